@@ -43,6 +43,22 @@ impl Quantised {
         32 + u32::try_from(bits).unwrap_or(64).min(64)
     }
 
+    /// Does these reads, one after the other, into the beginning of `buffer`. Returns how many bytes that are.
+    pub fn read<'r>(
+        &self,
+        folder: &Folder,
+        reads: impl IntoIterator<Item = &'r Read> + Clone,
+        buffer: &mut Vec<u8>,
+    ) -> Result<usize, Error> {
+        let mut bytes = room(buffer, reads.clone().into_iter().map(Read::bytes).sum())?;
+        let all = bytes.len();
+        for read in reads {
+            let now = bytes.split_off_mut(..read.bytes() as usize).expect("there is room for all of them");
+            read_into(folder, self.stored(read.part), read, now)?;
+        }
+        Ok(all)
+    }
+
     /// The files that hold its parts.
     pub fn sources(&self) -> impl Iterator<Item = usize> {
         self.parts.iter().map(|(_, stored)| stored.shard)
@@ -110,14 +126,7 @@ impl Maker {
     ) -> Result<usize, Error> {
         let reads: Vec<Read> =
             self.dequantiser.windows(first..first + len).iter().flat_map(|w| self.dequantiser.reads(w)).collect();
-        let bytes = room(buffer, reads.iter().map(Read::bytes).sum())?;
-        let mut at = 0;
-        for read in &reads {
-            let end = at + read.bytes() as usize;
-            read_into(folder, quantised.stored(read.part), read, &mut bytes[at..end])?;
-            at = end;
-        }
-        Ok(at)
+        quantised.read(folder, &reads, buffer)
     }
 
     /// Makes the elements `first .. first + len` of what was read. Counts in parts, to be added in order: of the last step,

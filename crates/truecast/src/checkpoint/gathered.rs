@@ -1,17 +1,16 @@
 //! A tensor of a GGUF file that holds codes and scales of planes of the source in blocks (`gatherer`): how it is cut into
 //! pieces, and where they lie.
 
-use super::dense::{Quantised, read_into};
+use super::dense::Quantised;
 use super::gatherer::{Alike, Gatherer, PARTS, Rows};
 use super::repacked::OfPlane;
 use crate::error::{Cause, Error};
 use crate::report::TensorReport;
-use crate::stream::{Item, room};
+use crate::stream::Item;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use truecast_core::scaled::Gathering;
 use truecast_io::folder::Folder;
-use truecast_kernel::scaled::Read;
 use truecast_kernel::{CastOptions, Counts};
 use truecast_schemes::{Family, Scheme};
 
@@ -95,13 +94,7 @@ impl Gathered {
         buffer: &mut Vec<u8>,
     ) -> Result<usize, Error> {
         let reads = gatherer.reads(rows);
-        let mut bytes = room(buffer, reads.iter().flatten().map(Read::bytes).sum())?;
-        let all = bytes.len();
-        for read in reads.iter().flatten() {
-            let now = bytes.split_off_mut(..read.bytes() as usize).expect("there is room for both parts");
-            read_into(folder, self.source.stored(read.part), read, now)?;
-        }
-        Ok(all)
+        self.source.read(folder, reads.iter().flatten(), buffer)
     }
 
     /// Makes the blocks of some elements that were read. How many bytes `dst` begins with.

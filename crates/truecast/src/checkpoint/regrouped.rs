@@ -1,7 +1,7 @@
 //! A tensor of the result that holds codes or scales of a tensor whose scales are powers of two, in blocks of another size or
 //! codes of another type (`regrouper`): how it is cut into pieces, and where they lie.
 
-use super::dense::{Quantised, read_into};
+use super::dense::Quantised;
 use super::regrouper::{Alike, Blocks, Regrouper, Strip};
 use crate::error::{Cause, Error};
 use crate::stream::{Item, room};
@@ -9,7 +9,6 @@ use std::ops::Range;
 use truecast_core::scaled::Part;
 use truecast_io::folder::Folder;
 use truecast_kernel::CastOptions;
-use truecast_kernel::scaled::Read;
 
 /// Codes or scales of the result.
 #[derive(Clone, Debug)]
@@ -81,13 +80,7 @@ impl Regrouped {
     ) -> Result<usize, Error> {
         let (matrix, rows) = self.rows(first, len);
         let reads = regrouper.reads(matrix, &rows, codes);
-        let mut bytes = room(buffer, reads.iter().flatten().map(Read::bytes).sum())?;
-        let all = bytes.len();
-        for read in reads.iter().flatten() {
-            let now = bytes.split_off_mut(..read.bytes() as usize).expect("there is room for both parts");
-            read_into(folder, self.source.stored(read.part), read, now)?;
-        }
-        Ok(all)
+        self.source.read(folder, reads.iter().flatten(), buffer)
     }
 
     /// Makes the part of some elements that were read. How many bytes `dst` begins with.

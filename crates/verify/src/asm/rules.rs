@@ -271,7 +271,7 @@ mod tests {
         // Five instructions and a `nop` for 64 bytes: 80 for 1024.
         let growing = |recorded| {
             with(Expected::Vector { recorded: Some(recorded) }, |a| {
-                a.lea(rax, rdx + 64)?;
+                a.lea(rcx, rdx + 64)?;
                 a.nop()
             })
         };
