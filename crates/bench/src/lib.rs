@@ -91,6 +91,7 @@ impl std::fmt::Display for Size {
             Size::Llc => f.pad("llc"),
             Size::Dram => f.pad("dram"),
             Size::Bytes(bytes) if bytes % (1 << 20) == 0 => f.pad(&format!("{}MiB", bytes >> 20)),
+            Size::Bytes(bytes) if bytes % (1 << 10) == 0 => f.pad(&format!("{}KiB", bytes >> 10)),
             Size::Bytes(bytes) => f.pad(&bytes.to_string()),
         }
     }

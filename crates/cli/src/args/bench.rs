@@ -60,5 +60,6 @@ pub enum LevelArg {
 /// A name, or bytes.
 fn size(text: &str) -> Result<Size, String> {
     let known = |_| format!("unknown size {text:?}; known are l2, llc, dram, and bytes such as 512MiB");
-    text.parse().or_else(|_| crate::size::parse(text).map(Size::Bytes).map_err(known))
+    let size = text.parse().or_else(|_| crate::size::parse(text).map(Size::Bytes).map_err(known))?;
+    if size == Size::Bytes(0) { Err("nothing is converted in 0 bytes".into()) } else { Ok(size) }
 }

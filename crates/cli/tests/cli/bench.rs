@@ -66,7 +66,7 @@ fn sizes_in_bytes() {
     let object = Folder::new().run(line).succeeds().object("bench");
     let seen: Vec<_> =
         rows(&object).iter().map(|row| (row["size"].as_str().unwrap(), number(row, "elements"))).collect();
-    assert_eq!(seen, [("3MiB", 3.0 * 1048576.0 / 6.0), ("98304", 16384.0)]);
+    assert_eq!(seen, [("3MiB", 3.0 * 1048576.0 / 6.0), ("96KiB", 16384.0)]);
 }
 
 #[test]
@@ -156,6 +156,7 @@ fn what_cannot_be_measured() {
     folder.run("bench --pairs f32").fails(2, &["f32", "SRC:DST"]);
     folder.run("bench --pairs f32:f8e4m3").fails(2, &["ambiguous", "f8e4m3fn"]);
     folder.run("bench --sizes l9").fails(2, &["l9", "l2, llc, dram", "512MiB"]);
+    folder.run("bench --sizes 0MiB").fails(2, &["0MiB", "0 bytes"]);
     folder.run("bench --best-of 0").fails(2, &["best-of"]);
     folder.run("bench --pairs string:f32 --sizes l2").exits(3);
     folder.run(&format!("bench --pairs ov:f8e4m3:f32 {SHORT}")).succeeds();
