@@ -4,7 +4,7 @@
 //! wanted, so are the units of what they have no room for, and both leave zeros in its bits; else elements with that result
 //! are made of their significands.
 
-use super::blocks::{Kernel, Params};
+use super::blocks::{Kernel, Params, streams};
 use super::even_dwords;
 use super::fused::low_parts;
 use crate::numbers::F64_INF;
@@ -120,7 +120,7 @@ impl<S: Float, const BYTES: usize, const NAN: bool> Kernel<BYTES> for Splat<S, B
         if BYTES < 8 {
             let mut wide = [_mm512_setzero_si512(); 4];
             for (wide, sixteen) in wide.iter_mut().zip(source.chunks_exact(16 * S::BYTES)) {
-                *wide = self.sixteen(sixteen);
+                *wide = if streams(STORES_AS) { self.sixteen::<false>(sixteen) } else { self.sixteen::<true>(sixteen) };
             }
             results = low_parts::<BYTES>(wide);
         } else {
@@ -138,10 +138,11 @@ impl<S: Float, const BYTES: usize, const NAN: bool> Kernel<BYTES> for Splat<S, B
 }
 
 impl<S: Float, const BYTES: usize, const NAN: bool> Splat<S, BYTES, NAN> {
-    /// 16 elements as integers of 32 bits.
+    /// 16 elements as integers of 32 bits. `RARELY`: what has no room is made apart, which is fast where a branch that is
+    /// guessed wrong costs less than what it saves.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-    fn sixteen(&self, source: &[u8]) -> __m512i {
+    fn sixteen<const RARELY: bool>(&self, source: &[u8]) -> __m512i {
         if S::BYTES < 8 {
             // SAFETY: this function has the features.
             let value = _mm512_castsi512_ps(unsafe { S::as_f32(source) });
@@ -150,13 +151,37 @@ impl<S: Float, const BYTES: usize, const NAN: bool> Splat<S, BYTES, NAN> {
                 let nan = if NAN { _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value) } else { 0 };
                 return _mm512_mask_mov_epi32(int, nan, self.nan_32);
             }
-            if _mm512_cmpeq_epi32_mask(int, _mm512_set1_epi32(i32::MIN)) == 0 {
+            let no_room = _mm512_cmpeq_epi32_mask(int, _mm512_set1_epi32(i32::MIN));
+            if !RARELY {
+                return self.with_all_bits(int, no_room, value);
+            }
+            if no_room == 0 {
                 return int;
             }
         }
         // SAFETY: this function has the features.
         let [low, high] = both(unsafe { S::as_f64(source) }, |eight| self.eight(eight));
         even_dwords(low, high)
+    }
+
+    /// 16 integers of f32, of which those that have no room in 32 bits are made of their significands, from 2^31 on:
+    ///
+    /// ```text
+    /// s eeeeeeee fffffffffffffffffffffff   ->   the lowest 32 bits of (-1)^s * 1f..f * 2^(e - 150)
+    /// ```
+    ///
+    /// A shift by 32 or more leaves 0, which an infinity becomes too.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn with_all_bits(&self, int: __m512i, no_room: __mmask16, value: __m512) -> __m512i {
+        let bits = _mm512_castps_si512(value);
+        let exponent = _mm512_srli_epi32::<23>(_mm512_and_si512(bits, _mm512_set1_epi32(i32::MAX)));
+        let fraction = _mm512_and_si512(bits, _mm512_set1_epi32((1 << 23) - 1));
+        let significand = _mm512_or_si512(fraction, _mm512_set1_epi32(1 << 23));
+        let shifted = _mm512_sllv_epi32(significand, _mm512_sub_epi32(exponent, _mm512_set1_epi32(150)));
+        let signed = _mm512_mask_sub_epi32(shifted, _mm512_movepi32_mask(bits), _mm512_setzero_si512(), shifted);
+        let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+        _mm512_mask_mov_epi32(_mm512_mask_mov_epi32(int, no_room, signed), nan, self.nan_32)
     }
 
     /// Eight f64 as integers of 64 bits.
