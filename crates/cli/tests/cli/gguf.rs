@@ -374,6 +374,7 @@ fn files_become_files_of_other_types() {
     folder.run("verify a.gguf b.gguf --report r.json").succeeds();
     folder.run("verify a.gguf b.gguf --to bf16").exits(1);
     folder.run("compare a.gguf b.gguf").succeeds();
+    folder.run("compare a.gguf none.gguf").fails(4, &["none.gguf", "No such file"]);
     folder.run("inspect b.gguf").succeeds();
     // The same bytes whatever the memory and the threads.
     folder.run("convert a.gguf c.gguf --to bf16 --keep norm.weight --threads 1 --max-memory 1MiB --quiet").exits(0);

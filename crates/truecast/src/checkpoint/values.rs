@@ -59,7 +59,7 @@ impl<'a> Logical<'a> {
 /// # Errors
 /// As [`Opened::open`].
 pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<String>), Error> {
-    if GgufFile::is_named(path) && path.is_file() {
+    if GgufFile::is_named(path) && !path.is_dir() {
         return Ok((Opened::Folder(Box::new(Folder::of_file(path)?)), None));
     }
     let source = match Opened::open(path, options)? {
