@@ -35,10 +35,11 @@ pub(super) struct Values<'a> {
     pub quantised: &'a Quantised,
 }
 
-/// Rows of one matrix of the tensor, as it is read.
-struct Band {
-    matrix: u64,
-    rows: Range<u64>,
+/// Rows of one matrix of a tensor.
+#[derive(PartialEq)]
+pub(super) struct Band {
+    pub matrix: u64,
+    pub rows: Range<u64>,
 }
 
 impl Band {

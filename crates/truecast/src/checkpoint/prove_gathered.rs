@@ -3,7 +3,7 @@
 
 use super::flat::lies_in_rows;
 use super::gathered::Gathered;
-use super::prove::bytes_of;
+use super::prove::{Band, bytes_of};
 use super::prove_pieces;
 use crate::error::{Cause, Error};
 use crate::scan::Stretch;
@@ -26,12 +26,6 @@ pub(super) struct GatheredProof<'a> {
     pub gathered: &'a Gathered,
     /// The result, the tensor's place in it and its name.
     pub result: (&'a Source, usize, &'a str),
-}
-
-/// Rows of a matrix of the source.
-struct Band {
-    matrix: u64,
-    rows: Range<u64>,
 }
 
 /// A part of the source: some of its rows, or all.
@@ -58,7 +52,7 @@ impl GatheredProof<'_> {
         let cols = self.gathered.cols;
         let mut bands: Vec<Band> =
             stretches.iter().flat_map(|some| self.bands(some.first..some.first + some.len)).collect();
-        bands.dedup_by(|next, band| band.matrix == next.matrix && band.rows == next.rows);
+        bands.dedup();
         let mut elements = 0;
         let done = |some: &[Band]| {
             let rows: u64 = some.iter().map(|band| band.rows.end - band.rows.start).sum();

@@ -1,7 +1,7 @@
 //! Codes and scales of blocks of another size recomputed by the definition (`truecast_core::scaled::Regrouping`), which shares
 //! no code with what may have written them.
 
-use super::prove::{are_rows_together, bytes_of};
+use super::prove::{Band, are_rows_together, bytes_of};
 use super::prove_pieces::prove;
 use super::regrouped::Regrouped;
 use super::regrouper::Blocks;
@@ -27,12 +27,6 @@ pub(super) struct RegroupedProof<'a> {
     pub result: (&'a Source, usize, &'a str),
 }
 
-/// Rows of a matrix of the source that begin with a block of both sides.
-struct Band {
-    matrix: u64,
-    rows: Range<u64>,
-}
-
 impl RegroupedProof<'_> {
     /// What differs in these entries of the result, and how many were recomputed: all of the rows of blocks that hold them.
     pub fn compare(
@@ -45,7 +39,7 @@ impl RegroupedProof<'_> {
             let new = self.bands(stretch.first..stretch.first + stretch.len);
             bands.extend(new);
         }
-        bands.dedup_by(|next, band| band.matrix == next.matrix && band.rows == next.rows);
+        bands.dedup();
         type Seen = (Found<(u64, u64)>, u64);
         let merge = |a: Seen, b: Seen| (a.0.merge(b.0), a.1 + b.1);
         let of_band = |band: &Band| self.band(band);

@@ -1,5 +1,6 @@
 //! Values before and after codes and scales were carried over, both by the definition (`truecast_core::scaled`): they are the
-//! same bits, but for what was told to be lost. That the bytes are those that they should be is proved as of any tensor that is copied.
+//! same bits, but for what was told to be lost. That the bytes are those that they should be is proved as of any tensor that is
+//! copied.
 
 use super::dense::Quantised;
 use super::prove::{HeldRows, Values};

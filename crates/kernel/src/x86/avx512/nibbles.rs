@@ -35,7 +35,7 @@ pub(crate) fn results(_: Avx512, of: &Nibbles<'_>, dst: &mut [u8], streams: bool
 trait Codes {
     /// Groups of 32 elements whose codes lie together: one or an even number.
     const GROUPS: usize;
-    /// Bytes of a record that are asked for in advance at most.
+    /// Bytes of a record that are asked for in advance at most: a constant, so that asking is no loop within the loop.
     const ASKS: usize = 64 * Self::GROUPS.div_ceil(4);
     /// Bytes from the beginning of one such record to the next, and to its codes.
     fn place(order: Order) -> (usize, usize);
