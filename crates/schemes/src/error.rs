@@ -18,6 +18,12 @@ pub enum Error {
     /// A key of a configuration has a value that its scheme does not have.
     #[error("{place}: {key} is {found} where {expected} is expected")]
     Value { place: String, key: String, found: String, expected: String },
+    /// A key that is not known, or not with this value (§5.3.1): what it says about the weights cannot be told.
+    #[error(
+        "{place}: {key} is {found}, and truecast does not know what that does to the weights; {}",
+        Advice(*scheme)
+    )]
+    Unexplained { place: String, key: String, found: String, scheme: Option<&'static str> },
     /// Text inside a tensor or a header is no JSON.
     #[error("{place}: {message}")]
     Json { place: String, message: String },
@@ -128,6 +134,18 @@ impl Error {
             | Error::NoRelayoutOfBlock { .. } => ErrorKind::Usage,
             Error::Io(error) => error.kind(),
             _ => ErrorKind::Input,
+        }
+    }
+}
+
+/// What to do about a key that is not known.
+struct Advice(Option<&'static str>);
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(scheme) => write!(f, "--from-scheme {scheme} reads them as if it were not there"),
+            None => f.write_str("remove the key from a copy if it does nothing"),
         }
     }
 }

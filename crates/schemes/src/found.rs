@@ -51,6 +51,10 @@ pub(crate) struct Setting {
     pub(crate) expert: Option<DType>,
     /// What a header says of a tensor of torchao (§4.7).
     pub(crate) torchao: Option<Torchao>,
+    /// The scale of BitNet multiplies (§4.11).
+    pub(crate) multiplies: bool,
+    /// Parts that the configuration says are there, though the scheme can do without.
+    pub(crate) parts: Vec<Part>,
 }
 
 /// The attributes of a tensor of torchao.
@@ -65,7 +69,13 @@ pub(crate) struct Torchao {
 
 impl Setting {
     pub(crate) fn of(scheme: Scheme) -> Setting {
-        Setting { scheme, is_dense_packing: None, expert: None, torchao: None }
+        Setting { scheme, is_dense_packing: None, expert: None, torchao: None, multiplies: false, parts: Vec::new() }
+    }
+
+    /// The part is there if the configuration says so.
+    pub(crate) fn with(mut self, is_there: bool, part: Part) -> Setting {
+        self.parts.extend(is_there.then_some(part));
+        self
     }
 }
 

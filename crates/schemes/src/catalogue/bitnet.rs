@@ -1,4 +1,4 @@
-//! BitNet (§4.11): three values in two bits, divided by a scale.
+//! BitNet (§4.11): three values in two bits, divided by a scale or times one.
 
 use truecast_core::DType::{Bf16, F16, F32, U8};
 use truecast_core::scaled::{Code, Form, Packing, Part, Plane, Planes, Zero};
@@ -27,5 +27,6 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     let fit = stack.fit(found, scales, &[Share::Tensor])?;
     let codes = Plane { code: Code::unsigned(2), packing: Packing::Planes };
     let planes = Planes::times(codes, Plane::of(scales.dtype), fit.block);
-    Ok(stack.described(fit, Planes { zero: Zero::Constant(1), form: Form::Divide, refused: Some(3), ..planes }))
+    let form = if found.setting.multiplies { Form::Times } else { Form::Divide };
+    Ok(stack.described(fit, Planes { zero: Zero::Constant(1), form, refused: Some(3), ..planes }))
 }

@@ -29,7 +29,11 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
 pub(crate) fn attributes(entry: &Value) -> Option<Torchao> {
     let class = entry.get("_type")?.as_str()?;
     let data = entry.get("_data");
-    let field = |name: &str| data.and_then(|data| data.get(name)).map(inner);
+    // Some releases hide their attributes.
+    let field = |name: &str| {
+        let found = data.and_then(|data| data.get(name).or_else(|| data.get(format!("_{name}"))));
+        found.map(inner)
+    };
     let dtype = |name: &str| {
         let text = field(name)?.as_str()?;
         DType::parse_in(Ecosystem::Torch, text.trim_start_matches("torch.")).ok()

@@ -1,9 +1,10 @@
 //! compressed-tensors (§4.4): groups of modules, each with a format and the arguments of its weights.
 
 use serde_json::{Map, Value};
+use truecast_core::scaled::Part;
 
 use super::declaration::{Declaration, Targets};
-use super::value::{block, count, object, wrong};
+use super::value::{block, count, flag, object, text, wrong};
 use crate::error::Error;
 use crate::found::Setting;
 use crate::modules::patterns;
@@ -14,7 +15,7 @@ const SPARSE: [&str; 3] = ["sparse-bitmask", "sparse-24-bitmask", "marlin-24"];
 
 pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
     let mut declaration = Declaration::new(place);
-    let is_dense_packing = version(value.get("version").and_then(Value::as_str));
+    let is_dense_packing = version(text(value.get("version"), place, "version")?);
     let common = format(value.get("format"), place)?;
     let sparsity = value.get("sparsity_config").and_then(|sparsity| sparsity.get("format")).and_then(Value::as_str);
     if let Some(name) = sparsity.filter(|name| SPARSE.contains(name)) {
@@ -23,23 +24,22 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     let groups = object(value.get("config_groups"), place, "config_groups")?;
     for (name, group) in groups.into_iter().flatten() {
         let key = format!("config_groups.{name}");
-        let (scheme, targets) = match group {
+        let (setting, targets) = match group {
             // A preset for a list of modules.
             Value::Array(_) => {
                 let scheme =
                     preset(name).ok_or_else(|| wrong(place, &key, group, "a group, or a preset that is known"))?;
-                (scheme, patterns(Some(group), place, &key)?)
+                (Setting::of(scheme), patterns(Some(group), place, &key)?)
             }
             Value::Object(group) => {
-                let Some(scheme) = scheme(group, common, place, &key)? else { continue };
-                (scheme, patterns(group.get("targets"), place, &format!("{key}.targets"))?)
+                let Some(setting) = setting(group, common, place, &key)? else { continue };
+                (setting, patterns(group.get("targets"), place, &format!("{key}.targets"))?)
             }
             other => return Err(wrong(place, &key, other, "a group")),
         };
-        let setting = Setting { is_dense_packing, ..Setting::of(scheme) };
-        declaration.settings.push((Targets::Listed(targets), setting));
+        declaration.settings.push((Targets::Listed(targets), Setting { is_dense_packing, ..setting }));
     }
-    declaration.without(value.get("ignore"), "ignore")
+    Ok(declaration)
 }
 
 /// Whether files of a version have dense words (§4.4.2); `None` if it does not say.
@@ -64,8 +64,13 @@ fn format(value: Option<&Value>, place: &str) -> Result<Option<Family>, Error> {
     }
 }
 
-/// The scheme of a group; `None` if its weights are not quantised.
-fn scheme(group: &Map<String, Value>, common: Option<Family>, place: &str, key: &str) -> Result<Option<Scheme>, Error> {
+/// The setting of a group; `None` if its weights are not quantised.
+fn setting(
+    group: &Map<String, Value>,
+    common: Option<Family>,
+    place: &str,
+    key: &str,
+) -> Result<Option<Setting>, Error> {
     let key = format!("{key}.weights");
     let Some(weights) = object(group.get("weights"), place, &key)? else { return Ok(None) };
     let arguments = Arguments::read(weights, place, &key)?;
@@ -79,7 +84,9 @@ fn scheme(group: &Map<String, Value>, common: Option<Family>, place: &str, key: 
         Family::CtPackQuantized => arguments.parameters,
         _ => Parameters { bits: None, ..arguments.parameters },
     };
-    Ok(Some(Scheme { family, parameters }))
+    let has_zeros = arguments.parameters.symmetric == Some(false) && !arguments.is_float;
+    let setting = Setting::of(Scheme { family, parameters });
+    Ok(Some(setting.with(has_zeros, Part::Zeros).with(arguments.is_ordered, Part::Index)))
 }
 
 /// The arguments of weights.
@@ -88,6 +95,8 @@ struct Arguments {
     bits: u32,
     is_float: bool,
     has_byte_scales: bool,
+    /// Each column has the number of its group.
+    is_ordered: bool,
 }
 
 impl Arguments {
@@ -97,32 +106,41 @@ impl Arguments {
         if bits > 8 {
             return Err(error("num_bits", "at most 8"));
         }
-        let is_float = match weights.get("type").map(Value::as_str) {
-            None | Some(Some("int")) => false,
-            Some(Some("float")) => true,
+        let word = |name: &str| text(weights.get(name), place, &format!("{key}.{name}"));
+        let is_float = match word("type")? {
+            None | Some("int") => false,
+            Some("float") => true,
             Some(_) => return Err(error("type", "int or float")),
         };
+        let is_ordered = match weights.get("actorder") {
+            Some(Value::Bool(is_ordered)) => *is_ordered,
+            _ => match word("actorder")? {
+                None | Some("weight" | "static") => false,
+                Some("group" | "dynamic") => true,
+                Some(_) => return Err(error("actorder", "weight, static, group or dynamic")),
+            },
+        };
         let group = count(weights.get("group_size"), place, "group_size")?;
-        let strategy = match weights.get("strategy").filter(|value| !value.is_null()).map(Value::as_str) {
+        let strategy = match word("strategy")? {
             // As their own reader: a group means groups, nothing means one scale for all.
             None => Some(if group.is_some() { Strategy::Group } else { Strategy::Tensor }),
             // Groups that have a scale for the tensor besides.
-            Some(Some("tensor_group")) => Some(Strategy::Group),
-            Some(name) => name.and_then(Strategy::of_name),
+            Some("tensor_group") => Some(Strategy::Group),
+            Some(name) => Strategy::of_name(name),
         };
         let strategy = strategy.ok_or_else(|| error("strategy", "tensor, channel, group, tensor_group or block"))?;
-        let scale = weights.get("scale_dtype").and_then(Value::as_str).unwrap_or_default();
+        let scale = word("scale_dtype")?.unwrap_or_default();
         let parameters = Parameters {
             bits: Some(bits as u32),
             strategy: Some(strategy),
             group: group.filter(|_| strategy == Strategy::Group),
             block: block(weights.get("block_structure"), place, "block_structure")?
                 .filter(|_| strategy == Strategy::Block),
-            symmetric: Some(weights.get("symmetric").and_then(Value::as_bool).unwrap_or(true)),
+            symmetric: Some(flag(weights.get("symmetric"), place, &format!("{key}.symmetric"))?.unwrap_or(true)),
             scale: None,
         };
         let has_byte_scales = scale.ends_with("uint8") || scale.ends_with("float8_e8m0fnu");
-        Ok(Arguments { parameters, bits: bits as u32, is_float, has_byte_scales })
+        Ok(Arguments { parameters, bits: bits as u32, is_float, has_byte_scales, is_ordered })
     }
 
     /// The format that the package infers where none is named, in its order (§4.4).

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use truecast_core::DType;
 
 use super::declaration::Declaration;
-use super::value::{block, wrong};
+use super::value::{block, text, wrong};
 use crate::error::Error;
 use crate::found::Setting;
 use crate::scheme::{Family, Parameters, Scheme};
@@ -13,11 +13,7 @@ const MX_BLOCK: [u64; 2] = [1, 32];
 
 /// Block by block, for each tensor, or as DeepSeek V4 names its scales.
 pub(super) fn read(value: &Map<String, Value>, place: &str, expert: Option<DType>) -> Result<Declaration, Error> {
-    match value.get("fmt") {
-        None | Some(Value::Null) => {}
-        Some(Value::String(format)) if ["e4m3", "e4m3fn", "float8_e4m3fn"].contains(&format.as_str()) => {}
-        Some(other) => return Err(wrong(place, "fmt", other, "e4m3")),
-    }
+    element(value, place)?;
     let block = block(value.get("weight_block_size"), place, "weight_block_size")?;
     let family = match block {
         Some(MX_BLOCK) => Family::Mxfp8,
@@ -27,17 +23,26 @@ pub(super) fn read(value: &Map<String, Value>, place: &str, expert: Option<DType
     let parameters = Parameters { block: block.filter(|_| family == Family::Fp8Block), ..Parameters::NONE };
     let first = Setting::of(Scheme { family, parameters });
     let parameters = Parameters { block, ..Parameters::NONE };
+    let expert = super::expert(value.get("expert_dtype"), place)?.or(expert);
     let second = Setting { expert, ..Setting::of(Scheme { family: Family::DeepSeekV4, parameters }) };
-    Declaration::for_all(place, [first, second]).without(value.get("ignored_layers"), "ignored_layers")
+    Ok(Declaration::for_all(place, [first, second]))
+}
+
+/// The type of the codes.
+fn element(value: &Map<String, Value>, place: &str) -> Result<(), Error> {
+    match text(value.get("fmt"), place, "fmt")? {
+        None | Some("e4m3" | "e4m3fn" | "float8_e4m3fn") => Ok(()),
+        Some(_) => Err(wrong(place, "fmt", &value["fmt"], "e4m3")),
+    }
 }
 
 pub(super) fn mxfp8(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
+    element(value, place)?;
     match block(value.get("weight_block_size"), place, "weight_block_size")? {
         None | Some(MX_BLOCK) => {}
         Some(_) => return Err(wrong(place, "weight_block_size", &value["weight_block_size"], "[1, 32]")),
     }
-    Declaration::for_all(place, [Setting::of(Scheme::of(Family::Mxfp8))])
-        .without(value.get("ignored_layers"), "ignored_layers")
+    Ok(Declaration::for_all(place, [Setting::of(Scheme::of(Family::Mxfp8))]))
 }
 
 pub(super) fn mistral(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {

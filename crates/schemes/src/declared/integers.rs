@@ -1,47 +1,86 @@
-//! `awq` and `gptq` (§4.9, §4.10).
+//! `awq`, `gptq` and `bitnet` (§4.9 to §4.11).
 
 use serde_json::{Map, Value};
+use truecast_core::scaled::Part;
 
 use super::declaration::Declaration;
-use super::value::{count, wrong};
+use super::value::{count, flag, text, wrong};
 use crate::error::Error;
 use crate::found::Setting;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// The first of two names that is there.
-fn either<'a>(value: &'a Map<String, Value>, names: [&'static str; 2]) -> (&'static str, Option<&'a Value>) {
-    let name = names.into_iter().find(|name| value.contains_key(*name)).unwrap_or(names[0]);
-    (name, value.get(name))
+/// The text under the first of some names; that under the others is the same.
+fn agreed<'a>(
+    value: &'a Map<String, Value>,
+    names: &[&'static str],
+    place: &str,
+) -> Result<Option<(&'static str, &'a str)>, Error> {
+    let mut found: Option<(&'static str, &str)> = None;
+    for &name in names {
+        match (found, text(value.get(name), place, name)?) {
+            (Some((first, known)), Some(other)) if !known.eq_ignore_ascii_case(other) => {
+                return Err(wrong(place, name, &value[name], &format!("the value of {first}, {known:?},")));
+            }
+            (None, Some(text)) => found = Some((name, text)),
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The number under the first of two names.
+fn either(value: &Map<String, Value>, names: [&'static str; 2], place: &str) -> Result<Option<u64>, Error> {
+    let [first, second] = names.map(|name| count(value.get(name), place, name));
+    match (first?, second?) {
+        (Some(first), Some(second)) if first != second => {
+            Err(wrong(place, names[1], &value[names[1]], &format!("the value of {}, {first},", names[0])))
+        }
+        (first, second) => Ok(first.or(second)),
+    }
 }
 
 pub(super) fn awq(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
-    let (key, bits) = either(value, ["bits", "w_bit"]);
-    if count(bits, place, key)?.is_some_and(|bits| bits != 4) {
-        return Err(wrong(place, key, &value[key], "4"));
+    let names = ["bits", "w_bit"];
+    if either(value, names, place)?.is_some_and(|bits| bits != 4) {
+        let name = names.into_iter().find(|name| value.contains_key(*name)).unwrap_or(names[0]);
+        return Err(wrong(place, name, &value[name], "4"));
     }
-    match value.get("version").and_then(Value::as_str).map(str::to_ascii_lowercase).as_deref() {
-        None | Some("gemm") => {}
-        Some(version) => {
-            let what = format!("AWQ version {}", truecast_io::Shown(version));
-            return Err(Error::Refused { place: place.to_owned(), what, why: "only gemm is read" });
-        }
+    if let Some((_, version)) = agreed(value, &["version", "format", "checkpoint_format"], place)?
+        && !version.eq_ignore_ascii_case("gemm")
+    {
+        let what = format!("AWQ version {}", truecast_io::Shown(&version.to_ascii_lowercase()));
+        return Err(Error::Refused { place: place.to_owned(), what, why: "only gemm is read" });
     }
-    let (key, group) = either(value, ["group_size", "q_group_size"]);
-    let parameters = Parameters { group: count(group, place, key)?, ..Parameters::NONE };
-    Ok(Declaration::for_all(place, [Setting::of(Scheme { family: Family::Awq, parameters })]))
+    let group = either(value, ["group_size", "q_group_size"], place)?;
+    let parameters = Parameters { group, ..Parameters::NONE };
+    let has_zeros = flag(value.get("zero_point"), place, "zero_point")? == Some(true);
+    let setting = Setting::of(Scheme { family: Family::Awq, parameters }).with(has_zeros, Part::Zeros);
+    Ok(Declaration::for_all(place, [setting]))
 }
 
 pub(super) fn gptq(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
     let bits = value.get("bits");
     let known = count(bits, place, "bits")?.filter(|bits| [2, 3, 4, 8].contains(bits));
     let bits = known.ok_or_else(|| wrong(place, "bits", bits.unwrap_or(&Value::Null), "2, 3, 4 or 8"))?;
-    let family = match value.get("checkpoint_format") {
-        None | Some(Value::Null) => Family::Gptq,
-        Some(Value::String(format)) if format == "gptq" => Family::Gptq,
-        Some(Value::String(format)) if format == "gptq_v2" => Family::GptqV2,
-        Some(other) => return Err(wrong(place, "checkpoint_format", other, "gptq or gptq_v2")),
+    let family = match agreed(value, &["checkpoint_format", "format"], place)? {
+        None | Some((_, "gptq")) => Family::Gptq,
+        Some((_, "gptq_v2")) => Family::GptqV2,
+        Some((name, _)) => return Err(wrong(place, name, &value[name], "gptq or gptq_v2")),
     };
     let group = count(value.get("group_size"), place, "group_size")?;
     let parameters = Parameters { bits: Some(bits as u32), group, ..Parameters::NONE };
-    Ok(Declaration::for_all(place, [Setting::of(Scheme { family, parameters })]))
+    // Columns in the order of their activations, each with the number of its group.
+    let is_ordered = flag(value.get("desc_act"), place, "desc_act")? == Some(true) && group.is_some();
+    let setting = Setting::of(Scheme { family, parameters }).with(is_ordered, Part::Index);
+    Ok(Declaration::for_all(place, [setting]))
+}
+
+pub(super) fn bitnet(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
+    let multiplies = match text(value.get("linear_class"), place, "linear_class")? {
+        None | Some("bitlinear") => false,
+        Some("autobitlinear") => true,
+        Some(_) => return Err(wrong(place, "linear_class", &value["linear_class"], "bitlinear or autobitlinear")),
+    };
+    let setting = Setting { multiplies, ..Setting::of(Scheme::of(Family::BitNet)) };
+    Ok(Declaration::for_all(place, [setting]))
 }

@@ -22,21 +22,38 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
 
 fn setting(value: &Map<String, Value>, place: &str, common: Option<&Setting>) -> Result<Setting, Error> {
     let family = match value.get("mode") {
-        None | Some(Value::Null) => common.map_or(Family::MlxAffine, |common| common.scheme.family),
+        // Of a module too, whatever the others are.
+        None | Some(Value::Null) => Family::MlxAffine,
         Some(mode) => {
             let known = mode.as_str().and_then(|mode| Family::of_name(&format!("mlx:{mode}")));
             known.ok_or_else(|| wrong(place, "mode", mode, "affine, mxfp4, mxfp8 or nvfp4"))?
         }
     };
-    if family != Family::MlxAffine {
+    let bits = count(value.get("bits"), place, "bits")?;
+    let group = count(value.get("group_size"), place, "group_size")?;
+    if let Some((own, of_group)) = fixed(family) {
+        if bits.is_some_and(|bits| bits != own) {
+            return Err(wrong(place, "bits", &value["bits"], &own.to_string()));
+        }
+        if group.is_some_and(|group| group != of_group) {
+            return Err(wrong(place, "group_size", &value["group_size"], &of_group.to_string()));
+        }
         return Ok(Setting::of(Scheme::of(family)));
     }
-    let bits = count(value.get("bits"), place, "bits")?;
     if bits.is_some_and(|bits| ![2, 3, 4, 5, 6, 8].contains(&bits)) {
         return Err(wrong(place, "bits", &value["bits"], "2, 3, 4, 5, 6 or 8"));
     }
-    let group = count(value.get("group_size"), place, "group_size")?;
     let own = Parameters { bits: bits.map(|bits| bits as u32), group, ..Parameters::NONE };
     let parameters = own.or(common.map_or(Parameters::NONE, |common| common.scheme.parameters));
     Ok(Setting::of(Scheme { family, parameters }))
+}
+
+/// Bits and group of the modes that leave no choice.
+fn fixed(family: Family) -> Option<(u64, u64)> {
+    match family {
+        Family::MlxMxfp4 => Some((4, 32)),
+        Family::MlxNvfp4 => Some((4, 16)),
+        Family::MlxMxfp8 => Some((8, 32)),
+        _ => None,
+    }
 }

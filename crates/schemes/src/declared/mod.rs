@@ -1,11 +1,14 @@
 //! What a checkpoint's JSON files declare: which modules are stored in which scheme (`docs/spec/checkpoints.md §2.5`, §5.3).
 //!
-//! A declaration says what may be; whether a tensor is stored so is decided in [`crate::detect`].
+//! A declaration says what may be; whether a tensor is stored so is decided in [`crate::detect`]. A key that [`known`] does not
+//! list is an error: nobody can tell what it does to the weights.
 
 mod compressed_tensors;
 mod declaration;
 mod fp8;
 mod integers;
+mod keys;
+pub(crate) mod known;
 mod mlx;
 mod modelopt;
 mod value;
@@ -18,89 +21,149 @@ use crate::error::Error;
 use crate::found::Setting;
 use crate::scheme::{Family, Scheme};
 pub(crate) use declaration::Declaration;
-use value::{object, wrong};
+use keys::Keys;
+use value::{object, text, wrong};
 
-/// Everything that the files declare.
-pub(crate) fn read(documents: &Documents) -> Result<Vec<Declaration>, Error> {
-    let mut all = Vec::new();
-    let empty = Map::new();
-    let config = documents.config.as_ref().and_then(Value::as_object).unwrap_or(&empty);
-    let expert = expert(config)?;
-    let text = config.get("text_config").and_then(Value::as_object);
-    let is_elsewhere = documents.hf_quant_config.is_some();
-    for (path, value) in [
-        ("quantization_config", config.get("quantization_config")),
-        ("text_config.quantization_config", text.and_then(|text| text.get("quantization_config"))),
-        ("compression_config", config.get("compression_config").map(nested)),
-    ] {
-        if let Some(value) = object(value, "config.json", path)? {
-            let place = format!("config.json: {path}");
-            all.extend(quantization_config(value, &place, expert, is_elsewhere)?);
+/// Keys of `config.json`, at any depth, under which a declaration stands.
+const DECLARING: [&str; 2] = ["quantization_config", "compression_config"];
+/// Keys of a declaration that list modules which stay as they are.
+const EXCEPTIONS: [&str; 4] = ["ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules"];
+
+/// What is declared, as far as it was read.
+struct Reading {
+    all: Vec<Declaration>,
+    /// The scheme was given: what is not known of a declaration is no matter.
+    is_asked: bool,
+}
+
+/// Everything that the files declare. Keys are not checked if the scheme was given, which `is_asked` says.
+pub(crate) fn read(documents: &Documents, is_asked: bool) -> Result<Vec<Declaration>, Error> {
+    let mut reading = Reading { all: Vec::new(), is_asked };
+    reading.config(documents)?;
+    if let Some(file) = object(documents.hf_quant_config.as_ref(), "hf_quant_config.json", "the file")? {
+        reading.take(file, "hf_quant_config.json", &known::MODELOPT_FILE, None)?;
+        if let Some(value) = object(file.get("quantization"), "hf_quant_config.json", "quantization")? {
+            let declaration = modelopt::read(value, "hf_quant_config.json", false)?;
+            reading.take(value, "hf_quant_config.json: quantization", &known::MODELOPT, declaration)?;
         }
-    }
-    if let Some(value) = object(config.get("quantization"), "config.json", "quantization")? {
-        all.push(mlx::read(value, "config.json: quantization")?);
-    }
-    if let Some(algorithm) = config.get("moe_quant_algo").filter(|value| !value.is_null()) {
-        all.push(modelopt::experts(algorithm, "config.json: moe_quant_algo")?);
-    }
-    let value = documents.hf_quant_config.as_ref().and_then(|value| value.get("quantization"));
-    if let Some(value) = object(value, "hf_quant_config.json", "quantization")? {
-        all.extend(modelopt::read(value, "hf_quant_config.json", "exclude_modules", false)?);
     }
     for key in ["quantization", "quantization_config"] {
         let value = documents.params.as_ref().and_then(|value| value.get(key));
-        if let Some(value) = object(value, "params.json", key)? {
-            all.push(fp8::mistral(value, &format!("params.json: {key}"))?);
+        let Some(value) = object(value, "params.json", key)? else { continue };
+        let place = format!("params.json: {key}");
+        match value.contains_key("quant_method") {
+            true => reading.method(value, &place, None, false)?,
+            false => reading.take(value, &place, &known::MISTRAL, Some(fp8::mistral(value, &place)?))?,
         }
     }
-    all.retain(|declaration| declaration.scheme().is_some());
-    Ok(all)
+    reading.all.retain(|declaration| declaration.scheme().is_some());
+    Ok(reading.all)
 }
 
-/// Files of 2024 nest the configuration once more.
-fn nested(value: &Value) -> &Value {
-    value.get("quantization_config").unwrap_or(value)
+impl Reading {
+    fn config(&mut self, documents: &Documents) -> Result<(), Error> {
+        let Some(config) = object(documents.config.as_ref(), "config.json", "the file")? else { return Ok(()) };
+        let expert = expert(config.get("expert_dtype"), "config.json")?;
+        for path in places(config) {
+            let (shown, value) = (path.join("."), at(config, &path));
+            let place = format!("config.json: {shown}");
+            let Some(outer) = object(value, "config.json", &shown)? else { continue };
+            // Files of 2024 nest the configuration once more.
+            match object(outer.get("quantization_config"), &place, "quantization_config")? {
+                Some(value) => {
+                    self.take(outer, &place, &known::COMPRESSION, None)?;
+                    self.method(value, &place, expert, documents.hf_quant_config.is_some())?;
+                }
+                None => self.method(outer, &place, expert, documents.hf_quant_config.is_some())?,
+            }
+        }
+        if let Some(value) = object(config.get("quantization"), "config.json", "quantization")? {
+            let place = "config.json: quantization";
+            self.take(value, place, &known::MLX, Some(mlx::read(value, place)?))?;
+        }
+        if let Some(algorithm) = config.get("moe_quant_algo").filter(|value| !value.is_null()) {
+            self.all.push(modelopt::experts(algorithm, "config.json: moe_quant_algo")?);
+        }
+        Ok(())
+    }
+
+    /// Keeps a declaration whose keys are known.
+    fn take(
+        &mut self,
+        value: &Map<String, Value>,
+        place: &str,
+        keys: &Keys,
+        declaration: Option<Declaration>,
+    ) -> Result<(), Error> {
+        if !self.is_asked {
+            keys.check(value, place, declaration.as_ref())?;
+        }
+        self.all.extend(declaration);
+        Ok(())
+    }
+
+    /// By `quant_method` (§5.3).
+    fn method(
+        &mut self,
+        value: &Map<String, Value>,
+        place: &str,
+        expert: Option<DType>,
+        is_elsewhere: bool,
+    ) -> Result<(), Error> {
+        let method = match text(value.get("quant_method"), place, "quant_method")? {
+            Some(method) => method,
+            None if value.contains_key("quant_algo") => "modelopt",
+            None if value.contains_key("config_groups") => "compressed-tensors",
+            None if value.contains_key("bits") && value.contains_key("group_size") => "mlx",
+            None => return Err(wrong(place, "quant_method", &Value::Null, "the name of a method")),
+        };
+        let simple = |family| Some(Declaration::for_all(place, [Setting::of(Scheme::of(family))]));
+        let (keys, declaration) = match method {
+            "fp8" => (&known::FP8, Some(fp8::read(value, place, expert)?)),
+            "mxfp4" => (&known::MXFP4, simple(Family::GptOss)),
+            "mxfp8" => (&known::MXFP8, Some(fp8::mxfp8(value, place)?)),
+            "compressed-tensors" => (&known::COMPRESSED_TENSORS, Some(compressed_tensors::read(value, place)?)),
+            "modelopt" | "modelopt_fp4" | "modelopt_fp8" => {
+                (&known::MODELOPT, modelopt::read(value, place, is_elsewhere)?)
+            }
+            "awq" => (&known::AWQ, Some(integers::awq(value, place)?)),
+            "gptq" => (&known::GPTQ, Some(integers::gptq(value, place)?)),
+            "bitnet" => (&known::BITNET, Some(integers::bitnet(value, place)?)),
+            "fbgemm_fp8" => (&known::FBGEMM, simple(Family::FbgemmFp8)),
+            "torchao" => (&known::TORCHAO, simple(Family::Torchao)),
+            "mlx" => (&known::MLX, Some(mlx::read(value, place)?)),
+            other => return Err(Error::Unsupported { place: place.to_owned(), scheme: other.to_owned() }),
+        };
+        let except = |declaration: Declaration| {
+            EXCEPTIONS.iter().try_fold(declaration, |declaration, key| declaration.without(value.get(*key), key))
+        };
+        let declaration = declaration.map(except).transpose()?;
+        self.take(value, place, keys, declaration)
+    }
+}
+
+/// Where in `config.json` a declaration stands: of the model, or of a part of it, such as `text_config`.
+pub(crate) fn places(config: &Map<String, Value>) -> Vec<Vec<String>> {
+    let [first, last] = DECLARING;
+    let own = |key: &str| config.contains_key(key).then(|| vec![key.to_owned()]);
+    let parts = config.iter().filter(|(key, _)| !DECLARING.contains(&key.as_str()));
+    let inner = parts.filter_map(|(key, value)| Some((key, value.as_object()?))).flat_map(|(key, part)| {
+        places(part).into_iter().map(move |path| [key.clone()].into_iter().chain(path).collect())
+    });
+    own(first).into_iter().chain(inner).chain(own(last)).collect()
+}
+
+fn at<'a>(config: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(config.get(first)?, |value, key| value.get(key))
 }
 
 /// `expert_dtype` of DeepSeek V4.
-fn expert(config: &Map<String, Value>) -> Result<Option<DType>, Error> {
-    match config.get("expert_dtype") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if text == "fp4" => Ok(Some(DType::F4E2M1)),
-        Some(Value::String(text)) if text == "fp8" => Ok(Some(DType::F8E4M3Fn)),
-        Some(other) => Err(wrong("config.json", "expert_dtype", other, "fp4 or fp8")),
+fn expert(value: Option<&Value>, place: &str) -> Result<Option<DType>, Error> {
+    match text(value, place, "expert_dtype")? {
+        None => Ok(None),
+        Some("fp4") => Ok(Some(DType::F4E2M1)),
+        Some("fp8") => Ok(Some(DType::F8E4M3Fn)),
+        Some(_) => Err(wrong(place, "expert_dtype", value.unwrap_or(&Value::Null), "fp4 or fp8")),
     }
-}
-
-/// By `quant_method` (§5.3).
-fn quantization_config(
-    value: &Map<String, Value>,
-    place: &str,
-    expert: Option<DType>,
-    is_elsewhere: bool,
-) -> Result<Option<Declaration>, Error> {
-    let method = match value.get("quant_method") {
-        Some(Value::String(method)) => method.as_str(),
-        None | Some(Value::Null) if value.contains_key("quant_algo") => "modelopt",
-        None | Some(Value::Null) if value.contains_key("config_groups") => "compressed-tensors",
-        None | Some(Value::Null) if value.contains_key("bits") && value.contains_key("group_size") => "mlx",
-        other => return Err(wrong(place, "quant_method", other.unwrap_or(&Value::Null), "the name of a method")),
-    };
-    let simple = |family| Declaration::for_all(place, [Setting::of(Scheme::of(family))]);
-    let declaration = match method {
-        "fp8" => fp8::read(value, place, expert)?,
-        "mxfp4" => simple(Family::GptOss),
-        "mxfp8" => fp8::mxfp8(value, place)?,
-        "compressed-tensors" => compressed_tensors::read(value, place)?,
-        "modelopt" | "modelopt_fp4" | "modelopt_fp8" => return modelopt::read(value, place, "ignore", is_elsewhere),
-        "awq" => integers::awq(value, place)?,
-        "gptq" => integers::gptq(value, place)?,
-        "bitnet" => simple(Family::BitNet),
-        "fbgemm_fp8" => simple(Family::FbgemmFp8),
-        "torchao" => simple(Family::Torchao),
-        "mlx" => mlx::read(value, place)?,
-        other => return Err(Error::Unsupported { place: place.to_owned(), scheme: other.to_owned() }),
-    };
-    declaration.without(value.get("modules_to_not_convert"), "modules_to_not_convert").map(Some)
 }

@@ -15,7 +15,6 @@ use crate::scheme::{Family, Parameters, Scheme};
 pub(super) fn read(
     value: &Map<String, Value>,
     place: &str,
-    ignored: &str,
     is_elsewhere: bool,
 ) -> Result<Option<Declaration>, Error> {
     let algorithm = match value.get("quant_algo") {
@@ -42,7 +41,7 @@ pub(super) fn read(
     } else {
         declaration.settings.push((Targets::All, setting(algorithm, value, place)?));
     }
-    declaration.without(value.get(ignored), ignored).map(Some)
+    declaration.without(value.get("exclude_modules"), "exclude_modules").map(Some)
 }
 
 /// The algorithm of experts on top of a checkpoint in another scheme.

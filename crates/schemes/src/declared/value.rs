@@ -47,3 +47,21 @@ pub(super) fn block(value: Option<&Value>, place: &str, key: &str) -> Result<Opt
         _ => Err(wrong(place, key, value, "two numbers")),
     }
 }
+
+/// Yes or no, or nothing.
+pub(super) fn flag(value: Option<&Value>, place: &str, key: &str) -> Result<Option<bool>, Error> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(flag)) => Ok(Some(*flag)),
+        Some(other) => Err(wrong(place, key, other, "true or false")),
+    }
+}
+
+/// Text, or nothing.
+pub(super) fn text<'a>(value: Option<&'a Value>, place: &str, key: &str) -> Result<Option<&'a str>, Error> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(wrong(place, key, other, "text")),
+    }
+}

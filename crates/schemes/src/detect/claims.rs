@@ -132,7 +132,8 @@ impl<'a> Claims<'a> {
         for row in entry.rows {
             let mut names = row.names.iter().filter_map(|rule| rule.of(name));
             let Some(number) = names.find_map(|name| self.index.find(&name)) else {
-                if row.need == Need::Required {
+                let is_declared = setting.parts.iter().any(|part| row.piece == Piece::Part(*part));
+                if row.need == Need::Required || is_declared {
                     let expected = row.names.iter().find_map(|rule| rule.of(name)).unwrap_or_default();
                     let codes = self.index.tensor(codes).name.clone();
                     let scheme = Box::new(setting.scheme);

@@ -9,6 +9,7 @@ use truecast_io::error::folder::FolderError;
 use super::claims::Claims;
 use crate::catalogue::{self, SCALED_FP8_MARKER};
 use crate::detection::Dropped;
+use crate::declared::known;
 use crate::error::Error;
 use crate::found::Setting;
 use crate::modules::brief;
@@ -34,6 +35,12 @@ pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
     for (name, text) in headers.flatten().filter(|(name, _)| *name != TENSOR_NAMES) {
         let Ok(entry) = truecast_io::folder::parse(text) else { continue };
         let Some(torchao) = catalogue::torchao_attributes(&entry) else { continue };
+        if let Some(attributes) = entry.get("_data").and_then(Value::as_object)
+            && claims.options.from_scheme.is_none()
+        {
+            let place = format!("__metadata__: {}", truecast_io::Shown(name));
+            known::TORCHAO_TENSOR.check_alone(attributes, &place)?;
+        }
         let setting = Setting { torchao: Some(torchao), ..Setting::of(Scheme::of(Family::Torchao)) };
         let codes = crate::table::Name::Hidden("qdata").of(name).and_then(|codes| claims.index.find(&codes));
         let missing = || Error::Missing {
@@ -132,6 +139,9 @@ fn setting(entry: &Value, place: &str) -> Result<Option<Setting>, Error> {
             expected: "the name of a format".to_owned(),
         });
     };
+    if let Some(marker) = entry.as_object() {
+        known::COMFY.check_alone(marker, place)?;
+    }
     let field = |name: &str| entry.get(name).or_else(|| entry.get("params").and_then(|params| params.get(name)));
     let is_rotated = field("convrot").is_some_and(|value| *value != Value::Bool(false) && !value.is_null());
     let family = Family::of_name(&format!("comfy:{format}")).filter(|_| !is_rotated).ok_or_else(|| Error::Refused {

@@ -34,7 +34,7 @@ pub use gguf::detect_gguf;
 pub fn detect(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options<'_>) -> Result<Detection, Error> {
     let mut claims = Claims::new(checkpoint, read, options)?;
     // What is declared matters for --from-scheme only as far as it says more about the same scheme.
-    let declared = declared::read(checkpoint.documents);
+    let declared = declared::read(checkpoint.documents, options.from_scheme.is_some());
     let declared = match options.from_scheme {
         Some(scheme) => vec![Declaration::asked(scheme, &declared.unwrap_or_default())],
         None => declared?,
