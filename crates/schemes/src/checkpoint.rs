@@ -10,6 +10,7 @@ use truecast_core::DType;
 use truecast_io::Tensor;
 
 use crate::error::Error;
+use crate::modules::brief;
 
 /// The most bytes of a tensor that is read to recognise a scheme (`docs/spec/checkpoints.md §5.1`).
 pub const MAX_READ_BYTES: u64 = 1 << 20;
@@ -48,6 +49,17 @@ pub struct Documents {
 impl Documents {
     /// The names of these files.
     pub const FILES: [&str; 3] = ["config.json", "hf_quant_config.json", "params.json"];
+
+    /// Every one of them is an object.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        for (file, value) in Documents::FILES.into_iter().zip([&self.config, &self.hf_quant_config, &self.params]) {
+            if let Some(other) = value.as_ref().filter(|value| !value.is_object()) {
+                let (place, key, expected) = (file.to_owned(), "the file".to_owned(), "an object".to_owned());
+                return Err(Error::Value { place, key, found: brief(other), expected });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Reads a whole tensor of at most [`MAX_READ_BYTES`] by its position.

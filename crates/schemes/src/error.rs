@@ -70,6 +70,16 @@ pub enum Error {
         logical: Box<[u64]>,
         expected: String,
     },
+    /// Nothing declares a scheme, and one scale for all it is not (§5.2 step 6).
+    #[error(
+        "tensor {}: shape {found:?} for {} of shape {logical:?} looks like scales of blocks, and no configuration says of \
+         which; --from-scheme {} {}",
+        Shown(tensor),
+        Shown(codes),
+        guess.as_deref().unwrap_or("fp8-block:128x128"),
+        if guess.is_some() { "fits all of them" } else { "says it, if the blocks are so" }
+    )]
+    Undeclared { tensor: String, codes: String, found: Box<[u64]>, logical: Box<[u64]>, guess: Option<String> },
     /// A tensor of a group has a type that its scheme does not have.
     #[error("tensor {}: {scheme} has no {part} of {found}; expected {}", Shown(tensor), Types(expected))]
     Type { tensor: String, scheme: Box<Scheme>, part: &'static str, found: DType, expected: Vec<DType> },

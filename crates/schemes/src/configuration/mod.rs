@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use truecast_io::folder::Edit;
 
 use crate::checkpoint::Documents;
+use crate::declared::places;
 use crate::detection::Group;
 use crate::error::Error;
 use crate::scheme::{Family, ScaleType, Scheme};
@@ -67,11 +68,8 @@ const CONFIG: &str = "config.json";
 const MODELOPT: &str = "hf_quant_config.json";
 const PARAMS: &str = "params.json";
 
-/// Every place of §2.5 that a result no longer has, or has anew.
-const PLACES: [(&str, &[&str]); 8] = [
-    (CONFIG, &["quantization_config"]),
-    (CONFIG, &["text_config", "quantization_config"]),
-    (CONFIG, &["compression_config"]),
+/// Places of §2.5 that a result no longer has, or has anew, beside the declarations in any part of `config.json`.
+const PLACES: [(&str, &[&str]); 5] = [
     (CONFIG, &["quantization"]),
     (CONFIG, &["expert_dtype"]),
     (CONFIG, &["moe_quant_algo"]),
@@ -98,7 +96,14 @@ const PLACES: [(&str, &[&str]); 8] = [
 pub fn changes(documents: &Documents, outcome: &Outcome<'_>) -> Result<Vec<Change>, Error> {
     let declared = declared(outcome)?;
     let is_set = |file: &str, path: &[&str]| declared.iter().any(|(f, p, _)| *f == file && *p == path);
+    let config = documents.config.as_ref().and_then(Value::as_object);
     let mut all = Vec::new();
+    for path in config.map(places).unwrap_or_default() {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        if !is_set(CONFIG, &path) {
+            all.push(Change::Edit { file: CONFIG, edit: edit(&path, None) });
+        }
+    }
     for (file, path) in PLACES {
         let document = if file == CONFIG { &documents.config } else { &documents.params };
         let found = path.iter().try_fold(document.as_ref(), |value, key| Some(value?.get(key)));

@@ -96,6 +96,13 @@ impl Declaration {
         self.every().next().map(|setting| setting.scheme)
     }
 
+    /// The family as which `--from-scheme` reads all modules of the declaration, if there is one.
+    pub(super) fn stand_in(&self) -> Option<Family> {
+        let is_for_all = self.modules.is_empty() && self.settings.iter().all(|(t, _)| matches!(t, Targets::All));
+        let families = self.families();
+        self.scheme().map(|scheme| scheme.family).filter(|_| is_for_all || families.len() == 1)
+    }
+
     /// The families of all settings, each once.
     pub(crate) fn families(&self) -> HashSet<Family> {
         self.every().map(|setting| setting.scheme.family).collect()

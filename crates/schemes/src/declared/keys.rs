@@ -4,17 +4,17 @@
 
 use serde_json::{Map, Value};
 
-use super::declaration::Declaration;
 use super::value::wrong;
 use crate::error::Error;
 use crate::modules::brief;
+use crate::scheme::Family;
 
 /// The keys of an object that are known. A key whose value is `null` is as good as absent, known or not.
 #[derive(Debug)]
 pub(crate) struct Keys {
     /// Read: another value gives other weights, or is an error.
-    pub(super) used: &'static [&'static str],
-    /// Lists of keys that say nothing about the values of weights.
+    pub(super) used: &'static [&'static [&'static str]],
+    /// Say nothing about the values of weights.
     pub(super) silent: &'static [&'static [&'static str]],
     /// Known with these values alone, as JSON.
     pub(super) only: &'static [(&'static str, &'static [&'static str])],
@@ -39,34 +39,22 @@ impl Keys {
     /// Checks the keys of an object.
     ///
     /// # Errors
-    /// [`Error::Unexplained`] for the first key that is not known, or not with its value; it names the scheme of the declaration
-    /// as the way to read the weights in spite of it.
-    pub(super) fn check(
-        &self,
-        object: &Map<String, Value>,
-        place: &str,
-        declaration: Option<&Declaration>,
-    ) -> Result<(), Error> {
+    /// [`Error::Unexplained`] for the first key that is not known, or not with its value; it names `scheme` as the way to read
+    /// the weights in spite of it.
+    pub(crate) fn check(&self, object: &Map<String, Value>, place: &str, scheme: Option<Family>) -> Result<(), Error> {
         self.walk(object, "").map_err(|unknown| match unknown {
             Unknown::Key { key, found } => {
-                let families = declaration.map(Declaration::families).unwrap_or_default();
-                let mut families = families.into_iter();
-                let scheme = families.next().filter(|_| families.next().is_none());
-                Error::Unexplained { place: place.to_owned(), key, found, scheme: scheme.map(|family| family.name()) }
+                Error::Unexplained { place: place.to_owned(), key, found, scheme: scheme.map(Family::name) }
             }
             Unknown::Kind { key, found } => wrong(place, &key, &found, "an object"),
         })
-    }
-
-    /// Checks the keys of an object that no scheme's name could stand for.
-    pub(crate) fn check_alone(&self, object: &Map<String, Value>, place: &str) -> Result<(), Error> {
-        self.check(object, place, None)
     }
 
     fn walk(&self, object: &Map<String, Value>, path: &str) -> Result<(), Unknown> {
         for (key, value) in object.iter().filter(|(_, value)| !value.is_null()) {
             let full = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
             let unknown = || Unknown::Key { key: truecast_io::Shown(&full).to_string(), found: brief(value) };
+            let is_in = |lists: &[&[&str]]| lists.iter().any(|list| list.contains(&key.as_str()));
             let inner = self.objects.iter().find(|(known, _)| known == key).map(|(_, inner)| *inner);
             match (inner, value) {
                 (Some(Inner::One(keys)), Value::Object(object)) => keys.walk(object, &full)?,
@@ -76,12 +64,11 @@ impl Keys {
                         keys.walk(object, &format!("{full}.{name}"))?;
                     }
                 }
-                (Some(_), _) if !self.used.contains(&key.as_str()) => {
+                (Some(_), _) if !is_in(self.used) => {
                     return Err(Unknown::Kind { key: full, found: value.clone() });
                 }
                 (Some(_), _) => {}
-                (None, _) if self.used.contains(&key.as_str()) => {}
-                (None, _) if self.silent.iter().any(|list| list.contains(&key.as_str())) => {}
+                (None, _) if is_in(self.used) || is_in(self.silent) => {}
                 (None, _) => match self.only.iter().find(|(known, _)| known == key) {
                     Some((_, values)) if values.contains(&value.to_string().as_str()) => {}
                     Some(_) => return Err(unknown()),
@@ -101,4 +88,99 @@ impl Keys {
 enum Unknown {
     Key { key: String, found: String },
     Kind { key: String, found: Value },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{known, read};
+    use super::*;
+    use crate::checkpoint::Documents;
+    use serde_json::json;
+
+    /// A declaration of each method, with what else its keys stand in, and the tables of each object.
+    fn examples() -> Vec<(&'static str, Value, Vec<(&'static str, &'static Keys)>)> {
+        let ct = json!({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"],
+            "weights": {"num_bits": 4, "group_size": 32}}}});
+        let mixed = json!({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
+            "a": {"quant_algo": "FP8_PB_WO"}}});
+        let group = known::COMPRESSED_TENSORS.objects[0].1;
+        let (Inner::One(group) | Inner::Each(group)) = group;
+        let (Inner::One(arguments) | Inner::Each(arguments)) = group.objects[0].1;
+        let (Inner::One(layer) | Inner::Each(layer)) = known::MODELOPT.objects[0].1;
+        vec![
+            ("fp8", json!({"quant_method": "fp8"}), vec![("", &known::FP8)]),
+            ("mxfp8", json!({"quant_method": "mxfp8"}), vec![("", &known::MXFP8)]),
+            ("mxfp4", json!({"quant_method": "mxfp4"}), vec![("", &known::MXFP4)]),
+            ("fbgemm_fp8", json!({"quant_method": "fbgemm_fp8"}), vec![("", &known::FBGEMM)]),
+            ("bitnet", json!({"quant_method": "bitnet"}), vec![("", &known::BITNET)]),
+            ("torchao", json!({"quant_method": "torchao"}), vec![("", &known::TORCHAO)]),
+            ("gptq", json!({"quant_method": "gptq", "bits": 4}), vec![("", &known::GPTQ)]),
+            ("awq", json!({"quant_method": "awq"}), vec![("", &known::AWQ)]),
+            (
+                "compressed-tensors",
+                ct,
+                vec![
+                    ("", &known::COMPRESSED_TENSORS),
+                    ("/config_groups/g", group),
+                    ("/config_groups/g/weights", arguments),
+                ],
+            ),
+            ("modelopt", mixed, vec![("", &known::MODELOPT), ("/quantized_layers/a", layer)]),
+            (
+                "mlx",
+                json!({"bits": 4, "group_size": 64, "a": {"bits": 8}}),
+                vec![("", &known::MLX), ("/a", known::MLX.others.unwrap())],
+            ),
+        ]
+    }
+
+    fn declared(value: Value) -> Documents {
+        Documents { config: Some(json!({ "quantization_config": value })), ..Documents::default() }
+    }
+
+    /// What is listed as read is read: nonsense in its place is an error, though keys are not checked.
+    #[test]
+    fn every_key_that_is_used_is_read() {
+        for (method, example, tables) in examples() {
+            assert!(read(&declared(example.clone()), false).is_ok(), "{method}");
+            for (path, keys) in tables {
+                for key in keys.used.iter().copied().flatten() {
+                    let mut value = example.clone();
+                    value.pointer_mut(path).unwrap()[*key] = json!([-7]);
+                    // A whole algorithm has no use for what single modules have.
+                    let of_modules = ["group_size", "weight_block_size"].contains(key) && path.is_empty();
+                    if method == "modelopt" && of_modules {
+                        value["quant_algo"] = json!("FP8_PB_WO");
+                    }
+                    assert!(read(&declared(value.clone()), true).is_err(), "{method}: {path}/{key}: {value}");
+                }
+            }
+        }
+    }
+
+    /// The page lists every key of every table.
+    #[test]
+    fn the_page_has_every_key() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/spec/checkpoints.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let (_, section) = page.split_once("#### 5.3.1").unwrap();
+        let (section, _) = section.split_once("\n### ").unwrap();
+        let mut todo: Vec<&Keys> =
+            examples().into_iter().flat_map(|(.., tables)| tables).map(|(_, keys)| keys).collect();
+        todo.extend([
+            &known::MODELOPT_FILE,
+            &known::MISTRAL,
+            &known::COMPRESSION,
+            &known::COMFY,
+            &known::TORCHAO_TENSOR,
+        ]);
+        while let Some(keys) = todo.pop() {
+            let inner = keys.objects.iter().map(|(_, Inner::One(keys) | Inner::Each(keys))| *keys);
+            todo.extend(inner.chain(keys.others));
+            let only = keys.only.iter().map(|(key, _)| *key);
+            for key in keys.used.iter().chain(keys.silent).copied().flatten().copied().chain(only) {
+                assert!(section.contains(&format!("`{key}`")), "{key}");
+            }
+        }
+    }
 }

@@ -5,6 +5,9 @@
 
 use super::keys::{Inner, Keys};
 
+/// Lists of modules that stay as they are.
+pub(super) const EXCEPTIONS: &[&str] = &["ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules"];
+
 /// Keys of any method.
 ///
 /// Caches are no weights; a loader that makes weights dense, or fuses modules, does so with what is stored.
@@ -16,16 +19,7 @@ const ACTIVATIONS: &[&str] = &["activation_scheme", "act_per_tensor", "activatio
 
 /// `fp8`: DeepSeek (§4.1, §4.2) and everyone after it. Types of tensors say what `scale_fmt` says.
 pub(super) const FP8: Keys = Keys {
-    used: &[
-        "quant_method",
-        "fmt",
-        "weight_block_size",
-        "expert_dtype",
-        "ignore",
-        "ignored_layers",
-        "modules_to_not_convert",
-        "exclude_modules",
-    ],
+    used: &[EXCEPTIONS, &["quant_method", "fmt", "weight_block_size", "expert_dtype"]],
     silent: &[COMMON, ACTIVATIONS, &["modules_to_convert"]],
     only: &[("scale_fmt", &["\"ue8m0\"", "\"float\""]), ("weight_per_tensor", &["false"])],
     ..Keys::NONE
@@ -33,34 +27,29 @@ pub(super) const FP8: Keys = Keys {
 
 /// `mxfp8` (§4.8).
 pub(super) const MXFP8: Keys = Keys {
-    used: &["quant_method", "fmt", "weight_block_size", "ignore", "ignored_layers", "modules_to_not_convert"],
+    used: &[EXCEPTIONS, &["quant_method", "fmt", "weight_block_size"]],
     only: &[("scale_fmt", &["\"ue8m0\""])],
     ..FP8
 };
 
 /// gpt-oss (§4.3).
-pub(super) const MXFP4: Keys =
-    Keys { used: &["quant_method", "modules_to_not_convert"], silent: &[COMMON], ..Keys::NONE };
+pub(super) const MXFP4: Keys = Keys { used: &[EXCEPTIONS, &["quant_method"]], silent: &[COMMON], ..Keys::NONE };
 
 /// FBGEMM (§4.14).
 pub(super) const FBGEMM: Keys =
-    Keys { used: &["quant_method", "modules_to_not_convert"], silent: &[COMMON, ACTIVATIONS], ..Keys::NONE };
+    Keys { used: &[EXCEPTIONS, &["quant_method"]], silent: &[COMMON, ACTIVATIONS], ..Keys::NONE };
 
 /// BitNet (§4.11). Weights that are quantised when the model runs (`online`) and a norm within the layer make other weights.
 pub(super) const BITNET: Keys = Keys {
-    used: &["quant_method", "linear_class", "modules_to_not_convert"],
+    used: &[EXCEPTIONS, &["quant_method", "linear_class"]],
     silent: &[COMMON, &["rms_norm_eps"]],
-    only: &[
-        ("quantization_mode", &["\"offline\""]),
-        ("use_rms_norm", &["false"]),
-        ("bits", &["2", "1.58"]),
-    ],
+    only: &[("quantization_mode", &["\"offline\""]), ("use_rms_norm", &["false"]), ("bits", &["2", "1.58"])],
     ..Keys::NONE
 };
 
 /// torchao (§4.7): the headers of the files say how each tensor is stored.
 pub(super) const TORCHAO: Keys = Keys {
-    used: &["quant_method", "modules_to_not_convert"],
+    used: &[EXCEPTIONS, &["quant_method"]],
     silent: &[
         COMMON,
         &["quant_type", "quant_type_kwargs", "include_input_output_embeddings", "untie_embedding_weights"],
@@ -70,7 +59,7 @@ pub(super) const TORCHAO: Keys = Keys {
 
 /// The attributes of a tensor of torchao in a header.
 pub(crate) const TORCHAO_TENSOR: Keys = Keys {
-    used: &[
+    used: &[&[
         "block_size",
         "dtype",
         "elem_dtype",
@@ -79,7 +68,7 @@ pub(crate) const TORCHAO_TENSOR: Keys = Keys {
         "_orig_dtype",
         "is_swizzled_scales",
         "_is_swizzled_scales",
-    ],
+    ]],
     silent: &[&[
         "act_quant_kwargs",
         "act_quant_scale",
@@ -215,15 +204,7 @@ const INTEGERS: &[(&str, &[&str])] = &[
 
 /// GPTQ (§4.10).
 pub(super) const GPTQ: Keys = Keys {
-    used: &[
-        "quant_method",
-        "bits",
-        "group_size",
-        "desc_act",
-        "checkpoint_format",
-        "format",
-        "modules_to_not_convert",
-    ],
+    used: &[EXCEPTIONS, &["quant_method", "bits", "group_size", "desc_act", "checkpoint_format", "format"]],
     silent: &[COMMON, MAKING, AUTOROUND],
     only: INTEGERS,
     ..Keys::NONE
@@ -232,17 +213,18 @@ pub(super) const GPTQ: Keys = Keys {
 /// AutoAWQ (§4.9).
 pub(super) const AWQ: Keys = Keys {
     used: &[
-        "quant_method",
-        "bits",
-        "w_bit",
-        "group_size",
-        "q_group_size",
-        "zero_point",
-        "version",
-        "format",
-        "checkpoint_format",
-        "modules_to_not_convert",
-        "ignore",
+        EXCEPTIONS,
+        &[
+            "quant_method",
+            "bits",
+            "w_bit",
+            "group_size",
+            "q_group_size",
+            "zero_point",
+            "version",
+            "format",
+            "checkpoint_format",
+        ],
     ],
     silent: &[COMMON, MAKING, AUTOROUND, &["desc_act"]],
     only: INTEGERS,
@@ -252,23 +234,14 @@ pub(super) const AWQ: Keys = Keys {
 /// The arguments of weights or activations of compressed-tensors. The types of tensors say what `zp_dtype` says; `dynamic` of
 /// weights is about weights that are not stored quantised.
 const ARGUMENTS: Keys = Keys {
-    used: &[
-        "num_bits",
-        "type",
-        "symmetric",
-        "group_size",
-        "strategy",
-        "block_structure",
-        "scale_dtype",
-        "actorder",
-    ],
+    used: &[&["num_bits", "type", "symmetric", "group_size", "strategy", "block_structure", "scale_dtype", "actorder"]],
     silent: &[&["dynamic", "observer", "observer_kwargs", "zp_dtype"]],
     ..Keys::NONE
 };
 
 /// A group of modules. `pre_quant_scale` says that there is a tensor of that name, which is looked at.
 const GROUP: Keys = Keys {
-    used: &["targets", "weights", "format"],
+    used: &[&["targets", "weights", "format"]],
     silent: &[&["pre_quant_scale", "quant_algo"]],
     only: &[("has_zero_point", &["false"])],
     objects: &[
@@ -289,7 +262,7 @@ const SPARSITY: Keys = Keys {
 /// compressed-tensors (§4.4). `transform_config` holds rotations that the runtime undoes, `moe_sparsity_config` experts that
 /// are not stored.
 pub(super) const COMPRESSED_TENSORS: Keys = Keys {
-    used: &["quant_method", "format", "version", "config_groups", "ignore", "modules_to_not_convert"],
+    used: &[EXCEPTIONS, &["quant_method", "format", "version", "config_groups"]],
     silent: &[
         COMMON,
         &[
@@ -307,7 +280,7 @@ pub(super) const COMPRESSED_TENSORS: Keys = Keys {
 
 /// Around a configuration that files of 2024 nest.
 pub(super) const COMPRESSION: Keys = Keys {
-    used: &["quantization_config"],
+    used: &[&["quantization_config"]],
     silent: &[COMMON, &["quant_method"]],
     only: COMPRESSED_TENSORS.only,
     objects: &[("sparsity_config", Inner::One(&SPARSITY))],
@@ -316,7 +289,7 @@ pub(super) const COMPRESSION: Keys = Keys {
 
 /// A module of ModelOpt's `quantized_layers`.
 const LAYER: Keys = Keys {
-    used: &["quant_algo", "group_size", "weight_block_size"],
+    used: &[&["quant_algo", "group_size", "weight_block_size"]],
     silent: &[&["pre_quant_scale", "kv_cache_quant_algo"]],
     only: &[("has_zero_point", &["false"])],
     ..Keys::NONE
@@ -324,16 +297,7 @@ const LAYER: Keys = Keys {
 
 /// ModelOpt (§4.5), in `config.json` and under `quantization` of `hf_quant_config.json`. Groups repeat what `quant_algo` says.
 pub(super) const MODELOPT: Keys = Keys {
-    used: &[
-        "quant_method",
-        "quant_algo",
-        "group_size",
-        "weight_block_size",
-        "quantized_layers",
-        "ignore",
-        "exclude_modules",
-        "modules_to_not_convert",
-    ],
+    used: &[EXCEPTIONS, &["quant_method", "quant_algo", "group_size", "weight_block_size", "quantized_layers"]],
     silent: &[COMMON, ACTIVATIONS, &["pre_quant_scale", "smoothquant_val", "quant_type"]],
     only: &[("has_zero_point", &["false"]), ("scale_fmt", &["\"ue8m0\"", "\"float\""])],
     objects: &[
@@ -346,19 +310,18 @@ pub(super) const MODELOPT: Keys = Keys {
 };
 
 /// `hf_quant_config.json` as a whole.
-pub(super) const MODELOPT_FILE: Keys =
-    Keys { used: &["quantization"], silent: &[&["producer"]], ..Keys::NONE };
+pub(super) const MODELOPT_FILE: Keys = Keys { used: &[&["quantization"]], silent: &[&["producer"]], ..Keys::NONE };
 
 /// A module of MLX.
-const MLX_MODULE: Keys = Keys { used: &["group_size", "bits", "mode"], ..Keys::NONE };
+const MLX_MODULE: Keys = Keys { used: &[&["group_size", "bits", "mode"]], ..Keys::NONE };
 
 /// MLX (§4.12), with settings for single modules under their names; `false` is one that stays as it is.
 pub(super) const MLX: Keys =
-    Keys { used: &["group_size", "bits", "mode", "quant_method"], others: Some(&MLX_MODULE), ..Keys::NONE };
+    Keys { used: &[&["group_size", "bits", "mode", "quant_method"]], others: Some(&MLX_MODULE), ..Keys::NONE };
 
 /// Mistral's own (§4.13).
 pub(super) const MISTRAL: Keys = Keys {
-    used: &["weight_block_size", "block_size"],
+    used: &[&["weight_block_size", "block_size"]],
     silent: &[ACTIVATIONS, &["qscheme_act"]],
     only: &[("qformat_weight", &["\"fp8_e4m3\""])],
     ..Keys::NONE
@@ -366,13 +329,13 @@ pub(super) const MISTRAL: Keys = Keys {
 
 /// A marker of ComfyUI (§4.6.2); old tools nest parameters.
 pub(crate) const COMFY: Keys = Keys {
-    used: &["format", "group_size", "orig_dtype", "params"],
+    used: &[&["format", "group_size", "orig_dtype", "params"]],
     silent: COMFY_SILENT,
     only: COMFY_ONLY,
     objects: &[("params", Inner::One(&COMFY_PARAMETERS))],
     ..Keys::NONE
 };
-const COMFY_PARAMETERS: Keys = Keys { used: &["group_size"], silent: COMFY_SILENT, only: COMFY_ONLY, ..Keys::NONE };
+const COMFY_PARAMETERS: Keys = Keys { used: &[&["group_size"]], silent: COMFY_SILENT, only: COMFY_ONLY, ..Keys::NONE };
 const COMFY_ONLY: &[(&str, &[&str])] = &[("convrot", &["false"]), ("transposed", &["false"])];
 const COMFY_SILENT: &[&[&str]] = &[
     ACTIVATIONS,

@@ -26,8 +26,6 @@ use value::{object, text, wrong};
 
 /// Keys of `config.json`, at any depth, under which a declaration stands.
 const DECLARING: [&str; 2] = ["quantization_config", "compression_config"];
-/// Keys of a declaration that list modules which stay as they are.
-const EXCEPTIONS: [&str; 4] = ["ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules"];
 
 /// What is declared, as far as it was read.
 struct Reading {
@@ -44,6 +42,7 @@ pub(crate) fn read(documents: &Documents, is_asked: bool) -> Result<Vec<Declarat
         reading.take(file, "hf_quant_config.json", &known::MODELOPT_FILE, None)?;
         if let Some(value) = object(file.get("quantization"), "hf_quant_config.json", "quantization")? {
             let declaration = modelopt::read(value, "hf_quant_config.json", false)?;
+            let declaration = declaration.map(|declaration| except(declaration, value)).transpose()?;
             reading.take(value, "hf_quant_config.json: quantization", &known::MODELOPT, declaration)?;
         }
     }
@@ -96,7 +95,7 @@ impl Reading {
         declaration: Option<Declaration>,
     ) -> Result<(), Error> {
         if !self.is_asked {
-            keys.check(value, place, declaration.as_ref())?;
+            keys.check(value, place, declaration.as_ref().and_then(Declaration::stand_in))?;
         }
         self.all.extend(declaration);
         Ok(())
@@ -134,12 +133,14 @@ impl Reading {
             "mlx" => (&known::MLX, Some(mlx::read(value, place)?)),
             other => return Err(Error::Unsupported { place: place.to_owned(), scheme: other.to_owned() }),
         };
-        let except = |declaration: Declaration| {
-            EXCEPTIONS.iter().try_fold(declaration, |declaration, key| declaration.without(value.get(*key), key))
-        };
-        let declaration = declaration.map(except).transpose()?;
+        let declaration = declaration.map(|declaration| except(declaration, value)).transpose()?;
         self.take(value, place, keys, declaration)
     }
+}
+
+/// The modules that are listed as exceptions stay as they are.
+fn except(declaration: Declaration, value: &Map<String, Value>) -> Result<Declaration, Error> {
+    known::EXCEPTIONS.iter().try_fold(declaration, |declaration, key| declaration.without(value.get(*key), key))
 }
 
 /// Where in `config.json` a declaration stands: of the model, or of a part of it, such as `text_config`.

@@ -12,11 +12,7 @@ use crate::scheme::{Family, Parameters, Scheme};
 /// What `quant_algo` declares; `None` if it names no algorithm, as where only caches are quantised.
 ///
 /// `is_elsewhere`: another file names the algorithm if this place does not.
-pub(super) fn read(
-    value: &Map<String, Value>,
-    place: &str,
-    is_elsewhere: bool,
-) -> Result<Option<Declaration>, Error> {
+pub(super) fn read(value: &Map<String, Value>, place: &str, is_elsewhere: bool) -> Result<Option<Declaration>, Error> {
     let algorithm = match value.get("quant_algo") {
         Some(Value::String(algorithm)) => algorithm,
         Some(Value::Null) => return Ok(None),
@@ -41,7 +37,7 @@ pub(super) fn read(
     } else {
         declaration.settings.push((Targets::All, setting(algorithm, value, place)?));
     }
-    declaration.without(value.get("exclude_modules"), "exclude_modules").map(Some)
+    Ok(Some(declaration))
 }
 
 /// The algorithm of experts on top of a checkpoint in another scheme.
@@ -70,13 +66,15 @@ fn setting(algorithm: &str, value: &Map<String, Value>, place: &str) -> Result<S
     {
         return Err(wrong(place, "group_size", &value["group_size"], &fixed.to_string()));
     }
+    let block = block(value.get("weight_block_size"), place, "weight_block_size")?;
     let mut parameters = Parameters::NONE;
-    match family {
-        Family::ModelOptAwq => parameters.group = group,
-        Family::ModelOptFp8Blocks => {
-            parameters.block = block(value.get("weight_block_size"), place, "weight_block_size")?.or(Some([128, 128]));
+    match (family, block) {
+        (Family::ModelOptAwq, None) => parameters.group = group,
+        (Family::ModelOptFp8Blocks, _) => parameters.block = block.or(Some([128, 128])),
+        (_, None) => {}
+        (_, Some(_)) => {
+            return Err(wrong(place, "weight_block_size", &value["weight_block_size"], "nothing"));
         }
-        _ => {}
     }
     Ok(Setting::of(Scheme { family, parameters }))
 }

@@ -266,7 +266,7 @@ impl<'a> Claims<'a> {
     }
 
     /// Factors of activations change nothing if all of them are 1.
-    fn check_ones(&mut self, number: usize) -> Result<(), Error> {
+    pub(super) fn check_ones(&mut self, number: usize) -> Result<(), Error> {
         let tensor = self.index.tensor(number);
         let name = tensor.name.clone();
         let refused = Error::Refused {

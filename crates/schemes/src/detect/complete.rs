@@ -4,6 +4,7 @@ use foldhash::{HashSet, HashSetExt};
 use truecast_core::{DType, Kind};
 
 use super::claims::Claims;
+use super::guess;
 use crate::checkpoint::Index;
 use crate::detection::{Detection, Dropped};
 use crate::error::Error;
@@ -40,6 +41,9 @@ const AUXILIARY: [&str; 13] = [
     "comfy_quant",
 ];
 
+/// Last components of names of factors that belong to the activations of a quantised weight, or are added to it.
+const FACTORS: [&str; 3] = ["pre_quant_scale", "svdquant_lora_a", "svdquant_lora_b"];
+
 /// Last components of names of codes.
 const CODES: [&str; 2] = ["weight_packed", "qweight"];
 
@@ -71,6 +75,11 @@ pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
             if around.contains(module) {
                 claims.drop(number, *reason);
             }
+            continue;
+        }
+        if FACTORS.contains(&last) && claims.groups.iter().any(|group| group.module == module) {
+            claims.check_ones(number)?;
+            claims.drop(number, Dropped::Ones);
             continue;
         }
         if let Some(what) = auxiliary(&claims.index, &tensor.name, last) {
@@ -151,12 +160,18 @@ fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
     let prefix = if module.is_empty() { String::new() } else { format!("{module}.") };
     let weight = format!("{prefix}weight");
     let why = match index.find(&weight).map(|number| index.tensor(number)) {
-        Some(found) => format!(
-            "no configuration and no rule by name makes a group of it; {} is {} {:?}; name the scheme with --from-scheme",
-            truecast_io::Shown(&found.name),
-            found.dtype,
-            found.shape
-        ),
+        Some(found) => {
+            let beside = name.strip_prefix(weight.as_str()).filter(|_| found.dtype == DType::F8E4M3Fn);
+            let guess = beside.and_then(|beside| guess::fp8(index, beside));
+            let guess = guess.map_or(String::new(), |scheme| format!(", such as {scheme}, which fits"));
+            format!(
+                "no configuration and no rule by name makes a group of it; {} is {} {:?}; name the scheme with \
+                 --from-scheme{guess}",
+                truecast_io::Shown(&found.name),
+                found.dtype,
+                found.shape
+            )
+        }
         None => format!("there is no {}", truecast_io::Shown(&weight)),
     };
     Error::Orphan { tensor: name.to_owned(), what, why }

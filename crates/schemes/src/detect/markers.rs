@@ -8,8 +8,8 @@ use truecast_io::error::folder::FolderError;
 
 use super::claims::Claims;
 use crate::catalogue::{self, SCALED_FP8_MARKER};
-use crate::detection::Dropped;
 use crate::declared::known;
+use crate::detection::Dropped;
 use crate::error::Error;
 use crate::found::Setting;
 use crate::modules::brief;
@@ -39,7 +39,7 @@ pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
             && claims.options.from_scheme.is_none()
         {
             let place = format!("__metadata__: {}", truecast_io::Shown(name));
-            known::TORCHAO_TENSOR.check_alone(attributes, &place)?;
+            known::TORCHAO_TENSOR.check(attributes, &place, Some(Family::Torchao))?;
         }
         let setting = Setting { torchao: Some(torchao), ..Setting::of(Scheme::of(Family::Torchao)) };
         let codes = crate::table::Name::Hidden("qdata").of(name).and_then(|codes| claims.index.find(&codes));
@@ -140,7 +140,7 @@ fn setting(entry: &Value, place: &str) -> Result<Option<Setting>, Error> {
         });
     };
     if let Some(marker) = entry.as_object() {
-        known::COMFY.check_alone(marker, place)?;
+        known::COMFY.check(marker, place, Family::of_name(&format!("comfy:{format}")))?;
     }
     let field = |name: &str| entry.get(name).or_else(|| entry.get("params").and_then(|params| params.get(name)));
     let is_rotated = field("convrot").is_some_and(|value| *value != Value::Bool(false) && !value.is_null());

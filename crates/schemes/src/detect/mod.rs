@@ -6,6 +6,7 @@
 mod claims;
 mod complete;
 pub(crate) mod gguf;
+mod guess;
 mod markers;
 mod names;
 
@@ -32,6 +33,7 @@ pub use gguf::detect_gguf;
 /// # Errors
 /// [`Error`]: what contradicts, is missing, left over, or not known.
 pub fn detect(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options<'_>) -> Result<Detection, Error> {
+    checkpoint.documents.check()?;
     let mut claims = Claims::new(checkpoint, read, options)?;
     // What is declared matters for --from-scheme only as far as it says more about the same scheme.
     let declared = declared::read(checkpoint.documents, options.from_scheme.is_some());

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::claims::Claims;
+use super::guess;
 use crate::catalogue;
 use crate::error::Error;
 use crate::found::Setting;
@@ -56,7 +57,18 @@ pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
                 _ => family,
             };
             let setting = Setting::of(Scheme::of(family));
-            claims.claim(&setting, &name, number)?;
+            let claimed = claims.claim(&setting, &name, number);
+            if let (Err(Error::Grid { tensor, codes, found, logical, .. }), Family::Fp8Tensor) = (&claimed, family) {
+                let (tensor, codes, found, logical) = (tensor.clone(), codes.clone(), found.clone(), logical.clone());
+                return Err(Error::Undeclared {
+                    tensor,
+                    codes,
+                    found,
+                    logical,
+                    guess: guess::fp8(&claims.index, "_scale_inv"),
+                });
+            }
+            claimed?;
             *taken.entry(setting.scheme.to_string()).or_default() += 1;
         }
     }

@@ -3,7 +3,9 @@
 mod ambiguous;
 mod config;
 mod errors;
+mod published;
 mod schemes;
+mod unknown;
 
 use std::collections::{BTreeMap, HashMap};
 

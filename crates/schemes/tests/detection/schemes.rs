@@ -498,9 +498,8 @@ fn bitnet() {
     let found = case.detect();
     assert_eq!((found.groups[0].shape.as_slice(), planes(&found).form), (&[24, 32][..], Form::Divide));
     // The other class of layers multiplies.
-    let case = case.quantization(
-        r#"{"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "offline"}"#,
-    );
+    let case = case
+        .quantization(r#"{"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "offline"}"#);
     assert_eq!(planes(&case.detect()).form, Form::Times);
     assert_eq!(planes(&case.asked_for("bitnet").unwrap()).form, Form::Times);
 }
@@ -524,7 +523,8 @@ fn mlx() {
             "b.weight mlx:affine,bits=6,group=64 6x64: codes=b.weight scales=b.scales biases=b.biases",
         ]
     );
-    for (mode, bits, group, width, scales) in [("mxfp4", 4, 32, 8, 2), ("mxfp8", 8, 32, 16, 2), ("nvfp4", 4, 16, 8, 4)] {
+    for (mode, bits, group, width, scales) in [("mxfp4", 4, 32, 8, 2), ("mxfp8", 8, 32, 16, 2), ("nvfp4", 4, 16, 8, 4)]
+    {
         let case = tensors(&format!("a.weight u32 6x{width}\na.scales u8 6x{scales}"))
             .config(&format!(r#"{{"quantization": {{"group_size": {group}, "bits": {bits}, "mode": "{mode}"}}}}"#));
         assert_eq!(case.detect().groups[0].shape, [6, 64]);
@@ -540,7 +540,10 @@ fn mlx() {
     .config(
         r#"{"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4", "b": {"group_size": 64, "bits": 8}, "c": false}}"#,
     );
-    assert_eq!(case.groups(&case.detect())[1], "b.weight mlx:affine,bits=8,group=64 6x64: codes=b.weight scales=b.scales biases=b.biases");
+    assert_eq!(
+        case.groups(&case.detect())[1],
+        "b.weight mlx:affine,bits=8,group=64 6x64: codes=b.weight scales=b.scales biases=b.biases"
+    );
 }
 
 #[test]

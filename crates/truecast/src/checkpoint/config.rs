@@ -5,7 +5,7 @@ use crate::error::Error;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use truecast_core::{DType, Ecosystem};
-use truecast_io::folder::{Edit, Folder, edit};
+use truecast_io::folder::{Edit, Folder, JsonFile, edit};
 use truecast_schemes::{Change, Documents, Outcome, changes};
 
 /// The file that names the type of the tensors.
@@ -26,6 +26,8 @@ pub(crate) struct Configuration {
     pub dropped: Vec<String>,
     /// What was changed, for people.
     pub changes: Vec<String>,
+    /// What a loader will miss.
+    pub warnings: Vec<String>,
 }
 
 /// Where a configuration says the type of the tensors (§2.6 step 2).
@@ -55,7 +57,7 @@ impl Configuration {
                     Change::Edit { file, edit } => edits.entry(file).or_default().push(edit),
                     Change::Drop { file } => all.dropped.push(file.into()),
                     Change::Write { file, value } => {
-                        let text = serde_json::to_string_pretty(&value).expect("JSON has a text") + "\n";
+                        let text = pretty(&value);
                         all.files.push(NewFile { name: file.into(), text });
                     }
                     change => unreachable!("{change}"),
@@ -68,16 +70,32 @@ impl Configuration {
             edits.entry(CONFIG).or_default().push(Edit { path, value: Some(json!(torch)) });
         }
         for (name, edits) in edits {
-            // What declares a scheme is made where there is none.
-            let (text, path) = match folder.json(name)? {
-                Some(file) => (file.text, file.path),
-                None => ("{}\n".to_string(), folder.path().join(name)),
+            let text = match folder.json(name)? {
+                Some(JsonFile { text, path, .. }) => {
+                    edit(&text, &edits).map_err(|cause| truecast_io::Error::Folder { path, cause })?
+                }
+                // What declares a scheme is made where there is none.
+                None => {
+                    let keys: Vec<String> = edits.iter().map(|edit| edit.path.join(".")).collect();
+                    all.warnings.push(format!(
+                        "{}: there is no {name}; the one that is written holds only {}: a loader needs the model's own keys \
+                         too",
+                        folder.path().display(),
+                        keys.join(" and ")
+                    ));
+                    pretty(
+                        &edits.into_iter().filter_map(|edit| Some((edit.path.first()?.clone(), edit.value?))).collect(),
+                    )
+                }
             };
-            let text = edit(&text, &edits).map_err(|cause| truecast_io::Error::Folder { path, cause })?;
             all.files.push(NewFile { name: name.into(), text });
         }
         Ok(all)
     }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("JSON has a text") + "\n"
 }
 
 /// Where a configuration names another floating-point type than `to`, and what it has to say.

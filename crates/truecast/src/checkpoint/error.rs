@@ -1,6 +1,6 @@
 //! What can be wrong with a checkpoint as a whole, beside what is wrong with its files.
 
-use truecast_core::ErrorKind;
+use truecast_core::{DType, ErrorKind};
 use truecast_io::{Shown, counted};
 
 /// Why a checkpoint was not converted.
@@ -132,6 +132,20 @@ pub enum CheckpointError {
         tensor: String,
         /// Its scheme.
         scheme: String,
+    },
+    /// The scales of the source would be dropped for a type that needs some.
+    #[error(
+        "the source is quantized ({scheme}, as tensor {} is): --to {to} would drop the scales; --scheme NAME quantizes anew, \
+         --to bf16 dequantizes, and --rule '*={to}' does it all the same",
+        Shown(.tensor)
+    )]
+    Narrow {
+        /// The first tensor of which that is true.
+        tensor: String,
+        /// Its scheme.
+        scheme: String,
+        /// The type.
+        to: DType,
     },
     /// A scheme cannot hold some tensors.
     #[error("{first}{}", alike(.others))]

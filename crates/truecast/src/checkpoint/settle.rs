@@ -159,6 +159,10 @@ impl Plan {
                         let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
                         return Err(Error::checkpoint(src, CheckpointError::Kept { tensor, scheme }));
                     };
+                    if is_narrow(to) && !beside.names(&tensor.name) {
+                        let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
+                        return Err(Error::checkpoint(src, CheckpointError::Narrow { tensor, scheme, to }));
+                    }
                     let choice = Choice { from: DType::F32, to: Some(to), kept_by: None };
                     let planned = Planned::new(value, choice, into, path, &options.tensors.request)?;
                     let kept_by = quantising.as_ref().and_then(|quantising| quantising.kept_by(value));
@@ -192,7 +196,7 @@ impl Plan {
             Provenance { writing: writing.cloned(), reading, detected, ..Provenance::of(&options.tensors) };
         // What is said of names is about other files.
         let choices = if is_gguf && is_one { Vec::new() } else { found.choices };
-        let mut warnings = [choices, found.warnings, of_quantised, idle].concat();
+        let mut warnings = [choices, found.warnings, of_quantised, idle, configuration.warnings.clone()].concat();
         warnings.extend(carried_over(src, &all_relaid));
         if let Some(reference) = reference {
             let all: Vec<_> = found.groups.iter().map(|group| quantised(&folder, &stored, group)).collect();
@@ -215,6 +219,11 @@ impl Plan {
         let of_gguf = plan.gguf().map(|new| gguf::warnings(&plan.folder, &new.tensors)).unwrap_or_default();
         Ok(Plan { warnings: [plan.warnings, of_gguf].concat(), ..plan })
     }
+}
+
+/// Types of which weights are written with scales.
+fn is_narrow(to: DType) -> bool {
+    to.storage_bits().is_some_and(|bits| bits <= 8)
 }
 
 /// Of the tensors with a common second scale their places among the works of their shards.
