@@ -104,7 +104,8 @@ fn print(
     let columns = || figures.columns("types");
     let row = |i: usize| {
         let row = &comparison.rows[i];
-        let types = format!("{} | {}", row.types.0, row.types.1);
+        let (first, second) = (row.schemes.0.as_deref(), row.schemes.1.as_deref());
+        let types = format!("{} | {}", list::type_name(row.types.0, first), list::type_name(row.types.1, second));
         let mut cells = vec![Cell::from(row.name.clone()), Cell::from(types)];
         cells.extend(figures.cells(&row.counts, true));
         cells

@@ -288,7 +288,9 @@ fn shape(shape: &[u64]) -> String {
 
 fn types(row: &TensorReport) -> String {
     let by = row.kept_by.map_or(String::new(), |reason| format!(" ({reason})"));
-    if row.converted { format!("{} -> {}{by}", row.from, row.to) } else { format!("{} kept{by}", row.from) }
+    let from = list::type_name(row.from, row.scheme.as_deref());
+    let to = list::type_name(row.to, row.to_scheme.as_deref());
+    if row.converted { format!("{from} -> {to}{by}") } else { format!("{from} kept{by}") }
 }
 
 fn summary(report: &Report, args: &ConvertArgs) -> String {

@@ -11,6 +11,7 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use std::cmp::Ordering;
 use std::io::{self, Write};
+use truecast::DType;
 use truecast::report::{COUNTS, Group, Rows, Total};
 
 /// Rows of a table are in memory before it is printed; after so many, another begins.
@@ -22,6 +23,11 @@ pub enum Known {
     Sizes,
     Differences,
     Conversions,
+}
+
+/// The type of a tensor as people know it: of one in blocks of a GGUF file theirs, not that of their codes.
+pub fn type_name(dtype: DType, scheme: Option<&str>) -> String {
+    scheme.and_then(|scheme| scheme.strip_prefix("gguf:")).map_or_else(|| dtype.to_string(), str::to_owned)
 }
 
 /// The tensors that are listed.

@@ -198,3 +198,73 @@ fn gpt_oss_becomes_bf16() {
     }
     folder.run("verify model out").succeeds();
 }
+
+/// A key that is not known, and values that decide: `docs/spec/checkpoints.md §5.3.1`.
+#[test]
+fn what_a_declaration_says_is_understood_or_refused() {
+    let folder = deepseek();
+    let declared = |more: &str| {
+        let text =
+            format!(r#"{{"quantization_config": {{"quant_method": "fp8", "weight_block_size": [128, 128]{more}}}}}"#);
+        folder.write("model/config.json", text.as_bytes());
+    };
+    declared(r#", "transform_config": {"u": {"type": "hadamard"}}"#);
+    for command in
+        ["convert model out --to bf16", "convert model out --scheme nvfp4", "convert model out --to bf16 --dry-run"]
+    {
+        let said = &["config.json: quantization_config", "\"transform_config\" is {", "--from-scheme fp8-block"];
+        folder.run(command).fails(3, said);
+    }
+    assert!(!folder.path("out").exists());
+    folder.run("convert model out --to bf16 --from-scheme fp8-block --quiet").exits(0);
+    declared("");
+    folder.run("convert model known --to bf16 --quiet").exits(0);
+    assert_eq!(folder.read("out/one.safetensors"), folder.read("known/one.safetensors"));
+    // The scales are not dropped for a type that needs some, unless a rule insists.
+    let said = &[
+        "quantized (fp8-block:128x128",
+        "--to f8e4m3fn would drop the scales",
+        "--scheme NAME",
+        "--to bf16",
+        "--rule",
+    ];
+    folder.run("convert model narrow --to f8e4m3fn").fails(2, said);
+    folder.run("convert model narrow --to i8").fails(2, &["--to i8"]);
+    assert!(!folder.path("narrow").exists());
+    folder.run("convert model narrow --rule *=f8e4m3fn --quiet").exits(0);
+    folder.run("verify model narrow --rule *=f8e4m3fn").succeeds();
+    // Without a configuration the blocks are not guessed, but what fits is said.
+    std::fs::remove_file(folder.path("model/config.json")).unwrap();
+    folder
+        .run("convert model guessed --to bf16")
+        .fails(3, &["a.weight_scale_inv", "--from-scheme fp8-block:128x128 fits"]);
+}
+
+#[test]
+fn a_configuration_is_an_object_and_there_is_one() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    let values: Vec<f32> = (0..128 * 128).map(|i| (i % 97) as f32 - 48.0).collect();
+    folder.write("model/model.safetensors", &safetensors(&[("a.weight", "F32", &[128, 128], f32s(&values))], &[]));
+    for text in ["[1]", "\"x\"", "7"] {
+        folder.write("model/config.json", text.as_bytes());
+        for command in ["convert model out --to bf16", "convert model out --scheme fp8-block"] {
+            folder.run(command).fails(3, &["config.json", &format!("is {text} where an object is expected")]);
+        }
+    }
+    std::fs::remove_file(folder.path("model/config.json")).unwrap();
+    let ran = folder.run("convert model out --scheme fp8-block").exits(0);
+    assert!(
+        ran.err.contains("there is no config.json; the one that is written holds only quantization_config"),
+        "{}",
+        ran.err
+    );
+    let text = String::from_utf8(folder.read("out/config.json")).unwrap();
+    assert!(
+        text.starts_with("{\n  \"quantization_config\": {\n    \"quant_method\": \"fp8\",\n")
+            && text.ends_with("\n}\n"),
+        "{text}"
+    );
+    folder.run("verify model out").succeeds();
+    assert!(!folder.run("convert model dense --to bf16").exits(0).err.contains("config.json"));
+}

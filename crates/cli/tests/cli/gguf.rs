@@ -234,10 +234,13 @@ fn what_cannot_be_converted() {
     // Kept ones, other types and a dry run.
     folder.write("a.gguf", &file);
     folder.run("convert a.gguf b.safetensors --rule *.weight=f16 --dry-run").exits(0);
-    folder.run("convert a.gguf b.safetensors --to f8e4m3fn --keep norm.weight --keep half.bias").exits(0);
+    folder
+        .run("convert a.gguf b.safetensors --to f8e4m3fn --keep norm.weight --keep half.bias")
+        .fails(2, &["--scheme NAME"]);
+    folder.run("convert a.gguf b.safetensors --keep norm.weight --keep half.bias --rule *=f8e4m3fn").exits(0);
     let result = Parsed::new(&folder.read("b.safetensors"));
     assert_eq!(["q8.weight", "norm.weight", "half.bias"].map(|name| result.dtype(name)), ["F8_E4M3", "F32", "BF16"]);
-    folder.run("verify a.gguf b.safetensors --to f8e4m3fn --keep norm.weight --keep half.bias").succeeds();
+    folder.run("verify a.gguf b.safetensors --keep norm.weight --keep half.bias --rule *=f8e4m3fn").succeeds();
     let dense = safetensors(&[("q8.weight", "F32", &[3, 64], vec![0; 768])], &[]);
     folder.write("zero.safetensors", &dense);
     folder.run("compare a.gguf zero.safetensors --fail-on inexact").exits(1);
@@ -473,8 +476,35 @@ fn folders_become_one_file() {
         folder.run(&format!("verify m w.gguf --scheme gguf:{name}")).exits(1);
     }
     // Blocks of one kind stay as they are; those of another are made anew.
-    folder.run("convert q8_0.gguf again.gguf --scheme gguf:q8_0 --quiet").exits(0);
+    let kept = folder.run("convert q8_0.gguf again.gguf --scheme gguf:q8_0 --report k.json").exits(0).out;
     assert_eq!(folder.read("again.gguf"), folder.read("q8_0.gguf"));
+    // What is said of them is about elements: 576 in each of the two, and three of the norm.
+    let row = folder.json("k.json")["tensors"][0].clone();
+    let q8_0 = json!("gguf:Q8_0");
+    assert_eq!((&row["scheme"], &row["to_scheme"], &row["group"]), (&q8_0, &q8_0, &json!("kept")));
+    assert_eq!((&row["shape"], &row["elements"], &row["exact"]), (&json!([6, 96]), &json!(576), &json!(576)));
+    assert_eq!(
+        (&row["bytes_in"], &row["converted"], &row["from"]),
+        (&json!(576 / 32 * 34), &json!(false), &json!("i8"))
+    );
+    let total = folder.json("k.json")["total"].clone();
+    assert_eq!(
+        (&total["elements"], &total["kept"]["elements"], &total["integers"]["elements"]),
+        (&json!(1155), &json!(1155), &json!(0))
+    );
+    assert!(kept.contains("Q8_0 kept") && kept.contains("1_155 elements"), "{kept}");
+    let planned = folder.run("convert q8_0.gguf d.gguf --scheme gguf:q8_0 --dry-run --json").exits(0).object("convert");
+    assert_eq!((&planned["total"]["elements"], &planned["tensors"][0]["shape"]), (&json!(1155), &json!([6, 96])));
+    let verified =
+        folder.run("verify q8_0.gguf again.gguf --scheme gguf:q8_0 --full --json").succeeds().object("verify");
+    assert_eq!((&verified["elements"], &verified["methods"]["copied"]), (&json!(1155), &json!(1155)));
+    assert_eq!(
+        folder.run("compare q8_0.gguf again.gguf --json").succeeds().object("compare")["total"]["elements"],
+        json!(1155)
+    );
+    assert!(folder.run("convert m t.gguf --scheme gguf:q8_0").exits(0).out.contains("f32 -> Q8_0"));
+    assert!(folder.run("convert q8_0.gguf t.safetensors --to bf16").exits(0).out.contains("Q8_0 -> bf16"));
+    assert!(folder.run("compare m q8_0.gguf").exits(0).out.contains("f32 | Q8_0"));
     folder.run("convert MXFP4.gguf mixed.gguf --scheme gguf:q8_0 --keep x.* --quiet").exits(0);
     let mixed = Written::new(&folder.read("mixed.gguf"));
     assert_eq!((mixed.tensor("x.weight").0, mixed.tensor("y.weight").0), (39, 8));

@@ -196,12 +196,12 @@ fn schemes_that_cannot_be() {
     folder.write("model/config.json", b"{}");
     folder
         .run("convert model out --to bf16")
-        .fails(3, &["weight_scale_inv", "--from-scheme says how", "fp8-block:128x128"]);
+        .fails(3, &["weight_scale_inv", "says of which", "--from-scheme fp8-block:128x128 fits all of them"]);
     // Looking at it is no error, and says so.
     let looked = folder.run("inspect model").exits(0).out;
     assert!(looked.contains("how tensors are quantised is not understood: model: tensor"), "{looked}");
     let object = folder.run("inspect model --json").exits(0).object("inspect");
-    assert!(object["unknown_scheme"].as_str().unwrap().contains("is no grid of") && object["schemes"].is_null());
+    assert!(object["unknown_scheme"].as_str().unwrap().contains("looks like scales of blocks") && object["schemes"].is_null());
     folder.run("convert model out --to bf16 --from-scheme fp8-block:128x128 --quiet").succeeds();
     folder.run("convert out other --scheme gptq").fails(2, &["scheme gptq is not written; written are mxfp4, "]);
 }

@@ -41,7 +41,7 @@ impl Plan {
     pub fn report(&self) -> Report {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at));
         let tensors = mine.flat_map(|(_, shard)| &shard.works);
-        let tensors = tensors.map(|work| work.report(Counts::default())).collect();
+        let tensors = tensors.map(|work| self.row(work, Counts::default())).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), tensors, self.warnings());
         let folder = (!self.is_one_file()).then(|| Box::new(self.folder_report()));
         Report { is_dry_run: true, dropped: self.dropped.clone(), folder, ..report }

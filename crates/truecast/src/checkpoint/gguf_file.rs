@@ -3,12 +3,14 @@
 use super::plan::Plan;
 use super::shard::{Origin, Work};
 use crate::error::Error;
+use crate::report::TensorReport;
 use crate::verify::difference::FileDifference;
 use std::collections::HashMap;
 use truecast_core::DType;
-use truecast_core::scaled::{Coding, Gathering};
+use truecast_core::scaled::{Coding, Gathering, Layout};
 use truecast_io::gguf::{Block, Keys, NewFile, NewTensor, differing_keys};
 use truecast_io::{Shown, Source, Tensor};
+use truecast_kernel::Counts;
 
 impl Plan {
     /// The file that is written, if it is one of this kind.
@@ -18,6 +20,33 @@ impl Plan {
         Some(NewFile { keys, tensors: tensors.collect() })
     }
 
+    /// The type of the blocks that a work copies, byte for byte; `None` if it does something else.
+    pub(super) fn kept_blocks(&self, work: &Work) -> Option<Block> {
+        match (&work.origin, work.planned.target.dtype) {
+            // The format has no such type: these are the bytes of blocks.
+            (Origin::Stored(at), DType::U8) => self.folder.shards()[at.shard].source.blocks().get(at.tensor).copied(),
+            _ => None,
+        }
+    }
+
+    /// So many elements are meant where a work counts what it reads: of blocks that are copied those are bytes.
+    pub(super) fn elements(&self, work: &Work, counted: u64) -> u64 {
+        self.kept_blocks(work).map_or(counted, |block| counted / block.bytes() * block.elements())
+    }
+
+    /// What a report says of a work.
+    pub(super) fn row(&self, work: &Work, counts: Counts) -> TensorReport {
+        let row = work.report(counts);
+        let Some(block) = self.kept_blocks(work) else { return row };
+        let scaled = block.scaled().map(|block| Coding::Blocks { block, factor: false });
+        let code = scaled.map_or(row.from, |coding| Layout::new(1, [1, block.elements()], coding).code_type());
+        let scheme = Some(format!("gguf:{block}").into());
+        let elements = self.elements(work, row.elements);
+        let counts = if counts.elements == 0 { counts } else { Counts::copied(elements) };
+        let shape = self.block_tensor(work, &work.planned.target).shape;
+        TensorReport { shape, from: code, to: code, scheme: scheme.clone(), to_scheme: scheme, elements, counts, ..row }
+    }
+
     fn block_tensor(&self, work: &Work, target: &Tensor) -> NewTensor {
         let scaled = match (&work.origin, target.dtype) {
             (Origin::Dense(scaled), _) => match scaled.layout.coding {
@@ -25,9 +54,7 @@ impl Plan {
                 _ => None,
             },
             (Origin::Gathered(_), _) => Some(Block::of_scaled(Gathering::BLOCK)),
-            // The format has no such type: these are the bytes of blocks.
-            (Origin::Stored(at), DType::U8) => self.folder.shards()[at.shard].source.blocks().get(at.tensor).copied(),
-            _ => None,
+            _ => self.kept_blocks(work),
         };
         let block = scaled.or(Block::of_dtype(target.dtype)).expect("every type was asked for its form");
         let mut shape = target.shape.clone();

@@ -147,8 +147,11 @@ impl Verification {
                         let source = &self.plan.folder.shards()[stored.shard].source;
                         let (index, result) = (stored.tensor, &found.source);
                         let pair = Pair { source, index, tensor, result, at, stretches: some };
+                        let copied = verdict.methods.copied;
                         let difference = elements::compare(&pair, &mut prepared, &mut verdict.methods, &mut progress)?;
-                        (difference.into_iter().collect(), elements_of(some))
+                        let copied_now = verdict.methods.copied - copied;
+                        verdict.methods.copied = copied + self.plan.elements(work, copied_now);
+                        (difference.into_iter().collect(), self.plan.elements(work, elements_of(some)))
                     }
                     Origin::Bytes(bytes) => {
                         let mut actual = zeros(bytes.len() as u64)?;
@@ -197,7 +200,7 @@ impl Verification {
                 };
                 let (difference, elements): (Vec<FileDifference>, u64) = difference;
                 verdict.elements += elements;
-                of += tensor.target.len();
+                of += self.plan.elements(work, tensor.target.len());
                 verdict.differences.extend(difference);
             }
             let extra = is_extra.into_iter().map(|name| FileDifference::Extra { tensor: name.into() });

@@ -163,7 +163,7 @@ impl<'a> Shards<'a> {
                 Origin::Dense(scaled) => Some(Box::new(scaled.padding(tally.total()))),
                 _ => None,
             };
-            self.rows.push(TensorReport { beside, blocks, ..work.report(counts) });
+            self.rows.push(TensorReport { beside, blocks, ..plan.row(work, counts) });
         }
         Ok(written)
     }

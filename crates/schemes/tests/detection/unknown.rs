@@ -1,0 +1,281 @@
+//! Declarations that nobody can take for what they say: an unknown key, or a known one with another value (§5.3.1). Each is an
+//! error of the input that names the place, the key and the value.
+
+use truecast_core::ErrorKind;
+
+use crate::{Case, tensors};
+
+/// The error says all of this.
+fn refused(case: &Case, parts: &[&str]) {
+    let error = case.detect_with(&Default::default()).expect_err(parts[0]);
+    let text = error.to_string();
+    assert_eq!(error.kind(), ErrorKind::Input, "{text}");
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in {text:?}");
+    }
+}
+
+const PLACE: &str = "config.json: quantization_config: ";
+
+/// `quantization_config` of a method with more keys.
+fn config(method: &str, more: &str) -> Case {
+    let rest = match method {
+        "gptq" => r#""bits": 4, "group_size": 128, "#,
+        "awq" => r#""bits": 4, "group_size": 128, "version": "gemm", "#,
+        "modelopt" => r#""quant_algo": "NVFP4", "#,
+        _ => "",
+    };
+    tensors("a.weight f8e4m3fn 128x128").quantization(&format!(r#"{{"quant_method": "{method}", {rest}{more}}}"#))
+}
+
+#[test]
+fn keys_of_methods() {
+    for (method, more, key, value) in [
+        // Rotations that the runtime undoes.
+        (
+            "compressed-tensors",
+            r#""config_groups": {}, "transform_config": {"config_groups": {"u": {"type": "hadamard"}}}"#,
+            "transform_config",
+            "{\"config_groups\"",
+        ),
+        (
+            "compressed-tensors",
+            r#""config_groups": {}, "moe_sparsity_config": {"method": "novice"}"#,
+            "moe_sparsity_config",
+            "{",
+        ),
+        (
+            "compressed-tensors",
+            r#""config_groups": {}, "sparsity_config": {"format": "2:4"}"#,
+            "sparsity_config.format",
+            "\"2:4\"",
+        ),
+        ("compressed-tensors", r#""config_groups": {}, "sparsity_config": {"mask": 1}"#, "sparsity_config.mask", "1"),
+        (
+            "compressed-tensors",
+            r#""config_groups": {"g": {"targets": [], "codebook": "E8"}}"#,
+            "config_groups.g.codebook",
+            "\"E8\"",
+        ),
+        (
+            "compressed-tensors",
+            r#""config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 4, "rotation": 128}}}"#,
+            "config_groups.g.weights.rotation",
+            "128",
+        ),
+        (
+            "compressed-tensors",
+            r#""config_groups": {"g": {"targets": ["Linear"], "input_activations": {"num_bits": 8, "smooth": true}}}"#,
+            "config_groups.g.input_activations.smooth",
+            "true",
+        ),
+        ("fp8", r#""weight_per_tensor": true"#, "weight_per_tensor", "true"),
+        ("fp8", r#""store_dtype": "mxfp4""#, "store_dtype", "\"mxfp4\""),
+        ("fp8", r#""scale_fmt": "e5m3""#, "scale_fmt", "\"e5m3\""),
+        ("fp8", r#""rotation": "hadamard""#, "rotation", "\"hadamard\""),
+        // Of a legacy Quark export.
+        ("fp8", r#""export": {"pack_method": "reorder"}"#, "export", "{\"pack_method\""),
+        ("mxfp8", r#""scale_fmt": "float""#, "scale_fmt", "\"float\""),
+        ("mxfp4", r#""block_size": 16"#, "block_size", "16"),
+        ("fbgemm_fp8", r#""smooth": {}"#, "smooth", "{}"),
+        ("bitnet", r#""quantization_mode": "online""#, "quantization_mode", "\"online\""),
+        ("bitnet", r#""use_rms_norm": true"#, "use_rms_norm", "true"),
+        ("torchao", r#""rotate": 1"#, "rotate", "1"),
+        // Rules that change the width of single modules.
+        ("gptq", r#""dynamic": {"+:.*down_proj": {"bits": 8}}"#, "dynamic", "{\"+:.*down_proj\""),
+        ("gptq", r#""rotation": "hadamard""#, "rotation", "\"hadamard\""),
+        ("gptq", r#""adapter": {"name": "eora", "rank": 64}"#, "adapter", "{\"name\""),
+        ("gptq", r#""is_marlin_format": true"#, "is_marlin_format", "true"),
+        ("gptq", r#""pack_dtype": "int64""#, "pack_dtype", "\"int64\""),
+        ("gptq", r#""mixed_precision": true"#, "mixed_precision", "true"),
+        ("gptq", r#""backend": "bitblas""#, "backend", "\"bitblas\""),
+        ("awq", r#""backend": "llm-awq""#, "backend", "\"llm-awq\""),
+        ("awq", r#""krot": 8"#, "krot", "8"),
+        ("awq", r#""extra_config": {"a": {"bits": 8}}"#, "extra_config", "{\"a\""),
+        ("modelopt", r#""weight_scale_encoding": "csf""#, "weight_scale_encoding", "\"csf\""),
+        ("modelopt", r#""has_zero_point": true"#, "has_zero_point", "true"),
+        (
+            "modelopt",
+            r#""config_groups": {"g": {"targets": ["Linear"], "lora_rank": 32}}"#,
+            "config_groups.g.lora_rank",
+            "32",
+        ),
+    ] {
+        refused(&config(method, more), &[PLACE, &format!("{key:?} is {value}"), "does to the weights"]);
+    }
+}
+
+#[test]
+fn keys_of_other_places() {
+    let fp8 = tensors("a.weight f8e4m3fn 128x128");
+    let layers = r#"{"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "MIXED_PRECISION", "quantized_layers":
+        {"a": {"quant_algo": "NVFP4", "group_size": 16, "weight_scale_encoding": "csf"}}}}"#;
+    refused(
+        &fp8.clone().hf_quant_config(layers),
+        &["hf_quant_config.json: quantization: ", r#""quantized_layers.a.weight_scale_encoding" is "csf""#],
+    );
+    let file = r#"{"quantization": {"quant_algo": "FP8"}, "transforms": [1]}"#;
+    refused(&fp8.clone().hf_quant_config(file), &["hf_quant_config.json: ", r#""transforms" is [1]"#]);
+    let params = r#"{"quantization": {"qformat_weight": "fp8_e5m2"}}"#;
+    refused(&fp8.clone().params(params), &["params.json: quantization: ", r#""qformat_weight" is "fp8_e5m2""#]);
+    for (quantization, key) in [
+        (r#"{"group_size": 64, "bits": 4, "hadamard": 64}"#, r#""hadamard" is 64"#),
+        (r#"{"group_size": 64, "bits": 4, "a": {"bits": 4, "offset": 1}}"#, r#""a.offset" is 1"#),
+        (r#"{"group_size": 64, "bits": 4, "mode": "mxfp4"}"#, "group_size is 64 where 32"),
+    ] {
+        let case = fp8.clone().config(&format!(r#"{{"quantization": {quantization}}}"#));
+        refused(&case, &["config.json: quantization: ", key]);
+    }
+    let nested = r#"{"compression_config": {"quantization_config": {"quant_method": "fp8"}, "sparsity_config":
+        {"format": "sparse-bitmask"}}}"#;
+    refused(
+        &fp8.config(nested),
+        &["config.json: compression_config: ", r#""sparsity_config.format" is "sparse-bitmask""#],
+    );
+}
+
+#[test]
+fn markers_and_headers() {
+    let marker = tensors("a.weight f8e4m3fn 64x64\na.weight_scale f32 -\na.comfy_quant u8 3");
+    for (text, key) in [
+        (r#"{"format": "float8_e4m3fn", "rotation": 64}"#, r#""rotation" is 64"#),
+        (r#"{"format": "float8_e4m3fn", "params": {"codebook": [1]}}"#, r#""params.codebook" is [1]"#),
+        (r#"{"format": "float8_e4m3fn", "convrot": true}"#, r#""convrot" is true"#),
+    ] {
+        refused(&marker.clone().holds("a.comfy_quant", text), &["tensor \"a.comfy_quant\": ", key]);
+    }
+    let torchao = tensors("a._weight_qdata f8e4m3fn 64x128\na._weight_scale f32 64x1")
+        .metadata("tensor_names", r#"["a.weight"]"#)
+        .metadata("a.weight", r#"{"_type": "Float8Tensor", "_data": {"block_size": [1, 128], "rotation": "R1"}}"#);
+    refused(&torchao, &["__metadata__: \"a.weight\": ", r#""rotation" is "R1""#]);
+}
+
+#[test]
+fn values_of_the_wrong_kind() {
+    for (method, more, says) in [
+        ("fp8", r#""fmt": 4"#, "fmt is 4 where text"),
+        ("fp8", r#""expert_dtype": "fp6""#, "expert_dtype is \"fp6\" where fp4 or fp8"),
+        ("gptq", r#""desc_act": "yes""#, "desc_act is \"yes\" where true or false"),
+        (
+            "gptq",
+            r#""format": "gptq_v2", "checkpoint_format": "gptq""#,
+            "format is \"gptq_v2\" where the value of checkpoint_format",
+        ),
+        ("awq", r#""w_bit": 8"#, "w_bit is 8 where the value of bits, 4,"),
+        ("awq", r#""zero_point": 1"#, "zero_point is 1 where true or false"),
+        ("bitnet", r#""linear_class": "linear""#, "linear_class is \"linear\" where bitlinear"),
+        ("compressed-tensors", r#""version": 1"#, "version is 1 where text"),
+        ("compressed-tensors", r#""sparsity_config": "dense""#, "sparsity_config is \"dense\" where an object"),
+        (
+            "compressed-tensors",
+            r#""config_groups": {"g": {"targets": ["Linear"], "weights": {"symmetric": "no"}}}"#,
+            "config_groups.g.weights.symmetric is \"no\" where true or false",
+        ),
+        (
+            "compressed-tensors",
+            r#""config_groups": {"g": {"targets": ["Linear"], "weights": {"actorder": "rows"}}}"#,
+            "config_groups.g.weights.actorder is \"rows\" where weight",
+        ),
+    ] {
+        refused(&config(method, more), &[PLACE, says]);
+    }
+    for (file, value) in
+        [("config.json", "[1]"), ("config.json", "\"x\""), ("hf_quant_config.json", "3"), ("params.json", "true")]
+    {
+        let mut case = tensors("a.weight bf16 4x4");
+        let documents = &mut case.documents;
+        let place = match file {
+            "config.json" => &mut documents.config,
+            "hf_quant_config.json" => &mut documents.hf_quant_config,
+            _ => &mut documents.params,
+        };
+        *place = Some(serde_json::from_str(value).unwrap());
+        let says = format!("the file is {value} where an object is expected");
+        refused(&case, &[&format!("{file}: "), &says]);
+        // That is no matter of schemes.
+        assert!(case.asked_for("plain").is_err());
+    }
+}
+
+/// What a configuration promises has to be there.
+#[test]
+fn parts_that_are_promised() {
+    let integers = tensors("a.qweight i32 32x64\na.qzeros i32 2x8\na.scales f16 2x64");
+    let gptq = |more| format!(r#"{{"quant_method": "gptq", "bits": 4, "group_size": {more}}}"#);
+    let case = integers.clone().quantization(&gptq(r#"128, "desc_act": true"#));
+    refused(&case, &["missing ", "needs tensor \"a.g_idx\""]);
+    assert_eq!(integers.quantization(&gptq(r#"128, "desc_act": false"#)).detect().groups.len(), 1);
+    let awq = tensors("a.qweight i32 256x8\na.scales f16 2x64");
+    let config = r#"{"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}"#;
+    refused(&awq.quantization(config), &["missing zero points", "needs tensor \"a.qzeros\""]);
+    let packed = tensors("a.weight_packed i32 12x8\na.weight_scale bf16 12x2\na.weight_shape i64 2");
+    for (more, tensor) in
+        [(r#""symmetric": false"#, "a.weight_zero_point"), (r#""actorder": "group""#, "a.weight_g_idx")]
+    {
+        let config = format!(
+            r#"{{"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {{"g": {{"targets":
+                ["Linear"], "weights": {{"num_bits": 4, "type": "int", "strategy": "group", "group_size": 32, {more}}}}}}}}}"#
+        );
+        refused(&packed.clone().quantization(&config), &["missing ", tensor]);
+    }
+}
+
+/// `--from-scheme` reads the weights as if the key were not there, with everything else that the file says.
+#[test]
+fn the_way_around() {
+    let case = tensors("a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 2x2")
+        .quantization(r#"{"quant_method": "fp8", "weight_block_size": [32, 32], "rotation": "hadamard"}"#);
+    refused(
+        &case,
+        &[PLACE, r#""rotation" is "hadamard""#, "--from-scheme fp8-block reads them as if it were not there"],
+    );
+    assert_eq!(case.asked_for("fp8-block").unwrap().schemes[0].to_string(), "fp8-block:32x32");
+    let case = tensors("a.qweight i32 32x64\na.qzeros i32 2x8\na.scales f16 2x64")
+        .quantization(r#"{"quant_method": "gptq", "bits": 4, "group_size": 128, "dynamic": {"-:.*moe": {}}}"#);
+    refused(&case, &[PLACE, r#""dynamic" is {"#, "--from-scheme gptq reads them as if it were not there"]);
+    assert_eq!(case.asked_for("gptq").unwrap().schemes[0].to_string(), "gptq,bits=4,group=128");
+    // A key without a value is not there.
+    let case = tensors("a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 2x2")
+        .quantization(r#"{"quant_method": "fp8", "weight_block_size": [32, 32], "rotation": null}"#);
+    assert_eq!(case.detect().groups.len(), 1);
+}
+
+#[test]
+fn scales_of_blocks_without_a_configuration() {
+    let case = tensors("a.weight f8e4m3fn 256x512\na.weight_scale_inv f32 2x4");
+    refused(
+        &case,
+        &["tensor \"a.weight_scale_inv\"", "shape [2, 4]", "--from-scheme fp8-block:128x128 fits all of them"],
+    );
+    assert_eq!(case.asked_for("fp8-block:128x128").unwrap().groups.len(), 1);
+    // Small tensors fit many blocks, all of them together one.
+    let case = tensors(
+        "a.weight f8e4m3fn 64x256\na.weight_scale_inv f32 1x2\nb.weight f8e4m3fn 384x64\nb.weight_scale_inv f32 3x1",
+    );
+    refused(&case, &["--from-scheme fp8-block:128x128 fits all of them"]);
+    let case = tensors("a.weight f8e4m3fn 64x256\na.weight_scale_inv f32 1x2");
+    refused(&case, &["--from-scheme fp8-block:128x128 says it, if the blocks are so"]);
+    for (shape, dtype, scheme) in [
+        ("1", "f32", "fp8-tensor"),
+        ("64x1", "f32", "fp8-channel"),
+        ("64x8", "u8", "mxfp8"),
+        ("2x8", "f32", "fp8-block:32x32"),
+    ] {
+        let case = tensors(&format!("a.weight f8e4m3fn 64x256\na.weight_scale {dtype} {shape}"));
+        refused(&case, &["orphan scale", &format!("--from-scheme, such as {scheme}, which fits")]);
+        assert_eq!(case.asked_for(scheme).unwrap().groups.len(), 1, "{scheme}");
+    }
+}
+
+#[test]
+fn factors_that_no_scheme_has() {
+    let lines = "a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 1x1\na.pre_quant_scale f32 2";
+    let config = r#"{"quant_method": "fp8", "weight_block_size": [64, 64]}"#;
+    let case = tensors(lines).quantization(config);
+    let bytes = |values: &[f32]| crate::f32s(values);
+    refused(
+        &case.clone().holds("a.pre_quant_scale", bytes(&[1.0, 0.5])),
+        &["a.pre_quant_scale", "factor beside the weight"],
+    );
+    assert_eq!(case.holds("a.pre_quant_scale", bytes(&[1.0, 1.0])).detect().groups.len(), 1);
+}
