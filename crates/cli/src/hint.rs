@@ -50,8 +50,8 @@ impl Hint for FileError {
 
 /// A configuration, or another file, may hold what is lacking.
 fn is_of_others(cause: &SchemeError) -> bool {
-    use SchemeError::{Grid, Missing, Orphan, Unknown, Unscaled};
-    matches!(cause, Missing { .. } | Orphan { .. } | Grid { .. } | Unknown { .. } | Unscaled { .. })
+    use SchemeError::{Grid, Missing, Orphan, Undeclared, Unknown, Unscaled};
+    matches!(cause, Missing { .. } | Orphan { .. } | Grid { .. } | Undeclared { .. } | Unknown { .. } | Unscaled { .. })
 }
 
 fn is_safetensors(path: &str) -> bool {

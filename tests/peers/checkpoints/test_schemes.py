@@ -285,13 +285,17 @@ def test_gptq(tmp_path, format, less):
     check(tmp_path, [shard], {"a.weight": expected}, {"quantization_config": config})
 
 
-def test_bitnet(tmp_path):
+@pytest.mark.parametrize("linear_class", [None, "bitlinear", "autobitlinear"])
+def test_bitnet(tmp_path, linear_class):
     q = np.random.default_rng(0).integers(0, 3, (8, 40))
     packed = sum(q[i * 2:i * 2 + 2] << (2 * i) for i in range(4)).astype(np.uint8)
     scale = torch.tensor([3.0]).to(BF16)
-    expected = (torch.from_numpy(q - 1).float() / scale.float()).to(BF16)
+    # AutoBitLinear of transformers multiplies its output.
+    factor = scale.float() if linear_class == "autobitlinear" else 1 / scale.float()
+    expected = (torch.from_numpy(q - 1).float() * factor).to(BF16)
+    config = {"quant_method": "bitnet", **({"linear_class": linear_class} if linear_class else {})}
     shard = {"a.weight": torch.from_numpy(packed), "a.weight_scale": scale}
-    check(tmp_path, [shard], {"a.weight": expected}, {"quantization_config": {"quant_method": "bitnet"}})
+    check(tmp_path, [shard], {"a.weight": expected}, {"quantization_config": config})
 
 
 @pytest.mark.parametrize("bits", [2, 3, 4, 5, 6, 8])

@@ -201,7 +201,10 @@ fn schemes_that_cannot_be() {
     let looked = folder.run("inspect model").exits(0).out;
     assert!(looked.contains("how tensors are quantised is not understood: model: tensor"), "{looked}");
     let object = folder.run("inspect model --json").exits(0).object("inspect");
-    assert!(object["unknown_scheme"].as_str().unwrap().contains("looks like scales of blocks") && object["schemes"].is_null());
+    assert!(
+        object["unknown_scheme"].as_str().unwrap().contains("looks like scales of blocks")
+            && object["schemes"].is_null()
+    );
     folder.run("convert model out --to bf16 --from-scheme fp8-block:128x128 --quiet").succeeds();
     folder.run("convert out other --scheme gptq").fails(2, &["scheme gptq is not written; written are mxfp4, "]);
 }

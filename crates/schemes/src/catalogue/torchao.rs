@@ -8,11 +8,11 @@ use truecast_io::Tensor;
 
 use super::fp8::MX_GROUP;
 use crate::error::Error;
-use crate::found::{Found, Torchao};
+use crate::found::{Found, Piece, Torchao};
 use crate::grid::{Fit, Share, Stack};
 use crate::scheme::Family;
 use crate::table::Name::Hidden;
-use crate::table::{Described, Entry, Row};
+use crate::table::{Described, Entry, Need, Row};
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     family: Family::Torchao,
@@ -21,6 +21,13 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
         Row::required(Part::Scales, &[Hidden("scale")], &[F32, Bf16, F16, F8E8M0, F8E4M3Fn, U8]),
         Row::optional(Part::Zeros, &[Hidden("zero_point")], &[I8]),
         Row::optional(Part::Global, &[Hidden("per_tensor_scale")], &[F32]),
+        // Multiplies the activation (SmoothQuant).
+        Row {
+            piece: Piece::Factor,
+            names: &[Hidden("act_pre_scale")],
+            dtypes: &[F32, Bf16, F16],
+            need: Need::Optional,
+        },
     ],
     describe,
 }];

@@ -71,7 +71,7 @@ pub(crate) const TORCHAO_TENSOR: Keys = Keys {
     ]],
     silent: &[&[
         "act_quant_kwargs",
-        "act_quant_scale",
+        "reduce_range",
         "kernel_preference",
         "mm_config",
         "hp_value_lb",

@@ -275,7 +275,7 @@ impl<'a> Claims<'a> {
             why: "it belongs to the activation, and a dense weight would be another one",
         };
         let Kind::Float(format) = tensor.dtype.kind() else { return Err(refused) };
-        let is_factor = name.ends_with("pre_quant_scale");
+        let is_factor = name.ends_with("pre_quant_scale") || name.ends_with("act_pre_scale");
         let size = (tensor.dtype.code_bits() / 8) as usize;
         let bytes = self.read(number)?;
         let one = Exact::Finite { neg: false, sig: 1, exp: 0, sticky: false };

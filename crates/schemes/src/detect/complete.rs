@@ -11,13 +11,16 @@ use crate::error::Error;
 use crate::table::Name::Sibling;
 
 /// Last components of names, or what they end in, of tensors that are dropped with their module's group.
-const WITH_GROUP: [(&str, Dropped); 10] = [
+const WITH_GROUP: [(&str, Dropped); 13] = [
     ("input_scale", Dropped::ActivationScale),
     ("input_global_scale", Dropped::ActivationScale),
     ("activation_scale", Dropped::ActivationScale),
     ("qscale_act", Dropped::ActivationScale),
     ("scale_input", Dropped::ActivationScale),
     ("output_scale", Dropped::ActivationScale),
+    ("act_quant_scale", Dropped::ActivationScale),
+    ("act_quant_zero_point", Dropped::ActivationScale),
+    ("act_per_tensor_scale", Dropped::ActivationScale),
     ("k_scale", Dropped::CacheScale),
     ("v_scale", Dropped::CacheScale),
     ("q_scale", Dropped::CacheScale),

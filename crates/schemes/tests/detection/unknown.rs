@@ -278,4 +278,13 @@ fn factors_that_no_scheme_has() {
         &["a.pre_quant_scale", "factor beside the weight"],
     );
     assert_eq!(case.holds("a.pre_quant_scale", bytes(&[1.0, 1.0])).detect().groups.len(), 1);
+    let smoothed = tensors(
+        "a._weight_qdata i8 64x2\na._weight_scale f32 64x1\na._weight_act_pre_scale f32 2\na._weight_act_quant_scale f32 1",
+    )
+    .metadata("tensor_names", r#"["a.weight"]"#)
+    .metadata("a.weight", r#"{"_type": "Int8Tensor", "_data": {"block_size": [1, 2], "reduce_range": true}}"#);
+    let other = smoothed.clone().holds("a._weight_act_pre_scale", bytes(&[1.0, 2.0]));
+    refused(&other, &["a._weight_act_pre_scale", "factor beside the weight"]);
+    let found = smoothed.holds("a._weight_act_pre_scale", bytes(&[1.0, 1.0])).detect();
+    assert!(found.roles.iter().all(|role| *role != truecast_schemes::Role::Plain), "{:?}", found.roles);
 }

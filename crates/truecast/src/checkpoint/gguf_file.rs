@@ -42,7 +42,9 @@ impl Plan {
         let code = scaled.map_or(row.from, |coding| Layout::new(1, [1, block.elements()], coding).code_type());
         let scheme = Some(format!("gguf:{block}").into());
         let elements = self.elements(work, row.elements);
-        let counts = if counts.elements == 0 { counts } else { Counts::copied(elements) };
+        // None of them is decoded: they are as equal as their bytes.
+        let equal = Counts { finite_pairs: elements, ..Counts::copied(elements) };
+        let counts = if counts.elements == 0 { counts } else { equal };
         let shape = self.block_tensor(work, &work.planned.target).shape;
         TensorReport { shape, from: code, to: code, scheme: scheme.clone(), to_scheme: scheme, elements, counts, ..row }
     }
