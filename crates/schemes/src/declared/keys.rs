@@ -97,8 +97,11 @@ mod tests {
     use crate::checkpoint::Documents;
     use serde_json::json;
 
-    /// A declaration of each method, with what else its keys stand in, and the tables of each object.
-    fn examples() -> Vec<(&'static str, Value, Vec<(&'static str, &'static Keys)>)> {
+    /// Objects within a declaration, by their paths, and what is known of their keys.
+    type Tables = Vec<(&'static str, &'static Keys)>;
+
+    /// A declaration of each method.
+    fn examples() -> Vec<(&'static str, Value, Tables)> {
         let ct = json!({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"],
             "weights": {"num_bits": 4, "group_size": 32}}}});
         let mixed = json!({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
@@ -172,6 +175,7 @@ mod tests {
             &known::MISTRAL,
             &known::COMPRESSION,
             &known::COMFY,
+            &known::COMFY_HEADER,
             &known::TORCHAO_TENSOR,
         ]);
         while let Some(keys) = todo.pop() {

@@ -327,6 +327,9 @@ pub(super) const MISTRAL: Keys = Keys {
     ..Keys::NONE
 };
 
+/// ComfyUI's description of layers in a header.
+pub(crate) const COMFY_HEADER: Keys = Keys { used: &[&["layers"]], silent: &[&["format_version"]], ..Keys::NONE };
+
 /// A marker of ComfyUI (§4.6.2); old tools nest parameters.
 pub(crate) const COMFY: Keys = Keys {
     used: &[&["format", "group_size", "orig_dtype", "params"]],

@@ -22,7 +22,8 @@ use crate::found::Setting;
 use crate::scheme::{Family, Scheme};
 pub(crate) use declaration::Declaration;
 use keys::Keys;
-use value::{object, text, wrong};
+pub(crate) use value::object;
+use value::{text, wrong};
 
 /// Keys of `config.json`, at any depth, under which a declaration stands.
 const DECLARING: [&str; 2] = ["quantization_config", "compression_config"];

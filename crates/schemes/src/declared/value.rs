@@ -10,7 +10,7 @@ pub(super) fn wrong(place: &str, key: &str, found: &Value, expected: &str) -> Er
 }
 
 /// An object, or nothing.
-pub(super) fn object<'a>(
+pub(crate) fn object<'a>(
     value: Option<&'a Value>,
     place: &str,
     key: &str,

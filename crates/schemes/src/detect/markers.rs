@@ -8,7 +8,7 @@ use truecast_io::error::folder::FolderError;
 
 use super::claims::Claims;
 use crate::catalogue::{self, SCALED_FP8_MARKER};
-use crate::declared::known;
+use crate::declared::{known, object};
 use crate::detection::Dropped;
 use crate::error::Error;
 use crate::found::Setting;
@@ -73,8 +73,10 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
     for header in claims.index.checkpoint.metadata {
         let Some(text) = header.get(QUANTIZATION_METADATA) else { continue };
         let value = parse(QUANTIZATION_METADATA, text)?;
-        let Some(layers) = value.get("layers").and_then(Value::as_object) else { continue };
-        for (layer, entry) in layers {
+        let Some(described) = object(Some(&value), QUANTIZATION_METADATA, "the text")? else { continue };
+        known::COMFY_HEADER.check(described, QUANTIZATION_METADATA, None)?;
+        let layers = object(described.get("layers"), QUANTIZATION_METADATA, "layers")?;
+        for (layer, entry) in layers.into_iter().flatten() {
             entries.push((
                 layer.clone(),
                 format!("{QUANTIZATION_METADATA}: {}", truecast_io::Shown(layer)),

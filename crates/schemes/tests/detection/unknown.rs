@@ -144,6 +144,14 @@ fn markers_and_headers() {
     ] {
         refused(&marker.clone().holds("a.comfy_quant", text), &["tensor \"a.comfy_quant\": ", key]);
     }
+    let header = tensors("a.weight f8e4m3fn 64x64\na.weight_scale f32 -");
+    for (text, says) in [
+        (r#"{"format_version": "1.0", "layers": {}, "transforms": [1]}"#, r#""transforms" is [1]"#),
+        (r#"{"layers": [1]}"#, "layers is [1] where an object"),
+        ("[1]", "the text is [1] where an object"),
+    ] {
+        refused(&header.clone().metadata("_quantization_metadata", text), &["_quantization_metadata: ", says]);
+    }
     let torchao = tensors("a._weight_qdata f8e4m3fn 64x128\na._weight_scale f32 64x1")
         .metadata("tensor_names", r#"["a.weight"]"#)
         .metadata("a.weight", r#"{"_type": "Float8Tensor", "_data": {"block_size": [1, 128], "rotation": "R1"}}"#);
