@@ -225,7 +225,17 @@ const TABLE: &[Row] = &[
     ),
     row(
         &["convert", "verify"],
-        &["scheme", "scale-search", "mx-scale", "nonfinite", "keep-preset", "share-global", "relayout"],
+        &[
+            "scheme",
+            "scale-search",
+            "mx-scale",
+            "nonfinite",
+            "keep-preset",
+            "quantize",
+            "activation-ranges",
+            "share-global",
+            "relayout",
+        ],
         &[&[Reads(Form::Folder)], &[Reads(Form::Safetensors)], &[Reads(Form::Gguf)]],
     ),
     row(&["convert"], &["part", "no-sidecars", "delete-source"], &[&[Reads(Form::Folder)]]),

@@ -16,7 +16,7 @@ use truecast::dtype::ParseTypeError;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
 use truecast::scaled::{Scheme, SchemeError};
-use truecast::select::writing::{self, MxScale, NonFinite, Preset, Relayout, Search};
+use truecast::select::writing::{self, Layer, MxScale, NonFinite, Relayout, Search};
 use truecast::spec::{onnx, openvino, tile, tosa};
 use truecast::{DType, Ecosystem, Rounding, scaled};
 
@@ -246,9 +246,9 @@ pub const NIBBLES: Words<Nibbles> = Words { read: str::parse, list: || Nibbles::
 pub const RELAYOUT: Words<Relayout> =
     Words { read: writing::relayout, list: || writing::RELAYOUTS.map(|(n, _)| n).into() };
 /// Tensors that are not quantised.
-pub const PRESET: Words<Preset> = Words {
-    read: |text| text.parse().map_err(|error: writing::UnknownPreset| error.to_string()),
-    list: || Preset::NAMES.map(|(name, _)| name).into(),
+pub const PRESET: Words<Layer> = Words {
+    read: |text| text.parse().map_err(|error: writing::UnknownLayer| error.to_string()),
+    list: || Layer::PRESETS.map(|(name, _)| name).into(),
 };
 
 /// A count of a report, for `convert --fail-on`.

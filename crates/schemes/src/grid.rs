@@ -92,7 +92,7 @@ impl Stack {
                 // A block that is larger than the matrix takes all of it.
                 let rows = self.lead.iter().product::<u64>().saturating_mul(whole[0]).max(1);
                 let common = Fit { block: [rows, whole[1]], is_common: true };
-                let mut all = vec![(vec![], common), (vec![1], common)];
+                let mut all = vec![(vec![], common), (vec![1], common), (vec![1, 1], common)];
                 if !self.lead.is_empty() {
                     let shapes = [self.with(&[]), self.with(&[1]), self.with(&[1, 1])];
                     all.extend(shapes.map(|shape| each(shape, whole)));

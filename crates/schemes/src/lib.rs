@@ -33,6 +33,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod activation;
 mod catalogue;
 mod checkpoint;
 mod configuration;
@@ -42,16 +43,21 @@ mod detection;
 mod error;
 mod found;
 mod grid;
+mod layer;
+mod limits;
 mod modules;
 mod scheme;
 mod table;
 mod write;
 
+pub use activation::{ActivationScale, Need};
 pub use checkpoint::{Checkpoint, Documents, MAX_READ_BYTES, ReadTensor, Stored};
 pub use configuration::{Change, Outcome, changes, metadata};
 pub use detect::{detect, detect_gguf, is_auxiliary};
 pub use detection::{Detection, Dropped, Group, Options, Role, ShapeOf};
 pub use error::Error;
 pub use found::Nibbles;
+pub use layer::{Layer, Model, UnknownLayer, loaded_module};
+pub use limits::Limit;
 pub use scheme::{Family, Parameter, Parameters, ScaleType, Scheme, SchemeError, Strategy, Writing};
-pub use write::{Content, Output, Preset, Target, UnknownPreset, target, target_of_layout};
+pub use write::{Content, Output, Target, target, target_of_layout};

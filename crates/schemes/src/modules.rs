@@ -3,6 +3,8 @@
 //! A module is known by the name of its tensors without the last component: `lm_head` of `lm_head.weight`. Classes
 //! (`Linear`) are not known; lists of targets that name one mean every module that has the tensors.
 
+use std::collections::HashSet;
+
 use regex_lite::{Regex, RegexBuilder, escape};
 use serde_json::Value;
 
@@ -84,6 +86,32 @@ fn glob(text: &str) -> String {
     }
     regex.push('$');
     regex
+}
+
+/// Regular expressions, as compressed-tensors writes them, for modules by the ends of their names: a loader may know them under
+/// another name than that of the file (`model.language_model.layers.0` for `language_model.model.layers.0`), but the end is
+/// the same. Each has as few components as no module of `others` ends with; numbers stand for any number where they can. A
+/// module without dots is also named as it is, as other writers do.
+pub(crate) fn endings(modules: &[String], others: &[String]) -> Vec<String> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let ends = |name: &str, any: bool| {
+        let shown = |part: &str| if any && is_number(part) { r"\d+".to_owned() } else { escape(part) };
+        let parts: Vec<String> = name.split('.').map(shown).collect();
+        // A number at its beginning says nothing of a name.
+        let begins = |at: &usize| *at == 0 || !is_number(name.split('.').nth(*at).unwrap_or_default());
+        (0..parts.len()).rev().filter(begins).map(|at| parts[at..].join(r"\.")).collect::<Vec<_>>()
+    };
+    let taken: HashSet<String> =
+        others.iter().flat_map(|name| [ends(name, true), ends(name, false)]).flatten().collect();
+    let mut all = Vec::new();
+    for module in modules {
+        let end = [true, false].into_iter().flat_map(|any| ends(module, any)).find(|end| !taken.contains(end));
+        all.extend((!module.contains('.')).then(|| module.clone()));
+        all.extend(end.map(|end| format!(r"re:(.*\.)?{end}$")));
+    }
+    let mut seen = HashSet::new();
+    all.retain(|entry| seen.insert(entry.clone()));
+    all
 }
 
 /// A list of entries; `null` and absence are the empty list.

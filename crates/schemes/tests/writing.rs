@@ -8,7 +8,7 @@ use truecast_core::{DType, Layout};
 use truecast_io::Tensor;
 use truecast_io::folder::Edit;
 use truecast_schemes::{
-    Change, Checkpoint, Content, Detection, Documents, Family, Options, Outcome, Preset, Scheme, Stored, Target,
+    Change, Checkpoint, Content, Detection, Documents, Family, Layer, Model, Options, Outcome, Scheme, Stored, Target,
     Writing, changes, detect, metadata, target,
 };
 
@@ -75,7 +75,7 @@ fn check(name: &str, shape: &[u64], scheme: Scheme) {
     let stale = json!({"model_type": "x", "quantization_config": {"quant_method": "fp8"}, "expert_dtype": "fp4"});
     let before = Documents { config: Some(stale), hf_quant_config: Some(json!({})), params: None };
     let kept = ["lm_head".to_string()];
-    let all = changes(&before, &Outcome { scheme, kept: &kept }).unwrap();
+    let all = changes(&before, &Outcome { scheme, kept: &kept, ..Outcome::default() }).unwrap();
     let documents = changed(before, &all);
     assert_eq!(documents.config.as_ref().unwrap()["model_type"], "x");
     assert!(documents.config.as_ref().unwrap().get("expert_dtype").is_none());
@@ -93,10 +93,13 @@ fn check(name: &str, shape: &[u64], scheme: Scheme) {
 fn every_scheme_that_is_written_is_read() {
     let mut written = 0;
     for family in Family::all().filter(|family| family.writing() == Writing::Yes && *family != Family::Plain) {
-        check("model.layers.0.mlp.up_proj.weight", &[192, 256], Scheme::of(family));
+        match family {
+            Family::GptOss => check("model.layers.0.mlp.experts.gate_up_proj", &[3, 192, 256], Scheme::of(family)),
+            _ => check("model.layers.0.mlp.up_proj.weight", &[192, 256], Scheme::of(family)),
+        }
         written += 1;
     }
-    assert_eq!(written, 18, "as many as the page lists");
+    assert_eq!(written, 22, "as many as the page lists");
 }
 
 #[test]
@@ -125,6 +128,8 @@ fn awkward_shapes() {
     check("e.gate_up_proj", &[3, 64, 128], "modelopt:NVFP4".parse().unwrap());
     check("e.gate_up_proj", &[3, 200, 128], "fp8-block".parse().unwrap());
     check("e.weight", &[3, 64, 128], "ct:pack-quantized".parse().unwrap());
+    check("mlp.experts.0.up_proj.weight", &[64, 128], "fp8-tensor".parse().unwrap());
+    check("mlp.experts.down_proj", &[2, 96, 40], "gpt-oss".parse().unwrap());
 }
 
 #[test]
@@ -141,6 +146,11 @@ fn what_has_no_form_is_refused() {
     let integers = Tensor { dtype: DType::I32, ..dense("a.weight", &[64, 64]) };
     assert!(error(&integers, "fp8-block").contains("its elements are i32"));
     assert_eq!(error(&dense("a.weight", &[64, 64]), "awq"), "scheme awq is not written");
+    assert!(error(&dense("experts.up_proj", &[2, 64, 64]), "gpt-oss").contains("it is not experts.gate_up_proj"));
+    assert!(error(&dense("experts.down_proj", &[2, 48, 64]), "gpt-oss").contains("48 inputs"));
+    for read in ["NVFP4_AWQ", "NVFP4_SVD", "W4A8_NVFP4_FP8"] {
+        assert!(error(&dense("a.weight", &[64, 64]), &format!("modelopt:{read}")).contains("is not written"), "{read}");
+    }
     assert!(error(&dense("a.weight", &[64, 64]), "mlx:mxfp4").contains("it takes the same values in another packing"));
 }
 
@@ -154,7 +164,7 @@ fn dense_results_declare_nothing() {
         hf_quant_config: Some(json!({})),
         params: Some(json!({"dim": 3, "quantization": {}})),
     };
-    let all = changes(&documents, &Outcome { scheme: Scheme::PLAIN, kept: &[] }).unwrap();
+    let all = changes(&documents, &Outcome::default()).unwrap();
     let after = changed(documents, &all);
     assert_eq!(after.config, Some(json!({"text_config": {"dtype": "bfloat16"}, "a": 1})));
     assert_eq!((after.hf_quant_config, after.params), (None, Some(json!({"dim": 3}))));
@@ -169,18 +179,117 @@ fn metadata_of_the_source_scheme_goes() {
     assert_eq!(metadata(&source, &[]), header(&[("format", "pt"), ("note", "{}")]));
 }
 
+/// `docs/spec/checkpoints.md §11.3`: names of tensors of published models, and what each is.
 #[test]
-fn presets_keep_what_they_name() {
-    let keeps = |preset: &str, name: &str| preset.parse::<Preset>().unwrap().keeps(name);
-    for (preset, kept, other) in [
-        ("norms", "model.layers.0.post_attention_layernorm.weight", "model.norm.layers.0.mlp.up_proj.weight"),
-        ("norms", "encoder.layer.0.output.LayerNorm.bias", "encoder.layer.0.output.dense.bias"),
-        ("embeddings", "model.embed_tokens.weight", "model.layers.0.mlp.up_proj.weight"),
-        ("router", "model.layers.3.mlp.gate.weight", "model.layers.3.mlp.gate_proj.weight"),
-        ("lm_head", "lm_head.weight", "model.layers.3.attention.wo.weight"),
-        ("ssm", "backbone.layers.0.mixer.D", "backbone.layers.0.mixer.D_proj.weight"),
+fn layers_are_told_by_names() {
+    use Layer::{Bias, Convolution, Embedding, Head, NextTokens, Norm, Router, StateSpace, Tower};
+    for (name, rank, layer) in [
+        ("model.layers.0.post_attention_layernorm.weight", 1, Some(Norm)),
+        ("encoder.layer.0.output.LayerNorm.bias", 1, Some(Norm)),
+        ("encoder.layer.0.output.dense.bias", 1, Some(Bias)),
+        ("model.layers.0.mlp.experts.gate_up_proj_bias", 2, Some(Bias)),
+        ("encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 2, Some(Bias)),
+        ("model.norm.layers.0.mlp.up_proj.weight", 2, None),
+        ("model.embed_tokens.weight", 2, Some(Embedding)),
+        ("transformer.wte.weight", 2, Some(Embedding)),
+        ("bert.embeddings.token_type_embeddings.weight", 2, Some(Embedding)),
+        ("vit.embeddings.patch_embeddings.projection.weight", 4, Some(Embedding)),
+        ("vit.embeddings.cls_token", 3, Some(Embedding)),
+        ("shared.weight", 2, Some(Embedding)),
+        ("model.layers.0.mlp.shared_experts.up_proj.weight", 2, None),
+        ("lm_head.weight", 2, Some(Head)),
+        ("language_model.lm_head.weight", 2, Some(Head)),
+        ("output.weight", 2, Some(Head)),
+        ("layers.0.attention.output.dense.weight", 2, None),
+        ("model.layers.61.shared_head.head.weight", 2, Some(Head)),
+        ("model.layers.61.eh_proj.weight", 2, Some(NextTokens)),
+        ("mtp.layers.0.mlp.up_proj.weight", 2, Some(NextTokens)),
+        ("model.layers.3.mlp.gate.weight", 2, Some(Router)),
+        ("model.layers.3.block_sparse_moe.gate.weight", 2, Some(Router)),
+        ("model.layers.3.mlp.shared_expert_gate.weight", 2, Some(Router)),
+        ("model.layers.3.feed_forward.gate.weight", 2, Some(Router)),
+        ("model.layers.3.moe.gate.weight", 2, Some(Router)),
+        ("model.layers.3.mlp.gate.wg.weight", 2, Some(Router)),
+        ("model.layers.3.feed_forward.router.weight", 2, Some(Router)),
+        ("blk.0.ffn_gate_inp.weight", 2, Some(Router)),
+        ("model.layers.3.mlp.gate_proj.weight", 2, None),
+        ("model.layers.3.attention.wo.weight", 2, None),
+        ("backbone.layers.0.mixer.A_log", 1, Some(StateSpace)),
+        ("backbone.layers.0.mixer.conv1d.weight", 3, Some(StateSpace)),
+        ("backbone.layers.0.mixer.D_proj.weight", 2, None),
+        ("model.layers.0.linear_attn.in_proj_a.weight", 2, Some(StateSpace)),
+        ("model.layers.0.linear_attn.in_proj_ba.weight", 2, None),
+        ("rwkv.blocks.0.attention.time_mix_key", 3, Some(StateSpace)),
+        ("model.encoder.conv1.weight", 3, Some(Convolution)),
+        ("stem.0.weight", 4, Some(Convolution)),
+        ("visual.blocks.0.attn.qkv.weight", 2, Some(Tower)),
+        ("model.vision_tower.encoder.layers.0.mlp.fc1.weight", 2, Some(Tower)),
+        ("multi_modal_projector.linear_1.weight", 2, Some(Tower)),
     ] {
-        assert!(keeps(preset, kept) && !keeps(preset, other), "{preset}");
+        assert_eq!(Layer::by_name(name, rank), layer, "{name}");
     }
-    assert!("norm".parse::<Preset>().is_err());
+    assert!("norm".parse::<Layer>().is_err() && "linear".parse::<Layer>().is_err());
+}
+
+/// What names do not tell is told by the tensors beside it, its rank and the kind of model.
+#[test]
+fn layers_are_told_by_their_neighbors() {
+    let of = |tensors: &[(&str, &[u64])], config: Value| {
+        let tensors: Vec<Tensor> = tensors.iter().map(|(name, shape)| dense(name, shape)).collect();
+        Model::new(&tensors, Some(&config)).layer(&tensors[0])
+    };
+    assert_eq!(of(&[("a.up_proj.weight", &[8, 4]), ("a.up_proj.bias", &[8])], json!({})), Layer::Linear);
+    assert_eq!(of(&[("a.up_proj.weight", &[4, 8]), ("a.up_proj.bias", &[8])], json!({})), Layer::InputRows);
+    assert_eq!(of(&[("a.out_proj.weight", &[4, 4]), ("a.in_proj_weight", &[12, 4])], json!({})), Layer::HighPrecision);
+    assert_eq!(of(&[("a.in_proj_weight", &[12, 4])], json!({})), Layer::Unknown);
+    assert_eq!(of(&[("block.0.wo.weight", &[4, 8])], json!({"model_type": "t5"})), Layer::HighPrecision);
+    assert_eq!(of(&[("block.0.wo.weight", &[4, 8])], json!({"model_type": "llama"})), Layer::Linear);
+    assert_eq!(of(&[("mlp.experts.up_proj", &[2, 4, 8])], json!({})), Layer::Experts);
+    assert_eq!(of(&[("mixer.latents", &[2, 4, 8])], json!({})), Layer::Unknown);
+}
+
+/// The axis of inputs of experts that lie in one tensor, by the sizes of both layers or the width of the model.
+#[test]
+fn experts_have_rows_of_outputs_or_of_inputs() {
+    let of = |first: (&str, &[u64; 3]), second: (&str, &[u64; 3]), width: u64| {
+        let tensors = [dense(first.0, first.1), dense(second.0, second.1)];
+        let config = json!({"hidden_size": width});
+        let model = Model::new(&tensors, Some(&config));
+        [model.has_input_rows(&tensors[0]), model.has_input_rows(&tensors[1])]
+    };
+    let (gate_up, down, up) = ("experts.gate_up_proj", "experts.down_proj", "experts.up_proj");
+    assert_eq!(of((gate_up, &[4, 32, 24]), (down, &[4, 24, 16]), 0), [false, false]);
+    assert_eq!(of((gate_up, &[4, 24, 32]), (down, &[4, 16, 24]), 0), [true, true]);
+    // Twice the inner size is the width.
+    assert_eq!(of((gate_up, &[4, 32, 32]), (down, &[4, 32, 16]), 32), [false, false]);
+    assert_eq!(of((gate_up, &[4, 32, 32]), (down, &[4, 16, 32]), 32), [true, true]);
+    assert_eq!(of((up, &[4, 16, 24]), ("x", &[1, 1, 1]), 24), [false, false]);
+    assert_eq!(of((up, &[4, 24, 16]), ("x", &[1, 1, 1]), 24), [true, false]);
+}
+
+/// Heads that a loader makes of the table of tokens, which are in no file.
+#[test]
+fn absent_heads_are_named() {
+    let of = |names: &[&str], config: Value| {
+        let tensors: Vec<Tensor> = names.iter().map(|name| dense(name, &[4, 4])).collect();
+        Model::new(&tensors, Some(&config)).absent_heads()
+    };
+    assert_eq!(of(&["model.embed_tokens.weight"], json!({})), ["lm_head"]);
+    assert_eq!(of(&["model.embed_tokens.weight", "lm_head.weight"], json!({})), [""; 0]);
+    assert_eq!(of(&["model.decoder.embed_tokens.weight"], json!({"model_type": "whisper"})), ["lm_head", "proj_out"]);
+}
+
+/// What compressed-tensors is told to ignore matches every kept module whatever lies before its end, and no quantized one.
+#[test]
+fn ignored_modules_are_told_by_their_ends() {
+    let kept = ["lm_head", "a.layers.0.mlp.gate", "a.layers.1.mlp.gate", "v.blocks.0.fc.2", "a.layers.1.mlp.up"];
+    let quantized = ["a.layers.0.mlp.gate_proj", "a.layers.0.mlp.up", "v.blocks.0.fc.1"];
+    let scheme = "ct:pack-quantized".parse().unwrap();
+    let [kept, quantized] = [kept.map(String::from).to_vec(), quantized.map(String::from).to_vec()];
+    let outcome = Outcome { scheme, kept: &kept, quantized: &quantized, ..Outcome::default() };
+    let documents = changed(Documents::default(), &changes(&Documents::default(), &outcome).unwrap());
+    let ignore = documents.config.unwrap()["quantization_config"]["ignore"].clone();
+    let expected =
+        ["lm_head", r"re:(.*\.)?lm_head$", r"re:(.*\.)?gate$", r"re:(.*\.)?fc\.2$", r"re:(.*\.)?layers\.1\.mlp\.up$"];
+    assert_eq!(ignore, json!(expected));
 }

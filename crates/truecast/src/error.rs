@@ -66,10 +66,10 @@ pub enum Error {
     },
     /// A rule's pattern is not a glob.
     #[cfg(feature = "files")]
-    #[error("{} {glob:?}: {cause}", pattern(.keep))]
+    #[error("{option} {glob:?}: {cause}")]
     Glob {
-        /// It keeps tensors.
-        keep: bool,
+        /// The option that gives such a rule.
+        option: &'static str,
         /// The pattern.
         glob: String,
         /// What is wrong.
@@ -77,12 +77,12 @@ pub enum Error {
     },
     /// A rule chooses nothing.
     #[cfg(feature = "files")]
-    #[error("{} {rule:?} matches no tensor of {path}{}", pattern(.keep), closest(.nearest))]
+    #[error("{option} {rule:?} matches no tensor of {path}{}", closest(.nearest))]
     UnusedRule {
         /// The rule as written.
         rule: String,
-        /// It keeps tensors.
-        keep: bool,
+        /// The option that gives such a rule.
+        option: &'static str,
         /// Tensors with names like it.
         nearest: Vec<String>,
         /// The file.
@@ -189,11 +189,6 @@ pub enum Error {
 }
 
 /// What a pattern is called.
-#[cfg(feature = "files")]
-fn pattern(keep: &bool) -> &'static str {
-    if *keep { "keep" } else { "rule" }
-}
-
 #[cfg(feature = "files")]
 fn closest(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| Shown(name).to_string()).collect();

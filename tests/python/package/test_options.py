@@ -9,7 +9,8 @@ from truecast import _truecast
 # What the command says about printing, which reports do in Python; threads are of the process (`set_num_threads`).
 PRINTED = {"report", "fail-on", "sort", "worst", "summary", "threads"}
 # `rules` is the list of them; both are lists.
-LISTS = {"rule": "rules", "keep": "keep", "keep-preset": "keep_preset", "share-global": "share_global", "filter": "filter"}
+LISTS = {"rule": "rules", "keep": "keep", "quantize": "quantize", "keep-preset": "keep_preset", "filter": "filter"}
+LISTS["share-global"] = "share_global"
 # Python has no bare switches that turn something off.
 INVERTED = {"no-sidecars": "sidecars"}
 

@@ -87,6 +87,10 @@ pub struct WritingArgs {
     /// scale that is rounded (lossy)
     #[arg(long, value_name = "HOW", value_parser = words::RELAYOUT, requires = "scheme", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
     pub relayout: Option<Relayout>,
+    /// With --scheme modelopt:FP8, modelopt:NVFP4 or ct:nvfp4-pack-quantized: a JSON object of layers and the largest
+    /// magnitudes of their inputs, of which scales of activations are made
+    #[arg(long, value_name = "FILE", requires = "scheme", value_hint = ValueHint::FilePath)]
+    pub activation_ranges: Option<PathBuf>,
     /// With --scheme: one second scale for those tensors of a module whose names match, as for '*q_proj*,*k_proj*,*v_proj*'
     #[arg(long, value_name = "GLOB,GLOB", requires = "scheme")]
     pub share_global: Vec<String>,

@@ -5,7 +5,7 @@ use crate::words;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use truecast::DType;
-use truecast::select::writing::Preset;
+use truecast::select::writing::Layer;
 
 /// Options that choose tensors and what they become.
 #[derive(Args, Debug, Clone)]
@@ -19,12 +19,15 @@ pub struct SelectArgs {
     /// Type of the tensors whose name matches; `*` matches anything, the first of all rules wins
     #[arg(long, value_name = "GLOB=TYPE")]
     pub rule: Vec<String>,
-    /// Copy the tensors whose name matches
+    /// Copy the tensors whose name matches; with --scheme: do not quantize them
     #[arg(long, value_name = "GLOB")]
     pub keep: Vec<String>,
-    /// Copy tensors with such names, and all of fewer than two dimensions; with --scheme: do not quantise them
+    /// With --scheme: quantize the tensors whose name matches, also those that it leaves alone, such as embeddings
+    #[arg(long, value_name = "GLOB", requires = "scheme")]
+    pub quantize: Vec<String>,
+    /// With --to: copy tensors with such names, and all of fewer than two dimensions; --scheme leaves them alone anyway
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = words::PRESET)]
-    pub keep_preset: Vec<Preset>,
+    pub keep_preset: Vec<Layer>,
     /// ONNX models: keep smaller tensors, unless a rule names them
     #[arg(long, value_name = "N", default_value = "1024")]
     pub min_elements: u64,
@@ -65,10 +68,13 @@ pub struct ListArgs {
     pub summary: bool,
 }
 
+/// The options that are rules.
+const RULES: [&str; 3] = ["rule", "keep", "quantize"];
+
 /// The rules of a command line in the order in which they were typed.
 #[derive(Debug, Default)]
 pub struct RuleOrder {
-    rules: Vec<(usize, bool, String)>,
+    rules: Vec<(usize, &'static str, String)>,
     names_spec: bool,
 }
 
@@ -80,9 +86,9 @@ impl RuleOrder {
             && matches!(name, "convert" | "verify")
         {
             names_spec = sub.value_source("spec") == Some(ValueSource::CommandLine);
-            for (id, keep) in [("rule", false), ("keep", true)] {
+            for id in RULES {
                 let values = sub.get_many::<String>(id).into_iter().flatten();
-                all.extend(sub.indices_of(id).into_iter().flatten().zip(values).map(|(at, v)| (at, keep, v.clone())));
+                all.extend(sub.indices_of(id).into_iter().flatten().zip(values).map(|(at, v)| (at, id, v.clone())));
             }
         }
         all.sort();
@@ -94,8 +100,8 @@ impl RuleOrder {
         self.names_spec
     }
 
-    /// (is it a `--keep`, the text), first typed first.
-    pub fn iter(&self) -> impl Iterator<Item = (bool, &str)> {
-        self.rules.iter().map(|(_, keep, text)| (*keep, text.as_str()))
+    /// The option without its dashes and its text, first typed first.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.rules.iter().map(|(_, option, text)| (*option, text.as_str()))
     }
 }

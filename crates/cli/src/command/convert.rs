@@ -265,7 +265,7 @@ fn header(report: &Report, terminal: &Terminal) -> String {
     terminal.wrap(&text)
 }
 
-/// The tensors that presets kept.
+/// The tensors that are kept for what they are.
 fn kept(report: &Report) -> String {
     let mut by: Vec<(KeptBy, u64)> = Vec::new();
     for reason in report.tensors.iter().filter_map(|row| row.kept_by) {
@@ -279,7 +279,7 @@ fn kept(report: &Report) -> String {
     }
     let said: Vec<String> =
         by.iter().map(|(reason, tensors)| format!("{reason} {}", count(*tensors, "tensor"))).collect();
-    format!("kept by presets: {}\n", said.join(", "))
+    format!("kept: {}\n", said.join(", "))
 }
 
 fn shape(shape: &[u64]) -> String {
@@ -295,8 +295,9 @@ fn types(row: &TensorReport) -> String {
 
 fn summary(report: &Report, args: &ConvertArgs) -> String {
     let all = &report.total.all;
+    let bits = report.bits_per_weight().map_or(String::new(), |bits| format!("; quantized: {bits:.2} bits a weight"));
     format!(
-        "{}, {}, {} -> {}: {}\n",
+        "{}, {}, {} -> {}: {}{bits}\n",
         count(all.tensors, "tensor"),
         count(all.elements, "element"),
         number::bytes(all.bytes_in),

@@ -37,8 +37,7 @@ pub fn typed(provenance: &Provenance) -> String {
         words.extend(value.as_deref().map(quoted));
     }
     for rule in &selection.rules {
-        let option = if rule.to().is_some() { "--rule" } else { "--keep" };
-        words.extend([option.to_string(), quoted(&rule.to_string())]);
+        words.extend([format!("--{}", rule.option()), quoted(&rule.to_string())]);
     }
     if *min_elements != TensorOptions::default().min_elements {
         words.extend(["--min-elements".to_string(), min_elements.to_string()]);

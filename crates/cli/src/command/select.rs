@@ -1,4 +1,4 @@
-//! `--to`, `--from`, `--rule`, `--keep` and `--keep-preset` as a selection of tensors; `--scheme` and its options as a way of
+//! `--to`, `--from`, `--rule`, `--keep`, `--quantize` and `--keep-preset` as a selection of tensors; `--scheme` and its options as a way of
 //! quantising.
 
 use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
@@ -34,7 +34,8 @@ pub fn writing(args: &WritingArgs) -> Result<Option<Writing>, Failure> {
         Share::new(text).map_err(|(glob, why)| Failure::usage(format_args!("--share-global {glob:?}: {why}")))
     };
     let share = args.share_global.iter().map(share).collect::<Result<_, _>>()?;
-    Ok(Some(Writing { scheme, how, share, relayout: args.relayout }))
+    let activation_ranges = args.activation_ranges.clone();
+    Ok(Some(Writing { scheme, how, share, relayout: args.relayout, activation_ranges }))
 }
 
 /// How quantised tensors of the source are understood.
@@ -45,13 +46,15 @@ pub fn reading(args: &SchemeArgs) -> Reading {
 
 /// The rules as they were typed.
 pub fn rules(rules: &RuleOrder) -> Result<Vec<Rule>, Failure> {
-    rules.iter().map(|(keep, text)| rule(keep, text)).collect()
+    rules.iter().map(|(option, text)| rule(option, text)).collect()
 }
 
 /// Split at the last `=`: globs may hold one, types do not.
-fn rule(keep: bool, text: &str) -> Result<Rule, Failure> {
-    if keep {
-        return Ok(Rule::new(text, None)?);
+fn rule(option: &str, text: &str) -> Result<Rule, Failure> {
+    match option {
+        "keep" => return Ok(Rule::new(text, None)?),
+        "quantize" => return Ok(Rule::quantize(text)?),
+        _ => {}
     }
     let Some((glob, to)) = text.rsplit_once('=') else {
         return Err(Failure::usage(format_args!("rule {text:?} has no type; write GLOB=TYPE")));

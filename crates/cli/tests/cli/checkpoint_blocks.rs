@@ -33,8 +33,8 @@ fn row(folder: &Folder, report: &str) -> Value {
 fn blocks_that_lost_nothing() {
     for ([rows, cols], scheme, block, padding) in [
         ([7, 64], "ct:mxfp4-pack-quantized", [1, 32], [0, 0]),
-        ([7, 64], "modelopt:NVFP4", [1, 16], [0, 0]),
-        ([1300, 64], "modelopt:NVFP4", [1, 16], [0, 0]),
+        ([7, 64], "modelopt:W4A16_NVFP4", [1, 16], [0, 0]),
+        ([1300, 64], "modelopt:W4A16_NVFP4", [1, 16], [0, 0]),
         ([130, 70], "fp8-block:32x32", [32, 32], [0, 0]),
         ([1300, 64], "fp8-tensor", [1300, 64], [0, 0]),
         ([7, 96], "ct:int-quantized,strategy=channel", [1, 96], [0, 0]),

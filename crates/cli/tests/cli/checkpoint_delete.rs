@@ -132,7 +132,7 @@ fn where_it_is_not_safe_nothing_goes() {
 #[test]
 fn a_run_goes_on_without_what_described_its_source() {
     for scheme in
-        ["ct:pack-quantized", "modelopt:NVFP4", "comfy:nvfp4", "comfy:float8_e4m3fn", "ct:nvfp4-pack-quantized"]
+        ["ct:pack-quantized", "modelopt:W4A16_NVFP4", "comfy:nvfp4", "comfy:float8_e4m3fn", "ct:nvfp4-pack-quantized"]
     {
         let quantised = |bias: f32| {
             let folder = Folder::new();

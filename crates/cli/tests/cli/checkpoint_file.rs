@@ -254,14 +254,16 @@ fn a_file_is_quantised() {
 /// Nothing but a marker beside `P.weight` says that a tensor is quantised: without it codes would be read as values.
 #[test]
 fn what_a_marker_cannot_declare_is_not_quantised() {
-    for name in ["pos_embed", "weight", "a.scale_shift_table"] {
+    for (name, is_told) in [("pos_embed", false), ("weight", true), ("a.scale_shift_table", true)] {
         let folder = Folder::new();
         let values = f32s(&(0..64 * 64).map(|i| i as f32 * 0.01).collect::<Vec<_>>());
         let b = ("b.weight", "F32", &[64u64, 64][..], values.clone());
         folder.write("a.safetensors", &safetensors(&[(name, "F32", &[64, 64], values), b], &[]));
-        let convert = "convert a.safetensors q.safetensors --scheme comfy:float8_e4m3fn --quiet";
-        folder.run(convert).fails(2, &[name, "does not end in .weight", "--keep"]);
-        folder.run(&format!("{convert} --keep {name}")).exits(0);
+        let convert = "convert a.safetensors q.safetensors --scheme comfy:float8_e4m3fn";
+        let asked = format!("{convert} --quantize {name}");
+        folder.run(&asked).fails(2, &[name, "does not end in .weight", "--keep"]);
+        let ran = folder.run(convert).exits(0);
+        assert_eq!(ran.err.contains(name) && ran.err.contains("not quantized"), is_told, "{}", ran.err);
         folder.run("convert q.safetensors d.safetensors --to f32 --quiet").exits(0);
     }
 }

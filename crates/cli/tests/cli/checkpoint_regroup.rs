@@ -8,7 +8,7 @@ use crate::run::Folder;
 const FILE: &str = "model.safetensors";
 const NAME: &str = "l.0.q_proj.weight";
 const MXFP4: &str = "ct:mxfp4-pack-quantized";
-const MODELOPT: &str = "modelopt:NVFP4";
+const MODELOPT: &str = "modelopt:W4A16_NVFP4";
 
 /// A number of 0 to `n` - 1 that looks drawn.
 fn drawn(i: usize, n: usize) -> usize {
@@ -92,7 +92,7 @@ fn write(folder: &Folder, shape: &[usize], scheme: &str, parts: &[(&str, Vec<u8>
     let of = [(NAME, "F32", &dims[..], f32s(&values)), ("norm.weight", "F32", &[2], f32s(&[1.0, 2.0]))];
     folder.write(&format!("dense/{FILE}"), &safetensors(&of, &[("format", "pt")]));
     folder.write("dense/config.json", b"{}");
-    folder.run(&format!("convert dense a --scheme {scheme} --quiet")).succeeds();
+    folder.run(&format!("convert dense a --scheme {scheme} --quantize {NAME} --quiet")).succeeds();
     for (part, bytes) in parts {
         set(folder, "a", &format!("{NAME}{part}"), bytes);
     }

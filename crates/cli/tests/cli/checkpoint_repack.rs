@@ -287,8 +287,8 @@ fn quantised(folder: &Folder, shape: [u64; 2], scheme: &str) {
 #[test]
 fn orders_and_padding() {
     for ([rows, cols], from, to) in [
-        ([48, 64], "comfy:nvfp4", "modelopt:NVFP4"),
-        ([131, 144], "comfy:nvfp4", "modelopt:NVFP4"),
+        ([48, 64], "comfy:nvfp4", "modelopt:W4A16_NVFP4"),
+        ([131, 144], "comfy:nvfp4", "modelopt:W4A16_NVFP4"),
         ([131, 160], "comfy:mxfp8", "mxfp8"),
         ([7, 64], "ct:mxfp4-pack-quantized", "mlx:mxfp4"),
         ([7, 64], "mxfp8", "mlx:mxfp8"),

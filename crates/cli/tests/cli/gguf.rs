@@ -437,14 +437,14 @@ fn folders_become_one_file() {
     std::fs::create_dir(folder.path("m")).unwrap();
     folder.write("m/config.json", br#"{"model_type": "qwen3", "torch_dtype": "float32"}"#);
     folder.write("m/model-1.safetensors", &safetensors(&[("x.weight", "F32", &[6, 96], f32s(&a))], &[]));
-    let second = [("y.weight", "F32", &[2, 3, 96][..], f32s(&b)), ("y.norm.weight", "F32", &[3], f32s(&norm))];
+    let second = [("y_exps.weight", "F32", &[2, 3, 96][..], f32s(&b)), ("y.norm.weight", "F32", &[3], f32s(&norm))];
     folder.write("m/model-2.safetensors", &safetensors(&second, &[]));
     for (name, id, file_type) in [("q8_0", 8, 7), ("MXFP4", 39, 38)] {
         let ran = folder.run(&format!("convert m {name}.gguf --scheme gguf:{name} --report {name}.json")).exits(0);
         assert!(ran.err.contains("hyperparameters"), "{}", ran.err);
         let result = Written::new(&folder.read(&format!("{name}.gguf")));
         assert_eq!(result.tensor("x.weight"), (id, &[6, 96][..], &quantised(id, &a)[..]));
-        assert_eq!(result.tensor("y.weight"), (id, &[2, 3, 96][..], &quantised(id, &b)[..]));
+        assert_eq!(result.tensor("y_exps.weight"), (id, &[2, 3, 96][..], &quantised(id, &b)[..]));
         assert_eq!(result.tensor("y.norm.weight"), (0, &[3][..], &f32s(&norm)[..]));
         let said = [
             ("general.architecture", [&8u32.to_le_bytes()[..], &text("qwen3")].concat()),
@@ -507,11 +507,11 @@ fn folders_become_one_file() {
     assert!(folder.run("compare m q8_0.gguf").exits(0).out.contains("f32 | Q8_0"));
     folder.run("convert MXFP4.gguf mixed.gguf --scheme gguf:q8_0 --keep x.* --quiet").exits(0);
     let mixed = Written::new(&folder.read("mixed.gguf"));
-    assert_eq!((mixed.tensor("x.weight").0, mixed.tensor("y.weight").0), (39, 8));
+    assert_eq!((mixed.tensor("x.weight").0, mixed.tensor("y_exps.weight").0), (39, 8));
     folder.run("verify MXFP4.gguf mixed.gguf --scheme gguf:q8_0 --keep x.*").succeeds();
     folder.run("convert MXFP4.gguf dense.gguf --to bf16 --keep x.* --quiet").exits(0);
     let dense = Written::new(&folder.read("dense.gguf"));
-    assert_eq!((dense.tensor("x.weight"), dense.tensor("y.weight").0), (mixed.tensor("x.weight"), 30));
+    assert_eq!((dense.tensor("x.weight"), dense.tensor("y_exps.weight").0), (mixed.tensor("x.weight"), 30));
     assert!(dense.key("general.quantization_version").is_some());
     folder.run("verify MXFP4.gguf dense.gguf --to bf16 --keep x.*").succeeds();
     // Values beyond the last code are counted.

@@ -97,7 +97,8 @@ impl MxScale {
                 _ => return None,
             },
         };
-        Some(byte.clamp(0, 254) as u8)
+        // Above it the largest element is beyond f32.
+        Some(byte.clamp(0, 254 - element.emax()) as u8)
     }
 }
 

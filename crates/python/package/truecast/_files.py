@@ -74,7 +74,7 @@ def _words(command: str, given: dict[str, Any]) -> tuple[list[str], tuple[str | 
             value = "/".join(map(str, value))
         elif name == "sidecars":
             name, value = "no_sidecars", not value
-        elif name in ("keep_preset", "share_global"):
+        elif name in ("keep_preset", "quantize", "share_global"):
             value = _several(value)
         option = name.rstrip("_").replace("_", "-")
         if isinstance(value, bool):
@@ -110,6 +110,8 @@ def convert(
     mx_scale: str = "rceil",
     nonfinite: str = "error",
     keep_preset: Iterable[str] = (),
+    quantize: Iterable[str] = (),
+    activation_ranges: Path | None = None,
     share_global: Iterable[str] = (),
     relayout: str | None = None,
     sidecars: bool = True,
@@ -156,9 +158,14 @@ def convert(
         ``"low"`` or ``"high"`` nibbles come first; a dense checkpoint with the same names.
     keep_preset
         Presets (``"norms"``, ``"embeddings"``, ``"router"``, ``"lm_head"``, ``"ssm"``) of names whose tensors stay as
-        they are, or are not quantised.
+        they are. ``scheme`` leaves them alone anyway.
+    quantize
+        Patterns of names whose tensors ``scheme`` quantizes although it leaves such tensors alone.
+    activation_ranges
+        A JSON file with an object of layers and the largest magnitudes of their inputs, for schemes that store scales of
+        activations.
     scheme, scale_search, mx_scale, nonfinite, share_global, relayout
-        Matrices of a checkpoint are quantised, by the schemes and options of `quantize`; tensors of one module that match
+        Weights of linear layers and of experts are quantized, by the schemes and options of `quantize`; tensors of one module that match
         ``"GLOB,GLOB"`` have a second scale in common. ``relayout="exact"`` carries codes and scales of a quantised
         checkpoint over as they are.
     sidecars
@@ -228,6 +235,8 @@ def verify(
     mx_scale: str = "rceil",
     nonfinite: str = "error",
     keep_preset: Iterable[str] = (),
+    quantize: Iterable[str] = (),
+    activation_ranges: Path | None = None,
     share_global: Iterable[str] = (),
     relayout: str | None = None,
     progress: Any = None,

@@ -30,6 +30,10 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     let stack = Stack { lead: lead.to_vec(), rows: *rows, cols };
     let fit = stack.fit(found, found.scales()?, &[Share::Group(32)])?;
     let described = stack.times(fit, Plane::of(F4E2M1), Plane::of(F8E8M0));
-    let is_transposed = TRANSPOSED.iter().any(|end| found.name.ends_with(end));
-    Ok(if is_transposed { described.transposed() } else { described })
+    Ok(if has_input_rows(found.name) { described.transposed() } else { described })
+}
+
+/// The dense tensor of this name has a row for each input.
+pub(crate) fn has_input_rows(name: &str) -> bool {
+    TRANSPOSED.iter().any(|end| name.ends_with(end))
 }

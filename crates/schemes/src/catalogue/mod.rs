@@ -16,6 +16,7 @@ mod modelopt;
 mod torchao;
 
 pub(crate) use comfy::SCALED_FP8_MARKER;
+pub(crate) use gpt_oss::has_input_rows;
 pub(crate) use torchao::attributes as torchao_attributes;
 
 use crate::scheme::Family;

@@ -50,18 +50,11 @@ pub(super) const ENTRIES: &[Entry] = &[
         rows: SCALED,
         describe: |found| shared(found, INT8, &[Share::Channel]),
     },
-    Entry {
-        family: Family::ModelOptNvfp4,
-        codes: &[(WEIGHT, &[U8])],
-        rows: &[
-            Row::required(Part::Scales, SCALE, &[F8E4M3Fn]),
-            Row::required(Part::Global, SCALE_2, &[F32]),
-            FACTOR,
-            Row { piece: Piece::Factor, names: &[Sibling("svdquant_lora_a")], dtypes: FLOATS, need: Need::Optional },
-            Row { piece: Piece::Factor, names: &[Sibling("svdquant_lora_b")], dtypes: FLOATS, need: Need::Optional },
-        ],
-        describe: nvfp4,
-    },
+    NVFP4,
+    Entry { family: Family::ModelOptNvfp4Weights, ..NVFP4 },
+    Entry { family: Family::ModelOptNvfp4Awq, ..NVFP4 },
+    Entry { family: Family::ModelOptNvfp4Svd, ..NVFP4 },
+    Entry { family: Family::ModelOptNvfp4Fp8, ..NVFP4 },
     Entry {
         family: Family::ModelOptMxfp8,
         codes: E4M3,
@@ -81,6 +74,20 @@ pub(super) const ENTRIES: &[Entry] = &[
         describe: awq,
     },
 ];
+
+/// NVFP4, whatever becomes of activations.
+const NVFP4: Entry = Entry {
+    family: Family::ModelOptNvfp4,
+    codes: &[(WEIGHT, &[U8])],
+    rows: &[
+        Row::required(Part::Scales, SCALE, &[F8E4M3Fn]),
+        Row::required(Part::Global, SCALE_2, &[F32]),
+        FACTOR,
+        Row { piece: Piece::Factor, names: &[Sibling("svdquant_lora_a")], dtypes: FLOATS, need: Need::Optional },
+        Row { piece: Piece::Factor, names: &[Sibling("svdquant_lora_b")], dtypes: FLOATS, need: Need::Optional },
+    ],
+    describe: nvfp4,
+};
 
 const FP8: Plane = Plane::of(F8E4M3Fn);
 const INT8: Plane = Plane { code: Code::signed(8), packing: Packing::BYTES };

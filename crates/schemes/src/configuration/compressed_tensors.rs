@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::scheme::{Family, Parameters, Scheme, Strategy};
+use super::Outcome;
+use crate::modules::endings;
+use crate::scheme::{Family, Parameters, Strategy};
 
 /// The version of the package whose files these are: words of packed integers are dense.
 const VERSION: &str = "0.20.0";
 
 /// `quantization_config`; `None` of other families.
-pub(super) fn declared(scheme: Scheme, kept: &[String]) -> Option<Value> {
+pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
+    let Outcome { scheme, kept, quantized, activations } = *outcome;
     let parameters = scheme.parameters;
     let block = parameters.block.unwrap_or([128, 128]);
     let (format, weights, activations) = match scheme.family {
@@ -31,7 +34,13 @@ pub(super) fn declared(scheme: Scheme, kept: &[String]) -> Option<Value> {
         Family::CtNvfp4 => {
             let mut weights = groups(4, 16, "torch.float8_e4m3fn");
             weights["strategy"] = json!("tensor_group");
-            ("nvfp4-pack-quantized", weights, Value::Null)
+            // The second scale is stored, that of a group is taken when the model runs.
+            let of_inputs = activations.then(|| {
+                let mut inputs = weights.clone();
+                inputs["dynamic"] = json!("local");
+                inputs
+            });
+            ("nvfp4-pack-quantized", weights, of_inputs.unwrap_or(Value::Null))
         }
         Family::CtMxfp4 => ("mxfp4-pack-quantized", groups(4, 32, "torch.uint8"), Value::Null),
         Family::CtMxfp6 => ("mxfp6-pack-quantized", groups(6, 32, "torch.uint8"), Value::Null),
@@ -44,7 +53,7 @@ pub(super) fn declared(scheme: Scheme, kept: &[String]) -> Option<Value> {
         "format": format,
         "quantization_status": "compressed",
         "global_compression_ratio": null,
-        "ignore": kept,
+        "ignore": endings(kept, quantized),
         "kv_cache_scheme": null,
         "config_groups": {"group_0": {
             "targets": ["Linear"],

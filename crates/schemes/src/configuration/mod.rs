@@ -14,16 +14,20 @@ use crate::checkpoint::Documents;
 use crate::declared::places;
 use crate::detection::Group;
 use crate::error::Error;
-use crate::scheme::{Family, ScaleType, Scheme};
+use crate::scheme::{Family, ScaleType, Scheme, Writing};
 pub(crate) use compressed_tensors::{packed_strategy, strategy};
 
-/// What a conversion made.
-#[derive(Clone, Copy, Debug)]
+/// What a conversion made. By default nothing is quantized.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome<'a> {
     /// The scheme of what was quantised; [`Scheme::PLAIN`] if nothing is.
     pub scheme: Scheme,
-    /// The modules that were not quantised although they have a weight.
+    /// The modules that were not quantized although they have a weight, or will have one.
     pub kept: &'a [String],
+    /// The modules that were.
+    pub quantized: &'a [String],
+    /// Activations are quantized by scales that the result has ([`ActivationScale`](crate::ActivationScale)).
+    pub activations: bool,
 }
 
 /// A change to a file beside the tensors. Displays as a line of a report.
@@ -86,10 +90,10 @@ const PLACES: [(&str, &[&str]); 5] = [
 ///
 /// # Examples
 /// ```
-/// use truecast_schemes::{Documents, Outcome, Scheme, changes};
+/// use truecast_schemes::{Documents, Outcome, changes};
 /// let config = serde_json::json!({"dtype": "bfloat16", "quantization_config": {"quant_method": "fp8"}});
 /// let documents = Documents { config: Some(config), ..Documents::default() };
-/// let dense = changes(&documents, &Outcome { scheme: Scheme::PLAIN, kept: &[] })?;
+/// let dense = changes(&documents, &Outcome::default())?;
 /// assert_eq!(dense[0].to_string(), "config.json: quantization_config is removed");
 /// # Ok::<(), truecast_schemes::Error>(())
 /// ```
@@ -135,7 +139,7 @@ const QUANTIZATION_CONFIG: &[&str] = &["quantization_config"];
 
 /// What §4 names for the scheme.
 fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
-    let Outcome { scheme, kept } = *outcome;
+    let Outcome { scheme, kept, .. } = *outcome;
     let parameters = scheme.parameters;
     let in_config = |value| vec![(CONFIG, QUANTIZATION_CONFIG, value)];
     let mut fp8 = json!({"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic"});
@@ -154,6 +158,8 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
             all
         }
         Family::Fp8Tensor => {
+            // Absent, transformers takes blocks of 128.
+            fp8["weight_block_size"] = Value::Null;
             fp8["modules_to_not_convert"] = json!(kept);
             in_config(fp8)
         }
@@ -164,7 +170,8 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
             "scale_fmt": "ue8m0",
             "modules_to_not_convert": kept,
         })),
-        Family::ModelOptFp8 | Family::ModelOptNvfp4 | Family::ModelOptMxfp8 => modelopt(scheme, kept),
+        Family::GptOss => in_config(json!({"quant_method": "mxfp4", "modules_to_not_convert": kept})),
+        family if family.name().starts_with("modelopt:") && family.writing() == Writing::Yes => modelopt(scheme, kept),
         Family::MlxMxfp4 | Family::MlxMxfp8 => {
             let (bits, mode) = if scheme.family == Family::MlxMxfp4 { (4, "mxfp4") } else { (8, "mxfp8") };
             let value = json!({"group_size": 32, "bits": bits, "mode": mode});
@@ -172,7 +179,7 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
         }
         // Tensors mark the layers.
         Family::ComfyFp8E4M3 | Family::ComfyFp8E5M2 | Family::ComfyNvfp4 | Family::ComfyMxfp8 => Vec::new(),
-        _ => match compressed_tensors::declared(scheme, kept) {
+        _ => match compressed_tensors::declared(outcome) {
             Some(value) => in_config(value),
             None => return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false }),
         },
@@ -183,7 +190,7 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
 fn modelopt(scheme: Scheme, kept: &[String]) -> Declared {
     let algorithm = scheme.family.name().rsplit(':').next().unwrap_or_default();
     let group = match scheme.family {
-        Family::ModelOptNvfp4 => Some(16),
+        Family::ModelOptNvfp4 | Family::ModelOptNvfp4Weights => Some(16),
         Family::ModelOptMxfp8 => Some(32),
         _ => None,
     };

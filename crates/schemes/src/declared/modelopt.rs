@@ -57,7 +57,7 @@ fn setting(algorithm: &str, value: &Map<String, Value>, place: &str) -> Result<S
     let family = Family::of_name(&format!("modelopt:{algorithm}")).ok_or_else(unsupported)?;
     let group = count(value.get("group_size"), place, "group_size")?;
     let fixed = match family {
-        Family::ModelOptNvfp4 => Some(16),
+        family if family.is_modelopt_nvfp4() => Some(16),
         Family::ModelOptMxfp4 | Family::ModelOptMxfp8 => Some(32),
         _ => None,
     };

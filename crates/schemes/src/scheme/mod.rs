@@ -8,6 +8,7 @@ mod parameters;
 use std::fmt;
 use std::str::FromStr;
 
+use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Layout};
 
 pub use parameters::{Parameter, Parameters, ScaleType, Strategy};
@@ -35,6 +36,10 @@ pub enum Family {
     ModelOptFp8PerChannel,
     ModelOptFp8Blocks,
     ModelOptNvfp4,
+    ModelOptNvfp4Weights,
+    ModelOptNvfp4Awq,
+    ModelOptNvfp4Svd,
+    ModelOptNvfp4Fp8,
     ModelOptMxfp8,
     ModelOptMxfp4,
     ModelOptAwq,
@@ -97,7 +102,7 @@ const TABLE: &[Row] = &[
     row("fp8-tensor", Family::Fp8Tensor, &[], Writing::Yes),
     row("fp8-channel", Family::Fp8Channel, &[Scale], Writing::Yes),
     row("deepseek-v4", Family::DeepSeekV4, &[Block], Writing::Never),
-    row("gpt-oss", Family::GptOss, &[], Writing::Never),
+    row("gpt-oss", Family::GptOss, &[], Writing::Yes),
     row("ct:float-quantized", Family::CtFloatQuantized, &[By, Block, Group, Scale], Writing::Yes),
     row("ct:naive-quantized", Family::CtNaiveQuantized, &[By, Block, Group], Writing::Never),
     row("ct:int-quantized", Family::CtIntQuantized, &[By, Block, Group, Symmetric, Scale], Writing::Yes),
@@ -107,9 +112,13 @@ const TABLE: &[Row] = &[
     row("ct:mxfp6-pack-quantized", Family::CtMxfp6, &[], Writing::Yes),
     row("ct:mxfp8-quantized", Family::CtMxfp8, &[], Writing::Yes),
     row("modelopt:FP8", Family::ModelOptFp8, &[], Writing::Yes),
-    row("modelopt:FP8_PER_CHANNEL_PER_TOKEN", Family::ModelOptFp8PerChannel, &[], Writing::Never),
-    row("modelopt:FP8_PB_WO", Family::ModelOptFp8Blocks, &[Block], Writing::Never),
+    row("modelopt:FP8_PER_CHANNEL_PER_TOKEN", Family::ModelOptFp8PerChannel, &[], Writing::Yes),
+    row("modelopt:FP8_PB_WO", Family::ModelOptFp8Blocks, &[Block], Writing::Yes),
     row("modelopt:NVFP4", Family::ModelOptNvfp4, &[], Writing::Yes),
+    row("modelopt:W4A16_NVFP4", Family::ModelOptNvfp4Weights, &[], Writing::Yes),
+    row("modelopt:NVFP4_AWQ", Family::ModelOptNvfp4Awq, &[], Writing::Never),
+    row("modelopt:NVFP4_SVD", Family::ModelOptNvfp4Svd, &[], Writing::Never),
+    row("modelopt:W4A8_NVFP4_FP8", Family::ModelOptNvfp4Fp8, &[], Writing::Never),
     row("modelopt:MXFP8", Family::ModelOptMxfp8, &[], Writing::Yes),
     row("modelopt:MXFP4", Family::ModelOptMxfp4, &[], Writing::Never),
     row("modelopt:W4A16_AWQ", Family::ModelOptAwq, &[Group], Writing::Never),
@@ -150,14 +159,8 @@ const TABLE: &[Row] = &[
 ];
 
 /// Other spellings of a family: what ModelOpt calls the same tensors (`docs/spec/checkpoints.md §4.5`).
-const ALIASES: &[(&str, Family)] = &[
-    ("modelopt:W4A16_NVFP4", Family::ModelOptNvfp4),
-    ("modelopt:NVFP4_AWQ", Family::ModelOptNvfp4),
-    ("modelopt:NVFP4_SVD", Family::ModelOptNvfp4),
-    ("modelopt:W4A8_NVFP4_FP8", Family::ModelOptNvfp4),
-    ("modelopt:W4A8_MXFP4_FP8", Family::ModelOptMxfp4),
-    ("modelopt:W8A8_SQ_PER_CHANNEL", Family::ModelOptInt8),
-];
+const ALIASES: &[(&str, Family)] =
+    &[("modelopt:W4A8_MXFP4_FP8", Family::ModelOptMxfp4), ("modelopt:W8A8_SQ_PER_CHANNEL", Family::ModelOptInt8)];
 
 impl Family {
     /// Every family, in the order of `docs/spec/checkpoints.md §4`; the blocks of GGUF files last.
@@ -172,6 +175,12 @@ impl Family {
     /// The name, without parameters.
     pub fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// NVFP4 as ModelOpt stores it, whatever becomes of activations.
+    pub(crate) fn is_modelopt_nvfp4(self) -> bool {
+        use Family::{ModelOptNvfp4, ModelOptNvfp4Awq, ModelOptNvfp4Fp8, ModelOptNvfp4Svd, ModelOptNvfp4Weights};
+        [ModelOptNvfp4, ModelOptNvfp4Weights, ModelOptNvfp4Awq, ModelOptNvfp4Svd, ModelOptNvfp4Fp8].contains(&self)
     }
 
     /// Whether it is written.
@@ -208,6 +217,12 @@ pub struct Scheme {
     pub family: Family,
     /// Its parameters; `None` where nothing says.
     pub parameters: Parameters,
+}
+
+impl Default for Scheme {
+    fn default() -> Scheme {
+        Scheme::PLAIN
+    }
 }
 
 /// Why a text names no scheme.
@@ -269,6 +284,26 @@ impl Scheme {
             }
         }
         Scheme { parameters, ..self }
+    }
+
+    /// The scheme of the same package that leaves activations to the program that runs the model.
+    pub fn weights_only(self) -> Option<Scheme> {
+        match self.family {
+            Family::ModelOptFp8 => Some(Scheme::of(Family::ModelOptFp8PerChannel)),
+            Family::ModelOptNvfp4 => Some(Scheme::of(Family::ModelOptNvfp4Weights)),
+            _ => None,
+        }
+    }
+
+    /// With scales of the type of the weights, where that is what the scheme's own writer stores and nothing else was said
+    /// (`docs/spec/checkpoints.md §7.1`).
+    pub fn with_scales_of(self, weights: DType) -> Scheme {
+        let stores_it = matches!(
+            self.family,
+            Family::Fp8Channel | Family::CtFloatQuantized | Family::CtIntQuantized | Family::CtPackQuantized
+        );
+        let scale = ScaleType::of(weights).filter(|_| stores_it);
+        Scheme { parameters: Parameters { scale: self.parameters.scale.or(scale), ..self.parameters }, ..self }
     }
 
     /// Tensors are what they look like.

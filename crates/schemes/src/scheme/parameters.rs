@@ -89,6 +89,11 @@ impl ScaleType {
     const NAMES: [(&'static str, ScaleType); 4] =
         [("f32", ScaleType::F32), ("bf16", ScaleType::Bf16), ("f16", ScaleType::F16), ("ue8m0", ScaleType::Ue8m0)];
 
+    /// The one that is this type.
+    pub(crate) fn of(dtype: DType) -> Option<ScaleType> {
+        ScaleType::NAMES.iter().map(|(_, scale)| *scale).find(|scale| scale.dtype() == dtype)
+    }
+
     /// The element type.
     pub fn dtype(self) -> DType {
         match self {
@@ -133,8 +138,9 @@ impl Parameters {
             found.bits = Some(format.bits.into());
             found.symmetric = Some(!matches!(planes.zero, Zero::Grid { .. }));
         }
-        let is_scale = |scale: &&(&str, ScaleType)| Code::Float(scale.1.dtype()) == planes.scales.plane.code;
-        found.scale = ScaleType::NAMES.iter().find(is_scale).map(|(_, scale)| *scale);
+        if let Code::Float(dtype) = planes.scales.plane.code {
+            found.scale = ScaleType::of(dtype);
+        }
         let mut block = planes.scales.block;
         if layout.transposed {
             block.reverse();

@@ -3,6 +3,7 @@
 use truecast_core::DType::{self, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F32, I8, I32, I64, U8, U32};
 use truecast_core::scaled::{Code, Coding, Global, GlobalRule, Layout, Packing, Part, Plane, Planes, Zero};
 
+use crate::catalogue::has_input_rows;
 use crate::configuration::{packed_strategy, strategy};
 use crate::scheme::{Family, Parameters, ScaleType, Scheme, Strategy};
 
@@ -17,13 +18,15 @@ pub(super) struct Form {
     /// The shape of scales, if it is not that of the grid.
     scale_shape: Option<Vec<u64>>,
     global_shape: Vec<u64>,
+    /// The shape of codes, if it is not that of their matrices.
+    code_shape: Option<Vec<u64>>,
 }
 
 const BYTES: Packing = Packing::BYTES;
 
 impl Form {
     /// The form of `lead` matrices of `rows` and `cols`; `None` of schemes that have none; or why it does not fit.
-    pub(super) fn of(scheme: Scheme, lead: &[u64], [rows, cols]: [u64; 2]) -> Result<Option<Form>, String> {
+    pub(super) fn of(scheme: Scheme, name: &str, lead: &[u64], [rows, cols]: [u64; 2]) -> Result<Option<Form>, String> {
         let parameters = scheme.parameters;
         let scale = parameters.scale.map_or(F32, ScaleType::dtype);
         let count: u64 = lead.iter().product();
@@ -41,6 +44,7 @@ impl Form {
             scales,
             scale_shape: None,
             global_shape: Vec::new(),
+            code_shape: None,
         };
         let in_groups = |group: u64| match cols.is_multiple_of(group) {
             true => Ok([1, group]),
@@ -75,7 +79,10 @@ impl Form {
                 form(stack(planes), F8E4M3Fn, scale)
             }
             Family::Fp8Tensor | Family::ModelOptFp8 => {
-                single(one(Planes::times(float, Plane::of(F32), all)), F8E4M3Fn, &[])
+                // transformers puts the scales of experts together as matrices (§4.1).
+                let is_expert = scheme.family == Family::Fp8Tensor && name.contains(".experts.");
+                let shape: &[u64] = if is_expert { &[1, 1] } else { &[] };
+                single(one(Planes::times(float, Plane::of(F32), all)), F8E4M3Fn, shape)
             }
             Family::Fp8Channel => by_strategy(Strategy::Channel, float, F8E4M3Fn)?,
             Family::CtFloatQuantized => by_strategy(strategy(&parameters), float, F8E4M3Fn)?,
@@ -84,7 +91,20 @@ impl Form {
             }
             Family::CtPackQuantized => packed(&parameters, in_groups, |planes| form(stack(planes), I32, scale), whole)?,
             Family::CtNvfp4 => nvfp4(GlobalRule::Divide, &[1])?,
-            Family::ModelOptNvfp4 => nvfp4(GlobalRule::Times, &[])?,
+            Family::ModelOptNvfp4 | Family::ModelOptNvfp4Weights => nvfp4(GlobalRule::Times, &[])?,
+            Family::ModelOptFp8PerChannel => {
+                let stacked = stack(Planes::times(float, Plane::of(F32), [1, cols]));
+                Form { scale_shape: Some([lead, &[rows]].concat()), ..form(stacked, F8E4M3Fn, F32) }
+            }
+            // A scale has a dimension for the rows of its block, and one for the columns.
+            Family::ModelOptFp8Blocks => {
+                let block = parameters.block.unwrap_or([128, 128]);
+                let layout = stack(Planes::times(float, Plane::of(F32), block));
+                let [down, across] = layout.grid(block);
+                Form { scale_shape: Some([lead, &[down, 1, across, 1]].concat()), ..form(layout, F8E4M3Fn, F32) }
+            }
+            Family::GptOss if lead.len() == 1 && has_input_rows(name) => gpt_oss(scheme, lead, rows, cols)?,
+            Family::GptOss => return Err("it is not experts.gate_up_proj or experts.down_proj".to_owned()),
             Family::CtMxfp4 => mx(Plane::of(F4E2M1), U8)?,
             Family::CtMxfp6 => mx(Plane::of(F6E2M3), U8)?,
             Family::CtMxfp8 | Family::ModelOptMxfp8 | Family::Mxfp8 => mx(float, F8E4M3Fn)?,
@@ -117,6 +137,7 @@ impl Form {
         };
         let grid = self.layout.scale_grid()?;
         match (part, planes) {
+            (Part::Codes, _) if self.code_shape.is_some() => Some((self.codes, self.code_shape.clone()?)),
             (Part::Codes, _) => Some(stored_as(planes.codes, self.codes, &self.lead, divided([rows, cols]))),
             (Part::Scales, _) => Some(match &self.scale_shape {
                 Some(shape) => (self.scales, shape.clone()),
@@ -144,6 +165,27 @@ impl Form {
         });
         marker.into_iter().chain(stated).collect()
     }
+}
+
+/// Experts of gpt-oss (§4.3): rows of outputs in blocks of 32, where the tensor has rows of inputs.
+fn gpt_oss(scheme: Scheme, lead: &[u64], rows: u64, cols: u64) -> Result<Form, String> {
+    let group = 32;
+    if !rows.is_multiple_of(group) {
+        return Err(format!("its {rows} inputs are no whole number of groups of {group}"));
+    }
+    let planes = Planes::times(Plane::of(F4E2M1), Plane::of(F8E8M0), [1, group]);
+    let layout = Layout::new(lead.iter().product(), [cols, rows], Coding::Planes(planes));
+    let shape = |last: &[u64]| Some([lead, &[cols, rows / group], last].concat());
+    Ok(Form {
+        scheme,
+        layout: Layout { transposed: true, ..layout },
+        lead: lead.to_vec(),
+        codes: U8,
+        scales: U8,
+        scale_shape: shape(&[]),
+        global_shape: Vec::new(),
+        code_shape: shape(&[group / 2]),
+    })
 }
 
 /// Integers in words, dense (§4.4.2).

@@ -5,7 +5,6 @@
 
 mod forms;
 mod gguf;
-mod keep;
 
 use truecast_core::Kind;
 use truecast_core::scaled::{Layout, Part};
@@ -17,8 +16,6 @@ use crate::found::Piece;
 use crate::scheme::{Family, Scheme, Writing};
 use crate::table::{Entry, Name};
 use forms::Form;
-
-pub use keep::{Preset, UnknownPreset};
 
 /// The tensors of a quantised one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +107,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     if scheme.family.name().starts_with("comfy:") && !tensor.name.ends_with(".weight") {
         return Err(refused("its name does not end in .weight, so nothing would say that it is quantised".to_owned()));
     }
-    let Some(form) = Form::of(scheme, lead, [*rows, *cols]).map_err(refused)? else {
+    let Some(form) = Form::of(scheme, &tensor.name, lead, [*rows, *cols]).map_err(refused)? else {
         return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });
     };
     form.layout.check().map_err(|cause| refused(cause.to_string()))?;

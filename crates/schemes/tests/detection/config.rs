@@ -50,7 +50,7 @@ fn names_of_schemes_parse_and_print() {
         ("fp8-block:64x128,scale=ue8m0", "fp8-block:64x128,scale=ue8m0"),
         ("fp8-block,block=64x128", "fp8-block:64x128"),
         ("modelopt:nvfp4", "modelopt:NVFP4"),
-        ("modelopt:W4A16_NVFP4", "modelopt:NVFP4"),
+        ("modelopt:W4A16_NVFP4", "modelopt:W4A16_NVFP4"),
         ("ct:pack-quantized,group=32,bits=4", "ct:pack-quantized,bits=4,group=32"),
     ] {
         assert_eq!(text.parse::<truecast_schemes::Scheme>().unwrap().to_string(), printed);

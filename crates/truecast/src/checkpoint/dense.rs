@@ -37,6 +37,12 @@ impl Quantised {
         Quantised { layout: flat(&self.layout), ..self }
     }
 
+    /// The same values with rows as columns.
+    pub fn transposed(self) -> Quantised {
+        let layout = Layout { transposed: !self.layout.transposed, ..self.layout };
+        Quantised { layout, ..self }
+    }
+
     /// Bits of all parts for each element, and of the f32 between them and the result; rounded up.
     pub fn bits(&self) -> u32 {
         let bits = (self.bytes.saturating_mul(8)).div_ceil(self.layout.elements().max(1));

@@ -155,6 +155,30 @@ pub enum CheckpointError {
         /// The names of the others.
         others: Vec<String>,
     },
+    /// Loaders of the scheme need scales of activations that nothing tells.
+    #[error(
+        "{scheme} quantizes activations too, and its loaders need the largest magnitude of the inputs of each layer; none \
+         is known for {}{}; give --activation-ranges FILE{}",
+        Shown(.tensor),
+        of_others(*.others),
+        .weights_only.as_ref().map_or(String::new(), |other| format!(", or --scheme {other}, which needs none"))
+    )]
+    NoActivations {
+        /// The scheme.
+        scheme: String,
+        /// The first weight without.
+        tensor: String,
+        /// How many others there are.
+        others: u64,
+        /// A scheme that needs none.
+        weights_only: Option<String>,
+    },
+    /// The file of largest magnitudes is not understood.
+    #[error("expected an object of layers and the largest magnitudes of their inputs: {why}")]
+    Ranges {
+        /// Why not.
+        why: String,
+    },
     /// An option about quantising that changes nothing.
     #[error("{option} has no effect: {why}")]
     NoEffect {
@@ -167,6 +191,10 @@ pub enum CheckpointError {
 
 /// So many names are listed.
 const LISTED: usize = 20;
+
+fn of_others(count: u64) -> String {
+    if count == 0 { String::new() } else { format!(" and {}", counted(count, "other")) }
+}
 
 fn alike(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(LISTED).map(|name| Shown(name).to_string()).collect();
@@ -182,7 +210,9 @@ impl CheckpointError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            CheckpointError::Manifest { .. } | CheckpointError::Nibbles => ErrorKind::Input,
+            CheckpointError::Manifest { .. } | CheckpointError::Nibbles | CheckpointError::Ranges { .. } => {
+                ErrorKind::Input
+            }
             CheckpointError::Interrupted { .. }
             | CheckpointError::Exchanged { .. }
             | CheckpointError::Lost { .. }

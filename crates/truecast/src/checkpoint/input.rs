@@ -5,11 +5,20 @@ use super::stored::Stored;
 use crate::error::{Cause, Error};
 use crate::stream::room;
 use truecast_core::DType;
+use truecast_io::Source;
 use truecast_io::folder::Folder;
 use truecast_kernel::CastOptions;
 
-/// Where the elements of a tensor lie, their type, and what they are made of if it is quantised.
-pub(crate) type Place<'a> = (Stored, DType, Option<&'a Quantised>);
+/// Where the elements of a tensor lie, and how they are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub from: Stored,
+    pub dtype: DType,
+    /// What they are made of, if the tensor is quantised.
+    pub quantised: Option<&'a Quantised>,
+    /// Rows and columns of the matrices that are wanted, where the source has these rows as its columns.
+    pub transposed: Option<[u64; 2]>,
+}
 
 /// Reads pieces of one tensor; makes their values on any thread.
 #[derive(Debug)]
@@ -23,8 +32,8 @@ impl Input {
     ///
     /// # Errors
     /// A layout that is not understood.
-    pub fn new((_, _, quantised): Place<'_>, exec: &CastOptions) -> Result<Input, Cause> {
-        let maker = quantised.map(|quantised| Maker::of_values(quantised, exec));
+    pub fn new(place: Place<'_>, exec: &CastOptions) -> Result<Input, Cause> {
+        let maker = place.quantised.map(|quantised| Maker::of_values(quantised, exec));
         Ok(Input { maker: maker.transpose()? })
     }
 
@@ -33,7 +42,7 @@ impl Input {
     pub fn read(
         &self,
         folder: &Folder,
-        (from, dtype, quantised): Place<'_>,
+        Place { from, dtype, quantised, transposed }: Place<'_>,
         first: u64,
         len: u64,
         buffer: &mut Vec<u8>,
@@ -43,7 +52,11 @@ impl Input {
         }
         let (Stored { shard, tensor }, bits) = (from, u64::from(dtype.storage_bits().unwrap_or(64)));
         let bytes = room(buffer, len * bits / 8)?;
-        folder.shards()[shard].source.read_at(tensor, first * bits / 8, bytes)?;
+        let source = &folder.shards()[shard].source;
+        match transposed {
+            Some(shape) => read_transposed(source, tensor, shape, (first, bits as usize / 8), bytes)?,
+            None => source.read_at(tensor, first * bits / 8, bytes)?,
+        }
         Ok(bytes.len())
     }
 
@@ -60,4 +73,33 @@ impl Input {
         maker.values(first, len as usize, src, values)?;
         Ok(values)
     }
+}
+
+/// Elements from `first` on, each of so many bytes, of matrices of this shape whose rows are the columns of the source.
+/// Whole rows are wanted.
+fn read_transposed(
+    source: &Source,
+    tensor: usize,
+    [rows, cols]: [u64; 2],
+    (first, size): (u64, usize),
+    bytes: &mut [u8],
+) -> Result<(), Error> {
+    let (width, mut row) = (cols as usize * size, first / cols);
+    let mut rest = bytes;
+    let mut line = Vec::new();
+    while !rest.is_empty() {
+        // Rows of one matrix.
+        let (matrix, from) = (row / rows, row % rows);
+        let count = ((rest.len() / width) as u64).min(rows - from) as usize;
+        let (now, after) = rest.split_at_mut(count * width);
+        line.resize(count * size, 0);
+        for col in 0..cols {
+            source.read_at(tensor, ((matrix * cols + col) * rows + from) * size as u64, &mut line)?;
+            for (element, line_of) in line.chunks_exact(size).zip(now.chunks_exact_mut(width)) {
+                line_of[col as usize * size..][..size].copy_from_slice(element);
+            }
+        }
+        (rest, row) = (after, row + count as u64);
+    }
+    Ok(())
 }

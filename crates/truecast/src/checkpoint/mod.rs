@@ -4,6 +4,7 @@
 //! How the elements of one tensor are converted is the business of `convert`; what a folder is, that of `truecast_io::folder`.
 //! Read first: `docs/spec/checkpoints.md §2`, §11.
 
+mod activations;
 mod amax;
 mod begun;
 mod config;

@@ -43,8 +43,14 @@ impl<'a> SourceValues<'a> {
         }
         let Stored { shard, tensor } = scaled.from;
         let size = scaled.dtype.storage_bits().unwrap_or(8) as u64 / 8;
-        let mut bytes = zeros((elements.end - elements.start) * size)?;
-        self.folder.shards()[shard].source.read_at(tensor, elements.start * size, &mut bytes)?;
+        let bytes = match scaled.transposed {
+            true => self.of_columns(scaled, elements, size)?,
+            false => {
+                let mut bytes = zeros((elements.end - elements.start) * size)?;
+                self.folder.shards()[shard].source.read_at(tensor, elements.start * size, &mut bytes)?;
+                bytes
+            }
+        };
         let widened = CastSpec { src: scaled.dtype, ..CastSpec::copy(DType::F32) };
         let value = |code: &[u8]| {
             let code = little_endian(code);
@@ -56,6 +62,29 @@ impl<'a> SourceValues<'a> {
             (code, bits as u32)
         };
         Ok(bytes.chunks_exact(size as usize).map(value).collect())
+    }
+
+    /// The bytes of elements that lie column by column: whole rows of them are looked up in the columns that were read.
+    fn of_columns(&self, scaled: &Scaled, elements: Range<u64>, size: u64) -> Result<Vec<u8>, Error> {
+        let Stored { shard, tensor } = scaled.from;
+        let [rows, cols] = scaled.layout.kept;
+        let source = &self.folder.shards()[shard].source;
+        let mut bytes = Vec::new();
+        let (mut at, last) = (elements.start / cols, elements.end.div_ceil(cols));
+        while at < last {
+            let (matrix, row) = (at / rows, at % rows);
+            let count = (last - at).min(rows - row);
+            let mut columns = zeros(count * cols * size)?;
+            for (col, some) in (0..cols).zip(columns.chunks_exact_mut((count * size) as usize)) {
+                source.read_at(tensor, ((matrix * cols + col) * rows + row) * size, some)?;
+            }
+            for (row, col) in (0..count).flat_map(|row| (0..cols).map(move |col| (row, col))) {
+                bytes.extend_from_slice(&columns[((col * count + row) * size) as usize..][..size as usize]);
+            }
+            at += count;
+        }
+        let first = elements.start / cols * cols;
+        Ok(bytes[((elements.start - first) * size) as usize..((elements.end - first) * size) as usize].to_vec())
     }
 
     /// The same elements of a tensor of which whole matrices are read.

@@ -1,5 +1,6 @@
 //! Which dense tensors are quantised, and what they become together (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
 
+use super::activations::Activations;
 use super::dense::Quantised;
 use super::error::CheckpointError;
 use super::scaled::{Cut, Scaled};
@@ -7,63 +8,74 @@ use super::shard::{Origin, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
-use crate::select::{KeptBy, Selection, UNUSED_PRESET, Writing};
-use std::collections::HashMap;
+use crate::select::{KeptBy, Selection, Share, Writing};
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use truecast_core::scaled::{self, Code, MxScale, Search};
 use truecast_core::{DType, Layout};
 use truecast_io::{Shown, Tensor, counted};
-use truecast_schemes::{Family, Preset, target};
+use truecast_schemes::{Family, Layer, Limit, Model, Scheme, target};
 
 /// The dense tensors of a checkpoint, one after the other.
 pub(super) struct Quantising<'a> {
     writing: &'a Writing,
+    /// Sets of tensors that have a second scale in common: those that were asked for, or those that loaders expect.
+    shares_of: Vec<Share>,
     selection: &'a Selection,
+    model: &'a Model<'a>,
     /// Tensors that the scheme cannot hold, with the reason of the first.
     refused: Option<(truecast_schemes::Error, Vec<String>)>,
-    /// Modules with a matrix that is not quantised.
+    /// Modules with a matrix that is not quantized, and those with one that is.
     kept: Vec<String>,
+    modules: Vec<String>,
+    /// Tensors that are kept although they might be weights of layers, by what they are: the first, and how many.
+    left: BTreeMap<String, (String, usize)>,
+    /// What loaders are known not to do with tensors that are quantized: program, what, the first of the tensors.
+    limits: BTreeMap<(&'static str, &'static str), String>,
     /// Of each set of tensors with a common second scale its place in `shares`.
     groups: HashMap<(usize, String), usize>,
     shares: Vec<Vec<Stored>>,
     /// Patterns of shares that matched.
     used: Vec<Vec<bool>>,
-    /// Tensors that were quantised, and those of them that a preset would keep.
     quantised: usize,
-    named: Vec<(Preset, String, usize)>,
     has_powers_of_two: bool,
     /// How tensors are cut, by their layouts and types.
     cuts: HashMap<(scaled::Layout, DType), Cut>,
-    /// A preset matched.
-    is_kept: bool,
 }
 
 /// What is known once all tensors were seen.
 #[derive(Default)]
 pub(super) struct Settled {
-    /// Modules with a matrix that is not quantised.
+    /// Modules with a matrix that is not quantized, and those with one that is.
     pub kept: Vec<String>,
+    pub modules: Vec<String>,
     /// Tensors with a common second scale.
     pub shares: Vec<Vec<Stored>>,
     pub warnings: Vec<String>,
 }
 
 impl<'a> Quantising<'a> {
-    pub fn new(writing: &'a Writing, selection: &'a Selection) -> Quantising<'a> {
+    pub fn new(writing: &'a Writing, selection: &'a Selection, model: &'a Model<'a>) -> Quantising<'a> {
         Quantising {
+            shares_of: match writing.share.is_empty() {
+                true => Share::usual(writing.scheme.family),
+                false => writing.share.clone(),
+            },
             writing,
             selection,
+            model,
             refused: None,
             kept: Vec::new(),
+            modules: Vec::new(),
+            left: BTreeMap::new(),
+            limits: BTreeMap::new(),
             groups: HashMap::new(),
             shares: Vec::new(),
             used: writing.share.iter().map(|share| vec![false; share.globs().len()]).collect(),
             quantised: 0,
-            named: Vec::new(),
             has_powers_of_two: false,
             cuts: HashMap::new(),
-            is_kept: false,
         }
     }
 
@@ -78,19 +90,21 @@ impl<'a> Quantising<'a> {
         tensor: &Tensor,
         source: impl FnOnce() -> Option<Box<Quantised>>,
         path: &Path,
+        activations: &mut Activations,
     ) -> Result<Option<Work>, Error> {
         let name = &tensor.name;
-        let preset = self.selection.preset(name);
-        self.is_kept |= preset.is_some();
-        if !Writing::is_about(tensor) || self.selection.names(name) || preset.is_some() {
-            if let (Some(module), true) = (name.strip_suffix(".weight"), tensor.shape.len() >= 2) {
-                self.kept.push(module.to_string());
-            }
+        if !self.quantizes(tensor) {
+            self.keep(tensor);
             return Ok(None);
         }
         let scheme = self.writing.scheme;
-        let target = match target(tensor, scheme) {
+        let target = match target(tensor, self.stored(tensor)) {
             Ok(target) => target,
+            Err(truecast_schemes::Error::NoForm { why, .. }) if self.selection.rule(name).is_none() => {
+                self.kept.extend(truecast_schemes::loaded_module(tensor));
+                self.leave(tensor, format!("{scheme} cannot hold it: {why}"));
+                return Ok(None);
+            }
             Err(cause @ truecast_schemes::Error::NoForm { .. }) => {
                 self.refused.get_or_insert((cause, Vec::new())).1.push(name.clone());
                 return Ok(None);
@@ -98,12 +112,13 @@ impl<'a> Quantising<'a> {
             Err(cause) => return Err(Error::scheme(path, cause)),
         };
         let layout = target.layout;
+        let outputs = target.tensors.into_iter().chain(activations.output(tensor)).collect();
         let (how, dtype, cuts) = (self.writing.how, tensor.dtype, &mut self.cuts);
         let cut = |layout: &scaled::Layout| match cuts.entry((*layout, dtype)) {
             Entry::Occupied(known) => Ok(*known.get()),
             Entry::Vacant(place) => Ok(*place.insert(Cut::of(layout, dtype, &how)?)),
         };
-        let scaled = Scaled::new((at, dtype, source()), (layout, target.tensors), scheme, how, cut);
+        let scaled = Scaled::new((at, dtype, source()), (layout, outputs), scheme, how, cut);
         let mut scaled = scaled.map_err(|cause| Error::tensor(path, name, Cause::Scaled(cause)))?;
         let planes = layout.planes();
         if planes.is_some_and(|planes| planes.global.is_some()) {
@@ -111,11 +126,9 @@ impl<'a> Quantising<'a> {
         }
         self.has_powers_of_two |= planes.is_some_and(|p| p.scales.plane.code == Code::Float(DType::F8E8M0));
         self.quantised += 1;
-        for (_, preset) in Preset::NAMES.into_iter().filter(|(_, preset)| preset.keeps(name)) {
-            match self.named.iter_mut().find(|(known, ..)| *known == preset) {
-                Some((.., count)) => *count += 1,
-                None => self.named.push((preset, name.clone(), 1)),
-            }
+        self.modules.extend(truecast_schemes::loaded_module(tensor));
+        for limit in Limit::of(scheme, tensor, self.model.model_type()) {
+            self.limits.entry((limit.program, limit.what)).or_insert_with(|| name.clone());
         }
         let shape = tensor.shape.clone();
         let target = Tensor { name: name.clone(), dtype: layout.code_type(), layout: Layout::Packed, shape };
@@ -124,17 +137,56 @@ impl<'a> Quantising<'a> {
         Ok(Some(Work { planned, origin: Origin::Dense(Box::new(scaled)) }))
     }
 
-    /// Why a tensor that could be quantised is not, if a preset is the reason.
+    /// The scheme with scales as a loader will have them: of the type of the weights where that is what the scheme stores.
+    fn stored(&self, tensor: &Tensor) -> Scheme {
+        self.writing.scheme.with_scales_of(self.selection.to.or(self.model.dtype()).unwrap_or(tensor.dtype))
+    }
+
+    /// The tensor is quantized: a rule says so, or the table does and no rule says otherwise.
+    fn quantizes(&self, tensor: &Tensor) -> bool {
+        match self.selection.rule(&tensor.name) {
+            Some(rule) => rule.quantizes(),
+            None => {
+                let layer = self.model.layer(tensor);
+                let family = self.writing.scheme.family;
+                Writing::is_about(tensor)
+                    && !self.selection.keep.contains(&layer)
+                    && self.model.is_quantized(tensor, layer, family)
+            }
+        }
+    }
+
+    /// Notes a tensor that is not quantized.
+    fn keep(&mut self, tensor: &Tensor) {
+        self.kept.extend(truecast_schemes::loaded_module(tensor));
+        if !Writing::is_about(tensor) || self.selection.rule(&tensor.name).is_some() {
+            return;
+        }
+        let why = match self.model.layer(tensor) {
+            Layer::Unknown => "its name is not that of the weight of a layer",
+            Layer::InputRows => "it has a row for each input, where loaders expect one for each output",
+            Layer::Experts => "no loader takes experts that lie in one tensor in this scheme",
+            _ => return,
+        };
+        self.leave(tensor, why.to_string());
+    }
+
+    /// Lists a tensor that somebody may have expected to be quantized.
+    fn leave(&mut self, tensor: &Tensor, why: String) {
+        self.left.entry(why).or_insert_with(|| (tensor.name.clone(), 0)).1 += 1;
+    }
+
+    /// Why a tensor that could be quantized is not, if it is for what it is.
     pub fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
-        let could_be = Writing::is_about(tensor) && !self.selection.names(&tensor.name);
-        self.selection.preset(&tensor.name).filter(|_| could_be).map(KeptBy::Preset)
+        let could_be = Writing::is_about(tensor) && self.selection.rule(&tensor.name).is_none();
+        could_be.then(|| KeptBy::Layer(self.model.layer(tensor)))
     }
 
     /// The place of the set that the tensor belongs to.
     fn share(&mut self, at: Stored, name: &str) -> Option<usize> {
         let mut found = None;
-        for (i, share) in self.writing.share.iter().enumerate() {
-            for (used, glob) in self.used[i].iter_mut().zip(share.globs()) {
+        for (i, share) in self.shares_of.iter().enumerate() {
+            for (used, glob) in self.used.get_mut(i).into_iter().flatten().zip(share.globs()) {
                 *used |= glob.matches(name);
             }
             found = found.or_else(|| share.group(name).map(|group| (i, group.to_string())));
@@ -154,17 +206,17 @@ impl<'a> Quantising<'a> {
     /// Tensors that the scheme cannot hold; options that change nothing.
     pub fn finish(self, path: &Path) -> Result<Settled, Error> {
         let failed = |cause| Err(Error::checkpoint(path, cause));
-        let (Writing { scheme, how, share, relayout: _ }, keep) = (self.writing, &self.selection.keep);
+        let Writing { scheme, how, share, .. } = self.writing;
         if let Some((first, names)) = self.refused {
             let others = names.into_iter().skip(1).collect();
             return failed(CheckpointError::NoForm { first: first.to_string(), others });
         }
         let no_effect = |option, why| failed(CheckpointError::NoEffect { option, why });
+        let left: Vec<String> = self.left.into_iter().map(not_quantized).collect();
         if self.quantised == 0 {
-            return no_effect("--scheme", "no tensor of two dimensions or more is left to be quantised".to_string());
-        }
-        if !keep.is_empty() && !self.is_kept {
-            return Err(Error::UnusedPreset { path: path.display().to_string(), why: UNUSED_PRESET });
+            let why =
+                if left.is_empty() { "--quantize GLOB names those that it should".into() } else { left.join("; ") };
+            return no_effect("--scheme", format!("{scheme} quantizes no tensor; {why}"));
         }
         let of_scales =
             [(how.search != Search::Formula, "--scale-search"), (how.mx != MxScale::default(), "--mx-scale")];
@@ -186,19 +238,21 @@ impl<'a> Quantising<'a> {
         if !share.is_empty() && self.shares.iter().all(|set| set.len() < 2) {
             return no_effect("--share-global", "no module has two tensors that match".to_string());
         }
-        let sentence = |(preset, name, count): &(Preset, String, usize)| {
-            let of = match count - 1 {
-                0 => " is".to_string(),
-                n => format!(" and {} are", counted(n as u64, "other")),
-            };
-            let preset = preset.name();
-            format!(
-                "{}: tensor {}{of} quantised, which many programs expect in high precision; --keep-preset {preset} keeps it",
-                path.display(),
-                Shown(name)
-            )
+        let limit = |((program, what), first): ((&'static str, &'static str), String)| {
+            format!("{}: tensor {}: {program} {what} (docs/loads.md)", path.display(), Shown(&first))
         };
-        let unkept = self.named.iter().filter(|(preset, ..)| !keep.contains(preset));
-        Ok(Settled { kept: self.kept, shares: self.shares, warnings: unkept.map(sentence).collect() })
+        let left = left.into_iter().map(|said| format!("{}: {said}", path.display()));
+        let warnings = left.chain(self.limits.into_iter().map(limit)).collect();
+        let kept = [self.kept, self.model.absent_heads()].concat();
+        Ok(Settled { kept, modules: self.modules, shares: self.shares, warnings })
     }
+}
+
+/// A sentence about tensors that were left as they are: the reason, the first of them, and how many there are.
+fn not_quantized((why, (first, count)): (String, (String, usize))) -> String {
+    let others = match count - 1 {
+        0 => " is".to_string(),
+        n => format!(" and {} are", counted(n as u64, "other")),
+    };
+    format!("tensor {}{others} not quantized: {why}", Shown(&first))
 }

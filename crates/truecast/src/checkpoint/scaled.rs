@@ -26,6 +26,8 @@ pub(crate) struct Scaled {
     /// What the tensors are together, a stack of small matrices as one if it may be. Rows and columns that are not kept are
     /// zeros.
     pub layout: Layout,
+    /// The source has the rows of the layout as columns.
+    pub transposed: bool,
     pub outputs: Vec<Output>,
     pub scheme: Arc<str>,
     pub how: Quantisation,
@@ -70,7 +72,12 @@ impl Scaled {
         how: Quantisation,
         cut: impl FnOnce(&Layout) -> Result<Cut, ScaledError>,
     ) -> Result<Scaled, ScaledError> {
-        let layout = flat(&layout);
+        let transposed = layout.transposed && source.is_none();
+        // In the order in which the result is stored.
+        let (layout, source) = match layout.transposed {
+            true => (Layout { transposed: false, ..layout }, source.map(|source| Box::new(source.transposed()))),
+            false => (flat(&layout), source.map(|source| Box::new(source.flat()))),
+        };
         let Cut { granule, needs_amax } = cut(&layout)?;
         let [rows, cols] = layout.kept;
         let matrix = rows * cols;
@@ -83,7 +90,7 @@ impl Scaled {
         // A piece that has its matrix as a whole has its largest magnitude too.
         let needs_amax = needs_amax && (has_global || unit < matrix);
         let (scheme, unit) = (scheme.to_string().into(), unit.max(1));
-        Ok(Scaled { from, source, dtype, layout, outputs, scheme, how, share: None, needs_amax, unit })
+        Ok(Scaled { from, source, dtype, layout, transposed, outputs, scheme, how, share: None, needs_amax, unit })
     }
 
     fn tensors(&self) -> impl Iterator<Item = &Tensor> {
@@ -125,7 +132,8 @@ impl Scaled {
 
     /// Where its elements come from.
     pub fn place(&self) -> Place<'_> {
-        (self.from, self.dtype, self.source.as_deref())
+        let transposed = self.transposed.then_some([self.layout.rows, self.layout.cols]);
+        Place { from: self.from, dtype: self.dtype, quantised: self.source.as_deref(), transposed }
     }
 
     /// The files of the source that hold what it is made of.

@@ -1,5 +1,6 @@
 //! Settling what becomes of a checkpoint, tensor by tensor and file by file: the one way to make a [`Plan`].
 
+use super::activations::Activations;
 use super::begun;
 use super::config::Configuration;
 use super::error::CheckpointError;
@@ -22,7 +23,7 @@ use truecast_core::scaled::{Packing, Part};
 use truecast_core::{DType, Layout};
 use truecast_io::folder::{Folder, Shard};
 use truecast_io::{FileFormat, Shown, Tensor};
-use truecast_schemes::{Detection, Family, Group, Nibbles, Outcome, Role, Scheme};
+use truecast_schemes::{Detection, Family, Group, Model, Nibbles, Outcome, Role, Scheme};
 
 impl Plan {
     /// Opens the source and settles what becomes of each tensor. Nothing is written.
@@ -87,8 +88,10 @@ impl Plan {
         let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
         let carried = writing.and_then(|writing| Some((writing.scheme, writing.relayout?)));
         let quantising = writing.filter(|writing| writing.relayout.is_none());
-        let mut quantising = quantising.map(|writing| Quantising::new(writing, selection));
-        let (mut all_relaid, mut dense) = (Vec::new(), Vec::new());
+        let model = Model::new(&tensors, documents.config.as_ref());
+        let mut activations = Activations::new(&folder, &stored, &found, writing)?;
+        let mut quantising = quantising.map(|writing| Quantising::new(writing, selection, &model));
+        let (mut all_relaid, mut dense, mut relaid_modules) = (Vec::new(), Vec::new(), Vec::new());
         let of_shard = |shard: &Shard| {
             let metadata = shard.source.metadata();
             let metadata = if was_quantised || is_gguf {
@@ -115,7 +118,8 @@ impl Plan {
                 // What is open of the scheme is as it is in the first tensor.
                 let scheme = settled_scheme.unwrap_or(scheme);
                 let made = truecast_schemes::target_of_layout(value, scheme, &group.layout);
-                let (target, scheme) = made.map_err(|cause| Error::scheme(path, cause))?;
+                let (mut target, scheme) = made.map_err(|cause| Error::scheme(path, cause))?;
+                target.tensors.extend(activations.output(value));
                 settled_scheme = Some(scheme);
                 let source = (quantised(&folder, &stored, group), group.scheme);
                 let (works, relaid) = relaid(&folder, source, (target, scheme), how)?;
@@ -126,16 +130,16 @@ impl Plan {
                     }
                     shards[of_result(at)].works.push(work);
                 }
+                relaid_modules.extend(truecast_schemes::loaded_module(tensor));
                 all_relaid.push(Relaid { shard: of_result(at), ..relaid });
                 continue;
             }
-            if let (Some(_), Some(module), true) =
-                (carried, tensor.name.strip_suffix(".weight"), tensor.shape.len() >= 2)
-            {
-                dense.push(module.to_string());
+            if carried.is_some() {
+                dense.extend(truecast_schemes::loaded_module(tensor));
             }
-            let of_group = || group.map(|group| Box::new(quantised(&folder, &stored, group).flat()));
-            let scaled = quantising.as_mut().map(|quantising| quantising.work(at, value, of_group, path));
+            let of_group = || group.map(|group| Box::new(quantised(&folder, &stored, group)));
+            let scaled =
+                quantising.as_mut().map(|quantising| quantising.work(at, value, of_group, path, &mut activations));
             let scaled = scaled.transpose()?.flatten();
             let stays =
                 scaled.as_ref().map_or(choice.to.is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
@@ -178,14 +182,24 @@ impl Plan {
             shards[of_result(at)].works.push(work);
         }
         let settled = quantising.map(|quantising| quantising.finish(src)).transpose()?;
-        let Settled { kept, shares, warnings: of_quantised } = settled.unwrap_or_default();
-        let kept = [kept, dense].concat();
+        let Settled { kept, modules, shares, warnings: of_quantised } = settled.unwrap_or_default();
+        if carried.is_some() {
+            dense.extend(model.absent_heads());
+        }
+        let (kept, modules) = ([kept, dense].concat(), [modules, relaid_modules].concat());
+        activations.check(src, writing.map_or(Scheme::PLAIN, |writing| writing.scheme))?;
+        dropped.retain(|(name, _)| !activations.carries(name));
         if carried.is_some() && all_relaid.is_empty() {
             let (option, why) = ("--relayout", "no tensor is quantised, or rules make all of them dense".to_string());
             return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
         }
         let scheme = settled_scheme.unwrap_or(writing.map_or(Scheme::PLAIN, |writing| writing.scheme));
-        let outcome = (was_quantised || !scheme.is_plain()).then_some(Outcome { scheme, kept: &kept });
+        let outcome = (was_quantised || !scheme.is_plain()).then_some(Outcome {
+            scheme,
+            kept: &kept,
+            quantized: &modules,
+            activations: activations.are_declared(),
+        });
         let configuration = match is_one {
             true => Configuration::default(),
             false => Configuration::of(&folder, &documents, selection.to, outcome)?,

@@ -58,7 +58,7 @@ pub struct TensorReport {
     pub blocks: Option<Box<Blocks>>,
     /// False if its bytes were copied.
     pub converted: bool,
-    /// Why `--keep-preset` kept it, if it did.
+    /// Why `--keep-preset` kept it, or `--scheme` did not quantize it.
     pub kept_by: Option<KeptBy>,
     /// Elements.
     pub elements: u64,
@@ -145,6 +145,15 @@ impl Report {
         Self { source, provenance, tensors, total, is_dry_run, warnings, outputs, dropped, folder: None }
     }
 
+    /// Bits of codes, scales and what else belongs to them for each element that was quantized; `None` if none was.
+    #[must_use]
+    pub fn bits_per_weight(&self) -> Option<f64> {
+        let quantized = || self.tensors.iter().filter(|row| row.to_scheme.is_some());
+        let elements: u64 = quantized().map(|row| row.elements).sum();
+        let bytes: u64 = quantized().map(|row| row.bytes_out).sum();
+        (elements > 0).then(|| bytes as f64 * 8.0 / elements as f64)
+    }
+
     /// The JSON form with these tensors.
     #[must_use]
     pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
@@ -192,6 +201,7 @@ impl Serialize for ReportJson<'_> {
             map.serialize_entry("tensors", &ListJson { len: report.tensors.len(), rows, row })?;
         }
         map.serialize_entry("total", &TotalJson { total: &report.total, origin })?;
+        report.bits_per_weight().map_or(Ok(()), |bits| map.serialize_entry("bits_per_weight", &bits))?;
         let dropped = report.dropped.iter().map(|(tensor, why)| json!({ "tensor": tensor, "why": why }));
         let dropped: Vec<Value> = dropped.collect();
         match &report.folder {

@@ -3,7 +3,7 @@
 
 use crate::convert::options::TensorOptions;
 use crate::request::Request;
-use crate::select::{Detected, Preset, Reading, Rule, Selection, Writing};
+use crate::select::{Detected, Layer, Reading, Rule, Selection, Writing};
 use serde_json::{Map, Value, json};
 use truecast_core::DType;
 
@@ -83,7 +83,7 @@ impl Provenance {
             "attributes": attributes_to_json(request),
             "to": name(to),
             "from": name(from),
-            "rules": rules.iter().map(|rule| json!({ "glob": rule.glob(), "to": name(&rule.to()) })).collect::<Vec<_>>(),
+            "rules": rules.iter().map(rule_to_json).collect::<Vec<_>>(),
             "min_elements": min_elements,
             "lenient": onnx.lenient,
             "follow_links": onnx.follow_links,
@@ -108,7 +108,12 @@ impl Provenance {
     pub fn from_json(object: &Value) -> Result<Provenance, ProvenanceError> {
         let rule = |rule: &Value| {
             let glob = rule.get("glob").and_then(Value::as_str).ok_or_else(|| wrong("rules", "a rule has no glob"))?;
-            Rule::new(glob, dtype(rule, "to", "rules")?).map_err(|error| wrong("rules", error))
+            let rule = match rule.get("quantize") {
+                Some(Value::Bool(true)) => Rule::quantize(glob),
+                None => Rule::new(glob, dtype(rule, "to", "rules")?),
+                Some(_) => return Err(wrong("rules", "quantize is not true")),
+            };
+            rule.map_err(|error| wrong("rules", error))
         };
         let rules = array(object, "rules")?.iter().map(rule).collect::<Result<_, _>>()?;
         let selection = Selection {
@@ -130,8 +135,16 @@ impl Provenance {
     }
 }
 
+/// A rule as reports have it.
+fn rule_to_json(rule: &Rule) -> Value {
+    match rule.quantizes() {
+        true => json!({ "glob": rule.glob(), "to": null, "quantize": true }),
+        false => json!({ "glob": rule.glob(), "to": rule.to().map(DType::name) }),
+    }
+}
+
 /// The presets, if there are any.
-fn keep(object: &Value) -> Result<Vec<Preset>, ProvenanceError> {
+fn keep(object: &Value) -> Result<Vec<Layer>, ProvenanceError> {
     let Some(_) = object.get("keep_preset") else { return Ok(Vec::new()) };
     let preset = |value: &Value| {
         let name = value.as_str().ok_or_else(|| wrong("keep_preset", "not a list of texts"))?;

@@ -47,7 +47,7 @@ const PIECE: u64 = 1 << 20;
 pub const NAMES: [(&str, &str); 8] = [
     ("mxfp4", "ct:mxfp4-pack-quantized"),
     ("mxfp6", "ct:mxfp6-pack-quantized"),
-    ("nvfp4", "modelopt:NVFP4"),
+    ("nvfp4", "modelopt:W4A16_NVFP4"),
     ("int4-group", "ct:pack-quantized,bits=4,strategy=group"),
     ("int4-channel", "ct:pack-quantized,bits=4,strategy=channel"),
     ("int8-group", "ct:int-quantized,strategy=group"),
@@ -84,15 +84,16 @@ pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
 /// ```
 #[must_use]
 pub fn written() -> Vec<&'static str> {
-    let own = Family::all().filter(|family| family.writing() == Writing::Yes).map(Family::name);
+    let is_written = |family: &Family| family.writing() == Writing::Yes && *family != Family::GptOss;
+    let own = Family::all().filter(is_written).map(Family::name);
     NAMES.into_iter().map(|(short, _)| short).chain(own).collect()
 }
 
 /// The names of the schemes that are written to files, which are those of [`written`] and the types of GGUF files.
 #[must_use]
 pub fn written_to_files() -> Vec<&'static str> {
-    let of_gguf = Family::all().filter(|family| family.writing() == Writing::Gguf).map(Family::name);
-    written().into_iter().chain(of_gguf).collect()
+    let in_files = |family: &Family| family.writing() == Writing::Gguf || *family == Family::GptOss;
+    written().into_iter().chain(Family::all().filter(in_files).map(Family::name)).collect()
 }
 
 /// What a tensor becomes under a scheme.
@@ -145,6 +146,10 @@ impl Form {
             };
             Error::NotQuantised { why }
         })?;
+        if target.layout.transposed {
+            let why = format!("{scheme} is written by the conversion of a checkpoint only");
+            return Err(Error::NotQuantised { why });
+        }
         let stored = target.tensors.into_iter().filter_map(|output| match output.content {
             Content::Part(part) => Some((part, output.tensor)),
             Content::Bytes(_) => None,

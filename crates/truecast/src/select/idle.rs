@@ -49,6 +49,5 @@ pub(crate) fn idle(
 }
 
 fn shown(rule: &Rule) -> String {
-    let option = if rule.to().is_none() { "keep" } else { "rule" };
-    format!("{option} {}", Shown(&rule.to_string()))
+    format!("{} {}", rule.option(), Shown(&rule.to_string()))
 }

@@ -9,7 +9,7 @@ pub mod writing;
 pub use glob::{Glob, GlobError};
 pub(crate) use idle::idle;
 pub use reading::{Detected, Reading};
-pub use writing::{Preset, Share, Writing};
+pub use writing::{Layer, Share, Writing};
 
 use crate::error::Error;
 use std::fmt;
@@ -17,12 +17,19 @@ use std::path::Path;
 use truecast_core::DType;
 use truecast_io::{FileFormat, Tensor};
 
-/// One `--rule GLOB=TYPE` or `--keep GLOB`.
+/// One `--rule GLOB=TYPE`, `--keep GLOB` or `--quantize GLOB`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     glob: Glob,
-    /// `None` keeps the tensor as it is.
-    to: Option<DType>,
+    becomes: Becomes,
+}
+
+/// What a rule makes of its tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Becomes {
+    Kept,
+    Type(DType),
+    Quantized,
 }
 
 impl Rule {
@@ -31,9 +38,34 @@ impl Rule {
     /// # Errors
     /// [`Error::Glob`].
     pub fn new(glob: &str, to: Option<DType>) -> Result<Rule, Error> {
-        let keep = to.is_none();
-        let glob = Glob::new(glob).map_err(|cause| Error::Glob { glob: glob.into(), keep, cause })?;
-        Ok(Rule { glob, to })
+        Rule::of(glob, to.map_or(Becomes::Kept, Becomes::Type))
+    }
+
+    /// A rule that quantizes the tensors whose name matches `glob`, whatever they are ([`Writing`]).
+    ///
+    /// # Errors
+    /// [`Error::Glob`].
+    pub fn quantize(glob: &str) -> Result<Rule, Error> {
+        Rule::of(glob, Becomes::Quantized)
+    }
+
+    fn of(glob: &str, becomes: Becomes) -> Result<Rule, Error> {
+        match Glob::new(glob) {
+            Ok(glob) => Ok(Rule { glob, becomes }),
+            Err(cause) => Err(Error::Glob { glob: glob.into(), option: becomes.option(), cause }),
+        }
+    }
+
+    /// The option that gives such a rule, without its dashes.
+    #[must_use]
+    pub fn option(&self) -> &'static str {
+        self.becomes.option()
+    }
+
+    /// Its tensors are quantized.
+    #[must_use]
+    pub fn quantizes(&self) -> bool {
+        self.becomes == Becomes::Quantized
     }
 
     /// The pattern.
@@ -42,10 +74,13 @@ impl Rule {
         self.glob.as_str()
     }
 
-    /// The type that its tensors get; `None` keeps them as they are.
+    /// The type that its tensors get; `None` if they stay as they are, or are quantized.
     #[must_use]
     pub fn to(&self) -> Option<DType> {
-        self.to
+        match self.becomes {
+            Becomes::Type(to) => Some(to),
+            Becomes::Kept | Becomes::Quantized => None,
+        }
     }
 
     fn matches(&self, name: &str) -> bool {
@@ -53,9 +88,19 @@ impl Rule {
     }
 }
 
+impl Becomes {
+    fn option(self) -> &'static str {
+        match self {
+            Becomes::Kept => "keep",
+            Becomes::Type(_) => "rule",
+            Becomes::Quantized => "quantize",
+        }
+    }
+}
+
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.to {
+        match self.to() {
             Some(to) => write!(f, "{}={to}", self.glob()),
             None => write!(f, "{}", self.glob()),
         }
@@ -71,9 +116,9 @@ pub struct Selection {
     pub from: Option<DType>,
     /// First match wins.
     pub rules: Vec<Rule>,
-    /// Tensors that stay as they are where no rule names them, by what their names say. Where tensors are quantised
-    /// ([`Writing`]), those that are not.
-    pub keep: Vec<Preset>,
+    /// Tensors that stay as they are where no rule names them, by what their names say. Tensors of these layers are not
+    /// quantized anyway ([`Writing`]).
+    pub keep: Vec<Layer>,
 }
 
 /// What may become of a tensor.
@@ -106,11 +151,11 @@ pub struct Choice {
     pub kept_by: Option<KeptBy>,
 }
 
-/// Why `--keep-preset` keeps a tensor (`docs/spec/checkpoints.md §11.3`).
+/// Why `--keep-preset` keeps a tensor, or `--scheme` does not quantize it (`docs/spec/checkpoints.md §11.3`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeptBy {
-    /// A preset is about its name.
-    Preset(Preset),
+    /// What the tensor is.
+    Layer(Layer),
     /// It has fewer than two dimensions: every preset keeps it.
     Dimensions,
 }
@@ -120,7 +165,7 @@ impl KeptBy {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            KeptBy::Preset(preset) => preset.name(),
+            KeptBy::Layer(layer) => layer.name(),
             KeptBy::Dimensions => "dimensions",
         }
     }
@@ -136,22 +181,21 @@ impl fmt::Display for KeptBy {
 pub(crate) const UNUSED_PRESET: &str = "no tensor has a name that it is about";
 
 impl Selection {
-    /// The first of the presets that is about the name.
-    #[must_use]
-    pub fn preset(&self, tensor: &str) -> Option<Preset> {
-        self.keep.iter().copied().find(|preset| preset.keeps(tensor))
+    /// The preset that is about the tensor.
+    fn preset(&self, tensor: &Tensor) -> Option<Layer> {
+        Layer::by_name(&tensor.name, tensor.shape.len()).filter(|layer| self.keep.contains(layer))
     }
 
     /// Why the presets keep a tensor, if they do.
     fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
         let is_vector = !self.keep.is_empty() && tensor.shape.len() < 2;
-        self.preset(&tensor.name).map(KeptBy::Preset).or(is_vector.then_some(KeptBy::Dimensions))
+        self.preset(tensor).map(KeptBy::Layer).or(is_vector.then_some(KeptBy::Dimensions))
     }
 
-    /// A rule names the tensor.
+    /// The rule that decides about the tensor.
     #[must_use]
-    pub fn names(&self, tensor: &str) -> bool {
-        self.rules.iter().any(|rule| rule.matches(tensor))
+    pub fn rule(&self, tensor: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.matches(tensor))
     }
 
     /// Decides for every tensor of a container.
@@ -186,7 +230,7 @@ impl Selection {
             for (used, rule) in used.iter_mut().zip(&self.rules) {
                 *used |= rule.matches(&tensor.name);
             }
-            let to = self.rules[found].to;
+            let to = self.rules[found].to();
             let reinterpreted = self.from.filter(|f| to.is_some() && f.storage_bits() == from.storage_bits());
             from_used |= reinterpreted.is_some();
             Choice { from: if is_checkpoint { reinterpreted.unwrap_or(from) } else { from }, to, kept_by: None }
@@ -198,7 +242,7 @@ impl Selection {
                 tensors.iter().zip(eligibilities).filter(|(_, eligibility)| **eligibility != Eligibility::Kept);
             return Err(Error::UnusedRule {
                 rule: rule.to_string(),
-                keep: rule.to.is_none(),
+                option: rule.option(),
                 nearest: near::nearest(rule.glob(), visible.map(|(tensor, _)| tensor.name.as_str())),
                 path: path.display().to_string(),
             });
@@ -208,7 +252,7 @@ impl Selection {
                 None => "without --to nothing is converted but what a rule names",
                 Some(_) => UNUSED_PRESET,
             };
-            if self.to.is_none() || !tensors.iter().any(|tensor| self.preset(&tensor.name).is_some()) {
+            if self.to.is_none() || !tensors.iter().any(|tensor| self.preset(tensor).is_some()) {
                 return Err(Error::UnusedPreset { path: path.display().to_string(), why });
             }
         }
@@ -300,13 +344,13 @@ mod tests {
         let selection = Selection {
             to: Some(DType::Bf16),
             rules: vec![Rule::new("norm.weight", Some(DType::F16)).unwrap()],
-            keep: vec![Preset::Norms, Preset::Embeddings],
+            keep: vec![Layer::Norm, Layer::Embedding],
             ..Selection::default()
         };
         let found: Vec<_> = choose(&selection).unwrap().iter().map(|choice| (choice.to, choice.kept_by)).collect();
         let expected = [
-            (None, Some(KeptBy::Preset(Preset::Embeddings))),
-            (None, Some(KeptBy::Preset(Preset::Norms))),
+            (None, Some(KeptBy::Layer(Layer::Embedding))),
+            (None, Some(KeptBy::Layer(Layer::Norm))),
             (Some(DType::Bf16), None),
             (None, Some(KeptBy::Dimensions)),
             (Some(DType::F16), None),
@@ -314,7 +358,7 @@ mod tests {
         ];
         assert_eq!(found, expected);
         for selection in
-            [Selection { keep: vec![Preset::Router], ..selection.clone() }, Selection { to: None, ..selection }]
+            [Selection { keep: vec![Layer::Router], ..selection.clone() }, Selection { to: None, ..selection }]
         {
             assert!(matches!(choose(&selection), Err(Error::UnusedPreset { .. })));
         }

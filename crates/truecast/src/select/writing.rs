@@ -3,11 +3,13 @@
 
 use super::glob::{Glob, GlobError};
 use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 use truecast_core::{DType, Kind};
 use truecast_io::Tensor;
 
 pub use truecast_core::scaled::{MxScale, NonFinite, Quantisation, Search};
-pub use truecast_schemes::{Preset, Scheme, UnknownPreset};
+use truecast_schemes::Family;
+pub use truecast_schemes::{Layer, Scheme, UnknownLayer};
 
 /// How tensors are quantised.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +22,8 @@ pub struct Writing {
     pub share: Vec<Share>,
     /// Quantised tensors are not quantised anew: codes and scales are carried over.
     pub relayout: Option<Relayout>,
+    /// A file with the largest magnitudes of the inputs of layers (`docs/spec/checkpoints.md §7.8`).
+    pub activation_ranges: Option<PathBuf>,
 }
 
 /// How codes and scales are carried over to another scheme (`docs/spec/checkpoints.md §8`).
@@ -57,6 +61,24 @@ impl Share {
         }
         let glob = |text: String| Glob::new(&text).map_err(|cause| (text, cause));
         Ok(Share { globs: parts.into_iter().map(glob).collect::<Result<_, _>>()? })
+    }
+
+    /// Weights that vLLM holds in one layer, whose second scale is then the largest of theirs: where it is not the same
+    /// before, it is wrong for all others (§7.4). None of schemes without such layers.
+    pub fn usual(family: Family) -> Vec<Share> {
+        const SETS: [&str; 5] = [
+            "*.q_proj.weight,*.k_proj.weight,*.v_proj.weight",
+            "*.query.weight,*.key.weight,*.value.weight",
+            "*.gate_proj.weight,*.up_proj.weight",
+            "*.w1.weight,*.w3.weight",
+            "*.q_a_proj.weight,*.kv_a_proj_with_mqa.weight",
+        ];
+        match family {
+            Family::CtNvfp4 | Family::ModelOptNvfp4 | Family::ModelOptNvfp4Weights => {
+                SETS.iter().map(|set| Share::new(set).expect("these are patterns")).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The patterns.
@@ -97,7 +119,7 @@ impl Writing {
     /// The scheme, with scales by its formula.
     #[must_use]
     pub fn of(scheme: Scheme) -> Writing {
-        Writing { scheme, how: Quantisation::default(), share: Vec::new(), relayout: None }
+        Writing { scheme, how: Quantisation::default(), share: Vec::new(), relayout: None, activation_ranges: None }
     }
 
     /// A tensor could be quantised at all: a float of 16 bits or more, of two dimensions or more, with elements.
@@ -110,7 +132,7 @@ impl Writing {
     /// What was chosen beside the scheme, as options and their values; what is as it is by default is left out.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, String)> {
-        let Writing { scheme: _, how, share, relayout } = self;
+        let Writing { scheme: _, how, share, relayout, activation_ranges } = self;
         let mut all = Vec::new();
         if how.search == Search::Mse {
             all.push(("scale-search", MSE.to_string()));
@@ -122,6 +144,7 @@ impl Writing {
             all.push(("nonfinite", name_of(&NONFINITE, how.nonfinite)));
         }
         all.extend(relayout.map(|how| ("relayout", name_of(&RELAYOUTS, how))));
+        all.extend(activation_ranges.iter().map(|path| ("activation-ranges", path.display().to_string())));
         all.extend(share.iter().map(|share| ("share-global", share.to_string())));
         all
     }
@@ -135,6 +158,9 @@ impl Writing {
         object.insert("mx_scale".into(), json!(name_of(&MxScale::ALL, self.how.mx)));
         object.insert("nonfinite".into(), json!(name_of(&NONFINITE, self.how.nonfinite)));
         object.insert("share_global".into(), json!(share));
+        if let Some(path) = &self.activation_ranges {
+            object.insert("activation_ranges".into(), json!(path.display().to_string()));
+        }
         if let Some(how) = self.relayout {
             object.insert("relayout".into(), json!(name_of(&RELAYOUTS, how)));
         }
@@ -168,7 +194,9 @@ impl Writing {
         let how_relaid =
             object.get("relayout").map(|value| relayout(&text("relayout", value)?).map_err(|why| ("relayout", why)));
         let relayout = how_relaid.transpose()?;
-        Ok(Some(Writing { scheme, how, share: share.collect::<Result<_, _>>()?, relayout }))
+        let ranges = object.get("activation_ranges").map(|value| text("activation_ranges", value).map(PathBuf::from));
+        let (share, activation_ranges) = (share.collect::<Result<_, _>>()?, ranges.transpose()?);
+        Ok(Some(Writing { scheme, how, share, relayout, activation_ranges }))
     }
 }
 

@@ -215,10 +215,11 @@ impl Task for MxBytes<'_> {
     fn run(self) {
         let MxBytes { rule, element, elem_max, largest, bytes } = self;
         if rule == MxScale::Rceil {
+            let most = 254 - element.emax() as u32;
             for (byte, largest) in bytes.iter_mut().zip(largest) {
                 let d = (f32::from_bits(*largest) / elem_max).to_bits();
                 let b = (d >> 23) + u32::from(d & 0x007f_ffff != 0);
-                *byte = b.min(254) as u8;
+                *byte = b.min(most) as u8;
             }
         } else {
             for (byte, largest) in bytes.iter_mut().zip(largest) {

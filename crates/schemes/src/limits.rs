@@ -1,0 +1,81 @@
+//! What loaders of quantized checkpoints are known not to do, whoever wrote the file: one table. `docs/loads.md` has the
+//! witness of each row and the package's own file that fails alike.
+
+use truecast_io::Tensor;
+
+use crate::scheme::{Family, Scheme};
+
+/// What a tensor has to be for a row to be about it.
+#[derive(Clone, Copy, Debug)]
+enum When {
+    /// Rows or columns are no whole number of blocks of so many.
+    Ragged(u64),
+    /// The scheme has zero points.
+    Asymmetric,
+    /// The weight of one expert.
+    Expert,
+    /// The model is of this type.
+    ModelType(&'static str),
+}
+
+/// Something that a loader does not do.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    families: &'static [Family],
+    when: When,
+    /// The program and its release.
+    pub program: &'static str,
+    /// What happens.
+    pub what: &'static str,
+}
+
+const TRANSFORMERS: &str = "transformers 5.23.0";
+const PACKED: &[Family] = &[Family::CtPackQuantized, Family::CtNvfp4, Family::CtMxfp4, Family::CtMxfp6];
+
+const TABLE: &[Limit] = &[
+    Limit {
+        families: &[Family::Fp8Block],
+        when: When::Ragged(128),
+        program: TRANSFORMERS,
+        what: "does not dequantize blocks that end before 128 rows or columns: an error, or wrong values",
+    },
+    Limit {
+        families: &[Family::CtPackQuantized, Family::CtIntQuantized],
+        when: When::Asymmetric,
+        program: TRANSFORMERS,
+        what: "does not load zero points",
+    },
+    Limit {
+        families: &[Family::CtIntQuantized, Family::CtMxfp8],
+        when: When::Expert,
+        program: TRANSFORMERS,
+        what: "does not load experts of this format",
+    },
+    Limit {
+        families: &[Family::CtNvfp4],
+        when: When::Expert,
+        program: TRANSFORMERS,
+        what: "leaves out the second scale of experts, so that their values are wrong",
+    },
+    Limit {
+        families: PACKED,
+        when: When::ModelType("t5"),
+        program: TRANSFORMERS,
+        what: "does not load packed weights of this kind of model",
+    },
+];
+
+impl Limit {
+    /// The rows that are about a scheme and a weight that it quantizes, in a model of this type.
+    pub fn of(scheme: Scheme, weight: &Tensor, model_type: Option<&str>) -> impl Iterator<Item = &'static Limit> {
+        TABLE.iter().filter(move |limit| {
+            limit.families.contains(&scheme.family)
+                && match limit.when {
+                    When::Ragged(block) => weight.shape.iter().rev().take(2).any(|size| !size.is_multiple_of(block)),
+                    When::Asymmetric => scheme.parameters.symmetric == Some(false),
+                    When::Expert => weight.name.contains(".experts."),
+                    When::ModelType(of) => model_type == Some(of),
+                }
+        })
+    }
+}
