@@ -115,7 +115,7 @@ fn blocks_of_fp8() {
     let config = folder.json("out/config.json");
     let declared = json!({
         "quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128],
-        "modules_to_not_convert": ["model.embed_tokens"]
+        "modules_to_not_convert": ["model.embed_tokens", "lm_head"]
     });
     assert_eq!((&config["quantization_config"], &config["torch_dtype"]), (&declared, &json!("float32")));
     let index = folder.json("out/model.safetensors.index.json");

@@ -14,6 +14,7 @@ mod checkpoint_regroup;
 mod checkpoint_relayout;
 mod checkpoint_repack;
 mod checkpoint_requantise;
+mod checkpoint_targets;
 mod checkpoint_writing;
 mod compare_verify;
 mod convert;

@@ -163,7 +163,7 @@ impl Plan {
                         let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
                         return Err(Error::checkpoint(src, CheckpointError::Kept { tensor, scheme }));
                     };
-                    if is_narrow(to) && !beside.names(&tensor.name) {
+                    if is_narrow(to) && beside.rule(&tensor.name).is_none() {
                         let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
                         return Err(Error::checkpoint(src, CheckpointError::Narrow { tensor, scheme, to }));
                     }
