@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast::checkpoint::{Options, Plan, Verification};
 use truecast::convert::TensorOptions;
-use truecast::select::Writing;
+use truecast::select::{Rule, Selection, Writing};
 use truecast::verify::Coverage;
 use truecast::{CastOptions, DType, Layout};
 use truecast_io::{Existing, FileFormat, Tensor, Writer};
@@ -30,7 +30,8 @@ fn peaks(pool: &ThreadPool, folder: &Path, tensors: Vec<Tensor>, scheme: &str) -
     }
     writer.finish().unwrap();
     let exec = CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() };
-    let tensors = TensorOptions { max_memory: MEMORY, exec, ..TensorOptions::default() };
+    let selection = Selection { rules: vec![Rule::quantize("*").unwrap()], ..Selection::default() };
+    let tensors = TensorOptions { selection, max_memory: MEMORY, exec, ..TensorOptions::default() };
     let options = Options { tensors, writing: Some(Writing::of(scheme.parse().unwrap())), ..Options::default() };
     let stop = AtomicBool::new(false);
     memory::begin();

@@ -103,7 +103,7 @@ def identical(made, values):
 @pytest.mark.parametrize("shape", [(7, 96), (131, 160)])
 def test_mxfp4_becomes_nvfp4(tmp_path, shape):
     codes, exponents, values = mxfp4(shape, -17)
-    found = carried(tmp_path, source(tmp_path, codes, exponents), "modelopt:NVFP4")
+    found = carried(tmp_path, source(tmp_path, codes, exponents), "modelopt:W4A16_NVFP4")
     packed, scale = tensor(found, "a.weight"), tensor(found, "a.weight_scale")
     made = E2M1[torch.stack([packed & 15, packed >> 4], -1).flatten(1).long()]
     scales = scale.float().double() * tensor(found, "a.weight_scale_2").double()

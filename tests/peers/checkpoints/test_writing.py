@@ -169,7 +169,7 @@ def test_blocks_of_fp8(tmp_path, scheme, shape):
 def test_modelopt_nvfp4(tmp_path):
     from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor
 
-    found = load(written(tmp_path, {f"{NAME}.weight": weights(70, 96)}, "modelopt:NVFP4"))
+    found = load(written(tmp_path, {f"{NAME}.weight": weights(70, 96)}, "modelopt:W4A16_NVFP4"))
     packed, scale, second = (tensor(found, f"{NAME}.{name}") for name in ("weight", "weight_scale", "weight_scale_2"))
     dense = NVFP4Tensor(packed, scale, 16, torch.float32, per_tensor_scale=second).dequantize(torch.float32)
     assert torch.equal(dense, tensor(load(tmp_path / "dense"), f"{NAME}.weight"))
@@ -200,7 +200,9 @@ def test_one_scale(tmp_path):
         ("ct:float-quantized,strategy=tensor", "weight_scale"),
     ]):
         (tmp_path / str(number)).mkdir()
-        found = load(written(tmp_path / str(number), {f"{NAME}.weight": weight}, scheme))
+        (tmp_path / "ranges.json").write_text(json.dumps({NAME: 448.0}))
+        ranges = ["--activation-ranges", tmp_path / "ranges.json"] if scheme == "modelopt:FP8" else []
+        found = load(written(tmp_path / str(number), {f"{NAME}.weight": weight}, scheme, *ranges))
         assert tensor(found, f"{NAME}.{name}").item() == scale.item(), scheme
         same(found, f"{NAME}.weight", codes)
         assert torch.equal(of_dense(tmp_path / str(number)), codes.float() * scale)

@@ -171,7 +171,7 @@ def test_codes_and_arrays_from_elsewhere():
 
 def test_what_it_says():
     q = tc.quantize(weights(4, 64), "nvfp4")
-    assert repr(q).startswith("modelopt:NVFP4 of (4, 64), 4.625 bits an element: codes uint8 (4, 32)")
+    assert repr(q).startswith("modelopt:W4A16_NVFP4 of (4, 64), 4.625 bits an element: codes uint8 (4, 32)")
     assert q.nbytes == 4 * 32 + 16 + 4 and list(q.arrays()) == ["codes", "scales", "global_scale"]
 
 
