@@ -33,8 +33,8 @@ pub const PAGES: [Page; 14] = [
                 "truecast convert model model-bf16 --to bf16",
             ),
             (
-                "Its matrices in blocks of fp8 with a scale for each, but for the last",
-                "truecast convert model model-fp8 --scheme fp8-block --keep-preset lm_head",
+                "Its linear layers in blocks of fp8 with a scale for each, as loaders expect it",
+                "truecast convert model model-fp8 --scheme fp8-block",
             ),
             (
                 "An array of floats as integers, clamped",

@@ -14,6 +14,8 @@ enum When {
     Asymmetric,
     /// The weight of one expert.
     Expert,
+    /// A weight that shares a layer with others when the model runs.
+    Fused,
     /// The model is of this type.
     ModelType(&'static str),
 }
@@ -58,6 +60,12 @@ const TABLE: &[Limit] = &[
         what: "leaves out the second scale of experts, so that their values are wrong",
     },
     Limit {
+        families: &[Family::Fp8Tensor, Family::ModelOptFp8],
+        when: When::Fused,
+        program: "vLLM 0.33.0",
+        what: "rounds weights that it holds in one layer, such as q, k and v, once more, to the largest of their scales",
+    },
+    Limit {
         families: PACKED,
         when: When::ModelType("t5"),
         program: TRANSFORMERS,
@@ -73,6 +81,7 @@ impl Limit {
                 && match limit.when {
                     When::Ragged(block) => weight.shape.iter().rev().take(2).any(|size| !size.is_multiple_of(block)),
                     When::Asymmetric => scheme.parameters.symmetric == Some(false),
+                    When::Fused => weight.name.contains(".q_proj.") || weight.name.contains(".gate_proj."),
                     When::Expert => weight.name.contains(".experts."),
                     When::ModelType(of) => model_type == Some(of),
                 }

