@@ -119,9 +119,17 @@ impl BlockType {
     /// If the block has too few bytes, or there is no such element.
     #[must_use]
     pub fn terms(self, block: &[u8], i: usize) -> Option<BlockTerms> {
+        let (scale, bias) = self.factors(block, i)?;
+        Some(BlockTerms { code: self.code(block, i), scale, bias })
+    }
+
+    /// `q` of element `i` of a block.
+    ///
+    /// # Panics
+    /// As [`BlockType::terms`].
+    #[must_use]
+    pub fn code(self, block: &[u8], i: usize) -> i64 {
         let byte = |at: usize| u32::from(block[at]);
-        let half = |at: usize| decode_float(&F16, u64::from(byte(at) | byte(at + 1) << 8));
-        let scaled = |at: usize, n: u32| rounded(&F32, product(half(at), integer(n.into())));
         // The first half of 32 elements lies in low nibbles, the second in high ones.
         let nibble = |at: usize| byte(at + i % 16) >> (i / 16 * 4) & 15;
         let bit = |at: usize| byte(at + i / 8) >> (i % 8) & 1;
@@ -129,51 +137,69 @@ impl BlockType {
         let plane = |at: usize, bits: usize| byte(at + i % 32) >> (i / 32 * bits) & ((1 << bits) - 1);
         // Fields of two bits of 128 elements in 32 bytes.
         let two_bits = |at: usize| byte(at + i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
-        let (code, scale, bias) = match self {
-            BlockType::Q4_0 => (i64::from(nibble(2)) - 8, half(0), None),
-            BlockType::Q4_1 => (nibble(4).into(), half(0), Some(half(2))),
-            BlockType::Q5_0 => (i64::from(nibble(6) | bit(2) << 4) - 16, half(0), None),
-            BlockType::Q5_1 => ((nibble(8) | bit(4) << 4).into(), half(0), Some(half(2))),
-            BlockType::Q8_0 => (i64::from(block[2 + i] as i8), half(0), None),
+        match self {
+            BlockType::Q4_0 => i64::from(nibble(2)) - 8,
+            BlockType::Q4_1 => nibble(4).into(),
+            BlockType::Q5_0 => i64::from(nibble(6) | bit(2) << 4) - 16,
+            BlockType::Q5_1 => (nibble(8) | bit(4) << 4).into(),
+            BlockType::Q8_0 => i64::from(block[2 + i] as i8),
+            BlockType::Q2_K => two_bits(16).into(),
+            BlockType::Q3_K => i64::from(two_bits(32) | plane(0, 1) << 2) - 4,
+            BlockType::Q4_K | BlockType::Q5_K => {
+                let nibbles = if self == BlockType::Q4_K { 16 } else { 48 };
+                let low = byte(nibbles + i / 64 * 32 + i % 32) >> (i / 32 % 2 * 4) & 15;
+                let high = if self == BlockType::Q4_K { 0 } else { plane(16, 1) << 4 };
+                (low | high).into()
+            }
+            BlockType::Q6_K => {
+                let low = byte(i / 128 * 64 + i % 64) >> (i % 128 / 64 * 4) & 15;
+                i64::from(low | two_bits(128) << 4) - 32
+            }
+            BlockType::Mxfp4 => DOUBLED_E2M1[nibble(1) as usize].into(),
+            BlockType::Nvfp4 => {
+                let (at, shift) = nvfp4_nibble(i);
+                DOUBLED_E2M1[(byte(at) >> shift & 15) as usize].into()
+            }
+        }
+    }
+
+    /// `d1` and `m1` of element `i` of a block, which are those of its group. `None` if the scale is no value (§9.4).
+    ///
+    /// # Panics
+    /// As [`BlockType::terms`].
+    #[must_use]
+    pub fn factors(self, block: &[u8], i: usize) -> Option<(Exact, Option<Exact>)> {
+        let byte = |at: usize| u32::from(block[at]);
+        let half = |at: usize| decode_float(&F16, u64::from(byte(at) | byte(at + 1) << 8));
+        let scaled = |at: usize, n: u32| rounded(&F32, product(half(at), integer(n.into())));
+        Some(match self {
+            BlockType::Q4_0 | BlockType::Q5_0 | BlockType::Q8_0 => (half(0), None),
+            BlockType::Q4_1 | BlockType::Q5_1 => (half(0), Some(half(2))),
             BlockType::Q2_K => {
                 let both = byte(i / 16);
-                (two_bits(16).into(), scaled(80, both & 15), Some(negated(scaled(82, both >> 4))))
+                (scaled(80, both & 15), Some(negated(scaled(82, both >> 4))))
             }
             BlockType::Q3_K => {
                 let group = i / 16;
                 let low = byte(96 + group % 8) >> (group / 8 * 4) & 15;
                 let high = byte(104 + group % 4) >> (group / 4 * 2) & 3;
                 let scale = integer(i64::from(low | high << 4) - 32);
-                let code = i64::from(two_bits(32) | plane(0, 1) << 2) - 4;
-                (code, rounded(&F32, product(half(108), scale)), None)
+                (rounded(&F32, product(half(108), scale)), None)
             }
             BlockType::Q4_K | BlockType::Q5_K => {
                 let (scale, bias) = six_bits(&block[4..16], i / 32);
-                let nibbles = if self == BlockType::Q4_K { 16 } else { 48 };
-                let low = byte(nibbles + i / 64 * 32 + i % 32) >> (i / 32 % 2 * 4) & 15;
-                let high = if self == BlockType::Q4_K { 0 } else { plane(16, 1) << 4 };
-                ((low | high).into(), scaled(0, scale), Some(negated(scaled(2, bias))))
+                (scaled(0, scale), Some(negated(scaled(2, bias))))
             }
             BlockType::Q6_K => {
-                let low = byte(i / 128 * 64 + i % 64) >> (i % 128 / 64 * 4) & 15;
-                let code = i64::from(low | two_bits(128) << 4) - 32;
                 let scale = integer(i64::from(block[192 + i / 16] as i8));
-                (code, rounded(&F32, product(half(208), scale)), None)
+                (rounded(&F32, product(half(208), scale)), None)
             }
+            BlockType::Mxfp4 if block[0] == 0xff => return None,
             BlockType::Mxfp4 => {
-                if block[0] == 0xff {
-                    return None;
-                }
-                let scale = Exact::Finite { neg: false, sig: 1, exp: i32::from(block[0]) - 128, sticky: false };
-                (DOUBLED_E2M1[nibble(1) as usize].into(), scale, None)
+                (Exact::Finite { neg: false, sig: 1, exp: i32::from(block[0]) - 128, sticky: false }, None)
             }
-            BlockType::Nvfp4 => {
-                let (at, shift) = nvfp4_nibble(i);
-                let code = byte(at) >> shift & 15;
-                (DOUBLED_E2M1[code as usize].into(), half_of_ue4m3(block[i / 16]), None)
-            }
-        };
-        Some(BlockTerms { code, scale, bias })
+            BlockType::Nvfp4 => (half_of_ue4m3(block[i / 16]), None),
+        })
     }
 }
 

@@ -1,18 +1,22 @@
-//! Dense elements recomputed from quantised ones by the definition (`truecast_core::scaled`), which shares no code with what
-//! may have written them. Bands of rows are read where rows lie together, else whole matrices.
+//! Dense elements recomputed from quantised ones, which shares no code with what may have written them: by arithmetic
+//! (`prove_values`), and by the definition (`truecast_core::scaled`) where that leaves a doubt. Bands of rows are read where
+//! rows lie together, else whole matrices.
 
 use super::dense::Quantised;
 use super::flat::lies_in_rows;
 use super::prove_pieces::prove;
+use super::prove_values::Arithmetic;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::scan::Stretch;
 use crate::stream::zeros;
-use crate::verify::difference::{FileDifference, WrongElement};
+use crate::verify::Methods;
+use crate::verify::difference::FileDifference;
+use crate::verify::elements::{Checker, Seen};
 use crate::verify::found::Found;
 use std::ops::{ControlFlow, Range};
+use truecast_core::DType;
 use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Plane, Planes, Zero};
-use truecast_core::{CastSpec, DType, Outcome, cast_one};
 use truecast_io::Source;
 use truecast_io::folder::Folder;
 use truecast_kernel::Elements;
@@ -42,47 +46,56 @@ pub(super) struct Band {
     pub rows: Range<u64>,
 }
 
-impl Band {
-    /// Those of the elements that it holds.
-    fn elements(&self, layout: &Layout, wanted: &Range<u64>) -> Range<u64> {
-        let [rows, cols] = layout.out();
-        let element = |row: u64| (self.matrix * rows + row) * cols;
-        element(self.rows.start).max(wanted.start)..element(self.rows.end).min(wanted.end)
-    }
-}
-
 impl Proof<'_> {
-    /// What differs in these elements.
+    /// What differs in these elements, and how they were compared. `checker` is that of the cast from f32.
     pub fn compare(
         &self,
         stretches: &[Stretch],
+        checker: &Checker<'_>,
         progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
-    ) -> Result<Option<FileDifference>, Error> {
+    ) -> Result<(Option<FileDifference>, Methods), Error> {
         let layout = &self.quantised.layout;
-        let pieces = stretches.iter().flat_map(|stretch| {
-            let wanted = stretch.first..stretch.first + stretch.len;
-            bands(layout, wanted.clone()).map(move |band| (band.elements(layout, &wanted), band))
-        });
-        let mut seen = 0;
+        let values = Values { folder: self.folder, quantised: self.quantised };
         let bytes = |seen: u64| (self.quantised.bytes as f64 * seen as f64 / layout.elements().max(1) as f64) as u64;
-        let of_piece = |(elements, band): &(Range<u64>, Band)| self.band(band, elements.clone());
-        let found = prove(pieces, Found::new(), of_piece, Found::merge, |some| {
-            let before = bytes(seen);
-            seen += some.iter().map(|(elements, _)| elements.end - elements.start).sum::<u64>();
-            progress(bytes(seen) - before)
-        })?;
+        let (mut seen, mut all) = (0, (Found::new(), Methods::default()));
+        let merge = |a: Seen, b: Seen| {
+            let mut methods = a.1;
+            methods.add(&b.1);
+            (a.0.merge(b.0), methods)
+        };
+        let size = values.together();
+        for Stretch { first, len } in stretches {
+            let (mut at, end) = (*first, first + len);
+            while at < end {
+                // Matrices that are only read as a whole one by one, the others together.
+                let stop = end.min(size.map_or(u64::MAX, |size| (at / size + 1) * size));
+                let held = size.map(|size| values.matrix(at / size)).transpose()?;
+                let pieces = pieces(layout, at..stop);
+                let of_piece = |piece: &Range<u64>| match &held {
+                    Some(held) => self.piece(held, piece.clone(), checker),
+                    None => self.piece(&values.rows(piece)?, piece.clone(), checker),
+                };
+                all = prove(pieces, all, of_piece, merge, |some| {
+                    let before = bytes(seen);
+                    seen += some.iter().map(|piece| piece.end - piece.start).sum::<u64>();
+                    progress(bytes(seen) - before)
+                })?;
+                at = stop;
+            }
+        }
+        let (found, methods) = all;
         let tensor = || self.planned.target.name.clone();
         if let Some(index) = found.refused {
-            return Ok(Some(FileDifference::Refused { tensor: tensor(), index }));
+            return Ok((Some(FileDifference::Refused { tensor: tensor(), index }), methods));
         }
         let types = (DType::F32, self.planned.target.dtype);
         let count = found.count;
-        Ok(found.first.map(|(_, first)| FileDifference::Elements { tensor: tensor(), count, first, types }))
+        let of_first = |(_, first)| FileDifference::Elements { tensor: tensor(), count, first, types };
+        Ok((found.first.map(of_first), methods))
     }
 
-    fn band(&self, band: &Band, Range { start: from, end: to }: Range<u64>) -> Result<Found<WrongElement>, Error> {
-        let cast = self.planned.cast.unwrap_or(CastSpec::copy(DType::F32));
-        let values = Values { folder: self.folder, quantised: self.quantised }.of_band(band, from..to)?;
+    fn piece(&self, rows: &HeldRows<'_>, elements: Range<u64>, checker: &Checker<'_>) -> Result<Seen, Error> {
+        let Range { start: from, end: to } = elements;
         // Elements narrower than a byte begin with one.
         let begin = from / 8 * 8;
         let target = &self.planned.target;
@@ -92,27 +105,17 @@ impl Proof<'_> {
         source.read_at(at, bytes(begin), &mut dst)?;
         let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
         let dst = dst.expect("the buffer was made for these elements");
-        let mut found = Found::new();
-        for (index, value) in (from..to).zip(values) {
-            let actual = dst.storage((index - begin) as usize);
-            match cast_one(&cast, value.into()) {
-                Outcome::Defined(code) | Outcome::Undefined { code, .. } => {
-                    if code != actual {
-                        let element = || WrongElement { index, source: value.into(), expected: code, actual };
-                        found.wrong(index, element);
-                    }
-                }
-                Outcome::Refused { .. } => found.refuse(index),
-            }
-        }
-        Ok(found)
+        let mut seen = (Found::new(), Methods::default());
+        checker.made(from, (&rows.quick(elements), &dst), &mut seen, &|index| rows.value(index))?;
+        Ok(seen)
     }
 }
 
 impl<'a> Values<'a> {
-    /// A few rows can be read without the rest of their matrix.
-    pub fn are_rows_together(&self) -> bool {
-        are_rows_together(&self.quantised.layout)
+    /// Elements that are only read together: those of a matrix, unless a few rows can be read without the others.
+    pub fn together(&self) -> Option<u64> {
+        let layout = &self.quantised.layout;
+        (!are_rows_together(layout)).then(|| layout.out().iter().product::<u64>().max(1))
     }
 
     /// Bits of these elements.
@@ -120,19 +123,23 @@ impl<'a> Values<'a> {
     /// # Errors
     /// Reading; codes that have no value.
     pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
-        let layout = &self.quantised.layout;
         let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
-        for band in bands(layout, elements.clone()) {
-            all.extend(self.of_band(&band, band.elements(layout, &elements))?);
+        for piece in pieces(&self.quantised.layout, elements) {
+            all.extend(self.rows(&piece)?.of(piece)?);
         }
         Ok(all)
     }
 
-    /// Bits of some elements of a band.
-    fn of_band(&self, band: &Band, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+    /// The rows that hold a piece, or their matrix.
+    fn rows(&self, piece: &Range<u64>) -> Result<HeldRows<'a>, Error> {
         let layout = &self.quantised.layout;
-        let whole = !are_rows_together(layout);
-        self.held(band.matrix, if whole { 0..layout.rows } else { band.rows.clone() })?.of(elements)
+        let [rows, cols] = layout.out();
+        let (first, end) = (piece.start / cols, piece.end.div_ceil(cols));
+        let matrix = first / rows;
+        if !are_rows_together(layout) {
+            return self.matrix(matrix);
+        }
+        self.held(matrix, first - matrix * rows..end - matrix * rows)
     }
 
     /// A matrix that is read as a whole.
@@ -183,51 +190,65 @@ pub(super) struct HeldRows<'a> {
 }
 
 impl HeldRows<'_> {
+    /// Bits of these elements of the tensor by arithmetic; NaN of those that only the definition knows.
+    fn quick(&self, elements: Range<u64>) -> Vec<u32> {
+        let Range { start, end } = elements;
+        Arithmetic::new(&self.layout, self.parts()).values(start - self.before..end - self.before)
+    }
+
     /// Bits of these elements of the tensor.
     ///
     /// # Errors
     /// Codes that have no value.
     pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+        let mut all = self.quick(elements.clone());
+        for (index, value) in elements.zip(&mut all) {
+            if f32::from_bits(*value).is_nan() {
+                *value = self.value(index)?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Bits of an element of the tensor by the definition.
+    ///
+    /// # Errors
+    /// A code that has no value.
+    pub fn value(&self, index: u64) -> Result<u32, Error> {
+        let Values { folder, quantised } = &self.values;
+        let value = self.layout.value(&self.parts(), index - self.before);
+        value.map_err(|cause| Error::tensor(folder.path(), &quantised.name, Cause::Scaled(cause)))
+    }
+
+    fn parts(&self) -> Parts<'_> {
         let get = |part| self.parts.iter().find(|(of, _)| *of == part).map_or(&[][..], |(_, bytes)| bytes);
-        let parts = Parts {
+        Parts {
             codes: get(Part::Codes),
             scales: get(Part::Scales),
             global: get(Part::Global),
             zeros: get(Part::Zeros),
             biases: get(Part::Biases),
             index: get(Part::Index),
-        };
-        let Values { folder, quantised } = &self.values;
-        let value = |index| {
-            let value = self.layout.value(&parts, index - self.before);
-            value.map_err(|cause| Error::tensor(folder.path(), &quantised.name, Cause::Scaled(cause)))
-        };
-        elements.map(value).collect()
+        }
     }
 }
 
-/// The bands that hold these elements. Where only some rows are read, a band does not begin within a block unless it ends
-/// in the same.
-fn bands(layout: &Layout, elements: Range<u64>) -> impl Iterator<Item = Band> + use<> {
-    let [out_rows, out_cols] = layout.out();
-    let is_empty = elements.is_empty() || out_cols == 0 || out_rows == 0;
-    let (together, blocks) = (are_rows_together(layout), blocks(layout));
-    let mut row = elements.start / out_cols.max(1);
-    let end = if is_empty { row } else { elements.end.div_ceil(out_cols) };
+/// Elements that are made together: those of a few rows of a matrix. They do not begin within a block unless they end in the
+/// same.
+fn pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
+    let [rows, cols] = layout.out().map(|len| len.max(1));
+    let blocks = if are_rows_together(layout) { blocks(layout) } else { Vec::new() };
+    let (mut at, end) = (elements.start, elements.end);
     std::iter::from_fn(move || {
-        if row >= end {
-            return None;
+        let row = at / cols;
+        let first = row % rows;
+        let mut last = rows.min(first + (BAND / cols).max(1));
+        for block in blocks.iter().filter(|block| !first.is_multiple_of(**block)) {
+            last = last.min(first.next_multiple_of(*block));
         }
-        let (matrix, first) = (row / out_rows, row % out_rows);
-        let mut last = (first + (end - row)).min(out_rows);
-        if together {
-            last = last.min(first + (BAND / out_cols).max(1));
-            for block in blocks.iter().filter(|block| !first.is_multiple_of(**block)) {
-                last = last.min(first.next_multiple_of(*block));
-            }
-        }
-        row += last - first;
-        Some(Band { matrix, rows: first..last })
+        let piece = at..end.min((row - first + last) * cols);
+        at = piece.end;
+        (!piece.is_empty()).then_some(piece)
     })
 }
 

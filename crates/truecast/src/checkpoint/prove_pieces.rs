@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use truecast_kernel::parallel;
 
 /// Pieces for each thread between two calls of `progress`.
-const ROUND: usize = 4;
+const ROUND: usize = 16;
 
 /// Adds to `found` what is found of each piece. `progress` is told the pieces that are done, and says whether to go on.
 ///

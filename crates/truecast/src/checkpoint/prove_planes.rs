@@ -2,6 +2,7 @@
 //! the entries should be is the business of `prove_scaled`.
 
 use super::flat::lies_in_rows;
+use super::prove_fields::Fields;
 use super::scaled::Scaled;
 use crate::error::Error;
 use crate::stream::zeros;
@@ -86,15 +87,15 @@ impl<'a> Written<'a> {
         &self,
         (part, plane): (Part, Plane),
         (matrix, rows, cols): (u64, &Range<u64>, &Range<u64>),
-    ) -> Result<Vec<u64>, Error> {
+    ) -> Result<Vec<u32>, Error> {
         let (bits, shape) = (plane.code.bits(), self.shape(part));
         let matrix_bytes = plane.bytes(shape).unwrap_or(0);
-        let mut all = Vec::with_capacity(((rows.end - rows.start) * (cols.end - cols.start)) as usize);
+        let (tall, wide) = ((rows.end - rows.start) as usize, (cols.end - cols.start) as usize);
+        let mut all = vec![0; tall * wide];
         if let Some((_, bytes)) = self.held.iter().find(|(of, _)| *of == part) {
-            let of_matrix = &bytes[(matrix * matrix_bytes) as usize..];
-            for row in rows.clone() {
-                let entry = |col| plane.packing.get(bits, shape, [row, col], of_matrix);
-                all.extend(cols.clone().map(entry));
+            let fields = Fields { plane, shape, bytes: &bytes[(matrix * matrix_bytes) as usize..] };
+            for (row, entries) in rows.clone().zip(all.chunks_mut(wide.max(1))) {
+                fields.read(row, cols.clone(), entries);
             }
             return Ok(all);
         }
@@ -103,14 +104,16 @@ impl<'a> Written<'a> {
         // Eight fields fill whole bytes.
         let octets = cols.start / 8..cols.end.div_ceil(8);
         let (first, end) = (octets.start * u64::from(bits), (octets.end * u64::from(bits)).min(row_bytes));
-        let field = |col, bytes: &[u8]| plane.packing.get(bits, [1, shape[1]], [0, col - octets.start * 8], bytes);
+        let local = cols.start - octets.start * 8..cols.end - octets.start * 8;
         // Whole rows lie together.
-        let together = if first == 0 && end == row_bytes { rows.end - rows.start } else { 1 };
-        let mut bytes = zeros((end - first) * together)?;
-        for row in rows.clone().step_by(together as usize) {
+        let together = if first == 0 && end == row_bytes { tall } else { 1 };
+        let mut bytes = zeros((end - first) * together as u64)?;
+        let groups = all.chunks_mut((together * wide).max(1));
+        for (row, entries) in rows.clone().step_by(together.max(1)).zip(groups) {
             self.result.0.read_at(self.result.1[at], matrix * matrix_bytes + row * row_bytes + first, &mut bytes)?;
-            for of_row in bytes.chunks((end - first) as usize) {
-                all.extend(cols.clone().map(|col| field(col, of_row)));
+            let each = bytes.chunks((end - first).max(1) as usize);
+            for (bytes, entries) in each.zip(entries.chunks_mut(wide.max(1))) {
+                Fields { plane, shape: [1, shape[1]], bytes }.read(0, local.clone(), entries);
             }
         }
         Ok(all)

@@ -50,8 +50,7 @@ impl RelaidProof<'_> {
         let made = Quantised { layout: *layout, parts, ..quantised.clone() };
         let sides = [Values { folder: self.folder, quantised }, Values { folder: self.result, quantised: &made }];
         let all = if is_sample { PIECE.min(layout.elements()) } else { layout.elements() };
-        let of_whole = sides.iter().find(|side| !side.are_rows_together());
-        let matrix = of_whole.map_or(all, |side| side.quantised.layout.out().iter().product()).max(1);
+        let matrix = sides.iter().find_map(Values::together).unwrap_or(all.max(1));
         let loss = self.relaid.loss;
         let is_right = |expected, actual| match Fate::of(expected, actual) {
             Fate::Same => true,
@@ -92,5 +91,5 @@ impl RelaidProof<'_> {
 
 /// A matrix as a whole, of a tensor of which no few rows can be read.
 fn hold<'a>(side: &Values<'a>, matrix: u64) -> Result<Option<HeldRows<'a>>, Error> {
-    if side.are_rows_together() { Ok(None) } else { side.matrix(matrix).map(Some) }
+    side.together().map(|_| side.matrix(matrix)).transpose()
 }

@@ -1,9 +1,11 @@
-//! Codes and scales recomputed from dense elements by the definition (`truecast_core::scaled`), which shares no code with what
-//! may have written them. Whole blocks are recomputed, since every element of one decides its scale.
+//! Codes and scales compared with what dense elements become, which shares no code with what may have written them: by
+//! arithmetic (`prove_codes`), and by the definition (`truecast_core::scaled`) where that leaves a doubt. Whole blocks are
+//! compared, since every element of one decides its scale.
 //!
 //! Which blocks those are says `prove_units`; elements are read by `prove_source`, codes and scales by `prove_planes`.
 
 use super::plan::Plan;
+use super::prove_codes::{Block, Quick, Roundings};
 use super::prove_pieces::prove;
 use super::prove_planes::{Written, planes_of};
 use super::prove_source::SourceValues;
@@ -13,6 +15,7 @@ use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::scan::Stretch;
 use crate::stream::zeros;
+use crate::verify::Methods;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
 use std::ops::ControlFlow;
@@ -27,7 +30,7 @@ pub(super) struct ScaledProof<'a> {
     pub planned: &'a Planned,
     /// The result, and the places of the outputs in it.
     pub result: (&'a Source, Vec<usize>),
-    pub source: SourceValues<'a>,
+    pub source: &'a SourceValues<'a>,
 }
 
 /// What was found of a part.
@@ -36,16 +39,18 @@ type OfPart = (Part, Found<(u64, u64)>);
 struct Seen {
     codes: Found<WrongElement>,
     parts: Vec<OfPart>,
-    elements: u64,
+    by: Methods,
 }
 
-impl ScaledProof<'_> {
-    /// What differs in the blocks of planes that hold these elements, as many as there are elements; and how many elements those are.
+impl<'a> ScaledProof<'a> {
+    /// What differs in the blocks of planes that hold these elements, as many as there are elements; and how those elements were
+    /// compared.
     pub fn compare(
         &self,
         stretches: &[Stretch],
+        roundings: &mut Roundings,
         progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
-    ) -> Result<(Vec<FileDifference>, u64), Error> {
+    ) -> Result<(Vec<FileDifference>, Methods), Error> {
         let mut differences = Vec::new();
         let refused = |index| FileDifference::Refused { tensor: self.planned.name.clone(), index };
         for (at, output) in self.scaled.outputs.iter().enumerate() {
@@ -62,7 +67,7 @@ impl ScaledProof<'_> {
                 let of = self.plan.scaled(*at).unwrap_or(self.scaled);
                 match self.source.amax(of)? {
                     Ok(found) => amaxes.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
-                    Err(ScaledError::NotFinite { index }) => return Ok((vec![refused(index)], 0)),
+                    Err(ScaledError::NotFinite { index }) => return Ok((vec![refused(index)], Methods::default())),
                     Err(cause) => return Err(self.failed(cause)),
                 }
             }
@@ -78,16 +83,17 @@ impl ScaledProof<'_> {
         let layout = &self.scaled.layout;
         let block = if self.is_one_scale(&planes) { [1, layout.cols] } else { planes.scales.block };
         let units = stretches.iter().flat_map(|stretch| units(layout, block, stretch));
-        let nothing = Seen { codes: Found::new(), parts: Vec::new(), elements: 0 };
-        let of_unit = |unit: &Unit| self.unit(&planes, unit, (global, &amaxes), &written);
-        let seen = prove(units, nothing, of_unit, Seen::merge, |some| {
+        let quick = Quick::new(&planes, &self.scaled.how, global, roundings);
+        let of_unit = |unit: &Unit| self.unit((&planes, quick.as_ref()), unit, (global, &amaxes), &written);
+        let seen = prove(units, Seen::new(), of_unit, Seen::merge, |some| {
             let elements: u64 = some.iter().map(|unit| unit.kept(layout.kept)).sum();
             progress(elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8)
         })?;
         if let Some(index) = seen.codes.refused {
-            return Ok((vec![refused(index)], seen.elements));
+            return Ok((vec![refused(index)], seen.by));
         }
-        if let Some((_, first)) = seen.codes.first {
+        if let Some((index, first)) = seen.codes.first {
+            let first = WrongElement { source: self.source.code(self.scaled, index)?, ..first };
             let types = (self.scaled.dtype, self.planned.target.dtype);
             let (tensor, count) = (self.name(Part::Codes), seen.codes.count);
             differences.push(FileDifference::Elements { tensor, count, first, types });
@@ -95,7 +101,7 @@ impl ScaledProof<'_> {
         for (part, found) in seen.parts {
             differences.extend(FileDifference::of_found(&self.name(part), &found));
         }
-        Ok((differences, seen.elements))
+        Ok((differences, seen.by))
     }
 
     fn name(&self, part: Part) -> String {
@@ -128,7 +134,7 @@ impl ScaledProof<'_> {
     /// What differs in a unit.
     fn unit(
         &self,
-        planes: &Planes,
+        (planes, quick): (&Planes, Option<&Quick>),
         unit: &Unit,
         (global, amaxes): (u32, &[u32]),
         written: &Written<'_>,
@@ -140,16 +146,21 @@ impl ScaledProof<'_> {
         let [block_rows, block_cols] = planes.scales.block;
         // What fills up the tensor is zeros.
         let (wide, used) = ((cols.end - cols.start) as usize, cols.start.min(kept_cols)..cols.end.min(kept_cols));
-        let mut source: Vec<(u64, u32)> = Vec::with_capacity((rows.end - rows.start) as usize * wide);
+        let mut source: Vec<u32> = Vec::new();
         // Whole rows lie together.
         let together = if used == (0..kept_cols) && wide as u64 == kept_cols { rows.end - rows.start } else { 1 };
         for row in rows.clone().step_by(together as usize).filter(|row| *row < kept_rows) {
             let first = (matrix * kept_rows + row) * kept_cols;
             let last = first + (together.min(kept_rows - row) - 1) * kept_cols;
-            source.extend(self.source.of(self.scaled, first + used.start..last + used.end)?);
-            source.resize(source.len().next_multiple_of(wide), (0, 0));
+            let values = self.source.of(self.scaled, first + used.start..last + used.end)?;
+            if source.is_empty() {
+                source = values;
+            } else {
+                source.extend(values);
+            }
+            source.resize(source.len().next_multiple_of(wide), 0);
         }
-        source.resize((rows.end - rows.start) as usize * wide, (0, 0));
+        source.resize((rows.end - rows.start) as usize * wide, 0);
         let index_of = |local: usize| {
             let (row, col) = (rows.start + (local / wide) as u64, cols.start + (local % wide) as u64);
             let is_kept = row < kept_rows && col < kept_cols;
@@ -165,7 +176,9 @@ impl ScaledProof<'_> {
             Zero::Grid { plane, .. } => Some(on_grid(Part::Zeros, plane)?),
             _ => None,
         };
-        let mut seen = Seen { codes: Found::new(), parts: Vec::new(), elements: 0 };
+        // One that has the largest magnitude stands for the rows that are not here.
+        let largest = is_one.then(|| amaxes[*matrix as usize]);
+        let mut seen = Seen::new();
         // Of what fills up the tensor.
         let mut of_codes = Found::new();
         let (mut of_scales, mut of_zeros) = (Found::new(), Found::new());
@@ -173,14 +186,22 @@ impl ScaledProof<'_> {
         for (i, (grid_row, grid_col)) in on_grid.enumerate() {
             let of_rows =
                 (grid_row * block_rows).max(rows.start)..(grid_row + 1).saturating_mul(block_rows).min(rows.end);
-            let from = (grid_col * block_cols).max(cols.start) - cols.start;
-            let to = ((grid_col + 1) * block_cols).min(cols.end) - cols.start;
+            let from = ((grid_col * block_cols).max(cols.start) - cols.start) as usize;
+            let to = (((grid_col + 1) * block_cols).min(cols.end) - cols.start) as usize;
             let local = (of_rows.start - rows.start) as usize..(of_rows.end - rows.start) as usize;
-            let places: Vec<usize> =
-                local.flat_map(|row| (from as usize..to as usize).map(move |col| row * wide + col)).collect();
-            // One that has the largest magnitude stands for the rows that are not here.
-            let largest = is_one.then(|| amaxes[*matrix as usize]);
-            let values: Vec<u32> = largest.into_iter().chain(places.iter().map(|at| source[*at].1)).collect();
+            let kept = Unit { matrix: *matrix, rows: of_rows, cols: cols.start + from as u64..cols.start + to as u64 };
+            let kept = kept.kept(layout.kept);
+            let zero = zeros.as_ref().map(|zeros| zeros[i]);
+            let first = local.start * wide + from;
+            let (values, codes) = (&source[first..], &actual[first..]);
+            let block = Block { values, codes, wide, size: [local.len(), to - from] };
+            if let Some(quick) = quick.filter(|quick| quick.holds(block, largest, scales[i], zero)) {
+                *(if quick.has_intervals() { &mut seen.by.intervals } else { &mut seen.by.arithmetic }) += kept;
+                continue;
+            }
+            seen.by.definition += kept;
+            let places: Vec<usize> = local.flat_map(|row| (from..to).map(move |col| row * wide + col)).collect();
+            let values: Vec<u32> = largest.into_iter().chain(places.iter().map(|at| source[*at])).collect();
             let made = match planes.quantise(&self.scaled.how, global, &values) {
                 Ok(made) => made,
                 Err(ScaledError::NotFinite { index }) => {
@@ -191,25 +212,22 @@ impl ScaledProof<'_> {
                 Err(cause) => return Err(self.failed(cause)),
             };
             let entry = (matrix * grid[0] + grid_row) * grid[1] + grid_col;
-            if made.scale != scales[i] {
-                of_scales.wrong(entry, || (made.scale, scales[i]));
+            if made.scale != u64::from(scales[i]) {
+                of_scales.wrong(entry, || (made.scale, scales[i].into()));
             }
-            if let Some(zeros) = zeros.as_ref().filter(|zeros| zeros[i] != made.zero) {
-                of_zeros.wrong(entry, || (made.zero, zeros[i]));
+            if let Some(zero) = zero.filter(|zero| u64::from(*zero) != made.zero) {
+                of_zeros.wrong(entry, || (made.zero, zero.into()));
             }
-            for (at, expected) in places.iter().zip(&made.codes[usize::from(is_one)..]) {
+            let wrong = places.iter().zip(&made.codes[usize::from(is_one)..]);
+            for (at, expected) in wrong.filter(|(at, expected)| u64::from(actual[**at]) != **expected) {
+                let (expected, actual) = (*expected, actual[*at].into());
                 let Some(index) = index_of(*at) else {
-                    if *expected != actual[*at] {
-                        let (row, col) = (rows.start + (at / wide) as u64, cols.start + (at % wide) as u64);
-                        of_codes.wrong((matrix * layout.rows + row) * layout.cols + col, || (*expected, actual[*at]));
-                    }
+                    let (row, col) = (rows.start + (at / wide) as u64, cols.start + (at % wide) as u64);
+                    of_codes.wrong((matrix * layout.rows + row) * layout.cols + col, || (expected, actual));
                     continue;
                 };
-                seen.elements += 1;
-                if *expected != actual[*at] {
-                    let (source, expected, actual) = (source[*at].0, *expected, actual[*at]);
-                    seen.codes.wrong(index, || WrongElement { index, source, expected, actual });
-                }
+                // Its source is read when the first of all is known.
+                seen.codes.wrong(index, || WrongElement { index, source: 0, expected, actual });
             }
         }
         seen.parts = vec![(Part::Codes, of_codes), (Part::Scales, of_scales), (Part::Zeros, of_zeros)];
@@ -218,6 +236,10 @@ impl ScaledProof<'_> {
 }
 
 impl Seen {
+    fn new() -> Seen {
+        Seen { codes: Found::new(), parts: Vec::new(), by: Methods::default() }
+    }
+
     fn merge(self, other: Seen) -> Seen {
         let mut parts = self.parts;
         for (part, found) in other.parts {
@@ -229,6 +251,8 @@ impl Seen {
                 None => parts.push((part, found)),
             }
         }
-        Seen { codes: self.codes.merge(other.codes), parts, elements: self.elements + other.elements }
+        let mut by = self.by;
+        by.add(&other.by);
+        Seen { codes: self.codes.merge(other.codes), parts, by }
     }
 }

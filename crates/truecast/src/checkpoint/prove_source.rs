@@ -1,67 +1,77 @@
-//! The elements that were quantised, for proofs: their codes, their values as bits of f32, and the largest magnitudes of
-//! matrices. Nothing is known here of what became of them.
+//! The elements that were quantised, for proofs: their values as bits of f32, and the largest magnitudes of matrices. Nothing
+//! is known here of what became of them.
 
-use super::element::little_endian;
-use super::prove::Values;
+use super::element::{element, little_endian};
+use super::prove::{HeldRows, Values};
 use super::scaled::Scaled;
 use super::stored::Stored;
 use crate::error::Error;
 use crate::stream::zeros;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use truecast_core::DType;
 use truecast_core::scaled::{ScaledError, amax};
-use truecast_core::{CastSpec, DType, cast_one};
 use truecast_io::folder::Folder;
+use truecast_kernel::parallel;
 
 /// Elements that are read together where a whole tensor is.
-const PIECE: u64 = 1 << 20;
+const PIECE: u64 = 1 << 18;
 
 /// The source of tensors that were quantised.
 pub(super) struct SourceValues<'a> {
     folder: &'a Folder,
-    /// The values of the last matrix of a quantised source whose rows cannot be read one by one.
-    last: Mutex<Option<Last>>,
+    /// The last matrix of a quantised source whose rows cannot be read one by one.
+    last: Mutex<Option<Last<'a>>>,
+    /// The largest magnitudes that were asked for: tensors that have a second scale in common ask for those of all of them.
+    amaxes: Mutex<HashMap<Stored, Vec<u32>>>,
 }
 
-/// A matrix of a quantised tensor, and its values as bits of f32.
-type Last = (Stored, u64, Arc<Vec<u32>>);
+/// A matrix of a quantised tensor.
+type Last<'a> = (Stored, u64, Arc<HeldRows<'a>>);
 
 impl<'a> SourceValues<'a> {
     pub fn new(folder: &'a Folder) -> SourceValues<'a> {
-        SourceValues { folder, last: Mutex::new(None) }
+        SourceValues { folder, last: Mutex::new(None), amaxes: Mutex::new(HashMap::new()) }
     }
 
-    /// Elements with their values, as bits of f32.
-    pub fn of(&self, scaled: &Scaled, elements: Range<u64>) -> Result<Vec<(u64, u32)>, Error> {
+    /// The values of elements, as bits of f32.
+    pub fn of(&self, scaled: &'a Scaled, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         if let Some(quantised) = &scaled.source {
             let values = Values { folder: self.folder, quantised };
-            let bits = match values.are_rows_together() {
-                true => values.of(elements)?,
-                false => self.of_matrices(scaled.from, &values, elements)?,
+            return match values.together() {
+                None => values.of(elements),
+                Some(size) => self.of_matrices(scaled.from, (&values, size), elements),
             };
-            return Ok(bits.into_iter().map(|bits| (bits.into(), bits)).collect());
         }
+        let bytes = self.read(scaled, elements.clone())?;
+        Ok(match scaled.dtype {
+            DType::F32 => bytes.as_chunks().0.iter().map(|code| u32::from_le_bytes(*code)).collect(),
+            DType::Bf16 => bytes.as_chunks().0.iter().map(|code| u32::from(u16::from_le_bytes(*code)) << 16).collect(),
+            dtype => {
+                let value = |i| element((dtype, &bytes), i as usize) as f32;
+                (0..elements.end - elements.start).map(|i| value(i).to_bits()).collect()
+            }
+        })
+    }
+
+    /// The code of an element; of a quantised tensor its value.
+    pub fn code(&self, scaled: &'a Scaled, index: u64) -> Result<u64, Error> {
+        match &scaled.source {
+            Some(_) => Ok(self.of(scaled, index..index + 1)?[0].into()),
+            None => Ok(little_endian(&self.read(scaled, index..index + 1)?)),
+        }
+    }
+
+    fn read(&self, scaled: &Scaled, elements: Range<u64>) -> Result<Vec<u8>, Error> {
         let Stored { shard, tensor } = scaled.from;
         let size = scaled.dtype.storage_bits().unwrap_or(8) as u64 / 8;
-        let bytes = match scaled.transposed {
-            true => self.of_columns(scaled, elements, size)?,
-            false => {
-                let mut bytes = zeros((elements.end - elements.start) * size)?;
-                self.folder.shards()[shard].source.read_at(tensor, elements.start * size, &mut bytes)?;
-                bytes
-            }
-        };
-        let widened = CastSpec { src: scaled.dtype, ..CastSpec::copy(DType::F32) };
-        let value = |code: &[u8]| {
-            let code = little_endian(code);
-            let bits = match scaled.dtype {
-                DType::F32 => code,
-                DType::Bf16 => code << 16,
-                _ => cast_one(&widened, code).code().unwrap_or(0x7fc0_0000),
-            };
-            (code, bits as u32)
-        };
-        Ok(bytes.chunks_exact(size as usize).map(value).collect())
+        if scaled.transposed {
+            return self.of_columns(scaled, elements, size);
+        }
+        let mut bytes = zeros((elements.end - elements.start) * size)?;
+        self.folder.shards()[shard].source.read_at(tensor, elements.start * size, &mut bytes)?;
+        Ok(bytes)
     }
 
     /// The bytes of elements that lie column by column: whole rows of them are looked up in the columns that were read.
@@ -87,43 +97,66 @@ impl<'a> SourceValues<'a> {
         Ok(bytes[((elements.start - first) * size) as usize..((elements.end - first) * size) as usize].to_vec())
     }
 
-    /// The same elements of a tensor of which whole matrices are read.
-    fn of_matrices(&self, at: Stored, values: &Values<'_>, elements: Range<u64>) -> Result<Vec<u32>, Error> {
-        let [rows, cols] = values.quantised.layout.out();
-        let (size, mut all) = (rows * cols, Vec::with_capacity((elements.end - elements.start) as usize));
+    /// The same elements of a tensor of which whole matrices of some size are read.
+    fn of_matrices(
+        &self,
+        at: Stored,
+        (values, size): (&Values<'a>, u64),
+        elements: Range<u64>,
+    ) -> Result<Vec<u32>, Error> {
+        let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
         for matrix in elements.start / size..elements.end.div_ceil(size) {
-            let whole = matrix * size..(matrix + 1) * size;
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            let bits = match &*last {
-                Some((of, known, bits)) if (*of, *known) == (at, matrix) => bits.clone(),
-                _ => last.insert((at, matrix, Arc::new(values.of(whole.clone())?))).2.clone(),
+            let rows = match &*last {
+                Some((of, known, rows)) if (*of, *known) == (at, matrix) => rows.clone(),
+                _ => last.insert((at, matrix, Arc::new(values.matrix(matrix)?))).2.clone(),
             };
             drop(last);
-            let (from, to) = (elements.start.max(whole.start), elements.end.min(whole.end));
-            all.extend(&bits[(from - whole.start) as usize..(to - whole.start) as usize]);
+            all.extend(rows.of(elements.start.max(matrix * size)..elements.end.min((matrix + 1) * size))?);
         }
         Ok(all)
     }
 
     /// The largest magnitude of each matrix, as bits of f32; or why an element has none, with its place in the tensor.
-    pub fn amax(&self, scaled: &Scaled) -> Result<Result<Vec<u32>, ScaledError>, Error> {
+    pub fn amax(&self, scaled: &'a Scaled) -> Result<Result<Vec<u32>, ScaledError>, Error> {
+        let known = || self.amaxes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(&scaled.from) {
+            return Ok(Ok(found.clone()));
+        }
         let mut all = vec![0; scaled.layout.matrices as usize];
-        for (matrix, largest) in all.iter_mut().enumerate() {
-            let first = matrix as u64 * scaled.matrix();
-            let mut at = 0;
-            while at < scaled.matrix() {
-                let now = PIECE.min(scaled.matrix() - at);
-                let values = self.of(scaled, first + at..first + at + now)?;
-                match amax(scaled.how.nonfinite, &values.iter().map(|(_, bits)| *bits).collect::<Vec<_>>()) {
-                    Ok(found) => *largest = found.max(*largest),
-                    Err(ScaledError::NotFinite { index }) => {
-                        return Ok(Err(ScaledError::NotFinite { index: first + at + index }));
-                    }
-                    Err(cause) => return Ok(Err(cause)),
+        let size = scaled.matrix();
+        let pieces: Vec<Range<u64>> = (0..scaled.layout.matrices)
+            .flat_map(|matrix| {
+                let (first, end) = (matrix * size, (matrix + 1) * size);
+                (first..end).step_by(PIECE as usize).map(move |at| at..(at + PIECE).min(end))
+            })
+            .collect();
+        let found = parallel::map(pieces.len(), |i| {
+            let values = self.of(scaled, pieces[i].clone())?;
+            Ok::<_, Error>(match largest(&values) {
+                found if found < INFINITE => Ok(found),
+                _ => amax(scaled.how.nonfinite, &values),
+            })
+        });
+        for (piece, found) in pieces.iter().zip(found) {
+            let largest = &mut all[(piece.start / size) as usize];
+            match found? {
+                Ok(found) => *largest = found.max(*largest),
+                Err(ScaledError::NotFinite { index }) => {
+                    return Ok(Err(ScaledError::NotFinite { index: piece.start + index }));
                 }
-                at += now;
+                Err(cause) => return Ok(Err(cause)),
             }
         }
+        known().insert(scaled.from, all.clone());
         Ok(Ok(all))
     }
+}
+
+/// Magnitudes from here on are no numbers.
+pub(super) const INFINITE: u32 = 0x7f80_0000;
+
+/// The largest magnitude, as bits of f32, of all that there is.
+pub(super) fn largest(values: &[u32]) -> u32 {
+    values.iter().fold(0, |largest, value| largest.max(value & 0x7fff_ffff))
 }

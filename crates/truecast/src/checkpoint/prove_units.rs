@@ -5,7 +5,7 @@ use std::ops::Range;
 use truecast_core::scaled::Layout;
 
 /// About the elements of a unit.
-const UNIT: u64 = 1 << 14;
+const UNIT: u64 = 1 << 16;
 
 /// Blocks of one row of the grid, or of several as wide as the matrix; rows of elements where one scale serves them all.
 pub(super) struct Unit {

@@ -7,6 +7,7 @@ use super::options::Options;
 use super::plan::Plan;
 use super::prove::Proof;
 use super::prove_blocks;
+use super::prove_codes::Roundings;
 use super::prove_gathered::GatheredProof;
 use super::prove_regrouped::RegroupedProof;
 use super::prove_relaid::RelaidProof;
@@ -29,8 +30,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use truecast_core::DType;
 use truecast_core::scaled::Coding;
+use truecast_core::{CastSpec, DType};
 use truecast_io::FileFormat;
 use truecast_io::folder::{Folder, Shard};
 
@@ -101,10 +102,12 @@ impl Verification {
         let is_file = self.plan.is_one_file();
         let result = if is_file { Folder::of_file(dst)? } else { Folder::open(dst, self.plan.folder.follows_links())? };
         let mut verdict = VerifyReport::default();
-        let mut prepared = Prepared::default();
-        let stored = |(work, _): &(&Work, &Vec<Stretch>)| matches!(work.origin, Origin::Stored(_));
-        for (work, some) in self.plan.works().zip(&self.stretches).filter(stored) {
-            work.planned.cast.into_iter().for_each(|cast| prepared.expect(cast, elements_of(some)));
+        let (mut prepared, mut roundings) = (Prepared::default(), Roundings::default());
+        let source = SourceValues::new(&self.plan.folder);
+        for (work, some) in self.plan.works().zip(&self.stretches) {
+            if let (Origin::Stored(_) | Origin::Quantised(_), Some(cast)) = (&work.origin, work.planned.cast) {
+                prepared.expect(cast, elements_of(some));
+            }
         }
         let mut stretches = self.stretches.iter();
         let (mut done, mut of) = (0, 0);
@@ -183,19 +186,21 @@ impl Verification {
                     Origin::Quantised(quantised) => {
                         let result = (&found.source, at);
                         let proof = Proof { folder: &self.plan.folder, quantised, planned: tensor, result };
-                        verdict.methods.definition += elements_of(some);
-                        (proof.compare(some, &mut progress)?.into_iter().collect(), elements_of(some))
+                        let cast = tensor.cast.unwrap_or(CastSpec::copy(DType::F32));
+                        let (difference, methods) =
+                            proof.compare(some, &prepared.checker(cast, &tensor.target), &mut progress)?;
+                        verdict.methods.add(&methods);
+                        (difference.into_iter().collect(), elements_of(some))
                     }
                     Origin::Dense(scaled) => {
                         let (plan, result) = (&self.plan, (&found.source, places));
-                        let source = SourceValues::new(&plan.folder);
-                        let proof = ScaledProof { plan, scaled, planned: tensor, result, source };
-                        let (differences, elements) = match scaled.layout.coding {
+                        let proof = ScaledProof { plan, scaled, planned: tensor, result, source: &source };
+                        let (differences, by) = match scaled.layout.coding {
                             Coding::Blocks { block, .. } => prove_blocks::compare(&proof, block, some, &mut progress)?,
-                            _ => proof.compare(some, &mut progress)?,
+                            _ => proof.compare(some, &mut roundings, &mut progress)?,
                         };
-                        verdict.methods.definition += elements;
-                        (differences, elements)
+                        verdict.methods.add(&by);
+                        (differences, by.all())
                     }
                 };
                 let (difference, elements): (Vec<FileDifference>, u64) = difference;

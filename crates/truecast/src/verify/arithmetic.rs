@@ -10,7 +10,7 @@ use truecast_core::{CastPolicy, CastSpec, DType, Kind, Rounding, format::IntForm
 
 /// A pair of types and what may be used for it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Arithmetic {
+pub(crate) enum Arithmetic {
     /// The same float type.
     Same(Float),
     /// f32 to f64.
@@ -26,7 +26,7 @@ pub(super) enum Arithmetic {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Float {
+pub(crate) enum Float {
     F32,
     F64,
 }

@@ -6,8 +6,10 @@ use super::method::{Method, Methods, definition};
 use super::pair::Pair;
 use crate::error::Error;
 use foldhash::HashMap;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use truecast_core::{CastSpec, DType};
+use truecast_io::Tensor;
 use truecast_kernel::Elements;
 
 /// Elements that are tested together; their storage, as machine words, stays in L1.
@@ -29,6 +31,12 @@ impl Prepared {
     /// So many more elements are to be recomputed.
     pub fn expect(&mut self, cast: CastSpec, len: u64) {
         *self.lens.entry(cast).or_default() += len;
+    }
+
+    /// What compares values that were made, of f32, with what they became.
+    pub fn checker(&mut self, cast: CastSpec, target: &Tensor) -> Checker<'_> {
+        let bits = target.dtype.bits_in(target.layout).expect("numbers have a width");
+        Checker { cast, method: self.method(cast, (32, bits)) }
     }
 
     fn method(&mut self, cast: CastSpec, bits: (u32, u32)) -> &Method {
@@ -65,22 +73,19 @@ pub(crate) fn compare(
     Ok(found.first.map(|(_, first)| FileDifference::Elements { tensor: name(), count: found.count, first, types }))
 }
 
+/// What was found, and how.
+pub(crate) type Seen = (Found<WrongElement>, Methods);
+
 /// Compares the elements of one conversion.
-struct Checker<'a> {
-    cast: CastSpec,
-    method: &'a Method,
+pub(crate) struct Checker<'a> {
+    pub cast: CastSpec,
+    pub method: &'a Method,
 }
 
 impl Checker<'_> {
-    fn chunk(
-        &self,
-        first: u64,
-        src: &Elements<'_>,
-        dst: &Elements<'_>,
-        (found, by): &mut (Found<WrongElement>, Methods),
-    ) {
+    fn chunk(&self, first: u64, src: &Elements<'_>, dst: &Elements<'_>, seen: &mut Seen) {
         if matches!(self.method, Method::Copied) && src.bytes() == dst.bytes() {
-            by.copied += src.len() as u64;
+            seen.1.copied += src.len() as u64;
             return;
         }
         let (mut xs, mut ys) = ([0; BLOCK], [0; BLOCK]);
@@ -89,38 +94,76 @@ impl Checker<'_> {
             let (xs, ys) = (&mut xs[..len], &mut ys[..len]);
             words(src, at, xs);
             words(dst, at, ys);
-            if self.method.hold(xs, ys) {
-                *self.method.counter(by) += len as u64;
-                continue;
-            }
-            // A few special values should not make the others slow.
-            for (row, (xs, ys)) in xs.chunks(ROW).zip(ys.chunks(ROW)).enumerate() {
-                match self.method.hold(xs, ys) {
-                    true => *self.method.counter(by) += xs.len() as u64,
-                    false => self.one_by_one(first + (at + row * ROW) as u64, xs, ys, (found, by)),
-                }
-            }
+            let Ok(()) = self.block(first + at as u64, xs, ys, seen, &|_, source| Ok::<_, Infallible>(source));
         }
     }
 
-    /// Elements from `first` on of which at least one is not known to be right.
-    fn one_by_one(&self, first: u64, xs: &[u64], ys: &[u64], (found, by): (&mut Found<WrongElement>, &mut Methods)) {
-        for (index, (&source, &actual)) in (first..).zip(xs.iter().zip(ys)) {
-            if self.method.hold(&[source], &[actual]) {
-                *self.method.counter(by) += 1;
+    /// Compares elements from `first` on that were made of something: their f32 values as arithmetic gives them beside what
+    /// became of them. `exact` is asked for values of elements that are not known to be right.
+    ///
+    /// # Errors
+    /// Those of `exact`.
+    pub(crate) fn made<E>(
+        &self,
+        first: u64,
+        (values, dst): (&[u32], &Elements<'_>),
+        seen: &mut Seen,
+        exact: &impl Fn(u64) -> Result<u32, E>,
+    ) -> Result<(), E> {
+        // Elements narrower than a byte begin with one.
+        let skip = dst.len() - values.len();
+        let (mut xs, mut ys) = ([0; BLOCK], [0; BLOCK]);
+        for at in (0..dst.len()).step_by(BLOCK) {
+            let len = BLOCK.min(dst.len() - at);
+            let (xs, ys) = (&mut xs[..len], &mut ys[..len]);
+            let before = skip.saturating_sub(at);
+            xs[before..].iter_mut().zip(&values[(at + before) - skip..]).for_each(|(x, value)| *x = (*value).into());
+            words(dst, at, ys);
+            let first = first + (at + before - skip) as u64;
+            self.block(first, &xs[before..], &ys[before..], seen, &|index, _| exact(index).map(u64::from))?;
+        }
+        Ok(())
+    }
+
+    /// Compares at most [`BLOCK`] elements from `first` on. `exact` gives the source of one that is not known to be right,
+    /// of its index and what it was taken for.
+    fn block<E>(
+        &self,
+        first: u64,
+        xs: &[u64],
+        ys: &[u64],
+        (found, by): &mut Seen,
+        exact: &impl Fn(u64, u64) -> Result<u64, E>,
+    ) -> Result<(), E> {
+        if self.method.hold(xs, ys) {
+            *self.method.counter(by) += xs.len() as u64;
+            return Ok(());
+        }
+        // A few special values should not make the others slow.
+        for (row, (xs, ys)) in (first..).step_by(ROW).zip(xs.chunks(ROW).zip(ys.chunks(ROW))) {
+            if self.method.hold(xs, ys) {
+                *self.method.counter(by) += xs.len() as u64;
                 continue;
             }
-            let expected = match self.method {
-                Method::Copied => Some(source),
-                _ => definition(&self.cast, source),
-            };
-            by.definition += 1;
-            match expected {
-                Some(expected) if expected == actual => {}
-                Some(expected) => found.wrong(index, || WrongElement { index, source, expected, actual }),
-                None => found.refuse(index),
+            for (index, (&source, &actual)) in (row..).zip(xs.iter().zip(ys)) {
+                if self.method.hold(&[source], &[actual]) {
+                    *self.method.counter(by) += 1;
+                    continue;
+                }
+                let source = exact(index, source)?;
+                let expected = match self.method {
+                    Method::Copied => Some(source),
+                    _ => definition(&self.cast, source),
+                };
+                by.definition += 1;
+                match expected {
+                    Some(expected) if expected == actual => {}
+                    Some(expected) => found.wrong(index, || WrongElement { index, source, expected, actual }),
+                    None => found.refuse(index),
+                }
             }
         }
+        Ok(())
     }
 }
 

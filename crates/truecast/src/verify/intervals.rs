@@ -41,7 +41,7 @@ struct Interval<K> {
 
 /// Intervals by destination code; `K` holds a key.
 #[derive(Debug)]
-pub(super) struct Intervals<K> {
+pub(crate) struct Intervals<K> {
     keys: Keys,
     of_code: Vec<Interval<K>>,
 }

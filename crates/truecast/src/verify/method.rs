@@ -39,7 +39,11 @@ impl Methods {
         ]
     }
 
-    pub(super) fn add(&mut self, other: &Methods) {
+    pub(crate) fn all(&self) -> u64 {
+        self.named().iter().map(|(_, count)| count).sum()
+    }
+
+    pub(crate) fn add(&mut self, other: &Methods) {
         self.copied += other.copied;
         self.table += other.table;
         self.intervals += other.intervals;
@@ -50,7 +54,7 @@ impl Methods {
 
 /// A quick test for one conversion.
 #[derive(Debug)]
-pub(super) enum Method {
+pub(crate) enum Method {
     /// The result is the source.
     Copied,
     /// Results by source. What is refused has none, which no destination equals.
@@ -113,7 +117,7 @@ impl Method {
 }
 
 /// What the definition makes of a storage element; `None` if it is refused.
-pub(super) fn definition(cast: &CastSpec, storage: u64) -> Option<u64> {
+pub(crate) fn definition(cast: &CastSpec, storage: u64) -> Option<u64> {
     match cast_one(cast, cast.src.code_of_storage(storage)) {
         Outcome::Defined(code) | Outcome::Undefined { code, .. } => Some(cast.dst.storage_of_code(code)),
         Outcome::Refused { .. } => None,
