@@ -1,6 +1,7 @@
 //! Values of options that are words: how they are read, and the list of them that completion offers. Completion lists
 //! canonical names only; every name that the library understands is read.
 
+use crate::command::thresholds::DIFFERENT;
 use crate::failure::Failure;
 use crate::pages::PAGES;
 use crate::sort_keys::KEYS;
@@ -267,7 +268,8 @@ fn counts() -> Vec<&'static str> {
 
 /// What a policy did is not seen in its results.
 fn differences() -> Vec<&'static str> {
-    COUNTS.iter().filter(|count| !count.of_conversions && count.name != "exact").map(|count| count.name).collect()
+    let counts = COUNTS.iter().filter(|count| !count.of_conversions && count.name != "exact");
+    [DIFFERENT].into_iter().chain(counts.map(|count| count.name)).collect()
 }
 
 /// The commands.

@@ -90,7 +90,7 @@ pub struct CompareArgs {
     pub to: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
-    /// Exit with 1 if a count exceeds N (default 0)
+    /// Exit with 1 if a count exceeds N (default 0); different: if anything differs
     #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = words::DIFFERENCE)]
     pub fail_on: Vec<String>,
     #[command(flatten)]

@@ -22,7 +22,9 @@ use truecast::{DType, Error};
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let limits = thresholds::parse(&args.fail_on)?;
+    let (different, counts): (Vec<&String>, Vec<&String>) =
+        args.fail_on.iter().partition(|name| *name == thresholds::DIFFERENT);
+    let limits = thresholds::parse(&counts.into_iter().cloned().collect::<Vec<_>>())?;
     let sorting = list::sorting(&args.list, Known::Differences)?;
     let total = bytes_of(&args.a);
     let bar = progress::bytes(total, context.quiet || context.json);
@@ -47,7 +49,11 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
         false => print(&comparison, &assessment, &listed, args, &context.terminal)?,
     }
     let mut failed = thresholds::exceeded(&limits, &comparison.total.all.counts);
-    if !limits.is_empty() && comparison.structural_differences() > 0 {
+    let counts = &comparison.total.all.counts;
+    if !different.is_empty() && counts.exact < counts.elements {
+        failed.push(format!("{}: {}", thresholds::DIFFERENT, count(counts.elements - counts.exact, "value")));
+    }
+    if !args.fail_on.is_empty() && comparison.structural_differences() > 0 {
         failed.push(format!("{} could not be compared", count(comparison.structural_differences(), "tensor")));
     }
     Ok(thresholds::report(&failed, "", context.json))

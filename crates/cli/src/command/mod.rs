@@ -18,7 +18,7 @@ mod rescale;
 mod run;
 mod select;
 mod shell;
-mod thresholds;
+pub mod thresholds;
 mod vectors;
 mod verify;
 

@@ -7,6 +7,9 @@ use crate::suggest::did_you_mean;
 use truecast::Counts;
 use truecast::report::{COUNTS, Count};
 
+/// What is no count, but all that `compare` finds.
+pub const DIFFERENT: &str = "different";
+
 /// The exit code of a check that found something.
 const FAILED: u8 = 1;
 

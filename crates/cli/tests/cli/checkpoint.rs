@@ -377,6 +377,90 @@ fn folders_are_verified() {
     }
 }
 
+/// A destination that is not what it should be is a difference, whatever is wrong with it.
+#[test]
+fn damage_and_strays_are_differences() {
+    let folder = checkpoint();
+    let line = "convert model out --to bf16 --quiet --force";
+    let wrong = |text: &[&str]| {
+        let ran = folder.run("verify model out").exits(1);
+        assert!(text.iter().all(|text| ran.out.contains(text)), "{text:?}: {}", ran.out);
+        folder.run("verify model out --json").exits(1);
+    };
+    for stray in ["model-00009-of-00002.safetensors", "model.safetensors", "pytorch_model.bin", "code/a.pt"] {
+        folder.run(line).succeeds();
+        std::fs::copy(folder.path(&format!("out/{FIRST}")), folder.path(&format!("out/{stray}"))).unwrap();
+        wrong(&[stray, "that the conversion did not write"]);
+        std::fs::remove_file(folder.path(&format!("out/{stray}"))).unwrap();
+        folder.run("verify model out").succeeds();
+    }
+    let index = std::fs::read_to_string(folder.path("out/model.safetensors.index.json")).unwrap();
+    let damages: [(&str, Option<&[u8]>, &str); 5] = [
+        (SECOND, None, "is missing"),
+        (SECOND, Some(b"\x08\0\0\0\0\0\0\0{\"a\": 1"), SECOND),
+        (SECOND, Some(b""), SECOND),
+        ("model.safetensors.index.json", Some(index.as_bytes()), FIRST),
+        ("config.json", None, "config.json"),
+    ];
+    for (file, content, text) in damages {
+        folder.run(line).succeeds();
+        let path = folder.path(&format!("out/{file}"));
+        match content {
+            // An index that names the wrong shard.
+            Some(text) if text == index.as_bytes() => {
+                std::fs::write(
+                    &path,
+                    index.replace(&format!("\"a.ids\": \"{FIRST}\""), &format!("\"a.ids\": \"{SECOND}\"")),
+                )
+                .unwrap();
+            }
+            Some(bytes) => std::fs::write(&path, bytes).unwrap(),
+            None => std::fs::remove_file(&path).unwrap(),
+        }
+        wrong(&[text]);
+    }
+    folder.run("verify model nowhere").exits(4);
+    // A damaged source is no difference.
+    folder.run(line).succeeds();
+    folder.write(&format!("model/{SECOND}"), b"no header");
+    folder.run("verify model out").exits(3);
+}
+
+#[test]
+fn another_source_is_told_first() {
+    let folder = checkpoint();
+    folder.run("convert model out --to bf16 --quiet").succeeds();
+    let values: Vec<f32> = (0..600).map(|i| i as f32).collect();
+    let tensors = [("b.weight", "F32", &[300, 2][..], f32s(&values)), ("b.empty", "F32", &[0, 4], vec![])];
+    folder.write(&format!("model/{SECOND}"), &safetensors(&tensors, &[("other", "header")]));
+    let out = folder.run("verify model out").exits(1).out;
+    let first = out.lines().next().unwrap();
+    assert!(first.starts_with("out: was made from another source than model"), "{out}");
+    assert!(out.contains("wrong elements"), "{out}");
+}
+
+/// A file that was changed in place, of the same length and header.
+#[test]
+fn a_source_that_changed_is_not_resumed() {
+    let folder = checkpoint();
+    let line = "convert model out --to bf16";
+    folder.run(line).succeeds();
+    let path = folder.path(&format!("model/{SECOND}"));
+    let before = std::fs::read(&path).unwrap();
+    // Only looked at, so to say: it was written with the same bytes.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    std::fs::write(&path, &before).unwrap();
+    folder.run(&format!("{line} --resume --quiet")).succeeds();
+    let mut bytes = before;
+    *bytes.last_mut().unwrap() ^= 1;
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    std::fs::write(&path, &bytes).unwrap();
+    folder.run(&format!("{line} --resume")).fails(2, &[SECOND, "was changed since then", "--force"]);
+    folder.run(&format!("{line} --force --quiet")).succeeds();
+    folder.run(&format!("{line} --resume --quiet")).succeeds();
+    folder.run("verify model out").succeeds();
+}
+
 #[test]
 fn folders_are_compared_and_inspected() {
     let folder = checkpoint();

@@ -75,6 +75,7 @@ pub struct Folder {
     shards: Vec<Shard>,
     index: Option<Index>,
     sidecars: Vec<Sidecar>,
+    strays: Vec<PathBuf>,
     warnings: Vec<String>,
 }
 
@@ -146,9 +147,10 @@ impl Folder {
         }
         let is_weights = |name: &str| shards.iter().any(|shard| shard.name == name);
         let is_index = |name: &str| index.as_ref().is_some_and(|index| index.name == name);
-        let (sidecars, left_out) = sidecar::find(path, |name| is_weights(name) || is_index(name))?;
+        let beside = sidecar::find(path, |name| is_weights(name) || is_index(name))?;
+        let sidecar::Beside { sidecars, strays, warnings: left_out } = beside;
         let (path, warnings) = (path.into(), Vec::new());
-        let mut folder = Folder { path, is_file: false, follow_links, shards, index, sidecars, warnings };
+        let mut folder = Folder { path, is_file: false, follow_links, shards, index, sidecars, strays, warnings };
         folder.choose()?;
         folder.warnings.extend(left_out);
         Ok(folder)
@@ -191,6 +193,7 @@ impl Folder {
             shards: vec![Shard { name, source, tensors, is_gone: false }],
             index: None,
             sidecars: Vec::new(),
+            strays: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -276,6 +279,12 @@ impl Folder {
     #[must_use]
     pub fn sidecars(&self) -> &[Sidecar] {
         &self.sidecars
+    }
+
+    /// Files of weights that the checkpoint does not name, by their paths in the folder. Some program may load one instead.
+    #[must_use]
+    pub fn strays(&self) -> &[PathBuf] {
+        &self.strays
     }
 
     /// What is odd about it.

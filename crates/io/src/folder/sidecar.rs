@@ -26,21 +26,26 @@ pub struct Sidecar {
     pub bytes: u64,
 }
 
-/// The files beside the shards, in the order of their names, and what is said of those that are left out.
-pub(super) fn find(folder: &Path, is_shard: impl Fn(&str) -> bool) -> Result<(Vec<Sidecar>, Vec<String>), Error> {
-    let (mut found, mut warnings) = (Vec::new(), Vec::new());
-    walk(folder, Path::new(""), &is_shard, &mut found, &mut warnings)?;
-    found.sort();
-    Ok((found, warnings))
+/// What lies beside the shards.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// What is copied, in the order of the names.
+    pub sidecars: Vec<Sidecar>,
+    /// Files of weights that the checkpoint does not name, relative to the folder.
+    pub strays: Vec<PathBuf>,
+    /// What is said of files that are left out.
+    pub warnings: Vec<String>,
 }
 
-fn walk(
-    folder: &Path,
-    below: &Path,
-    is_shard: &impl Fn(&str) -> bool,
-    found: &mut Vec<Sidecar>,
-    warnings: &mut Vec<String>,
-) -> Result<(), Error> {
+/// The files beside the shards.
+pub(super) fn find(folder: &Path, is_shard: impl Fn(&str) -> bool) -> Result<Beside, Error> {
+    let mut found = Beside::default();
+    walk(folder, Path::new(""), &is_shard, &mut found)?;
+    found.sidecars.sort();
+    Ok(found)
+}
+
+fn walk(folder: &Path, below: &Path, is_shard: &impl Fn(&str) -> bool, found: &mut Beside) -> Result<(), Error> {
     let here = folder.join(below);
     let failed = || Error::io(&here, "listing the folder");
     let mut names = Vec::new();
@@ -51,9 +56,10 @@ fn walk(
     let is_top = below.as_os_str().is_empty();
     for name in names {
         let path = below.join(&name);
-        let mut skip = |why: &str| warnings.push(format!("{}: not copied: {why}", folder.join(&path).display()));
+        let shown = folder.join(&path).display().to_string();
+        let skip = |found: &mut Beside, why: &str| found.warnings.push(format!("{shown}: not copied: {why}"));
         let Some(name) = name.to_str() else {
-            skip("its name is not UTF-8");
+            skip(found, "its name is not UTF-8");
             continue;
         };
         if name.starts_with('.') || (is_top && (is_shard(name) || name.starts_with(OWN))) {
@@ -63,22 +69,23 @@ fn walk(
         let kind = fs::symlink_metadata(&whole).map_err(Error::io(&whole, "looking at the file"))?;
         if kind.is_dir() {
             match below.components().count() {
-                MAX_DEPTH => skip("it lies too deep"),
-                _ => walk(folder, &path, is_shard, found, warnings)?,
+                MAX_DEPTH => skip(found, "it lies too deep"),
+                _ => walk(folder, &path, is_shard, found)?,
             }
             continue;
         }
         if is_weights(name) {
             let why = "weights that the checkpoint does not name; only what it names is converted";
-            skip(if is_top && name.ends_with(".safetensors") { why } else { "other weights" });
+            skip(found, if is_top && name.ends_with(".safetensors") { why } else { "other weights" });
+            found.strays.push(path);
             continue;
         }
         // Of a link, what it leads to.
         match fs::metadata(&whole) {
-            Ok(target) if target.is_file() => found.push(Sidecar { path, bytes: target.len() }),
-            Ok(target) if target.is_dir() => skip("links to folders are not followed"),
-            Ok(_) => skip("not a regular file"),
-            Err(_) => skip("a link that leads nowhere"),
+            Ok(target) if target.is_file() => found.sidecars.push(Sidecar { path, bytes: target.len() }),
+            Ok(target) if target.is_dir() => skip(found, "links to folders are not followed"),
+            Ok(_) => skip(found, "not a regular file"),
+            Err(_) => skip(found, "a link that leads nowhere"),
         }
     }
     Ok(())

@@ -61,6 +61,24 @@ pub(super) struct ShardEntry {
 pub(super) struct SourceEntry {
     pub bytes: u64,
     pub header_sha256: String,
+    /// When its content and when anything about it was changed last, in seconds since 1970, of a file that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<String>,
+}
+
+impl SourceEntry {
+    /// Nobody has written to it since; as far as that is known.
+    fn is_as_old(&self, other: &SourceEntry) -> bool {
+        let same = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
+        same(&self.modified, &other.modified) && same(&self.changed, &other.changed)
+    }
+
+    /// It is of the same length, with the same header.
+    fn is_like(&self, other: &SourceEntry) -> bool {
+        (self.bytes, &self.header_sha256) == (other.bytes, &other.header_sha256)
+    }
 }
 
 /// A file that was written.
@@ -90,6 +108,31 @@ impl Manifest {
         serde_json::from_value(value).map(Some).map_err(|cause| failed(cause.to_string()))
     }
 
+    /// A file of the source that was written to since, where something is finished.
+    pub fn touched(&self, other: &Manifest) -> Option<&str> {
+        let is_begun = self.shards.iter().any(|shard| shard.output.is_some());
+        let all = self.shards.iter().zip(&other.shards);
+        let mut touched = all.filter(|(a, b)| !a.source.is_as_old(&b.source));
+        touched.next().filter(|_| is_begun).map(|(shard, _)| shard.name.as_str())
+    }
+
+    /// What of its source is not as in `other`.
+    pub fn other_source(&self, other: &Manifest) -> Option<String> {
+        let names = |of: &Manifest| of.shards.iter().map(|shard| shard.name.clone()).collect::<Vec<_>>();
+        let (mine, others) = (names(self), names(other));
+        if let Some(name) = mine.iter().find(|name| !others.contains(name)) {
+            return Some(format!("records {name}, which is not a shard of it"));
+        }
+        if let Some(name) = others.iter().find(|name| !mine.contains(name)) {
+            return Some(format!("does not record its shard {name}"));
+        }
+        let (a, b) = self.shards.iter().zip(&other.shards).find(|(a, b)| !a.source.is_like(&b.source))?;
+        Some(match (a.source.bytes, b.source.bytes) {
+            (then, now) if then != now => format!("records {} of {then} bytes, there it has {now}", a.name),
+            _ => format!("records another header of {}", a.name),
+        })
+    }
+
     /// The first thing in which it was begun otherwise than `other`; what is finished does not matter.
     pub fn difference(&self, other: &Manifest) -> Option<String> {
         if self.truecast != other.truecast {
@@ -112,7 +155,7 @@ impl Manifest {
         if let Some(name) = others.iter().find(|name| !mine.contains(name)) {
             return Some(format!("{name} was no shard of the source then"));
         }
-        let changed = self.shards.iter().zip(&other.shards).find(|(a, b)| a.source != b.source);
+        let changed = self.shards.iter().zip(&other.shards).find(|(a, b)| !a.source.is_like(&b.source));
         changed.map(|(shard, _)| format!("{} of the source has another length or header now", shard.name))
     }
 }

@@ -8,6 +8,7 @@ use super::parts::{is_whole, merged, of_all_parts};
 use super::place::{self, Found};
 use super::plan::Plan;
 use super::release::Release;
+use super::verification::Verification;
 use super::write::{Shards, not_numbers};
 use crate::digest::{Sha256, sha256};
 use crate::error::Error;
@@ -36,12 +37,39 @@ impl Plan {
         self.check_memory()?;
         let fresh = self.manifest()?;
         let Found { manifest, outdated } = place::look(&self, dst, &self.options, &fresh)?;
+        let this = match &manifest {
+            Some(manifest) => self.unless_stale(dst, manifest, &fresh, stop)?,
+            None => self,
+        };
+        this.write(dst, (fresh, manifest), &outdated, stop, &mut progress)
+    }
+
+    /// Of a source that was written to since shards were finished, those are proved anew.
+    fn unless_stale(self, dst: &Path, begun: &Manifest, fresh: &Manifest, stop: &AtomicBool) -> Result<Plan, Error> {
+        let Some(name) = begun.touched(fresh) else { return Ok(self) };
+        let file = self.folder.path().join(name).display().to_string();
+        let (plan, is_right) = Verification::of_finished(self, dst, begun, stop)?;
+        if is_right {
+            return Ok(plan);
+        }
+        let what = format!("{file} was changed since then; convert again with --force");
+        Err(Error::checkpoint(dst, CheckpointError::Changed { what }))
+    }
+
+    fn write(
+        self,
+        dst: &Path,
+        (fresh, manifest): (Manifest, Option<Manifest>),
+        outdated: &[PathBuf],
+        stop: &AtomicBool,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<Report, Error> {
         // Before what says that they are finished is removed.
         if let Some(release) = Release::of(&self, dst)? {
             release.check(manifest.as_ref().unwrap_or(&fresh))?;
         }
         let made = NewFolder::make(dst)?;
-        for path in &outdated {
+        for path in outdated {
             folder::remove(path)?;
         }
         leftover::in_folder(dst).iter().for_each(|left| drop(left.remove()));
@@ -49,7 +77,7 @@ impl Plan {
             Run { plan: &self, dst, stop, fresh, shards: Shards::new(&self, stop), warnings: self.warnings() };
         let mut report = self.folder_report();
         let is_new = manifest.is_none();
-        let result = work.all(manifest, &mut report, &mut progress);
+        let result = work.all(manifest, &mut report, progress);
         let finished = report.shards.iter().filter(|shard| shard.is_finished()).count();
         // What was made for nothing goes.
         if result.is_err() && is_new && finished == 0 && self.options.share == Share::Whole {
@@ -151,6 +179,9 @@ impl Run<'_> {
     ) -> Result<Manifest, Error> {
         let Some(begun) = begun else { return Ok(self.fresh.clone()) };
         let mut manifest = Manifest { complete: false, ..begun };
+        for (entry, fresh) in manifest.shards.iter_mut().zip(&self.fresh.shards) {
+            entry.source = fresh.source.clone();
+        }
         for (at, entry) in manifest.shards.iter_mut().enumerate() {
             let Some(output) = &entry.output else { continue };
             let path = self.dst.join(&entry.name);

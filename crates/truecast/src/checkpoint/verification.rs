@@ -30,10 +30,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use truecast_core::ErrorKind;
 use truecast_core::scaled::Coding;
 use truecast_core::{CastSpec, DType};
 use truecast_io::FileFormat;
-use truecast_io::folder::{Folder, Shard};
+use truecast_io::folder::{Folder, FolderError, Shard};
+use truecast_kernel::parallel;
 
 /// A conversion of a checkpoint that is to be checked: everything about it is settled, and no element was read.
 #[derive(Debug)]
@@ -100,8 +102,60 @@ impl Verification {
         mut progress: impl FnMut(Progress<'_>) + Send,
     ) -> Result<VerifyReport, Error> {
         let is_file = self.plan.is_one_file();
-        let result = if is_file { Folder::of_file(dst)? } else { Folder::open(dst, self.plan.folder.follows_links())? };
         let mut verdict = VerifyReport::default();
+        if !is_file {
+            verdict.differences.extend(self.other_source(dst)?);
+        }
+        let opened = match is_file {
+            true => Folder::of_file(dst),
+            false => Folder::open(dst, self.plan.folder.follows_links()),
+        };
+        let result = match opened {
+            Ok(result) => result,
+            Err(error) => {
+                verdict.differences.push(damaged(dst, error)?);
+                if !is_file {
+                    self.files(dst, stop, &mut verdict)?;
+                }
+                return Ok(verdict);
+            }
+        };
+        let of = self.shards(&result, |_| true, stop, &mut progress, &mut verdict)?;
+        let known: BTreeSet<&str> = self.plan.shards.iter().map(|shard| shard.name.as_str()).collect();
+        for shard in result.shards().iter().filter(|shard| !is_file && !known.contains(shard.name.as_str())) {
+            let extra = by_name(shard).map(|(name, _)| FileDifference::Extra { tensor: name.into() });
+            verdict.differences.extend(extra);
+        }
+        for relaid in self.plan.relaid.iter().filter(|relaid| !relaid.is_rounded) {
+            let name = &self.plan.shards[relaid.shard].name;
+            let at = result.shards().iter().position(|found| is_file || found.name == *name);
+            let proof = RelaidProof { folder: self.plan.folder(), relaid, result: &result };
+            let (difference, elements) = at.map_or(Ok((None, 0)), |at| proof.compare(at, self.seed.is_some(), stop))?;
+            verdict.methods.definition += elements;
+            verdict.differences.extend(difference);
+        }
+        for stray in result.strays() {
+            let path = dst.join(stray).display().to_string();
+            let why = "is a file of weights that the conversion did not write; some program may load it".into();
+            verdict.differences.push(FileDifference::File { path, why });
+        }
+        verdict.sampled = self.seed.map(|seed| Sample { of, seed });
+        if !is_file {
+            self.files(dst, stop, &mut verdict)?;
+        }
+        Ok(verdict)
+    }
+
+    /// What differs in the shards of a result. Returns how many elements their tensors have.
+    fn shards(
+        &self,
+        result: &Folder,
+        is_wanted: impl Fn(&str) -> bool,
+        stop: &AtomicBool,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+        verdict: &mut VerifyReport,
+    ) -> Result<u64, Error> {
+        let is_file = self.plan.is_one_file();
         let (mut prepared, mut roundings) = (Prepared::default(), Roundings::default());
         let source = SourceValues::new(&self.plan.folder);
         for (work, some) in self.plan.works().zip(&self.stretches) {
@@ -112,6 +166,10 @@ impl Verification {
         let mut stretches = self.stretches.iter();
         let (mut done, mut of) = (0, 0);
         for shard in &self.plan.shards {
+            if !is_wanted(&shard.name) {
+                stretches = stretches.as_slice()[shard.works.len()..].iter();
+                continue;
+            }
             let actual = result.shards().iter().find(|found| is_file || found.name == shard.name);
             let held: HashMap<&str, usize> = actual.iter().flat_map(|found| by_name(found)).collect();
             let mut is_extra: BTreeSet<&str> = held.keys().copied().collect();
@@ -218,29 +276,12 @@ impl Verification {
                 None => {}
             }
         }
-        let known: BTreeSet<&str> = self.plan.shards.iter().map(|shard| shard.name.as_str()).collect();
-        for shard in result.shards().iter().filter(|shard| !is_file && !known.contains(shard.name.as_str())) {
-            let extra = by_name(shard).map(|(name, _)| FileDifference::Extra { tensor: name.into() });
-            verdict.differences.extend(extra);
-        }
-        for relaid in self.plan.relaid.iter().filter(|relaid| !relaid.is_rounded) {
-            let name = &self.plan.shards[relaid.shard].name;
-            let at = result.shards().iter().position(|found| is_file || found.name == *name);
-            let proof = RelaidProof { folder: self.plan.folder(), relaid, result: &result };
-            let (difference, elements) = at.map_or(Ok((None, 0)), |at| proof.compare(at, self.seed.is_some(), stop))?;
-            verdict.methods.definition += elements;
-            verdict.differences.extend(difference);
-        }
-        verdict.sampled = self.seed.map(|seed| Sample { of, seed });
-        if !is_file {
-            self.files(dst, stop, &mut verdict)?;
-        }
-        Ok(verdict)
+        Ok(of)
     }
 
     /// What lies beside the weights.
     fn files(&self, dst: &Path, stop: &AtomicBool, verdict: &mut VerifyReport) -> Result<(), Error> {
-        let manifest = Manifest::read(dst, MANIFEST)?;
+        let manifest = recorded_in(dst)?;
         let mut differs = |path: &Path, why: &str| {
             let path = path.display().to_string();
             verdict.differences.push(FileDifference::File { path, why: why.into() });
@@ -266,18 +307,78 @@ impl Verification {
             }
         }
         // Files are read as a whole only where everything is.
-        for entry in manifest.iter().flat_map(|manifest| &manifest.shards).filter(|_| self.seed.is_none()) {
-            let Some(FileEntry { bytes, sha256: expected }) = &entry.output else { continue };
-            let path = dst.join(&entry.name);
-            let actual = if path.is_file() { Some(sha256(&path, stop)?) } else { None };
-            if actual.as_ref() != Some(&(*bytes, expected.clone())) {
+        let shards = manifest.iter().flat_map(|manifest| &manifest.shards).filter(|_| self.seed.is_none());
+        let written: Vec<_> =
+            shards.filter_map(|shard| Some((dst.join(&shard.name), shard.output.as_ref()?))).collect();
+        let digests = parallel::map(written.len(), |at| {
+            let (path, _) = &written[at];
+            path.is_file().then(|| sha256(path, stop)).transpose()
+        });
+        for ((path, FileEntry { bytes, sha256 }), actual) in written.iter().zip(digests) {
+            let (actual, expected) = (actual?, (*bytes, sha256.clone()));
+            if actual.as_ref() != Some(&expected) {
                 let path = path.display().to_string();
-                let expected = (*bytes, expected.clone());
                 verdict.differences.push(FileDifference::Digest { path, expected, actual });
             }
         }
         Ok(())
     }
+
+    /// Whether shards that an earlier run finished are what this one would write; and the plan again.
+    ///
+    /// # Errors
+    /// As [`Verification::run`].
+    pub(super) fn of_finished(
+        plan: Plan,
+        dst: &Path,
+        manifest: &Manifest,
+        stop: &AtomicBool,
+    ) -> Result<(Plan, bool), Error> {
+        let verification = Verification::of(plan, Coverage::Full, 0);
+        let Ok(result) = Folder::open(dst, verification.plan.folder.follows_links()) else {
+            return Ok((verification.plan, false));
+        };
+        let finished = |name: &str| manifest.shards.iter().any(|shard| shard.name == name && shard.output.is_some());
+        let mut verdict = VerifyReport::default();
+        verification.shards(&result, finished, stop, &mut |_| {}, &mut verdict)?;
+        drop(result);
+        Ok((verification.plan, verdict.differences.is_empty()))
+    }
+
+    /// The result was made from files of other lengths or headers.
+    fn other_source(&self, dst: &Path) -> Result<Option<FileDifference>, Error> {
+        let Some(manifest) = recorded_in(dst)? else { return Ok(None) };
+        let Some(what) = manifest.other_source(&self.plan.manifest()?) else { return Ok(None) };
+        let path = dst.display().to_string();
+        let why = format!("was made from another source than {}: {MANIFEST} {what}", self.plan.folder.path().display());
+        Ok(Some(FileDifference::Source { path, why }))
+    }
+}
+
+/// The manifest of a result, if it can be read.
+fn recorded_in(dst: &Path) -> Result<Option<Manifest>, Error> {
+    match Manifest::read(dst, MANIFEST) {
+        Err(error) if error.kind() == ErrorKind::Input => Ok(None),
+        other => other,
+    }
+}
+
+/// Why a result that is there cannot be opened, as a difference.
+///
+/// # Errors
+/// There is no such file or folder; a call of the system failed; links that were not to be followed.
+fn damaged(dst: &Path, error: truecast_io::Error) -> Result<FileDifference, Error> {
+    let is_of_user = match &error {
+        truecast_io::Error::Folder { cause, .. } => matches!(cause, FolderError::Link | FolderError::Pipeline { .. }),
+        error => error.kind() != ErrorKind::Input,
+    };
+    if is_of_user || !dst.exists() {
+        return Err(error.into());
+    }
+    let (path, text) = (dst.display().to_string(), error.to_string());
+    let named = text.starts_with(&path).then(|| text.split_once(": ")).flatten();
+    let (path, why) = named.map_or((path, text.clone()), |(path, why)| (path.into(), why.into()));
+    Ok(FileDifference::File { path, why })
 }
 
 fn by_name(shard: &Shard) -> impl Iterator<Item = (&str, usize)> {

@@ -78,7 +78,14 @@ pub enum FileDifference {
         /// Where in it something else begins.
         offset: u64,
     },
-    /// A file beside the weights of a checkpoint is missing, or is another.
+    /// What a checkpoint wrote down about its source is not what this source is.
+    Source {
+        /// The checkpoint.
+        path: String,
+        /// What differs.
+        why: String,
+    },
+    /// A file of a checkpoint is missing, damaged or another, or should not be there.
     File {
         /// The file.
         path: String,

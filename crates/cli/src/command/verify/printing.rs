@@ -46,6 +46,7 @@ pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
         FileDifference::ExternalData { location, offset } => {
             json!({ "kind": "external_data", "location": location, "offset": offset })
         }
+        FileDifference::Source { path, why } => json!({ "kind": "source", "path": path, "why": why }),
         FileDifference::File { path, why } => json!({ "kind": "file", "path": path, "why": why }),
         FileDifference::Digest { path, expected, actual } => {
             let file = |file: &(u64, String)| json!({ "bytes": file.0, "sha256": file.1 });
@@ -72,6 +73,12 @@ pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
 /// The verdict in words. `groups` have a line each; what belongs to one of them has none of its own.
 pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) -> String {
     let mut text = String::new();
+    // Explains the others.
+    for difference in &verdict.differences {
+        if let FileDifference::Source { path, why } = difference {
+            text += &format!("{}: {why}\n", Shown(path));
+        }
+    }
     for group in &groups.all {
         text += &format!("{group}\n");
     }
@@ -111,6 +118,7 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
             FileDifference::ExternalData { location, offset } => {
                 format!("{} differs at offset {offset}, outside its tensors\n", Shown(location))
             }
+            FileDifference::Source { .. } => String::new(),
             FileDifference::File { path, why } => format!("{}: {why}\n", Shown(path)),
             FileDifference::Digest { path, actual: None, .. } => {
                 format!("{}: missing; the report names it\n", Shown(path))
