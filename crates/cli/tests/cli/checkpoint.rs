@@ -399,7 +399,7 @@ fn damage_and_strays_are_differences() {
         (SECOND, None, "is missing"),
         (SECOND, Some(b"\x08\0\0\0\0\0\0\0{\"a\": 1"), SECOND),
         (SECOND, Some(b""), SECOND),
-        ("model.safetensors.index.json", Some(index.as_bytes()), FIRST),
+        ("model.safetensors.index.json", Some(index.as_bytes()), "has no tensor \"a.ids\""),
         ("config.json", None, "config.json"),
     ];
     for (file, content, text) in damages {
@@ -435,8 +435,31 @@ fn another_source_is_told_first() {
     folder.write(&format!("model/{SECOND}"), &safetensors(&tensors, &[("other", "header")]));
     let out = folder.run("verify model out").exits(1).out;
     let first = out.lines().next().unwrap();
-    assert!(first.starts_with("out: was made from another source than model"), "{out}");
+    assert!(first.starts_with("\"out\": was made from another source than model"), "{out}");
     assert!(out.contains("wrong elements"), "{out}");
+}
+
+/// Values, tensors of one side and shapes, whatever is printed.
+#[test]
+fn any_difference_fails_on_request() {
+    let folder = Folder::new();
+    let tensors = [("w", "F32", &[2u64][..], f32s(&[1.0, 2.0]))];
+    folder.write("a.safetensors", &safetensors(&tensors, &[]));
+    let others = [
+        ("value", vec![("w", "F32", &[2u64][..], f32s(&[1.0, 2.5]))]),
+        ("shape", vec![("w", "F32", &[1, 2][..], f32s(&[1.0, 2.0]))]),
+        ("more", vec![("w", "F32", &[2][..], f32s(&[1.0, 2.0])), ("v", "F32", &[1][..], f32s(&[1.0]))]),
+    ];
+    for (name, tensors) in others {
+        folder.write(&format!("{name}.safetensors"), &safetensors(&tensors, &[]));
+        for options in ["", " --quiet", " --json"] {
+            let of = |a: &str, b: &str| format!("compare {a}.safetensors {b}.safetensors{options}");
+            folder.run(&of("a", name)).exits(0);
+            folder.run(&(of("a", name) + " --fail-on different")).exits(1);
+            folder.run(&(of(name, "a") + " --fail-on different")).exits(1);
+            folder.run(&(of("a", "a") + " --fail-on different")).exits(0);
+        }
+    }
 }
 
 /// A file that was changed in place, of the same length and header.
@@ -444,7 +467,7 @@ fn another_source_is_told_first() {
 fn a_source_that_changed_is_not_resumed() {
     let folder = checkpoint();
     let line = "convert model out --to bf16";
-    folder.run(line).succeeds();
+    folder.run(line).exits(0);
     let path = folder.path(&format!("model/{SECOND}"));
     let before = std::fs::read(&path).unwrap();
     // Only looked at, so to say: it was written with the same bytes.
@@ -455,7 +478,7 @@ fn a_source_that_changed_is_not_resumed() {
     *bytes.last_mut().unwrap() ^= 1;
     std::thread::sleep(std::time::Duration::from_millis(20));
     std::fs::write(&path, &bytes).unwrap();
-    folder.run(&format!("{line} --resume")).fails(2, &[SECOND, "was changed since then", "--force"]);
+    folder.run(&format!("{line} --resume --quiet")).fails(2, &[SECOND, "was changed since then", "--force"]);
     folder.run(&format!("{line} --force --quiet")).succeeds();
     folder.run(&format!("{line} --resume --quiet")).succeeds();
     folder.run("verify model out").succeeds();

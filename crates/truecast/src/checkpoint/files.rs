@@ -11,27 +11,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
-use std::time::SystemTime;
 use truecast_io::folder::Index;
 
 /// The index of a checkpoint that had none.
 const INDEX: &str = "model.safetensors.index.json";
-
-/// When the content of a file and when anything about it was changed last, where the system says so.
-fn times(path: &Path) -> [Option<String>; 2] {
-    let Ok(found) = std::fs::metadata(path) else { return [None, None] };
-    let since = found.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-    let text = |seconds: i64, nanoseconds: i64| format!("{seconds}.{nanoseconds:09}");
-    let modified = since.map(|since| text(since.as_secs() as i64, since.subsec_nanos().into()));
-    #[cfg(unix)]
-    let changed = {
-        use std::os::unix::fs::MetadataExt;
-        Some(text(found.ctime(), found.ctime_nsec()))
-    };
-    #[cfg(not(unix))]
-    let changed = None;
-    [modified, changed]
-}
 
 impl Plan {
     /// The manifest before anything is done.
@@ -49,9 +32,7 @@ impl Plan {
                     bytes => digest.add(&buffer[..bytes]),
                 }
             }
-            let [modified, changed] = if shard.is_gone { [None, None] } else { times(shard.source.path()) };
-            let (bytes, header_sha256) = (shard.source.file_bytes(), digest.finish());
-            let source = SourceEntry { bytes, header_sha256, modified, changed };
+            let source = SourceEntry { bytes: shard.source.file_bytes(), header_sha256: digest.finish() };
             shards.push(ShardEntry { name: shard.name.clone(), source, output: None });
         }
         let mut options = self.provenance.to_json();

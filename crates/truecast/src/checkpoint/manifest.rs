@@ -61,20 +61,9 @@ pub(super) struct ShardEntry {
 pub(super) struct SourceEntry {
     pub bytes: u64,
     pub header_sha256: String,
-    /// When its content and when anything about it was changed last, in seconds since 1970, of a file that is there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub modified: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed: Option<String>,
 }
 
 impl SourceEntry {
-    /// Nobody has written to it since; as far as that is known.
-    fn is_as_old(&self, other: &SourceEntry) -> bool {
-        let same = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
-        same(&self.modified, &other.modified) && same(&self.changed, &other.changed)
-    }
-
     /// It is of the same length, with the same header.
     fn is_like(&self, other: &SourceEntry) -> bool {
         (self.bytes, &self.header_sha256) == (other.bytes, &other.header_sha256)
@@ -106,14 +95,6 @@ impl Manifest {
         };
         let value = parse(&text).map_err(|cause| failed(cause.to_string()))?;
         serde_json::from_value(value).map(Some).map_err(|cause| failed(cause.to_string()))
-    }
-
-    /// A file of the source that was written to since, where something is finished.
-    pub fn touched(&self, other: &Manifest) -> Option<&str> {
-        let is_begun = self.shards.iter().any(|shard| shard.output.is_some());
-        let all = self.shards.iter().zip(&other.shards);
-        let mut touched = all.filter(|(a, b)| !a.source.is_as_old(&b.source));
-        touched.next().filter(|_| is_begun).map(|(shard, _)| shard.name.as_str())
     }
 
     /// What of its source is not as in `other`.

@@ -152,7 +152,7 @@ mod tests {
             let (mut accepted, mut all) = (0, 0);
             for _ in 0..300 {
                 let value = |r: u32, sign: u32| match kind {
-                    0 => sign << 31 | 0x3c00_0000 + (r & 0x01ff_ffff),
+                    0 => sign << 31 | (0x3c00_0000 + (r & 0x01ff_ffff)),
                     1 => ((r % 255) as f32 / 2.0 - 63.5).to_bits(),
                     2 => ((r % 49) as f32 / 4.0 - 6.0).to_bits(),
                     3 => sign << 31 | r & 0x00ff_ffff,

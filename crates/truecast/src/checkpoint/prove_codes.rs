@@ -285,8 +285,8 @@ mod tests {
         let value = |stream: &mut Stream| {
             let (sign, r) = (stream.next() << 31, stream.next());
             match kind % 8 {
-                0 => sign | 0x3c00_0000 + (r & 0x01ff_ffff),
-                1 => (sign | 0x3c00_0000 + (r & 0x01ff_ffff)) & 0xffff_0000,
+                0 => sign | (0x3c00_0000 + (r & 0x01ff_ffff)),
+                1 => (sign | (0x3c00_0000 + (r & 0x01ff_ffff))) & 0xffff_0000,
                 2 => sign | (r << 1 >> 1),
                 3 => sign | r & 0x00ff_ffff,
                 // Small integers and their halves, so that quotients are halfway between codes.

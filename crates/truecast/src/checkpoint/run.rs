@@ -16,6 +16,7 @@ use crate::progress::Progress;
 use crate::report::{FolderReport, Report, ShardState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 use truecast_io::atomic::leftover;
 use truecast_io::{Existing, NewFolder, folder};
 
@@ -38,21 +39,34 @@ impl Plan {
         let fresh = self.manifest()?;
         let Found { manifest, outdated } = place::look(&self, dst, &self.options, &fresh)?;
         let this = match &manifest {
-            Some(manifest) => self.unless_stale(dst, manifest, &fresh, stop)?,
+            Some(manifest) => self.unless_stale(dst, manifest, stop)?,
             None => self,
         };
         this.write(dst, (fresh, manifest), &outdated, stop, &mut progress)
     }
 
     /// Of a source that was written to since shards were finished, those are proved anew.
-    fn unless_stale(self, dst: &Path, begun: &Manifest, fresh: &Manifest, stop: &AtomicBool) -> Result<Plan, Error> {
-        let Some(name) = begun.touched(fresh) else { return Ok(self) };
-        let file = self.folder.path().join(name).display().to_string();
-        let (plan, is_right) = Verification::of_finished(self, dst, begun, stop)?;
+    fn unless_stale(self, dst: &Path, begun: &Manifest, stop: &AtomicBool) -> Result<Plan, Error> {
+        let finished = begun.shards.iter().filter(|shard| shard.output.is_some());
+        let times = finished.filter_map(|shard| dst.join(&shard.name).metadata().ok()?.modified().ok());
+        let Some(first) = times.min() else { return Ok(self) };
+        let shards = self.folder.shards().iter().filter(|shard| !shard.is_gone);
+        let mut paths = shards.map(|shard| shard.source.path()).filter(|path| last_change(path) >= Some(first));
+        let Some(path) = paths.next().map(|path| path.display().to_string()) else { return Ok(self) };
+        // Those that were changed themselves are converted again.
+        let mut intact = Vec::new();
+        for shard in &begun.shards {
+            let Some(output) = &shard.output else { continue };
+            let file = dst.join(&shard.name);
+            if file.is_file() && sha256(&file, stop)? == (output.bytes, output.sha256.clone()) {
+                intact.push(shard.name.as_str());
+            }
+        }
+        let (plan, is_right) = Verification::of_finished(self, dst, &intact, stop)?;
         if is_right {
             return Ok(plan);
         }
-        let what = format!("{file} was changed since then; convert again with --force");
+        let what = format!("{path} was changed since then");
         Err(Error::checkpoint(dst, CheckpointError::Changed { what }))
     }
 
@@ -102,6 +116,19 @@ impl Plan {
         let whole = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
         Ok(Report { outputs, dropped: self.dropped.clone(), folder: Some(Box::new(report)), ..whole })
     }
+}
+
+/// When a file was written to last, or on Unix anything about it was changed, which no program can set.
+fn last_change(path: &Path) -> Option<SystemTime> {
+    let found = path.metadata().ok()?;
+    let modified = found.modified().ok();
+    #[cfg(unix)]
+    let modified = {
+        use std::os::unix::fs::MetadataExt;
+        let (seconds, nanoseconds) = (u64::try_from(found.ctime()).ok()?, found.ctime_nsec() as u32);
+        modified.max(SystemTime::UNIX_EPOCH.checked_add(std::time::Duration::new(seconds, nanoseconds)))
+    };
+    modified
 }
 
 /// A conversion that goes on.
@@ -179,9 +206,6 @@ impl Run<'_> {
     ) -> Result<Manifest, Error> {
         let Some(begun) = begun else { return Ok(self.fresh.clone()) };
         let mut manifest = Manifest { complete: false, ..begun };
-        for (entry, fresh) in manifest.shards.iter_mut().zip(&self.fresh.shards) {
-            entry.source = fresh.source.clone();
-        }
         for (at, entry) in manifest.shards.iter_mut().enumerate() {
             let Some(output) = &entry.output else { continue };
             let path = self.dst.join(&entry.name);

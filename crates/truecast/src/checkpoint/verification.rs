@@ -14,7 +14,7 @@ use super::prove_relaid::RelaidProof;
 use super::prove_repacked::RepackedProof;
 use super::prove_scaled::ScaledProof;
 use super::prove_source::SourceValues;
-use super::shard::{Origin, Work};
+use super::shard::{Origin, ShardPlan, Work};
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::progress::Progress;
@@ -150,7 +150,7 @@ impl Verification {
     fn shards(
         &self,
         result: &Folder,
-        is_wanted: impl Fn(&str) -> bool,
+        is_wanted: impl Fn(&ShardPlan) -> bool,
         stop: &AtomicBool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
         verdict: &mut VerifyReport,
@@ -166,7 +166,7 @@ impl Verification {
         let mut stretches = self.stretches.iter();
         let (mut done, mut of) = (0, 0);
         for shard in &self.plan.shards {
-            if !is_wanted(&shard.name) {
+            if !is_wanted(shard) {
                 stretches = stretches.as_slice()[shard.works.len()..].iter();
                 continue;
             }
@@ -331,14 +331,18 @@ impl Verification {
     pub(super) fn of_finished(
         plan: Plan,
         dst: &Path,
-        manifest: &Manifest,
+        names: &[&str],
         stop: &AtomicBool,
     ) -> Result<(Plan, bool), Error> {
         let verification = Verification::of(plan, Coverage::Full, 0);
         let Ok(result) = Folder::open(dst, verification.plan.folder.follows_links()) else {
             return Ok((verification.plan, false));
         };
-        let finished = |name: &str| manifest.shards.iter().any(|shard| shard.name == name && shard.output.is_some());
+        let folder = &verification.plan.folder;
+        // What was made of files that are gone was read again before they went.
+        let is_there =
+            |shard: &ShardPlan| shard.works.iter().flat_map(Work::sources).all(|at| !folder.shards()[at].is_gone);
+        let finished = |shard: &ShardPlan| names.contains(&shard.name.as_str()) && is_there(shard);
         let mut verdict = VerifyReport::default();
         verification.shards(&result, finished, stop, &mut |_| {}, &mut verdict)?;
         drop(result);
@@ -385,10 +389,7 @@ fn by_name(shard: &Shard) -> impl Iterator<Item = (&str, usize)> {
     shard.tensors.iter().map(|&at| (shard.source.tensors()[at].name.as_str(), at))
 }
 
-fn metadata<'a>(
-    shard: &'a super::shard::ShardPlan,
-    found: &'a Shard,
-) -> impl Iterator<Item = FileDifference> + use<'a> {
+fn metadata<'a>(shard: &'a ShardPlan, found: &'a Shard) -> impl Iterator<Item = FileDifference> + use<'a> {
     let actual = found.source.metadata();
     let keys: BTreeSet<&String> = shard.metadata.keys().chain(actual.keys()).collect();
     let right = |key: &str| shard.metadata.get(key).map(String::as_str).or((key == "format").then_some("pt"));
