@@ -128,6 +128,7 @@ impl BlockType {
     /// # Panics
     /// As [`BlockType::terms`].
     #[must_use]
+    #[inline]
     pub fn code(self, block: &[u8], i: usize) -> i64 {
         let byte = |at: usize| u32::from(block[at]);
         // The first half of 32 elements lies in low nibbles, the second in high ones.

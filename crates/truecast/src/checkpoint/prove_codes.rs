@@ -152,12 +152,7 @@ impl Quick {
         match &self.element {
             Element::Float { most, intervals } => {
                 self.is_scale(amax, || self.of_floats(amax, *most), scale)
-                    && block.rows().all(|(values, codes)| {
-                        let right = |(x, code): (&u32, &u32)| {
-                            intervals.holds((f32::from_bits(*x) / t).to_bits().into(), (*code).into())
-                        };
-                        values.iter().zip(codes).all(right)
-                    })
+                    && block.rows().all(|(values, codes)| intervals.hold_quotients(values, t, codes))
             }
             Element::Int(integer) => {
                 let Integer { least, most, has_zero, .. } = *integer;

@@ -168,6 +168,27 @@ impl<K: Copy + Default + TryFrom<u64> + Into<u64> + Send + Sync> Intervals<K> {
     }
 }
 
+impl Intervals<u32> {
+    /// All codes of at most eight bits are known to be right for these quotients.
+    pub fn hold_quotients(&self, values: &[u32], divisor: f32, codes: &[u32]) -> bool {
+        /// So many divisions are done together.
+        const TOGETHER: usize = 64;
+        let Some(of_code) = self.of_code.first_chunk::<256>() else { return false };
+        let (flipped, in_negative) = (self.keys.flipped as u32, self.keys.in_negative as u32);
+        let mut quotients = [0; TOGETHER];
+        values.chunks(TOGETHER).zip(codes.chunks(TOGETHER)).all(|(values, codes)| {
+            for (quotient, value) in quotients.iter_mut().zip(values) {
+                *quotient = (f32::from_bits(*value) / divisor).to_bits();
+            }
+            quotients.iter().zip(codes).fold(true, |all, (&quotient, &code)| {
+                let Interval { first, count } = of_code[(code & 255) as usize];
+                let key = quotient ^ flipped ^ (in_negative & (quotient as i32 >> 31) as u32);
+                all & (code < 256) & (key.wrapping_sub(first) < count)
+            })
+        })
+    }
+}
+
 struct Search {
     cast: CastSpec,
     keys: Keys,
