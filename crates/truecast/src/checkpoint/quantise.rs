@@ -86,14 +86,14 @@ impl<'a> Quantising<'a> {
     /// A scheme that is not written. What the scheme cannot hold is told by [`finish`](Quantising::finish), all together.
     pub fn work(
         &mut self,
-        at: Stored,
+        (at, is_quantized): (Stored, bool),
         tensor: &Tensor,
         source: impl FnOnce() -> Option<Box<Quantised>>,
         path: &Path,
         activations: &mut Activations,
     ) -> Result<Option<Work>, Error> {
         let name = &tensor.name;
-        if !self.quantizes(tensor) {
+        if !self.quantizes(tensor, is_quantized) {
             self.keep(tensor);
             return Ok(None);
         }
@@ -142,8 +142,9 @@ impl<'a> Quantising<'a> {
         self.writing.scheme.with_scales_of(self.selection.to.or(self.model.dtype()).unwrap_or(tensor.dtype))
     }
 
-    /// The tensor is quantized: a rule says so, or the table does and no rule says otherwise.
-    fn quantizes(&self, tensor: &Tensor) -> bool {
+    /// The tensor is quantized: a rule says so, or the table does and no rule says otherwise. One that the source has
+    /// quantized is some layer.
+    fn quantizes(&self, tensor: &Tensor, is_quantized: bool) -> bool {
         match self.selection.rule(&tensor.name) {
             Some(rule) => rule.quantizes(),
             None => {
@@ -151,7 +152,7 @@ impl<'a> Quantising<'a> {
                 let family = self.writing.scheme.family;
                 Writing::is_about(tensor)
                     && !self.selection.keep.contains(&layer)
-                    && self.model.is_quantized(tensor, layer, family)
+                    && (self.model.is_quantized(tensor, layer, family) || is_quantized && layer == Layer::Unknown)
             }
         }
     }

@@ -138,8 +138,9 @@ impl Plan {
                 dense.extend(truecast_schemes::loaded_module(tensor));
             }
             let of_group = || group.map(|group| Box::new(quantised(&folder, &stored, group)));
-            let scaled =
-                quantising.as_mut().map(|quantising| quantising.work(at, value, of_group, path, &mut activations));
+            let scaled = quantising
+                .as_mut()
+                .map(|quantising| quantising.work((at, group.is_some()), value, of_group, path, &mut activations));
             let scaled = scaled.transpose()?.flatten();
             let stays =
                 scaled.as_ref().map_or(choice.to.is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
