@@ -1,0 +1,124 @@
+"""Gives a quantized folder to transformers as anyone would, and compares it with the model of the dequantized weights."""
+
+import contextlib
+from unittest import mock
+
+import torch
+from transformers.integrations.finegrained_fp8 import FP8Experts, FP8Linear
+from transformers.quantizers.quantizer_finegrained_fp8 import FineGrainedFP8HfQuantizer
+
+import models
+
+
+class Wrong(Exception):
+    """What differs: `kind` in a word or two, to be compared with a control's, and the details."""
+
+    def __init__(self, kind, detail=""):
+        super().__init__(f"{kind}: {detail}" if detail else kind)
+        self.kind = kind
+
+
+def load(family, folder, **options):
+    """The model, with every parameter from the folder, or `Wrong`."""
+    try:
+        model, info = models.model_class(family).from_pretrained(folder, output_loading_info=True, **options)
+    except Exception as error:
+        raise Wrong(type(error).__name__, str(error).split("\n")[0][:200]) from error
+    for name in ("error_msgs", "conversion_errors", "mismatched_keys", "missing_keys", "unexpected_keys"):
+        found = info.get(name)
+        if found:
+            some = sorted(map(str, found))
+            raise Wrong(name.replace("_", " "), f"{len(some)}, such as {some[0]}")
+    return model
+
+
+def run(family, model):
+    """What the model computes; the first call decompresses what compressed-tensors left compressed."""
+    given = {name: value.to(torch.bfloat16) if value.is_floating_point() else value
+             for name, value in models.inputs(family).items()}
+    try:
+        with torch.no_grad():
+            return model(**given).logits
+    except Exception as error:
+        raise Wrong(f"{type(error).__name__} in use", str(error).split("\n")[0][:200]) from error
+
+
+def same_bits(ours, theirs):
+    return ours.dtype == theirs.dtype and ours.shape == theirs.shape and \
+        torch.equal(ours.contiguous().view(torch.uint8), theirs.contiguous().view(torch.uint8))
+
+
+def compare_weights(found, dense):
+    """Every parameter and buffer of the dense model, bit for bit."""
+    differ = [name for name, value in dense.items() if name not in found or not same_bits(found[name], value)]
+    if differ:
+        name = differ[0]
+        raise Wrong("weights differ", f"{len(differ)} of {len(dense)}: {name}, {distance(found.get(name), dense[name])}")
+
+
+def distance(ours, theirs):
+    if ours is None or ours.shape != theirs.shape:
+        return f"not of shape {list(theirs.shape)}"
+    ours, theirs = ours.double(), theirs.double()
+    return f"by {((ours - theirs).norm() / theirs.norm()).item():.2g} of its norm"
+
+
+def check(family, folder, dense_folder):
+    """`Wrong` unless the folder loads with the values and computes what the dense model does."""
+    dense = load(family, dense_folder)
+    model = load(family, folder)
+    found = run(family, model)
+    # On the CPU every loader ends with dense weights, whose state also has scales that are no longer used.
+    compare_weights(model.state_dict(), dense.state_dict())
+    with activations_of(model, dense):
+        expected = run(family, dense)
+    if not bool(torch.isfinite(found).all()):
+        raise Wrong("outputs not finite")
+    if not same_bits(found, expected):
+        raise Wrong("outputs differ", distance(found, expected))
+
+
+@contextlib.contextmanager
+def activations_of(model, dense):
+    """Lets linear layers of the dense model quantize their inputs as those of the loaded one do."""
+    from compressed_tensors.quantization.lifecycle.forward import forward_quantize
+
+    hooks = []
+    for name, module in model.named_modules():
+        scheme = getattr(module, "quantization_scheme", None)
+        if scheme is not None and scheme.input_activations is not None:
+            def quantize(layer, given, scheme=scheme, module=module):
+                return (forward_quantize(module, given[0], "input", scheme.input_activations), *given[1:])
+            hooks.append(dense.get_submodule(name).register_forward_pre_hook(quantize))
+    yield
+    for hook in hooks:
+        hook.remove()
+
+
+def check_on_accelerator(family, folder, dense_folder):
+    """What transformers does where it finds a GPU: codes and scales stay as they are, in modules of its own."""
+    with mock.patch.object(FineGrainedFP8HfQuantizer, "validate_environment", lambda *_, **__: None):
+        model = load(family, folder, device_map={"": "cpu"})
+    found = dict(model.state_dict())
+    for path, module in model.named_modules():
+        if isinstance(module, (FP8Linear, FP8Experts)):
+            names = ["weight"] if isinstance(module, FP8Linear) else ["gate_up_proj", "down_proj"]
+            for name in names:
+                codes, scale = getattr(module, name), getattr(module, f"{name}_scale_inv")
+                if codes.dtype != torch.float8_e4m3fn:
+                    raise Wrong("on a GPU: no codes", f"{path}.{name} is {codes.dtype}")
+                found[f"{path}.{name}"] = times_blocks(codes, scale, module.block_size).to(torch.bfloat16)
+    try:
+        compare_weights(found, load(family, dense_folder).state_dict())
+    except Wrong as wrong:
+        raise Wrong(f"on a GPU: {wrong.kind}", str(wrong).removeprefix(f"{wrong.kind}: ")) from None
+
+
+def times_blocks(codes, scale, block):
+    """Codes times the scale of their block, the last blocks of rows and columns cut off."""
+    scale = scale.float()
+    if scale.ndim >= 2:
+        rows, columns = block or (codes.shape[-2] // scale.shape[-2], codes.shape[-1])
+        scale = scale.repeat_interleave(rows, -2).repeat_interleave(columns, -1)
+        scale = scale[..., :codes.shape[-2], :codes.shape[-1]]
+    return codes.float() * scale
