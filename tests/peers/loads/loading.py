@@ -1,6 +1,7 @@
 """Gives a quantized folder to transformers as anyone would, and compares it with the model of the dequantized weights."""
 
 import contextlib
+import re
 from unittest import mock
 
 import torch
@@ -9,26 +10,35 @@ from transformers.quantizers.quantizer_finegrained_fp8 import FineGrainedFP8HfQu
 
 import models
 
+ERROR = re.compile(r"\w*Error\b.*")
+
 
 class Wrong(Exception):
-    """What differs: `kind` in a word or two, to be compared with a control's, and the details."""
+    """What differs: `kind` in a few words and the names of tensors, to be compared with a control's; and the details."""
 
-    def __init__(self, kind, detail=""):
+    def __init__(self, kind, detail="", names=()):
         super().__init__(f"{kind}: {detail}" if detail else kind)
-        self.kind = kind
+        self.kind, self.names = kind, sorted(names)
 
 
 def load(family, folder, **options):
     """The model, with every parameter from the folder, or `Wrong`."""
+    reports = []
     try:
-        model, info = models.model_class(family).from_pretrained(folder, output_loading_info=True, **options)
+        # The function prints what is wrong with what was loaded, and raises an error without the cause.
+        with mock.patch("transformers.modeling_utils.log_state_dict_report",
+                        lambda loading_info, **_: reports.append(loading_info)):
+            model = models.model_class(family).from_pretrained(folder, **options)
     except Exception as error:
-        raise Wrong(type(error).__name__, str(error).split("\n")[0][:200]) from error
-    for name in ("error_msgs", "conversion_errors", "mismatched_keys", "missing_keys", "unexpected_keys"):
-        found = info.get(name)
-        if found:
-            some = sorted(map(str, found))
-            raise Wrong(name.replace("_", " "), f"{len(some)}, such as {some[0]}")
+        raise Wrong(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
+    report = reports[0]
+    if report.conversion_errors:
+        name, cause = min(report.conversion_errors.items())
+        raise Wrong(next(line for line in cause.splitlines() if ERROR.match(line)), name, report.conversion_errors)
+    for kind in ("error_msgs", "mismatched_keys", "missing_keys", "unexpected_keys"):
+        names = sorted(map(str, getattr(report, kind)))
+        if names:
+            raise Wrong(kind.replace("_", " "), f"{len(names)}, such as {names[0]}", names)
     return model
 
 
@@ -40,7 +50,7 @@ def run(family, model):
         with torch.no_grad():
             return model(**given).logits
     except Exception as error:
-        raise Wrong(f"{type(error).__name__} in use", str(error).split("\n")[0][:200]) from error
+        raise Wrong(f"in use: {type(error).__name__}: {str(error).splitlines()[0]}") from error
 
 
 def same_bits(ours, theirs):
@@ -53,7 +63,8 @@ def compare_weights(found, dense):
     differ = [name for name, value in dense.items() if name not in found or not same_bits(found[name], value)]
     if differ:
         name = differ[0]
-        raise Wrong("weights differ", f"{len(differ)} of {len(dense)}: {name}, {distance(found.get(name), dense[name])}")
+        raise Wrong("weights differ",
+                    f"{len(differ)} of {len(dense)}: {name}, {distance(found.get(name), dense[name])}", differ)
 
 
 def distance(ours, theirs):

@@ -1,0 +1,2 @@
+SCHEMES = {}
+def check(*a): pass
