@@ -1,4 +1,4 @@
-"""Quantizes every model with every scheme and no other option, loads the results, and prints how each cell ends."""
+"""Quantizes every model with every scheme and no other option, loads the results, and prints how each ends."""
 
 import argparse
 import contextlib
@@ -6,19 +6,20 @@ import fnmatch
 import logging
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
+import loguru
 import transformers
 
 import controls
 import loading
 import models
 import page
-import tables
 
 # Schemes that transformers loads; whether it has modules of its own for them on a GPU.
 SCHEMES = {
@@ -28,6 +29,22 @@ SCHEMES = {
     "ct:nvfp4-pack-quantized": False, "ct:mxfp4-pack-quantized": False, "ct:mxfp6-pack-quantized": False,
     "ct:mxfp8-quantized": False, "gpt-oss": False,
 }
+# Schemes that only others load.
+MODELOPT = ("modelopt:W4A16_NVFP4", "modelopt:FP8_PER_CHANNEL_PER_TOKEN", "modelopt:FP8_PB_WO", "modelopt:MXFP8",
+            "modelopt:FP8", "modelopt:NVFP4")
+VLLM_FAMILIES = ("Llama", "Llama, tied head", "Llama, odd sizes", "Qwen3, tied head", "Qwen3-MoE", "Qwen2-MoE", "Gemma 2",
+                 "Gemma 3, text", "Mistral", "Mixtral", "gpt-oss", "DeepSeek V3", "Phi-3")
+# What vLLM has no place for, by scheme and message. Its parameters are made by the running package: that it has none of
+# the name, or of another shape, is the witness.
+VLLM_LIMITS = (
+    ("fp8-tensor", r".*(no attribute 'data'|weight_scale_inv)",
+     "the one scale is called weight_scale, in transformers weight_scale_inv"),
+    ("mxfp8", r".*(no attribute 'data'|weight_scale_inv|w13_bias)",
+     "scales are called weight_scale, in transformers weight_scale_inv"),
+    ("ct:mxfp6-pack-quantized", r".*No compressed-tensors compatible scheme", "no layer for MXFP6"),
+    ("modelopt:FP8_PER_CHANNEL_PER_TOKEN", r".*shape '\[\]' is invalid", "experts have one scale each"),
+    ("modelopt:FP8_PB_WO", r".*shape '\[\]' is invalid", "experts have one scale each"),
+)
 
 
 def truecast(*words):
@@ -35,23 +52,23 @@ def truecast(*words):
     ran = subprocess.run([os.environ["TRUECAST_BIN"], *map(str, words), "--quiet"], capture_output=True, text=True,
                          timeout=300)
     if ran.returncode != 0:
-        raise loading.Wrong(f"truecast exits with {ran.returncode}", ran.stderr.split("\n")[0])
+        raise loading.Wrong(f"exit {ran.returncode}", re.sub(r"^truecast: (/\S+: )?", "", ran.stderr.split("\n")[0]))
 
 
-def cell(family, scheme, source, folder):
-    """How a model in a scheme loads: "equal", "limit: ..", "refused: .." or "WRONG: .."."""
-    quantized, dense = folder / "quantized", folder / "dense"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+def convert(scheme, source, folder):
+    """Writes the folder and its dequantized weights; says "refused" where truecast refuses the first."""
     try:
-        truecast("convert", source, quantized, "--scheme", scheme)
+        truecast("convert", source, folder / "quantized", "--scheme", scheme)
     except loading.Wrong as wrong:
         return f"refused: {wrong}"
+    truecast("convert", folder / "quantized", folder / "dense", "--to", "bf16")
+    return None
+
+
+def in_transformers(family, scheme, source, folder):
+    """How a folder loads: "equal", "limit: .." or "WRONG: ..", with what was seen."""
+    quantized, dense = folder / "quantized", folder / "dense"
     try:
-        truecast("convert", quantized, dense, "--to", "bf16")
-        if scheme in tables.SCHEMES:
-            tables.check(scheme, family, source, quantized)
-            return "equal"
         loading.check(family, quantized, dense)
     except loading.Wrong as wrong:
         return explained(wrong, family, scheme, source, folder)
@@ -78,43 +95,75 @@ def explained(wrong, family, scheme, source, folder):
     return f"WRONG: {wrong}; the control loads"
 
 
+def in_vllm(source, folders):
+    """How vLLM loads folders of one family, by scheme; "not run" where it does not load the dense model either."""
+    here = pathlib.Path(__file__).with_name("vllm_loading.py")
+    pairs = [source, source, *(part for folder in folders.values() for part in (folder / "quantized", folder / "dense"))]
+    ran = subprocess.run([sys.executable, here, *pairs], capture_output=True, text=True, timeout=900)
+    lines = dict(line.split("\t") for line in ran.stdout.splitlines() if "\t" in line)
+    plain = lines.get(str(source), f"exit {ran.returncode}: {ran.stderr.splitlines()[-1:]}")
+    if not plain.startswith("equal"):
+        return {scheme: f"not run: the dense model: {plain}" for scheme in folders}
+    return {scheme: judged(scheme, lines.get(str(folder / "quantized"), "no result"))
+            for scheme, folder in folders.items()}
+
+
+def judged(scheme, result):
+    if result.startswith("equal"):
+        return "equal"
+    for of, pattern, cause in VLLM_LIMITS:
+        if scheme == of and re.match(pattern, result):
+            return f"limit: {cause}"
+    return f"WRONG: {result}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--family", default="*", metavar="GLOB")
     parser.add_argument("--scheme", default="*", metavar="GLOB")
     parser.add_argument("--page", metavar="FILE", type=pathlib.Path, help="also write the page of results")
     options = parser.parse_args()
-    families = [name for name in models.SIZES if fnmatch.fnmatchcase(name, options.family)]
-    schemes = [name for name in [*SCHEMES, *tables.SCHEMES] if fnmatch.fnmatchcase(name, options.scheme)]
     quiet()
     started, results = time.monotonic(), {}
-    with tempfile.TemporaryDirectory() as place:
-        place = pathlib.Path(place)
-        for family in families:
-            source = place / "source"
-            shutil.rmtree(source, ignore_errors=True)
-            with contextlib.redirect_stderr(open(os.devnull, "w")):
-                models.build(family, source)
-            for scheme in schemes:
-                if scheme in ("gpt-oss",) and family != "gpt-oss":
-                    continue
-                with contextlib.redirect_stderr(open(os.devnull, "w")):
-                    results[family, scheme] = cell(family, scheme, source, place / "cell")
-                print(f"{family:17} {scheme:50} {results[family, scheme]}", flush=True)
-    counts = {word: sum(found.split(":")[0] == word for found in results.values())
-              for word in ("equal", "limit", "refused", "WRONG")}
+    for family in models.SIZES:
+        if fnmatch.fnmatchcase(family, options.family):
+            with tempfile.TemporaryDirectory() as place, contextlib.redirect_stderr(open(os.devnull, "w")):
+                for key, found in of_family(family, options.scheme, pathlib.Path(place)):
+                    results[key] = found
+                    print(f"{key[0]:12} {family:17} {key[2]:50} {found}", flush=True)
+    words = ("equal", "limit", "refused", "not run", "WRONG")
+    counts = {word: sum(found.split(":")[0] == word for found in results.values()) for word in words}
     print(f"{len(results)} cells: " + ", ".join(f"{count} {word}" for word, count in counts.items())
           + f"; {time.monotonic() - started:.0f} s")
     if options.page:
-        options.page.write_text(page.text(results, families, schemes))
+        options.page.write_text(page.text(results))
     return 1 if counts["WRONG"] else 0
+
+
+def of_family(family, wanted, place):
+    """Cells of a family, as (program, family, scheme) and how it ends."""
+    source, folders = place / "source", {}
+    models.build(family, source)
+    for scheme in (*SCHEMES, *MODELOPT):
+        if not fnmatch.fnmatchcase(scheme, wanted) or scheme == "gpt-oss" != family:
+            continue
+        folder = place / re.sub(r"\W", "-", scheme)
+        folder.mkdir()
+        refused = convert(scheme, source, folder)
+        if scheme in SCHEMES:
+            yield ("transformers", family, scheme), refused or in_transformers(family, scheme, source, folder)
+        if family in VLLM_FAMILIES:
+            if refused:
+                yield ("vLLM", family, scheme), refused
+            else:
+                folders[scheme] = folder
+    for scheme, found in in_vllm(source, folders).items() if folders else ():
+        yield ("vLLM", family, scheme), found
 
 
 def quiet():
     transformers.logging.disable_progress_bar()
     transformers.logging.set_verbosity(logging.CRITICAL)
-    logging.getLogger("compressed_tensors").setLevel(logging.CRITICAL)
-    import loguru
     loguru.logger.remove()
 
 

@@ -1,1 +1,81 @@
-def text(*a): return ""
+"""The page of results."""
+
+import re
+from importlib.metadata import version
+
+HEAD = """# What loads where
+
+Made by `tests/peers/loads/run --page docs/loads.md`; not to be edited. {cells} folders were written by
+`truecast convert SRC DST --scheme NAME` without another option, from small models with random weights, and given to the
+programs that people load them with.
+
+- **transformers** {transformers} with compressed-tensors {compressed}, on a CPU: `from_pretrained`, no parameter missing,
+  unexpected or newly initialized, every weight and the outputs bit for bit those of the dense model
+  (`truecast convert DST DENSE --to bf16`), whose inputs are quantized as the scheme says. For fp8-block, fp8-tensor and
+  mxfp8 also the modules that transformers makes on a GPU are filled, and their codes and scales compared.
+- **vLLM** {vllm}: its model classes and loaders on a CPU, with stand-ins for the kernels: every parameter of linear layers
+  and experts is written by the loader, and every linear layer has the dense model's weight, fused layers included.
+
+`=` equal; a letter: a limit of the loader, below; `-` truecast refuses to write it, and says what to do; `.` not applicable,
+or the program does not load the dense model here; `WRONG` a defect of truecast.
+"""
+
+LIMITS = """
+## Limits
+
+In transformers the same model, quantized and written by compressed-tensors {compressed} itself, ends in the same way (the
+same error for the same tensors, or the same tensors wrong). In vLLM the parameters that the running package makes have
+no place for the tensors.
+
+| | schemes | models | what happens |
+|---|---|---|---|
+"""
+
+REST = """
+## Others
+
+- ComfyUI's formats (`comfy:*`) are for single files of image models: no program here loads them.
+- transformers {transformers} has no quantizer called modelopt.
+"""
+
+
+def text(results):
+    """The page for results by (program, family, scheme)."""
+    releases = dict(transformers=version("transformers"), compressed=version("compressed-tensors"), vllm=version("vllm"))
+    parts, limits = [HEAD.format(cells=len({key[1:] for key in results}), **releases)], {}
+    for program in ("transformers", "vLLM"):
+        parts.append(table(program, {key[1:]: found for key, found in results.items() if key[0] == program}, limits))
+    rows = "".join(f"| {letter} | {', '.join(f'`{name}`' for name in sorted(schemes))} | {', '.join(families)} "
+                   f"| {program}: {what} |\n" for (program, what), (letter, schemes, families) in limits.items())
+    return "".join(parts) + LIMITS.format(**releases) + rows + REST.format(**releases)
+
+
+def table(program, results, limits):
+    families = list(dict.fromkeys(family for family, _ in results))
+    schemes = list(dict.fromkeys(scheme for _, scheme in results))
+    lines = [f"\n## {program}\n\n| scheme | " + " | ".join(families) + " |\n|---|" + "---|" * len(families) + "\n"]
+    for scheme in schemes:
+        marks = [mark(program, family, scheme, results.get((family, scheme), "not run"), limits) for family in families]
+        lines.append(f"| `{scheme}` | " + " | ".join(marks) + " |\n")
+    return "".join(lines)
+
+
+def mark(program, family, scheme, found, limits):
+    word, _, what = found.partition(": ")
+    if word != "limit":
+        return {"equal": "=", "refused": "-", "not run": "."}.get(word, "WRONG")
+    letter, schemes, families = limits.setdefault((program, general(what)), (chr(ord("a") + len(limits)), set(), []))
+    schemes.add(scheme)
+    if family not in families:
+        families.append(family)
+    return letter
+
+
+def general(what):
+    """A message without the names and numbers of one model."""
+    what = re.sub(r": \d+ of \d+: \S+, by \S+ of its norm", ", experts by their second scale", what)
+    what = re.sub(r": \d+, such as .*", " of the zero points", what)
+    what = re.sub(r":? model\.\S+$", "", what)
+    what = re.sub(r"\(\d+\)", "(M)", what, count=1)
+    what = re.sub(r"\(\d+\)", "(M/32)", what)
+    return re.sub(r"\(\d+, \d+\)", "(M, K)", what).rstrip(".").replace("|", "\\|")

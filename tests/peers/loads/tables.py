@@ -1,2 +1,0 @@
-SCHEMES = {}
-def check(*a): pass
