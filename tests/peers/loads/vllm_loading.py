@@ -93,10 +93,11 @@ def decode(codes, scale, found, layer):
     if codes.dtype == torch.uint8:
         codes = nibbles(codes)
     elif codes.dtype == torch.int32:
-        columns = layer.input_size
-        bits = codes.shape[1] * 32 // columns
-        shifts = torch.arange(0, 32, bits, dtype=torch.int32)
-        codes = ((codes[:, :, None] >> shifts) & (2 ** bits - 1)).reshape(rows, columns) - 2 ** (bits - 1)
+        bits = codes.shape[1] * 32 // layer.input_size
+        codes, zero = unpacked(codes, bits), 2 ** (bits - 1)
+        if "weight_zero_point" in found:
+            zero = unpacked(found["weight_zero_point"].data.T, bits).T.repeat_interleave(codes.shape[1] // scale.shape[1], 1)
+        codes = codes - zero
     if scale.dtype in (torch.uint8, torch.float8_e8m0fnu):
         scale = torch.exp2(scale.view(torch.uint8).double() - 127)
     scale, codes = scale.double(), codes.double()
@@ -115,6 +116,12 @@ def decode(codes, scale, found, layer):
     if "weight_scale_2" in found:
         wide = (wide.float() * found["weight_scale_2"].data.max()).double()
     return (codes * wide).to(torch.float32).to(torch.bfloat16)
+
+
+def unpacked(words, bits):
+    """Integers of words, those of a row one after the other."""
+    shifts = torch.arange(0, 32, bits, dtype=torch.int32)
+    return ((words[:, :, None] >> shifts) & (2 ** bits - 1)).reshape(words.shape[0], -1)
 
 
 def nibbles(packed):
