@@ -42,6 +42,12 @@ const TABLE: &[Limit] = &[
         what: "does not dequantize blocks that end before 128 rows or columns: an error, or wrong values",
     },
     Limit {
+        families: &[Family::Fp8Block],
+        when: When::Ragged(128),
+        program: "vLLM 0.33.0",
+        what: "does not load such blocks where it holds several weights in one layer",
+    },
+    Limit {
         families: &[Family::CtPackQuantized, Family::CtIntQuantized],
         when: When::Asymmetric,
         program: TRANSFORMERS,

@@ -99,6 +99,7 @@ impl Form {
             // A scale has a dimension for the rows of its block, and one for the columns.
             Family::ModelOptFp8Blocks => {
                 let block = parameters.block.unwrap_or([128, 128]);
+                in_groups(block[1])?;
                 let layout = stack(Planes::times(float, Plane::of(F32), block));
                 let [down, across] = layout.grid(block);
                 Form { scale_shape: Some([lead, &[down, 1, across, 1]].concat()), ..form(layout, F8E4M3Fn, F32) }
