@@ -8,6 +8,7 @@ use crate::scheme::{Family, Scheme};
 /// What a tensor has to be for a row to be about it.
 #[derive(Clone, Copy, Debug)]
 enum When {
+    Always,
     /// Rows or columns are no whole number of blocks of so many.
     Ragged(u64),
     /// The scheme has zero points.
@@ -32,6 +33,7 @@ pub struct Limit {
 }
 
 const TRANSFORMERS: &str = "transformers 5.23.0";
+const VLLM: &str = "vLLM 0.33.0";
 const PACKED: &[Family] = &[Family::CtPackQuantized, Family::CtNvfp4, Family::CtMxfp4, Family::CtMxfp6];
 
 const TABLE: &[Limit] = &[
@@ -44,7 +46,7 @@ const TABLE: &[Limit] = &[
     Limit {
         families: &[Family::Fp8Block],
         when: When::Ragged(128),
-        program: "vLLM 0.33.0",
+        program: VLLM,
         what: "does not load such blocks where it holds several weights in one layer",
     },
     Limit {
@@ -66,9 +68,28 @@ const TABLE: &[Limit] = &[
         what: "leaves out the second scale of experts, so that their values are wrong",
     },
     Limit {
-        families: &[Family::Fp8Tensor, Family::ModelOptFp8],
+        families: &[Family::Fp8Tensor],
+        when: When::Always,
+        program: VLLM,
+        what: "does not load fp8-tensor; it loads fp8-channel and ct:float-quantized,strategy=tensor",
+    },
+    Limit {
+        families: &[Family::Mxfp8],
+        when: When::Always,
+        program: VLLM,
+        what: "does not load mxfp8; it loads modelopt:MXFP8 and ct:mxfp8-quantized",
+    },
+    Limit { families: &[Family::CtMxfp6], when: When::Always, program: VLLM, what: "does not load MXFP6" },
+    Limit {
+        families: &[Family::ModelOptFp8PerChannel, Family::ModelOptFp8Blocks],
+        when: When::Expert,
+        program: VLLM,
+        what: "loads experts of ModelOpt's FP8 with one scale only",
+    },
+    Limit {
+        families: &[Family::ModelOptFp8],
         when: When::Fused,
-        program: "vLLM 0.33.0",
+        program: VLLM,
         what: "rounds weights that it holds in one layer, such as q, k and v, once more, to the largest of their scales",
     },
     Limit {
@@ -85,6 +106,7 @@ impl Limit {
         TABLE.iter().filter(move |limit| {
             limit.families.contains(&scheme.family)
                 && match limit.when {
+                    When::Always => true,
                     When::Ragged(block) => weight.shape.iter().rev().take(2).any(|size| !size.is_multiple_of(block)),
                     When::Asymmetric => scheme.parameters.symmetric == Some(false),
                     When::Fused => weight.name.contains(".q_proj.") || weight.name.contains(".gate_proj."),

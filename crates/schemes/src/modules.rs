@@ -107,7 +107,9 @@ pub(crate) fn endings(modules: &[String], others: &[String]) -> Vec<String> {
     for module in modules {
         let end = [true, false].into_iter().flat_map(|any| ends(module, any)).find(|end| !taken.contains(end));
         all.extend((!module.contains('.')).then(|| module.clone()));
-        all.extend(end.map(|end| format!(r"re:(.*\.)?{end}$")));
+        // vLLM asks for the layers of each expert, also where all lie in one tensor.
+        let within = if module.ends_with("experts") { r"(\..*)?" } else { "" };
+        all.extend(end.map(|end| format!(r"re:(.*\.)?{end}{within}$")));
     }
     let mut seen = HashSet::new();
     all.retain(|entry| seen.insert(entry.clone()));
