@@ -283,14 +283,27 @@ fn absent_heads_are_named() {
 /// What compressed-tensors is told to ignore matches every kept module whatever lies before its end, and no quantized one.
 #[test]
 fn ignored_modules_are_told_by_their_ends() {
-    let kept = ["lm_head", "a.layers.0.mlp.gate", "a.layers.1.mlp.gate", "v.blocks.0.fc.2", "a.layers.1.mlp.up"];
+    let kept = [
+        "lm_head",
+        "b.0.mlp.experts",
+        "a.layers.0.mlp.gate",
+        "a.layers.1.mlp.gate",
+        "v.blocks.0.fc.2",
+        "a.layers.1.mlp.up",
+    ];
     let quantized = ["a.layers.0.mlp.gate_proj", "a.layers.0.mlp.up", "v.blocks.0.fc.1"];
     let scheme = "ct:pack-quantized".parse().unwrap();
     let [kept, quantized] = [kept.map(String::from).to_vec(), quantized.map(String::from).to_vec()];
     let outcome = Outcome { scheme, kept: &kept, quantized: &quantized, ..Outcome::default() };
     let documents = changed(Documents::default(), &changes(&Documents::default(), &outcome).unwrap());
     let ignore = documents.config.unwrap()["quantization_config"]["ignore"].clone();
-    let expected =
-        ["lm_head", r"re:(.*\.)?lm_head$", r"re:(.*\.)?gate$", r"re:(.*\.)?fc\.2$", r"re:(.*\.)?layers\.1\.mlp\.up$"];
+    let expected = [
+        "lm_head",
+        r"re:(.*\.)?lm_head$",
+        r"re:(.*\.)?experts(\..*)?$",
+        r"re:(.*\.)?gate$",
+        r"re:(.*\.)?fc\.2$",
+        r"re:(.*\.)?layers\.1\.mlp\.up$",
+    ];
     assert_eq!(ignore, json!(expected));
 }
