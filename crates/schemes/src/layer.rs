@@ -113,6 +113,10 @@ const TABLE: &[(Layer, Test)] = &[
 /// Components of the names of tensors that hold several experts, in the order of the page.
 const EXPERTS: [&str; 3] = ["experts", "block_sparse_moe", "parallel_experts"];
 
+/// Models whose linear layers have a row for each input, and the modules that are such layers.
+const INPUT_ROWS: (&[&str], &[&str]) =
+    (&["gpt2", "openai-gpt", "imagegpt", "decision_transformer"], &["c_attn", "q_attn", "c_proj", "c_fc"]);
+
 /// Models whose class keeps modules of these names in f32.
 const IN_F32: [(&str, &str); 5] =
     [("t5", "wo"), ("mt5", "wo"), ("umt5", "wo"), ("longt5", "wo"), ("switch_transformers", "wo")];
@@ -281,10 +285,13 @@ impl<'a> Model<'a> {
         if is_packed_attention || IN_F32.iter().any(|(of, module)| Some(*of) == self.model_type() && *module == last) {
             return Layer::HighPrecision;
         }
-        match (self.shape(&format!("{module}.bias")), tensor.shape.as_slice()) {
-            (Some([of_bias]), [rows, columns]) if of_bias == columns && of_bias != rows => Layer::InputRows,
-            _ => Layer::Linear,
-        }
+        let is_named = INPUT_ROWS.1.contains(&last);
+        let has_input_rows = match (self.shape(&format!("{module}.bias")), tensor.shape.as_slice()) {
+            (Some([of_bias]), [rows, columns]) => of_bias == columns && of_bias != rows,
+            _ => false,
+        };
+        let is_model = self.model_type().is_some_and(|model_type| INPUT_ROWS.0.contains(&model_type));
+        if is_named && (is_model || has_input_rows) { Layer::InputRows } else { Layer::Linear }
     }
 
     /// Whether `--scheme` quantizes a tensor of this kind if nothing else is said.

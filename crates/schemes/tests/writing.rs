@@ -240,7 +240,10 @@ fn layers_are_told_by_their_neighbors() {
         Model::new(&tensors, Some(&config)).layer(&tensors[0])
     };
     assert_eq!(of(&[("a.up_proj.weight", &[8, 4]), ("a.up_proj.bias", &[8])], json!({})), Layer::Linear);
-    assert_eq!(of(&[("a.up_proj.weight", &[4, 8]), ("a.up_proj.bias", &[8])], json!({})), Layer::InputRows);
+    assert_eq!(of(&[("a.up_proj.weight", &[4, 8]), ("a.up_proj.bias", &[8])], json!({})), Layer::Linear);
+    assert_eq!(of(&[("mlp.c_fc.weight", &[4, 8]), ("mlp.c_fc.bias", &[8])], json!({})), Layer::InputRows);
+    assert_eq!(of(&[("mlp.c_fc.weight", &[8, 4]), ("mlp.c_fc.bias", &[8])], json!({})), Layer::Linear);
+    assert_eq!(of(&[("attn.c_proj.weight", &[8, 8])], json!({"model_type": "gpt2"})), Layer::InputRows);
     assert_eq!(of(&[("a.out_proj.weight", &[4, 4]), ("a.in_proj_weight", &[12, 4])], json!({})), Layer::HighPrecision);
     assert_eq!(of(&[("a.in_proj_weight", &[12, 4])], json!({})), Layer::Unknown);
     assert_eq!(of(&[("block.0.wo.weight", &[4, 8])], json!({"model_type": "t5"})), Layer::HighPrecision);
