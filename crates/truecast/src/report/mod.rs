@@ -148,7 +148,7 @@ impl Report {
     /// Bits of codes, scales and what else belongs to them for each element that was quantized; `None` if none was.
     #[must_use]
     pub fn bits_per_weight(&self) -> Option<f64> {
-        let quantized = || self.tensors.iter().filter(|row| row.to_scheme.is_some());
+        let quantized = || self.tensors.iter().filter(|row| row.converted && row.to_scheme.is_some());
         let elements: u64 = quantized().map(|row| row.elements).sum();
         let bytes: u64 = quantized().map(|row| row.bytes_out).sum();
         (elements > 0).then(|| bytes as f64 * 8.0 / elements as f64)
