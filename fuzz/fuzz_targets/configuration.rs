@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use truecast_core::{DType, Layout};
 use truecast_io::Tensor;
 use truecast_io::folder::{Edit, edit, parse};
-use truecast_schemes::{Change, Checkpoint, Documents, Options, Outcome, Scheme, Stored, changes, detect};
+use truecast_schemes::{Change, Checkpoint, Documents, Options, Outcome, Stored, changes, detect};
 
 /// Names, types and shapes; the first byte of the input chooses among them.
 const TENSORS: [(&str, DType, &[u64]); 14] = [
@@ -55,7 +55,7 @@ fuzz_target!(|input: &[u8]| {
         }
         Err(error) => assert!(!error.to_string().chars().any(char::is_control)),
     }
-    let dense = Outcome { scheme: Scheme::PLAIN, kept: &[] };
+    let dense = Outcome::default();
     let edits: Vec<Edit> = changes(&documents, &dense)
         .expect("a dense result declares nothing")
         .into_iter()
