@@ -32,8 +32,8 @@ SCHEMES = {
 # Schemes that only others load.
 MODELOPT = ("modelopt:W4A16_NVFP4", "modelopt:FP8_PER_CHANNEL_PER_TOKEN", "modelopt:FP8_PB_WO", "modelopt:MXFP8",
             "modelopt:FP8", "modelopt:NVFP4")
-VLLM_FAMILIES = ("Llama", "Llama, tied head", "Llama, odd sizes", "Qwen3, tied head", "Qwen3-MoE", "Qwen2-MoE", "Gemma 2",
-                 "Gemma 3, text", "Mistral", "Mixtral", "gpt-oss", "DeepSeek V3", "Phi-3")
+VLLM_FAMILIES = ("Llama", "Llama (tied)", "Llama (odd sizes)", "Qwen3 (tied)", "Qwen3-MoE", "Qwen2-MoE", "Gemma 2",
+                 "Gemma 3 (text)", "Mistral", "Mixtral", "gpt-oss", "DeepSeek V3", "Phi-3")
 # What vLLM has no place for, by scheme and message. Its parameters are made by the running package: that it has none of
 # the name, or of another shape, is the witness.
 VLLM_LIMITS = (
@@ -42,6 +42,8 @@ VLLM_LIMITS = (
     ("mxfp8", r".*(no attribute 'data'|weight_scale_inv|w13_bias)",
      "scales are called weight_scale, in transformers weight_scale_inv"),
     ("ct:mxfp6-pack-quantized", r".*No compressed-tensors compatible scheme", "no layer for MXFP6"),
+    ("fp8-block", r".*exceeds dimension size", "each part of a fused layer must be whole blocks"),
+    ("modelopt:FP8_PB_WO", r".*requires in divisible by 128", "rows must be whole blocks"),
     ("modelopt:FP8_PER_CHANNEL_PER_TOKEN", r".*shape '\[\]' is invalid", "experts have one scale each"),
     ("modelopt:FP8_PB_WO", r".*shape '\[\]' is invalid", "experts have one scale each"),
 )
@@ -97,6 +99,8 @@ def explained(wrong, family, scheme, source, folder):
 
 def in_vllm(source, folders):
     """How vLLM loads folders of one family, by scheme; "not run" where it does not load the dense model either."""
+    if not folders:
+        return {}
     here = pathlib.Path(__file__).with_name("vllm_loading.py")
     pairs = [source, source, *(part for folder in folders.values() for part in (folder / "quantized", folder / "dense"))]
     ran = subprocess.run([sys.executable, here, *pairs], capture_output=True, text=True, timeout=900)
@@ -142,23 +146,26 @@ def main():
 
 def of_family(family, wanted, place):
     """Cells of a family, as (program, family, scheme) and how it ends."""
-    source, folders = place / "source", {}
+    source, ends = place / "source", {}
     models.build(family, source)
     for scheme in (*SCHEMES, *MODELOPT):
         if not fnmatch.fnmatchcase(scheme, wanted) or scheme == "gpt-oss" != family:
             continue
-        folder = place / re.sub(r"\W", "-", scheme)
+        folder = place / named(scheme)
         folder.mkdir()
         refused = convert(scheme, source, folder)
         if scheme in SCHEMES:
             yield ("transformers", family, scheme), refused or in_transformers(family, scheme, source, folder)
         if family in VLLM_FAMILIES:
-            if refused:
-                yield ("vLLM", family, scheme), refused
-            else:
-                folders[scheme] = folder
-    for scheme, found in in_vllm(source, folders).items() if folders else ():
-        yield ("vLLM", family, scheme), found
+            ends[scheme] = refused
+    found = in_vllm(source, {scheme: place / named(scheme) for scheme, end in ends.items() if not end})
+    for scheme, end in ends.items():
+        yield ("vLLM", family, scheme), end or found[scheme]
+
+
+def named(scheme):
+    """The name of its folder."""
+    return re.sub(r"\W", "-", scheme)
 
 
 def quiet():

@@ -13,10 +13,10 @@ VISION = dict(hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_a
               patch_size=14)
 SIZES = {
     "Llama": ("llama", "LlamaForCausalLM", {}),
-    "Llama, tied head": ("llama", "LlamaForCausalLM", dict(tie_word_embeddings=True)),
+    "Llama (tied)": ("llama", "LlamaForCausalLM", dict(tie_word_embeddings=True)),
     # 320, 448 and 160 are multiples of 32 and none of 128.
-    "Llama, odd sizes": ("llama", "LlamaForCausalLM", dict(hidden_size=320, intermediate_size=448, head_dim=80)),
-    "Qwen3, tied head": ("qwen3", "Qwen3ForCausalLM", dict(tie_word_embeddings=True)),
+    "Llama (odd sizes)": ("llama", "LlamaForCausalLM", dict(hidden_size=320, intermediate_size=448, head_dim=80)),
+    "Qwen3 (tied)": ("qwen3", "Qwen3ForCausalLM", dict(tie_word_embeddings=True)),
     "Qwen3-MoE": ("qwen3_moe", "Qwen3MoeForCausalLM", dict(EXPERTS, num_experts=4)),
     "Qwen2-MoE": ("qwen2_moe", "Qwen2MoeForCausalLM",
                   dict(EXPERTS, num_experts=4, shared_expert_intermediate_size=256)),
@@ -25,7 +25,7 @@ SIZES = {
                         linear_num_key_heads=2, linear_key_head_dim=64, linear_value_head_dim=64,
                         layer_types=["linear_attention", "full_attention"])),
     "Gemma 2": ("gemma2", "Gemma2ForCausalLM", dict(tie_word_embeddings=True)),
-    "Gemma 3, text": ("gemma3_text", "Gemma3ForCausalLM", dict(tie_word_embeddings=True)),
+    "Gemma 3 (text)": ("gemma3_text", "Gemma3ForCausalLM", dict(tie_word_embeddings=True)),
     "Gemma 3": ("gemma3", "Gemma3ForConditionalGeneration", None),
     "Mistral": ("mistral", "MistralForCausalLM", {}),
     "Mixtral": ("mixtral", "MixtralForCausalLM", dict(num_local_experts=4)),
@@ -33,7 +33,7 @@ SIZES = {
     "DeepSeek V3": ("deepseek_v3", "DeepseekV3ForCausalLM",
                     dict(EXPERTS, num_key_value_heads=4, n_routed_experts=4, n_group=2, topk_group=1, q_lora_rank=128,
                          kv_lora_rank=64, qk_rope_head_dim=64, qk_nope_head_dim=64, v_head_dim=64,
-                         first_k_dense_replace=1)),
+                         first_k_dense_replace=1, topk_method="noaux_tc")),
     "Phi-3": ("phi3", "Phi3ForCausalLM", {}),
     "Qwen2.5-VL": ("qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", None),
     "LLaVA": ("llava", "LlavaForConditionalGeneration", None),

@@ -25,7 +25,7 @@ LIMITS = """
 
 In transformers the same model, quantized and written by compressed-tensors {compressed} itself, ends in the same way (the
 same error for the same tensors, or the same tensors wrong). In vLLM the parameters that the running package makes have
-no place for the tensors.
+no place for the tensors, or it says that it takes no such sizes.
 
 | | schemes | models | what happens |
 |---|---|---|---|

@@ -8,6 +8,7 @@ must be the dense model's weight.
 
 import os
 import pathlib
+import re
 import sys
 import tempfile
 from unittest import mock
@@ -71,7 +72,8 @@ def parameters(model):
               if getattr(getattr(module, "quant_method", None), "use_a16", False)
               for scale in ("w13_input_scale", "w2_input_scale", "w13_input_global_scale", "w2_input_global_scale")}
     return [(name, parameter) for name, parameter in model.named_parameters()
-            if ".attn." not in name and name not in unread
+            if not re.search(r"attn\.([qkv]|prob)_(scale|zero_point)$", name)
+            and name not in unread
             and not (name.endswith(".input_scale") and parameter.isnan().all())]
 
 
@@ -96,7 +98,8 @@ def decode(codes, scale, found, layer):
         bits = codes.shape[1] * 32 // layer.input_size
         codes, zero = unpacked(codes, bits), 2 ** (bits - 1)
         if "weight_zero_point" in found:
-            zero = unpacked(found["weight_zero_point"].data.T, bits).T.repeat_interleave(codes.shape[1] // scale.shape[1], 1)
+            zero = unpacked(found["weight_zero_point"].data.T, bits).T
+            zero = zero.repeat_interleave(codes.shape[1] // scale.shape[1], 1)
         codes = codes - zero
     if scale.dtype in (torch.uint8, torch.float8_e8m0fnu):
         scale = torch.exp2(scale.view(torch.uint8).double() - 127)
