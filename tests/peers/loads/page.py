@@ -13,11 +13,12 @@ programs that people load them with.
   unexpected or newly initialized, every weight and the outputs bit for bit those of the dense model
   (`truecast convert DST DENSE --to bf16`), whose inputs are quantized as the scheme says. For fp8-block, fp8-tensor and
   mxfp8 also the modules that transformers makes on a GPU are filled, and their codes and scales compared.
-- **vLLM** {vllm}: its model classes and loaders on a CPU, with stand-ins for the kernels: every parameter of linear layers
-  and experts is written by the loader, and every linear layer has the dense model's weight, fused layers included.
+- **vLLM** {vllm}: its model classes and loaders on a CPU, with stand-ins for the kernels: every parameter of linear
+  layers and experts is written by the loader, and every linear layer has the dense model's weight, fused layers
+  included.
 
-`=` equal; a letter: a limit of the loader, below; `-` truecast refuses to write it, and says what to do; `.` not applicable,
-or the program does not load the dense model here; `WRONG` a defect of truecast.
+`=` equal; a letter: a limit of the loader, below; `-` truecast refuses to write it, and says what to do; `.` not
+applicable, or the program does not load the dense model here; `WRONG` a defect of truecast.
 """
 
 LIMITS = """
