@@ -10,6 +10,7 @@ from compressed_tensors.quantization import QuantizationConfig, preset_name_to_s
 from compressed_tensors.quantization.lifecycle.initialize import initialize_module_for_quantization
 from compressed_tensors.quantization.utils import calculate_qparams, generate_gparam
 from compressed_tensors.utils import get_direct_state_dict
+from compressed_tensors.utils.match import match_name
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -22,7 +23,10 @@ PRESETS = {
     "ct:mxfp6-pack-quantized": ("MXFP6A16", None), "ct:mxfp8-quantized": ("MXFP8A16", None),
     "ct:pack-quantized,bits=4,group=32,symmetric=false": ("W4A16_ASYM", 32),
 }
-CODES = (".weight_packed", ".weight")
+# What recipes for the package leave alone, as its `ignore` says it, and weights that belong to no linear layer.
+IGNORE = ["lm_head", "proj_out", "re:.*lm_head$", "re:.*shared_expert_gate$", "re:.*(visual|vision_tower|projector).*",
+          "re:.*experts$", "re:.*classifier$", "re:.*predictions.decoder$", "re:.*DenseReluDense.wo$"]
+OTHERS = "re:.*(embed.*|shared|gate|router|relative_attention_bias)$"
 
 
 def tensors_of(folder):
@@ -33,18 +37,16 @@ def tensors_of(folder):
     return found
 
 
-def write(scheme, source, like, folder, dense):
-    """Quantizes the tensors of `source` that are quantized in `like`, and writes what they stand for to `dense`."""
-    modules = quantized_modules(like)
+def write(scheme, source, folder, dense):
+    """Quantizes the linear layers of `source`, and writes what their codes stand for to `dense`."""
     preset, group = PRESETS[scheme]
     args = preset_name_to_scheme(preset, ["Linear"])
     if group:
         args.weights.group_size = group
-    ours = json.loads((like / "config.json").read_text())["quantization_config"]
     compressed, expected = {}, {}
     for name, tensor in tensors_of(source).items():
         module = name.removesuffix(".weight")
-        if module not in modules:
+        if module == name or tensor.ndim != 2 or any(match_name(module, pattern) for pattern in (*IGNORE, OTHERS)):
             compressed[name] = expected[name] = tensor
             continue
         codes = quantize(tensor, args)
@@ -59,18 +61,11 @@ def write(scheme, source, like, folder, dense):
         shutil.copy(source / "config.json", place)
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, place / "model.safetensors",
                   metadata={"format": "pt"})
-    config = QuantizationConfig(config_groups={"group_0": args}, ignore=ours.get("ignore", []), format=args.format,
+    config = QuantizationConfig(config_groups={"group_0": args}, ignore=IGNORE, format=args.format,
                                 quantization_status="compressed")
     ModelCompressor(quantization_config=config).update_config(folder)
     if scheme == "fp8-block":
-        as_deepseek(folder, ours)
-
-
-def quantized_modules(folder):
-    """Names of the modules whose weights are codes."""
-    names = tensors_of(folder)
-    return {name.rpartition(".")[0] for name in names if name.rpartition(".")[2] in
-            ("weight_scale", "weight_scale_inv")}
+        as_deepseek(folder)
 
 
 def quantize(weight, scheme):
@@ -99,11 +94,12 @@ def quantize(weight, scheme):
     return {name: value for name, value in get_direct_state_dict(layer).items() if value is not None}
 
 
-def as_deepseek(folder, declared):
+def as_deepseek(folder):
     """The package's blocks of FP8 under the names of `quant_method: fp8`."""
     path = folder / "config.json"
     config = json.loads(path.read_text())
-    config["quantization_config"] = declared
+    config["quantization_config"] = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic",
+                                     "weight_block_size": [128, 128], "modules_to_not_convert": ["lm_head"]}
     path.write_text(json.dumps(config))
     tensors = {name.replace(".weight_scale", ".weight_scale_inv"): tensor.float() if "_scale" in name else tensor
                for name, tensor in tensors_of(folder).items()}

@@ -43,7 +43,7 @@ REST = """
 def text(results):
     """The page for results by (program, family, scheme)."""
     releases = dict(transformers=version("transformers"), compressed=version("compressed-tensors"), vllm=version("vllm"))
-    parts, limits = [HEAD.format(cells=len({key[1:] for key in results}), **releases)], {}
+    parts, limits = [HEAD.format(cells=len({key[1:] for key, found in results.items() if not found.startswith("refused")}), **releases)], {}
     for program in ("transformers", "vLLM"):
         parts.append(table(program, {key[1:]: found for key, found in results.items() if key[0] == program}, limits))
     rows = "".join(f"| {letter} | {', '.join(f'`{name}`' for name in sorted(schemes))} | {', '.join(families)} "
