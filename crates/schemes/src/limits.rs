@@ -1,5 +1,6 @@
-//! What loaders of quantized checkpoints are known not to do, whoever wrote the file: one table. `docs/loads.md` has the
-//! witness of each row and the package's own file that fails alike.
+//! What loaders of quantized checkpoints are known not to do, whoever wrote the file: one table. `docs/loads.md` shows where
+//! each was seen: in transformers also with a file of compressed-tensors' own, in vLLM by its message. Second scales that
+//! vLLM makes equal are known from its source.
 
 use truecast_io::Tensor;
 
@@ -8,6 +9,7 @@ use crate::scheme::{Family, Scheme};
 /// What a tensor has to be for a row to be about it.
 #[derive(Clone, Copy, Debug)]
 enum When {
+    /// It is quantized at all.
     Always,
     /// Rows or columns are no whole number of blocks of so many.
     Ragged(u64),
