@@ -8,7 +8,7 @@ use truecast::io::folder::FolderError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
 use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
-use truecast::io::{Error as FileError, FileFormat, Foreign};
+use truecast::io::{Error as FileError, FileFormat, Foreign, look};
 use truecast::models::openvino::IrError;
 use truecast::models::openvino::{self, LayerError};
 use truecast::models::tile::EntryError;
@@ -56,7 +56,7 @@ fn is_of_others(cause: &SchemeError) -> bool {
 
 fn is_safetensors(path: &str) -> bool {
     let path = Path::new(path);
-    path.is_file() && FileFormat::of_path(path) == Some(FileFormat::Safetensors)
+    look::is_file(path).unwrap_or(false) && FileFormat::of_path(path) == Some(FileFormat::Safetensors)
 }
 
 fn of_ir(cause: &IrError) -> Option<String> {

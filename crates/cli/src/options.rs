@@ -12,8 +12,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 use std::fmt;
 use std::path::Path;
-use truecast::io::FileFormat;
 use truecast::io::gguf::GgufFile;
+use truecast::io::{FileFormat, look};
 use truecast::run::ModelKind;
 
 /// What may be true of a run.
@@ -423,7 +423,8 @@ fn spec(typed: &str) -> Option<Said> {
 }
 
 fn reads(path: &Path) -> Said {
-    if path.is_dir() {
+    // A path that cannot be looked at is refused where it is opened.
+    if look::is_folder(path).unwrap_or(false) {
         return (Reads(Form::Folder), path.display().to_string());
     }
     let form = match FileFormat::of_path(path) {

@@ -4,7 +4,7 @@ use crate::message::one_line;
 use crate::number;
 use crate::table::shortened;
 use crate::terminal::{self, Terminal};
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, WeakProgressBar};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -76,6 +76,17 @@ impl Steps {
     }
 }
 
+/// The line that is shown now.
+static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
+
+/// Takes the line away that is shown, if one is.
+pub fn take_away() {
+    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(line) = shown.and_then(|line| line.upgrade()) {
+        line.finish_and_clear();
+    }
+}
+
 struct Bar {
     line: ProgressBar,
     begin: Instant,
@@ -106,6 +117,7 @@ impl Bar {
         if !self.settled.load(Ordering::Relaxed) && self.begin.elapsed() >= PATIENCE {
             self.settled.store(true, Ordering::Relaxed);
             self.line.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.line.downgrade());
             self.line.tick();
         }
         if self.line.is_hidden() {
@@ -129,9 +141,10 @@ struct Words {
 
 impl Words {
     fn new(state: &ProgressState) -> Self {
-        let left = match state.pos() {
-            0 => String::new(),
-            _ => format!("{:#} left", HumanDuration(state.eta())),
+        // The first moments say little of the rest.
+        let left = match state.fraction() >= 0.01 {
+            true => format!("{:#} left", HumanDuration(state.eta())),
+            false => String::new(),
         };
         let percent = (100.0 * state.fraction()).floor();
         Words {

@@ -1,5 +1,5 @@
 //! Every change that this crate makes to the file system, one function each: the one place where a test can make the n-th
-//! of them fail.
+//! of them fail. Questions to the file system (`crate::look`) pass it too.
 //!
 //! What a sequence of changes means is [`crate::atomic`]'s. How a system makes one is `crate::os`'s.
 
@@ -91,7 +91,7 @@ pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
     step(|| fs::remove_dir(path))
 }
 
-/// How changes fail.
+/// How calls fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// One does: a device had a bad moment.
@@ -101,13 +101,13 @@ pub enum Fault {
 }
 
 thread_local! {
-    /// Changes that still succeed, and what happens then.
+    /// Calls that still succeed, and what happens then.
     static PLAN: Cell<Option<(u64, Fault)>> = const { Cell::new(None) };
     static HAS_FAILED: Cell<bool> = const { Cell::new(false) };
     static NAMED_ONLY: Cell<bool> = const { Cell::new(false) };
 }
 
-fn step<T>(change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn step<T>(change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     match PLAN.get() {
         None => return change(),
         Some((0, Fault::One)) => PLAN.set(None),
@@ -121,7 +121,7 @@ fn step<T>(change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     Err(io::Error::other("a fault that a test injected"))
 }
 
-/// For tests: does `work`, of whose changes on this thread the one after `n` others fails. Says also whether there was one.
+/// For tests: does `work`, of whose calls on this thread the one after `n` others fails. Says also whether there was one.
 pub fn failing<T>(n: u64, fault: Fault, work: impl FnOnce() -> T) -> (T, bool) {
     HAS_FAILED.set(false);
     PLAN.set(Some((n, fault)));

@@ -18,7 +18,7 @@ pub(crate) fn blobs_of(folder: &Path) -> Option<PathBuf> {
 pub(crate) fn place_of(file: &File, expected: &Path) -> io::Result<PathBuf> {
     match os::path_of(file) {
         Ok(place) => Ok(place),
-        Err(_) if FileId::of(expected) == Some(FileId::of_file(file)?) => Ok(expected.into()),
+        Err(_) if os::id_of(expected)? == FileId::of_file(file)? => Ok(expected.into()),
         Err(_) => Err(io::ErrorKind::NotFound.into()),
     }
 }

@@ -1,10 +1,13 @@
 //! What a path names that this crate neither reads nor writes: folders, streams, other people's files. Known by name and
 //! first bytes, so that an error can say what was found. What to do about it is not said here.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+
+use crate::look;
 
 /// What was found where a file of tensors was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,8 +78,10 @@ impl Foreign {
 }
 
 fn safetensors_in(folder: &Path) -> usize {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter(|e| e.path().extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"))).count()
+    // Only a sentence depends on it.
+    let names = look::names(folder).unwrap_or_default();
+    let extension = |name: &OsString| Path::new(name).extension().map(|extension| extension.to_ascii_lowercase());
+    names.iter().filter(|name| extension(name).is_some_and(|extension| extension == "safetensors")).count()
 }
 
 fn first_bytes(path: &Path) -> Vec<u8> {

@@ -40,6 +40,7 @@ pub mod folder;
 pub mod foreign;
 mod form;
 pub mod gguf;
+pub mod look;
 pub mod npy;
 pub mod npz;
 pub mod onnx;

@@ -372,9 +372,19 @@ impl Source {
 
     /// The file at `path` is this one, or another that holds data of its tensors: same device, same inode. Links are
     /// followed; a path that names nothing is not.
-    pub fn same_file(&self, path: &Path) -> bool {
-        FileId::of(path).is_some_and(|found| {
-            found == self.identity || self.others.iter().any(|other| FileId::of(other) == Some(found))
-        })
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system does not tell.
+    pub fn same_file(&self, path: &Path) -> Result<bool, Error> {
+        let Some(found) = FileId::of(path)? else { return Ok(false) };
+        if found == self.identity {
+            return Ok(true);
+        }
+        for other in &self.others {
+            if FileId::of(other)? == Some(found) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -155,7 +155,7 @@ fn model_with_data(folder: &Path) -> Source {
 
 fn write_model(source: &Source, path: &Path, existing: Existing) -> Result<u64, Error> {
     let changes = Changes { dtypes: vec![DType::Bf16], opset: None, ir_version: None };
-    let new = NewModel::new(source.model().unwrap(), &changes, &unused_location(path))?;
+    let new = NewModel::new(source.model().unwrap(), &changes, &unused_location(path)?)?;
     assert!(new.data_path(path).is_some());
     let mut writer = Writer::create_model(path, &new, existing)?;
     writer.write(&[1; 2048])?;
@@ -214,7 +214,7 @@ fn leftovers() {
     use truecast_io::atomic::leftover;
     let disk = disk::empty("a.npy");
     let work = || {
-        failing(3, Fault::Rest, || {
+        failing(5, Fault::Rest, || {
             let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
             file.write_all(&[1; 200_000]).unwrap();
             file.commit().unwrap_err();

@@ -47,10 +47,10 @@ pub fn convert(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let (src, dst, options) = conversion(py, words, &decides)?;
-    if is_of_folders(&src, &dst) {
+    let fail = |error: Error| error::of(py, &error);
+    if is_of_folders(&src, &dst).map_err(fail)? {
         return folder::convert(py, (&src, &dst), options, dry_run, progress);
     }
-    let fail = |error: Error| error::of(py, &error);
     let plan = py.detach(|| Plan::new(&src, &dst, &options)).map_err(fail)?;
     plan.check(&dst).map_err(fail)?;
     if dry_run {
@@ -88,7 +88,7 @@ pub fn verify(
         }
         options.tensors.request = request;
     }
-    if is_of_folders(&src, &dst) {
+    if is_of_folders(&src, &dst).map_err(fail)? {
         return folder::verify(py, (&src, &dst), &options, record, (coverage, seed), progress);
     }
     let verification = py.detach(|| Verification::new(&src, &dst, &options, coverage, seed)).map_err(fail)?;
@@ -121,6 +121,7 @@ pub fn compare(
     let types = (from.map(dtypes::of_object).transpose()?, to.map(dtypes::of_object).transpose()?);
     let readings = (reading(types.0), reading(types.1));
     let exec: CastOptions = pool::options();
-    let found = watched(py, progress, bytes_of(&a), |stop, tell| compare_files(&a, &b, readings, &exec, stop, tell))?;
+    let total = bytes_of(&a).map_err(|error| error::of(py, &error))?;
+    let found = watched(py, progress, total, |stop, tell| compare_files(&a, &b, readings, &exec, stop, tell))?;
     json(py, &found.with(Rows::All))
 }

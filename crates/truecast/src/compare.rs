@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
-use truecast_io::OpenOptions;
+use truecast_io::{OpenOptions, look};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastOptions, Counts};
 
@@ -34,16 +34,16 @@ pub struct ComparedTensor {
 }
 
 /// About the bytes that a comparison reads of a file or a folder.
-#[must_use]
-pub fn bytes_of(path: &Path) -> u64 {
-    let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
-    match path.is_dir() {
-        false => length(path),
-        true => {
-            let files = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-            files.filter(|path| path.extension().is_some_and(|e| e == "safetensors")).map(|path| length(&path)).sum()
-        }
+///
+/// # Errors
+/// The system does not tell.
+pub fn bytes_of(path: &Path) -> Result<u64, Error> {
+    let length = |path: &Path| Ok::<_, Error>(look::at(path)?.map_or(0, |found| found.len()));
+    if !look::is_folder(path)? {
+        return length(path);
     }
+    let files = look::names(path)?.into_iter().map(|name| path.join(name));
+    files.filter(|path| path.extension().is_some_and(|e| e == "safetensors")).map(|path| length(&path)).sum()
 }
 
 impl ComparedTensor {

@@ -10,15 +10,17 @@ use crate::verify::{self, Coverage, VerifyReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_core::DType;
-use truecast_io::Source;
 use truecast_io::gguf::GgufFile;
+use truecast_io::{Source, look};
 
 pub use crate::checkpoint::Options;
 
 /// A checkpoint in a folder becomes a folder, unless the destination is a `.gguf` file.
-#[must_use]
-pub fn is_of_folders(src: &Path, dst: &Path) -> bool {
-    src.is_dir() && !GgufFile::is_named(dst)
+///
+/// # Errors
+/// The system does not tell what `src` is.
+pub fn is_of_folders(src: &Path, dst: &Path) -> Result<bool, Error> {
+    Ok(look::is_folder(src)? && !GgufFile::is_named(dst))
 }
 
 /// A conversion of a file whose every question is settled: nothing was written yet.
@@ -125,10 +127,12 @@ impl Plan {
     }
 
     /// The file at `path` is the source, or belongs to it.
-    #[must_use]
-    pub fn is_source(&self, path: &Path) -> bool {
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn is_source(&self, path: &Path) -> Result<bool, Error> {
         match &self.way {
-            Way::ByValue(plan) => plan.source().same_file(path),
+            Way::ByValue(plan) => Ok(plan.source().same_file(path)?),
             Way::Dense(plan) => plan.is_source(path),
         }
     }

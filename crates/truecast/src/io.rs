@@ -2,7 +2,7 @@
 
 pub use truecast_io::{
     DeniedTensor, Error, Existing, FileFormat, FileId, Finished, Foreign, NewFolder, NoForm, OpenOptions, OutputFile,
-    Shown, ShownPath, Source, Tensor, TensorReader, Writer, check_output, follow, is_unseen, layout_for, noun,
+    Shown, ShownPath, Source, Tensor, TensorReader, Writer, check_output, follow, is_unseen, layout_for, look, noun,
     one_line, open_regular,
 };
 

@@ -4,7 +4,7 @@ use crate::error::Error;
 use std::borrow::Cow;
 use std::path::Path;
 use truecast_io::folder::Folder;
-use truecast_io::{OpenOptions, Source, Tensor};
+use truecast_io::{OpenOptions, Source, Tensor, look};
 
 /// What was opened by one path.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Opened {
     /// # Errors
     /// As [`Source::open_with`] and [`Folder::open`].
     pub fn open(path: &Path, options: OpenOptions) -> Result<Opened, Error> {
-        match path.is_dir() {
+        match look::is_folder(path)? {
             true => Ok(Opened::Folder(Box::new(Folder::open(path, options.onnx.follow_links)?))),
             false => Ok(Opened::File(Box::new(Source::open_with(path, options)?))),
         }

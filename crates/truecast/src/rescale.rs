@@ -214,7 +214,7 @@ pub fn rescale(
         return Err(RescaleFailure::Destination { path: dst.display().to_string() });
     }
     let source = Source::open(src, None).map_err(Error::from)?;
-    if source.same_file(dst) {
+    if source.same_file(dst)? {
         return Err(Error::SameFile { path: dst.display().to_string() }.into());
     }
     let shape = Reader::open(src, request.op.input)?.shape().to_vec();

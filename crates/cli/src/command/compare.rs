@@ -26,7 +26,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
         args.fail_on.iter().partition(|name| *name == thresholds::DIFFERENT);
     let limits = thresholds::parse(&counts.into_iter().cloned().collect::<Vec<_>>())?;
     let sorting = list::sorting(&args.list, Known::Differences)?;
-    let total = bytes_of(&args.a);
+    let total = bytes_of(&args.a)?;
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
     let readings = (OpenOptions { from: args.from, onnx }, OpenOptions { from: args.to, onnx });

@@ -24,7 +24,7 @@ use truecast::checkpoint::{Options, Share};
 use truecast::file::{Plan, is_of_folders};
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
-use truecast::io::{Existing, FileFormat, FileId, Foreign, OutputFile, Shown, follow};
+use truecast::io::{Existing, FileFormat, FileId, Foreign, OutputFile, Shown, follow, look};
 use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
 use truecast::verify::RecordedFile;
@@ -32,7 +32,7 @@ use truecast::{CastOptions, DType, Ecosystem};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
     let options = options(args, rules, context.exec)?;
-    if is_of_folders(&args.src, &args.dst) {
+    if is_of_folders(&args.src, &args.dst)? {
         return folder::run(args, &options, context);
     }
     let (request, existing) = (options.tensors.request, options.tensors.existing);
@@ -138,7 +138,8 @@ fn report_place(path: &Path) -> Result<PathBuf, Failure> {
 /// A report takes the place of neither the source nor the destination, nor of a file that belongs to either.
 fn refuse_data(report: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
     let data = plan.external_data(dst)?;
-    if plan.is_source(report) || same_place(report, dst) || data.is_some_and(|d| same_place(report, &d)) {
+    let is_data = data.map_or(Ok(false), |data| same_place(report, &data))?;
+    if plan.is_source(report)? || same_place(report, dst)? || is_data {
         let path = report.display();
         return Err(Failure::usage(format_args!("{path}: --report is the source or the destination; choose another")));
     }
@@ -147,10 +148,9 @@ fn refuse_data(report: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
 
 /// A report lies neither in the source nor in the destination, if these are folders.
 fn refuse_place(report: &Path, folder: &Path) -> Result<(), Failure> {
-    let parent = report.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let is_inside = || Some(parent.canonicalize().ok()?.starts_with(folder.canonicalize().ok()?));
-    match is_inside() {
-        Some(true) => {
+    let (parent, folder) = (look::real(report.parent().unwrap_or(Path::new("")))?, look::real(folder)?);
+    match (parent, folder) {
+        (Some(parent), Some(folder)) if parent.starts_with(&folder) => {
             let path = report.display();
             let why = "--report lies in the source or the destination; choose a place outside of both";
             Err(Failure::usage(format_args!("{path}: {why}")))
@@ -160,13 +160,11 @@ fn refuse_place(report: &Path, folder: &Path) -> Result<(), Failure> {
 }
 
 /// Both paths, which are no links, name one file, whether it exists or not.
-fn same_place(a: &Path, b: &Path) -> bool {
-    let folder = |path: &Path| match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.canonicalize().ok(),
-        _ => Path::new(".").canonicalize().ok(),
-    };
-    let found = FileId::of(a);
-    (folder(a) == folder(b) && a.file_name() == b.file_name()) || (found.is_some() && found == FileId::of(b))
+fn same_place(a: &Path, b: &Path) -> Result<bool, Failure> {
+    let folder = |path: &Path| look::real(path.parent().unwrap_or(Path::new("")));
+    let is_named_alike = a.file_name() == b.file_name() && folder(a)? == folder(b)?;
+    let found = FileId::of(a)?;
+    Ok(is_named_alike || (found.is_some() && found == FileId::of(b)?))
 }
 
 /// The object that is printed and that `--report` writes.

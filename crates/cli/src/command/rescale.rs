@@ -20,11 +20,13 @@ use truecast::spec::tosa::{Rescale, Target, signless};
 
 pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let mut operands = [&args.options.multiplier, &args.options.shift, &args.options.scale].into_iter().flatten();
-    let written = FileId::of(&args.dst);
-    let is_written = |text: &&String| written.is_some() && is_file(text) && FileId::of(Path::new(text)) == written;
-    if let Some(operand) = operands.find(is_written) {
-        return Err(Failure::usage(format_args!("{operand} is read and cannot be the destination too")));
+    let operands = [&args.options.multiplier, &args.options.shift, &args.options.scale].into_iter().flatten();
+    if let Some(written) = FileId::of(&args.dst)? {
+        for operand in operands.filter(|text| is_file(text)) {
+            if FileId::of(Path::new(operand))? == Some(written) {
+                return Err(Failure::usage(format_args!("{operand} is read and cannot be the destination too")));
+            }
+        }
     }
     let request = request(&args.options, &args.rounding, target(&args.spec)?, type_of(&args.src)?, args.to)?;
     let options = RescaleOptions { existing, max_memory: args.max_memory, exec: context.exec };

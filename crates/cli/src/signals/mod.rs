@@ -17,33 +17,37 @@ use windows as system;
 pub use system::make_size_limit_an_error;
 
 use crate::failure::Failure;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::progress;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-/// How long work may take to stop by itself.
-const GRACE: Duration = Duration::from_millis(700);
+/// How long work may take to stop by itself, and how long the last line may take to be printed.
+const GRACE: Duration = Duration::from_millis(500);
 
-/// For work that looks at a flag, which the first request sets.
+/// For work that looks at a flag, which the first request sets. It is the same flag in the whole process.
 pub fn stop_flag(json: bool) -> Arc<AtomicBool> {
-    let requests = Requests { stop: Arc::default(), grace: GRACE, json };
-    let stop = requests.stop.clone();
-    watch(requests);
-    stop
+    watch(GRACE, json)
 }
 
 /// For work that looks at no flag: the first request ends it.
 pub fn stop_at_once(json: bool) {
-    watch(Requests { stop: Arc::default(), grace: Duration::ZERO, json });
+    watch(Duration::ZERO, json);
 }
 
-fn watch(requests: Requests) {
-    system::watch(requests.stop.clone(), move || requests.add());
+fn watch(grace: Duration, json: bool) -> Arc<AtomicBool> {
+    static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    let watched = || {
+        let requests = Requests { stop: Arc::default(), grace, json };
+        let stop = requests.stop.clone();
+        system::watch(stop.clone(), move || requests.add());
+        stop
+    };
+    STOP.get_or_init(watched).clone()
 }
 
 /// What was asked so far.
-#[derive(Clone)]
 struct Requests {
     stop: Arc<AtomicBool>,
     grace: Duration,
@@ -54,44 +58,77 @@ impl Requests {
     /// Another one has come. Not to be called by what runs inside of a signal.
     fn add(&self) {
         let is_first = !self.stop.swap(true, Ordering::Relaxed);
-        let (grace, json) = (self.grace, self.json);
-        let later = || {
-            thread::Builder::new().spawn(move || {
-                thread::sleep(grace);
-                end(json)
-            })
+        let grace = if is_first { self.grace } else { Duration::ZERO };
+        let json = self.json;
+        let ending = move || {
+            thread::sleep(grace);
+            end(json)
         };
-        if !is_first || grace.is_zero() || later().is_err() {
+        if thread::Builder::new().spawn(ending).is_err() {
             end(json)
         }
     }
 }
 
-/// Whether the end of the process has begun, and its result is being told.
-static IS_ENDING: AtomicBool = AtomicBool::new(false);
+/// How far the process is: at work, printing the result of work that ended by itself, or ended by a request.
+static STATE: AtomicU8 = AtomicU8::new(AT_WORK);
+const AT_WORK: u8 = 0;
+const SETTLED: u8 = 1;
+const ENDING: u8 = 2;
+
+fn leave_work(to: u8) -> Result<u8, u8> {
+    STATE.compare_exchange(AT_WORK, to, Ordering::AcqRel, Ordering::Acquire)
+}
+
+/// What the line about an interruption says of results that were finished before.
+static STAYS: OnceLock<&str> = OnceLock::new();
+
+/// An interruption that comes after something was finished is told with this.
+pub fn say_what_stays(hint: &'static str) {
+    STAYS.get_or_init(|| hint);
+}
 
 /// The work has ended by itself and prints its result: no other thread prints one.
 pub fn settle() {
-    if IS_ENDING.swap(true, Ordering::Relaxed) {
-        // The process is about to be gone.
-        loop {
-            thread::park();
-        }
+    if leave_work(SETTLED) == Err(ENDING) {
+        park()
     }
 }
 
-fn end(json: bool) -> ! {
-    // Whether the result is complete is not known here.
-    let failure = Failure::system("interrupted").in_json(json);
-    if IS_ENDING.swap(true, Ordering::Relaxed) {
-        // Another thread prints a result and does not return, perhaps because the pipe is full.
-        thread::sleep(GRACE);
-    } else {
-        system::end_at_once_from_here_on();
-        truecast::io::atomic::abandon_all();
-        failure.report();
+/// The process is about to be gone.
+fn park() -> ! {
+    loop {
+        thread::park();
     }
-    system::exit(failure.code())
+}
+
+/// Undoes what is not finished, says so, and ends the process, also where nobody reads what is said.
+fn end(json: bool) -> ! {
+    let failure = match leave_work(ENDING) {
+        Ok(_) => {
+            let has_written = truecast::io::atomic::abandon_all();
+            let failure = Failure::system(if has_written { "interrupted" } else { "interrupted; nothing was written" });
+            Some(match STAYS.get().filter(|_| has_written) {
+                Some(hint) => failure.with_hint(hint),
+                None => failure,
+            })
+        }
+        Err(ENDING) => park(),
+        // The result is being printed, and that may never end.
+        Err(_) => None,
+    };
+    let code = Failure::system("").code();
+    let telling = failure.map(|failure| {
+        thread::Builder::new().spawn(move || {
+            progress::take_away();
+            failure.in_json(json).report();
+            system::exit(code)
+        })
+    });
+    if !matches!(telling, Some(Err(_))) {
+        thread::sleep(GRACE);
+    }
+    system::exit(code)
 }
 
 #[cfg(all(test, unix))]
@@ -152,7 +189,7 @@ mod tests {
     #[track_caller]
     fn is_interrupted(output: Output, folder: &TempDir) {
         let err = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), err.as_str()), (Some(4), "truecast: interrupted\n"));
+        assert_eq!((output.status.code(), err.as_str()), (Some(4), "truecast: interrupted; nothing was written\n"));
         assert!(names(folder.path()).is_empty());
     }
 
@@ -180,7 +217,7 @@ mod tests {
     #[test]
     #[ignore = "runs in a process of its own"]
     fn work_with_much_time() {
-        watch(Requests { stop: Arc::default(), grace: 10 * LONG, json: false });
+        watch(10 * LONG, false);
         work_for_ever()
     }
 

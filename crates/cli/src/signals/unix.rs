@@ -5,7 +5,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 use std::ffi::c_int;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 /// From now on every signal that asks for the end is a request, but for those that were ignored when the process was started
@@ -14,24 +14,14 @@ pub(super) fn watch(stop: Arc<AtomicBool>, add: impl Fn() + Send + 'static) {
     let asking: Vec<c_int> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
     let waiting = Signals::new(&asking)
         .and_then(|mut signals| thread::Builder::new().spawn(move || signals.forever().for_each(|_| add())));
-    for &signal in &asking {
-        // Fails only for signals that no process can catch.
-        flag::register_conditional_shutdown(signal, 4, &IS_LAST).ok();
-    }
     if waiting.is_err() {
         // There is no thread to be had: the first one asks, the second one ends.
         for signal in asking {
+            // Fails only for signals that no process can catch.
             flag::register_conditional_shutdown(signal, 4, stop.clone()).ok();
             flag::register(signal, stop.clone()).ok();
         }
     }
-}
-
-/// Whether another signal ends the process on the spot.
-static IS_LAST: AtomicBool = AtomicBool::new(false);
-
-pub(super) fn end_at_once_from_here_on() {
-    IS_LAST.store(true, Ordering::Relaxed);
 }
 
 pub(super) fn exit(code: u8) -> ! {

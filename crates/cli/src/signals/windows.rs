@@ -9,8 +9,6 @@ pub(super) fn watch(_stop: Arc<AtomicBool>, add: impl Fn() + Send + 'static) {
     ctrlc::set_handler(add).ok();
 }
 
-pub(super) fn end_at_once_from_here_on() {}
-
 pub(super) fn exit(code: u8) -> ! {
     std::process::exit(code.into())
 }

@@ -526,11 +526,18 @@ fn half_a_result_is_not_verified() {
 fn a_part_leaves_no_mixture() {
     let folder = checkpoint();
     folder.run("convert model out --to f16 --quiet").exits(0);
+    let whole = tree(&folder, "out");
+    let part = "convert model out --to bf16 --part 1/2 --force --quiet";
+    folder.run(part).fails(2, &["out: the folder holds", "remove it"]);
     std::fs::remove_file(folder.path("out/truecast-manifest.json")).unwrap();
-    folder.run("convert model out --to bf16 --part 1/2 --force --quiet").exits(0);
-    for gone in ["model.safetensors.index.json", "config.json"] {
-        assert!(!folder.path(&format!("out/{gone}")).exists(), "{gone}");
+    folder.run(part).fails(2, &["out: the folder holds", "remove it"]);
+    for (name, bytes) in whole.iter().filter(|(name, _)| *name != "truecast-manifest.json") {
+        assert!(folder.read(&format!("out/{name}")) == *bytes, "{name}");
     }
+    for whole in ["model.safetensors.index.json", "config.json"] {
+        std::fs::remove_file(folder.path(&format!("out/{whole}"))).unwrap();
+    }
+    folder.run(part).exits(0);
     folder.run("convert model out --to bf16 --part 2/2 --force --quiet").exits(0);
     folder.run("convert model out --to bf16 --merge --quiet").exits(0);
     folder.run("convert model expected --to bf16 --quiet").exits(0);

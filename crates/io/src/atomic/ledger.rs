@@ -7,8 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::change;
 use crate::error::Error;
+use crate::{change, look};
 
 /// How something is undone.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub(super) enum Undo {
         old: PathBuf,
         path: PathBuf,
     },
+    /// Nothing; but where nothing is undone, the file goes.
+    Keep(PathBuf),
 }
 
 impl Undo {
@@ -29,13 +31,14 @@ impl Undo {
             Undo::Remove(path) => drop(change::remove(path)),
             Undo::RemoveFolder(path) => drop(change::remove_folder(path)),
             Undo::Restore { old, path } => drop(change::rename(old, path)),
+            Undo::Keep(_) => {}
         }
     }
 
     /// What is left to do when nothing is to be undone.
     fn settled(self) -> Option<Undo> {
         match self {
-            Undo::Restore { old, .. } => Some(Undo::Remove(old)),
+            Undo::Restore { old, .. } | Undo::Keep(old) => Some(Undo::Remove(old)),
             Undo::Remove(_) | Undo::RemoveFolder(_) => None,
         }
     }
@@ -44,9 +47,19 @@ impl Undo {
 struct Ledger {
     entries: Vec<(u64, Undo)>,
     next: u64,
+    has_settled: bool,
 }
 
-static LEDGER: Mutex<Ledger> = Mutex::new(Ledger { entries: Vec::new(), next: 0 });
+impl Ledger {
+    fn add(&mut self, undo: Undo) -> Entry {
+        let number = self.next;
+        self.next += 1;
+        self.entries.push((number, undo));
+        Entry(number)
+    }
+}
+
+static LEDGER: Mutex<Ledger> = Mutex::new(Ledger { entries: Vec::new(), next: 0, has_settled: false });
 
 fn ledger() -> MutexGuard<'static, Ledger> {
     LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
@@ -54,11 +67,20 @@ fn ledger() -> MutexGuard<'static, Ledger> {
 
 /// Undoes everything that this process has begun and not finished: no file is there that was not, none is gone that was.
 ///
-/// From then on nothing is begun nor finished any more, whoever tries waits: the process is to be ended.
-pub fn abandon_all() {
+/// From then on nothing is begun nor finished any more, whoever tries waits: the process is to be ended. Says whether this
+/// process has finished any file before.
+pub fn abandon_all() -> bool {
     let mut ledger = ledger();
     ledger.entries.drain(..).rev().for_each(|(_, undo)| undo.perform());
+    let has_settled = ledger.has_settled;
     std::mem::forget(ledger);
+    has_settled
+}
+
+/// Does what must not be cut short by [`abandon_all`]. It must not begin or finish entries.
+pub(super) fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
+    let _ledger = ledger();
+    work()
 }
 
 /// Something that is undone when this is dropped.
@@ -70,10 +92,12 @@ impl Entry {
     pub(super) fn begin<T>(change: impl FnOnce() -> io::Result<(T, Undo)>) -> io::Result<(T, Entry)> {
         let mut ledger = ledger();
         let (made, undo) = change()?;
-        let number = ledger.next;
-        ledger.next += 1;
-        ledger.entries.push((number, undo));
-        Ok((made, Entry(number)))
+        Ok((made, ledger.add(undo)))
+    }
+
+    /// Says how something is undone that did not change yet.
+    pub(super) fn note(undo: Undo) -> Entry {
+        ledger().add(undo)
     }
 
     /// Changes something, after which another thing is to be undone. If the change fails, it is the old one.
@@ -111,20 +135,25 @@ impl Together {
 
     /// There is no other change: nothing is undone.
     pub(super) fn keep(&self) {
-        self.settle(|| Ok(())).expect("nothing was done");
+        self.settle_in(&mut ledger());
     }
 
     /// Makes the last change, after which nothing is undone. If it fails, everything still is. To be called once.
     pub(super) fn settle(&self, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut ledger = ledger();
         change()?;
+        ledger.has_settled = true;
+        self.settle_in(&mut ledger);
+        Ok(())
+    }
+
+    fn settle_in(&self, ledger: &mut Ledger) {
         let is_own = |number| self.0.iter().any(|entry| entry.0 == number);
         let settled = |(number, undo): (u64, Undo)| match is_own(number) {
             true => undo.settled().map(|rest| (number, rest)),
             false => Some((number, undo)),
         };
         ledger.entries = std::mem::take(&mut ledger.entries).into_iter().filter_map(settled).collect();
-        Ok(())
     }
 }
 
@@ -145,18 +174,28 @@ impl NewFolder {
     /// # Errors
     /// [`Error::Io`].
     pub fn make(path: &Path) -> Result<NewFolder, Error> {
-        let missing = path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
-        let missing: Vec<&Path> = missing.collect();
+        let mut missing = Vec::new();
+        for folder in path.ancestors().filter(|folder| !folder.as_os_str().is_empty()) {
+            if look::is_folder(folder)? {
+                break;
+            }
+            missing.push(folder);
+        }
         let mut made = Together::default();
         for folder in missing.into_iter().rev() {
             match Entry::begin(|| Ok((change::create_folder(folder)?, Undo::RemoveFolder(folder.into())))) {
                 Ok(((), entry)) => made.push(entry),
                 // Somebody else made it meanwhile.
-                Err(_) if folder.is_dir() => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && look::is_folder(folder)? => {}
                 Err(error) => return Err(Error::io(folder, "creating the folder")(error)),
             }
         }
         Ok(NewFolder(made))
+    }
+
+    /// A file that is gone too when this is dropped.
+    pub fn note(&mut self, file: &Path) {
+        self.0.push(Entry::note(Undo::Remove(file.into())));
     }
 
     /// It stays, whatever becomes of files.

@@ -35,6 +35,8 @@ impl Leftover {
 
 /// What was left of earlier runs that were to write a file to `path`. A file that a live process works on is none.
 ///
+/// Nothing depends on the answer: where the system does not tell, there is none.
+///
 /// # Examples
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();

@@ -1,10 +1,10 @@
 //! Names of files that are not finished: hidden, told apart by chance, and with the destination's name in them.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::look;
 use crate::path::folder_of;
 
 /// What every such name ends with.
@@ -26,6 +26,11 @@ pub(super) fn make<T>(path: &Path, mut make: impl FnMut(&Path) -> io::Result<T>)
     Ok((made, at.keep()?))
 }
 
+/// The name of the file by which a process claims a part of a folder.
+pub(super) fn of_claim(folder: &Path, part: &str) -> PathBuf {
+    folder.join(format!(".part-{part}.claim{SUFFIX}"))
+}
+
 /// Such names for a destination, or for any if it is a folder's.
 pub(super) fn find(folder: &Path, path: Option<&Path>) -> Vec<PathBuf> {
     let prefix = path.map_or(".".into(), prefix);
@@ -33,11 +38,8 @@ pub(super) fn find(folder: &Path, path: Option<&Path>) -> Vec<PathBuf> {
         let (name, prefix) = (name.as_encoded_bytes(), prefix.as_encoded_bytes());
         name.starts_with(prefix) && name.ends_with(SUFFIX.as_bytes()) && name.len() > prefix.len() + SUFFIX.len()
     };
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    let names = entries.map(|entry| entry.file_name()).filter(|name| is_one(name));
+    let names = look::names(folder).unwrap_or_default().into_iter().filter(|name| is_one(name));
     let in_current = folder == Path::new(".");
     let path_of = |name: OsString| if in_current { name.into() } else { folder.join(name) };
-    let mut found: Vec<PathBuf> = names.map(path_of).collect();
-    found.sort();
-    found
+    names.map(path_of).collect()
 }

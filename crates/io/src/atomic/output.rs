@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use super::draining::Draining;
 use super::ledger::{Entry, Undo};
 use super::{Finished, name};
-use crate::change;
+use crate::change::{self, step};
 use crate::error::Error;
+use crate::look;
 use crate::os::{self, Access};
 use crate::path::folder_of;
 
@@ -78,18 +79,18 @@ impl OutputFile {
 
     /// The permissions of the file that is replaced, if there is one.
     fn replaced(path: &Path, existing: Existing) -> Result<Option<Permissions>, Error> {
-        match fs::symlink_metadata(path) {
-            Ok(found) if !found.is_file() => {
+        match look::at_itself(path)? {
+            Some(found) if !found.is_file() => {
                 let found = what(&found.file_type());
                 Err(Error::DestinationNotRegular { path: path.into(), found })
             }
-            Ok(_) if existing == Existing::Refuse => Err(Error::Exists { path: path.into() }),
-            Ok(found) => Ok(Some(os::permissions_of(&found))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::metadata(folder_of(path)).map_err(Error::io(path, "opening the destination's folder"))?;
+            Some(_) if existing == Existing::Refuse => Err(Error::Exists { path: path.into() }),
+            Some(found) => Ok(Some(os::permissions_of(&found))),
+            None => {
+                let folder = step(|| fs::metadata(folder_of(path)));
+                folder.map_err(Error::io(path, "opening the destination's folder"))?;
                 Ok(None)
             }
-            Err(error) => Err(Error::io(path, "looking at the destination")(error)),
         }
     }
 
@@ -165,7 +166,7 @@ impl OutputFile {
             change::set_permissions(&file, permissions).map_err(Error::io(path, "setting the mode"))?;
         }
         change::sync(&file).map_err(Error::io(path, "fsync"))?;
-        let bytes = file.metadata().map_err(Error::io(path, "asking for the size"))?.len();
+        let bytes = step(|| file.metadata()).map_err(Error::io(path, "asking for the size"))?.len();
         Ok(Ready { file, place, bytes })
     }
 }

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use super::ledger::{Entry, NewFolder, Together, Undo};
 use super::name;
 use super::output::{Existing, OutputFile, Place, Ready};
-use crate::change;
+use crate::change::{self, step};
 use crate::error::Error;
+use crate::look::known;
 use crate::path::folder_of;
 
 /// Files that are written and lack their names only, to be put in their places together.
@@ -85,6 +86,7 @@ impl Finished {
         let bytes = ready.iter().map(|file| file.bytes).sum();
         let mut together = Together::default();
         folders.into_iter().for_each(|NewFolder(folders)| together.append(folders));
+        obsolete.into_iter().for_each(|path| together.push(Entry::note(Undo::Keep(path))));
         let mut files = ready.into_iter().peekable();
         if files.peek().is_none() {
             together.keep();
@@ -103,8 +105,6 @@ impl Finished {
             let action = if is_last { "the file is in its place; fsync of its folder" } else { "fsync of the folder" };
             change::sync_folder(folder_of(&path)).map_err(Error::io(&path, action))?;
         }
-        drop(together);
-        obsolete.iter().for_each(|path| drop(change::remove(path)));
         Ok(bytes)
     }
 }
@@ -155,7 +155,7 @@ impl Ready {
 
 /// Replaces the file at `path`, if there is one, so that it can come back.
 fn replace(new: &Path, path: PathBuf) -> io::Result<Undo> {
-    if fs::symlink_metadata(&path).is_err() {
+    if known(step(|| fs::symlink_metadata(&path)))?.is_none() {
         return change::rename(new, &path).map(|()| Undo::Remove(path));
     }
     // Some file systems have no second names.

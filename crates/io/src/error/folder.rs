@@ -27,7 +27,7 @@ pub enum FolderError {
     #[error("tensor {}: shard name {} is no plain file name that ends in .safetensors", Shown(tensor), Shown(name))]
     ShardName { tensor: String, name: String },
     /// C3.
-    #[error("is a symbolic link that leads out of the folder")]
+    #[error("is a symbolic link, and of links only those of a Hugging Face cache are followed")]
     Link,
     /// C4.
     #[error("a JSON file of {bytes} bytes exceeds the limit of {MAX_JSON_BYTES}")]

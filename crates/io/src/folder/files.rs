@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::atomic::{Existing, OutputFile};
 use crate::change;
 use crate::error::Error;
+use crate::look;
 use crate::os;
 use crate::path::folder_of;
 
@@ -32,8 +33,22 @@ pub fn remove(path: &Path) -> Result<(), Error> {
 
 /// Bytes that may still be written below a folder, or below the nearest one above it that exists; `None` where the system
 /// does not say.
-#[must_use]
-pub fn free_bytes(folder: &Path) -> Option<u64> {
-    let existing = folder.ancestors().find(|folder| folder.is_dir());
-    os::free_bytes(existing.unwrap_or(Path::new("."))).ok()
+///
+/// # Errors
+/// [`Error::Io`] where it cannot be told which folder exists.
+pub fn free_bytes(folder: &Path) -> Result<Option<u64>, Error> {
+    Ok(os::free_bytes(nearest(folder)?).ok())
+}
+
+/// The folder, or the nearest one above it that exists.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn nearest(folder: &Path) -> Result<&Path, Error> {
+    for above in folder.ancestors().filter(|above| !above.as_os_str().is_empty()) {
+        if look::is_folder(above)? {
+            return Ok(above);
+        }
+    }
+    Ok(Path::new("."))
 }

@@ -13,6 +13,7 @@ use serde_json::{Map, Number, Value};
 use super::open::open_in;
 use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_VALUES};
 use crate::error::{Cause, Error};
+use crate::look;
 
 /// A JSON file of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,10 +27,13 @@ pub struct JsonFile {
 }
 
 impl JsonFile {
-    /// Reads a file of the folder; `None` if there is none of that name.
-    pub(super) fn read(folder: &Path, name: &str, follow_links: bool) -> Result<Option<JsonFile>, Error> {
+    /// Reads a file of a folder; `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// [`Error::Folder`] for what breaks C3 or C4, [`Error::Io`].
+    pub fn read(folder: &Path, name: &str, follow_links: bool) -> Result<Option<JsonFile>, Error> {
         let path = folder.join(name);
-        if std::fs::symlink_metadata(&path).is_err() {
+        if look::at_itself(&path)?.is_none() {
             return Ok(None);
         }
         let (file, bytes) = open_in(folder, Path::new(name), follow_links)?;

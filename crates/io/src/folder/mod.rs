@@ -12,18 +12,17 @@ mod open;
 mod sidecar;
 
 pub use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES};
-pub use files::{free_bytes, remove, write};
+pub use files::{free_bytes, nearest, remove, write};
 pub use index::{INDEX_SUFFIX, Index};
 pub use json::{Edit, JsonFile, edit, parse};
 pub use sidecar::Sidecar;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Cause, Error};
 use crate::gguf::GgufFile;
+use crate::look;
 use crate::open::open_regular;
 use crate::shown::{Shown, counted};
 use crate::source::Source;
@@ -123,9 +122,7 @@ impl Folder {
         };
         let mut shards = Vec::new();
         for name in wanted {
-            // Anything else that is wrong with it is told where it is opened.
-            let found = fs::symlink_metadata(path.join(name));
-            let is_missing = found.is_err_and(|error| error.kind() == ErrorKind::NotFound);
+            let is_missing = look::at_itself(&path.join(name))?.is_none();
             let gone = begun.get(name).filter(|_| is_missing);
             if is_missing && gone.is_none() {
                 let of_shard = |(tensor, shard): (&String, &String)| (shard == name).then(|| tensor.clone());
@@ -316,20 +313,15 @@ impl Folder {
 
 /// Names that are text, sorted.
 fn names_in(path: &Path) -> Result<Vec<String>, Error> {
-    let failed = || Error::io(path, "listing the folder");
-    let mut names = Vec::new();
-    for entry in fs::read_dir(path).map_err(failed())? {
-        names.extend(entry.map_err(failed())?.file_name().into_string());
-    }
-    names.sort();
-    Ok(names)
+    Ok(look::names(path)?.into_iter().filter_map(|name| name.into_string().ok()).collect())
 }
 
 /// Folders in a folder that hold tensors.
 fn components(path: &Path, names: &[String]) -> Vec<String> {
     let holds = |name: &&String| {
-        let inside = fs::read_dir(path.join(name)).into_iter().flatten().flatten();
-        inside.into_iter().any(|entry| entry.file_name().to_string_lossy().ends_with(".safetensors"))
+        // Only a sentence depends on it.
+        let inside = look::names(&path.join(name)).unwrap_or_default();
+        inside.iter().any(|name| name.to_string_lossy().ends_with(".safetensors"))
     };
     names.iter().filter(holds).cloned().collect()
 }

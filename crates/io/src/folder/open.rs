@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
+use crate::change::step;
 use crate::contain::{blobs_of, place_of};
 use crate::error::folder::FolderError;
 use crate::error::{Cause, Error};
@@ -22,21 +23,21 @@ pub(super) fn is_plain_name(name: &str) -> bool {
 /// into the blobs of the cache that the folder lies in, unless all are followed (C2, C3).
 pub(super) fn open_in(folder: &Path, name: &Path, follow_links: bool) -> Result<(File, u64), Error> {
     let path = folder.join(name);
-    let found = fs::symlink_metadata(&path).map_err(Error::io(&path, "opening"))?;
+    let found = step(|| fs::symlink_metadata(&path)).map_err(Error::io(&path, "opening"))?;
     let is_link = found.is_symlink();
-    let real = fs::canonicalize(&path).map_err(Error::io(&path, "opening"))?;
+    let real = step(|| fs::canonicalize(&path)).map_err(Error::io(&path, "opening"))?;
     // Asked before opening, because opening a pipe waits.
-    if !fs::metadata(&real).map_err(Error::io(&path, "opening"))?.is_file() {
+    if !step(|| fs::metadata(&real)).map_err(Error::io(&path, "opening"))?.is_file() {
         return Err(Error::NotRegular { path });
     }
-    let file = os::open_at_once(&path).map_err(Error::io(&path, "opening"))?;
-    let found = file.metadata().map_err(Error::io(&path, "asking for the size"))?;
+    let file = step(|| os::open_at_once(&path)).map_err(Error::io(&path, "opening"))?;
+    let found = step(|| file.metadata()).map_err(Error::io(&path, "asking for the size"))?;
     if !found.is_file() {
         return Err(Error::NotRegular { path });
     }
     if !follow_links {
-        let folder = folder.canonicalize().map_err(Error::io(folder, "opening"))?;
-        let place = place_of(&file, &real).map_err(Error::io(&path, "asking where it lies"))?;
+        let folder = step(|| folder.canonicalize()).map_err(Error::io(folder, "opening"))?;
+        let place = step(|| place_of(&file, &real)).map_err(Error::io(&path, "asking where it lies"))?;
         let is_blob = || blobs_of(&folder).is_some_and(|blobs| place.starts_with(blobs));
         let is_inside = !is_link && place.starts_with(&folder);
         if !is_inside && !is_blob() {

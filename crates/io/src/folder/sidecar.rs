@@ -1,6 +1,5 @@
 //! The files of a folder beside its weights (`docs/spec/checkpoints.md §2.7`): which are copied, and copying them.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,7 @@ use super::index::INDEX_SUFFIX;
 use super::open::open_in;
 use crate::atomic::{Existing, NewFolder, OutputFile};
 use crate::error::Error;
+use crate::look;
 use crate::path::folder_of;
 
 /// Files of weights in other forms, and weights that the index does not know.
@@ -47,14 +47,8 @@ pub(super) fn find(folder: &Path, is_shard: impl Fn(&str) -> bool) -> Result<Bes
 
 fn walk(folder: &Path, below: &Path, is_shard: &impl Fn(&str) -> bool, found: &mut Beside) -> Result<(), Error> {
     let here = folder.join(below);
-    let failed = || Error::io(&here, "listing the folder");
-    let mut names = Vec::new();
-    for entry in fs::read_dir(&here).map_err(failed())? {
-        names.push(entry.map_err(failed())?.file_name());
-    }
-    names.sort();
     let is_top = below.as_os_str().is_empty();
-    for name in names {
+    for name in look::names(&here)? {
         let path = below.join(&name);
         let shown = folder.join(&path).display().to_string();
         let skip = |found: &mut Beside, why: &str| found.warnings.push(format!("{shown}: not copied: {why}"));
@@ -66,7 +60,8 @@ fn walk(folder: &Path, below: &Path, is_shard: &impl Fn(&str) -> bool, found: &m
             continue;
         }
         let whole = folder.join(&path);
-        let kind = fs::symlink_metadata(&whole).map_err(Error::io(&whole, "looking at the file"))?;
+        // It may have gone since the folder was listed.
+        let Some(kind) = look::at_itself(&whole)? else { continue };
         if kind.is_dir() {
             match below.components().count() {
                 MAX_DEPTH => skip(found, "it lies too deep"),
@@ -81,11 +76,11 @@ fn walk(folder: &Path, below: &Path, is_shard: &impl Fn(&str) -> bool, found: &m
             continue;
         }
         // Of a link, what it leads to.
-        match fs::metadata(&whole) {
-            Ok(target) if target.is_file() => found.sidecars.push(Sidecar { path, bytes: target.len() }),
-            Ok(target) if target.is_dir() => skip(found, "links to folders are not followed"),
-            Ok(_) => skip(found, "not a regular file"),
-            Err(_) => skip(found, "a link that leads nowhere"),
+        match look::at(&whole)? {
+            Some(target) if target.is_file() => found.sidecars.push(Sidecar { path, bytes: target.len() }),
+            Some(target) if target.is_dir() => skip(found, "links to folders are not followed"),
+            Some(_) => skip(found, "not a regular file"),
+            None => skip(found, "a link that leads nowhere"),
         }
     }
     Ok(())

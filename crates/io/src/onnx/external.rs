@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::change::step;
 use crate::contain::{blobs_of, place_of};
 use crate::error::onnx::ExternalError;
 use crate::os;
@@ -93,17 +94,17 @@ impl Folder {
         };
         let outside = || OpenError::External(ExternalError::Outside { location: location.into() });
         let not_regular = || OpenError::External(ExternalError::NotRegular { location: location.into() });
-        let real = path.canonicalize().map_err(failed)?;
+        let real = step(|| path.canonicalize()).map_err(failed)?;
         if !self.follow_links && !self.holds(&real).map_err(failed)? {
             return Err(outside());
         }
-        if !fs::metadata(&real).map_err(failed)?.is_file() {
+        if !step(|| fs::metadata(&real)).map_err(failed)?.is_file() {
             return Err(not_regular());
         }
         // Names can change from one question to the next: what counts is asked of the opened file. A pipe that took the
         // name meanwhile does not keep us waiting.
-        let file = os::open_at_once(&path).map_err(failed)?;
-        let found = file.metadata().map_err(failed)?;
+        let file = step(|| os::open_at_once(&path)).map_err(failed)?;
+        let found = step(|| file.metadata()).map_err(failed)?;
         if !found.is_file() {
             return Err(not_regular());
         }
@@ -116,7 +117,7 @@ impl Folder {
 
     /// Whether a resolved path lies in the folder, or in the blobs of a Hugging Face cache to which the folder belongs.
     fn holds(&self, real: &Path) -> io::Result<bool> {
-        let folder = self.path.canonicalize()?;
+        let folder = step(|| self.path.canonicalize())?;
         Ok(real.starts_with(&folder) || blobs_of(&folder).is_some_and(|blobs| real.starts_with(blobs)))
     }
 }

@@ -4,7 +4,7 @@
 //! had before, so at every moment the destination is a whole model, old or new.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use super::inventory::Listed;
 use super::rewrite::{Changes, MAX_MODEL_BYTES, Place, Rewritten, rewrite};
 use super::rope::Piece;
 use crate::atomic::{Existing, Finished, OutputFile};
-use crate::error::Error;
 use crate::error::denied::DeniedTensor;
+use crate::error::{Error, ErrorKind};
+use crate::look;
 use crate::options::OnnxOptions;
 use crate::os::{FileId, ReadAt};
 use crate::path::folder_of;
@@ -174,16 +175,31 @@ const COPY_BYTES: usize = 1 << 18;
 /// The name of a file of external data for a model at `path` that no file has.
 ///
 /// A file that the model at `path` uses is thus never overwritten (`docs/spec/onnx.md §3.8`).
-pub fn unused_location(path: &Path) -> String {
+///
+/// # Errors
+/// [`Error::Io`] where the system does not tell.
+pub fn unused_location(path: &Path) -> Result<String, Error> {
     let name = path.file_name().map(|name| name.to_string_lossy().replace("..", "_")).unwrap_or_default();
     let numbered = |i: u32| if i == 0 { format!("{name}.data") } else { format!("{name}.{i}.data") };
-    let is_free = |location: &String| fs::symlink_metadata(folder_of(path).join(location)).is_err();
-    (0..).map(numbered).find(is_free).expect("there are more numbers than files")
+    let mut locations = (0..).map(numbered);
+    loop {
+        let location = locations.next().expect("there are more numbers than files");
+        if look::at_itself(&folder_of(path).join(&location))?.is_none() {
+            return Ok(location);
+        }
+    }
 }
 
 /// The files of external data that the model at `path` uses and that [`unused_location`] named.
-fn own_data(path: &Path) -> Vec<PathBuf> {
-    let Ok(old) = ModelFile::open(path, OnnxOptions::default()) else { return Vec::new() };
+fn own_data(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    if look::at_itself(path)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let old = match ModelFile::open(path, OnnxOptions::default()) {
+        Ok(old) => old,
+        Err(error) if error.kind() == ErrorKind::System => return Err(error),
+        Err(_) => return Ok(Vec::new()),
+    };
     let name = path.file_name().map(|name| name.to_string_lossy().replace("..", "_")).unwrap_or_default();
     let is_own = |location: &str| {
         let number = location.strip_prefix(&*name).and_then(|rest| rest.strip_suffix(".data"));
@@ -196,7 +212,7 @@ fn own_data(path: &Path) -> Vec<PathBuf> {
         .filter(|location| is_own(location))
         .map(|location| folder_of(path).join(location))
         .collect();
-    files.into_iter().collect()
+    Ok(files.into_iter().collect())
 }
 
 /// A model in the making.
@@ -226,10 +242,16 @@ impl ModelWriter {
         if let Some(data) = &data {
             data.reserve(*external_bytes)?;
         }
-        let mut obsolete = if existing == Existing::Replace { own_data(path) } else { Vec::new() };
+        let own = if existing == Existing::Replace { own_data(path)? } else { Vec::new() };
         // What the source reads stays, by whatever name it is there.
-        let read: Vec<_> = new.source.data_files().iter().filter_map(|path| FileId::of(path)).collect();
-        obsolete.retain(|path| FileId::of(path).is_none_or(|found| !read.contains(&found)));
+        let read = new.source.data_files().iter().map(|path| FileId::of(path)).collect::<Result<Vec<_>, _>>()?;
+        let mut obsolete = Vec::new();
+        for path in own {
+            let found = FileId::of(&path)?;
+            if found.is_none() || !read.contains(&found) {
+                obsolete.push(path);
+            }
+        }
         let steps: Vec<_> = new.order().into_iter().map(|i| (places[i], new.tensors[i].bytes())).collect();
         Ok(ModelWriter {
             source: new.source.clone(),

@@ -45,11 +45,18 @@ fn handle_path(file: &File) -> PathBuf {
 ///
 /// Cost: no data is written. Blocks that are known together lie together and need no bookkeeping with every write.
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    // Not posix_fallocate: where the file system has no such operation that one writes to every block.
-    match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, bytes)) {
-        Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(error.into()),
-        _ => Ok(()),
+    // A file system in memory clears every page, and begins anew where a signal comes: a step of it is short.
+    const STEP: usize = 64 << 20;
+    for from in (0..bytes).step_by(STEP) {
+        let len = (bytes - from).min(STEP as u64);
+        // Not posix_fallocate: where the file system has no such operation that one writes to every block.
+        match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), from, len)) {
+            Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => return Err(error.into()),
+            Err(_) => return Ok(()),
+            Ok(()) => {}
+        }
     }
+    Ok(())
 }
 
 /// A range need not stay in the system's memory: pages that are not on the disk yet are sent there, without waiting for

@@ -18,15 +18,21 @@ pub(crate) use linux::{create_anonymous, link_open, path_of, read_in_order, rele
 #[cfg(not(target_os = "linux"))]
 pub(crate) use plain::{create_anonymous, link_open, path_of, read_in_order, release, reserve};
 #[cfg(unix)]
-pub(crate) use unix::{create_named, free_bytes, id_of, is_left, open_at_once, permissions_of, read_at, sync_folder};
+pub(crate) use unix::{
+    claim_folder, create_named, free_bytes, id_of, is_left, open_at_once, permissions_of, read_at, sync_folder,
+};
 #[cfg(windows)]
 pub(crate) use windows::{
-    create_named, free_bytes, id_of, is_left, open_at_once, permissions_of, read_at, sync_folder,
+    claim_folder, create_named, free_bytes, id_of, is_left, open_at_once, permissions_of, read_at, sync_folder,
 };
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
+
+use crate::change::step;
+use crate::error::Error;
+use crate::look::known;
 
 /// Who may read a file that is being made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,14 +86,18 @@ impl FileId {
 
     /// The file at `path`, links followed; `None` if there is none.
     ///
+    /// # Errors
+    /// [`Error::Io`] where the system does not tell.
+    ///
     /// # Examples
     /// ```
     /// use std::path::Path;
     /// use truecast_io::FileId;
-    /// assert_eq!(FileId::of(Path::new(".")), FileId::of(Path::new("./.")));
-    /// assert_eq!(FileId::of(Path::new("no such file")), None);
+    /// assert_eq!(FileId::of(Path::new("."))?, FileId::of(Path::new("./."))?);
+    /// assert_eq!(FileId::of(Path::new("no such file"))?, None);
+    /// # Ok::<(), truecast_io::Error>(())
     /// ```
-    pub fn of(path: &Path) -> Option<FileId> {
-        id_of(path).ok()
+    pub fn of(path: &Path) -> Result<Option<FileId>, Error> {
+        known(step(|| id_of(path))).map_err(Error::io(path, "asking which file it is"))
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, OFlags, flock, statvfs};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::{Access, FileId};
 
@@ -51,6 +52,18 @@ pub(crate) fn create_named(path: &Path, access: Access) -> io::Result<File> {
 /// Where a file system has no locks, nobody can take one either, and the file is never taken for left behind.
 pub(super) fn claim(file: &File) {
     flock(file, FlockOperation::NonBlockingLockExclusive).ok();
+}
+
+/// Says that this process works on a folder, alone or beside others, as long as the file is open. `None` if others have said
+/// what contradicts it.
+pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>> {
+    let folder = File::open(path)?;
+    let (shared, exclusive) = (FlockOperation::NonBlockingLockShared, FlockOperation::NonBlockingLockExclusive);
+    match retry_on_intr(|| flock(&folder, if alone { exclusive } else { shared })) {
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        // As with files, where there are no locks nobody is refused.
+        _ => Ok(Some(folder)),
+    }
 }
 
 /// Whether nobody is at work any more on a file of [`create_named`].

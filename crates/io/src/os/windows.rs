@@ -37,6 +37,22 @@ pub(crate) fn create_named(path: &Path, _: Access) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).share_mode(FILE_SHARE_DELETE).open(path)
 }
 
+/// Says that this process works on a folder, alone or beside others, as long as the file is open. `None` if others have said
+/// what contradicts it. Folders have no locks here: a file in it stands for it, and is gone with the last process.
+pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>> {
+    const SHARING_VIOLATION: i32 = 32;
+    // The system's FILE_FLAG_DELETE_ON_CLOSE, GENERIC_READ | DELETE, and every kind of sharing.
+    const DELETE_ON_CLOSE: u32 = 0x0400_0000;
+    const READ_AND_DELETE: u32 = 0x8001_0000;
+    const SHARE_ALL: u32 = 7;
+    let mut how = OpenOptions::new();
+    how.access_mode(READ_AND_DELETE).write(true).create(true).custom_flags(DELETE_ON_CLOSE);
+    match how.share_mode(if alone { 0 } else { SHARE_ALL }).open(path.join(".truecast-claim")) {
+        Err(error) if error.raw_os_error() == Some(SHARING_VIOLATION) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 /// Whether nobody is at work any more on a file of [`create_named`].
 pub(crate) fn is_left(path: &Path) -> bool {
     File::open(path).is_ok()

@@ -29,15 +29,20 @@ pub(super) struct Reads(Vec<FileId>);
 
 impl Reads {
     /// A model, other files that it names, and inputs as `NAME=FILE`; a name may hold `=` too.
-    pub(super) fn of(model: &Path, named: impl IntoIterator<Item = PathBuf>, inputs: &[String]) -> Reads {
+    pub(super) fn of(
+        model: &Path,
+        named: impl IntoIterator<Item = PathBuf>,
+        inputs: &[String],
+    ) -> Result<Reads, truecast_io::Error> {
         let given =
             inputs.iter().flat_map(|text| text.match_indices('=').map(|(at, _)| PathBuf::from(&text[at + 1..])));
         let all = std::iter::once(model.to_path_buf()).chain(named).chain(given);
-        Reads(all.filter_map(|path| FileId::of(&path)).collect())
+        let found = all.map(|path| FileId::of(&path)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Reads(found.into_iter().flatten().collect()))
     }
 
     pub(super) fn allow(&self, result: &Path) -> Result<(), RunError> {
-        match FileId::of(result) {
+        match FileId::of(result)? {
             Some(found) if self.0.contains(&found) => Err(RunError::Read { path: result.display().to_string() }),
             _ => Ok(()),
         }

@@ -29,7 +29,7 @@ impl Model {
         let (graph, warnings) = self.graph(&fed)?;
         let names: Vec<&str> = graph.inputs().iter().map(|input| input.name.as_str()).collect();
         let files = assign(inputs, &names)?;
-        let mut outputs = Outputs::new(options, self.reads(inputs));
+        let mut outputs = Outputs::new(options, self.reads(inputs)?);
         // What stands in the way is seen before the work.
         graph.outputs().iter().try_for_each(|output| outputs.allow(&output.name))?;
         let provide = |input: &Input| {

@@ -199,12 +199,12 @@ impl Model {
     }
 
     /// What a run with these inputs reads.
-    pub(super) fn reads(&self, inputs: &[String]) -> Reads {
+    pub(super) fn reads(&self, inputs: &[String]) -> Result<Reads, RunError> {
         let data = match &self.file {
             File::Onnx(file) => file.data_files(),
             File::OpenVino(_) | File::Tile(_) | File::Tosa(_) => BTreeSet::new(),
         };
-        Reads::of(&self.path, data, inputs)
+        Ok(Reads::of(&self.path, data, inputs)?)
     }
 
     pub(super) fn path(&self) -> &Path {

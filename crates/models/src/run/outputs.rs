@@ -5,7 +5,7 @@ use super::files::{self, Reads};
 use crate::{OpenResults, Tensor};
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
-use truecast_io::{Existing, FileFormat, Finished, NewFolder, OutputFile};
+use truecast_io::{Existing, FileFormat, Finished, NewFolder, OutputFile, look};
 use truecast_kernel::CastOptions;
 
 /// What a run reads and writes, whatever the kind of the model.
@@ -83,7 +83,7 @@ impl Outputs {
         if self.pending.iter().any(|(_, written)| written.path == path) {
             return Err(RunError::SameOutput { path: path.display().to_string() });
         }
-        if self.folder.exists() {
+        if look::at(&self.folder)?.is_some() {
             OutputFile::check(&path, self.existing)?;
         }
         Ok(path)
@@ -118,7 +118,7 @@ impl Outputs {
     }
 
     fn make_folder(&mut self) -> Result<(), RunError> {
-        if !self.folder.is_dir() {
+        if !look::is_folder(&self.folder)? {
             self.made = NewFolder::make(&self.folder)?;
         }
         Ok(())

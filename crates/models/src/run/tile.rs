@@ -49,7 +49,7 @@ impl Model {
         if values.profile == Profile::Hw {
             warnings.extend(masked);
         }
-        let outputs = Outputs::new(options, self.reads(options.inputs));
+        let outputs = Outputs::new(options, self.reads(options.inputs)?);
         let mut results = Results { names: BTreeSet::new(), outputs, left_open: Vec::new(), warnings };
         evaluate(entry, values, supplied, |converted| results.add(&converted).map_err(Failed::File))
             .map_err(|failed: Failed| failed.of(self.path()))?;

@@ -3,10 +3,13 @@
 
 use super::manifest::{MANIFEST, Manifest, ShardEntry};
 use super::options::Options;
+use super::stage;
 use crate::error::Error;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use truecast_io::folder::Folder;
+use truecast_io::atomic::leftover;
+use truecast_io::folder::{self, Folder};
+use truecast_io::look;
 
 /// The folder of beginnings, in that of the result.
 pub(super) const KEPT: &str = ".truecast-sources";
@@ -16,6 +19,20 @@ pub(super) fn kept(dst: &Path, name: &str) -> PathBuf {
     dst.join(KEPT).join(name)
 }
 
+/// Removes what is kept of the source, once nothing needs it. What else lies there stays.
+pub(super) fn remove_kept(dst: &Path, manifest: &Manifest) -> Result<(), Error> {
+    let all = dst.join(KEPT);
+    if look::is_folder(&all)? {
+        leftover::in_folder(&all).iter().for_each(|left| drop(left.remove()));
+        for entry in &manifest.shards {
+            folder::remove(&kept(dst, &entry.name))?;
+        }
+        // Fails where something else lies there.
+        std::fs::remove_dir(&all).ok();
+    }
+    Ok(())
+}
+
 /// Opens the folder.
 ///
 /// # Errors
@@ -23,9 +40,15 @@ pub(super) fn kept(dst: &Path, name: &str) -> PathBuf {
 pub(super) fn open(src: &Path, options: &Options) -> Result<Folder, Error> {
     let follow_links = options.tensors.onnx.follow_links;
     let Some(dst) = &options.delete_source else { return Ok(Folder::open(src, follow_links)?) };
-    let manifest = if dst.is_dir() { Manifest::read(dst, MANIFEST)? } else { None };
-    let of = |entry: ShardEntry| (entry.name.clone(), (kept(dst, &entry.name), entry.source.bytes));
-    let entries = manifest.into_iter().flat_map(|manifest| manifest.shards).map(of);
-    let begun: BTreeMap<_, _> = entries.filter(|(_, (path, _))| path.is_file()).collect();
+    let dst = &stage::begun(dst)?;
+    let mut begun = BTreeMap::new();
+    for ShardEntry { name, source, .. } in
+        Manifest::read(dst, MANIFEST)?.into_iter().flat_map(|manifest| manifest.shards)
+    {
+        let path = kept(dst, &name);
+        if look::is_file(&path)? {
+            begun.insert(name, (path, source.bytes));
+        }
+    }
     Ok(Folder::open_with(src, follow_links, &begun)?)
 }

@@ -1,13 +1,13 @@
 //! What can be said of a conversion before anything is written: whether it may begin, and a report without counts.
 
-use super::place::{self, Found};
+use super::place;
 use super::plan::Plan;
 use super::release::Release;
 use super::shard::ShardPlan;
 use crate::error::Error;
 use crate::report::{FolderReport, Report, ShardReport, ShardState};
 use std::path::Path;
-use truecast_io::{FileFormat, folder};
+use truecast_io::{FileFormat, folder, look};
 use truecast_kernel::Counts;
 
 impl Plan {
@@ -32,8 +32,11 @@ impl Plan {
     /// # Errors
     /// Those of [`check`](Plan::check) about the destination; a file that cannot be removed.
     pub fn clear(&self, dst: &Path) -> Result<(), Error> {
-        let Found { outdated, .. } = place::look(self, dst, &self.options, &self.manifest()?)?;
-        outdated.iter().try_for_each(|path| Ok(folder::remove(path)?))
+        place::look(self, dst, &self.options, &self.manifest()?)?;
+        if look::is_folder(dst)? {
+            place::outdated(dst)?.iter().try_for_each(|path| folder::remove(path))?;
+        }
+        Ok(())
     }
 
     /// What the report will say, without counts and errors: nothing was read but headers.

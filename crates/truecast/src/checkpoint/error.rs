@@ -19,6 +19,15 @@ pub enum CheckpointError {
         /// One of its files.
         holds: String,
     },
+    /// The destination holds a whole result.
+    #[error("the folder holds {}, so a whole result, which parts do not replace; remove it", Shown(.holds))]
+    Whole {
+        /// What makes it one.
+        holds: String,
+    },
+    /// Two processes would write the same files.
+    #[error("another process is writing into the folder; wait for its end")]
+    Busy,
     /// Weights would be left that do not belong to the result.
     #[error("holds {}, which the result would not replace; remove it, or choose another destination", Shown(.file))]
     Stale {

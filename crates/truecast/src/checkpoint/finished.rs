@@ -1,17 +1,19 @@
 //! A conversion that deleted its source and is finished: it is known again by what it wrote down, for nothing else is left.
 
-use super::begun::{KEPT, kept};
+use super::begun::remove_kept;
 use super::error::CheckpointError;
-use super::manifest::{FileEntry, MANIFEST, Manifest, ShardEntry};
+use super::manifest::{FileEntry, MANIFEST, Manifest};
 use super::options::Options;
+use super::run::claim;
+use super::stage;
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::report::{FolderReport, Provenance, Report, ShardReport, ShardState};
 use serde_json::json;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use truecast_io::folder::{self, Folder};
+use truecast_io::folder::Folder;
+use truecast_io::look;
 
 /// The report of a run of `delete_source` that an earlier run has finished; `None` if there is anything left to do. Every file
 /// of the result is read again. What an earlier run kept of the source goes, unless this is a dry run.
@@ -19,15 +21,21 @@ use truecast_io::folder::{self, Folder};
 /// # Errors
 /// Other options than the earlier ones; a file of the result that is not what was written; [`Error::Interrupted`].
 pub fn finished(src: &Path, options: &Options, is_dry_run: bool, stop: &AtomicBool) -> Result<Option<Report>, Error> {
-    let Some(dst) = options.delete_source.as_deref().filter(|dst| options.resume && dst.is_dir()) else {
+    let Some(dst) = options.delete_source.as_deref().filter(|_| options.resume) else { return Ok(None) };
+    if !look::is_folder(dst)? {
         return Ok(None);
-    };
+    }
+    if !is_dry_run {
+        let _claim = claim(dst, &options.share)?;
+        stage::place(dst)?;
+    }
     let Some(manifest) = Manifest::read(dst, MANIFEST)?.filter(|manifest| manifest.complete) else { return Ok(None) };
-    let is_gone = |entry: &ShardEntry| {
-        let found = std::fs::symlink_metadata(src.join(&entry.name));
-        found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
-    };
-    if manifest.shards.is_empty() || !manifest.shards.iter().all(is_gone) {
+    for entry in &manifest.shards {
+        if look::at_itself(&src.join(&entry.name))?.is_some() {
+            return Ok(None);
+        }
+    }
+    if manifest.shards.is_empty() {
         return Ok(None);
     }
     let writing = options.writing.clone().filter(|writing| !writing.scheme.is_plain());
@@ -46,8 +54,8 @@ pub fn finished(src: &Path, options: &Options, is_dry_run: bool, stop: &AtomicBo
     for entry in &manifest.shards {
         let (path, name) = (dst.join(&entry.name), entry.name.clone());
         let mut row = ShardReport { name, tensors: 0, bytes_in: 0, bytes_out: 0, state: ShardState::Empty };
-        if let Some(FileEntry { bytes, sha256: expected }) = &entry.output {
-            if !path.is_file() || sha256(&path, stop)? != (*bytes, expected.clone()) {
+        if let Some(output @ FileEntry { bytes, sha256: expected }) = &entry.output {
+            if !output.is_at(&path, stop)? {
                 let file = entry.name.clone();
                 return Err(Error::checkpoint(dst, CheckpointError::Lost { file }));
             }
@@ -64,11 +72,8 @@ pub fn finished(src: &Path, options: &Options, is_dry_run: bool, stop: &AtomicBo
         let (bytes, digest) = sha256(&path, stop)?;
         of_folder.digests.push((path, bytes, digest));
     }
-    if !is_dry_run && dst.join(KEPT).is_dir() {
-        for entry in &manifest.shards {
-            folder::remove(&kept(dst, &entry.name))?;
-        }
-        std::fs::remove_dir(dst.join(KEPT)).ok();
+    if !is_dry_run {
+        remove_kept(dst, &manifest)?;
     }
     let outputs = of_folder.digests.iter().map(|(path, ..)| path.clone()).collect();
     let report = Report::new(src, asked, Vec::new(), Vec::new());

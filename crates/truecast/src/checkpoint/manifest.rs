@@ -3,11 +3,14 @@
 
 use super::error::CheckpointError;
 use super::options::Part;
+use crate::digest::sha256;
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
-use truecast_io::folder::parse;
+use std::sync::atomic::AtomicBool;
+use truecast_io::folder::JsonFile;
+use truecast_io::look;
 
 /// The manifest of a whole conversion.
 pub(super) const MANIFEST: &str = "truecast-manifest.json";
@@ -23,12 +26,9 @@ pub(super) fn name_of(part: Option<Part>) -> String {
 }
 
 /// The manifests in a folder, of the whole conversion and of parts.
-pub(super) fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut names: Vec<String> = names.filter(|name| name.starts_with(PREFIX)).collect();
-    names.sort();
-    names
+pub(super) fn names(folder: &Path) -> Result<Vec<String>, Error> {
+    let names = look::names(folder)?.into_iter().filter_map(|name| name.into_string().ok());
+    Ok(names.filter(|name| name.starts_with(PREFIX)).collect())
 }
 
 /// What was asked for, of what, and what came of it so far.
@@ -78,6 +78,14 @@ pub(super) struct FileEntry {
     pub sha256: String,
 }
 
+impl FileEntry {
+    /// Whether the file at `path` is the one that was written.
+    pub fn is_at(&self, path: &Path, stop: &AtomicBool) -> Result<bool, Error> {
+        let Some(found) = look::at(path)?.filter(|found| found.is_file()) else { return Ok(false) };
+        Ok(found.len() == self.bytes && sha256(path, stop)?.1 == self.sha256)
+    }
+}
+
 impl Manifest {
     /// Its text, to the byte.
     pub fn text(&self) -> String {
@@ -86,14 +94,8 @@ impl Manifest {
 
     /// Reads a manifest of a folder; `None` if there is none of that name.
     pub fn read(folder: &Path, name: &str) -> Result<Option<Manifest>, Error> {
-        let path = folder.join(name);
         let failed = |why: String| Error::checkpoint(folder, CheckpointError::Manifest { file: name.into(), why });
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(truecast_io::Error::Io { path, action: "reading", source }.into()),
-        };
-        let value = parse(&text).map_err(|cause| failed(cause.to_string()))?;
+        let Some(JsonFile { value, .. }) = JsonFile::read(folder, name, false)? else { return Ok(None) };
         serde_json::from_value(value).map(Some).map_err(|cause| failed(cause.to_string()))
     }
 

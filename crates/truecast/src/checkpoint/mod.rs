@@ -61,6 +61,7 @@ mod segment;
 mod settle;
 mod shard;
 mod single;
+mod stage;
 mod stored;
 mod tally;
 pub(crate) mod values;
@@ -73,6 +74,7 @@ pub use options::{Options, Part, Share};
 pub use plan::Plan;
 pub use schemes::schemes;
 pub(crate) use single::OfFile;
+pub use stage::is_begun;
 pub use truecast_schemes::{Error as SchemeError, Nibbles, Scheme};
 pub use verification::{Verification, recorded};
 

@@ -4,7 +4,6 @@ use super::error::CheckpointError;
 use super::manifest::{self, Manifest, name_of};
 use super::options::Part;
 use super::plan::Plan;
-use crate::digest::sha256;
 use crate::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -33,7 +32,7 @@ pub(super) fn is_whole(plan: &Plan, manifest: &Manifest) -> bool {
 pub(super) fn merged(plan: &Plan, dst: &Path, fresh: &Manifest, stop: &AtomicBool) -> Result<Manifest, Error> {
     let failed = |cause| Error::checkpoint(dst, cause);
     let mut whole = fresh.clone();
-    for name in manifest::names(dst) {
+    for name in manifest::names(dst)? {
         let Some(manifest) = Manifest::read(dst, &name)? else { continue };
         if let Some(what) = manifest.difference(fresh) {
             return Err(failed(CheckpointError::Changed { what: format!("{name}: {what}") }));
@@ -49,7 +48,7 @@ pub(super) fn merged(plan: &Plan, dst: &Path, fresh: &Manifest, stop: &AtomicBoo
         let unfinished = |what| failed(CheckpointError::Unfinished { what });
         let Some(output) = &entry.output else { return Err(unfinished(format!("{} is missing", entry.name))) };
         let path = dst.join(&entry.name);
-        if !path.is_file() || sha256(&path, stop)? != (output.bytes, output.sha256.clone()) {
+        if !output.is_at(&path, stop)? {
             return Err(unfinished(format!("{} is not what its manifest says", entry.name)));
         }
     }

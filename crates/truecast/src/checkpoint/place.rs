@@ -5,20 +5,19 @@ use super::manifest::{MANIFEST, Manifest, PREFIX, name_of};
 use super::options::{Options, Share};
 use super::plan::Plan;
 use super::release;
+use super::stage::{self, is_about_all};
 use crate::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
 use truecast_io::folder::{INDEX_SUFFIX, free_bytes};
-use truecast_io::{Existing, FileFormat};
-use truecast_schemes::Documents;
+use truecast_io::{Existing, FileFormat, OutputFile, look};
 
 /// What a run finds at its destination.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Found {
+    /// The folder that is written to: the destination, or one in it beside an old result.
+    pub at: PathBuf,
     /// What an earlier run of the same share wrote down.
     pub manifest: Option<Manifest>,
-    /// Files that must go before the first shard is written: what would make a half-written checkpoint look whole.
-    pub outdated: Vec<PathBuf>,
 }
 
 /// Whether the result may be written at `dst`, and what stands there.
@@ -27,14 +26,15 @@ pub(super) struct Found {
 /// A destination in the source or around it, one that holds what this run may not touch, a disk that is too small.
 pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest) -> Result<Found, Error> {
     let refused = |cause| Error::checkpoint(dst, cause);
-    if is_nested(plan.folder.path(), dst) {
+    if is_nested(plan.folder.path(), dst)? {
         return Err(refused(CheckpointError::Nested));
     }
-    if !dst.is_dir() && (dst.exists() || FileFormat::of_path(dst).is_some()) {
+    let there = look::at(dst)?;
+    if there.as_ref().map_or(FileFormat::of_path(dst).is_some(), |found| !found.is_dir()) {
         return Err(refused(CheckpointError::NotAFolder));
     }
-    let names = names_in(dst)?;
-    let mut found = Found::default();
+    let names = if there.is_some() { names_in(dst)? } else { Vec::new() };
+    let mut found = Found { at: dst.into(), manifest: None };
     let part = match options.share {
         Share::Part(part) => Some(part),
         _ => None,
@@ -56,8 +56,12 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     match options.share {
         Share::Merge => {}
         _ if options.resume => {
+            if part.is_none() {
+                found.at = stage::begun(dst)?;
+            }
             // Where all parts were finished, one manifest is left of them.
-            let begun = Manifest::read(dst, &own)?.map_or_else(|| Manifest::read(dst, MANIFEST), |own| Ok(Some(own)));
+            let of = |name| Manifest::read(&found.at, name);
+            let begun = of(&own)?.map_or_else(|| of(MANIFEST), |own| Ok(Some(own)));
             found.manifest = begun?.map(same).transpose()?;
             if let (None, None, Some(_)) = (&found.manifest, part, names.first()) {
                 return Err(refused(CheckpointError::NoManifest));
@@ -69,17 +73,14 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
             if let Some(file) = names.iter().filter(|name| !ours.contains(name)).find(is_weights) {
                 return Err(refused(CheckpointError::Stale { file: file.clone() }));
             }
-            // What says how tensors are stored must not outlive them.
-            let is_whole = |name: &&String| {
-                let is_written = plan.configuration.files.iter().any(|file| file.name == **name);
-                name.ends_with(INDEX_SUFFIX) || is_written || Documents::FILES.contains(&name.as_str())
-            };
-            let outdated = |name: &&String| match part {
-                // What other parts wrote is theirs. What makes a folder a checkpoint comes again at the end.
-                Some(_) => **name == own || is_whole(name),
-                None => is_whole(name) || name.starts_with(PREFIX),
-            };
-            found.outdated = names.iter().filter(outdated).map(|name| dst.join(name)).collect();
+            let is_whole = |name: &&String| **name == MANIFEST || (is_about_all(name) && !name.starts_with(PREFIX));
+            if let (Some(_), Some(holds)) = (part, names.iter().find(is_whole)) {
+                return Err(refused(CheckpointError::Whole { holds: holds.clone() }));
+            }
+            if part.is_none() && !names.is_empty() {
+                found.at = stage::of(dst);
+                replaceable(plan, dst)?;
+            }
         }
         Share::Part(_) => {
             if let Some(holds) = names.iter().find(|name| **name == own || **name == MANIFEST) {
@@ -105,7 +106,7 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     let done = |name: &str| found.manifest.iter().flat_map(|m| &m.shards).any(|s| s.name == name && s.output.is_some());
     let mine = plan.shards.iter().enumerate().filter(|(at, shard)| plan.is_mine(*at) && !done(&shard.name));
     // What is freed makes room for what comes later.
-    let freed = release::freed(plan, dst);
+    let freed = release::freed(plan, &found.at)?;
     let (mut now, mut tensors) = (0u64, 0);
     for (at, shard) in mine {
         now += shard.bytes().1;
@@ -113,44 +114,43 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         now = now.saturating_sub(freed[at]);
     }
     let needed = tensors + plan.copied().map(|sidecar| sidecar.bytes).sum::<u64>();
-    match free_bytes(dst) {
+    match free_bytes(dst)? {
         Some(free) if free < needed => Err(truecast_io::Error::Space { path: dst.into(), needed, free }.into()),
         _ => Ok(found),
     }
 }
 
-/// C7, by where the paths lead.
-fn is_nested(src: &Path, dst: &Path) -> bool {
-    let Ok(src) = src.canonicalize() else { return false };
-    // Of what does not exist yet, the part that does.
-    let mut missing = Vec::new();
-    let mut at = dst.to_path_buf();
-    let dst = loop {
-        match at.canonicalize() {
-            Ok(real) => break missing.iter().rev().fold(real, |path: PathBuf, name| path.join(name)),
-            Err(_) => match (at.file_name().map(|name| name.to_os_string()), at.parent()) {
-                (Some(name), Some(parent)) => {
-                    missing.push(name);
-                    at = if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_path_buf() };
-                }
-                _ => return false,
-            },
+/// Every file of the result may take its place in the old one.
+fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
+    let files = plan.names().into_iter().map(PathBuf::from).chain(plan.copied().map(|sidecar| sidecar.path.clone()));
+    for path in files.map(|file| dst.join(file)) {
+        if look::at_itself(&path)?.is_some() {
+            OutputFile::check(&path, Existing::Replace)?;
         }
-    };
-    dst.starts_with(&src) || src.starts_with(&dst)
+    }
+    Ok(())
+}
+
+/// What of an old result says how its tensors are stored, with its manifests: it must not outlive them.
+pub(super) fn outdated(dst: &Path) -> Result<Vec<PathBuf>, Error> {
+    Ok(names_in(dst)?.iter().filter(|name| is_about_all(name)).map(|name| dst.join(name)).collect())
+}
+
+/// C7, by where the paths lead.
+fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
+    let Some(src) = look::real(src)? else { return Ok(false) };
+    // Of what does not exist yet, the part that does.
+    for above in dst.ancestors() {
+        if let Some(real) = look::real(above)? {
+            let dst = real.join(dst.strip_prefix(above).expect("it is above"));
+            return Ok(dst.starts_with(&src) || src.starts_with(&dst));
+        }
+    }
+    Ok(false)
 }
 
 /// Hidden files are nobody's business; what killed runs left is hidden.
 fn names_in(dst: &Path) -> Result<Vec<String>, Error> {
-    let entries = match fs::read_dir(dst) {
-        Ok(entries) => entries,
-        Err(_) if !dst.exists() => return Ok(Vec::new()),
-        Err(source) => {
-            return Err(truecast_io::Error::Io { path: dst.into(), action: "listing the folder", source }.into());
-        }
-    };
-    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
-    names.sort();
-    Ok(names)
+    let names = look::names(dst)?.into_iter().map(|name| name.to_string_lossy().into_owned());
+    Ok(names.filter(|name| !name.starts_with('.')).collect())
 }

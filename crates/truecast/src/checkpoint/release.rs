@@ -4,22 +4,21 @@
 //! on: the header, and the small tensors that describe others. Without an index nothing would say which files there were, so
 //! all are deleted at the end.
 
-use super::begun::{KEPT, kept};
+use super::begun::{KEPT, kept, remove_kept};
 use super::error::CheckpointError;
 use super::found::bytes_read;
-use super::manifest::{FileEntry, Manifest};
+use super::manifest::Manifest;
 use super::options::Share;
 use super::plan::Plan;
 use super::scaled::Scaled;
 use super::shard::Origin;
-use crate::digest::sha256;
 use crate::error::Error;
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_io::folder;
-use truecast_io::{Existing, FileId, NewFolder, OutputFile};
+use truecast_io::{Existing, FileId, NewFolder, OutputFile, look};
 
 /// Deletes what is needed no more.
 pub(super) struct Release<'a> {
@@ -46,10 +45,10 @@ impl<'a> Release<'a> {
         if plan.options.share != Share::Whole {
             return refused(CheckpointError::DeletedByParts);
         }
-        let is_link = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-        let mut files = plan.folder.shards().iter().filter(|shard| !shard.is_gone);
-        if let Some(link) = files.find(|shard| is_link(shard.source.path())) {
-            return refused(CheckpointError::DeletedLink { file: link.name.clone() });
+        for shard in plan.folder.shards().iter().filter(|shard| !shard.is_gone) {
+            if look::at_itself(shard.source.path())?.is_some_and(|found| found.is_symlink()) {
+                return refused(CheckpointError::DeletedLink { file: shard.name.clone() });
+            }
         }
         let users = users(plan);
         Ok(Some(Release { plan, dst, users, proven: BTreeSet::new(), deleted: Vec::new() }))
@@ -86,7 +85,7 @@ impl<'a> Release<'a> {
             }
             self.proven.extend(&self.users[at]);
             let path = shard.source.path();
-            if !shard.source.same_file(path) {
+            if !shard.source.same_file(path)? {
                 let file = shard.name.clone();
                 return Err(Error::checkpoint(self.plan.folder.path(), CheckpointError::Exchanged { file }));
             }
@@ -127,21 +126,13 @@ impl<'a> Release<'a> {
     /// The result is complete: what was kept of the source goes.
     pub fn end(&mut self, manifest: &Manifest, stop: &AtomicBool) -> Result<(), Error> {
         self.run(manifest, stop)?;
-        let beginnings = self.dst.join(KEPT);
-        if beginnings.is_dir() {
-            for shard in self.plan.folder.shards() {
-                folder::remove(&beginnings.join(&shard.name))?;
-            }
-            // What else lies there is not ours.
-            std::fs::remove_dir(&beginnings).ok();
-        }
-        Ok(())
+        remove_kept(self.dst, manifest)
     }
 
     /// A file of the result is what was written.
     fn prove(&self, entry: &super::manifest::ShardEntry, stop: &AtomicBool) -> Result<(), Error> {
-        let Some(FileEntry { bytes, sha256: expected }) = &entry.output else { return Ok(()) };
-        match sha256(&self.dst.join(&entry.name), stop)? == (*bytes, expected.clone()) {
+        let Some(output) = &entry.output else { return Ok(()) };
+        match output.is_at(&self.dst.join(&entry.name), stop)? {
             true => Ok(()),
             false => {
                 let file = entry.name.clone();
@@ -172,20 +163,19 @@ fn users(plan: &Plan) -> Vec<BTreeSet<usize>> {
 
 /// The bytes of the source that are freed as soon as each file of the result is finished; none if nothing is deleted, or
 /// where that makes no room for the result.
-pub(super) fn freed(plan: &Plan, dst: &Path) -> Vec<u64> {
+pub(super) fn freed(plan: &Plan, dst: &Path) -> Result<Vec<u64>, Error> {
     let mut freed = vec![0; plan.shards.len()];
-    let existing = dst.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
-    let is_one_volume = match (FileId::of(plan.folder.path()), FileId::of(existing)) {
+    let is_one_volume = match (FileId::of(plan.folder.path())?, FileId::of(folder::nearest(dst)?)?) {
         (Some(src), Some(dst)) => src.is_on_volume_of(&dst),
         _ => false,
     };
     if plan.options.delete_source.is_none() || plan.folder.index().is_none() || !is_one_volume {
-        return freed;
+        return Ok(freed);
     }
     for (users, shard) in users(plan).iter().zip(plan.folder.shards()) {
         if let (Some(last), false) = (users.last(), shard.is_gone) {
             freed[*last] += shard.source.file_bytes();
         }
     }
-    freed
+    Ok(freed)
 }

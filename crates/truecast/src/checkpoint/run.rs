@@ -8,16 +8,17 @@ use super::parts::{is_whole, merged, of_all_parts};
 use super::place::{self, Found};
 use super::plan::Plan;
 use super::release::Release;
+use super::stage;
 use super::verification::Verification;
 use super::write::{Shards, not_numbers};
-use crate::digest::{Sha256, sha256};
+use crate::digest::Sha256;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::{FolderReport, Report, ShardState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
-use truecast_io::atomic::leftover;
+use truecast_io::atomic::{Claim, leftover};
 use truecast_io::{Existing, NewFolder, folder};
 
 impl Plan {
@@ -37,12 +38,17 @@ impl Plan {
     ) -> Result<Report, Error> {
         self.check_memory()?;
         let fresh = self.manifest()?;
-        let Found { manifest, outdated } = place::look(&self, dst, &self.options, &fresh)?;
+        // Nothing is made where nothing may be written.
+        place::look(&self, dst, &self.options, &fresh)?;
+        let made = NewFolder::make(dst)?;
+        let _claim = claim(dst, &self.options.share)?;
+        stage::place(dst)?;
+        let Found { at, manifest } = place::look(&self, dst, &self.options, &fresh)?;
         let this = match &manifest {
-            Some(manifest) => self.unless_stale(dst, manifest, stop)?,
+            Some(manifest) => self.unless_stale(&at, manifest, stop)?,
             None => self,
         };
-        this.write(dst, (fresh, manifest), &outdated, stop, &mut progress)
+        this.write((dst, at), made, (fresh, manifest), stop, &mut progress)
     }
 
     /// Of a source that was written to since shards were finished, those are proved anew.
@@ -58,7 +64,7 @@ impl Plan {
         for shard in &begun.shards {
             let Some(output) = &shard.output else { continue };
             let file = dst.join(&shard.name);
-            if file.is_file() && sha256(&file, stop)? == (output.bytes, output.sha256.clone()) {
+            if output.is_at(&file, stop)? {
                 intact.push(shard.name.as_str());
             }
         }
@@ -72,36 +78,36 @@ impl Plan {
 
     fn write(
         self,
-        dst: &Path,
+        (dst, at): (&Path, PathBuf),
+        made: NewFolder,
         (fresh, manifest): (Manifest, Option<Manifest>),
-        outdated: &[PathBuf],
         stop: &AtomicBool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<Report, Error> {
         // Before what says that they are finished is removed.
-        if let Some(release) = Release::of(&self, dst)? {
+        if let Some(release) = Release::of(&self, &at)? {
             release.check(manifest.as_ref().unwrap_or(&fresh))?;
         }
-        let made = NewFolder::make(dst)?;
-        for path in outdated {
-            folder::remove(path)?;
-        }
-        leftover::in_folder(dst).iter().for_each(|left| drop(left.remove()));
-        let mut work =
-            Run { plan: &self, dst, stop, fresh, shards: Shards::new(&self, stop), warnings: self.warnings() };
-        let mut report = self.folder_report();
         let is_new = manifest.is_none();
+        if is_new && self.options.share == Share::Whole {
+            stage::remove(dst)?;
+        }
+        let mut folder = NewFolder::make(&at)?;
+        if is_new && self.options.share == Share::Whole {
+            // Without a finished shard there is nothing to go on from.
+            folder.note(&at.join(MANIFEST));
+        }
+        let made = vec![folder, made];
+        leftover::in_folder(&at).iter().for_each(|left| drop(left.remove()));
+        let shards = Shards::new(&self, stop);
+        let mut work = Run { plan: &self, dst, at: &at, stop, fresh, shards, made, warnings: self.warnings() };
+        let mut report = self.folder_report();
         let result = work.all(manifest, &mut report, progress);
         let finished = report.shards.iter().filter(|shard| shard.is_finished()).count();
-        // What was made for nothing goes.
-        if result.is_err() && is_new && finished == 0 && self.options.share == Share::Whole {
-            drop(folder::remove(&dst.join(MANIFEST)));
-            drop(made);
-        } else if result.is_err() && self.options.share == Share::Merge {
-            drop(made);
-        } else {
-            made.keep();
+        if result.is_ok() || (!is_new && self.options.share != Share::Merge) {
+            work.keep();
         }
+        let result = result.and_then(|()| stage::place(dst));
         result.map_err(|error| match error {
             Error::Interrupted if finished > 0 || !is_new => {
                 let of = (0..self.shards.len()).filter(|&at| self.is_mine(at) && !self.shards[at].is_empty()).count();
@@ -116,6 +122,16 @@ impl Plan {
         let whole = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
         Ok(Report { outputs, dropped: self.dropped.clone(), folder: Some(Box::new(report)), ..whole })
     }
+}
+
+/// The right to write the share into the folder.
+pub(super) fn claim(dst: &Path, share: &Share) -> Result<Claim, Error> {
+    let part = match share {
+        Share::Part(part) => Some(part.to_string().replace('/', "-of-")),
+        Share::Whole | Share::Merge => None,
+    };
+    let claim = Claim::of(dst, part.as_deref())?;
+    claim.ok_or_else(|| Error::checkpoint(dst, CheckpointError::Busy))
 }
 
 /// When a file was written to last, or on Unix anything about it was changed, which no program can set.
@@ -134,7 +150,12 @@ fn last_change(path: &Path) -> Option<SystemTime> {
 /// A conversion that goes on.
 struct Run<'a> {
     plan: &'a Plan,
+    /// Where the result will stand.
     dst: &'a Path,
+    /// Where it is made.
+    at: &'a Path,
+    /// Folders, and files in them, that go if nothing is finished.
+    made: Vec<NewFolder>,
     stop: &'a AtomicBool,
     /// Nothing is done.
     fresh: Manifest,
@@ -153,14 +174,14 @@ impl Run<'_> {
         let part = match options.share {
             Share::Whole => None,
             Share::Part(part) => Some(part),
-            Share::Merge => return self.end(&mut merged(self.plan, self.dst, &self.fresh, self.stop)?, report),
+            Share::Merge => return self.end(&mut merged(self.plan, self.at, &self.fresh, self.stop)?, report),
         };
-        let mut release = Release::of(self.plan, self.dst)?;
+        let mut release = Release::of(self.plan, self.at)?;
         let mut manifest = self.trusted(begun, report, progress)?;
         if let Some(release) = &release {
             release.check(&manifest)?;
         }
-        let own = self.dst.join(name_of(part));
+        let own = self.at.join(name_of(part));
         let write = |manifest: &Manifest| folder::write(&own, manifest.text().as_bytes(), Existing::Replace);
         write(&manifest)?;
         for (at, shard) in self.plan.shards.iter().enumerate() {
@@ -168,11 +189,12 @@ impl Run<'_> {
                 continue;
             }
             let existing = self.existing();
-            let written = self.shards.write(at, &self.dst.join(&shard.name), (existing, true), progress)?;
+            let written = self.shards.write(at, &self.at.join(&shard.name), (existing, true), progress)?;
             let (bytes, sha256) = (written.0, written.1.expect("a digest was asked for"));
             manifest.shards[at].output = Some(FileEntry { bytes, sha256 });
             report.shards[at].state = ShardState::Converted;
             write(&manifest)?;
+            self.keep();
             if let Some(release) = &mut release {
                 release.run(&manifest, self.stop)?;
             }
@@ -187,7 +209,7 @@ impl Run<'_> {
                 Ok(())
             }
             Some(_) if is_whole(self.plan, &manifest) => self.end(&mut manifest, report),
-            Some(part) => match of_all_parts(self.plan, self.dst, part, &manifest)? {
+            Some(part) => match of_all_parts(self.plan, self.at, part, &manifest)? {
                 Some(mut whole) => self.end(&mut whole, report),
                 None => {
                     report.digests = self.digests(&manifest);
@@ -208,9 +230,8 @@ impl Run<'_> {
         let mut manifest = Manifest { complete: false, ..begun };
         for (at, entry) in manifest.shards.iter_mut().enumerate() {
             let Some(output) = &entry.output else { continue };
-            let path = self.dst.join(&entry.name);
-            let found = if path.is_file() { Some(sha256(&path, self.stop)?) } else { None };
-            if found.as_ref() == Some(&(output.bytes, output.sha256.clone())) {
+            let path = self.at.join(&entry.name);
+            if output.is_at(&path, self.stop)? {
                 report.shards[at].state = ShardState::Resumed;
                 self.shards.read += self.plan.shards[at].bytes().0;
                 progress(Progress { bytes: self.shards.read, tensor: &entry.name });
@@ -228,6 +249,11 @@ impl Run<'_> {
         if options.resume { Existing::Replace } else { options.tensors.existing }
     }
 
+    /// Something is finished: what was made for it stays.
+    fn keep(&mut self) {
+        std::mem::take(&mut self.made).into_iter().for_each(NewFolder::keep);
+    }
+
     /// Every shard is there: what makes them a checkpoint, and the manifest last.
     fn end(&mut self, manifest: &mut Manifest, report: &mut FolderReport) -> Result<(), Error> {
         let plan = self.plan;
@@ -241,22 +267,21 @@ impl Run<'_> {
                 digest.add(piece);
                 !self.stop.load(Ordering::Relaxed)
             };
-            let copied = sidecar.copy(plan.folder.path(), self.dst, existing, follow_links, &mut each)?;
+            let copied = sidecar.copy(plan.folder.path(), self.at, existing, follow_links, &mut each)?;
             let bytes = copied.ok_or(Error::Interrupted)?;
             others.push((self.dst.join(&sidecar.path), bytes, digest.finish()));
         }
         let texts = plan.configuration.files.iter().map(|file| (file.name.clone(), file.text.clone()));
         for (name, text) in plan.index().into_iter().chain(texts) {
-            let path = self.dst.join(name);
-            folder::write(&path, text.as_bytes(), existing)?;
+            folder::write(&self.at.join(&name), text.as_bytes(), existing)?;
             let mut digest = Sha256::new();
             digest.add(text.as_bytes());
-            others.push((path, text.len() as u64, digest.finish()));
+            others.push((self.dst.join(name), text.len() as u64, digest.finish()));
         }
         manifest.complete = true;
-        folder::write(&self.dst.join(MANIFEST), manifest.text().as_bytes(), Existing::Replace)?;
-        for name in manifest::names(self.dst).iter().filter(|name| *name != MANIFEST) {
-            folder::remove(&self.dst.join(name))?;
+        folder::write(&self.at.join(MANIFEST), manifest.text().as_bytes(), Existing::Replace)?;
+        for name in manifest::names(self.at)?.iter().filter(|name| *name != MANIFEST) {
+            folder::remove(&self.at.join(name))?;
         }
         report.digests = [self.digests(manifest), others].concat();
         report.complete = true;

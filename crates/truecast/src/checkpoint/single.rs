@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::GgufFile;
-use truecast_io::{FileFormat, Foreign, OutputFile, Source, check_output};
+use truecast_io::{FileFormat, Foreign, OutputFile, Source, check_output, look};
 use truecast_schemes::Scheme;
 
 /// How a file is converted.
@@ -61,7 +61,7 @@ impl Plan {
     /// The plan of a file or a folder that becomes a GGUF file.
     fn into_gguf(src: &Path, options: &Options) -> Result<Plan, Error> {
         let is_checkpoint = GgufFile::is_named(src) || FileFormat::of_path(src) == Some(FileFormat::Safetensors);
-        let folder = if src.is_dir() {
+        let folder = if look::is_folder(src)? {
             gguf::check_options(src, options)?;
             Folder::open(src, options.tensors.onnx.follow_links)?
         } else if is_checkpoint {
@@ -82,7 +82,7 @@ impl Plan {
         self.check_memory()?;
         let existing = self.options.tensors.existing;
         if let Some(new) = self.gguf() {
-            if self.is_source(dst) {
+            if self.is_source(dst)? {
                 return Err(Error::SameFile { path: dst.display().to_string() });
             }
             new.check(dst)?;
@@ -91,10 +91,10 @@ impl Plan {
         match FileFormat::of_path(dst) {
             Some(FileFormat::Safetensors) => {}
             Some(_) => return Err(Error::checkpoint(dst, CheckpointError::NotSafetensors)),
-            None if dst.is_dir() => return Err(Error::FolderForFile { path: dst.display().to_string() }),
+            None if look::is_folder(dst)? => return Err(Error::FolderForFile { path: dst.display().to_string() }),
             None => return Err(Error::UnknownKind { path: dst.display().to_string(), found: Foreign::of(dst) }),
         }
-        if self.is_source(dst) {
+        if self.is_source(dst)? {
             return Err(Error::SameFile { path: dst.display().to_string() });
         }
         for shard in &self.shards {
@@ -104,9 +104,16 @@ impl Plan {
     }
 
     /// The file at `path` is a source.
-    #[must_use]
-    pub fn is_source(&self, path: &Path) -> bool {
-        self.folder.shards().iter().any(|shard| shard.source.same_file(path))
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn is_source(&self, path: &Path) -> Result<bool, Error> {
+        for shard in self.folder.shards() {
+            if shard.source.same_file(path)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Converts the one file. `progress` is told the source bytes that are done, and the tensor.

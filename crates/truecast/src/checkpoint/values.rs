@@ -10,7 +10,7 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::GgufFile;
-use truecast_io::{FileFormat, OpenOptions};
+use truecast_io::{FileFormat, OpenOptions, look};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_schemes::Role;
 
@@ -59,7 +59,7 @@ impl<'a> Logical<'a> {
 /// # Errors
 /// As [`Opened::open`].
 pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<String>), Error> {
-    if GgufFile::is_named(path) && !path.is_dir() {
+    if GgufFile::is_named(path) && !look::is_folder(path)? {
         return Ok((Opened::Folder(Box::new(Folder::of_file(path)?)), None));
     }
     let source = match Opened::open(path, options)? {

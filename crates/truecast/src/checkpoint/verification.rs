@@ -33,8 +33,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::ErrorKind;
 use truecast_core::scaled::Coding;
 use truecast_core::{CastSpec, DType};
-use truecast_io::FileFormat;
 use truecast_io::folder::{Folder, FolderError, Shard};
+use truecast_io::{FileFormat, look};
 use truecast_kernel::parallel;
 
 /// A conversion of a checkpoint that is to be checked: everything about it is settled, and no element was read.
@@ -286,20 +286,24 @@ impl Verification {
             let path = path.display().to_string();
             verdict.differences.push(FileDifference::File { path, why: why.into() });
         };
+        let read = |path: &Path| {
+            let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
+            std::fs::read(path).map_err(failed)
+        };
         let texts = self.plan.configuration.files.iter().map(|file| (file.name.clone(), file.text.clone()));
         for (name, text) in texts.chain(self.plan.index()) {
             let path = dst.join(name);
-            match std::fs::read(&path) {
-                Ok(found) if found == text.as_bytes() => {}
-                Ok(_) => differs(&path, "is not what the conversion writes"),
-                Err(_) => differs(&path, "is missing"),
+            match look::at(&path)? {
+                None => differs(&path, "is missing"),
+                Some(found) if found.len() == text.len() as u64 && read(&path)? == text.as_bytes() => {}
+                Some(_) => differs(&path, "is not what the conversion writes"),
             }
         }
         let has_sidecars = manifest.as_ref().and_then(|manifest| manifest.options.get("sidecars")?.as_bool());
         if has_sidecars.unwrap_or(true) {
             for sidecar in self.plan.copied() {
                 let (theirs, ours) = (self.plan.folder.path().join(&sidecar.path), dst.join(&sidecar.path));
-                if !ours.is_file() {
+                if !look::is_file(&ours)? {
                     differs(&ours, "is missing");
                 } else if sha256(&theirs, stop)? != sha256(&ours, stop)? {
                     differs(&ours, "is not that of the source");
@@ -312,7 +316,7 @@ impl Verification {
             shards.filter_map(|shard| Some((dst.join(&shard.name), shard.output.as_ref()?))).collect();
         let digests = parallel::map(written.len(), |at| {
             let (path, _) = &written[at];
-            path.is_file().then(|| sha256(path, stop)).transpose()
+            look::is_file(path)?.then(|| sha256(path, stop)).transpose()
         });
         for ((path, FileEntry { bytes, sha256 }), actual) in written.iter().zip(digests) {
             let (actual, expected) = (actual?, (*bytes, sha256.clone()));
@@ -376,7 +380,7 @@ fn damaged(dst: &Path, error: truecast_io::Error) -> Result<FileDifference, Erro
         truecast_io::Error::Folder { cause, .. } => matches!(cause, FolderError::Link | FolderError::Pipeline { .. }),
         error => error.kind() != ErrorKind::Input,
     };
-    if is_of_user || !dst.exists() {
+    if is_of_user || look::at(dst)?.is_none() {
         return Err(error.into());
     }
     let (path, text) = (dst.display().to_string(), error.to_string());
@@ -405,7 +409,7 @@ fn metadata<'a>(shard: &'a ShardPlan, found: &'a Shard) -> impl Iterator<Item = 
 pub fn recorded(dst: &Path) -> Result<Option<Provenance>, Error> {
     let unfinished = |what| Err(Error::checkpoint(dst, CheckpointError::Unfinished { what }));
     let Some(Manifest { options, complete, .. }) = Manifest::read(dst, MANIFEST)? else {
-        return match manifest::names(dst).into_iter().next() {
+        return match manifest::names(dst)?.into_iter().next() {
             Some(part) => unfinished(format!("{part} is of one part of it")),
             None => Ok(None),
         };

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
-use truecast_io::{FileFormat, Foreign, OpenOptions, OutputFile, Shown, Source, Tensor, Writer, check_output};
+use truecast_io::{FileFormat, Foreign, OpenOptions, OutputFile, Shown, Source, Tensor, Writer, check_output, look};
 use truecast_kernel::{CastOptions, Counting, Counts};
 use truecast_text::TextError;
 
@@ -57,7 +57,7 @@ impl Plan {
         let kind = kind_of(dst)?;
         let src = source.path().to_path_buf();
         let src = src.as_path();
-        if source.same_file(dst) {
+        if source.same_file(dst)? {
             return Err(Error::SameFile { path: dst.display().to_string() });
         }
         let eligibilities: Vec<Eligibility> = match source.model() {
@@ -83,7 +83,7 @@ impl Plan {
 
     /// The model to be written at `dst`, if it is one.
     pub(crate) fn new_model(&self, dst: &Path) -> Result<Option<NewModel>, Error> {
-        self.new_model_with(&unused_location(dst))
+        self.new_model_with(&unused_location(dst)?)
     }
 
     /// The model to be written, with a given name for its file of external data.
@@ -266,7 +266,7 @@ impl Plan {
 
 /// The format of a destination, by its name.
 fn kind_of(dst: &Path) -> Result<FileFormat, Error> {
-    if dst.is_dir() && FileFormat::of_path(dst).is_none() {
+    if look::is_folder(dst)? && FileFormat::of_path(dst).is_none() {
         return Err(Error::FolderForFile { path: dst.display().to_string() });
     }
     let unknown = || Error::UnknownKind { path: dst.display().to_string(), found: Foreign::of(dst) };

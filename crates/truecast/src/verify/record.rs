@@ -10,6 +10,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_core::ErrorKind;
+use truecast_io::look;
 
 /// A report that `convert --report` wrote.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,18 +145,16 @@ impl Record {
     /// Files that cannot be read, other than those that are missing; [`Error::Interrupted`] once `stop` is set.
     pub fn differences(&self, dst: &Path, stop: &AtomicBool) -> Result<Vec<FileDifference>, Error> {
         let mut all = Vec::new();
+        let is_folder = look::is_folder(dst)?;
         for (i, expected) in self.outputs.iter().enumerate() {
             let in_folder =
                 expected.path.strip_prefix(&self.destination).ok().filter(|path| path.file_name().is_some());
             let path = match (i, expected.path.file_name()) {
-                (_, Some(_)) if dst.is_dir() && in_folder.is_some() => dst.join(in_folder.unwrap_or(&expected.path)),
+                (_, Some(_)) if is_folder && in_folder.is_some() => dst.join(in_folder.unwrap_or(&expected.path)),
                 (0, _) | (_, None) => dst.to_path_buf(),
                 (_, Some(name)) => dst.with_file_name(name),
             };
-            let actual = match path.exists() {
-                true => Some(sha256(&path, stop)?),
-                false => None,
-            };
+            let actual = look::at(&path)?.map(|_| sha256(&path, stop)).transpose()?;
             let recorded = (expected.bytes, expected.sha256.clone());
             if actual.as_ref() != Some(&recorded) {
                 let path = path.display().to_string();

@@ -12,13 +12,12 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::{message, number, output, progress, signals};
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Instant;
-use truecast::DType;
 use truecast::checkpoint::{self, Options, Plan};
 use truecast::io::{OutputFile, follow};
 use truecast::report::{Blocks, Noise, Report, ShardState, TensorReport, assess};
 use truecast::verify::RecordedFile;
+use truecast::{DType, ErrorKind};
 
 pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<ExitCode, Failure> {
     let limits = thresholds::parse(&args.fail_on)?;
@@ -67,15 +66,17 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
     // Refused before the work rather than after it.
     let report_file = report_path.map(|path| OutputFile::create(&path, options.tensors.existing)).transpose()?;
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
+    let stays = match args.folder.delete_source {
+        true => "finished shards stay, and --resume --delete-source goes on from there",
+        false => "finished shards stay, and --resume goes on from there",
+    };
+    signals::say_what_stays(stays);
     let begin = Instant::now();
     let ran = plan.run(&dst, &stop, |progress| bar.at(progress));
     bar.finish();
-    let mut report = ran.map_err(|error| match has_begun(&dst) {
-        true if args.folder.delete_source => {
-            Failure::from(error).with_hint("finished shards stay, and --resume --delete-source goes on from there")
-        }
-        true => Failure::from(error).with_hint("finished shards stay, and --resume goes on from there"),
-        false => error.into(),
+    let mut report = ran.map_err(|error| match checkpoint::is_begun(&dst) {
+        Ok(true) if error.kind() != ErrorKind::Usage => Failure::from(error).with_hint(stays),
+        _ => error.into(),
     })?;
     let elapsed = begin.elapsed();
     if is_text {
@@ -135,12 +136,6 @@ fn finished(report: Report, args: &ConvertArgs, options: &Options, context: &Con
         output::text(&context.terminal.wrap(&text))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Something is finished there.
-fn has_begun(dst: &Path) -> bool {
-    let names = std::fs::read_dir(dst).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    names.into_iter().any(|name| name.to_string_lossy().starts_with("truecast-manifest"))
 }
 
 /// What will be done, before it is.

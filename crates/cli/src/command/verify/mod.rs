@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use truecast::checkpoint;
 use truecast::convert::TensorOptions;
 use truecast::file::{Verification, is_of_folders};
-use truecast::io::Error as FileError;
+use truecast::io::{Error as FileError, look};
 use truecast::report::Provenance;
 use truecast::request::Request;
 use truecast::select::Writing;
@@ -50,7 +50,7 @@ pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<
     for path in [&args.src, &args.dst].into_iter().filter(|_| nothing_typed && record.is_none()) {
         std::fs::metadata(path).map_err(|source| FileError::Io { path: path.clone(), action: "opening", source })?;
     }
-    let wants_manifest = is_of_folders(&args.src, &args.dst) && record.is_none() && nothing_typed;
+    let wants_manifest = is_of_folders(&args.src, &args.dst)? && record.is_none() && nothing_typed;
     let manifest = if wants_manifest { checkpoint::recorded(&args.dst)? } else { None };
     let record_of = record.as_ref().map(|record| &record.provenance).or(manifest.as_ref());
     let is_recorded = record_of.is_some();
@@ -86,14 +86,15 @@ pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<
 }
 
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
-    if args.src.canonicalize().is_ok_and(|src| args.dst.canonicalize().is_ok_and(|dst| src == dst)) {
+    let places = (look::real(&args.src)?, look::real(&args.dst)?);
+    if places.0.is_some() && places.0 == places.1 {
         return Err(Failure::usage(format_args!(
             "{}: source and result are the same file; verify compares a result with what it was made from",
             args.dst.display()
         )));
     }
     let Asked { options, coverage, record, .. } = asked(args, rules, context.exec)?;
-    if is_of_folders(&args.src, &args.dst) {
+    if is_of_folders(&args.src, &args.dst)? {
         return of_folder(args, record, &options, coverage, context);
     }
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;

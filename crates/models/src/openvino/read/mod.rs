@@ -21,7 +21,7 @@ pub use super::error::MAX_XML_BYTES;
 
 use super::error::IrError;
 use crate::Error;
-use truecast_io::open_regular;
+use truecast_io::{look, open_regular};
 
 /// An opened IR.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl IrFile {
             String::from_utf8(bytes).map_err(|e| wrong(IrError::Utf8 { offset: e.utf8_error().valid_up_to() }))?;
         let network = network::network(&text).map_err(wrong)?;
         let beside = path.with_extension("bin");
-        let weights = match beside.exists() {
+        let weights = match look::at_itself(&beside)?.is_some() {
             true => {
                 let (file, found) = open_regular(&beside)?;
                 Some(Weights { path: beside, file: Arc::new(file), bytes: found.len() })

@@ -1,0 +1,63 @@
+//! One process at a time writes into a folder.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use super::ledger::{Entry, Undo};
+use super::name;
+use crate::change;
+use crate::error::Error;
+use crate::look;
+use crate::os::{self, Access};
+
+/// The right to write into a folder, for as long as it is kept. A process that is gone keeps none.
+///
+/// Where a file system has no locks everybody has it.
+///
+/// # Examples
+/// ```
+/// use truecast_io::atomic::Claim;
+/// let folder = tempfile::tempdir().unwrap();
+/// let claim = Claim::of(folder.path(), None)?;
+/// assert!(claim.is_some() && Claim::of(folder.path(), None)?.is_none());
+/// drop(claim);
+/// let claim = Claim::of(folder.path(), Some("1-of-2"))?;
+/// assert!(claim.is_some() && Claim::of(folder.path(), Some("1-of-2"))?.is_none());
+/// assert!(Claim::of(folder.path(), Some("2-of-2"))?.is_some());
+/// # Ok::<(), truecast_io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Claim {
+    _folder: File,
+    _part: Option<(File, Entry)>,
+}
+
+impl Claim {
+    /// The right to write into a folder alone, or to write one part of it beside those who write others; `None` if a live
+    /// process has that right.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn of(folder: &Path, part: Option<&str>) -> Result<Option<Claim>, Error> {
+        let claimed = os::claim_folder(folder, part.is_none()).map_err(Error::io(folder, "claiming the folder"))?;
+        let Some(claimed) = claimed else { return Ok(None) };
+        let Some(part) = part else { return Ok(Some(Claim { _folder: claimed, _part: None })) };
+        let path = name::of_claim(folder, part);
+        // Another process may take what was left at the same time.
+        for _ in 0..10 {
+            let made = Entry::begin(|| Ok((change::create_named(&path, Access::Usual)?, Undo::Remove(path.clone()))));
+            match made {
+                Ok(part) => return Ok(Some(Claim { _folder: claimed, _part: Some(part) })),
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    return Err(Error::io(&path, "claiming a part of the folder")(error));
+                }
+                Err(_) if os::is_left(&path) => drop(change::remove(&path)),
+                Err(_) if look::at_itself(&path)?.is_some() => return Ok(None),
+                // Whoever clears up took it for left behind.
+                Err(_) => {}
+            }
+        }
+        Err(Error::io(&path, "claiming a part of the folder")(io::Error::other("it comes and goes")))
+    }
+}

@@ -1,0 +1,95 @@
+//! A folder of files that were made beside older ones and take their places.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::ledger;
+use crate::error::Error;
+use crate::path::folder_of;
+use crate::{change, look, os};
+
+/// Moves the files of a folder, and of those in it, to the same places in another folder, and removes the first. `outdated`
+/// are files that go before.
+///
+/// `rank` of a file, by its path in the folder, says when it moves: those of a rank are at rest in their places before the
+/// next rank. A file that is replaced gives its mode to the new one. No request to stop comes between; where a call of the
+/// system fails or the process is killed, the same call again goes on.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[PathBuf]) -> Result<(), Error> {
+    ledger::undisturbed(|| {
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        find(from, Path::new(""), &mut files, &mut folders)?;
+        files.sort_by_key(|file| (rank(file), file.clone()));
+        for file in &files {
+            if let Some(old) = look::at_itself(&to.join(file))?.filter(|old| old.is_file()) {
+                let permissions = os::permissions_of(&old);
+                let set = || change::set_permissions(&File::open(from.join(file))?, permissions);
+                set().map_err(Error::io(&to.join(file), "keeping the mode"))?;
+            }
+        }
+        for path in outdated {
+            change::remove(path).map_err(Error::io(path, "removing the file"))?;
+        }
+        let settled = |file: &Path| {
+            let folder = to.join(folder_of(file));
+            change::sync_folder(&folder).map_err(Error::io(&folder, "fsync of the folder"))
+        };
+        settled(Path::new("any"))?;
+        for folder in &folders {
+            let new = to.join(folder);
+            if !look::is_folder(&new)? {
+                change::create_folder(&new).map_err(Error::io(&new, "creating the folder"))?;
+            }
+        }
+        for rank in files.chunk_by(|a, b| rank(a) == rank(b)) {
+            for file in rank {
+                let new = to.join(file);
+                change::rename(&from.join(file), &new).map_err(Error::io(&new, "giving the file its name"))?;
+            }
+            for file in rank.iter().collect::<Vec<_>>().chunk_by(|a, b| folder_of(a) == folder_of(b)) {
+                settled(file[0])?;
+            }
+        }
+        for folder in folders.iter().rev().map(|folder| from.join(folder)).chain([from.to_path_buf()]) {
+            change::remove_folder(&folder).map_err(Error::io(&folder, "removing the folder"))?;
+        }
+        Ok(())
+    })
+}
+
+/// Removes such a folder with everything in it.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn remove_all(from: &Path) -> Result<(), Error> {
+    if !look::is_folder(from)? {
+        return Ok(());
+    }
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    find(from, Path::new(""), &mut files, &mut folders)?;
+    for file in files.iter().map(|file| from.join(file)) {
+        change::remove(&file).map_err(Error::io(&file, "removing the file"))?;
+    }
+    for folder in folders.iter().rev().map(|folder| from.join(folder)).chain([from.to_path_buf()]) {
+        change::remove_folder(&folder).map_err(Error::io(&folder, "removing the folder"))?;
+    }
+    Ok(())
+}
+
+/// The files below a folder, and the folders, each before those in it.
+fn find(folder: &Path, below: &Path, files: &mut Vec<PathBuf>, folders: &mut Vec<PathBuf>) -> Result<(), Error> {
+    for name in look::names(&folder.join(below))? {
+        let path = below.join(name);
+        match look::at_itself(&folder.join(&path))? {
+            Some(found) if found.is_dir() => {
+                folders.push(path.clone());
+                find(folder, &path, files, folders)?;
+            }
+            Some(_) => files.push(path),
+            None => {}
+        }
+    }
+    Ok(())
+}

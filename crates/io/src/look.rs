@@ -1,0 +1,84 @@
+//! Looking at the file system. "There is none" and "cannot tell" are different answers everywhere: the first is `None`, the
+//! second an error.
+
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::change::step;
+use crate::error::Error;
+
+/// The answer of the system, where "no such file" is one.
+pub(crate) fn known<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        // A path below a file names nothing.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Describes the file or folder at a path, or the one to which it leads if it is a link.
+///
+/// # Errors
+/// [`Error::Io`] where the system does not tell.
+///
+/// # Examples
+/// ```
+/// use std::path::Path;
+/// use truecast_io::look;
+/// assert!(look::at(Path::new("."))?.is_some_and(|found| found.is_dir()));
+/// assert!(look::at(Path::new("no such file"))?.is_none());
+/// # Ok::<(), truecast_io::Error>(())
+/// ```
+pub fn at(path: &Path) -> Result<Option<Metadata>, Error> {
+    known(step(|| fs::metadata(path))).map_err(Error::io(path, "looking at the path"))
+}
+
+/// Describes the file, folder or link at a path.
+///
+/// # Errors
+/// As [`at`].
+pub fn at_itself(path: &Path) -> Result<Option<Metadata>, Error> {
+    known(step(|| fs::symlink_metadata(path))).map_err(Error::io(path, "looking at the path"))
+}
+
+/// Whether a folder is there.
+///
+/// # Errors
+/// As [`at`].
+pub fn is_folder(path: &Path) -> Result<bool, Error> {
+    Ok(at(path)?.is_some_and(|found| found.is_dir()))
+}
+
+/// Whether a regular file is there.
+///
+/// # Errors
+/// As [`at`].
+pub fn is_file(path: &Path) -> Result<bool, Error> {
+    Ok(at(path)?.is_some_and(|found| found.is_file()))
+}
+
+/// The names in a folder, sorted.
+///
+/// # Errors
+/// [`Error::Io`] if there is no such folder, or the system does not tell.
+pub fn names(folder: &Path) -> Result<Vec<OsString>, Error> {
+    let read = || -> io::Result<Vec<OsString>> {
+        step(|| fs::read_dir(folder))?.map(|entry| step(|| Ok(entry?.file_name()))).collect()
+    };
+    let mut names = read().map_err(Error::io(folder, "listing the folder"))?;
+    names.sort();
+    Ok(names)
+}
+
+/// The path without links, if anything is there.
+///
+/// # Errors
+/// As [`at`].
+pub fn real(path: &Path) -> Result<Option<PathBuf>, Error> {
+    // "" stands for the current folder in what `Path::parent` gives.
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    known(step(|| fs::canonicalize(path))).map_err(Error::io(path, "looking at the path"))
+}

@@ -1,0 +1,68 @@
+//! A new result that is made beside an old one, which stands until the new one is complete (`docs/spec/checkpoints.md §2.8`).
+
+use super::manifest::{self, MANIFEST, Manifest, PREFIX};
+use super::place::outdated;
+use crate::error::Error;
+use std::path::{Path, PathBuf};
+use truecast_io::atomic::staged;
+use truecast_io::folder::INDEX_SUFFIX;
+use truecast_io::look;
+use truecast_schemes::Documents;
+
+/// The folder of the new result, in that of the old one.
+const STAGE: &str = ".truecast-new";
+
+/// Where the new result for `dst` is made.
+pub(super) fn of(dst: &Path) -> PathBuf {
+    dst.join(STAGE)
+}
+
+/// Where a run that goes on finds what an earlier one began: beside an old result, or in the folder itself.
+pub(super) fn begun(dst: &Path) -> Result<PathBuf, Error> {
+    let stage = of(dst);
+    Ok(if look::is_file(&stage.join(MANIFEST))? { stage } else { dst.into() })
+}
+
+/// Whether there is something in `dst` that another run can go on from.
+///
+/// # Errors
+/// The system does not tell.
+pub fn is_begun(dst: &Path) -> Result<bool, Error> {
+    if !look::is_folder(dst)? {
+        return Ok(false);
+    }
+    let is_part = manifest::names(dst)?.iter().any(|name| name != MANIFEST);
+    let is_unfinished = || Ok::<_, Error>(Manifest::read(dst, MANIFEST)?.is_some_and(|manifest| !manifest.complete));
+    Ok(is_part || begun(dst)? != dst || is_unfinished()?)
+}
+
+/// Whether a file makes a folder a checkpoint, or says how its tensors are stored: it must not stand beside the tensors of
+/// another result.
+pub(super) fn is_about_all(name: &str) -> bool {
+    name.ends_with(INDEX_SUFFIX) || name.starts_with(PREFIX) || Documents::FILES.contains(&name)
+}
+
+/// A complete result that was made for `dst` takes the place of the old one. The caller has claimed the folder.
+///
+/// # Errors
+/// Calls of the system. The same call goes on after one that failed.
+pub(super) fn place(dst: &Path) -> Result<(), Error> {
+    let stage = of(dst);
+    if !Manifest::read(&stage, MANIFEST)?.is_some_and(|manifest| manifest.complete) {
+        return Ok(());
+    }
+    let rank = |file: &Path| match file.to_str() {
+        Some(MANIFEST) => 2,
+        Some(name) if name.ends_with(".json") && !name.contains(['/', '\\']) => 1,
+        _ => 0,
+    };
+    Ok(staged::move_all(&stage, dst, rank, &outdated(dst)?)?)
+}
+
+/// What was begun beside an old result and will not be finished goes.
+///
+/// # Errors
+/// Calls of the system.
+pub(super) fn remove(dst: &Path) -> Result<(), Error> {
+    Ok(staged::remove_all(&of(dst))?)
+}
