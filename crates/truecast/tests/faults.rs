@@ -123,3 +123,104 @@ fn a_converted_model_has_its_data() {
         }
     }
 }
+
+/// Every file below a folder, by its path there.
+fn tree(folder: &Path) -> Files {
+    fn walk(folder: &Path, below: &str, all: &mut Files) {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+            let name = format!("{below}{}", entry.file_name().to_str().unwrap());
+            match entry.path().is_dir() {
+                true => walk(&entry.path(), &format!("{name}/"), all),
+                false => drop(all.insert(name, fs::read(entry.path()).unwrap())),
+            }
+        }
+    }
+    let mut all = Files::new();
+    walk(folder, "", &mut all);
+    all
+}
+
+/// A checkpoint of two shards, with an index, a configuration and a file in a folder.
+fn checkpoint(folder: &Path) {
+    fs::create_dir_all(folder.join("code")).unwrap();
+    for (shard, tensor) in [("a.safetensors", "w"), ("b.safetensors", "v")] {
+        let header = format!(r#"{{"{tensor}":{{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}}}"#);
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.bytes());
+        bytes.extend([1.5f32, -2.0, 0.25, 3.0].iter().flat_map(|value| value.to_le_bytes()));
+        fs::write(folder.join(shard), bytes).unwrap();
+    }
+    let map = r#"{"weight_map": {"w": "a.safetensors", "v": "b.safetensors"}}"#;
+    fs::write(folder.join("model.safetensors.index.json"), map).unwrap();
+    fs::write(folder.join("config.json"), r#"{"torch_dtype": "float32"}"#).unwrap();
+    fs::write(folder.join("tokenizer.json"), "{}").unwrap();
+    fs::write(folder.join("code").join("run.py"), "1").unwrap();
+}
+
+/// Whatever call of the system fails, a folder is what it was, or what was asked for, or what the next run finishes.
+#[test]
+fn a_folder_is_old_or_new_or_goes_on() {
+    use truecast::checkpoint::{Options, Plan, is_begun};
+    // Thousands of files are brought to rest.
+    let memory = Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let (src, dst) = (folder.path().join("src"), folder.path().join("dst"));
+    checkpoint(&src);
+    let source = tree(&src);
+    let convert = |to, existing, resume| {
+        let selection = Selection { to: Some(to), ..Selection::default() };
+        let tensors = TensorOptions { selection, existing, exec: exec(), ..TensorOptions::default() };
+        let options = Options { tensors, resume, ..Options::default() };
+        Plan::new(&src, &options)?.run(&dst, &false.into(), |_| {})
+    };
+    let [old, new] = [DType::F16, DType::Bf16].map(|to| {
+        fs::remove_dir_all(&dst).ok();
+        convert(to, Existing::Refuse, false).unwrap();
+        tree(&dst)
+    });
+    assert!(new.len() == 7 && new["config.json"] != old["config.json"] && new["config.json"] != source["config.json"]);
+    let mut went_on = 0;
+    for has_old in [false, true] {
+        let existing = if has_old { Existing::Replace } else { Existing::Refuse };
+        for (fault, is_named) in [(Fault::One, false), (Fault::One, true), (Fault::Rest, false), (Fault::Rest, true)] {
+            for n in 0.. {
+                fs::remove_dir_all(&dst).ok();
+                for (name, bytes) in old.iter().filter(|_| has_old) {
+                    fs::create_dir_all(dst.join(name).parent().unwrap()).unwrap();
+                    fs::write(dst.join(name), bytes).unwrap();
+                }
+                let work = || failing(n, fault, || convert(DType::Bf16, existing, false));
+                let (result, has_failed) = if is_named { named_only(work) } else { work() };
+                let at = || format!("{n}, {fault:?}, named {is_named}, old {has_old}: {result:?}");
+                assert!(tree(&src) == source, "{}", at());
+                let found = if dst.exists() { tree(&dst) } else { Files::new() };
+                // What a process that is gone leaves is hidden.
+                let shown: Files = found.clone().into_iter().filter(|(name, _)| !name.starts_with('.')).collect();
+                let is_old = shown == if has_old { old.clone() } else { Files::new() };
+                match &result {
+                    Ok(_) => assert!(shown == new && (fault == Fault::Rest || found == new), "{}", at()),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::System, "{}", at()),
+                }
+                if result.is_err() && !is_old && shown != new {
+                    // Not whole, and so it does not look whole.
+                    let mixed = !found.contains_key(".truecast-new/truecast-manifest.json")
+                        && shown.contains_key("config.json")
+                        && shown.get("config.json") != new.get("config.json");
+                    assert!(is_begun(&dst).unwrap() && !mixed, "{}: {:?}", at(), found.keys());
+                }
+                // The next run ends it, and where that was begun, one that goes on.
+                let resume = is_begun(&dst).unwrap();
+                went_on += usize::from(resume);
+                let existing = if is_old && !has_old { Existing::Refuse } else { Existing::Replace };
+                convert(DType::Bf16, existing, resume).unwrap_or_else(|error| panic!("{}: then {error}", at()));
+                assert_eq!(tree(&dst).keys().collect::<Vec<_>>(), new.keys().collect::<Vec<_>>(), "{}", at());
+                assert!(tree(&dst) == new, "{}", at());
+                if !has_failed {
+                    assert!(result.is_ok());
+                    break;
+                }
+            }
+        }
+    }
+    assert!(went_on > 50, "{went_on}");
+}

@@ -10,8 +10,8 @@ use crate::stream::{Feed, Sink, room};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_core::scaled::Part;
-use truecast_io::Writer;
 use truecast_io::folder::Folder;
+use truecast_io::{Finished, NewFolder, Writer};
 
 /// What the works of a shard read.
 pub(super) struct FolderFeed<'a> {
@@ -114,9 +114,9 @@ impl<'a> ShardSink<'a> {
     }
 
     /// Gives the file its name. Returns its length, and its digest if that was asked for.
-    pub fn finish(mut self, stop: &AtomicBool) -> Result<(u64, Option<String>), Error> {
+    pub fn finish(mut self, made: Vec<NewFolder>, stop: &AtomicBool) -> Result<(u64, Option<String>), Error> {
         self.fill(None);
-        let bytes = self.writer.finish()?;
+        let bytes = made.into_iter().fold(self.writer.complete()?, Finished::and_folder).commit()?;
         match self.digest {
             Some(digest) => Ok((bytes, Some(digest.finish()))),
             None if self.wants_digest => sha256(&self.path, stop).map(|(bytes, digest)| (bytes, Some(digest))),

@@ -15,6 +15,7 @@ use crate::digest::Sha256;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::{FolderReport, Report, ShardState};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
@@ -98,7 +99,10 @@ impl Plan {
             folder.note(&at.join(MANIFEST));
         }
         let made = vec![folder, made];
-        leftover::in_folder(&at).iter().for_each(|left| drop(left.remove()));
+        let of_sidecars = self.copied().filter_map(|sidecar| Some(at.join(sidecar.path.parent()?)));
+        for folder in of_sidecars.chain([at.clone(), dst.into()]).collect::<BTreeSet<_>>() {
+            leftover::in_folder(&folder).iter().for_each(|left| drop(left.remove()));
+        }
         let shards = Shards::new(&self, stop);
         let mut work = Run { plan: &self, dst, at: &at, stop, fresh, shards, made, warnings: self.warnings() };
         let mut report = self.folder_report();
@@ -189,12 +193,12 @@ impl Run<'_> {
                 continue;
             }
             let existing = self.existing();
-            let written = self.shards.write(at, &self.at.join(&shard.name), (existing, true), progress)?;
+            let (path, made) = (self.at.join(&shard.name), std::mem::take(&mut self.made));
+            let written = self.shards.write(at, (&path, made), (existing, true), progress)?;
             let (bytes, sha256) = (written.0, written.1.expect("a digest was asked for"));
             manifest.shards[at].output = Some(FileEntry { bytes, sha256 });
             report.shards[at].state = ShardState::Converted;
             write(&manifest)?;
-            self.keep();
             if let Some(release) = &mut release {
                 release.run(&manifest, self.stop)?;
             }

@@ -132,7 +132,7 @@ impl Plan {
         self.check_file(dst)?;
         let mut shards = Shards::new(&self, stop);
         // Nobody asks for its digest.
-        shards.write(0, dst, (self.options.tensors.existing, false), &mut progress)?;
+        shards.write(0, (dst, Vec::new()), (self.options.tensors.existing, false), &mut progress)?;
         let Shards { rows, warnings, .. } = shards;
         let warnings = self.warnings().into_iter().chain(warnings).chain(not_numbers(&rows)).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);

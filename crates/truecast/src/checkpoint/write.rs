@@ -20,7 +20,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::scaled::{GlobalRule, Part, ScaledError};
-use truecast_io::{Existing, FileFormat, Shown, Writer};
+use truecast_io::{Existing, FileFormat, NewFolder, Shown, Writer};
 use truecast_kernel::{CastOptions, Counting, Counts};
 use truecast_schemes::Content;
 
@@ -48,11 +48,12 @@ impl<'a> Shards<'a> {
         Shards { plan, stop, rows: Vec::new(), read: 0, warnings: Vec::new(), amax: Amax::default(), operations }
     }
 
-    /// Converts shard `at` into the file `path`. Returns its length, and its digest if that is asked for.
+    /// Converts shard `at` into the file `path`; with it stays what was made for it. Returns its length, and its digest if
+    /// that is asked for.
     pub fn write(
         &mut self,
         at: usize,
-        path: &Path,
+        (path, made): (&Path, Vec<NewFolder>),
         (existing, wants_digest): (Existing, bool),
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<(u64, Option<String>), Error> {
@@ -145,7 +146,7 @@ impl<'a> Shards<'a> {
         };
         let feed = FolderFeed { folder: &plan.folder, outline: &outline, operations };
         let sink = run(feed, sink, items, &limits, work, done)?;
-        let written = sink.finish(self.stop)?;
+        let written = sink.finish(made, self.stop)?;
         for (work, ([counts, cast, formula], tally)) in shard.works.iter().zip(losses) {
             // What leaves out other elements cannot be compared.
             let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
