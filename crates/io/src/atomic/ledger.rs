@@ -25,14 +25,15 @@ pub(super) enum Undo {
 }
 
 impl Undo {
-    /// Nobody is left to tell if it fails.
+    /// Nobody is left to tell if it fails, so it is tried twice.
     fn perform(&self) {
-        match self {
-            Undo::Remove(path) => drop(change::remove(path)),
-            Undo::RemoveFolder(path) => drop(change::remove_folder(path)),
-            Undo::Restore { old, path } => drop(change::rename(old, path)),
-            Undo::Keep(_) => {}
-        }
+        let attempt = || match self {
+            Undo::Remove(path) => change::remove(path),
+            Undo::RemoveFolder(path) => change::remove_folder(path),
+            Undo::Restore { old, path } => change::rename(old, path),
+            Undo::Keep(_) => Ok(()),
+        };
+        attempt().or_else(|_| attempt()).ok();
     }
 
     /// What is left to do when nothing is to be undone.
