@@ -4,6 +4,7 @@
 //!
 //! The program is [`main_with`] its arguments; the Python package has it too, and asks single questions by [`answer`].
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod args;
 mod asked;

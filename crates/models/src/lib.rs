@@ -14,6 +14,7 @@
 //!
 //! Read in this order: [`tensor`], `evaluate`, [`graph`], then a format.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod array;
 mod cast;

@@ -33,6 +33,7 @@
 //! `bench` (default): throughput. `half` and `float8`: slices of those crates' types. With `default-features = false`
 //! the engine, the specifications, text and `explain` are left.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod error;
 pub mod text;

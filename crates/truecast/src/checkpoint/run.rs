@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 use truecast_io::atomic::{Claim, leftover};
-use truecast_io::{Existing, NewFolder, folder};
+use truecast_io::{Existing, NewFolder, folder, look};
 
 impl Plan {
     /// Converts. `progress` is told the source bytes that are done, and the tensor.
@@ -54,12 +54,21 @@ impl Plan {
 
     /// Of a source that was written to since shards were finished, those are proved anew.
     fn unless_stale(self, dst: &Path, begun: &Manifest, stop: &AtomicBool) -> Result<Plan, Error> {
-        let finished = begun.shards.iter().filter(|shard| shard.output.is_some());
-        let times = finished.filter_map(|shard| dst.join(&shard.name).metadata().ok()?.modified().ok());
-        let Some(first) = times.min() else { return Ok(self) };
-        let shards = self.folder.shards().iter().filter(|shard| !shard.is_gone);
-        let mut paths = shards.map(|shard| shard.source.path()).filter(|path| last_change(path) >= Some(first));
-        let Some(path) = paths.next().map(|path| path.display().to_string()) else { return Ok(self) };
+        let mut first = None;
+        for shard in begun.shards.iter().filter(|shard| shard.output.is_some()) {
+            let path = dst.join(&shard.name);
+            // Where there are no times, whatever was finished is proved.
+            let written = look::at(&path)?.map(|found| found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+            first = [first, written].into_iter().flatten().min();
+        }
+        let Some(first) = first else { return Ok(self) };
+        let mut changed = None;
+        for shard in self.folder.shards().iter().filter(|shard| !shard.is_gone) {
+            if changed.is_none() && last_change(shard.source.path())?.is_none_or(|at| at >= first) {
+                changed = Some(shard.source.path().display().to_string());
+            }
+        }
+        let Some(path) = changed else { return Ok(self) };
         // Those that were changed themselves are converted again.
         let mut intact = Vec::new();
         for shard in &begun.shards {
@@ -138,17 +147,18 @@ pub(super) fn claim(dst: &Path, share: &Share) -> Result<Claim, Error> {
     claim.ok_or_else(|| Error::checkpoint(dst, CheckpointError::Busy))
 }
 
-/// When a file was written to last, or on Unix anything about it was changed, which no program can set.
-fn last_change(path: &Path) -> Option<SystemTime> {
-    let found = path.metadata().ok()?;
+/// When a file was written to last, or on Unix anything about it was changed, which no program can set; `None` where there
+/// are no times.
+fn last_change(path: &Path) -> Result<Option<SystemTime>, Error> {
+    let Some(found) = look::at(path)? else { return Ok(None) };
     let modified = found.modified().ok();
     #[cfg(unix)]
     let modified = {
         use std::os::unix::fs::MetadataExt;
-        let (seconds, nanoseconds) = (u64::try_from(found.ctime()).ok()?, found.ctime_nsec() as u32);
+        let (seconds, nanoseconds) = (u64::try_from(found.ctime()).unwrap_or(0), found.ctime_nsec() as u32);
         modified.max(SystemTime::UNIX_EPOCH.checked_add(std::time::Duration::new(seconds, nanoseconds)))
     };
-    modified
+    Ok(modified)
 }
 
 /// A conversion that goes on.
