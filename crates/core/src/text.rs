@@ -7,7 +7,7 @@
 use crate::decimal::{Decimal, Number, ParseDecimalError, scan, to_decimal};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Encoded, Exact, Outcome, decode, encode, encode_whole, flush_source};
-use crate::policy::{CastPolicy, CastSpec, Condition, NanRule, TextStyle};
+use crate::policy::{CastPolicy, CastSpec, Condition, NanRule, Subnormals, TextStyle};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -133,12 +133,12 @@ pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Condition> {
 /// # Panics
 /// As [`print_one`].
 pub fn print_with(spec: &CastSpec, code: u64, read: impl Fn(&Decimal<'_>) -> Option<u64>) -> Result<String, Condition> {
-    let src = spec.src;
-    let value = flush_source(decode(src, code), src, &spec.policy);
+    let (src, policy) = (spec.src, printing(&spec.policy));
+    let value = flush_source(decode(src, code), src, &policy);
     Ok(match (src.kind(), value) {
         (Kind::Bool, _) => if code != 0 { "True" } else { "False" }.into(),
         (Kind::Int(f), _) => f.value(code).to_string(),
-        (_, Exact::Nan { .. }) if spec.policy.nan == NanRule::Error => return Err(Condition::Nan),
+        (_, Exact::Nan { .. }) if policy.nan == NanRule::Error => return Err(Condition::Nan),
         (_, Exact::Nan { .. }) => "nan".into(),
         (_, Exact::Inf { neg }) => if neg { "-inf" } else { "inf" }.into(),
         (_, Exact::Finite { neg, sig: 0, .. }) => if neg { "-0.0" } else { "0.0" }.into(),
@@ -146,10 +146,22 @@ pub fn print_with(spec: &CastSpec, code: u64, read: impl Fn(&Decimal<'_>) -> Opt
             let every = Digits::every(Exact::Finite { neg: false, sig, exp, sticky });
             let mut text = Vec::new();
             let Digits { digits, exponent } = every.shortest(read);
-            lay_out(&mut text, neg, &digits, exponent, Notation::of(every.exponent, spec.policy.text));
+            lay_out(&mut text, neg, &digits, exponent, Notation::of(every.exponent, policy.text));
             String::from_utf8(text).expect("digits are ASCII")
         }
     })
+}
+
+/// A policy as printing sees it: what [`print_with`] does not look at is that of [`CastPolicy::IEEE`]. So two policies
+/// that are equal here print every element alike.
+#[must_use]
+pub const fn printing(policy: &CastPolicy) -> CastPolicy {
+    CastPolicy {
+        nan: if matches!(policy.nan, NanRule::Error) { NanRule::Error } else { NanRule::Keep },
+        subnormals: Subnormals::of(policy.subnormals.flushes_source(), false),
+        text: policy.text,
+        ..CastPolicy::IEEE
+    }
 }
 
 /// The type to which the digits of an element read back. Where rounding is coarser than decimal digits "the fewest that

@@ -202,7 +202,7 @@ fn around(src: DType, value: Exact, codes: &mut Vec<u64>) {
 }
 
 /// Zeros, subnormal and finite ends, infinities, NaN of every kind, and all powers of two; the ends of integers.
-fn specials(src: DType) -> Vec<u64> {
+pub(crate) fn specials(src: DType) -> Vec<u64> {
     match src.kind() {
         Kind::Float(f) => {
             let (normal, max) = (f.min_normal_code(), f.max_code());
