@@ -35,7 +35,7 @@ impl Hint for FileError {
             FileError::Npy { cause: HeaderError::FromNeeded { .. }, .. } => "give it with --from",
             FileError::Npy { cause: HeaderError::FromText { .. }, .. } => "leave --from out, --to converts it",
             FileError::Npz { cause: ArchiveError::FromUnused { .. }, .. } => "check --from",
-            FileError::UnknownKind { found, .. } => return of_foreign(found),
+            FileError::UnknownKind { found, .. } | FileError::Replaced { found, .. } => return of_foreign(found),
             FileError::Io { action: "opening the destination's folder", source, .. }
                 if source.kind() == std::io::ErrorKind::NotFound =>
             {
@@ -75,6 +75,8 @@ fn of_foreign(found: &Foreign) -> Option<String> {
         }
         Foreign::Gguf => "use the checkpoint that it was made from",
         Foreign::Stream => "write the data to a file first",
+        Foreign::LfsPointer => "fetch the file with `git lfs pull`, or download it again",
+        Foreign::Html => "download the file again; the site may ask for a login",
         Foreign::Raw => "give them a header from Python: `np.save(\"a.npy\", np.fromfile(SRC, \"<f4\"))`",
         _ => return None,
     };

@@ -1,5 +1,6 @@
 //! What a path names that this crate neither reads nor writes: folders, streams, other people's files. Known by name and
-//! first bytes, so that an error can say what was found. What to do about it is not said here.
+//! first bytes, so that an error can say what was found; also what was put in the place of a file of tensors, under its
+//! name. What to do about it is not said here.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -28,6 +29,12 @@ pub enum Foreign {
     Gguf,
     /// Bytes without a header, by the name.
     Raw,
+    /// A pointer of Git LFS, which stands where the file will be.
+    LfsPointer,
+    /// A page of a web site, such as a login.
+    Html,
+    /// Text of another kind.
+    Text,
     /// Anything else.
     Unknown,
 }
@@ -39,8 +46,12 @@ const RAW: [&str; 4] = ["bin", "raw", "dat", "data"];
 /// A zip archive, which `torch.save` writes, and protocols 2 to 5 of pickle.
 const PICKLE_BYTES: [&[u8]; 5] = [b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"];
 
+/// So much of a file says whether it is text, if there is no less than the second.
+const BEGIN_BYTES: u64 = 512;
+const LEAST_TEXT_BYTES: usize = 16;
+
 impl Foreign {
-    /// Looks at a path whose extension names no container. Reads at most four bytes of a regular file.
+    /// Looks at a path whose extension names no container. Reads only the first bytes of a regular file.
     ///
     /// # Examples
     /// ```
@@ -67,14 +78,38 @@ impl Foreign {
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
         let is_pickle = PICKLE_BYTES.iter().any(|bytes| begin.starts_with(bytes));
         match extension {
+            _ if matches!(of_text(&begin), Some(Foreign::LfsPointer)) => Foreign::LfsPointer,
             _ if name.ends_with(".index.json") => Foreign::Index,
-            _ if extension == "gguf" || begin == b"GGUF" => Foreign::Gguf,
+            _ if extension == "gguf" || begin.starts_with(b"GGUF") => Foreign::Gguf,
             _ if PICKLES.contains(&extension) => Foreign::Pickle,
             _ if RAW.contains(&extension) && is_pickle => Foreign::Pickle,
             _ if RAW.contains(&extension) => Foreign::Raw,
             _ => Foreign::Unknown,
         }
     }
+
+    /// What was put in the place of a file whose bytes are not those of its format: no such format begins as text does.
+    pub(crate) fn instead(path: &Path) -> Option<Foreign> {
+        of_text(&first_bytes(path))
+    }
+}
+
+/// What kind of text begins so, if it is text.
+fn of_text(begin: &[u8]) -> Option<Foreign> {
+    let text = match std::str::from_utf8(begin) {
+        Ok(text) => text,
+        // The last character may be cut off.
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&begin[..error.valid_up_to()]).ok()?,
+        Err(_) => return None,
+    };
+    let is_text =
+        text.len() >= LEAST_TEXT_BYTES && text.chars().all(|c| !c.is_control() || matches!(c, '\t' | '\n' | '\r'));
+    let page = text.trim_start().to_ascii_lowercase();
+    is_text.then_some(match () {
+        () if text.starts_with("version https://git-lfs.github.com/spec/") => Foreign::LfsPointer,
+        () if page.starts_with("<!doctype html") || page.starts_with("<html") => Foreign::Html,
+        () => Foreign::Text,
+    })
 }
 
 fn safetensors_in(folder: &Path) -> usize {
@@ -88,7 +123,7 @@ fn first_bytes(path: &Path) -> Vec<u8> {
     let mut begin = Vec::new();
     // A file that cannot be read is known by its name.
     if let Ok(file) = File::open(path) {
-        file.take(4).read_to_end(&mut begin).ok();
+        file.take(BEGIN_BYTES).read_to_end(&mut begin).ok();
     }
     begin
 }
@@ -110,6 +145,9 @@ impl fmt::Display for Foreign {
             Foreign::Pickle => write!(f, "is a pickle, as torch.save writes it, and pickles are not supported{files}"),
             Foreign::Gguf => write!(f, "is a GGUF file, which only inspect, convert, verify and compare read{files}"),
             Foreign::Raw => write!(f, "is taken for bytes without a header, which are not supported{files}"),
+            Foreign::LfsPointer => f.write_str("is a pointer of Git LFS, not the file itself"),
+            Foreign::Html => f.write_str("is an HTML page, not the file itself"),
+            Foreign::Text => f.write_str("is text, which no file of this kind is"),
             Foreign::Unknown => {
                 f.write_str("unknown kind of file; expected .safetensors, .gguf, .npy, .npz, .pb or .onnx")
             }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use truecast_core::{DType, Layout};
 
 use crate::error::npz::OpenError;
-use crate::error::{Cause, Error};
+use crate::error::{Cause, Error, ReadError};
 use crate::gguf::{self, Block};
 use crate::npz::{self, Member};
 use crate::onnx::{self, Listed, ModelFile, TensorFile, TensorProto};
@@ -263,7 +263,7 @@ impl Source {
     fn archive_error(&self, error: OpenError) -> Error {
         let path = self.path_buf();
         match error {
-            OpenError::Archive(cause) => Error::Npz { path, cause },
+            OpenError::Archive(cause) => ReadError::Cause(cause).at(&path, "reading the archive"),
             OpenError::Npy(member, cause) => Error::Npy { path, member: Some(member), cause },
             OpenError::Io(error) => Error::io(&path, "reading the archive")(error),
         }

@@ -225,3 +225,41 @@ fn a_damaged_tensor_ends_the_work_of_every_thread() {
     folder.run_within(60, &line.replace("--to", "--max-memory 8MiB --to")).fails(3, &["entry 200000"]);
     assert_eq!(folder.names(), ["a.pb"]);
 }
+
+/// What was put in the place of a file is named, whatever the file is called; and what to do about it.
+#[test]
+fn what_stands_in_the_place_of_a_file() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 132\n";
+    let page = "\n<!DOCTYPE html>\n<html><head><title>Sign in</title></head></html>\n";
+    let text = "the weights are on the other disk: é\n".repeat(40);
+    for kind in ["safetensors", "gguf", "npy", "npz", "pb", "onnx"] {
+        for (content, said) in [
+            (pointer, &["is a pointer of Git LFS, not the file itself", "`git lfs pull`"][..]),
+            (page, &["is an HTML page, not the file itself"]),
+            (&text, &["is text, which no file of this kind is"]),
+        ] {
+            let name = format!("a.{kind}");
+            let folder = Folder::with(&name, content.as_bytes());
+            let ran = folder.run(&format!("inspect {name}")).fails(3, said);
+            assert!(!ran.err.contains("damaged"), "{}", ran.err);
+        }
+    }
+    Folder::with("pytorch_model.bin", pointer.as_bytes()).run("inspect pytorch_model.bin").fails(2, &["Git LFS"]);
+    // Bytes of another kind are not text.
+    refused("a.npy", &[0x93, 0x4e, 1, 2], "bytes");
+    assert!(!Folder::with("a.npy", &[0x93, 0x4e, 1, 2]).run("inspect a.npy").err.contains("is text"));
+}
+
+/// Bytes that are left over are not missing.
+#[test]
+fn surplus_is_not_truncation() {
+    for (name, file) in [("a.safetensors", container(GOOD, &[0; 8])), ("a.npy", npy("<f4", 2, &[0; 8]))] {
+        for (file, said) in [
+            ([&file[..], &[0, 0]].concat(), "the file has 2 bytes too many"),
+            (file[..file.len() - 1].to_vec(), "the file is truncated"),
+        ] {
+            let ran = Folder::with(name, &file).run(&format!("inspect {name}")).fails(3, &[name, said]);
+            assert_eq!(ran.err.contains("truncated"), said.contains("truncated"), "{}", ran.err);
+        }
+    }
+}

@@ -19,7 +19,7 @@ use truecast_core::DType;
 pub use truecast_core::ErrorKind;
 
 use crate::foreign::Foreign;
-use crate::shown::{Shown, ShownPath};
+use crate::shown::{Shown, ShownPath, counted};
 use denied::DeniedTensor;
 
 /// Why a container could not be read or written.
@@ -34,6 +34,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What it names instead.
+        found: Foreign,
+    },
+    /// Something else lies under the name of a container.
+    #[error("{}: {found}", ShownPath(path))]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
         found: Foreign,
     },
     /// The destination exists and replacing it was not asked for.
@@ -288,7 +296,8 @@ impl Error {
             Error::Npy { cause, .. } if cause.is_usage() => ErrorKind::Usage,
             Error::Folder { cause, .. } if cause.is_usage() => ErrorKind::Usage,
             Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => ErrorKind::Usage,
-            Error::Refused { .. }
+            Error::Replaced { .. }
+            | Error::Refused { .. }
             | Error::HeaderTooLong { .. }
             | Error::NotRegular { .. }
             | Error::Safetensors { .. }
@@ -379,8 +388,26 @@ impl<C: Cause> ReadError<C> {
     /// The error that says in which file; `action` is what the system refused.
     pub(crate) fn at(self, path: &Path, action: &'static str) -> Error {
         match self {
-            ReadError::Cause(cause) => cause.at(path),
+            ReadError::Cause(cause) => match Foreign::instead(path) {
+                Some(found) => Error::Replaced { path: path.into(), found },
+                None => cause.at(path),
+            },
             ReadError::Io(error) => Error::io(path, action)(error),
+        }
+    }
+}
+
+/// Why data of another length than the header says are wrong.
+struct OffBy {
+    needed: u64,
+    found: u64,
+}
+
+impl fmt::Display for OffBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.found.checked_sub(self.needed) {
+            Some(surplus) => write!(f, "the file has {} too many", counted(surplus, "byte")),
+            None => f.write_str("the file is truncated or damaged"),
         }
     }
 }

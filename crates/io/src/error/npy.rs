@@ -2,6 +2,7 @@
 
 use truecast_core::DType;
 
+use super::OffBy;
 use crate::shown::Shown;
 use crate::tensor::MAX_RANK;
 
@@ -67,7 +68,8 @@ pub enum HeaderError {
     Fortran,
     /// The data is shorter or longer than the header says.
     #[error(
-        "header announces {expected} bytes of data from offset {data_start} and {actual} follow; the file is damaged"
+        "header announces {expected} bytes of data from offset {data_start} and {actual} follow; {}",
+        OffBy { needed: *expected, found: *actual }
     )]
     DataLength { data_start: u64, expected: u64, actual: u64 },
 }

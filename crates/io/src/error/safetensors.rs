@@ -4,6 +4,7 @@ use std::fmt;
 
 use truecast_core::DType;
 
+use super::OffBy;
 use crate::shown::Shown;
 use crate::tensor::MAX_RANK;
 
@@ -87,7 +88,7 @@ pub enum HeaderError {
     )]
     NotContiguous { tensor: String, begin: u64, expected: u64 },
     /// V18.
-    #[error("tensors end at {end} of a data buffer of {data_bytes} bytes; the file is truncated or damaged")]
+    #[error("tensors end at {end} of a data buffer of {data_bytes} bytes; {}", OffBy { needed: *end, found: *data_bytes })]
     DataLength { end: u64, data_bytes: u64 },
 }
 
