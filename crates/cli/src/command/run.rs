@@ -81,7 +81,7 @@ fn evaluated(
 fn without_result(error: &RunError) -> Result<(), Failure> {
     let is_of_model = match error {
         RunError::Model { cause, .. } => !matches!(**cause, ModelError::TosaFile(_)),
-        RunError::SameOutput { .. } | RunError::Tile { .. } => true,
+        RunError::SameOutput { .. } | RunError::LongName { .. } | RunError::Tile { .. } => true,
         _ => false,
     };
     if !is_of_model || error.kind() != ErrorKind::Input {

@@ -46,6 +46,21 @@ fn run_writes_each_output() {
 }
 
 /// An input is never replaced, not even with `--force`.
+/// Files have names of 255 bytes at most; what a name becomes may be longer than itself.
+#[test]
+fn an_output_whose_name_no_file_can_have() {
+    for (output, bytes) in [("n".repeat(252), 256), ("ü".repeat(42), 256)] {
+        let folder = folder(21, &output, 10);
+        let said = format!("{bytes} bytes where at most 255 are possible; rename the output in the model");
+        folder.run("run m.onnx --input x=x.npy --output-dir out").fails(3, &[&said]);
+        assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
+    }
+    let (longest, fits) = ("n".repeat(251), "ü".repeat(41));
+    for output in [longest, fits] {
+        folder(21, &output, 10).run("run m.onnx --input x=x.npy --output-dir out").succeeds();
+    }
+}
+
 #[test]
 fn run_keeps_what_it_reads() {
     let folder = folder(19, "y", E4M3FN);

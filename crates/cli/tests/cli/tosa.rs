@@ -450,6 +450,33 @@ fn graphs_are_judged_and_described() {
     folder.run("inspect g.tosa --stats").fails(2, &["--stats", "g.tosa"]);
 }
 
+/// `docs/spec/tosa.md` §4.1: a multiplier that is an input needs EXT-DYNAMIC, which is on as every extension is.
+#[test]
+fn operands_that_are_no_constants_need_an_extension() {
+    let (zero, folder) = ([0; 4], Folder::new());
+    let tensors = [
+        Tensor("x", &[2], 5, &[]),
+        Tensor("m", &[1], 5, &[]),
+        Tensor("s", &[1], 3, &[31]),
+        Tensor("iz", &[1], 5, &zero),
+        Tensor("oz", &[1], 3, &[0]),
+        Tensor("y", &[2], 3, &[]),
+    ];
+    let operators = [
+        Operator(67, &[], &["s"], None),
+        Operator(67, &[], &["iz"], None),
+        Operator(67, &[], &["oz"], None),
+        Operator(66, &["x", "m", "s", "iz", "oz"], &["y"], Some(([true, false, false, false], 1))),
+    ];
+    let graph = Graph { version: 1, tensors: &tensors, operators: &operators, inputs: &["x", "m"], outputs: &["y"] };
+    folder.write("g.tosa", &graph.file());
+    let ran = folder.run("check g.tosa").exits(0);
+    assert!(ran.out.starts_with("legal: 1 conversion"), "{}", ran.out);
+    assert!(ran.err.contains("RESCALE \"y\": an operand is no constant, which needs EXT-DYNAMIC"), "{}", ran.err);
+    let object = folder.run("check g.tosa --json").succeeds().object("check");
+    assert_eq!((&object["illegal"], object["warnings"].as_array().unwrap().len()), (&serde_json::json!([]), 1));
+}
+
 /// A RESCALE of constants after an IDENTITY, and its results: valid, error, unpredictable (`docs/interfaces.md §6`).
 #[test]
 fn run_a_graph() {

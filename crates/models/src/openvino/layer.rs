@@ -33,9 +33,21 @@ pub(super) enum Meaning {
 /// Operator sets that have ConvertPromoteTypes. Source: `docs/spec/openvino.md §4` D13.
 const PROMOTE_SETS: [&str; 3] = ["opset14", "opset15", "opset16"];
 
+/// The newest operator set. Source: `docs/spec/openvino.md §4` D13.
+pub(super) const NEWEST_SET: u32 = 17;
+
+/// OpenVINO's own operator sets are numbered; it has none of this name.
+fn is_unknown_set(version: &str) -> bool {
+    let number = version.strip_prefix("opset").map(str::parse::<u32>);
+    number.is_some_and(|number| !number.is_ok_and(|number| (1..=NEWEST_SET).contains(&number)))
+}
+
 /// Reads a layer. What is odd but clear is told to `warn`.
 pub(super) fn meaning(file: &IrFile, layer: &Layer, mut warn: impl FnMut(String)) -> Result<Meaning, LayerError> {
     Ok(match layer.operator.as_str() {
+        "Parameter" | "Const" | "Constant" | "Convert" | "Result" if is_unknown_set(&layer.version) => {
+            return Err(LayerError::UnknownSet { version: layer.version.clone() });
+        }
         "Parameter" => Meaning::Parameter { element: element_of(layer, "element_type")?, shape: partial_shape(layer)? },
         "Const" | "Constant" => {
             let constant = constant(file, layer)?;

@@ -1,5 +1,6 @@
 //! What keeps a model from being evaluated.
 
+use super::files::LONGEST_NAME;
 use crate::array::ArrayError;
 use crate::tile::Diagnostic;
 use std::path::Path;
@@ -49,6 +50,13 @@ pub enum RunError {
     /// Two results would be one file.
     #[error("{path}: two results have this place; rename one of them in the model")]
     SameOutput { path: String },
+    /// The name of a result is too long for a file.
+    #[error(
+        "the file of an output would be called {}, {} bytes where at most {LONGEST_NAME} are possible; rename the output in the model",
+        Shown(file),
+        file.len()
+    )]
+    LongName { file: String },
     /// An array of a graph of TOSA is not what it should be.
     #[error("{what} {}: {cause}", Shown(name))]
     TosaArray { what: &'static str, name: String, cause: Box<truecast_io::Error> },
@@ -76,7 +84,7 @@ impl RunError {
             RunError::Read { .. } => ErrorKind::Usage,
             RunError::Model { cause, .. } => cause.kind(),
             RunError::Tile { .. } | RunError::TooLarge { .. } => ErrorKind::Input,
-            RunError::SameOutput { .. } | RunError::Text { .. } => ErrorKind::Input,
+            RunError::SameOutput { .. } | RunError::LongName { .. } | RunError::Text { .. } => ErrorKind::Input,
             RunError::TosaArray { cause, .. } => cause.kind(),
             RunError::Input { cause, .. } => cause.kind(),
             RunError::File(cause) => cause.kind(),

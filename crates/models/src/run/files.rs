@@ -11,6 +11,9 @@ use truecast_io::onnx::text_tensor;
 use truecast_io::{Existing, FileFormat, FileId, Finished, OutputFile, Writer, layout_for};
 use truecast_kernel::CastOptions;
 
+/// The longest name of a file that every usual file system takes, in bytes.
+pub(super) const LONGEST_NAME: usize = 255;
+
 /// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
 pub(super) fn file_name(name: &str) -> String {
     let mut escaped = String::new();

@@ -78,6 +78,9 @@ impl Outputs {
 
     /// The path of a file in the folder, if a result may take it.
     pub(super) fn place(&self, file: &str) -> Result<PathBuf, RunError> {
+        if file.len() > files::LONGEST_NAME {
+            return Err(RunError::LongName { file: file.into() });
+        }
         let path = self.folder.join(file);
         self.reads.allow(&path)?;
         if self.pending.iter().any(|(_, written)| written.path == path) {

@@ -124,10 +124,10 @@ impl Rules<'_> {
 
     /// Operands 1 to 4 of a RESCALE have to be constants. Source: `docs/spec/tosa.md §4.1`.
     pub fn constants(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<(), GraphError> {
-        if self.target.allows(Feature::ExtDynamic) || operator.inputs[1..].iter().all(|name| is_constant(graph, name)) {
-            return Ok(());
+        match self.target.allows(Feature::ExtDynamic) || has_constants(graph, operator) {
+            true => Ok(()),
+            false => Err(operands(self.place, DYNAMIC_OPERAND)),
         }
-        Err(operands(self.place, "an operand is no constant, which needs EXT-DYNAMIC"))
     }
 
     /// The value of a constant: exactly the bytes that type and shape need; files may be padded.
@@ -157,6 +157,14 @@ impl Rules<'_> {
     }
 }
 
+/// What is said of a RESCALE whose operands 1 to 4 are not all constants. Source: `docs/spec/tosa.md §4.1`.
+const DYNAMIC_OPERAND: &str = "an operand is no constant, which needs EXT-DYNAMIC";
+
+/// The operands of a RESCALE after the first are constants.
+fn has_constants(graph: &Graph<'_>, operator: &Operator<'_>) -> bool {
+    operator.inputs.iter().skip(1).all(|name| is_constant(graph, name))
+}
+
 fn is_constant(graph: &Graph<'_>, name: &str) -> bool {
     graph.operators.iter().any(|operator| operator.op == op::CONST && operator.outputs.contains(&name))
 }
@@ -181,6 +189,8 @@ pub struct GraphLegality {
     pub of_unknown_type: usize,
     /// Conversions that are an error, or unpredictable whatever the elements are: where, and why.
     pub illegal: Vec<(String, GraphError)>,
+    /// What is legal only because of an extension that is experimental, and easily overlooked.
+    pub warnings: Vec<String>,
 }
 
 impl Extend<GraphLegality> for LegalityReport {
@@ -189,6 +199,7 @@ impl Extend<GraphLegality> for LegalityReport {
         for report in reports {
             self.conversions += report.conversions;
             self.of_unknown_type += report.of_unknown_type;
+            self.warnings.extend(report.warnings);
             self.illegal.extend(report.illegal.into_iter().map(|(place, error)| (place, error.reason())));
         }
     }
@@ -207,6 +218,8 @@ pub fn check(graph: &Graph<'_>, target: &Target) -> GraphLegality {
         } else if let Err(error) = (Rules { place: &place, target, freedoms: Freedoms::STRICT }).check(graph, operator)
         {
             report.illegal.push((place, error));
+        } else if operator.op == op::RESCALE && !has_constants(graph, operator) {
+            report.warnings.push(format!("{place}: {DYNAMIC_OPERAND}"));
         }
     }
     report
@@ -324,10 +337,10 @@ impl Rules<'_> {
         rescale: &Rescale,
         shape: Option<&Vec<u64>>,
     ) -> Result<(), GraphError> {
-        let small = &operator.inputs[1..];
-        if !small.iter().all(|name| is_constant(graph, name)) {
+        if !has_constants(graph, operator) {
             return Ok(());
         }
+        let small = &operator.inputs[1..];
         let constant = |name: &&str| self.constant(&graph.tensors[*name], &declared(graph, name)?);
         let constants = small.iter().map(constant).collect::<Result<Vec<Value>, _>>()?;
         let [multiplier, shift, input_zp, output_zp] = &constants[..] else { return Err(self.counts(operator)) };
