@@ -140,6 +140,13 @@ pub enum Error {
         /// The destination.
         path: String,
     },
+    /// A report names something as a file that was written, and it is none.
+    #[cfg(feature = "files")]
+    #[error("{path}: the report names it as a file that was written, and it is not a regular file")]
+    NoOutput {
+        /// What it names.
+        path: String,
+    },
     /// The memory limit is below what one chunk takes.
     #[cfg(feature = "files")]
     #[error("buffers of {} are too small: at least {} are needed", counted(*.got, "byte"), counted(*.least, "byte"))]
@@ -286,7 +293,7 @@ impl Error {
             #[cfg(feature = "files")]
             Error::Scheme { cause, .. } => cause.kind(),
             #[cfg(feature = "files")]
-            Error::Model { .. } => ErrorKind::Input,
+            Error::Model { .. } | Error::NoOutput { .. } => ErrorKind::Input,
             #[cfg(feature = "files")]
             Error::NoMemory(_) | Error::Interrupted => ErrorKind::System,
         }

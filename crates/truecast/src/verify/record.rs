@@ -4,9 +4,11 @@ use super::difference::FileDifference;
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::report::{Provenance, ProvenanceError, Report};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use std::io::BufReader;
+use std::fs;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_core::ErrorKind;
@@ -33,7 +35,17 @@ pub struct RecordedFile {
     /// Its length.
     pub bytes: u64,
     /// Its SHA-256, in lower-case hexadecimal digits.
+    #[serde(deserialize_with = "digest")]
     pub sha256: String,
+}
+
+/// A digest that may be shown and compared, whoever wrote the report.
+fn digest<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    match text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        true => Ok(text),
+        false => Err(D::Error::custom("sha256 is not 64 hexadecimal digits in lower case")),
+    }
 }
 
 /// A path as text, whatever its bytes are.
@@ -142,7 +154,8 @@ impl Record {
     /// The destination, and files that belong to it and lie beside it, of which length or digest is not as recorded.
     ///
     /// # Errors
-    /// Files that cannot be read, other than those that are missing; [`Error::Interrupted`] once `stop` is set.
+    /// Files that cannot be read, other than those that are missing; [`Error::NoOutput`] for what is no file;
+    /// [`Error::Interrupted`] once `stop` is set.
     pub fn differences(&self, dst: &Path, stop: &AtomicBool) -> Result<Vec<FileDifference>, Error> {
         let mut all = Vec::new();
         let is_folder = look::is_folder(dst)?;
@@ -154,7 +167,11 @@ impl Record {
                 (0, _) | (_, None) => dst.to_path_buf(),
                 (_, Some(name)) => dst.with_file_name(name),
             };
-            let actual = look::at(&path)?.map(|_| sha256(&path, stop)).transpose()?;
+            let actual = match look::at(&path)? {
+                Some(found) if found.is_file() => Some(sha256(&path, stop)?),
+                Some(_) => return Err(Error::NoOutput { path: path.display().to_string() }),
+                None => None,
+            };
             let recorded = (expected.bytes, expected.sha256.clone());
             if actual.as_ref() != Some(&recorded) {
                 let path = path.display().to_string();
