@@ -5,18 +5,21 @@ use super::provenance::quoted;
 use crate::number::{count, decibels, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use truecast::Counts;
 use truecast::io::Shown;
-use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect};
+use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, least_sqnr_db};
 
 /// What is said of one tensor, without its name.
-fn words(suspect: &Suspect, counts: &Counts) -> String {
+fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
+    let counts = row.counts;
     let part = |count: u64, what: &str| format!("{} of {} values {what}", grouped(count), grouped(counts.elements));
     let one = |reason: &Reason| match *reason {
         Reason::Nonfinite(inf, 0) => part(inf, "became Inf"),
         Reason::Nonfinite(0, nan) => part(nan, "became NaN"),
         Reason::Nonfinite(inf, nan) => part(inf + nan, "became Inf or NaN"),
-        Reason::Noise(db) => format!("SQNR {} dB", decibels(db)),
+        Reason::Noise(db) => {
+            let least = least_sqnr_db(row.types, row.is_scaled);
+            format!("SQNR {} dB, less than {least}", decibels(db))
+        }
         Reason::Saturated(count) => part(count, "saturated"),
         Reason::Wrapped(count) => part(count, "wrapped"),
         Reason::FlushedToZero(count) => {
@@ -29,8 +32,8 @@ fn words(suspect: &Suspect, counts: &Counts) -> String {
 /// How much is suspicious, and by what.
 fn headline(assessment: &Assessment) -> String {
     format!(
-        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB, more than 1 % saturated, \
-         wrapped or flushed to zero)",
+        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB and 6 dB below what is usual for \
+         the type, more than 1 % saturated or wrapped, more than half flushed to zero)",
         grouped(assessment.suspicious),
         count(assessment.changed, "changed tensor"),
     )
@@ -65,7 +68,7 @@ pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a
         all.push(headline(assessment));
         all.extend(assessment.worst.iter().map(|suspect| {
             let row = row(suspect.index);
-            format!("tensor {}: {}", Shown(row.name), words(suspect, row.counts))
+            format!("tensor {}: {}", Shown(row.name), words(suspect, &row))
         }));
         all.extend(remedy(assessment).filter(|_| can_keep));
     }
@@ -89,7 +92,7 @@ pub fn block<'a>(
     let mut table = Table::new([Column::left("").shrinks(), Column::left("").wraps()]);
     for suspect in &assessment.worst {
         let row = row(suspect.index);
-        table.row([Cell::from(format!("  {}", row.name)), Cell::from(words(suspect, row.counts)).mark(Mark::Bad)]);
+        table.row([Cell::from(format!("  {}", row.name)), Cell::from(words(suspect, &row)).mark(Mark::Bad)]);
     }
     text += &table.render(terminal);
     let more = assessment.suspicious - assessment.worst.len() as u64;

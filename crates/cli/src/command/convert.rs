@@ -319,7 +319,7 @@ fn print(
         let t = &report.tensors[i];
         let mark = if t.converted { Mark::Plain } else { Mark::Dim };
         let mut cells = vec![Cell::from(t.name.as_str()), Cell::from(types(t)).mark(mark)];
-        cells.extend(figures.cells(&t.counts, t.converted));
+        cells.extend(figures.cells(&t.counts, t.converted, &t.assessed().reasons()));
         cells
     };
     // One tensor that is listed speaks for itself.

@@ -4,7 +4,7 @@
 use crate::number::{decibels, grouped, significant};
 use crate::table::{Cell, Column, Mark};
 use truecast::Counts;
-use truecast::report::{COUNTS, Count, hides_loss, is_much};
+use truecast::report::{COUNTS, Count, Reason, hides_loss};
 
 /// Counts that a person wants to see if they are not all zero, and when their columns give way (0: never).
 const SHOWN: [(&str, u8); 11] = [
@@ -20,9 +20,6 @@ const SHOWN: [(&str, u8); 11] = [
     ("undefined", 3),
     ("left_out", 4),
 ];
-
-/// Below this a tensor may deserve a look.
-const GOOD_SQNR_DB: f64 = 40.0;
 
 /// What is said below a table with [`Figures::has_hidden_loss`].
 pub const HIDDEN_LOSS: &str = "( ): measured without values that are Inf or NaN on one side only\n";
@@ -61,12 +58,12 @@ impl Figures {
         all
     }
 
-    /// The cells of these counts; error measures only where they say something.
-    pub fn cells(&self, c: &Counts, measured: bool) -> Vec<Cell> {
+    /// The cells of these counts; error measures only where they say something. What is worth a look is marked.
+    pub fn cells(&self, c: &Counts, measured: bool, reasons: &[Reason]) -> Vec<Cell> {
         let mut cells = vec![Cell::from(grouped(c.elements))];
         cells.extend(self.counts.iter().map(|(count, _)| match (count.of)(c) {
             0 => Cell::default(),
-            n => Cell::from(grouped(n)).mark(mark(count.name, n, c)),
+            n => Cell::from(grouped(n)).mark(mark(count.name, reasons)),
         }));
         let places = if self.is_comparison { 5 } else { 3 };
         let measures = cells.len()..cells.len() + places;
@@ -82,8 +79,9 @@ impl Figures {
             cells.push(match c.sqnr_db() {
                 f64::INFINITY if is_partial => Cell::from("lost").mark(Mark::Bad),
                 f64::INFINITY => Cell::from(if self.is_comparison { "equal" } else { "exact" }),
-                db if db < truecast::report::LEAST_SQNR_DB => partial(decibels(db)).mark(Mark::Bad),
-                db if db < GOOD_SQNR_DB && !is_partial => partial(decibels(db)).mark(Mark::Warn),
+                db if has(reasons, |reason| matches!(reason, Reason::Noise(_))) => {
+                    partial(decibels(db)).mark(Mark::Bad)
+                }
                 db => partial(decibels(db)),
             });
             cells.extend(self.is_comparison.then(|| partial(format!("{:.9}", c.cosine()))));
@@ -93,11 +91,16 @@ impl Figures {
     }
 }
 
-fn mark(name: &str, count: u64, c: &Counts) -> Mark {
+fn has(reasons: &[Reason], is_it: fn(&Reason) -> bool) -> bool {
+    reasons.iter().any(is_it)
+}
+
+fn mark(name: &str, reasons: &[Reason]) -> Mark {
     match name {
         "to_inf" | "to_nan" => Mark::Bad,
-        "saturated" | "wrapped" if is_much(count, c.elements) => Mark::Bad,
-        "flushed_to_zero" if is_much(count, c.nonzero_in()) => Mark::Bad,
+        "saturated" if has(reasons, |reason| matches!(reason, Reason::Saturated(_))) => Mark::Bad,
+        "wrapped" if has(reasons, |reason| matches!(reason, Reason::Wrapped(_))) => Mark::Bad,
+        "flushed_to_zero" if has(reasons, |reason| matches!(reason, Reason::FlushedToZero(_))) => Mark::Bad,
         "saturated" | "wrapped" | "undefined" | "left_out" => Mark::Warn,
         _ => Mark::Plain,
     }
@@ -114,7 +117,7 @@ mod tests {
         let text = |c: &Counts| {
             let figures = Figures::of(c, true);
             let mut table = crate::table::Table::new(figures.columns("types"));
-            table.row([Cell::from("w"), Cell::from("f32 | f16")].into_iter().chain(figures.cells(c, true)));
+            table.row([Cell::from("w"), Cell::from("f32 | f16")].into_iter().chain(figures.cells(c, true, &[])));
             table.render(&crate::terminal::Terminal::default())
         };
         let lost = text(&Counts { to_inf: 1, inf_out: 1, ..rest });

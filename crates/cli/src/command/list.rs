@@ -135,7 +135,7 @@ pub fn totals(total: &Total, figures: &Figures, name: impl Fn(Group) -> &'static
     let groups: Vec<Group> = Group::ALL.into_iter().filter(|group| total.of(*group).tensors > 0).collect();
     let cells = |name: &str, sum: &truecast::report::Sum, measured: bool| {
         let mut cells = vec![Cell::from(name).mark(Mark::Strong), Cell::from(number::count(sum.tensors, "tensor"))];
-        cells.extend(figures.cells(&sum.counts, measured));
+        cells.extend(figures.cells(&sum.counts, measured, &[]));
         cells
     };
     let mut rows: Vec<_> = groups.iter().map(|group| cells(name(*group), total.of(*group), true)).collect();

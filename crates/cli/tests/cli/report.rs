@@ -395,3 +395,127 @@ fn many_tensors_in_bounded_memory() {
         assert_eq!(ran.status.code(), Some(0), "{line}: {err}");
     }
 }
+
+/// Bell, a bidirectional override and a control of the second set, in the name of a tensor.
+const HOSTILE: &str = "a\\u0007\\u202e\\u009b2J\\u2028b";
+
+/// JSON says the name with escapes alone, on standard output, in a file and in an error; and it is the same name.
+#[test]
+fn json_is_safe_on_a_terminal() {
+    let header = format!(r#"{{"{HOSTILE}":{{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}}}"#);
+    let folder = Folder::with("a.safetensors", &crate::files::container(header, &f32s(&[1.0, 1e30])));
+    let name: String = serde_json::from_str(&format!("\"{HOSTILE}\"")).unwrap();
+    folder.run("convert a.safetensors b.safetensors --to f16 --report r.json --quiet").succeeds();
+    let report = String::from_utf8(folder.read("r.json")).unwrap();
+    let refused =
+        folder.run("convert a.safetensors c.safetensors --to f16 --spec ieee --overflow error --json").exits(3);
+    let texts = [
+        report,
+        folder.run("inspect a.safetensors --json").succeeds().out,
+        folder.run("compare a.safetensors b.safetensors --json").succeeds().out,
+        refused.err,
+    ];
+    for text in texts {
+        let is_seen = |c: char| c == '\n' || !(c.is_control() || matches!(c, '\u{2028}'..='\u{202e}'));
+        assert!(text.chars().all(is_seen), "{text:?}");
+        let said = serde_json::from_str::<Value>(&text).unwrap();
+        let row = &said["tensors"][0]["name"];
+        assert!(row == name.as_str() || said["error"].is_string(), "{text}");
+    }
+    for line in
+        ["inspect a.safetensors", "compare a.safetensors b.safetensors", "verify a.safetensors b.safetensors --to f16"]
+    {
+        let out = folder.run(line).exits(0).out;
+        assert!(out.chars().all(|c| c == '\n' || !(c.is_control() || matches!(c, '\u{2028}'..='\u{202e}'))), "{out:?}");
+    }
+}
+
+/// A report is somebody else's file: a digest that is none, an output that is a folder.
+#[test]
+fn outputs_of_a_report_that_are_none() {
+    let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F32", &[1u64][..], f32s(&[1.0]))], &[]));
+    std::fs::create_dir(folder.path("folder.safetensors")).unwrap();
+    folder.run("convert a.safetensors b.safetensors --to f16 --report r.json --quiet").succeeds();
+    folder.run("verify a.safetensors b.safetensors --report r.json").succeeds();
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut report = folder.json("r.json");
+        change(&mut report["outputs"][0]);
+        folder.write("changed.json", report.to_string().as_bytes());
+        folder.run("verify a.safetensors b.safetensors --report changed.json")
+    };
+    let (short, upper) = ("0".repeat(63), "A".repeat(64));
+    for digest in ["\u{1b}]0;title\u{7}\u{1b}[31mred", "", &short, &upper] {
+        let ran = changed(&|output| output["sha256"] = json!(digest));
+        ran.fails(3, &["changed.json: no report of a conversion: sha256 is not 64 hexadecimal digits in lower case"]);
+    }
+    let ran = changed(&|output| output["sha256"] = json!("0".repeat(64))).exits(1);
+    assert!(ran.out.contains("; the report says 98 of 000"), "{}", ran.out);
+    // The first output is the destination itself, whatever it was called; the others lie beside it.
+    let mut report = folder.json("r.json");
+    let mut other = report["outputs"][0].clone();
+    other["path"] = json!("folder.safetensors");
+    report["outputs"].as_array_mut().unwrap().push(other);
+    folder.write("changed.json", report.to_string().as_bytes());
+    let ran = folder.run("verify a.safetensors b.safetensors --report changed.json");
+    ran.fails(3, &["folder.safetensors: the report names it as a file that was written, and it is not a regular file"]);
+}
+
+/// Values with a normal distribution, by the sum of twelve that are spread evenly.
+fn normal(n: usize, deviation: f32, seed: u64) -> Vec<f32> {
+    let mut state = seed;
+    let mut even = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as f32 / (1 << 24) as f32
+    };
+    (0..n).map(|_| ((0..12).map(|_| even()).sum::<f32>() - 6.0) * deviation).collect()
+}
+
+/// Weights as they are usual lose what their format takes from every tensor, and none is named; one that lost more is,
+/// by `convert` and `compare` alike (`docs/interfaces.md` §3).
+#[test]
+fn what_every_tensor_loses_is_not_much() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("m")).unwrap();
+    let good = normal(64 * 256, 0.02, 1);
+    // Far less than the least step of FP8; and one value in every group so large that the others vanish beside it.
+    let small: Vec<f32> = normal(64 * 256, 1e-4, 2);
+    let spiked: Vec<f32> =
+        normal(64 * 256, 0.02, 3).iter().enumerate().map(|(i, x)| if i % 16 == 0 { 4.0 } else { *x }).collect();
+    let shape = &[64u64, 256][..];
+    let file = |bad: &[f32]| {
+        safetensors(&[("a.weight", "F32", shape, f32s(&good)), ("b.weight", "F32", shape, f32s(bad))], &[])
+    };
+    let named = |line: &str| {
+        let warnings =
+            folder.run(&format!("{line} --json")).exits(0).object(line.split(' ').next().unwrap())["warnings"].clone();
+        let all = warnings.as_array().unwrap().iter().map(|w| w.as_str().unwrap().to_string());
+        all.filter(|w| w.starts_with("tensor \"") && (w.contains("SQNR") || w.contains("flushed"))).collect::<Vec<_>>()
+    };
+    for (options, bad) in [
+        ("--to bf16", None),
+        ("--to f16", None),
+        ("--to f8e4m3fn", Some(&small)),
+        ("--to f8e5m2", None),
+        ("--scheme fp8-block", None),
+        ("--scheme mxfp8", None),
+        ("--scheme mxfp4", Some(&spiked)),
+        ("--scheme mxfp4 --mx-scale floor", Some(&spiked)),
+        ("--scheme nvfp4", Some(&spiked)),
+        ("--scheme int4-group", Some(&spiked)),
+        ("--scheme int4-channel", Some(&spiked)),
+        ("--scheme int8-channel", None),
+    ] {
+        folder.write("m/model.safetensors", &file(&good));
+        let line = format!("convert m out --force {options} --quantize *.weight");
+        let line = if options.contains("scheme") { line } else { line.replace(" --quantize *.weight", "") };
+        assert_eq!(named(&line), [""; 0], "{options}");
+        assert_eq!(named("compare m out"), [""; 0], "{options}");
+        if let Some(bad) = bad {
+            folder.write("m/model.safetensors", &file(bad));
+            let (of_convert, of_compare) = (named(&line), named("compare m out"));
+            for named in [of_convert, of_compare] {
+                assert!(matches!(&named[..], [one] if one.contains("b.weight")), "{options}: {named:?}");
+            }
+        }
+    }
+}

@@ -6,10 +6,15 @@ use std::cmp::Ordering;
 use truecast_core::{DType, Kind};
 use truecast_kernel::Counts;
 
-/// Below this, noise is a tenth of the signal's amplitude or more.
+/// Below this, noise is a tenth of the signal's amplitude or more. Narrow types have that much with any weights: for them
+/// it is less ([`least_sqnr_db`]).
 pub const LEAST_SQNR_DB: f64 = 20.0;
-/// More than one value in so many may not saturate nor wrap, nor one in so many that are not zero become zero.
-const ONE_IN: u64 = 100;
+/// So far a tensor may stay below what its type usually has.
+const MARGIN_DB: f64 = 6.0;
+/// More than one value in so many may not saturate nor wrap.
+const ONE_OUTSIDE_IN: u64 = 100;
+/// More than one value in so many that are not zero may not become zero: with four bits and scales a third may.
+const ONE_FLUSHED_IN: u64 = 2;
 /// Names are compared with one another up to this many.
 const MOST_SPARED: usize = 1000;
 
@@ -20,7 +25,7 @@ pub struct Assessed<'a> {
     pub name: &'a str,
     /// Its type before and after.
     pub types: (DType, DType),
-    /// Its results have scales: that the least values of a block become zero is rounding there.
+    /// Its results have scales: that the largest values of a block saturate is rounding there.
     pub is_scaled: bool,
     /// What happened to its values.
     pub counts: &'a Counts,
@@ -31,25 +36,45 @@ pub struct Assessed<'a> {
 pub enum Reason {
     /// So many values became infinite, and so many NaN.
     Nonfinite(u64, u64),
-    /// The signal to noise ratio in decibels is below [`LEAST_SQNR_DB`].
+    /// The signal to noise ratio in decibels is below [`least_sqnr_db`].
     Noise(f64),
     /// So many values, more than one in a hundred, are the largest of the type instead of what they were.
     Saturated(u64),
     /// So many values, more than one in a hundred, are what an integer keeps of them when it overflows.
     Wrapped(u64),
-    /// So many values, more than one in a hundred of those that were not zero, became zero.
+    /// So many values, more than half of those that were not zero, became zero.
     FlushedToZero(u64),
 }
 
-/// More than one in a hundred.
+/// The signal to noise ratio in decibels that values with a normal distribution have in a type, or with scales in codes of
+/// that type; `None` of integers without scales, whose noise depends on the values.
+///
+/// A significand with one bit more halves the error: `6 m + 13.5` with `m` stored bits. Integers fill their range with the
+/// largest of a row or block; `6 b - 7` with `b` bits is between one scale for everything and one for 16 values.
+///
+/// Source: measured, `docs/interfaces.md §3`.
+#[must_use]
+pub fn usual_sqnr_db(dtype: DType, is_scaled: bool) -> Option<f64> {
+    match dtype.kind() {
+        Kind::Float(f) => Some(6.0 * f64::from(f.man_bits) + 13.5),
+        Kind::Int(_) | Kind::Fixed(_) if is_scaled => Some(6.0 * f64::from(dtype.code_bits()) - 7.0),
+        Kind::Book(_) => Some(20.0),
+        _ => None,
+    }
+}
+
+/// A tensor with less lost much: [`LEAST_SQNR_DB`], or 6 dB below what is usual for the coarser of its types.
 ///
 /// # Examples
 /// ```
-/// assert_eq!([1, 2].map(|count| truecast::report::is_much(count, 100)), [false, true]);
+/// use truecast::{DType, report::least_sqnr_db};
+/// assert_eq!(least_sqnr_db((DType::F32, DType::F8E4M3Fn), false), 20.0);
+/// assert_eq!(least_sqnr_db((DType::Bf16, DType::F4E2M1), true), 13.5);
 /// ```
 #[must_use]
-pub fn is_much(count: u64, of: u64) -> bool {
-    u128::from(count) * u128::from(ONE_IN) > u128::from(of)
+pub fn least_sqnr_db(types: (DType, DType), is_scaled: bool) -> f64 {
+    let usual = [types.0, types.1].into_iter().filter_map(|dtype| usual_sqnr_db(dtype, is_scaled));
+    usual.map(|usual| usual - MARGIN_DB).fold(LEAST_SQNR_DB, f64::min)
 }
 
 /// A tensor that is worth a look.
@@ -114,7 +139,7 @@ fn assess_rows<'a>(rows: &AllRows<'_, 'a>, worst: usize) -> Assessment {
     let mut suspects: Vec<(usize, Assessed<'a>)> = Vec::new();
     for (index, row) in rows().enumerate().filter(|(_, row)| has_changed(row)) {
         assessment.changed += 1;
-        if !reasons(&row).is_empty() {
+        if !row.reasons().is_empty() {
             suspects.push((index, row));
         }
         if is_unscaled(&row) {
@@ -133,7 +158,7 @@ fn assess_rows<'a>(rows: &AllRows<'_, 'a>, worst: usize) -> Assessment {
     }
     suspects.sort_by(|(_, a), (_, b)| worse_first(a.counts, b.counts));
     let named = suspects.into_iter().take(worst);
-    assessment.worst = named.map(|(index, row)| Suspect { index, reasons: reasons(&row) }).collect();
+    assessment.worst = named.map(|(index, row)| Suspect { index, reasons: row.reasons() }).collect();
     assessment
 }
 
@@ -141,18 +166,27 @@ fn has_changed(row: &Assessed<'_>) -> bool {
     row.counts.elements > 0 && (row.types.0 != row.types.1 || row.counts.inexact > 0)
 }
 
-fn reasons(row: &Assessed<'_>) -> Vec<Reason> {
-    let c = row.counts;
-    // A truth value is no approximation of a number.
-    let is_number = row.types.1 != DType::Bool;
-    let mut all = Vec::new();
-    all.extend((c.to_inf > 0 || c.to_nan > 0).then_some(Reason::Nonfinite(c.to_inf, c.to_nan)));
-    all.extend((is_number && c.sqnr_db() < LEAST_SQNR_DB).then(|| Reason::Noise(c.sqnr_db())));
-    all.extend((is_number && is_much(c.saturated, c.elements)).then_some(Reason::Saturated(c.saturated)));
-    all.extend((is_number && is_much(c.wrapped, c.elements)).then_some(Reason::Wrapped(c.wrapped)));
-    let is_flushed = is_number && !row.is_scaled && is_much(c.flushed_to_zero, c.nonzero_in());
-    all.extend(is_flushed.then_some(Reason::FlushedToZero(c.flushed_to_zero)));
-    all
+impl Assessed<'_> {
+    /// Why it is worth a look; none if it is not.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<Reason> {
+        let c = self.counts;
+        let mut all = Vec::new();
+        all.extend((c.to_inf > 0 || c.to_nan > 0).then_some(Reason::Nonfinite(c.to_inf, c.to_nan)));
+        // A truth value is no approximation of a number.
+        if self.types.1 == DType::Bool {
+            return all;
+        }
+        let is_much = |count: u64, of: u64, one_in: u64| u128::from(count) * u128::from(one_in) > u128::from(of);
+        let is_outside = |count| !self.is_scaled && is_much(count, c.elements, ONE_OUTSIDE_IN);
+        let is_flushed = is_much(c.flushed_to_zero, c.nonzero_in(), ONE_FLUSHED_IN);
+        let is_noisy = c.sqnr_db() < least_sqnr_db(self.types, self.is_scaled);
+        all.extend(is_noisy.then(|| Reason::Noise(c.sqnr_db())));
+        all.extend(is_outside(c.saturated).then_some(Reason::Saturated(c.saturated)));
+        all.extend(is_outside(c.wrapped).then_some(Reason::Wrapped(c.wrapped)));
+        all.extend(is_flushed.then_some(Reason::FlushedToZero(c.flushed_to_zero)));
+        all
+    }
 }
 
 fn is_unscaled(row: &Assessed<'_>) -> bool {
@@ -193,11 +227,11 @@ mod tests {
             (Counts { saturated: 11, ..noisy(30.0) }, vec![Reason::Saturated(11)]),
             (Counts { wrapped: 10, ..noisy(30.0) }, vec![]),
             (Counts { wrapped: 11, ..noisy(30.0) }, vec![Reason::Wrapped(11)]),
-            (Counts { flushed_to_zero: 10, ..noisy(30.0) }, vec![]),
-            (Counts { flushed_to_zero: 11, ..noisy(30.0) }, vec![Reason::FlushedToZero(11)]),
-            // Of the 100 values that are not zero, one may become zero.
-            (Counts { zero_in: 900, flushed_to_zero: 1, ..noisy(30.0) }, vec![]),
-            (Counts { zero_in: 900, flushed_to_zero: 2, ..noisy(30.0) }, vec![Reason::FlushedToZero(2)]),
+            (Counts { flushed_to_zero: 500, ..noisy(30.0) }, vec![]),
+            (Counts { flushed_to_zero: 501, ..noisy(30.0) }, vec![Reason::FlushedToZero(501)]),
+            // Of the 100 values that are not zero, 50 may become zero.
+            (Counts { zero_in: 900, flushed_to_zero: 50, ..noisy(30.0) }, vec![]),
+            (Counts { zero_in: 900, flushed_to_zero: 51, ..noisy(30.0) }, vec![Reason::FlushedToZero(51)]),
             (Counts { to_nan: 1, ..noisy(30.0) }, vec![Reason::Nonfinite(0, 1)]),
             (Counts { to_inf: 2, ..noisy(30.0) }, vec![Reason::Nonfinite(2, 0)]),
             (Counts::copied(5), vec![]),

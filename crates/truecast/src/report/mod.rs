@@ -14,7 +14,9 @@ mod rows;
 mod spare;
 mod total;
 
-pub use assessment::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, Unscaled, assess, is_much};
+pub use assessment::{
+    Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, Unscaled, assess, least_sqnr_db, usual_sqnr_db,
+};
 pub use beside::{Beside, Noise};
 pub use blocks::Blocks;
 pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
