@@ -3,7 +3,9 @@
 
 use crate::args::Cli;
 use crate::pages::{CLAUSES, EXIT_STATUS, PAGES, Page};
+use crate::words;
 use clap::{Arg, ArgAction, Command, CommandFactory};
+use std::ffi::OsString;
 
 /// Options under a heading, for every command that has them; what is not listed stands under "Options".
 const HEADINGS: [(&str, &[&str]); 9] = [
@@ -123,12 +125,25 @@ pub fn definition() -> Command {
             let long = format!("{examples}\n\nExit status:\n{}{more}", rows(&EXIT_STATUS));
             let command = match page.command {
                 "explain" => command.mut_arg("spec", |spec| spec.help(ONE_SPEC)),
+                "compare" => command.mut_arg("sort", |sort| sort.value_parser(words::DIFFERENCE_COLUMN)),
                 _ => command,
             };
             command.mut_args(headed).override_usage(usage(page)).after_help(examples).after_long_help(long)
         });
     }
     root
+}
+
+/// `help check cast` is `help check`: what a command works on has no page of its own.
+pub fn of_command(args: &[OsString]) -> &[OsString] {
+    match args {
+        [_, help, command, operation] if help == "help" => {
+            let takes = command == "check" || command == "vectors";
+            let is_one = words::operations().iter().any(|known| operation == known);
+            if takes && is_one { &args[..3] } else { args }
+        }
+        _ => args,
+    }
 }
 
 fn headed(arg: Arg) -> Arg {

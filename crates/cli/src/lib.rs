@@ -114,7 +114,7 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
 
 /// What was typed.
 fn parsed(args: &[OsString]) -> Result<(args::Cli, clap::ArgMatches), clap::Error> {
-    let matches = help::definition().try_get_matches_from(args)?;
+    let matches = help::definition().try_get_matches_from(help::of_command(args))?;
     Ok((args::Cli::from_arg_matches(&matches)?, matches))
 }
 

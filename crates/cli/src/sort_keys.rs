@@ -3,6 +3,14 @@
 use truecast::Counts;
 use truecast::report::Count;
 
+/// Which values a run knows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    Sizes,
+    Differences,
+    Conversions,
+}
+
 /// What can be sorted by.
 pub struct Item<'a> {
     pub name: &'a str,

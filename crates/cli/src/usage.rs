@@ -91,14 +91,14 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
     };
     let arg = text(ContextKind::InvalidArg);
     let said = match error.kind() {
-        ErrorKind::UnknownArgument if arg.starts_with('-') => unknown_option(&definition, command, &arg),
+        ErrorKind::UnknownArgument if arg.starts_with('-') => unknown_option(&definition, command, &arg, &typed),
         ErrorKind::UnknownArgument => {
             format!(
                 "unexpected argument {arg:?}{}",
                 command.map_or(String::new(), |c| format!("; usage: {}", usage_of(c)))
             )
         }
-        // `help check cast`: what comes after a command is no command.
+        // `help convert inspect`.
         ErrorKind::InvalidSubcommand if typed.first().is_some_and(|word| word == "help") && command.is_some() => {
             "help takes the name of one command".into()
         }
@@ -131,7 +131,11 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
         ErrorKind::ArgumentConflict if !text(ContextKind::PriorArg).is_empty() => {
             let prior = text(ContextKind::PriorArg);
             let others: Vec<String> = prior.split(", ").map(option_of).collect();
-            format!("{} and {} exclude each other", option_of(&arg), others.join(", "))
+            let option = option_of(&arg);
+            match others.contains(&option) {
+                true => given_twice(&option, command, &typed),
+                false => format!("{option} and {} exclude each other", others.join(", ")),
+            }
         }
         _ => as_clap_says(&error.render().to_string()),
     };
@@ -142,6 +146,21 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
 fn option_of(arg: &str) -> String {
     let end = if arg.starts_with('-') { arg.find([' ', '=', '[']) } else { None };
     arg[..end.unwrap_or(arg.len())].replace(['<', '>', '[', ']'], "").trim_end_matches("...").into()
+}
+
+/// `--to was given twice (f16, bf16)`.
+fn given_twice(option: &str, command: Option<&Command>, typed: &[String]) -> String {
+    let is_it = |arg: &&clap::Arg| arg.get_long() == option.strip_prefix("--");
+    let takes_value =
+        command.and_then(|c| c.get_arguments().find(is_it)).is_some_and(|a| a.get_action().takes_values());
+    let value = |(i, word): (usize, &String)| match word.strip_prefix(option)? {
+        "" => Some(typed.get(i + 1).cloned().unwrap_or_default()),
+        rest => rest.strip_prefix('=').map(String::from),
+    };
+    let values: Vec<String> = typed.iter().enumerate().filter_map(value).collect();
+    let times = if values.len() > 2 { format!("{} times", values.len()) } else { "twice".into() };
+    let which = if takes_value { format!(" ({})", values.join(", ")) } else { String::new() };
+    format!("{option} was given {times}{which}")
 }
 
 /// Why a value was not read, in words for people where the standard library has words for programmers.
@@ -167,8 +186,8 @@ fn longs<'a>(definition: &'a Command, command: Option<&'a Command>) -> Vec<&'a s
     all.filter_map(|arg| arg.get_long()).chain(["help"]).collect()
 }
 
-/// `--saturate belongs to convert, verify or check; this is explain`.
-fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str) -> String {
+/// `--saturate belongs to convert, verify or check; this is explain`. `words` is the whole line.
+fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, words: &[String]) -> String {
     let typed = typed.split('=').next().unwrap_or(typed);
     let name = command.map_or("truecast", Command::get_name);
     let own = longs(definition, command);
@@ -186,7 +205,11 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str) 
         return format!("unknown option {typed}; did you mean --{meant}?");
     }
     if typed.starts_with("--") && own.contains(&word) {
-        return format!("{typed} stands behind --, where nothing is an option; write it before");
+        let at = |is_it: &dyn Fn(&str) -> bool| words.iter().position(|word| is_it(word)).unwrap_or(words.len());
+        return match at(&|word| word == "--") < at(&|word| word.split('=').next() == Some(typed)) {
+            true => format!("{typed} stands behind --, where nothing is an option; write it before"),
+            false => format!("{typed} belongs after the command: truecast {name} .. {typed}"),
+        };
     }
     let has = |c: &&Command, long: &str| c.get_arguments().any(|arg| arg.get_long() == Some(long));
     let owners = |long: &str| -> Vec<&str> {

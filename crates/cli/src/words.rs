@@ -4,7 +4,7 @@
 use crate::command::thresholds::DIFFERENT;
 use crate::failure::Failure;
 use crate::pages::PAGES;
-use crate::sort_keys::KEYS;
+use crate::sort_keys::{KEYS, Known};
 use crate::suggest::{MEANT, closest, did_you_mean, joined};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
@@ -189,11 +189,19 @@ fn read_scheme(text: &str) -> Result<Scheme, String> {
 // ---- the others ----
 
 /// A column of a report.
-pub const COLUMN: Words<String> = Words { read: as_typed, list: columns };
+pub const COLUMN: Words<String> = Words { read: as_typed, list: || columns(Known::Conversions) };
+/// A column of a comparison.
+pub const DIFFERENCE_COLUMN: Words<String> = Words { read: as_typed, list: || columns(Known::Differences) };
 
-/// Sizes, measures and counts.
-fn columns() -> Vec<&'static str> {
-    KEYS.iter().map(|(name, ..)| *name).chain(COUNTS.iter().map(|count| count.name)).collect()
+/// Sizes, measures and counts, as far as they are known.
+pub fn columns(known: Known) -> Vec<&'static str> {
+    let keys = KEYS.iter().filter(|(_, needs_values, _)| !needs_values || known != Known::Sizes);
+    let counts = COUNTS.iter().filter(|count| match known {
+        Known::Sizes => false,
+        Known::Differences => !count.of_conversions,
+        Known::Conversions => true,
+    });
+    keys.map(|(name, ..)| *name).chain(counts.map(|count| count.name)).collect()
 }
 
 /// A column of `inspect`.
@@ -262,12 +270,12 @@ pub const CHECKED: Words<PathBuf> = Words { read: |text| Ok(text.into()), list: 
 pub const COMMAND: Words<String> = Words { read: as_typed, list: commands };
 
 /// That values are exact is nothing to fail on.
-fn counts() -> Vec<&'static str> {
+pub fn counts() -> Vec<&'static str> {
     COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect()
 }
 
 /// What a policy did is not seen in its results.
-fn differences() -> Vec<&'static str> {
+pub fn differences() -> Vec<&'static str> {
     let counts = COUNTS.iter().filter(|count| !count.of_conversions && count.name != "exact");
     [DIFFERENT].into_iter().chain(counts.map(|count| count.name)).collect()
 }

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::number::count;
 use crate::table::{Cell, Mark};
 use crate::terminal::Terminal;
+use crate::words;
 use crate::{message, output, progress};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
@@ -24,7 +25,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let (different, counts): (Vec<&String>, Vec<&String>) =
         args.fail_on.iter().partition(|name| *name == thresholds::DIFFERENT);
-    let limits = thresholds::parse(&counts.into_iter().cloned().collect::<Vec<_>>())?;
+    let limits = thresholds::parse(counts, &words::differences())?;
     let sorting = list::sorting(&args.list, Known::Differences)?;
     let total = bytes_of(&args.a)?;
     let bar = progress::bytes(total, context.quiet || context.json);

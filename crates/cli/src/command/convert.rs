@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
-use crate::{message, number, output, progress, signals};
+use crate::{message, number, output, progress, signals, words};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         return folder::run(args, &options, context);
     }
     let (request, existing) = (options.tensors.request, options.tensors.existing);
-    let limits = thresholds::parse(&args.fail_on)?;
+    let limits = thresholds::parse(&args.fail_on, &words::counts())?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
     let plan = Plan::new(&args.src, &args.dst, &options)?;
     effect::check(&args.policy, &request, plan.conversions())?;

@@ -5,25 +5,18 @@ use super::thresholds;
 use crate::args::ListArgs;
 use crate::failure::Failure;
 use crate::number;
-pub use crate::sort_keys::Item;
+pub use crate::sort_keys::{Item, Known};
 use crate::sort_keys::{KEYS, Key};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
+use crate::words;
 use std::cmp::Ordering;
 use std::io::{self, Write};
 use truecast::DType;
-use truecast::report::{COUNTS, Group, Rows, Total};
+use truecast::report::{Group, Rows, Total};
 
 /// Rows of a table are in memory before it is printed; after so many, another begins.
 const ROWS: usize = 1000;
-
-/// Which values a run knows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Known {
-    Sizes,
-    Differences,
-    Conversions,
-}
 
 /// The type of a tensor as people know it: of one in blocks of a GGUF file theirs, not that of their codes.
 pub fn type_name(dtype: DType, scheme: Option<&str>) -> String {
@@ -50,8 +43,7 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Sorting, Failure> {
     let key = KEYS.into_iter().find(|(known, ..)| *known == name).map(|(_, needs_values, key)| (needs_values, key));
     let count = || thresholds::count(name).map(|count| (true, Key::Count(count)));
     let Some((needs_values, key)) = key.or_else(count) else {
-        let counts = COUNTS.iter().map(|count| count.name);
-        let all: Vec<&str> = KEYS.iter().map(|(name, ..)| *name).chain(counts).collect();
+        let all = words::columns(known);
         let error = Failure::usage(format_args!("--sort {column:?} is not one of {}", all.join(", ")));
         return Err(error.of_word(column, all));
     };

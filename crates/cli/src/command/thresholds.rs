@@ -25,21 +25,22 @@ pub fn count(name: &str) -> Option<Count> {
     COUNTS.into_iter().find(|count| count.name == name || count.old_name == Some(name))
 }
 
-/// Reads every `COUNT[=N]`.
-pub fn parse(texts: &[String]) -> Result<Vec<Threshold>, Failure> {
+/// Reads every `COUNT[=N]`; `known` are the words that the command takes.
+pub fn parse<'a>(
+    texts: impl IntoIterator<Item = &'a String>,
+    known: &[&'static str],
+) -> Result<Vec<Threshold>, Failure> {
     let one = |text: &String| {
         let (name, limit) = text.split_once('=').unwrap_or((text, "0"));
-        // That values are exact is nothing to fail on.
-        let all: Vec<&str> = COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect();
-        let count = count(name).filter(|count| count.name != "exact").ok_or_else(|| {
-            let (meant, all) = (did_you_mean(name, all.iter().copied()), all.join(", "));
+        let count = count(name).filter(|count| known.contains(&count.name)).ok_or_else(|| {
+            let (meant, all) = (did_you_mean(name, known.iter().copied()), known.join(", "));
             Failure::usage(format_args!("--fail-on {name:?} is not one of {all}{meant}"))
         })?;
         let limit =
             limit.parse().map_err(|_| Failure::usage(format_args!("--fail-on {text:?}: {limit:?} is not a count")))?;
         Ok(Threshold { count, limit })
     };
-    texts.iter().map(one).collect()
+    texts.into_iter().map(one).collect()
 }
 
 /// Tells what was exceeded, a line each or in one object, and gives the exit code, which says it if standard error is gone.
@@ -65,14 +66,19 @@ pub fn exceeded(thresholds: &[Threshold], counts: &Counts) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words;
+
+    fn parsed(texts: &[&str]) -> Result<Vec<Threshold>, Failure> {
+        parse(&texts.iter().map(|text| text.to_string()).collect::<Vec<_>>(), &words::counts())
+    }
 
     #[test]
     fn limits() {
-        let thresholds = parse(&["saturated".into(), "inexact=5".into()]).unwrap();
+        let thresholds = parsed(&["saturated", "inexact=5"]).unwrap();
         let counts = Counts { saturated: 1, inexact: 5, ..Counts::default() };
         assert_eq!(exceeded(&thresholds, &counts), ["saturated: 1, allowed are 0"]);
-        assert!(parse(&["heat".into()]).is_err() && parse(&["nan=x".into()]).is_err());
-        assert!(parse(&["exact".into()]).is_err());
+        assert!(parsed(&["heat"]).is_err() && parsed(&["nan=x"]).is_err());
+        assert!(parsed(&["exact"]).is_err());
     }
 
     /// One name everywhere; those that `--fail-on` took before mean the same.
@@ -80,7 +86,7 @@ mod tests {
     fn old_names_are_accepted() {
         let counts = Counts { to_inf: 1, to_nan: 2, flushed_to_zero: 3, ..Counts::default() };
         for (old, name) in [("inf", "to_inf"), ("nan", "to_nan"), ("flushed", "flushed_to_zero")] {
-            let said = |text: &str| exceeded(&parse(&[text.into()]).unwrap(), &counts);
+            let said = |text: &str| exceeded(&parsed(&[text]).unwrap(), &counts);
             assert_eq!(said(old), said(name));
             assert!(said(old)[0].starts_with(name), "{old}");
         }

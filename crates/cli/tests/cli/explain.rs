@@ -79,7 +79,7 @@ fn the_decision_is_that_of_the_options() {
             "1e39 --from f64 --to bf16 --spec ieee --rounding up",
             "rounding up: leaves the range, and becomes 0x7f80 = inf",
         ),
-        ("1.001 --to bf16 --spec ieee --overflow saturate", "to nearest: goes to the neighbour below"),
+        ("1.001 --to bf16 --spec ieee --overflow saturate", "to nearest even: goes to the neighbour below"),
         ("2.5 --to i8 --spec ieee", "toward zero: 0x02 = 2; to nearest even: 0x02 = 2"),
     ] {
         let object = explained(line);
@@ -497,4 +497,47 @@ fn elements_as_text() {
     }
     let table = Folder::new().run("explain 0.1 --to string").succeeds().out;
     assert!(table.contains("0.1 rounded to f32") && table.contains("UNDEFINED"), "{table}");
+}
+
+/// The sentence says which rule of ties it is about, and what rows with another rule give. ONNX's three of f8e8m0:
+/// `docs/spec/onnx.md §4.7`.
+#[test]
+fn what_is_said_of_ties_is_true_of_every_row() {
+    let folder = Folder::new();
+    for (value, said) in [
+        ("3", "to nearest even: a tie at 3 goes to the even code 0x80 = 2; nearest-up: 0x81 = 4"),
+        ("3.1", "to nearest even: goes to the neighbour above; a tie at 3 goes to the even code 0x80 = 2"),
+    ] {
+        let object = folder.run(&format!("explain {value} --to f8e8m0 --json")).succeeds().object("explain");
+        assert_eq!(object["neighbours"]["decision"], said);
+        let rows = object["results"].as_array().unwrap();
+        let of_ties = rows.iter().filter(|row| row["attributes"].as_str().unwrap().contains("round_mode=nearest"));
+        let codes: Vec<&str> = of_ties.map(|row| row["bits"].as_str().unwrap()).collect();
+        assert_eq!(codes, ["0x81", "0x81"]);
+    }
+}
+
+/// What was typed is a number, and what was read is none.
+#[test]
+fn a_number_beyond_the_source_is_said_to_be() {
+    let folder = Folder::new();
+    for (line, said) in [
+        (
+            "1e40 --to f16",
+            "1e40 is beyond f32 (largest 3.40e38) and was read as inf; --from f64 or --from string takes it",
+        ),
+        ("1e400 --to f64", "1e400 is beyond f32 (largest 3.40e38) and was read as inf; --from string takes it"),
+        (
+            "-1e6 --to f32 --from f16",
+            "-1e6 is beyond f16 (largest 65504) and was read as -inf; --from f32 or --from f64 or",
+        ),
+        ("1000 --to f16 --from f8e4m3fn", "1000 is beyond f8e4m3fn (largest 448) and was read as nan; --from f32 or"),
+        ("1_0e40 --to f16", "1_0e40 is beyond f32 (largest 3.40e38) and was read as inf; --from f64 takes it"),
+    ] {
+        let out = folder.run(&format!("explain {line}")).succeeds().out;
+        assert!(out.starts_with(said), "{line}: {out}");
+    }
+    for line in ["inf --to f16", "1e38 --to f16", "-1 --to f16 --from f8e8m0"] {
+        assert!(!folder.run(&format!("explain {line}")).out.contains("is beyond"), "{line}");
+    }
 }

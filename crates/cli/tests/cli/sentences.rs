@@ -98,7 +98,79 @@ fn advice_names_the_option_that_helps() {
     folder
         .run("rescale ints.npy o.npy --to i8")
         .fails(2, &["RESCALE needs --multiplier M and --shift S, or else --scale X"]);
-    folder.run("help check cast").fails(2, &["help takes the name of one command; see truecast check --help"]);
+    folder.run("help convert inspect").fails(2, &["help takes the name of one command; see truecast convert --help"]);
+}
+
+/// Where an option stands, and how often.
+#[test]
+fn options_in_the_wrong_place_and_twice() {
+    let folder = folder();
+    for (line, said) in [
+        ("--to f16 convert a.npy b.npy", "--to belongs after the command: truecast convert .. --to; see"),
+        ("--from=f16 inspect a.npy", "--from belongs after the command: truecast inspect .. --from; see"),
+        ("convert -- a.npy b.npy --to f16", "--to stands behind --, where nothing is an option; write it before"),
+        ("convert a.npy b.npy --to f16 --to bf16", "truecast: --to was given twice (f16, bf16); see"),
+        ("convert a.npy b.npy --to=f16 --to bf16 --to=f32", "--to was given 3 times (f16, bf16, f32); see"),
+        ("convert a.npy b.npy --to f16 --force --force", "truecast: --force was given twice; see"),
+        ("inspect a.npy --quiet --quiet", "truecast: --quiet was given twice"),
+    ] {
+        let ran = folder.run(line).exits(2);
+        assert!(ran.err.contains(said), "{line}: {}", ran.err);
+    }
+    assert_eq!(folder.names().len(), 3);
+}
+
+/// What a command works on has no page of its own, and is no reason to show none.
+#[test]
+fn help_of_a_command_with_its_operation() {
+    let folder = folder();
+    for line in ["check cast", "check castlike", "check rescale", "vectors cast"] {
+        let command = line.split(' ').next().unwrap();
+        let help = folder.run(&format!("help {command}")).succeeds().out;
+        assert_eq!(folder.run(&format!("help {line}")).succeeds().out, help, "{line}");
+    }
+}
+
+/// Every word of a list of choices is taken by the command that lists it.
+#[test]
+fn lists_hold_only_what_is_taken() {
+    let folder = folder();
+    folder.run("convert a.npy b.npy --to f16 --quiet").succeeds();
+    for (line, option) in [
+        ("convert a.npy c.npy --to f16 --force", "--fail-on"),
+        ("convert a.npy c.npy --to f16 --force", "--sort"),
+        ("convert a.npy d.npy --to f16 --dry-run", "--sort"),
+        ("compare a.npy b.npy", "--fail-on"),
+        ("compare a.npy b.npy", "--sort"),
+        ("inspect a.npy", "--sort"),
+        ("inspect a.npy --stats", "--sort"),
+        ("convert a.npy c.npy --to f16 --force --spec ieee", "--rounding"),
+        ("check cast --from f32 --to f16 --input a.npy --actual b.npy", "--spec"),
+    ] {
+        let error = folder.run(&format!("{line} {option} zork")).exits(2).err;
+        let (_, list) =
+            error.split_once(" one of ").or(error.split_once("known are ")).unwrap_or_else(|| panic!("{error}"));
+        let words: Vec<&str> = list.split(';').next().unwrap().trim().split(", ").collect();
+        assert!(words.len() >= 3, "{error}");
+        for word in words {
+            let ran = folder.run(&format!("{line} {option} {word}"));
+            assert!(matches!(ran.code, Some(0 | 1)), "{line} {option} {word}: {}", ran.err);
+        }
+    }
+}
+
+/// A result of another type has no element that could be compared, in a sample or in full.
+#[test]
+fn nothing_of_the_right_type_is_no_sample() {
+    let folder = Folder::with("a.npy", &npy("<f4", 1 << 20, &vec![0; 4 << 20]));
+    folder.run("convert a.npy b.npy --to f16 --quiet").succeeds();
+    for extent in ["--sample 0.01", "--full"] {
+        let ran = folder.run(&format!("verify a.npy b.npy --to bf16 {extent}")).exits(1);
+        assert!(ran.out.ends_with("\nDIFFERENT: 1 tensor, no element was compared\n"), "{}", ran.out);
+        // Of the right type the sample is one.
+        let ran = folder.run(&format!("verify a.npy b.npy --to f16 {extent}")).succeeds();
+        assert_eq!(ran.out.contains("sampled "), extent != "--full", "{}", ran.out);
+    }
 }
 
 /// One question mark, and no semicolon behind it; a name that means several things has no nearest one.

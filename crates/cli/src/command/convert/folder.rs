@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use crate::{message, number, output, progress, signals};
+use crate::{message, number, output, progress, signals, words};
 use std::collections::BTreeSet;
 use std::time::Instant;
 use truecast::checkpoint::{self, Options, Plan};
@@ -20,7 +20,7 @@ use truecast::verify::RecordedFile;
 use truecast::{DType, ErrorKind};
 
 pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<ExitCode, Failure> {
-    let limits = thresholds::parse(&args.fail_on)?;
+    let limits = thresholds::parse(&args.fail_on, &words::counts())?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
     if let Some(report) = checkpoint::finished(&args.src, options, args.dry_run, &signals::stop_flag(context.json))? {
         return finished(report, args, options, context);

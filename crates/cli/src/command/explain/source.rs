@@ -16,6 +16,8 @@ pub struct Source {
     pub exact: bool,
     /// By how much it was rounded, where that is a number.
     pub off_by: Option<RoundingError>,
+    /// The number is beyond the type, and was not read as a number: the types that hold it.
+    pub beyond: Option<Vec<DType>>,
 }
 
 pub fn not_a_number(text: &str, error: impl Display) -> Failure {
@@ -29,11 +31,11 @@ pub fn not_a_number(text: &str, error: impl Display) -> Failure {
 impl Source {
     /// Text, which has no code.
     pub fn text() -> Source {
-        Source { code: 0, exact: true, off_by: None }
+        Source::exact(0)
     }
 
     fn exact(code: u64) -> Source {
-        Source { code, exact: true, off_by: None }
+        Source { code, exact: true, off_by: None, beyond: None }
     }
 
     /// The element of `from` that was typed: its code, or a number, rounded once if it must be.
@@ -78,8 +80,8 @@ fn integer(text: &str, value: Exact, from: DType) -> Result<u64, Failure> {
 }
 
 fn rounded(text: &str, value: Exact, from: DType) -> Result<Source, Failure> {
-    let code = encode(from, &CastPolicy::IEEE, value).code;
-    let code = code.ok_or_else(|| Failure::usage(format_args!("{text} has no code in {from}")))?;
+    let encoded = encode(from, &CastPolicy::IEEE, value);
+    let code = encoded.code.ok_or_else(|| Failure::usage(format_args!("{text} has no code in {from}")))?;
     let read = Decoded { dtype: from, code, value: decode(from, code) };
     let exact = match (value, read.value) {
         (Exact::Finite { sticky: true, .. }, _) => false,
@@ -88,5 +90,11 @@ fn rounded(text: &str, value: Exact, from: DType) -> Result<Source, Failure> {
         _ => false,
     };
     let off_by = if exact { None } else { ratio(text).and_then(|typed| rounding_error(&typed, &read)) };
-    Ok(Source { code, exact, off_by })
+    let is_number = |value| matches!(value, Exact::Finite { .. });
+    let holds = |dtype: &DType| {
+        encode(*dtype, &CastPolicy::IEEE, value).code.is_some_and(|code| is_number(decode(*dtype, code)))
+    };
+    let beyond = encoded.condition == Some(Condition::Overflow) && !is_number(read.value);
+    let beyond = beyond.then(|| [DType::F32, DType::F64].into_iter().filter(holds).collect());
+    Ok(Source { code, exact, off_by, beyond })
 }

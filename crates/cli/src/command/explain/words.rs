@@ -6,6 +6,7 @@ use crate::args::ExplainArgs;
 use crate::exact::{self, Digits};
 use crate::output::bits;
 use crate::policy::PolicyArgs;
+use truecast::decimal::to_decimal;
 use truecast::exact::decode;
 use truecast::explain::{Answer, Decision, Decoded, Explanation};
 use truecast::{DType, Exact, FloatFormat, Kind, Rounding};
@@ -20,17 +21,30 @@ pub fn reading(args: &ExplainArgs, source: &Source) -> Option<String> {
     if source.exact {
         return None;
     }
+    let (typed, from) = (&args.value, args.from);
+    // Text has a stricter grammar.
+    let is_text = !typed.contains(['/', 'x', 'X', '_']);
+    if let Some(wider) = &source.beyond {
+        let read = to_decimal(decode(from, source.code));
+        let wider = wider.iter().map(|dtype| dtype.name()).chain(is_text.then_some("string"));
+        let takes: Vec<String> = wider.map(|name| format!("--from {name}")).collect();
+        let takes = if takes.is_empty() { String::new() } else { format!("; {} takes it", takes.join(" or ")) };
+        let largest = match from.kind() {
+            Kind::Float(f) => {
+                let largest = decode(from, f.max_code());
+                let every = to_decimal(largest);
+                format!(" (largest {})", if every.len() > 9 { exact::scientific(largest, 3) } else { every })
+            }
+            _ => String::new(),
+        };
+        return Some(format!("{typed} is beyond {from}{largest} and was read as {read}{takes}"));
+    }
     let off = source.off_by.as_ref().map_or(String::new(), |off| {
         let by = exact::scientific(off.value, 3);
         let (than, by) = by.strip_prefix('-').map_or(("smaller", by.as_str()), |by| ("larger", by));
         format!("; the {} is {than} by {by} ({} ulp)", args.from, ulps(off.ulps, false))
     });
-    let (typed, from) = (&args.value, args.from);
-    let itself = if typed.contains(['/', 'x', 'X', '_']) {
-        String::new() // text has a stricter grammar
-    } else {
-        format!("; --from string takes {typed} itself")
-    };
+    let itself = if is_text { format!("; --from string takes {typed} itself") } else { String::new() };
     Some(format!("{typed} rounded to {from} when it was read{off}{itself}"))
 }
 
@@ -125,15 +139,39 @@ fn float(args: &ExplainArgs, e: &Explanation) -> String {
         };
         format!("a tie at {} goes to the even code {} = {}", value(m), code_text(kept), value(kept.value))
     };
-    match n.decision {
+    let goes = match n.decision {
         // Past the last midpoint, outward.
         Decision::Below | Decision::Above if n.beyond.is_some() && (n.decision == Decision::Below) == negative => {
-            format!("to nearest: rounds beyond the largest finite value, overflow; {}", tie_rule())
+            "rounds beyond the largest finite value, overflow; "
         }
-        Decision::Below => format!("to nearest: goes to the neighbour below; {}", tie_rule()),
-        Decision::Above => format!("to nearest: goes to the neighbour above; {}", tie_rule()),
-        _ => tie_rule(),
+        Decision::Below => "goes to the neighbour below; ",
+        Decision::Above => "goes to the neighbour above; ",
+        _ => "",
+    };
+    format!("to nearest even: {goes}{}{}", tie_rule(), otherwise_rounded(args, e))
+}
+
+/// `; nearest-up: 0x81 = 4`: what the answers give that round to nearest by another rule, where it is the other neighbour.
+fn otherwise_rounded(args: &ExplainArgs, e: &Explanation) -> String {
+    let n = &e.neighbours;
+    let to_nearest_even = match (n.decision, &n.below) {
+        (Decision::Below, below) => below,
+        (Decision::Tie, Some(below)) if below.code & 1 == 0 => &n.below,
+        _ => &n.above,
+    };
+    let mut text = String::new();
+    for rounding in [Rounding::NearestAway, Rounding::NearestUp] {
+        let rounded = e.answers.iter().filter(|answer| answer.interpretation.cast.policy.to_float == rounding);
+        let mut codes: Vec<Option<u64>> = rounded.map(|answer| answer.outcome.code()).collect();
+        codes.dedup();
+        let [Some(code)] = codes[..] else { continue };
+        let is_it = |neighbour: &&Decoded| neighbour.code == code;
+        let other = [&n.below, &n.above].into_iter().flatten().find(is_it);
+        if let Some(other) = other.filter(|_| to_nearest_even.as_ref().is_none_or(|even| even.code != code)) {
+            text += &format!("; {}: {} = {}", rounding.name(), code_text(other), value(args, other.value));
+        }
     }
+    text
 }
 
 /// Most specifications cut fractions off.

@@ -87,8 +87,10 @@ fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
         "zero" => (Key::Count(|survey| survey.zero), true),
         "subnormal" => (Key::Count(|survey| survey.subnormal), true),
         _ => {
-            let all = INSPECT_COLUMNS.join(", ");
-            let error = Failure::usage(format_args!("--sort {column:?} is not one of {all}"));
+            let (of_headers, of_values) = INSPECT_COLUMNS.split_at(3);
+            let (first, rest) = (of_headers.join(", "), of_values.join(", "));
+            let more = if has_stats { format!(", {rest}") } else { format!("; with --stats also {rest}") };
+            let error = Failure::usage(format_args!("--sort {column:?} is not one of {first}{more}"));
             return Err(error.of_word(column, INSPECT_COLUMNS));
         }
     };

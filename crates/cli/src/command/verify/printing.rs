@@ -137,6 +137,8 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
     let is_equal = verdict.differences.is_empty();
     let tensors = count(verdict.tensors, "tensor");
     let covered = match verdict.sampled {
+        // Of no type that is right: `--full` would compare no more.
+        _ if verdict.elements == 0 && !is_equal => "no element was compared".into(),
         None => format!("{} recomputed", count(verdict.elements, "element")),
         Some(Sample { of, seed }) => {
             let (percent, of) = (100.0 * verdict.coverage(), grouped(of));
