@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use imports::{Module, circles, imports};
 
 /// The crates that each may use, tests and benchmarks included.
-const BELOW: [(&str, &[&str]); 13] = [
+const BELOW: [(&str, &[&str]); 14] = [
     ("testkit", &[]),
     ("core", &["testkit"]),
     ("explain", &["core", "testkit"]),
@@ -23,6 +23,7 @@ const BELOW: [(&str, &[&str]); 13] = [
     ("cli", &["truecast", "testkit"]),
     ("python", &["truecast", "cli"]),
     ("verify", &["core", "kernel", "testkit"]),
+    ("fuzz", &["core", "text", "kernel", "io", "schemes", "models", "truecast"]),
 ];
 
 /// The most files in a circle. Two may be one thing.

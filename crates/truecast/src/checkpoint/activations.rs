@@ -46,7 +46,7 @@ impl Activations {
                 let option = "--activation-ranges";
                 return Err(Error::checkpoint(folder.path(), CheckpointError::NoEffect { option, why }));
             }
-            (Some(path), Some(_)) => read(path)?,
+            (Some(path), Some(_)) => activation_ranges(path)?,
             (None, _) => HashMap::new(),
         };
         let mut all = Activations { wanted, ranges, ..Activations::default() };
@@ -138,8 +138,11 @@ impl Activations {
     }
 }
 
-/// A file with an object of numbers: the largest magnitude of the inputs of each layer.
-fn read(path: &Path) -> Result<HashMap<String, f64>, Error> {
+/// Reads a file with an object of numbers: the largest magnitude of the inputs of each layer.
+///
+/// # Errors
+/// What the file is instead.
+pub fn activation_ranges(path: &Path) -> Result<HashMap<String, f64>, Error> {
     let failed = |why: String| Error::checkpoint(path, CheckpointError::Ranges { why });
     let text = std::fs::read_to_string(path).map_err(|source| truecast_io::Error::Io {
         path: path.into(),

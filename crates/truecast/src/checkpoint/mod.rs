@@ -68,6 +68,8 @@ pub(crate) mod values;
 mod verification;
 mod write;
 
+#[doc(hidden)]
+pub use activations::activation_ranges;
 pub use error::CheckpointError;
 pub use finished::finished;
 pub use options::{Options, Part, Share};

@@ -37,7 +37,7 @@ pub enum GlobError {
     #[error("the class that begins with '[' has no ']'")]
     UnclosedClass,
     /// A range of characters is empty.
-    #[error("the range {first}-{last} is empty: {first:?} comes after {last:?}")]
+    #[error("the range from {first:?} to {last:?} is empty: the one comes after the other")]
     Range { first: char, last: char },
     /// A choice has no beginning.
     #[error("a '}}' without a '{{' before it; [}}] matches the character")]

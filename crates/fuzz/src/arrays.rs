@@ -1,0 +1,52 @@
+//! Arrays of one tensor whose type is known beforehand, as checks and runs of models read them. The first byte says which
+//! type is expected.
+
+use truecast_core::DType;
+use truecast_kernel::CastOptions;
+use truecast_models::array;
+
+use crate::harmless;
+use crate::place::Place;
+
+/// Types that arrays write in ways of their own.
+const TYPES: [DType; 9] = [
+    DType::I4,
+    DType::F6E2M3,
+    DType::U8,
+    DType::F8E5M2,
+    DType::Bf16,
+    DType::I48,
+    DType::F32,
+    DType::Bool,
+    DType::String,
+];
+
+thread_local! {
+    static ARRAY: Place = Place::new("a.npy");
+    static MESSAGE: Place = Place::new("a.pb");
+}
+
+/// An array as every command reads it: `.npy`, or a message if the first byte is odd.
+pub fn npy_array(input: &[u8]) {
+    let Some((chosen, bytes)) = input.split_first() else { return };
+    let dtype = TYPES[usize::from(chosen >> 1) % TYPES.len()];
+    let place = if chosen & 1 == 0 { &ARRAY } else { &MESSAGE };
+    place.with(|place| match array::read(place.holding(bytes), dtype, &CastOptions::default()) {
+        Ok(tensor) => assert!(tensor.dtype == dtype && tensor.is_consistent()),
+        Err(error) => harmless(error),
+    });
+}
+
+/// An array as Arm's tools write it.
+pub fn npy_tosa(input: &[u8]) {
+    use truecast_io::npy::tosa;
+    let Some((chosen, bytes)) = input.split_first() else { return };
+    let dtype = TYPES[usize::from(*chosen) % (TYPES.len() - 1)];
+    ARRAY.with(|place| match tosa::read(place.holding(bytes), dtype) {
+        Ok(array) => {
+            let elements = array.shape.iter().product();
+            assert_eq!(dtype.bytes_in(truecast_core::Layout::Packed, elements), Some(array.codes.len() as u64));
+        }
+        Err(error) => harmless(error),
+    });
+}

@@ -1,0 +1,69 @@
+//! The configuration of a quantised checkpoint: any JSON beside tensors of many schemes. What is detected has layouts whose
+//! parts have the bytes of their tensors, and what a dense result declares is JSON that nothing is detected in
+//! (`docs/spec/checkpoints.md §2.6`, §5).
+use truecast_core::{DType, Layout};
+use truecast_io::Tensor;
+use truecast_io::folder::{Edit, edit, parse};
+use truecast_schemes::{Change, Checkpoint, Documents, Options, Outcome, Stored, changes, detect};
+
+use crate::harmless;
+
+/// Names, types and shapes; the first byte of the input chooses among them.
+const TENSORS: [(&str, DType, &[u64]); 14] = [
+    ("a.weight", DType::F8E4M3Fn, &[64, 64]),
+    ("a.weight_scale_inv", DType::F32, &[1, 1]),
+    ("b.weight", DType::F8E4M3Fn, &[64, 64]),
+    ("b.weight_scale", DType::F32, &[1]),
+    ("c.weight_packed", DType::U8, &[64, 32]),
+    ("c.weight_scale", DType::F8E4M3Fn, &[64, 4]),
+    ("c.weight_global_scale", DType::F32, &[1]),
+    ("d.qweight", DType::I32, &[8, 64]),
+    ("d.qzeros", DType::I32, &[1, 8]),
+    ("d.scales", DType::F16, &[1, 64]),
+    ("e.weight", DType::U32, &[64, 8]),
+    ("e.scales", DType::Bf16, &[64, 1]),
+    ("e.biases", DType::Bf16, &[64, 1]),
+    ("norm.weight", DType::Bf16, &[64]),
+];
+
+/// A configuration: two bytes say which tensors are there, the rest is the text.
+pub fn configuration(input: &[u8]) {
+    let Some((chosen, text)) = input.split_first_chunk::<2>() else { return };
+    let chosen = u16::from_le_bytes(*chosen);
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let value = match parse(text) {
+        Ok(value) => value,
+        Err(error) => return harmless(error),
+    };
+    let stored = |&(name, dtype, shape): &(&str, DType, &[u64])| {
+        let tensor = Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() };
+        Stored { tensor, shard: 0 }
+    };
+    let tensors: Vec<_> =
+        TENSORS.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1).map(|(_, tensor)| stored(tensor)).collect();
+    let documents = Documents { config: Some(value), ..Documents::default() };
+    let checkpoint = Checkpoint { tensors: &tensors, metadata: &[], documents: &documents };
+    let mut read = |number: usize| Ok(vec![0x3f; tensors[number].tensor.bytes() as usize]);
+    match detect(checkpoint, &mut read, &Options::default()) {
+        Ok(found) => {
+            for group in &found.groups {
+                for &(part, number) in &group.parts {
+                    let expected = group.layout.part_bytes(part).expect("a layout that was checked");
+                    assert_eq!(expected, Some(tensors[number].tensor.bytes()), "{}", group.name);
+                }
+            }
+        }
+        Err(error) => harmless(error),
+    }
+    let dense = Outcome::default();
+    let edits: Vec<Edit> = changes(&documents, &dense)
+        .expect("a dense result declares nothing")
+        .into_iter()
+        .filter_map(|change| if let Change::Edit { file: "config.json", edit } = change { Some(edit) } else { None })
+        .collect();
+    let edited = edit(text, &edits).expect("places that were found can be edited");
+    let config = Some(parse(&edited).expect("an edit of JSON is JSON"));
+    let after =
+        changes(&Documents { config, ..Documents::default() }, &dense).expect("a dense result declares nothing");
+    assert!(after.is_empty(), "{after:?}");
+}

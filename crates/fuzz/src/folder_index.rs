@@ -1,0 +1,42 @@
+//! The index of a folder of two shards. What is accepted names files of the folder only, and each tensor counts once
+//! (`docs/spec/checkpoints.md §2.1` to §2.3).
+
+use std::collections::HashSet;
+
+use truecast_io::folder::{Folder, parse};
+
+use crate::harmless;
+use crate::place::Place;
+
+thread_local! {
+    static INDEX: Place = Place::new("model.safetensors.index.json")
+        .beside("a.safetensors", &shard(["x", "y"]))
+        .beside("b.safetensors", &shard(["y", "z"]));
+}
+
+/// A file of two tensors of a byte each.
+fn shard(names: [&str; 2]) -> Vec<u8> {
+    let [first, second] = names.map(|name| format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":"#));
+    let header = format!("{{{first}[0,1]}},{second}[1,2]}}}}");
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[1, 2]].concat()
+}
+
+/// An index.
+pub fn folder_index(index: &[u8]) {
+    INDEX.with(|place| {
+        place.holding(index);
+        match Folder::open(place.folder(), false) {
+            Ok(folder) => {
+                let mut names = HashSet::new();
+                for shard in folder.shards() {
+                    assert!(["a.safetensors", "b.safetensors"].contains(&shard.name.as_str()));
+                    assert!(shard.tensors.iter().all(|&at| names.insert(shard.source.tensors()[at].name.clone())));
+                }
+                let index = folder.index().expect("the folder has one");
+                assert!(index.weight_map.keys().all(|name| names.contains(&**name)));
+                assert!(parse(&index.text(6)).is_ok());
+            }
+            Err(error) => harmless(error),
+        }
+    });
+}

@@ -1,0 +1,88 @@
+//! A GGUF file whose tensors are decoded: every block type that is accepted gives as many values as its shape says
+//! (`docs/spec/checkpoints.md §9`).
+use std::io::{Seek, SeekFrom};
+use std::path::Path;
+
+use truecast_core::scaled::{Part, Parts};
+use truecast_core::{CastSpec, DType};
+use truecast_io::Source;
+use truecast_io::folder::Folder;
+use truecast_io::gguf::{GgufFile, Header, Keys, NewFile, NewTensor};
+use truecast_kernel::CastOptions;
+use truecast_kernel::scaled::Dequantiser;
+use truecast_schemes::{Group, detect_gguf};
+
+use crate::harmless;
+use crate::place::Place;
+
+thread_local! {
+    static FILE: Place = Place::new("a.gguf");
+}
+
+/// A file.
+pub fn gguf_file(bytes: &[u8]) {
+    FILE.with(|place| opened(place.holding(bytes)));
+}
+
+fn opened(path: &Path) {
+    let folder = match Folder::of_file(path) {
+        Ok(folder) => folder,
+        Err(error) => return harmless(error),
+    };
+    let source = &folder.shards()[0].source;
+    written_again(source, path);
+    let tensors: Vec<_> = source.tensors().iter().collect();
+    match detect_gguf(&tensors, source.blocks()) {
+        Ok(found) => found.groups.iter().for_each(|group| decode(&folder, group)),
+        Err(error) => harmless(error),
+    }
+}
+
+/// A header that is made of what was read says the same.
+fn written_again(source: &Source, path: &Path) {
+    let read = GgufFile::open(path).expect("the file was opened before");
+    let keys = Keys::of(source).expect("keys of a file that fits in memory");
+    let tensors = read.header().tensors.iter();
+    let tensors = tensors.map(|t| NewTensor { name: t.name.clone(), block: t.block, shape: t.shape.clone() }).collect();
+    let new = NewFile { keys, tensors };
+    let data: u64 = new.tensors.iter().map(|t| t.bytes().next_multiple_of(new.keys.alignment())).sum();
+    if new.check(path).is_err() || data > 1 << 24 {
+        return;
+    }
+    let mut bytes = new.keys.header(&new.tensors);
+    bytes.resize(bytes.len() + data as usize, 0);
+    let again = Header::parse(&bytes).expect("what is written is read");
+    let said = |header: &Header| {
+        let tensors: Vec<_> = header.tensors.iter().map(|t| (t.name.clone(), t.block, t.shape.clone())).collect();
+        format!("{:?} {tensors:?}", header.metadata)
+    };
+    assert_eq!(said(&again), said(read.header()));
+}
+
+/// Reads the beginning of a tensor and makes f32 of it.
+fn decode(folder: &Folder, group: &Group) {
+    assert_eq!(group.shape.iter().product::<u64>(), group.layout.elements());
+    let source = &folder.shards()[0].source;
+    let exec = CastOptions::default();
+    let dequantiser =
+        Dequantiser::new(&group.layout, &CastSpec::copy(DType::F32), &exec).expect("a layout that was checked");
+    for window in dequantiser.windows(0..group.layout.elements().min(1 << 12)) {
+        let mut held = [Vec::new(), Vec::new()];
+        for read in dequantiser.reads(&window) {
+            let tensor = group.tensor(read.part).expect("a part that the layout has");
+            let mut pieces = source.window(tensor).expect("a tensor of a GGUF file lies as it is");
+            let into = &mut held[usize::from(read.part == Part::Global)];
+            for piece in 0..read.count {
+                let mut bytes = vec![0; read.len as usize];
+                pieces.seek(SeekFrom::Start(read.first + piece * read.stride)).expect("offsets within the tensor");
+                pieces.fill(&mut bytes).expect("bytes within the file");
+                into.extend(bytes);
+            }
+        }
+        let elements = window.elements();
+        let mut values = vec![0; (elements.end - elements.start) as usize * 4];
+        let parts = Parts { codes: &held[0], global: &held[1], ..Parts::default() };
+        // A scale that is no value is an error.
+        let _ = dequantiser.run(&window, &parts, &mut values);
+    }
+}

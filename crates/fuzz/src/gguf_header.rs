@@ -1,0 +1,22 @@
+//! A GGUF file. What is accepted lies in the file, tensor behind tensor (`docs/spec/checkpoints.md §9.1`).
+
+use truecast_io::gguf::Header;
+
+use crate::harmless;
+
+/// The header of a file.
+pub fn gguf_header(file: &[u8]) {
+    match Header::parse(file) {
+        Ok(header) => {
+            let mut end = header.data_start;
+            for tensor in &header.tensors {
+                assert!(
+                    tensor.offset >= end && tensor.offset % header.alignment == header.data_start % header.alignment
+                );
+                end = tensor.offset + tensor.bytes;
+                assert!(end <= file.len() as u64);
+            }
+        }
+        Err(error) => harmless(error),
+    }
+}

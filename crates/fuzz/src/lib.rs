@@ -1,0 +1,81 @@
+//! The readers of untrusted bytes, each a function of bytes that may not panic, whatever they are.
+//!
+//! The programs of `fuzz/` find inputs for them, `tests/kept.rs` runs those that are kept. A reader of paths reads one file
+//! that is written anew each time, in memory if the system has such a folder.
+#![forbid(unsafe_code)]
+
+mod arrays;
+mod configuration;
+mod folder_index;
+mod gguf_file;
+mod gguf_header;
+mod json;
+mod markers;
+mod npy_header;
+mod npz;
+mod onnx;
+mod openvino_ir;
+mod patterns;
+mod place;
+mod records;
+mod safetensors;
+mod text;
+mod tile;
+mod tosa_graph;
+mod words;
+
+pub use arrays::{npy_array, npy_tosa};
+pub use configuration::configuration;
+pub use folder_index::folder_index;
+pub use gguf_file::gguf_file;
+pub use gguf_header::gguf_header;
+pub use json::json;
+pub use markers::markers;
+pub use npy_header::npy_header;
+pub use npz::npz;
+pub use onnx::{onnx, onnx_graph};
+pub use openvino_ir::openvino_ir;
+pub use patterns::patterns;
+pub use records::{activation_ranges, manifest, report};
+pub use safetensors::{safetensors_file, safetensors_header};
+pub use text::text;
+pub use tile::{tile_bytecode, tile_text};
+pub use tosa_graph::tosa_graph;
+pub use words::words;
+
+/// A reader: what becomes of these bytes.
+pub type Target = fn(&[u8]);
+
+/// Every target by its name.
+pub const TARGETS: [(&str, Target); 24] = [
+    ("activation_ranges", activation_ranges),
+    ("configuration", configuration),
+    ("folder_index", folder_index),
+    ("gguf_file", gguf_file),
+    ("gguf_header", gguf_header),
+    ("json", json),
+    ("manifest", manifest),
+    ("markers", markers),
+    ("npy_array", npy_array),
+    ("npy_header", npy_header),
+    ("npy_tosa", npy_tosa),
+    ("npz", npz),
+    ("onnx", onnx),
+    ("onnx_graph", onnx_graph),
+    ("openvino_ir", openvino_ir),
+    ("patterns", patterns),
+    ("report", report),
+    ("safetensors_file", safetensors_file),
+    ("safetensors_header", safetensors_header),
+    ("text", text),
+    ("tile_bytecode", tile_bytecode),
+    ("tile_text", tile_text),
+    ("tosa_graph", tosa_graph),
+    ("words", words),
+];
+
+/// What is said of an input has no character that does something to a terminal.
+fn harmless(said: impl std::fmt::Display) {
+    let said = said.to_string();
+    assert!(!said.chars().any(char::is_control), "{said:?}");
+}

@@ -1,0 +1,61 @@
+//! What tensors and `__metadata__` say of quantised layers: markers of ComfyUI, classes of torchao
+//! (`docs/spec/checkpoints.md §4.6`, §4.7). The first byte says where the text stands.
+
+use std::collections::BTreeMap;
+
+use truecast_core::{DType, Layout};
+use truecast_io::Tensor;
+use truecast_schemes::{Checkpoint, Documents, Options, Stored, detect};
+
+use crate::harmless;
+
+/// Names, types and shapes of what the texts may describe.
+const TENSORS: [(&str, DType, &[u64]); 8] = [
+    ("a.weight", DType::F8E4M3Fn, &[64, 64]),
+    ("a.weight_scale", DType::F32, &[]),
+    ("b.weight", DType::U8, &[64, 32]),
+    ("b.weight_scale", DType::F8E4M3Fn, &[64, 4]),
+    ("b.weight_scale_2", DType::F32, &[]),
+    ("c._weight_qdata", DType::I8, &[64, 64]),
+    ("c._weight_scale", DType::F32, &[64, 1]),
+    ("norm.weight", DType::Bf16, &[64]),
+];
+
+/// A text about quantised layers.
+pub fn markers(input: &[u8]) {
+    let Some((place, text)) = input.split_first() else { return };
+    let (name, key) = match place % 4 {
+        0 => (Some("a.comfy_quant"), None),
+        1 => (Some("b.comfy_quant"), None),
+        2 => (None, Some("_quantization_metadata")),
+        _ => (None, Some("c.weight")),
+    };
+    let marker = name.map(|name| (name, DType::U8, vec![text.len() as u64]));
+    let rest = TENSORS.iter().map(|&(name, dtype, shape)| (name, dtype, shape.to_vec()));
+    let tensors: Vec<_> = rest
+        .chain(marker)
+        .map(|(name, dtype, shape)| {
+            let tensor = Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() };
+            Stored { tensor, shard: 0 }
+        })
+        .collect();
+    let mut metadata = BTreeMap::from([("tensor_names".to_string(), "[\"c.weight\"]".to_string())]);
+    metadata.extend(key.map(|key| (key.to_string(), String::from_utf8_lossy(text).into_owned())));
+    let documents = Documents::default();
+    let checkpoint = Checkpoint { tensors: &tensors, metadata: &[metadata], documents: &documents };
+    let mut read = |number: usize| match number < TENSORS.len() {
+        true => Ok(vec![0x3f; tensors[number].tensor.bytes() as usize]),
+        false => Ok(text.to_vec()),
+    };
+    match detect(checkpoint, &mut read, &Options::default()) {
+        Ok(found) => {
+            for group in &found.groups {
+                for &(part, number) in &group.parts {
+                    let expected = group.layout.part_bytes(part).expect("a layout that was checked");
+                    assert_eq!(expected, Some(tensors[number].tensor.bytes()), "{}", group.name);
+                }
+            }
+        }
+        Err(error) => harmless(error),
+    }
+}

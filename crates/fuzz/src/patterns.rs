@@ -1,0 +1,32 @@
+//! Patterns for names, which also stand in reports and manifests: a line with the pattern, the rest is the name.
+
+use truecast::select::{Glob, Rule, Share};
+
+use crate::harmless;
+
+/// A pattern is read and matched; it says the same in braces, and a name with backslashes matches itself alone.
+pub fn patterns(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let (pattern, name) = text.split_once('\n').unwrap_or((text, ""));
+    match Glob::new(pattern) {
+        Ok(glob) => {
+            let is_matching = glob.matches(name);
+            // Within braces a comma divides, and no part of a path begins.
+            if let Some(braced) =
+                Some(format!("{{{pattern}}}")).filter(|_| !pattern.contains(',') && !pattern.contains("**"))
+                && let Ok(braced) = Glob::new(&braced)
+            {
+                assert_eq!(braced.matches(name), is_matching, "{pattern:?} {name:?}");
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    let escaped: String = name.chars().flat_map(|c| ['\\', c]).collect();
+    if let Ok(itself) = Glob::new(&escaped) {
+        assert!(itself.matches(name) && !itself.matches(&format!("{name}x")), "{name:?}");
+    }
+    let _ = Share::new(pattern);
+    if let Err(error) = Rule::new(pattern, None) {
+        harmless(error);
+    }
+}

@@ -1,0 +1,39 @@
+//! Modules of Tile IR in their two forms: read, verified, printed, evaluated.
+
+use truecast_core::spec::tile::{Options, Profile, Release, Rules};
+use truecast_models::Error;
+use truecast_models::tile::evaluate::{Settings, evaluate};
+use truecast_models::tile::{Module, bytecode, text};
+
+use crate::harmless;
+
+/// A module as bytecode. Fuzzing need not find the magic number.
+pub fn tile_bytecode(input: &[u8]) {
+    match bytecode::read(&[&bytecode::MAGIC, input].concat()) {
+        Ok(module) => used(&module),
+        Err(error) => harmless(error),
+    }
+}
+
+/// A module as text.
+pub fn tile_text(input: &[u8]) {
+    let Ok(source) = std::str::from_utf8(input) else { return };
+    match text::parse(source, Release::NEWEST) {
+        Ok(module) => used(&module),
+        Err(error) => harmless(error),
+    }
+}
+
+fn used(module: &Module) {
+    let report = truecast_models::tile::check(module, Rules::OfFile, Profile::Spec, &Options::default());
+    report.errors.iter().chain(&report.warnings).for_each(harmless);
+    if let Ok(source) = text::print(module) {
+        text::parse(&source, module.version).expect("what is printed is read");
+    }
+    if report.errors.is_empty() {
+        for entry in module.functions.iter().filter(|function| function.is_entry) {
+            let settings = Settings { max_bytes: 1 << 20, ..Settings::default() };
+            let _ = evaluate::<Error>(entry, &settings, Vec::new(), |_| Ok(()));
+        }
+    }
+}
