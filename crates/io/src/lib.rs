@@ -17,7 +17,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("a.safetensors");
-//! let tensor = Tensor { name: "w".into(), dtype: DType::F32, layout: Layout::Packed, shape: vec![2] };
+//! let tensor = Tensor { name: "w".into(), dtype: DType::F32, layout: Layout::Packed, shape: [2].into() };
 //! let mut writer = Writer::create(&path, FileFormat::Safetensors, vec![tensor], &BTreeMap::new(), Existing::Refuse)?;
 //! writer.write(&[0, 0, 128, 63, 0, 0, 0, 64])?; // 1.0, 2.0
 //! writer.finish()?;

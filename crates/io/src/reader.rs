@@ -26,7 +26,7 @@ use crate::window::Window;
 #[derive(Debug)]
 pub struct TensorReader {
     path: Arc<Path>,
-    name: String,
+    name: Arc<str>,
     dtype: DType,
     stream: Stream,
     decoding: Decoding,
@@ -225,7 +225,7 @@ impl TensorReader {
                     *last &= u8::MAX >> (8 - used);
                     refuse_at.map_or(Ok(()), |offset| {
                         let cause = TensorError::TailBits;
-                        let cause = ProtoError::Tensor { offset, tensor: self.name.clone(), cause };
+                        let cause = ProtoError::Tensor { offset, tensor: self.name.to_string(), cause };
                         Err(Error::Proto { path: self.path.to_path_buf(), cause })
                     })
                 }
@@ -244,7 +244,7 @@ impl TensorReader {
         found.map_or(Ok(()), |(i, &byte)| {
             Err(Error::CodeTooWide {
                 path: self.path.to_path_buf(),
-                tensor: self.name.clone(),
+                tensor: self.name.to_string(),
                 index: before + i as u64,
                 byte,
                 bits,
@@ -282,6 +282,6 @@ impl TensorReader {
                 OpenError::Npy(member, cause) => return Error::Npy { path, member: Some(member), cause },
             },
         };
-        Error::ReadTensor { path, tensor: self.name.clone(), offset, source: error }
+        Error::ReadTensor { path, tensor: self.name.to_string(), offset, source: error }
     }
 }

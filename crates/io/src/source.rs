@@ -2,7 +2,6 @@
 //!
 //! Opening reads headers only. Data is read by [`crate::reader`].
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -67,7 +66,7 @@ enum Place {
     /// At an offset in the file, with the length of the units to be byte-swapped.
     File { offset: u64, swap: Option<usize> },
     /// At an offset in a member of an archive.
-    Member { member: Member, offset: u64, swap: Option<usize> },
+    Member { member: Box<Member>, offset: u64, swap: Option<usize> },
     /// In a message, or where it says.
     Message,
 }
@@ -189,7 +188,7 @@ impl Source {
         let dtype = header.dtype(from).map_err(|cause| cause.at(&self.path))?;
         self.places = vec![Place::File { offset: header.data_start, swap: header.swap() }];
         let layout = header.layout();
-        self.tensors = vec![Tensor { name: npy::TENSOR_NAME.into(), dtype, layout, shape: header.shape }];
+        self.tensors = vec![Tensor { name: npy::TENSOR_NAME.into(), dtype, layout, shape: header.shape.into() }];
         Ok(())
     }
 
@@ -197,7 +196,7 @@ impl Source {
         let contents = npz::open(&self.file, self.file_bytes, from).map_err(|e| self.archive_error(e))?;
         for (tensor, member, header) in contents {
             self.tensors.push(tensor);
-            self.places.push(Place::Member { member, offset: header.data_start, swap: header.swap() });
+            self.places.push(Place::Member { member: member.into(), offset: header.data_start, swap: header.swap() });
         }
         Ok(())
     }
@@ -245,10 +244,10 @@ impl Source {
     }
 
     /// The names of the values that the tensors stand for: their own, but for what a model stores in another type.
-    pub fn value_names(&self) -> Vec<Cow<'_, str>> {
+    pub fn value_names(&self) -> Vec<Arc<str>> {
         match self.model() {
-            Some(model) => model.value_names().into_iter().map(Cow::Owned).collect(),
-            None => self.tensors.iter().map(|tensor| Cow::Borrowed(&*tensor.name)).collect(),
+            Some(model) => model.value_names().into_iter().map(Arc::from).collect(),
+            None => self.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
         }
     }
 
@@ -330,7 +329,7 @@ impl Source {
         let mut window = self.window(index).expect("the tensor lies in the file as it is");
         window.seek(SeekFrom::Start(first)).and_then(|_| window.fill(bytes)).map_err(|source| Error::ReadTensor {
             path: self.path_buf(),
-            tensor: self.tensors[index].name.clone(),
+            tensor: self.tensors[index].name.to_string(),
             offset: window.file_offset(),
             source,
         })

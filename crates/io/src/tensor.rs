@@ -3,6 +3,7 @@
 //! No input or output happens here.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use truecast_core::{DType, Layout};
 
@@ -69,18 +70,18 @@ impl FileFormat {
     }
 }
 
-/// One tensor of a container.
+/// One tensor of a container. Name and shape are shared by all that speak of it: there may be very many tensors.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tensor {
     /// Its name: data, never a path. May be empty and may hold control characters; print it through
     /// [`Shown`](crate::Shown). A `.npy` file's only tensor is called `data` (`docs/interfaces.md §4`).
-    pub name: String,
+    pub name: Arc<str>,
     /// The element type.
     pub dtype: DType,
     /// How elements narrower than a byte, and text, lie in the file.
     pub layout: Layout,
     /// The dimensions, in elements. Empty for a scalar.
-    pub shape: Vec<u64>,
+    pub shape: Arc<[u64]>,
 }
 
 impl Tensor {
@@ -100,7 +101,7 @@ impl Tensor {
     /// ```
     /// use truecast_core::{DType, Layout};
     /// use truecast_io::Tensor;
-    /// let mut tensor = Tensor { name: "w".into(), dtype: DType::F4E2M1, layout: Layout::Packed, shape: vec![3, 4] };
+    /// let mut tensor = Tensor { name: "w".into(), dtype: DType::F4E2M1, layout: Layout::Packed, shape: [3, 4].into() };
     /// assert_eq!((tensor.len(), tensor.bytes()), (12, 6));
     /// tensor.layout = Layout::Bytes;
     /// assert_eq!(tensor.bytes(), 12);

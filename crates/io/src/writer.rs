@@ -32,7 +32,7 @@ use crate::{npy, safetensors};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("a.safetensors");
-/// let tensor = |name: &str, dtype| Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: vec![1] };
+/// let tensor = |name: &str, dtype| Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: [1].into() };
 /// let tensors = vec![tensor("byte", DType::U8), tensor("float", DType::F32)];
 /// let mut writer = Writer::create(&path, FileFormat::Safetensors, tensors, &BTreeMap::new(), Existing::Refuse)?;
 /// assert_eq!(writer.order(), [1, 0]); // as given, the float would start at offset 1
@@ -363,7 +363,7 @@ fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error
             }
         };
         if let Some(cause) = refusal {
-            return Err(Error::Refused { path: path.into(), tensor: tensor.name.clone(), cause });
+            return Err(Error::Refused { path: path.into(), tensor: tensor.name.to_string(), cause });
         }
         total = bytes.unwrap_or(total);
     }

@@ -129,7 +129,7 @@ pub fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, Arr
         let mut codes = vec![0; bytes.len() / 8 * 6];
         let wide = |index| in_file(truecast_io::Error::Wide { path: path.into(), index: index as u64 });
         narrow(&bytes, &mut codes).map_err(wide)?;
-        return Ok(Tensor { dtype, shape: described.shape.clone(), data: Data::Codes(codes) });
+        return Ok(Tensor { dtype, shape: described.shape.to_vec(), data: Data::Codes(codes) });
     }
     let data = match described.layout {
         Layout::Utf32 { width } => Data::Texts(texts_of_cells(&bytes, width, described.len())),
@@ -138,7 +138,7 @@ pub fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, Arr
             Data::Codes(codes.unwrap_or(bytes))
         }
     };
-    Ok(Tensor { dtype, shape: described.shape.clone(), data })
+    Ok(Tensor { dtype, shape: described.shape.to_vec(), data })
 }
 
 fn read_bytes(source: &Source) -> Result<Vec<u8>, truecast_io::Error> {

@@ -76,8 +76,8 @@ impl<'a> Index<'a> {
     pub(crate) fn new(checkpoint: Checkpoint<'a>) -> Result<Index<'a>, Error> {
         let mut numbers = HashMap::with_capacity(checkpoint.tensors.len());
         for (number, stored) in checkpoint.tensors.iter().enumerate() {
-            if numbers.insert(stored.tensor.name.as_str(), number).is_some() {
-                return Err(Error::DuplicateName { tensor: stored.tensor.name.clone() });
+            if numbers.insert(&*stored.tensor.name, number).is_some() {
+                return Err(Error::DuplicateName { tensor: stored.tensor.name.to_string() });
             }
         }
         Ok(Index { checkpoint, numbers })

@@ -1,6 +1,7 @@
 //! What [`detect`](crate::detect) is asked, and what it answers.
 
 use std::fmt;
+use std::sync::Arc;
 
 use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part};
@@ -93,13 +94,13 @@ impl fmt::Display for Dropped {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// The name of the dense tensor.
-    pub name: String,
+    pub name: Arc<str>,
     /// The module that it belongs to.
     pub module: String,
     /// How it is stored.
     pub scheme: Scheme,
     /// Its shape as it is read, row-major.
-    pub shape: Vec<u64>,
+    pub shape: Arc<[u64]>,
     /// Its parts, by the positions of their tensors; the codes first.
     pub parts: Vec<(Part, usize)>,
     /// What the parts are together. Its matrices are the last two dimensions of `shape`.

@@ -145,9 +145,9 @@ impl<'a> Found<'a> {
     /// The shape of the codes is none of the scheme.
     pub(crate) fn bad_shape(&self, why: impl Into<String>) -> Error {
         Error::Shape {
-            tensor: self.codes().name.clone(),
+            tensor: self.codes().name.to_string(),
             scheme: Box::new(self.scheme()),
-            found: self.codes().shape.clone(),
+            found: self.codes().shape.to_vec(),
             why: why.into(),
         }
     }
@@ -156,10 +156,10 @@ impl<'a> Found<'a> {
     pub(crate) fn bad_grid(&self, tensor: &Tensor, logical: &[u64], expected: &[Vec<u64>]) -> Error {
         let shown: Vec<String> = expected.iter().map(|shape| format!("{shape:?}")).collect();
         Error::Grid {
-            tensor: tensor.name.clone(),
-            codes: self.codes().name.clone(),
+            tensor: tensor.name.to_string(),
+            codes: self.codes().name.to_string(),
             scheme: Box::new(self.scheme()),
-            found: tensor.shape.clone().into(),
+            found: (*tensor.shape).into(),
             logical: logical.into(),
             expected: shown.join(" or "),
         }
@@ -168,7 +168,7 @@ impl<'a> Found<'a> {
     /// Only a configuration could tell.
     pub(crate) fn unknown(&self, what: &'static str, advice: impl Into<String>) -> Error {
         Error::Unknown {
-            tensor: self.codes().name.clone(),
+            tensor: self.codes().name.to_string(),
             scheme: Box::new(self.scheme()),
             what,
             advice: advice.into(),

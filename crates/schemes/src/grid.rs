@@ -73,7 +73,7 @@ impl Stack {
         let mut expected = Vec::new();
         for &kind in kinds {
             for (shape, fit) in self.accepted(kind) {
-                if shape == tensor.shape {
+                if *shape == *tensor.shape {
                     return Ok(fit);
                 }
                 expected.push(shape);

@@ -220,7 +220,7 @@ impl<'a> Model<'a> {
     /// Of the tensors by their logical names, and `config.json`.
     pub fn new(tensors: &'a [Tensor], config: Option<&'a Value>) -> Model<'a> {
         let mut shapes = HashMap::with_capacity(tensors.len());
-        shapes.extend(tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.shape.as_slice())));
+        shapes.extend(tensors.iter().map(|tensor| (&*tensor.name, &*tensor.shape)));
         Model { shapes, config }
     }
 
@@ -267,7 +267,7 @@ impl<'a> Model<'a> {
     /// assert_eq!(model.layer(&tensors[2]), Layer::Linear);
     /// ```
     pub fn layer(&self, tensor: &Tensor) -> Layer {
-        let (name, rank) = (tensor.name.as_str(), tensor.shape.len());
+        let (name, rank) = (&*tensor.name, tensor.shape.len());
         if let Some(layer) = Layer::by_name(name, rank) {
             return layer;
         }
@@ -286,7 +286,7 @@ impl<'a> Model<'a> {
             return Layer::HighPrecision;
         }
         let is_named = INPUT_ROWS.1.contains(&last);
-        let has_input_rows = match (self.shape(&format!("{module}.bias")), tensor.shape.as_slice()) {
+        let has_input_rows = match (self.shape(&format!("{module}.bias")), &*tensor.shape) {
             (Some([of_bias]), [rows, columns]) => of_bias == columns && of_bias != rows,
             _ => false,
         };
@@ -320,7 +320,7 @@ impl<'a> Model<'a> {
     /// The matrices of an [`Layer::Experts`] tensor have a row for each input, not for each output: told by the sizes of the
     /// first and the second layer, which share one, or by the width of the model.
     pub fn has_input_rows(&self, tensor: &Tensor) -> bool {
-        let [_, rows, columns] = *tensor.shape.as_slice() else { return false };
+        let [_, rows, columns] = *tensor.shape else { return false };
         let beside =
             |from: &str, to: &str| tensor.name.contains(from).then(|| self.shape(&tensor.name.replace(from, to)));
         match (beside("gate_up_proj", "down_proj").flatten(), beside("down_proj", "gate_up_proj").flatten()) {

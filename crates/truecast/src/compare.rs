@@ -20,9 +20,9 @@ use truecast_kernel::{CastOptions, Counts};
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedTensor {
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its shape.
-    pub shape: Vec<u64>,
+    pub shape: Arc<[u64]>,
     /// Its type in either file; of one that is quantised that of its codes.
     pub types: (DType, DType),
     /// The name of its scheme in either file, if it is quantised there.
@@ -191,7 +191,7 @@ fn compare_files(
     let ((a, of_a), (b, of_b)) = (open(a, readings.0)?, open(b, readings.1)?);
     let held = (logical(&a)?, logical(&b)?);
     let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
-    let by_name: HashMap<&str, usize> = held.1.iter().enumerate().map(|(j, y)| (y.name.as_str(), j)).collect();
+    let by_name: HashMap<&str, usize> = held.1.iter().enumerate().map(|(j, y)| (&*y.name, j)).collect();
     let mut is_found = vec![false; held.1.len()];
     let mut measures = Measures { exec, known: Vec::new() };
     let warnings = of_a.into_iter().chain(of_b).collect();
@@ -199,9 +199,9 @@ fn compare_files(
     let mut done = 0;
     for x in &held.0 {
         let name = &x.name;
-        let found = if single { Some(0) } else { by_name.get(name.as_str()).copied() };
+        let found = if single { Some(0) } else { by_name.get(&**name).copied() };
         let Some(j) = found else {
-            result.only_first.push(name.clone());
+            result.only_first.push(name.to_string());
             continue;
         };
         is_found[j] = true;
@@ -222,16 +222,16 @@ fn compare_files(
             }
         }
         let (types, bytes) = ((x.code_type(), y.code_type()), (x.bytes, y.bytes));
-        let (name, shape, schemes) = (name.to_string(), x.shape.clone(), (x.scheme(), y.scheme()));
+        let (name, shape, schemes) = (name.clone(), x.shape.clone(), (x.scheme(), y.scheme()));
         let row = ComparedTensor { name, shape, types, schemes, bytes, counts };
         result.total.add(row.group(), counts.elements, bytes, &counts);
         result.rows.push(row);
     }
     if !single {
         // Of tensors of one name the last is found.
-        let is_missing = |(j, y): &(usize, &Logical<'_>)| !is_found[*j] && !is_found[by_name[y.name.as_str()]];
+        let is_missing = |(j, y): &(usize, &Logical<'_>)| !is_found[*j] && !is_found[by_name[&*y.name]];
         let missing = held.1.iter().enumerate().filter(is_missing);
-        result.only_second = missing.map(|(_, y)| y.name.clone()).collect();
+        result.only_second = missing.map(|(_, y)| y.name.to_string()).collect();
     }
     Ok(result)
 }

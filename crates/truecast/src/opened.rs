@@ -1,7 +1,7 @@
 //! A file of tensors, or a folder of such files.
 
 use crate::error::Error;
-use std::borrow::Cow;
+use std::sync::Arc;
 use std::path::Path;
 use truecast_io::folder::Folder;
 use truecast_io::{OpenOptions, Source, Tensor, look};
@@ -67,10 +67,10 @@ impl Opened {
 
     /// The names of the values that the tensors stand for, in their order.
     #[must_use]
-    pub fn value_names(&self) -> Vec<Cow<'_, str>> {
+    pub fn value_names(&self) -> Vec<Arc<str>> {
         match self {
             Opened::File(source) => source.value_names(),
-            Opened::Folder(_) => self.tensors().iter().map(|held| Cow::Borrowed(held.tensor().name.as_str())).collect(),
+            Opened::Folder(_) => self.tensors().iter().map(|held| held.tensor().name.clone()).collect(),
         }
     }
 

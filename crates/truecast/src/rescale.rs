@@ -237,7 +237,7 @@ pub fn rescale(
         return Err(Error::Memory { got: options.max_memory, least }.into());
     }
     let [_, dtype] = request.op.types();
-    let tensor = Tensor { name: "data".into(), dtype, layout: Layout::Packed, shape };
+    let tensor = Tensor { name: "data".into(), dtype, layout: Layout::Packed, shape: shape.into() };
     let writer = Writer::create(dst, FileFormat::Npy, vec![tensor], &BTreeMap::new(), options.existing);
     // Chunks are the unit of work of a thread.
     let rescaler = Rescaler::new(&spec, &CastOptions { threads: NonZeroUsize::MIN, ..options.exec });

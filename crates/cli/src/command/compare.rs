@@ -113,7 +113,7 @@ fn print(
         let row = &comparison.rows[i];
         let (first, second) = (row.schemes.0.as_deref(), row.schemes.1.as_deref());
         let types = format!("{} | {}", list::type_name(row.types.0, first), list::type_name(row.types.1, second));
-        let mut cells = vec![Cell::from(row.name.clone()), Cell::from(types)];
+        let mut cells = vec![Cell::from(&*row.name), Cell::from(types)];
         cells.extend(figures.cells(&row.counts, true, &row.assessed().reasons()));
         cells
     };

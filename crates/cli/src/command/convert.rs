@@ -230,7 +230,7 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
     let row = |i: usize| {
         let t = &report.tensors[i];
         let (before, after) = (number::bytes(t.bytes_in), number::bytes(t.bytes_out));
-        vec![t.name.clone(), shape(&t.shape), types(t), grouped(t.elements), before, after]
+        vec![t.name.to_string(), shape(&t.shape), types(t), grouped(t.elements), before, after]
     };
     output::stream(|out| {
         out.write_all(header(report, terminal).as_bytes())?;
@@ -318,7 +318,7 @@ fn print(
     let row = |i: usize| {
         let t = &report.tensors[i];
         let mark = if t.converted { Mark::Plain } else { Mark::Dim };
-        let mut cells = vec![Cell::from(t.name.as_str()), Cell::from(types(t)).mark(mark)];
+        let mut cells = vec![Cell::from(&*t.name), Cell::from(types(t)).mark(mark)];
         cells.extend(figures.cells(&t.counts, t.converted, &t.assessed().reasons()));
         cells
     };

@@ -209,7 +209,7 @@ fn beside(path: &Path, part: &str) -> PathBuf {
 
 fn array(path: &Path, dtype: DType, codes: &[u64], existing: Existing) -> Result<Writer, Failure> {
     let layout = layout_for(FileFormat::Npy, dtype).map_err(Failure::usage)?;
-    let tensor = Tensor { name: "data".into(), dtype, layout, shape: vec![codes.len() as u64] };
+    let tensor = Tensor { name: "data".into(), dtype, layout, shape: [codes.len() as u64].into() };
     let width = dtype.bits_in(Layout::Bytes).expect("numbers only") as usize / 8;
     let bytes: Vec<u8> =
         codes.iter().flat_map(|&code| dtype.storage_of_code(code).to_le_bytes().into_iter().take(width)).collect();

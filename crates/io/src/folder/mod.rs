@@ -19,6 +19,7 @@ pub use sidecar::Sidecar;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::{Cause, Error};
 use crate::gguf::GgufFile;
@@ -208,7 +209,7 @@ impl Folder {
             let by_name: HashMap<&str, &Shard> = shards.iter().map(|shard| (shard.name.as_str(), shard)).collect();
             let held: HashMap<&str, BTreeSet<&str>> = by_name
                 .iter()
-                .map(|(name, shard)| (*name, shard.source.tensors().iter().map(|t| t.name.as_str()).collect()))
+                .map(|(name, shard)| (*name, shard.source.tensors().iter().map(|t| &*t.name).collect()))
                 .collect();
             for (tensor, shard) in &index.weight_map {
                 if !held[shard.as_str()].contains(tensor.as_str()) {
@@ -217,13 +218,13 @@ impl Folder {
                 }
             }
         }
-        let mut first: HashMap<String, String> = HashMap::new();
+        let mut first: HashMap<Arc<str>, &str> = HashMap::new();
         for shard in shards.iter_mut() {
             let Shard { name, source, tensors, .. } = shard;
             let mut counts = Vec::with_capacity(tensors.len());
             for &at in tensors.iter() {
                 let tensor = &source.tensors()[at].name;
-                let named = index.as_ref().and_then(|index| index.weight_map.get(tensor));
+                let named = index.as_ref().and_then(|index| index.weight_map.get(&**tensor));
                 match named {
                     Some(holder) if holder != name => {
                         let shown = (Shown(tensor), Shown(name), Shown(holder));
@@ -235,8 +236,8 @@ impl Folder {
                     }
                     Some(_) => {}
                     None => {
-                        if let Some(first) = first.insert(tensor.clone(), name.clone()) {
-                            let (tensor, second) = (tensor.clone(), name.clone());
+                        if let Some(first) = first.insert(tensor.clone(), name) {
+                            let (tensor, first, second) = (tensor.to_string(), first.to_string(), name.clone());
                             return Err(FolderError::DuplicateTensor { tensor, first, second }.at(path));
                         }
                         if index.is_some() {

@@ -2,6 +2,7 @@
 //! decoded are described by `truecast_core::scaled`.
 
 use std::fmt;
+use std::sync::Arc;
 
 use truecast_core::DType;
 use truecast_core::scaled::BlockType;
@@ -145,9 +146,11 @@ impl Block {
     }
 
     /// A shape in bytes, of one in elements: as many rows, each of its bytes. As it is, if a block is one element.
-    pub(crate) fn stored_shape(self, shape: &[u64]) -> Vec<u64> {
-        let mut shape = shape.to_vec();
-        if let (Some(columns), None) = (shape.last_mut(), self.dtype()) {
+    pub(crate) fn stored_shape(self, shape: &Arc<[u64]>) -> Arc<[u64]> {
+        let mut shape = shape.clone();
+        if self.dtype().is_none()
+            && let Some(columns) = Arc::make_mut(&mut shape).last_mut()
+        {
             *columns = *columns / self.elements() * self.bytes();
         }
         shape

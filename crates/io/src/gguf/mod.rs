@@ -63,11 +63,11 @@ pub enum Value {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockTensor {
     /// Its name: data, never a path.
-    pub name: String,
+    pub name: Arc<str>,
     /// The type of its blocks.
     pub block: Block,
     /// The dimensions in elements, row-major: reversed as the file has them. Empty for a scalar.
-    pub shape: Vec<u64>,
+    pub shape: Arc<[u64]>,
     /// Where its data begins in the file.
     pub offset: u64,
     /// Bytes of all blocks.
@@ -97,7 +97,7 @@ impl BlockTensor {
     }
 
     /// The shape in bytes: as many rows, each of its bytes; in elements, if its blocks are single ones.
-    pub(crate) fn stored_shape(&self) -> Vec<u64> {
+    pub(crate) fn stored_shape(&self) -> Arc<[u64]> {
         self.block.stored_shape(&self.shape)
     }
 

@@ -1,6 +1,7 @@
 //! A file that is to be written: what may stand in it, and how its tensors are described.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use foldhash::{HashSet, HashSetExt};
 use truecast_core::{DType, Layout};
@@ -15,11 +16,11 @@ use crate::tensor::{Tensor, checked_len};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTensor {
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// The type of its blocks.
     pub block: Block,
     /// The dimensions in elements, row-major.
-    pub shape: Vec<u64>,
+    pub shape: Arc<[u64]>,
 }
 
 impl NewTensor {
@@ -33,7 +34,8 @@ impl NewTensor {
     /// As a list of tensors has it: of blocks of several elements the bytes of their rows.
     #[must_use]
     pub fn listed(&self) -> Tensor {
-        let (dtype, shape) = (self.block.dtype().unwrap_or(DType::U8), self.block.stored_shape(&self.shape));
+        let dtype = self.block.dtype().unwrap_or(DType::U8);
+        let shape = self.block.stored_shape(&self.shape);
         Tensor { name: self.name.clone(), dtype, layout: Layout::Packed, shape }
     }
 
@@ -89,7 +91,7 @@ impl NewFile {
                 cause = Some(DeniedTensor::TooMany { most: MAX_ENTRIES });
             }
             if let Some(cause) = cause {
-                return Err(Error::Refused { path: path.into(), tensor: tensor.name.clone(), cause });
+                return Err(Error::Refused { path: path.into(), tensor: tensor.name.to_string(), cause });
             }
         }
         Ok(())
@@ -105,7 +107,7 @@ mod tests {
         let tensor = |(name, block, shape): &(&str, Block, &[u64])| NewTensor {
             name: (*name).into(),
             block: *block,
-            shape: shape.to_vec(),
+            shape: (*shape).into(),
         };
         NewFile { keys: Keys::new(), tensors: tensors.iter().map(tensor).collect() }
     }
@@ -122,7 +124,7 @@ mod tests {
         assert_eq!(head.len() % 32, 0);
         let bytes = [&head[..], &[0; 32 + 416 + 32]].concat();
         let read = Header::parse(&bytes).unwrap();
-        let found: Vec<_> = read.tensors.iter().map(|t| (t.name.as_str(), t.block, &t.shape[..], t.offset)).collect();
+        let found: Vec<_> = read.tensors.iter().map(|t| (&*t.name, t.block, &t.shape[..], t.offset)).collect();
         let data = head.len() as u64;
         let expected = [
             ("a", f32, &[3][..], data),

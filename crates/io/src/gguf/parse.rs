@@ -5,6 +5,7 @@
 
 use std::io::{BufReader, ErrorKind, Read, Seek};
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Block, BlockTensor, Header, HeaderError, Value};
 use crate::error::ReadError;
@@ -154,7 +155,7 @@ fn parse<R: Read + Seek>(input: &mut Input<R>) -> Result<Header> {
     for _ in 0..tensors {
         let info = info(input)?;
         if !names.insert(info.name.clone()) {
-            return Err(HeaderError::DuplicateTensor { tensor: info.name }.into());
+            return Err(HeaderError::DuplicateTensor { tensor: info.name.to_string() }.into());
         }
         infos.push(info);
     }
@@ -250,10 +251,10 @@ fn alignment(metadata: &[(String, Value)]) -> Result<u64> {
 
 /// A tensor as the file describes it; its offset counts from the start of the data.
 fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
-    let name = input.text(MAX_NAME_BYTES)?;
+    let name: Arc<str> = input.text(MAX_NAME_BYTES)?.into();
     let rank = input.u32()?;
     if rank > 4 {
-        return Err(HeaderError::Rank { tensor: name, rank }.into());
+        return Err(HeaderError::Rank { tensor: name.to_string(), rank }.into());
     }
     let mut shape = Vec::new();
     for _ in 0..rank {
@@ -262,19 +263,19 @@ fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
     let id = input.u32()?;
     let offset = input.u64()?;
     let Some(block) = Block::of_id(id) else {
-        return Err(HeaderError::BlockType { tensor: name, id }.into());
+        return Err(HeaderError::BlockType { tensor: name.to_string(), id }.into());
     };
     // The first dimension of the file is the fastest.
     let columns = shape.first().copied().unwrap_or(1);
     if !columns.is_multiple_of(block.elements()) {
-        return Err(HeaderError::Columns { tensor: name, columns, block }.into());
+        return Err(HeaderError::Columns { tensor: name.to_string(), columns, block }.into());
     }
     shape.reverse();
     let elements = crate::tensor::checked_len(&shape);
     let bytes = elements.and_then(|n| (n / block.elements()).checked_mul(block.bytes()));
     match bytes {
-        Some(bytes) => Ok(BlockTensor { name, block, shape, offset, bytes }),
-        None => Err(HeaderError::ShapeTooBig { tensor: name }.into()),
+        Some(bytes) => Ok(BlockTensor { name, block, shape: shape.into(), offset, bytes }),
+        None => Err(HeaderError::ShapeTooBig { tensor: name.to_string() }.into()),
     }
 }
 
@@ -282,16 +283,16 @@ fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
 fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64) -> Result<()> {
     let mut due = 0;
     for tensor in tensors {
-        let (offset, name) = (tensor.offset, tensor.name.clone());
+        let (offset, name) = (tensor.offset, || tensor.name.to_string());
         if !offset.is_multiple_of(alignment) {
-            return Err(HeaderError::Unaligned { tensor: name, offset, alignment }.into());
+            return Err(HeaderError::Unaligned { tensor: name(), offset, alignment }.into());
         }
         if offset < due {
-            return Err(HeaderError::Overlap { tensor: name, offset, expected: due }.into());
+            return Err(HeaderError::Overlap { tensor: name(), offset, expected: due }.into());
         }
         let last =
             offset.checked_add(tensor.bytes).filter(|last| data_start.checked_add(*last).is_some_and(|n| n <= end));
-        due = last.ok_or(HeaderError::PastEnd { tensor: name })?;
+        due = last.ok_or_else(|| HeaderError::PastEnd { tensor: name() })?;
         tensor.offset = data_start + offset;
     }
     Ok(())

@@ -89,8 +89,8 @@ pub(crate) fn open(file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Re
                 Err(_) => return Err(OpenError::Npy(member.name, cause)),
             },
         };
-        let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
-        let tensor = Tensor { name, dtype, layout: header.layout(), shape: header.shape.clone() };
+        let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).into();
+        let tensor = Tensor { name, dtype, layout: header.layout(), shape: header.shape.as_slice().into() };
         contents.push((tensor, member, header));
     }
     match from {

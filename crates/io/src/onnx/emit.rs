@@ -56,7 +56,7 @@ pub(crate) fn external(location: &str, offset: u64, length: u64) -> Vec<u8> {
 pub(crate) fn tensor_head(tensor: &Tensor) -> Vec<u8> {
     let dims: Vec<u8> = tensor.shape.iter().flat_map(|&d| int(field::DIMS, d.cast_signed())).collect();
     let data_type = int(field::DATA_TYPE, code_of(tensor.dtype));
-    let name = bytes(field::NAME, &tensor.name);
+    let name = bytes(field::NAME, &*tensor.name);
     // Each text is a field of its own.
     let data = if tensor.dtype == DType::String { Vec::new() } else { head(field::RAW_DATA, tensor.bytes()) };
     [dims, data_type, name, data].concat()

@@ -97,7 +97,7 @@ impl TensorProto {
     /// What it is, under another name if one is given; `None` for COMPLEX128.
     pub fn describe(&self, name: Option<&str>) -> Option<Tensor> {
         let name = name.unwrap_or(&self.name).into();
-        Some(Tensor { name, dtype: self.dtype()?, layout: Layout::Packed, shape: self.dims.clone() })
+        Some(Tensor { name, dtype: self.dtype()?, layout: Layout::Packed, shape: self.dims.as_slice().into() })
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn data_order(tensors: &[Tensor]) -> Vec<usize> {
 
 /// What forbids a tensor in a safetensors file beyond what every container forbids.
 pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
-    if tensor.name == METADATA_KEY {
+    if &*tensor.name == METADATA_KEY {
         return Some(DeniedTensor::ReservedName);
     }
     let bits = tensor.dtype.storage_bits().map(|b| u128::from(tensor.len()) * u128::from(b));

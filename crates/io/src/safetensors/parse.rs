@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::collections::hash_map::Entry;
 use std::fmt;
+use std::sync::Arc;
 
-use foldhash::HashMap;
+use foldhash::{HashSet, HashSetExt};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use truecast_core::{DType, Layout};
+use truecast_core::Layout;
 
 use super::{Header, NAMES};
 use crate::error::ReadError;
@@ -59,7 +59,7 @@ impl Header {
     /// ```
     /// use truecast_io::safetensors::{Header, HeaderError};
     /// let text = br#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
-    /// assert_eq!(Header::parse(text, 8).unwrap().tensors[0].shape, [2]);
+    /// assert_eq!(*Header::parse(text, 8).unwrap().tensors[0].shape, [2]);
     /// assert_eq!(Header::parse(text, 12), Err(HeaderError::DataLength { end: 8, data_bytes: 12 }));
     /// ```
     pub fn parse(text: &[u8], data_bytes: u64) -> Result<Header, HeaderError> {
@@ -116,17 +116,14 @@ impl Context {
 
 /// A tensor as written, before any arithmetic.
 struct Parsed {
-    dtype: DType,
-    shape: Vec<u64>,
+    tensor: Tensor,
     begin: u64,
     end: u64,
-    /// Position in the header: keeps empty tensors at one offset in the order in which they are written.
-    position: usize,
 }
 
 #[derive(Default)]
 struct ParsedHeader {
-    tensors: HashMap<String, Parsed>,
+    tensors: Vec<Parsed>,
     metadata: Option<BTreeMap<String, String>>,
 }
 
@@ -143,7 +140,7 @@ impl<'de> Visitor<'de> for Object<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ParsedHeader, A::Error> {
         let context = self.0;
         let mut header = ParsedHeader::default();
-        let mut has_metadata = false;
+        let (mut has_metadata, mut names) = (false, HashSet::new());
         while let Some(name) = map.next_key::<String>()? {
             if name == METADATA_KEY {
                 if has_metadata {
@@ -153,22 +150,14 @@ impl<'de> Visitor<'de> for Object<'_> {
                 header.metadata = map.next_value_seed(Metadata(context))?;
                 continue;
             }
-            let position = header.tensors.len();
-            match header.tensors.entry(name) {
-                Entry::Occupied(entry) => {
-                    return Err(context.fail(HeaderError::DuplicateTensor { tensor: entry.key().clone() }));
-                }
-                Entry::Vacant(entry) => {
-                    let seed = TensorFields { context, name: entry.key(), position };
-                    match map.next_value_seed(seed) {
-                        Ok(parsed) => entry.insert(parsed),
-                        Err(error) => {
-                            *context.tensor.borrow_mut() = Some(entry.into_key());
-                            return Err(error);
-                        }
-                    };
-                }
+            let name: Arc<str> = name.into();
+            if !names.insert(name.clone()) {
+                return Err(context.fail(HeaderError::DuplicateTensor { tensor: name.to_string() }));
             }
+            let parsed = map.next_value_seed(TensorFields { context, name: &name }).inspect_err(|_| {
+                *context.tensor.borrow_mut() = Some(name.to_string());
+            });
+            header.tensors.push(parsed?);
         }
         Ok(header)
     }
@@ -215,8 +204,7 @@ impl<'de> Visitor<'de> for Metadata<'_> {
 /// The object of one tensor: exactly `dtype`, `shape` and `data_offsets`, in any order.
 struct TensorFields<'c> {
     context: &'c Context,
-    name: &'c str,
-    position: usize,
+    name: &'c Arc<str>,
 }
 
 impl<'de> DeserializeSeed<'de> for TensorFields<'_> {
@@ -235,8 +223,8 @@ impl<'de> Visitor<'de> for TensorFields<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed, A::Error> {
-        let TensorFields { context, name, position } = self;
-        let tensor = || name.to_owned();
+        let TensorFields { context, name } = self;
+        let tensor = || name.to_string();
         let once = |is_new: bool, field: &'static str| match is_new {
             true => Ok(()),
             false => Err(context.fail::<A::Error>(HeaderError::DuplicateField { tensor: tensor(), field })),
@@ -271,7 +259,8 @@ impl<'de> Visitor<'de> for TensorFields<'_> {
         let dtype = dtype.ok_or_else(|| missing("dtype"))?;
         let shape = shape.ok_or_else(|| missing("shape"))?;
         let (begin, end) = offsets.ok_or_else(|| missing("data_offsets"))?;
-        Ok(Parsed { dtype, shape, begin, end, position })
+        let tensor = Tensor { name: name.clone(), dtype, layout: Layout::Packed, shape: shape.into() };
+        Ok(Parsed { tensor, begin, end })
     }
 }
 
@@ -355,30 +344,32 @@ impl Visitor<'_> for Number<'_> {
 
 /// The arithmetic: V13 to V18.
 fn check(parsed: ParsedHeader, data_bytes: u64) -> Result<Header, HeaderError> {
-    let mut entries: Vec<(String, Parsed)> = parsed.tensors.into_iter().collect();
-    entries.sort_unstable_by_key(|(_, t)| (t.begin, t.end, t.position));
+    let mut entries = parsed.tensors;
+    // Stable: empty tensors at one offset stay in the order in which they are written.
+    entries.sort_by_key(|t| (t.begin, t.end));
     let mut header = Header {
         tensors: Vec::with_capacity(entries.len()),
         begins: Vec::with_capacity(entries.len()),
         metadata: parsed.metadata.unwrap_or_default(),
     };
     let mut due = 0;
-    for (tensor, Parsed { dtype, shape, begin, end, .. }) in entries {
-        let Some(len) = checked_len(&shape) else {
-            return Err(HeaderError::ShapeTooBig { tensor });
+    for Parsed { tensor, begin, end } in entries {
+        let (name, dtype) = (|| tensor.name.to_string(), tensor.dtype);
+        let Some(len) = checked_len(&tensor.shape) else {
+            return Err(HeaderError::ShapeTooBig { tensor: name() });
         };
         let bits = dtype.storage_bits().and_then(|b| len.checked_mul(u64::from(b)));
         let Some(bytes) = bits.filter(|b| b % 8 == 0).map(|b| b / 8) else {
-            return Err(HeaderError::NotWholeBytes { tensor, len, dtype });
+            return Err(HeaderError::NotWholeBytes { tensor: name(), len, dtype });
         };
         if end.checked_sub(begin) != Some(bytes) {
-            return Err(HeaderError::WrongLength { tensor, begin, end, bytes });
+            return Err(HeaderError::WrongLength { tensor: name(), begin, end, bytes });
         }
         if begin != due {
-            return Err(HeaderError::NotContiguous { tensor, begin, expected: due });
+            return Err(HeaderError::NotContiguous { tensor: name(), begin, expected: due });
         }
         due = end;
-        header.tensors.push(Tensor { name: tensor, dtype, layout: Layout::Packed, shape });
+        header.tensors.push(tensor);
         header.begins.push(begin);
     }
     if due != data_bytes {

@@ -30,13 +30,13 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
         return Err(found.bad_shape(format!("{} inputs are no whole number of groups of {group}", stack.rows)));
     }
     let groups = stack.rows / group;
-    if scales.shape != [groups, stack.cols] {
+    if *scales.shape != [groups, stack.cols] {
         return Err(found.bad_grid(scales, &stack.shape(), &[vec![groups, stack.cols]]));
     }
     let codes = Plane { code: Code::unsigned(4), packing: Packing::Awq };
     let zero = match found.part(Part::Zeros) {
         None => Zero::Constant(8),
-        Some(zeros) if zeros.shape == [groups, stack.cols / 8] => Zero::Grid { plane: codes, plus: 0 },
+        Some(zeros) if *zeros.shape == [groups, stack.cols / 8] => Zero::Grid { plane: codes, plus: 0 },
         Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[vec![groups, stack.cols / 8]])),
     };
     let fit = Fit { block: [group, 1], is_common: false };

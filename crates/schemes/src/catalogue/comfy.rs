@@ -99,7 +99,7 @@ fn squares(found: &Found<'_>, codes: Plane) -> Result<Described, Error> {
 fn scaled_fp8(found: &Found<'_>) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let codes = Plane::of(found.codes().dtype);
-    match scales.shape.as_slice() {
+    match &*scales.shape {
         [rows, groups, 1] if *rows == stack.rows && *groups != 0 && stack.cols.is_multiple_of(*groups) => {
             let fit = Fit { block: [1, (stack.cols / groups).max(1)], is_common: false };
             Ok(stack.times(fit, codes, scale_plane(scales.dtype)))
@@ -123,7 +123,7 @@ fn kept(found: &Found<'_>, stack: &Stack) -> Result<[u64; 2], Error> {
 fn check_tiles(found: &Found<'_>, stack: &Stack, scales: &Tensor, group: u64) -> Result<Fit, Error> {
     let (rows, cols) = (stack.rows.div_ceil(128) * 128, stack.cols.div_ceil(group).div_ceil(4) * 4);
     let shapes = [vec![rows, cols], vec![rows * cols]];
-    if !stack.lead.is_empty() || !shapes.contains(&scales.shape) {
+    if !stack.lead.is_empty() || !shapes.iter().any(|shape| **shape == *scales.shape) {
         return Err(found.bad_grid(scales, &stack.shape(), &shapes));
     }
     if !stack.cols.is_multiple_of(group) {

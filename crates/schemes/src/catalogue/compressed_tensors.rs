@@ -108,7 +108,7 @@ fn int(found: &Found<'_>) -> Result<Described, Error> {
     let zero = match found.part(Part::Zeros) {
         None => Zero::None,
         Some(zeros) if zeros.shape == scales.shape => Zero::Grid { plane: codes, plus: 0 },
-        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), std::slice::from_ref(&scales.shape))),
+        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[scales.shape.to_vec()])),
     };
     Ok(stack.described(fit, Planes { zero, ..Planes::times(codes, scale_plane(scales.dtype), fit.block) }))
 }
@@ -123,7 +123,7 @@ fn packed(found: &Found<'_>) -> Result<Described, Error> {
         let bits_of_row = cols.checked_mul(bits.into()).ok_or_else(|| found.bad_shape("it is too big"))?;
         Ok((bits_of_row.div_ceil(32), cols.div_ceil(32 / u64::from(bits))))
     };
-    let [lead @ .., rows, per_row] = words.shape.as_slice() else {
+    let [lead @ .., rows, per_row] = &*words.shape else {
         return Err(found.bad_shape("it has fewer than two dimensions"));
     };
     let (dense, padded) = wide(stack.cols)?;
@@ -152,7 +152,7 @@ fn packed(found: &Found<'_>) -> Result<Described, Error> {
             let words = if is_dense { dense } else { padded };
             let groups = scales.shape.last().copied().unwrap_or(1);
             let expected = [&stack.lead[..], &[words, groups]].concat();
-            if zeros.shape != expected {
+            if *zeros.shape != *expected {
                 return Err(found.bad_grid(zeros, &stack.shape(), &[expected]));
             }
             Zero::Grid { plane: Plane { code, packing: columns }, plus: 0 }
@@ -160,7 +160,7 @@ fn packed(found: &Found<'_>) -> Result<Described, Error> {
     };
     let group = match found.part(Part::Index) {
         None => Group::Grid,
-        Some(index) if index.shape == [stack.cols] && stack.lead.is_empty() => Group::OfColumn,
+        Some(index) if *index.shape == [stack.cols] && stack.lead.is_empty() => Group::OfColumn,
         Some(index) => return Err(found.bad_grid(index, &stack.shape(), &[vec![stack.cols]])),
     };
     let planes = Planes::times(Plane { code, packing }, scale_plane(scales.dtype), fit.block);

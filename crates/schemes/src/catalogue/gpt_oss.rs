@@ -23,7 +23,7 @@ const BLOCK_BYTES: u64 = 16;
 const TRANSPOSED: [&str; 2] = ["gate_up_proj", "down_proj"];
 
 fn describe(found: &Found<'_>) -> Result<Described, Error> {
-    let [lead @ .., rows, blocks, BLOCK_BYTES] = found.codes().shape.as_slice() else {
+    let [lead @ .., rows, blocks, BLOCK_BYTES] = &*found.codes().shape else {
         return Err(found.bad_shape("expected [.., rows, blocks, 16]"));
     };
     let cols = blocks.checked_mul(32).ok_or_else(|| found.bad_shape("it is too big"))?;

@@ -28,7 +28,7 @@ fn describe(found: &Found<'_>, plus: u8) -> Result<Described, Error> {
     let bits = found.parameters().bits.ok_or_else(|| {
         found.unknown("the width", "give it with --from-scheme gptq,bits=4,group=128, or as bits in the configuration")
     })?;
-    let &[words, cols] = found.codes().shape.as_slice() else {
+    let &[words, cols] = &*found.codes().shape else {
         return Err(found.bad_shape("it has not two dimensions"));
     };
     let wide = u64::from(bits);
@@ -40,13 +40,13 @@ fn describe(found: &Found<'_>, plus: u8) -> Result<Described, Error> {
     let [rows, cols] = [stack.rows, stack.cols];
     let group = found.parameters().group.unwrap_or(rows).max(1);
     let groups = rows.div_ceil(group);
-    if scales.shape != [groups, cols] {
+    if *scales.shape != [groups, cols] {
         return Err(found.bad_grid(scales, &stack.shape(), &[vec![groups, cols]]));
     }
     let code = Code::unsigned(bits as u8);
     let per_row = cols.checked_mul(wide).ok_or_else(|| found.bad_shape("it is too big"))?.div_ceil(32);
     let zero = match found.part(Part::Zeros) {
-        Some(zeros) if zeros.shape == [groups, per_row] => {
+        Some(zeros) if *zeros.shape == [groups, per_row] => {
             Zero::Grid { plane: Plane { code, packing: Packing::WORDS }, plus }
         }
         Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[vec![groups, per_row]])),
@@ -54,7 +54,7 @@ fn describe(found: &Found<'_>, plus: u8) -> Result<Described, Error> {
     };
     let order = match found.part(Part::Index) {
         None => Group::Grid,
-        Some(index) if index.shape == [rows] => Group::OfRow,
+        Some(index) if *index.shape == [rows] => Group::OfRow,
         Some(index) => return Err(found.bad_grid(index, &stack.shape(), &[vec![rows]])),
     };
     let fit = Fit { block: [group, 1], is_common: false };

@@ -66,7 +66,7 @@ fn affine(found: &Found<'_>) -> Result<Described, Error> {
     match found.part(Part::Biases) {
         Some(biases) if biases.shape == scales.shape && biases.dtype == scales.dtype => {}
         Some(biases) if biases.shape != scales.shape => {
-            return Err(found.bad_grid(biases, &stack.shape(), std::slice::from_ref(&scales.shape)));
+            return Err(found.bad_grid(biases, &stack.shape(), &[scales.shape.to_vec()]));
         }
         _ => return Err(found.bad_shape("its scales and biases are of different types")),
     }

@@ -107,7 +107,7 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     let is_halved = !stack.lead.is_empty() && stack.rows.is_multiple_of(2) && global.shape.last() == Some(&2);
     let whole = match is_halved && global.shape.len() == stack.lead.len() + 1 {
         true => {
-            let column = truecast_io::Tensor { shape: [&global.shape[..], &[1]].concat(), ..global.clone() };
+            let column = truecast_io::Tensor { shape: [&global.shape[..], &[1]].concat().into(), ..global.clone() };
             stack.fit(found, &column, &[halves])?
         }
         false => stack.fit(found, global, &[Share::Tensor])?,

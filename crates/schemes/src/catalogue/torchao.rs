@@ -116,7 +116,7 @@ fn integers(found: &Found<'_>, torchao: &Torchao) -> Result<Described, Error> {
     let zero = match found.part(Part::Zeros) {
         None => Zero::None,
         Some(zeros) if zeros.shape == scales.shape => Zero::Grid { plane: codes, plus: 0 },
-        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), std::slice::from_ref(&scales.shape))),
+        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[scales.shape.to_vec()])),
     };
     Ok(stack.described(fit, Planes { zero, ..Planes::times(codes, Plane::of(scales.dtype), fit.block) }))
 }

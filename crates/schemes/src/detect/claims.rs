@@ -55,7 +55,7 @@ impl<'a> Claims<'a> {
     pub(super) fn read(&mut self, number: usize) -> Result<Vec<u8>, Error> {
         let tensor = self.index.tensor(number);
         if tensor.bytes() > MAX_READ_BYTES {
-            return Err(Error::TooLargeToRead { tensor: tensor.name.clone(), bytes: tensor.bytes() });
+            return Err(Error::TooLargeToRead { tensor: tensor.name.to_string(), bytes: tensor.bytes() });
         }
         Ok((self.read)(number)?)
     }
@@ -114,10 +114,10 @@ impl<'a> Claims<'a> {
             _ => None,
         });
         let group = Group {
-            name: name.to_owned(),
+            name: name.to_owned().into(),
             module: module_of(name).to_owned(),
             scheme: setting.scheme,
-            shape,
+            shape: shape.into(),
             parts: [(Part::Codes, codes)].into_iter().chain(parts).collect(),
             layout,
             original: setting.torchao.as_ref().and_then(|torchao| torchao.original),
@@ -137,14 +137,14 @@ impl<'a> Claims<'a> {
                     let expected = row.names.iter().find_map(|rule| rule.of(name)).unwrap_or_default();
                     let codes = self.index.tensor(codes).name.clone();
                     let scheme = Box::new(setting.scheme);
-                    return Err(Error::Missing { codes, part: row.piece.name(), scheme, expected });
+                    return Err(Error::Missing { codes: codes.to_string(), part: row.piece.name(), scheme, expected });
                 }
                 continue;
             };
             let tensor = self.index.tensor(number);
             if !row.dtypes.contains(&tensor.dtype) {
                 return Err(Error::Type {
-                    tensor: tensor.name.clone(),
+                    tensor: tensor.name.to_string(),
                     scheme: Box::new(setting.scheme),
                     part: row.piece.name(),
                     found: tensor.dtype,
@@ -210,7 +210,7 @@ impl<'a> Claims<'a> {
             };
             let codes = |group: &Group| self.index.tensor(group.parts[0].1).name.clone();
             let tensor = self.index.tensor(tensor).name.clone();
-            return Err(Error::Twice { tensor, first: codes(first), second: codes(group) });
+            return Err(Error::Twice { tensor: tensor.to_string(), first: codes(first).to_string(), second: codes(group).to_string() });
         }
         self.roles[tensor] = Some(role);
         Ok(())
@@ -225,7 +225,7 @@ impl<'a> Claims<'a> {
             _ => bytes.as_chunks().0.iter().map(|entry| i64::from_le_bytes(*entry)).collect(),
         };
         let wrong = || Error::Content {
-            tensor: tensor.name.clone(),
+            tensor: tensor.name.to_string(),
             found: format!("{numbers:?}"),
             expected: "a shape".to_owned(),
         };
@@ -260,7 +260,7 @@ impl<'a> Claims<'a> {
         let bytes = self.read(number)?;
         let mut values = bytes.as_chunks().0.iter().map(|entry| f32::from_le_bytes(*entry));
         match values.find(|value| !is_likely(*value)) {
-            Some(value) => Err(Error::Guard { tensor: self.index.tensor(number).name.clone(), value, why }),
+            Some(value) => Err(Error::Guard { tensor: self.index.tensor(number).name.to_string(), value, why }),
             None => Ok(()),
         }
     }

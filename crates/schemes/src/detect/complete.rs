@@ -89,7 +89,7 @@ pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
             return Err(orphan(&claims.index, &tensor.name, what));
         }
         if is_narrow_float(tensor.dtype) && !claims.groups.is_empty() {
-            return Err(Error::Unscaled { tensor: tensor.name.clone(), dtype: tensor.dtype });
+            return Err(Error::Unscaled { tensor: tensor.name.to_string(), dtype: tensor.dtype });
         }
         let is_packed = matches!(tensor.dtype, DType::U8 | DType::I8 | DType::I32 | DType::U32);
         copied += usize::from(is_packed && last == "weight");
@@ -117,7 +117,7 @@ fn check_names(claims: &Claims<'_>) -> Result<(), Error> {
         let other = claims.index.find(&group.name).filter(|number| !claims.is_claimed(*number));
         if !names.insert(&group.name) || other.is_some() {
             let codes = claims.index.tensor(group.parts[0].1).name.clone();
-            return Err(Error::Collision { tensor: group.name.clone(), codes });
+            return Err(Error::Collision { tensor: group.name.to_string(), codes: codes.to_string() });
         }
     }
     Ok(())

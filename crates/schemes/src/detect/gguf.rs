@@ -1,5 +1,7 @@
 //! Step 2: the tensors of a GGUF file are rows of blocks, and their types say which (`docs/spec/checkpoints.md §9`).
 
+use std::sync::Arc;
+
 use foldhash::HashMap;
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Coding, Layout, Part};
@@ -32,7 +34,7 @@ pub(crate) fn factor_of(module: &str) -> String {
 /// fit.
 pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, Error> {
     let numbers: HashMap<&str, usize> =
-        tensors.iter().enumerate().map(|(i, tensor)| (tensor.name.as_str(), i)).collect();
+        tensors.iter().enumerate().map(|(i, tensor)| (&*tensor.name, i)).collect();
     let (mut roles, mut groups, mut schemes) = (vec![Role::Plain; tensors.len()], Vec::new(), Vec::new());
     for (number, (tensor, block)) in tensors.iter().zip(blocks).enumerate() {
         if block.dtype().is_some() {
@@ -73,17 +75,17 @@ fn refused(tensor: &Tensor, block: Block) -> Error {
 }
 
 /// The shape in elements, and the layout: a matrix for each entry of the factor.
-fn described(tensor: &Tensor, block: BlockType, factor: Option<&Tensor>) -> Result<(Vec<u64>, Layout), Error> {
+fn described(tensor: &Tensor, block: BlockType, factor: Option<&Tensor>) -> Result<(Arc<[u64]>, Layout), Error> {
     let scheme = || Box::new(Scheme::of(Family::Gguf(block)));
     let mut shape = tensor.shape.clone();
-    let columns = shape.last_mut().expect("a scalar is no row of blocks");
+    let columns = Arc::make_mut(&mut shape).last_mut().expect("a scalar is no row of blocks");
     *columns = *columns / block.bytes() * block.elements();
     let (rows, cols) = shape.split_at(shape.len() - 1);
     let rows: u64 = rows.iter().product();
     let mut matrices = 1;
     if let Some(factor) = factor {
         if factor.dtype != DType::F32 {
-            let (tensor, part, found) = (factor.name.clone(), Part::Global.name(), factor.dtype);
+            let (tensor, part, found) = (factor.name.to_string(), Part::Global.name(), factor.dtype);
             return Err(Error::Type { tensor, scheme: scheme(), part, found, expected: vec![DType::F32] });
         }
         let experts = if shape.len() > 2 { shape[0] } else { 1 };
@@ -92,11 +94,11 @@ fn described(tensor: &Tensor, block: BlockType, factor: Option<&Tensor>) -> Resu
             entries if entries == experts => experts,
             _ => {
                 return Err(Error::Grid {
-                    tensor: factor.name.clone(),
-                    codes: tensor.name.clone(),
+                    tensor: factor.name.to_string(),
+                    codes: tensor.name.to_string(),
                     scheme: scheme(),
-                    found: factor.shape.clone().into(),
-                    logical: shape.into(),
+                    found: (*factor.shape).into(),
+                    logical: (*shape).into(),
                     expected: "one entry, or one for each matrix".into(),
                 });
             }
@@ -105,7 +107,7 @@ fn described(tensor: &Tensor, block: BlockType, factor: Option<&Tensor>) -> Resu
     let coding = Coding::Blocks { block, factor: factor.is_some() };
     let layout = Layout::new(matrices, [rows / matrices.max(1), cols[0]], coding);
     let checked = layout.check();
-    checked.map_err(|cause| Error::Layout { tensor: tensor.name.clone(), cause: cause.to_string() })?;
+    checked.map_err(|cause| Error::Layout { tensor: tensor.name.to_string(), cause: cause.to_string() })?;
     Ok((shape, layout))
 }
 

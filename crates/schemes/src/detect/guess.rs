@@ -16,7 +16,7 @@ pub(super) fn fp8(index: &Index<'_>, beside: &str) -> Option<String> {
     let pairs = numbers.filter_map(|number| {
         let scales = index.tensor(number);
         let codes = index.tensor(index.find(scales.name.strip_suffix(beside)?)?);
-        (codes.dtype == DType::F8E4M3Fn).then_some((codes.shape.as_slice(), scales))
+        (codes.dtype == DType::F8E4M3Fn).then_some((&*codes.shape, scales))
     });
     let pairs: Vec<_> = pairs.collect();
     let [.., (_, first)] = pairs.as_slice() else { return None };

@@ -62,7 +62,7 @@ pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
 pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
     let mut entries: Vec<(String, String, Value)> = Vec::new();
     for number in 0..claims.index.len() {
-        let name = claims.index.tensor(number).name.as_str();
+        let name = &*claims.index.tensor(number).name;
         let Some(layer) = name.strip_suffix(COMFY_QUANT).and_then(|front| front.strip_suffix('.')) else { continue };
         let bytes = claims.read(number)?;
         let place = format!("tensor {}", truecast_io::Shown(name));
@@ -98,7 +98,7 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
             Some(group) if group.scheme == setting.scheme => {}
             Some(group) => {
                 return Err(Error::Contradiction {
-                    tensor: name,
+                    tensor: name.to_string(),
                     first: Box::new(group.scheme),
                     first_place: "a marker".to_owned(),
                     second: Box::new(setting.scheme),

@@ -29,7 +29,7 @@ pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
     let mut taken: BTreeMap<String, usize> = BTreeMap::new();
     // Most checkpoints have no tensor that could stand beside others.
     let occurs = |beside: Name| {
-        let mut names = (0..claims.index.len()).map(|number| claims.index.tensor(number).name.as_str());
+        let mut names = (0..claims.index.len()).map(|number| &*claims.index.tensor(number).name);
         names.any(|name| beside.may_be(name))
     };
     let rows: Vec<_> = ROWS

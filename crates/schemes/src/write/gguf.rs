@@ -9,7 +9,7 @@ use crate::detect::gguf::{factor_of, module_of};
 
 /// What a tensor becomes, or why its rows are no blocks. It has two dimensions or more.
 pub(super) fn target(tensor: &Tensor, block: BlockType) -> Result<Target, String> {
-    let mut shape = tensor.shape.clone();
+    let mut shape = tensor.shape.to_vec();
     let columns = shape.last_mut().expect("a tensor of two dimensions");
     let (cols, of_block) = (*columns, block.elements());
     if !cols.is_multiple_of(of_block) {
@@ -20,7 +20,7 @@ pub(super) fn target(tensor: &Tensor, block: BlockType) -> Result<Target, String
     let layout = Layout::new(1, [rows, cols], Coding::Blocks { block, factor: false });
     layout.check().map_err(|cause| cause.to_string())?;
     let (name, layout_of_bytes) = (tensor.name.clone(), truecast_core::Layout::Packed);
-    let stored = Tensor { name, dtype: DType::U8, layout: layout_of_bytes, shape };
+    let stored = Tensor { name, dtype: DType::U8, layout: layout_of_bytes, shape: shape.into() };
     Ok(Target { layout, tensors: vec![Output { content: Content::Part(Part::Codes), tensor: stored }] })
 }
 
@@ -45,7 +45,7 @@ pub(super) fn with_factor(target: Target, tensor: &Tensor, source: &Layout) -> R
         ..layout
     };
     let (name, layout_of_entries) = (factor_of(module_of(&tensor.name)), truecast_core::Layout::Packed);
-    let stored = Tensor { name, dtype: DType::F32, layout: layout_of_entries, shape: vec![count] };
+    let stored = Tensor { name: name.into(), dtype: DType::F32, layout: layout_of_entries, shape: [count].into() };
     tensors.push(Output { content: Content::Part(Part::Global), tensor: stored });
     Ok(Target { layout, tensors })
 }

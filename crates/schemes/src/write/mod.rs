@@ -83,18 +83,18 @@ pub fn target_of_layout(tensor: &Tensor, scheme: Scheme, source: &Layout) -> Res
         return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });
     }
     let scheme = scheme.as_stored(source);
-    let refused = |why| Error::NoForm { tensor: tensor.name.clone(), scheme: Box::new(scheme), why };
+    let refused = |why| Error::NoForm { tensor: tensor.name.to_string(), scheme: Box::new(scheme), why };
     let target = gguf::with_factor(target_of(tensor, scheme)?, tensor, source).map_err(refused)?;
     Ok((target, scheme))
 }
 
 fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
-    let refused = |why: String| Error::NoForm { tensor: tensor.name.clone(), scheme: Box::new(scheme), why };
+    let refused = |why: String| Error::NoForm { tensor: tensor.name.to_string(), scheme: Box::new(scheme), why };
     let is_wide = matches!(tensor.dtype.kind(), Kind::Float(_)) && tensor.dtype.storage_bits().is_some_and(|b| b >= 16);
     if !is_wide {
         return Err(refused(format!("its elements are {}", tensor.dtype)));
     }
-    let [lead @ .., rows, cols] = tensor.shape.as_slice() else {
+    let [lead @ .., rows, cols] = &*tensor.shape else {
         return Err(refused("it has fewer than two dimensions".to_owned()));
     };
     if tensor.shape.contains(&0) {
@@ -118,14 +118,14 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
         let name =
             name_of(entry, part, &tensor.name).ok_or_else(|| refused("its name is not one of a weight".to_owned()))?;
         let bytes = form.layout.part_bytes(part).map_err(|cause| refused(cause.to_string()))?;
-        let stored = Tensor { name, dtype, layout: truecast_core::Layout::Packed, shape };
+        let stored = Tensor { name: name.into(), dtype, layout: truecast_core::Layout::Packed, shape: shape.into() };
         if bytes != Some(stored.bytes()) {
             return Err(refused(format!("{} of {:?}", part.name(), stored.shape)));
         }
         tensors.push(Output { content: Content::Part(part), tensor: stored });
     }
     for (name, dtype, shape, bytes) in form.constants(&tensor.name, &tensor.shape) {
-        let tensor = Tensor { name, dtype, layout: truecast_core::Layout::Packed, shape };
+        let tensor = Tensor { name: name.into(), dtype, layout: truecast_core::Layout::Packed, shape: shape.into() };
         tensors.push(Output { content: Content::Bytes(bytes), tensor });
     }
     Ok(Target { layout: form.layout, tensors })

@@ -74,7 +74,7 @@ impl Activations {
             let values: Vec<f32> = buffer.chunks_exact(size).map(|code| to_f32(*dtype, little_endian(code))).collect();
             // A scale of 0, or one that is no number, was never calibrated.
             if !values.is_empty() && values.iter().all(|value| value.is_finite() && *value > 0.0) {
-                all.of_source.insert(module.to_string(), (name.clone(), scale, values));
+                all.of_source.insert(module.to_string(), (name.to_string(), scale, values));
             }
         }
         // Weights alone are quantized where nothing is known of some activations.
@@ -92,7 +92,7 @@ impl Activations {
     pub fn output(&mut self, weight: &Tensor) -> Option<Output> {
         let (scale, need) = self.wanted?;
         let module = weight.name.strip_suffix(".weight").unwrap_or(&weight.name);
-        let range = self.ranges.get(module).or_else(|| self.ranges.get(&weight.name));
+        let range = self.ranges.get(module).or_else(|| self.ranges.get(&*weight.name));
         let values = match (range, self.of_source.get(module)) {
             (Some(amax), _) => {
                 vec![scale.of_amax(*amax); weight.shape.iter().rev().skip(2).product::<u64>().max(1) as usize]
@@ -103,7 +103,7 @@ impl Activations {
             }
             (None, None) => {
                 if need != Need::Optional {
-                    self.missing.push(weight.name.clone());
+                    self.missing.push(weight.name.to_string());
                 }
                 return None;
             }

@@ -45,7 +45,7 @@ impl Amax {
         wanted.retain(|scaled| !self.0.contains_key(&scaled.from) && seen.insert(scaled.from));
         let name = |scaled: &Scaled| {
             let source = &plan.folder.shards()[scaled.from.shard].source;
-            (source.path(), source.tensors()[scaled.from.tensor].name.as_str())
+            (source.path(), &*source.tensors()[scaled.from.tensor].name)
         };
         let in_tensor = |scaled: &Scaled, cause: Cause| {
             let (path, tensor) = name(scaled);

@@ -22,7 +22,7 @@ use truecast_kernel::{CastOptions, Caster, Counts, Elements, ElementsMut};
 #[derive(Clone, Debug)]
 pub(crate) struct Quantised {
     /// The name of the dense tensor.
-    pub name: String,
+    pub name: Arc<str>,
     pub layout: Layout,
     pub parts: Vec<(Part, Stored)>,
     /// The name of its scheme.

@@ -50,7 +50,7 @@ impl Plan {
         let mut total_size = 0;
         for shard in written {
             for target in shard.works.iter().flat_map(Work::targets) {
-                weight_map.insert(target.name.clone(), shard.name.clone());
+                weight_map.insert(target.name.to_string(), shard.name.clone());
                 total_size += target.bytes();
             }
         }

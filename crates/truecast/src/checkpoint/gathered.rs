@@ -56,7 +56,7 @@ impl Gathered {
         (row.from, row.to, row.bytes_in, row.converted) = (code, code, self.bytes(), true);
         (row.scheme, row.to_scheme) = (Some(self.source.scheme.clone()), Some(self.to_scheme.clone()));
         row.elements = self.rows * self.cols;
-        if let Some(columns) = row.shape.last_mut() {
+        if let Some(columns) = Arc::make_mut(&mut row.shape).last_mut() {
             *columns = self.cols;
         }
     }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::report::TensorReport;
 use crate::verify::difference::FileDifference;
 use std::collections::HashMap;
+use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{Coding, Gathering, Layout};
 use truecast_io::gguf::{Block, Keys, NewFile, NewTensor, differing_keys};
@@ -60,7 +61,7 @@ impl Plan {
         };
         let block = scaled.or(Block::of_dtype(target.dtype)).expect("every type was asked for its form");
         let mut shape = target.shape.clone();
-        if let Some(columns) = shape.last_mut() {
+        if let Some(columns) = Arc::make_mut(&mut shape).last_mut() {
             *columns = *columns / if block.dtype().is_some() { 1 } else { block.bytes() } * block.elements();
         }
         NewTensor { name: target.name.clone(), block, shape }
@@ -75,9 +76,9 @@ impl Plan {
         let metadata = |key| FileDifference::Metadata { key };
         let mut all: Vec<_> = differing_keys(&new.keys, &Keys::of(found)?).into_iter().map(metadata).collect();
         let expected: HashMap<&str, Block> =
-            new.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.block)).collect();
+            new.tensors.iter().map(|tensor| (&*tensor.name, tensor.block)).collect();
         for (tensor, actual) in found.tensors().iter().zip(found.blocks()) {
-            if let Some(block) = expected.get(tensor.name.as_str()).filter(|block| *block != actual) {
+            if let Some(block) = expected.get(&*tensor.name).filter(|block| *block != actual) {
                 let why = format!("has tensor {} in blocks of {actual}, not {block}", Shown(&tensor.name));
                 all.push(FileDifference::File { path: found.path().display().to_string(), why });
             }

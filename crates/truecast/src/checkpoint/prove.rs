@@ -86,11 +86,11 @@ impl Proof<'_> {
         let (found, methods) = all;
         let tensor = || self.planned.target.name.clone();
         if let Some(index) = found.refused {
-            return Ok((Some(FileDifference::Refused { tensor: tensor(), index }), methods));
+            return Ok((Some(FileDifference::Refused { tensor: tensor().to_string(), index }), methods));
         }
         let types = (DType::F32, self.planned.target.dtype);
         let count = found.count;
-        let of_first = |(_, first)| FileDifference::Elements { tensor: tensor(), count, first, types };
+        let of_first = |(_, first)| FileDifference::Elements { tensor: tensor().to_string(), count, first, types };
         Ok((found.first.map(of_first), methods))
     }
 

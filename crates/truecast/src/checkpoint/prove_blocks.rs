@@ -44,7 +44,7 @@ pub(super) fn compare(
     })?;
     let tensor = proof.planned.target.name.clone();
     if let Some(index) = found.refused {
-        return Ok((vec![FileDifference::Refused { tensor, index }], by));
+        return Ok((vec![FileDifference::Refused { tensor: tensor.to_string(), index }], by));
     }
     Ok((FileDifference::of_found(&tensor, &found).into_iter().collect(), by))
 }

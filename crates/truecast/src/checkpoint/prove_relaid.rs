@@ -38,7 +38,7 @@ impl RelaidProof<'_> {
         let Relaid { quantised, layout, parts, .. } = self.relaid;
         let source = &self.result.shards()[shard].source;
         let stored = |name: &str| {
-            let tensor = source.tensors().iter().position(|tensor| tensor.name == *name)?;
+            let tensor = source.tensors().iter().position(|tensor| &*tensor.name == name)?;
             Some(Stored { shard, tensor })
         };
         let found = parts.iter().map(|(part, name)| Some((*part, stored(name)?))).collect::<Option<Vec<_>>>();
@@ -85,7 +85,7 @@ impl RelaidProof<'_> {
         }
         let (tensor, types) = (quantised.name.clone(), (DType::F32, DType::F32));
         let count = found.count;
-        Ok((found.first.map(|(_, first)| FileDifference::Elements { tensor, count, first, types }), all))
+        Ok((found.first.map(|(_, first)| FileDifference::Elements { tensor: tensor.to_string(), count, first, types }), all))
     }
 }
 

@@ -52,7 +52,7 @@ impl<'a> ScaledProof<'a> {
         progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
     ) -> Result<(Vec<FileDifference>, Methods), Error> {
         let mut differences = Vec::new();
-        let refused = |index| FileDifference::Refused { tensor: self.planned.name.clone(), index };
+        let refused = |index| FileDifference::Refused { tensor: self.planned.name.to_string(), index };
         for (at, output) in self.scaled.outputs.iter().enumerate() {
             if let Content::Bytes(expected) = &output.content {
                 self.bytes(at, expected, &mut differences)?;
@@ -106,7 +106,7 @@ impl<'a> ScaledProof<'a> {
 
     fn name(&self, part: Part) -> String {
         let output = self.scaled.output(part).map(|at| &self.scaled.outputs[at].tensor);
-        output.map_or_else(|| self.planned.name.clone(), |tensor| tensor.name.clone())
+        output.map_or_else(|| self.planned.name.clone(), |tensor| tensor.name.clone()).to_string()
     }
 
     pub(super) fn failed(&self, cause: ScaledError) -> Error {

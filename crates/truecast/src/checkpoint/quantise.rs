@@ -106,7 +106,7 @@ impl<'a> Quantising<'a> {
                 return Ok(None);
             }
             Err(cause @ truecast_schemes::Error::NoForm { .. }) => {
-                self.refused.get_or_insert((cause, Vec::new())).1.push(name.clone());
+                self.refused.get_or_insert((cause, Vec::new())).1.push(name.to_string());
                 return Ok(None);
             }
             Err(cause) => return Err(Error::scheme(path, cause)),
@@ -128,7 +128,7 @@ impl<'a> Quantising<'a> {
         self.quantised += 1;
         self.modules.extend(truecast_schemes::loaded_module(tensor));
         for limit in Limit::of(scheme, tensor, self.model.model_type()) {
-            self.limits.entry((limit.program, limit.what)).or_insert_with(|| name.clone());
+            self.limits.entry((limit.program, limit.what)).or_insert_with(|| name.to_string());
         }
         let shape = tensor.shape.clone();
         let target = Tensor { name: name.clone(), dtype: layout.code_type(), layout: Layout::Packed, shape };
@@ -174,7 +174,7 @@ impl<'a> Quantising<'a> {
 
     /// Lists a tensor that somebody may have expected to be quantized.
     fn leave(&mut self, tensor: &Tensor, why: String) {
-        self.left.entry(why).or_insert_with(|| (tensor.name.clone(), 0)).1 += 1;
+        self.left.entry(why).or_insert_with(|| (tensor.name.to_string(), 0)).1 += 1;
     }
 
     /// Why a tensor that could be quantized is not, if it is for what it is.

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::opened::Opened;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{Coding, Packing, Part, Plane, Planes};
 use truecast_io::folder::Folder;
@@ -22,7 +23,7 @@ use truecast_schemes::ShapeOf;
 /// A checkpoint whose tensors have the names of those that are to be.
 pub(super) struct Reference {
     opened: Opened,
-    shapes: HashMap<String, Vec<u64>>,
+    shapes: HashMap<Arc<str>, Arc<[u64]>>,
 }
 
 impl Reference {
@@ -42,7 +43,7 @@ impl Reference {
 
     /// The shape of a tensor.
     pub fn shape(&self, name: &str) -> Option<Vec<u64>> {
-        self.shapes.get(name).cloned()
+        self.shapes.get(name).map(|shape| shape.to_vec())
     }
 
     /// Compares the beginning of each tensor whose nibbles may lie in either order. What was found, as a sentence.
@@ -52,7 +53,7 @@ impl Reference {
     pub fn check_nibbles(&self, folder: &Folder, all: &[Quantised]) -> Result<Option<String>, Error> {
         let tensors = logical(&self.opened)?;
         let by_name: HashMap<&str, &Logical<'_>> =
-            tensors.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();
+            tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
         // Of the order that was taken, and of the other.
         let (mut noise, mut compared) = ([0.0, 0.0], 0);
         for quantised in all {
@@ -61,7 +62,7 @@ impl Reference {
             if quantised.parts.iter().any(is_gone) {
                 continue;
             }
-            let (Some(swapped), Some(dense)) = (swapped(quantised), by_name.get(quantised.name.as_str())) else {
+            let (Some(swapped), Some(dense)) = (swapped(quantised), by_name.get(&*quantised.name)) else {
                 continue;
             };
             let is_same = dense.shape.iter().product::<u64>() == quantised.layout.elements();

@@ -55,7 +55,7 @@ impl Plan {
                 Role::Plain => made.push((stored[number], None)),
                 Role::Part { group, part: Part::Codes } => made.push((stored[number], Some(&found.groups[*group]))),
                 Role::Part { .. } => {}
-                Role::Dropped(why) => dropped.push((tensor(&stored[number]).name.clone(), why.to_string())),
+                Role::Dropped(why) => dropped.push((tensor(&stored[number]).name.to_string(), why.to_string())),
             }
         }
         let kind = FileFormat::Safetensors;
@@ -126,7 +126,7 @@ impl Plan {
                 for work in works {
                     if !names.insert(work.planned.target.name.clone()) {
                         let tensor = work.planned.target.name;
-                        return Err(Error::scheme(src, truecast_schemes::Error::DuplicateName { tensor }));
+                        return Err(Error::scheme(src, truecast_schemes::Error::DuplicateName { tensor: tensor.to_string() }));
                     }
                     shards[of_result(at)].works.push(work);
                 }
@@ -162,11 +162,11 @@ impl Plan {
                 (None, Some(group)) => {
                     let Some(to) = choice.to else {
                         let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
-                        return Err(Error::checkpoint(src, CheckpointError::Kept { tensor, scheme }));
+                        return Err(Error::checkpoint(src, CheckpointError::Kept { tensor: tensor.to_string(), scheme }));
                     };
                     if is_narrow(to) && beside.rule(&tensor.name).is_none() {
                         let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
-                        return Err(Error::checkpoint(src, CheckpointError::Narrow { tensor, scheme, to }));
+                        return Err(Error::checkpoint(src, CheckpointError::Narrow { tensor: tensor.to_string(), scheme, to }));
                     }
                     let choice = Choice { from: DType::F32, to: Some(to), kept_by: None };
                     let planned = Planned::new(value, choice, into, path, &options.tensors.request)?;
@@ -177,7 +177,7 @@ impl Plan {
                 }
             };
             if let Some(twice) = work.targets().find(|target| !names.insert(target.name.clone())) {
-                let cause = truecast_schemes::Error::DuplicateName { tensor: twice.name.clone() };
+                let cause = truecast_schemes::Error::DuplicateName { tensor: twice.name.to_string() };
                 return Err(Error::scheme(src, cause));
             }
             shards[of_result(at)].works.push(work);

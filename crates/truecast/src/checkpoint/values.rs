@@ -16,8 +16,8 @@ use truecast_schemes::Role;
 
 /// A tensor by its values.
 pub(crate) struct Logical<'a> {
-    pub name: String,
-    pub shape: Vec<u64>,
+    pub name: Arc<str>,
+    pub shape: Arc<[u64]>,
     /// The type of the values.
     pub dtype: DType,
     /// Bytes of all that it is made of.
@@ -48,7 +48,7 @@ impl<'a> Logical<'a> {
     }
 
     /// What codes and scales of `folder` make.
-    pub(super) fn of_quantised(folder: &'a Folder, quantised: Quantised, shape: Vec<u64>) -> Logical<'a> {
+    pub(super) fn of_quantised(folder: &'a Folder, quantised: Quantised, shape: Arc<[u64]>) -> Logical<'a> {
         let (name, bytes) = (quantised.name.clone(), quantised.bytes);
         Logical { name, shape, dtype: DType::F32, bytes, origin: Origin::Quantised(folder, Box::new(quantised)) }
     }
@@ -87,14 +87,14 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
             .tensors()
             .into_iter()
             .zip(names)
-            .map(|(held, name)| of_held(held, name.into_owned()))
+            .map(|(held, name)| of_held(held, name))
             .collect());
     };
     let Contents { stored, found, .. } = Contents::of(folder, &truecast_schemes::Options::default())?;
     let mut all = Vec::new();
     for (number, (held, name)) in opened.tensors().into_iter().zip(names).enumerate() {
         match found.roles[number] {
-            Role::Plain => all.push(of_held(held, name.into_owned())),
+            Role::Plain => all.push(of_held(held, name)),
             Role::Part { group, part: truecast_core::scaled::Part::Codes } => {
                 let group = &found.groups[group];
                 let quantised = quantised(folder, &stored, group);
@@ -106,10 +106,10 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
     Ok(all)
 }
 
-fn of_held(held: Held<'_>, name: String) -> Logical<'_> {
+fn of_held(held: Held<'_>, name: Arc<str>) -> Logical<'_> {
     let tensor = held.tensor();
     let (shape, dtype, bytes) = (tensor.shape.clone(), tensor.dtype, tensor.bytes());
-    Logical { name, shape, dtype, bytes, origin: Origin::Held(held) }
+    Logical { name: name.into(), shape, dtype, bytes, origin: Origin::Held(held) }
 }
 
 /// The values of a tensor in pieces of as many elements, whatever it is made of.

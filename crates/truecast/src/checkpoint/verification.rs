@@ -72,12 +72,12 @@ impl Verification {
     /// The element type of a tensor of the source, by the name that it has in the destination.
     #[must_use]
     pub fn source_type(&self, tensor: &str) -> Option<DType> {
-        self.plan.works().find(|work| work.planned.target.name == tensor).map(|work| work.planned.from)
+        self.plan.works().find(|work| &*work.planned.target.name == tensor).map(|work| work.planned.from)
     }
 
     /// The names that the destination's tensors should have.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.plan.works().flat_map(Work::targets).map(|target| target.name.as_str())
+        self.plan.works().flat_map(Work::targets).map(|target| &*target.name)
     }
 
     /// Bytes of the source that will be read.
@@ -178,8 +178,8 @@ impl Verification {
                 let (tensor, name) = (&work.planned, &work.planned.target.name);
                 let mut places = Vec::new();
                 for target in work.targets() {
-                    is_extra.remove(target.name.as_str());
-                    match actual.zip(held.get(target.name.as_str())) {
+                    is_extra.remove(&*target.name);
+                    match actual.zip(held.get(&*target.name)) {
                         Some((found, &at)) => {
                             verdict.tensors += 1;
                             let header = &found.source.tensors()[at];
@@ -187,13 +187,13 @@ impl Verification {
                                 places.push(at);
                             } else {
                                 verdict.differences.push(FileDifference::Header {
-                                    tensor: target.name.clone(),
-                                    expected: (target.dtype, target.shape.clone()),
-                                    actual: (header.dtype, header.shape.clone()),
+                                    tensor: target.name.to_string(),
+                                    expected: (target.dtype, target.shape.to_vec()),
+                                    actual: (header.dtype, header.shape.to_vec()),
                                 });
                             }
                         }
-                        None => verdict.differences.push(FileDifference::Missing { tensor: target.name.clone() }),
+                        None => verdict.differences.push(FileDifference::Missing { tensor: target.name.to_string() }),
                     }
                 }
                 let Some(found) = actual.filter(|_| places.len() == work.targets().count()) else { continue };
@@ -228,14 +228,14 @@ impl Verification {
                         (difference.into_iter().collect(), elements_of(some))
                     }
                     Origin::Regrouped(regrouped) => {
-                        let (folder, result) = (&self.plan.folder, (&found.source, at, name.as_str()));
+                        let (folder, result) = (&self.plan.folder, (&found.source, at, &**name));
                         let proof = RegroupedProof { folder, regrouped, result };
                         let (difference, entries) = proof.compare(some, &mut progress)?;
                         verdict.methods.definition += entries;
                         (difference.into_iter().collect(), elements_of(some))
                     }
                     Origin::Gathered(gathered) => {
-                        let (folder, result) = (&self.plan.folder, (&found.source, at, name.as_str()));
+                        let (folder, result) = (&self.plan.folder, (&found.source, at, &**name));
                         let proof = GatheredProof { folder, gathered, result };
                         let (difference, elements) = proof.compare(some, &mut progress)?;
                         verdict.methods.definition += elements;
@@ -390,7 +390,7 @@ fn damaged(dst: &Path, error: truecast_io::Error) -> Result<FileDifference, Erro
 }
 
 fn by_name(shard: &Shard) -> impl Iterator<Item = (&str, usize)> {
-    shard.tensors.iter().map(|&at| (shard.source.tensors()[at].name.as_str(), at))
+    shard.tensors.iter().map(|&at| (&*shard.source.tensors()[at].name, at))
 }
 
 fn metadata<'a>(shard: &'a ShardPlan, found: &'a Shard) -> impl Iterator<Item = FileDifference> + use<'a> {

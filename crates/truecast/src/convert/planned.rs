@@ -5,6 +5,7 @@ use crate::request::Request;
 use crate::select::{Choice, KeptBy};
 use crate::stream::Item;
 use std::path::Path;
+use std::sync::Arc;
 use truecast_core::text::max_len;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::{FileFormat, Tensor, layout_for};
@@ -13,7 +14,7 @@ use truecast_io::{FileFormat, Tensor, layout_for};
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     /// Its name in the source.
-    pub name: String,
+    pub name: Arc<str>,
     /// As it will be written.
     pub target: Tensor,
     /// The type its payload is read as.

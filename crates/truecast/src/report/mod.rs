@@ -43,9 +43,9 @@ use truecast_kernel::Counts;
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorReport {
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its shape, in elements.
-    pub shape: Vec<u64>,
+    pub shape: Arc<[u64]>,
     /// The type its payload was read as.
     pub from: DType,
     /// The type it has now.

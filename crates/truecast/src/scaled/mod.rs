@@ -160,7 +160,7 @@ impl Form {
                 Code::Float(dtype) if dtype.storage_bits() == tensor.dtype.storage_bits() => Some(dtype),
                 _ => None,
             };
-            Some(Array { part, dtype: of_entries.unwrap_or(tensor.dtype), shape: tensor.shape, plane })
+            Some(Array { part, dtype: of_entries.unwrap_or(tensor.dtype), shape: tensor.shape.to_vec(), plane })
         };
         Ok(Form { scheme, layout: target.layout, arrays: stored.filter_map(array).collect() })
     }

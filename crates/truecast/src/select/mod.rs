@@ -243,7 +243,7 @@ impl Selection {
             return Err(Error::UnusedRule {
                 rule: rule.to_string(),
                 option: rule.option(),
-                nearest: near::nearest(rule.glob(), visible.map(|(tensor, _)| tensor.name.as_str())),
+                nearest: near::nearest(rule.glob(), visible.map(|(tensor, _)| &*tensor.name)),
                 path: path.display().to_string(),
             });
         }

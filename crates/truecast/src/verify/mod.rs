@@ -109,12 +109,12 @@ impl Verification {
     /// The element type of a tensor of the source, by the name that it has in the destination.
     #[must_use]
     pub fn source_type(&self, tensor: &str) -> Option<DType> {
-        self.plan.tensors().iter().find(|planned| planned.target.name == tensor).map(|planned| planned.from)
+        self.plan.tensors().iter().find(|planned| &*planned.target.name == tensor).map(|planned| planned.from)
     }
 
     /// The names that the destination's tensors should have.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.plan.tensors().iter().map(|planned| planned.target.name.as_str())
+        self.plan.tensors().iter().map(|planned| &*planned.target.name)
     }
 
     /// Bytes of the source that will be read.
@@ -156,16 +156,16 @@ impl Verification {
         let nameless = (source.format().holds_one() || result.format().holds_one())
             && planned.len() == 1
             && result.tensors().len() == 1;
-        let by_name: HashMap<_, _> = result.tensors().iter().enumerate().map(|(i, t)| (t.name.as_str(), i)).collect();
+        let by_name: HashMap<_, _> = result.tensors().iter().enumerate().map(|(i, t)| (&*t.name, i)).collect();
         let mut is_extra = vec![true; result.tensors().len()];
         let mut verdict = VerifyReport::default();
         let mut methods = self.methods();
         let (mut done, mut of) = (0, 0);
         for (index, tensor) in planned.iter().enumerate() {
             let name = &tensor.target.name;
-            let found = if nameless { Some(0) } else { by_name.get(name.as_str()).copied() };
+            let found = if nameless { Some(0) } else { by_name.get(&**name).copied() };
             let Some(at) = found else {
-                verdict.differences.push(FileDifference::Missing { tensor: name.clone() });
+                verdict.differences.push(FileDifference::Missing { tensor: name.to_string() });
                 continue;
             };
             let actual = &result.tensors()[at];
@@ -173,9 +173,9 @@ impl Verification {
             verdict.tensors += 1;
             if !fits(&result, tensor.target.dtype, actual.dtype) || actual.shape != tensor.target.shape {
                 verdict.differences.push(FileDifference::Header {
-                    tensor: name.clone(),
-                    expected: (tensor.target.dtype, tensor.target.shape.clone()),
-                    actual: (actual.dtype, actual.shape.clone()),
+                    tensor: name.to_string(),
+                    expected: (tensor.target.dtype, tensor.target.shape.to_vec()),
+                    actual: (actual.dtype, actual.shape.to_vec()),
                 });
                 continue;
             }
@@ -196,7 +196,7 @@ impl Verification {
         }
         verdict.sampled = self.seed.map(|seed| Sample { of, seed });
         let extra = result.tensors().iter().zip(is_extra).filter(|(_, is_extra)| *is_extra);
-        verdict.differences.extend(extra.map(|(t, _)| FileDifference::Extra { tensor: t.name.clone() }));
+        verdict.differences.extend(extra.map(|(t, _)| FileDifference::Extra { tensor: t.name.to_string() }));
         if result.format() == FileFormat::Safetensors {
             let keys: BTreeSet<_> = source.metadata().keys().chain(result.metadata().keys()).collect();
             let right =

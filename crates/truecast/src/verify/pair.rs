@@ -43,6 +43,6 @@ impl Pair<'_> {
     }
 
     pub(super) fn refused(&self, index: u64) -> FileDifference {
-        FileDifference::Refused { tensor: self.tensor.target.name.clone(), index }
+        FileDifference::Refused { tensor: self.tensor.target.name.to_string(), index }
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn compare(
     }
     let shown = |(index, (source, expected, actual)): (u64, (Cell, Cell, Cell))| {
         let first = WrongText { index, source: source.shown(), expected: expected.shown(), actual: actual.shown() };
-        FileDifference::Texts { tensor: tensor.target.name.clone(), count, first }
+        FileDifference::Texts { tensor: tensor.target.name.to_string(), count, first }
     };
     Ok(first.map(shown))
 }

@@ -53,7 +53,7 @@ impl GgufListing {
 
     /// The names that are listed.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.tensors().map(|tensor| tensor.name.as_str())
+        self.tensors().map(|tensor| &*tensor.name)
     }
 
     pub fn write(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
@@ -68,7 +68,7 @@ impl GgufListing {
         for tensor in self.tensors() {
             let shape: Vec<String> = tensor.shape.iter().map(u64::to_string).collect();
             table.row([
-                tensor.name.clone(),
+                tensor.name.to_string(),
                 tensor.block.name().to_owned(),
                 format!("[{}]", shape.join(", ")),
                 grouped(tensor.len()),

@@ -143,7 +143,7 @@ impl Listing {
     /// The names that are listed.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let held = self.opened.tensors();
-        let tensors: Vec<&str> = self.rows.iter().map(|(i, _)| held[*i].tensor().name.as_str()).collect();
+        let tensors: Vec<&str> = self.rows.iter().map(|(i, _)| &*held[*i].tensor().name).collect();
         tensors.into_iter().chain(self.texts().map(|listed| listed.name.as_str()))
     }
 
@@ -251,7 +251,7 @@ impl Listing {
         for (i, seen) in &self.rows {
             let t = held[*i].tensor();
             let mut cells: Vec<Cell> = vec![
-                t.name.as_str().into(),
+                (*t.name).into(),
                 t.dtype.name().into(),
                 in_brackets(&t.shape).into(),
                 grouped(t.len()).into(),

@@ -21,6 +21,7 @@ pub(super) use loss::{Loss, warning};
 use matching::{Matching, matching};
 use regrouping::OfPart;
 use std::borrow::Cow;
+use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{Change, Code, Coding, Gathering, GlobalRule, Layout, Part, Plane, Planes, Scales};
 use truecast_io::folder::Folder;
@@ -56,7 +57,7 @@ pub(super) fn relaid(
 ) -> Result<(Vec<Work>, Relaid), Error> {
     let refused = |why: Cow<'static, str>| {
         let (tensor, from, to) = (quantised.name.clone(), Box::new(from), Box::new(to));
-        Error::scheme(folder.path(), truecast_schemes::Error::NoRelayout { tensor, from, to, why })
+        Error::scheme(folder.path(), truecast_schemes::Error::NoRelayout { tensor: tensor.to_string(), from, to, why })
     };
     if let Coding::Blocks { block: Gathering::BLOCK, .. } = target.layout.coding {
         return gathering::relaid(folder, quantised.clone(), target, how)?.map_err(refused);
@@ -74,7 +75,7 @@ pub(super) fn relaid(
             let Some(of) = regrouping::of_layouts(&quantised.layout, &target.layout) else { return Err(refused(why)) };
             let settled = regrouping::settled(folder, &quantised, of)?.map_err(|why| {
                 let (tensor, from, to) = (quantised.name.clone(), Box::new(from), Box::new(to));
-                Error::scheme(folder.path(), truecast_schemes::Error::NoRelayoutOfBlock { tensor, from, to, why })
+                Error::scheme(folder.path(), truecast_schemes::Error::NoRelayoutOfBlock { tensor: tensor.to_string(), from, to, why })
             })?;
             let made = |part| match settled.part(part) {
                 OfPart::Regrouped(regrouped) => Ok(Origin::Regrouped(regrouped)),
@@ -147,7 +148,7 @@ fn together(
         let (name, origin) = match &output.content {
             Content::Bytes(bytes) => (output.tensor.name.clone(), Origin::Bytes(bytes.clone())),
             Content::Part(part) => {
-                parts.push((*part, output.tensor.name.clone()));
+                parts.push((*part, output.tensor.name.to_string()));
                 let stored = quantised.parts.iter().find(|(of, _)| of == part).map(|(_, stored)| *stored);
                 // What the source lacks is told by its own name.
                 let name = stored.map_or(&output.tensor.name, |stored| {
@@ -174,7 +175,7 @@ fn together(
 }
 
 /// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.
-fn work(output: &Output, name: String, origin: Origin) -> Work {
+fn work(output: &Output, name: Arc<str>, origin: Origin) -> Work {
     let (mut from, src_layout) = (output.tensor.dtype, output.tensor.layout);
     if let Origin::Repacked(repacked) = &origin
         && let (Change::Float, Code::Float(dtype)) = (repacked.how.change, repacked.how.from.code)
