@@ -138,11 +138,11 @@ impl From<&str> for Cell {
     }
 }
 
-/// Where a cell ends in the text of all cells, and its columns on the screen.
+/// The length of a cell in the text of all cells, and its columns on the screen. There may be very many.
 #[derive(Clone, Copy, Debug)]
 struct Stored {
-    end: usize,
-    width: usize,
+    len: u32,
+    width: u32,
     mark: Mark,
 }
 
@@ -195,7 +195,8 @@ impl Table {
                 }
             };
             *width = (*width).max(cell);
-            self.cells.push(Stored { end: self.text.len(), width: cell, mark });
+            let len = self.text.len() - begin;
+            self.cells.push(Stored { len: len as u32, width: cell as u32, mark });
         }
         debug_assert!(cells.next().is_none(), "a row has more cells than the table has columns");
     }
@@ -232,8 +233,9 @@ impl Table {
             let mut begin = 0;
             for row in self.cells.chunks(self.columns.len().max(1)) {
                 cells.clear();
-                for &Stored { end, width, mark } in row {
-                    cells.push(Printed { text: &self.text[begin..end], width, mark });
+                for &Stored { len, width, mark } in row {
+                    let end = begin + len as usize;
+                    cells.push(Printed { text: &self.text[begin..end], width: width as usize, mark });
                     begin = end;
                 }
                 // Where the first column is only repeated, a row without anything else says nothing.

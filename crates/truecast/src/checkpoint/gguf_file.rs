@@ -45,7 +45,7 @@ impl Plan {
         let elements = self.elements(work, row.elements);
         // None of them is decoded: they are as equal as their bytes.
         let equal = Counts { finite_pairs: elements, ..Counts::copied(elements) };
-        let counts = if counts.elements == 0 { counts } else { equal };
+        let counts = if counts.elements == 0 { counts } else { equal }.into();
         let shape = self.block_tensor(work, &work.planned.target).shape;
         TensorReport { shape, from: code, to: code, scheme: scheme.clone(), to_scheme: scheme, elements, counts, ..row }
     }

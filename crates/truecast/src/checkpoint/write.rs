@@ -14,7 +14,7 @@ use crate::convert::action::Converter;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::progress::Progress;
-use crate::report::{Beside, Noise, TensorReport};
+use crate::report::{Beside, Counted, Noise, TensorReport};
 use crate::stream::{Limits, room, run};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -94,7 +94,7 @@ impl<'a> Shards<'a> {
                 }
             }
         }
-        let mut losses = vec![(<[Counts; 3]>::default(), Tally::default()); shard.works.len()];
+        let mut losses = vec![(<[Counted; 3]>::default(), Tally::default()); shard.works.len()];
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
             let index = order[at];
             let planned = &shard.works[index].planned;
@@ -147,7 +147,8 @@ impl<'a> Shards<'a> {
         let feed = FolderFeed { folder: &plan.folder, outline: &outline, operations };
         let sink = run(feed, sink, items, &limits, work, done)?;
         let written = sink.finish(made, self.stop)?;
-        for (work, ([counts, cast, formula], tally)) in shard.works.iter().zip(losses) {
+        for (work, (losses, tally)) in shard.works.iter().zip(losses) {
+            let [counts, cast, formula] = losses.map(|counts| *counts);
             // What leaves out other elements cannot be compared.
             let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
             let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));

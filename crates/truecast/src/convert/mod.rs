@@ -10,7 +10,7 @@ use crate::error::{Cause, Error};
 use crate::model::{changes, eligibilities, raise_warning};
 use crate::parts::Parts;
 use crate::progress::Progress;
-use crate::report::{Provenance, Report, TensorReport};
+use crate::report::{Counted, Provenance, Report, TensorReport};
 use crate::select::{Eligibility, idle};
 use crate::stream::{FileFeed, Item, LEAST_MEMORY, Limits, room, run};
 use crate::text::CellCaster;
@@ -66,9 +66,10 @@ impl Plan {
         };
         let choices = options.selection.choose(source.format(), source.tensors(), &eligibilities, src)?;
         let idle = idle(&options.selection, source.tensors(), &eligibilities, &choices, src);
-        let tensors = source.tensors().iter().zip(choices);
-        let planned = tensors.map(|(tensor, choice)| Planned::new(tensor, choice, kind, src, &options.request));
-        let tensors = planned.collect::<Result<_, _>>()?;
+        let mut tensors = Vec::with_capacity(choices.len());
+        for (tensor, choice) in source.tensors().iter().zip(choices) {
+            tensors.push(Planned::new(tensor, choice, kind, src, &options.request)?);
+        }
         let mut plan = Plan { source, kind, provenance: Provenance::of(options), tensors, changes: None, idle };
         if let (FileFormat::Onnx, Some(file)) = (kind, plan.source.model()) {
             let changes = changes(src, file, &plan.tensors)?;
@@ -113,7 +114,7 @@ impl Plan {
     /// What the report will say, without counts and errors: nothing was read but the header.
     #[must_use]
     pub fn report(&self) -> Report {
-        let tensors = self.tensors.iter().map(|t| TensorReport::new(t.clone(), Counts::default())).collect();
+        let tensors = self.tensors.iter().map(|t| TensorReport::new(t.clone(), Counted::default())).collect();
         let report = Report::new(self.source.path(), self.provenance.clone(), tensors, self.warnings());
         Report { is_dry_run: true, ..report }
     }
@@ -240,7 +241,7 @@ impl Plan {
         let items: Vec<Item> = writer.order().iter().map(|&i| self.tensors[i].item(i)).collect();
 
         let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop };
-        let mut counts = vec![Counts::default(); self.tensors.len()];
+        let mut counts = vec![Counted::default(); self.tensors.len()];
         let mut read = 0;
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
             let index = items[at].index;
