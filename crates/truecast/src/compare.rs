@@ -1,6 +1,6 @@
 //! How two files differ as numbers, across types.
 
-use crate::checkpoint::values::{Logical, Values, logical, open};
+use crate::checkpoint::values::{Contained, Logical, Values, open};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::{Assessed, Beside, Counted, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
@@ -189,23 +189,23 @@ fn compare_files(
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
     let ((a, of_a), (b, of_b)) = (open(a, readings.0)?, open(b, readings.1)?);
-    let held = (logical(&a)?, logical(&b)?);
+    let held = (Contained::of(&a)?, Contained::of(&b)?);
     let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
-    let by_name: HashMap<&str, usize> = held.1.iter().enumerate().map(|(j, y)| (&*y.name, j)).collect();
+    let by_name: HashMap<&str, usize> = (0..held.1.len()).map(|j| (&**held.1.name(j), j)).collect();
     let mut is_found = vec![false; held.1.len()];
     let mut measures = Measures { exec, known: Vec::new() };
     let warnings = of_a.into_iter().chain(of_b).collect();
     let mut result = Comparison { files, readings, warnings, ..Comparison::default() };
     let mut done = 0;
-    for x in &held.0 {
-        let name = &x.name;
+    for i in 0..held.0.len() {
+        let name = held.0.name(i);
         let found = if single { Some(0) } else { by_name.get(&**name).copied() };
         let Some(j) = found else {
             result.only_first.push(name.to_string());
             continue;
         };
         is_found[j] = true;
-        let y = &held.1[j];
+        let (x, y) = (&held.0.get(i), &held.1.get(j));
         if let Some(why) = incomparable(x, y) {
             result.incomparable.push((name.to_string(), why));
             continue;
@@ -229,9 +229,9 @@ fn compare_files(
     }
     if !single {
         // Of tensors of one name the last is found.
-        let is_missing = |(j, y): &(usize, &Logical<'_>)| !is_found[*j] && !is_found[by_name[&*y.name]];
-        let missing = held.1.iter().enumerate().filter(is_missing);
-        result.only_second = missing.map(|(_, y)| y.name.to_string()).collect();
+        let is_missing = |j: &usize| !is_found[*j] && !is_found[by_name[&**held.1.name(*j)]];
+        let missing = (0..held.1.len()).filter(is_missing);
+        result.only_second = missing.map(|j| held.1.name(j).to_string()).collect();
     }
     Ok(result)
 }

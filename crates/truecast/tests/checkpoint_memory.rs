@@ -52,7 +52,7 @@ fn pool() -> ThreadPool {
 }
 
 fn tensor(name: String, shape: &[u64]) -> Tensor {
-    Tensor { name, dtype: DType::F16, layout: Layout::Packed, shape: shape.to_vec() }
+    Tensor { name: name.into(), dtype: DType::F16, layout: Layout::Packed, shape: shape.into() }
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn write(path: &Path, tensors: &[(&str, DType, &[u64], Vec<u8>)]) {
         name: (*name).into(),
         dtype: *dtype,
         layout: Layout::Packed,
-        shape: shape.to_vec(),
+        shape: (*shape).into(),
     };
     let all = tensors.iter().map(of).collect();
     let mut writer = Writer::create(path, FileFormat::Safetensors, all, &BTreeMap::new(), Existing::Replace).unwrap();
@@ -134,7 +134,7 @@ fn verify(src: &Path, out: &Path, options: &Options) {
 
 fn read(path: &Path, name: &str) -> Vec<u8> {
     let source = Source::open(path, None).unwrap();
-    let at = source.tensors().iter().position(|tensor| tensor.name == name).unwrap();
+    let at = source.tensors().iter().position(|tensor| &*tensor.name == name).unwrap();
     let mut bytes = vec![0; source.tensors()[at].bytes() as usize];
     source.reader(at).unwrap().read(&mut bytes).unwrap();
     bytes
@@ -160,26 +160,26 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantisation) -> Report
     let report = convert(&src, &out, &options).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     verify(&src, &out, &options);
     // Beside it stands what `--to` gives.
-    let row = report.tensors.iter().find(|row| row.name == NAME).unwrap();
+    let row = report.tensors.iter().find(|row| &*row.name == NAME).unwrap();
     if let (Some(cast), DType::F8E4M3Fn | DType::F8E5M2) = (row.beside.cast, row.to) {
         let selection = Selection { to: Some(row.to), ..Selection::default() };
         let plain = Options { tensors: TensorOptions { selection, ..TensorOptions::default() }, ..Options::default() };
         let plain = convert(&src, &folder.path().join("plain"), &plain).unwrap();
-        let noise = plain.tensors.iter().find(|row| row.name == NAME).unwrap().counts.noise;
+        let noise = plain.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts.noise;
         assert!((cast.noise - noise).abs() <= 1e-12 * noise, "{scheme}: {} and {noise}", cast.noise);
     }
     // What is not quantised stays.
     assert_eq!(read(&out.join("model.safetensors"), "model.norm.weight"), norm);
 
     let again = convert(&out, &back, &dense()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
-    let row = again.tensors.iter().find(|row| row.name == NAME).unwrap();
+    let row = again.tensors.iter().find(|row| &*row.name == NAME).unwrap();
     let family = |name: &str| match name.parse::<Scheme>().unwrap().family {
         // It declares what the other is (§5.6).
         Family::Fp8Channel => Family::CtFloatQuantized,
         family => family,
     };
     assert_eq!(family(row.scheme.as_deref().unwrap_or("plain")), family(scheme));
-    let logical = Tensor { name: NAME.into(), dtype, layout: Layout::Packed, shape: shape.to_vec() };
+    let logical = Tensor { name: NAME.into(), dtype, layout: Layout::Packed, shape: shape.into() };
     // The model's type is that of scales.
     let stored = scheme.parse::<Scheme>().unwrap().with_scales_of(DType::Bf16);
     let layout = target(&logical, stored).unwrap().layout;
@@ -281,9 +281,9 @@ fn scales_are_chosen_as_asked() {
     ] {
         let formula = check(scheme, DType::F32, &[65, 96], Quantisation::default());
         let searched = check(scheme, DType::F32, &[65, 96], mse);
-        let noise = |report: &Report| report.tensors.iter().find(|row| row.name == NAME).unwrap().counts.noise;
+        let noise = |report: &Report| report.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts.noise;
         assert!(noise(&searched) < noise(&formula), "{scheme}");
-        let beside = |report: &Report| report.tensors.iter().find(|row| row.name == NAME).unwrap().beside;
+        let beside = |report: &Report| report.tensors.iter().find(|row| &*row.name == NAME).unwrap().beside;
         assert_eq!(beside(&searched).formula.unwrap().noise, noise(&formula), "{scheme}");
         assert_eq!(beside(&formula).formula, None);
         // Codes of floats have a plain cast.
@@ -329,7 +329,7 @@ fn counts_do_not_depend_on_pieces() {
             ));
             let report = Plan::new(&src, &options).unwrap().run(&out, &AtomicBool::new(false), |_| ()).unwrap();
             seen.push((
-                report.tensors[0].counts,
+                *report.tensors[0].counts,
                 report.tensors[0].beside,
                 std::fs::read(out.join("model.safetensors")).unwrap(),
             ));

@@ -29,6 +29,8 @@ mod gguf;
 mod groups;
 mod help;
 mod inspect;
+#[cfg(target_os = "linux")]
+mod many;
 mod models;
 mod openvino;
 mod options;

@@ -115,6 +115,10 @@ impl Parser {
             let offset = node.content.start;
             return Err(ProtoError::Missing { offset, message: "a node", field: "op_type" }.into());
         }
+        // There may be very many, and lists grow by four.
+        node.inputs.shrink_to_fit();
+        node.outputs.shrink_to_fit();
+        node.attributes.shrink_to_fit();
         Ok(node)
     }
 

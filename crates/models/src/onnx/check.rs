@@ -90,8 +90,8 @@ pub fn check(model: &Model, opset_asked: Option<u32>) -> ModelLegality {
     checker.report
 }
 
-/// The type of a value, or why it has none that is converted.
-type Known = Result<ElementType, NodeError>;
+/// The type of a value, or why it has none that is converted, which is rare: models have very many values.
+type Known = Result<ElementType, Box<NodeError>>;
 
 /// The values of a graph by name: those of outer graphs are visible in inner ones.
 #[derive(Default)]
@@ -130,12 +130,12 @@ impl<'m> Checker<'m> {
     }
 
     fn graph<'a>(&mut self, graph: &'a Graph, outer: Option<&'a Scope<'a>>) {
-        let known = |info: &'a ValueInfo| declared(&info.kind).transpose();
+        let known = |info: &'a ValueInfo| declared(&info.kind).map_err(Box::new).transpose();
         let mut scope = Scope { given: HashMap::new(), declared: HashMap::new(), outer };
         let infos = graph.value_infos.iter().chain(&graph.outputs);
         scope.declared.extend(infos.filter_map(|info| Some((info.name.as_str(), known(info)?))));
         let sparse = graph.sparse_initializers.iter().map(|sparse| sparse.values.name.as_str());
-        scope.given.extend(sparse.map(|name| (name, Some(Err(NodeError::NoTensor)))));
+        scope.given.extend(sparse.map(|name| (name, Some(Err(NodeError::NoTensor.into())))));
         let tensors = graph.initializers.iter();
         scope.given.extend(tensors.map(|tensor| (tensor.name.as_str(), Some(Ok(tensor.data_type)))));
         for input in &graph.inputs {
@@ -245,7 +245,7 @@ impl<'m> Checker<'m> {
                 return Err(NodeError::Undefined { name: name.clone() });
             }
             if let Some(known) = scope.find(name) {
-                *dtype = Some(operator.check_data_type(opset, known?)?);
+                *dtype = Some(operator.check_data_type(opset, known.map_err(|cause| *cause)?)?);
             }
         }
         let output = node::result(node)?;

@@ -53,10 +53,10 @@ fn dense_and_padded_words() {
 #[test]
 fn bytes_are_int8_or_two_codes() {
     let lines = "a.weight i8 4x64\na.scale f8e8m0 4x4";
-    assert_eq!(tensors(lines).detect().groups[0].shape, [4, 128]);
+    assert_eq!(tensors(lines).detect().groups[0].shape, [4, 128].into());
     let case = tensors("a.weight i8 4x64\na.weight_scale f32 4x1");
     assert!(case.error().starts_with("orphan scale"));
-    assert_eq!(case.asked_for("ct:int-quantized,strategy=channel").unwrap().groups[0].shape, [4, 64]);
+    assert_eq!(case.asked_for("ct:int-quantized,strategy=channel").unwrap().groups[0].shape, [4, 64].into());
 }
 
 #[test]

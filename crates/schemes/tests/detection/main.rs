@@ -31,7 +31,7 @@ fn tensors(lines: &str) -> Case {
             _ => shape.split('x').map(|n| n.parse().unwrap()).collect(),
         };
         let dtype = DType::parse(dtype).unwrap();
-        Stored { tensor: Tensor { name: name.to_owned(), dtype, layout: Layout::Packed, shape }, shard: 0 }
+        Stored { tensor: Tensor { name: name.to_owned().into(), dtype, layout: Layout::Packed, shape: shape.into() }, shard: 0 }
     };
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     Case { tensors: lines.map(stored).collect(), ..Case::default() }
@@ -94,7 +94,7 @@ impl Case {
 
     /// What a tensor is.
     fn role(&self, found: &Detection, name: &str) -> Role {
-        found.roles[self.tensors.iter().position(|stored| stored.tensor.name == name).unwrap()]
+        found.roles[self.tensors.iter().position(|stored| stored.tensor.name == name.into()).unwrap()]
     }
 
     /// Groups as `name scheme shape: part=tensor ..`.

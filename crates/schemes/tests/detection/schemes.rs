@@ -13,7 +13,7 @@ fn planes(found: &Detection) -> truecast_core::scaled::Planes {
 /// Every tensor is part of a group, dropped, or one of `plain`.
 fn settled(case: &Case, found: &Detection, plain: &[&str]) {
     for (stored, role) in case.tensors.iter().zip(&found.roles) {
-        assert_eq!(*role == Role::Plain, plain.contains(&stored.tensor.name.as_str()), "{}", stored.tensor.name);
+        assert_eq!(*role == Role::Plain, plain.contains(&&*stored.tensor.name), "{}", stored.tensor.name);
     }
 }
 
@@ -217,7 +217,7 @@ fn compressed_tensors_fp4() {
     let found = case.detect();
     settled(&case, &found, &[]);
     assert_eq!(planes(&found).global.unwrap().rule, GlobalRule::Divide);
-    assert_eq!(found.groups[0].shape, [6, 32]);
+    assert_eq!(found.groups[0].shape, [6, 32].into());
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn compressed_tensors_mx() {
         let case = tensors(&format!("{codes} 6x{width}\na.weight_scale u8 6x2"))
             .quantization(&ct(format, r#"{"num_bits": 4, "type": "float", "strategy": "group", "group_size": 32}"#));
         let found = case.detect();
-        assert_eq!((found.groups[0].shape.as_slice(), planes(&found).codes.code), (&[6, 64][..], Code::Float(code)));
+        assert_eq!((&*found.groups[0].shape, planes(&found).codes.code), (&[6, 64][..], Code::Float(code)));
     }
 }
 
@@ -283,11 +283,11 @@ fn modelopt_algorithms() {
         ("FP8", "a.weight i8 3x6x32\na.weight_scale f32 3", vec![3, 6, 32]),
     ] {
         let case = tensors(lines).hf_quant_config(&format!(r#"{{"quantization": {{"quant_algo": "{algorithm}"}}}}"#));
-        assert_eq!(case.detect().groups[0].shape, shape, "{algorithm}");
+        assert_eq!(*case.detect().groups[0].shape, *shape, "{algorithm}");
     }
     let case = tensors("a.weight u8 6x32\na.weight_scale bf16 12x2")
         .hf_quant_config(r#"{"quantization": {"quant_algo": "W4A16_AWQ", "group_size": 16}}"#);
-    assert_eq!(case.detect().groups[0].shape, [12, 32]);
+    assert_eq!(case.detect().groups[0].shape, [12, 32].into());
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn comfy_markers() {
     // A reference has the shape without padding.
     let shape = |name: &str| (name == "model.b.weight").then(|| vec![13, 27]);
     let found = case.detect_with(&Options { reference: Some(&shape), ..Options::default() }).unwrap();
-    assert_eq!((found.groups[1].shape.as_slice(), found.groups[1].layout.kept), (&[13, 27][..], [13, 27]));
+    assert_eq!((&*found.groups[1].shape, found.groups[1].layout.kept), (&[13, 27][..], [13, 27]));
 }
 
 #[test]
@@ -428,7 +428,7 @@ fn torchao() {
     let found = case.detect();
     settled(&case, &found, &["norm.weight"]);
     let shown: Vec<_> =
-        found.groups.iter().map(|group| (group.name.as_str(), group.shape.clone(), group.original)).collect();
+        found.groups.iter().map(|group| (&*group.name, group.shape.clone(), group.original)).collect();
     assert_eq!(
         shown,
         [
@@ -486,7 +486,7 @@ fn gptq() {
             r#"{{"quant_method": "gptq", "bits": 3, "group_size": 128, "desc_act": true{format}}}"#
         ));
         let found = case.detect();
-        assert_eq!(found.groups[0].shape, [32, 256]);
+        assert_eq!(found.groups[0].shape, [32, 256].into());
         assert!(matches!(planes(&found).zero, Zero::Grid { plus: found, .. } if found == plus));
         assert_eq!(planes(&found).group, Order::OfRow);
     }
@@ -496,7 +496,7 @@ fn gptq() {
 fn bitnet() {
     let case = tensors("a.weight u8 6x32\na.weight_scale bf16 1").quantization(r#"{"quant_method": "bitnet"}"#);
     let found = case.detect();
-    assert_eq!((found.groups[0].shape.as_slice(), planes(&found).form), (&[24, 32][..], Form::Divide));
+    assert_eq!((&*found.groups[0].shape, planes(&found).form), (&[24, 32][..], Form::Divide));
     // The other class of layers multiplies.
     let case = case
         .quantization(r#"{"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "offline"}"#);
@@ -527,7 +527,7 @@ fn mlx() {
     {
         let case = tensors(&format!("a.weight u32 6x{width}\na.scales u8 6x{scales}"))
             .config(&format!(r#"{{"quantization": {{"group_size": {group}, "bits": {bits}, "mode": "{mode}"}}}}"#));
-        assert_eq!(case.detect().groups[0].shape, [6, 64]);
+        assert_eq!(case.detect().groups[0].shape, [6, 64].into());
     }
     // A module without a mode is affine, whatever the others are.
     let case = tensors(

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::GgufFile;
-use truecast_io::{FileFormat, OpenOptions, look};
+use truecast_io::{FileFormat, OpenOptions, Source, look};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_schemes::Role;
 
 /// A tensor by its values.
+#[derive(Clone)]
 pub(crate) struct Logical<'a> {
     pub name: Arc<str>,
     pub shape: Arc<[u64]>,
@@ -25,6 +26,7 @@ pub(crate) struct Logical<'a> {
     origin: Origin<'a>,
 }
 
+#[derive(Clone)]
 enum Origin<'a> {
     Held(Held<'a>),
     Quantised(&'a Folder, Box<Quantised>),
@@ -74,6 +76,50 @@ pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<
     };
     let source = folder.into_source().expect("it was made of one");
     Ok((Opened::File(Box::new(source)), note))
+}
+
+/// The tensors of what was opened: of a file each is described when it is asked for, for there may be very many.
+pub(crate) enum Contained<'a> {
+    /// A file, with the names of the values of a model.
+    File(&'a Source, Vec<Arc<str>>),
+    /// What was found in a folder.
+    Folder(Vec<Logical<'a>>),
+}
+
+impl<'a> Contained<'a> {
+    /// Of a folder as [`logical`] lists it.
+    ///
+    /// # Errors
+    /// Quantised tensors that are not understood.
+    pub fn of(opened: &'a Opened) -> Result<Contained<'a>, Error> {
+        Ok(match opened.file() {
+            Some(source) => Contained::File(source, source.model().map_or(Vec::new(), |_| source.value_names())),
+            None => Contained::Folder(logical(opened)?),
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Contained::File(source, _) => source.tensors().len(),
+            Contained::Folder(all) => all.len(),
+        }
+    }
+
+    /// The name of one.
+    pub fn name(&self, index: usize) -> &Arc<str> {
+        match self {
+            Contained::File(source, names) => names.get(index).unwrap_or_else(|| &source.tensors()[index].name),
+            Contained::Folder(all) => &all[index].name,
+        }
+    }
+
+    /// One of them.
+    pub fn get(&self, index: usize) -> Logical<'a> {
+        match self {
+            Contained::File(source, _) => of_held(Held { source, index, shard: None }, self.name(index).clone()),
+            Contained::Folder(all) => all[index].clone(),
+        }
+    }
 }
 
 /// All tensors, in the order of files and data.

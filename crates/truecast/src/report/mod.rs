@@ -39,7 +39,6 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_core::{CastSpec, DType};
-use truecast_kernel::Counts;
 
 /// One tensor of a report.
 #[derive(Clone, Debug, PartialEq)]

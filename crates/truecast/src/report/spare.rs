@@ -78,12 +78,12 @@ mod tests {
         let rules = globs.iter().map(|glob| Rule::new(glob, None).unwrap()).collect();
         let selection = Selection { to: Some(DType::Bf16), rules, ..Selection::default() };
         let tensor =
-            |name: &&str| Tensor { name: name.to_string(), dtype: DType::F32, layout: Layout::Packed, shape: vec![1] };
+            |name: &&str| Tensor { name: (*name).into(), dtype: DType::F32, layout: Layout::Packed, shape: [1].into() };
         let tensors: Vec<Tensor> = names.iter().map(tensor).collect();
         let eligibilities = vec![Eligibility::Converted; tensors.len()];
         let choices =
             selection.choose(FileFormat::Safetensors, &tensors, &eligibilities, std::path::Path::new("x")).unwrap();
-        tensors.into_iter().zip(choices).filter(|(_, choice)| choice.to.is_some()).map(|(t, _)| t.name).collect()
+        tensors.into_iter().zip(choices).filter(|(_, choice)| choice.to.is_some()).map(|(t, _)| t.name.to_string()).collect()
     }
 
     #[track_caller]

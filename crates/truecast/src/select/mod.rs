@@ -272,7 +272,7 @@ mod tests {
     use truecast_core::Layout;
 
     fn tensors() -> Vec<Tensor> {
-        let tensor = |name: &str, dtype| Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: vec![2] };
+        let tensor = |name: &str, dtype| Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: [2].into() };
         vec![tensor("a.norm.weight", DType::F32), tensor("a/b.weight", DType::F32), tensor("ids", DType::U8)]
     }
 

@@ -111,7 +111,7 @@ fn json_of(value: &gguf::Value) -> Value {
 
 fn row(tensor: &BlockTensor) -> Value {
     json!({
-        "name": tensor.name, "dtype": tensor.block.name(), "shape": tensor.shape, "elements": tensor.len(),
+        "name": *tensor.name, "dtype": tensor.block.name(), "shape": *tensor.shape, "elements": tensor.len(),
         "bytes": tensor.bytes, "offset": tensor.offset
     })
 }

@@ -161,7 +161,7 @@ impl Listing {
         let Held { source, index, shard } = held[*i];
         let t = held[*i].tensor();
         let mut row = json!({
-            "name": t.name, "dtype": t.dtype.name(), "shape": t.shape, "elements": t.len(), "bytes": t.bytes(),
+            "name": *t.name, "dtype": t.dtype.name(), "shape": *t.shape, "elements": t.len(), "bytes": t.bytes(),
             "offset": source.data_offset(index)
         });
         if let Some(shard) = shard {

@@ -1,0 +1,108 @@
+//! Files of very many tensors or nodes: every command takes at most 500 bytes for each, beyond the header itself.
+
+use crate::files::container;
+use crate::run::Folder;
+use std::process::Stdio;
+use std::time::Duration;
+use truecast_testkit::proto;
+
+/// Beyond the bytes of the header.
+const MOST: usize = 500;
+const TENSORS: usize = 100_000;
+const NODES: usize = 40_000;
+
+/// Empty tensors, and the bytes of the header.
+fn safetensors(tensors: usize) -> Vec<u8> {
+    let tensor = |i| format!(r#""t{i}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#);
+    container(format!("{{{}}}", (0..tensors).map(tensor).collect::<Vec<_>>().join(",")), &[])
+}
+
+/// Tensors of no f32, which lie at one offset.
+fn gguf(tensors: usize) -> Vec<u8> {
+    let mut file = b"GGUF\x03\0\0\0".to_vec();
+    file.extend((tensors as u64).to_le_bytes());
+    file.extend(0u64.to_le_bytes());
+    for i in 0..tensors {
+        let name = format!("t{i}");
+        file.extend((name.len() as u64).to_le_bytes());
+        file.extend(name.as_bytes());
+        // One dimension of 0, type 0, offset 0.
+        file.extend([&1u32.to_le_bytes()[..], &[0; 8], &[0; 4], &[0; 8]].concat());
+    }
+    file.resize(file.len().next_multiple_of(32), 0);
+    file
+}
+
+/// A chain of nodes between two scalars.
+fn onnx(nodes: usize) -> Vec<u8> {
+    let node = |i: usize| proto::node("Identity", &[&format!("x{i}")], &[&format!("x{}", i + 1)], &[]);
+    let ends = [
+        proto::bytes(11, proto::value("x0", 1, &[])),
+        proto::bytes(12, proto::value(&format!("x{nodes}"), 1, &[])),
+    ];
+    proto::model(8, 13, &proto::graph(&(0..nodes).map(node).collect::<Vec<_>>(), &[], ends.concat()))
+}
+
+/// The most memory that a command held, which the system knows as long as it runs.
+#[track_caller]
+fn peak(folder: &Folder, line: &str) -> usize {
+    let mut command = folder.command();
+    command.args(line.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::inherit());
+    let mut child = command.spawn().unwrap();
+    let mut peak = 0;
+    let status = loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let now = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix(" kB")?.trim().parse().ok());
+        peak = peak.max(now.unwrap_or(0) << 10);
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert!(status.success(), "{line}");
+    peak
+}
+
+/// Runs the commands on a file of one and on a file of many, and compares.
+#[track_caller]
+fn check(extension: &str, file: fn(usize) -> Vec<u8>, many: usize, lines: &[&str]) {
+    let folder = Folder::new();
+    let sizes = [("one", 1), ("many", many)].map(|(name, n)| {
+        let file = file(n);
+        folder.write(&format!("{name}.{extension}"), &file);
+        file.len()
+    });
+    for line in lines {
+        let [one, peak] = ["one", "many"].map(|name| peak(&folder, &line.replace("FILE", name)));
+        let of_each = peak.saturating_sub(one + sizes[1] - sizes[0]) / many;
+        assert!(of_each <= MOST, "{line}: {of_each} bytes for each");
+    }
+}
+
+#[test]
+fn safetensors_of_many_tensors() {
+    let lines = [
+        "inspect FILE.safetensors",
+        "inspect FILE.safetensors --stats",
+        "convert FILE.safetensors FILE-bf16.safetensors --to bf16 --quiet",
+        "verify FILE.safetensors FILE-bf16.safetensors --to bf16",
+        "compare FILE.safetensors FILE-bf16.safetensors",
+    ];
+    check("safetensors", safetensors, TENSORS, &lines);
+}
+
+#[test]
+fn gguf_of_many_tensors() {
+    let lines = [
+        "inspect FILE.gguf",
+        "convert FILE.gguf FILE.safetensors --to bf16 --quiet",
+        "verify FILE.gguf FILE.safetensors --to bf16",
+        "compare FILE.gguf FILE.safetensors",
+    ];
+    check("gguf", gguf, TENSORS, &lines);
+}
+
+#[test]
+fn models_of_many_nodes() {
+    check("onnx", onnx, NODES, &["inspect FILE.onnx", "check FILE.onnx"]);
+}

@@ -1,0 +1,32 @@
+//! What was counted of one tensor of very many.
+
+use std::ops::Deref;
+use std::sync::LazyLock;
+use truecast_kernel::Counts;
+
+/// Counts that take next to no memory as long as nothing was counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counted(Option<Box<Counts>>);
+
+static NOTHING: LazyLock<Counts> = LazyLock::new(Counts::default);
+
+impl Counted {
+    /// As [`Counts::add`].
+    pub(crate) fn add(&mut self, next: &Counts) {
+        self.0.get_or_insert_default().add(next);
+    }
+}
+
+impl From<Counts> for Counted {
+    fn from(counts: Counts) -> Counted {
+        Counted((counts != *NOTHING).then(|| counts.into()))
+    }
+}
+
+impl Deref for Counted {
+    type Target = Counts;
+
+    fn deref(&self) -> &Counts {
+        self.0.as_deref().unwrap_or(&NOTHING)
+    }
+}
