@@ -1,17 +1,18 @@
 //! Arrays of other libraries as elements in memory: whose they are, where they lie, and new ones of the same kind.
 //!
 //! NumPy tells by `__array_struct__`, which its types, ml_dtypes' and every release of NumPy have, and takes no time; torch
-//! by its tensors' methods. Everything else becomes an array of NumPy first, JAX's without a copy.
+//! by its tensors' methods (`torch`). Everything else becomes an array of NumPy first, JAX's without a copy.
 
 use crate::dtypes::{self, Form, imported, numpy};
 use crate::error::{Class, raise};
 use crate::memory::Memory;
 use crate::pages::Pages;
+use crate::torch;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 use std::ffi::{c_char, c_int, c_void};
 use truecast::DType;
 
@@ -31,13 +32,55 @@ pub struct Given<'py> {
     pub library: Library,
 }
 
-/// The order of elements in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The order of elements in memory that lie without gaps.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The last index moves fastest.
     C,
     /// The first one does.
     Fortran,
+    /// Another: the distance of neighbours along each dimension, in elements.
+    Strides(Vec<usize>),
+}
+
+impl Order {
+    /// That of elements with these distances in elements, if they have no gaps and none lies where another does.
+    pub fn of(shape: &[usize], strides: &[usize]) -> Option<Order> {
+        let axes = || shape.iter().zip(strides).filter(|(n, _)| **n != 1);
+        if is_dense(axes().rev()) {
+            return Some(Order::C);
+        }
+        if is_dense(axes()) {
+            return Some(Order::Fortran);
+        }
+        let mut sorted: Vec<_> = axes().collect();
+        sorted.sort_by_key(|(_, stride)| **stride);
+        is_dense(sorted.into_iter()).then(|| Order::Strides(strides.to_vec()))
+    }
+
+    /// The distances in elements.
+    pub fn strides(&self, shape: &[usize]) -> Vec<usize> {
+        let mut next = 1;
+        let mut stride = |n: &usize| {
+            let after = next * n;
+            std::mem::replace(&mut next, after)
+        };
+        match self {
+            Order::C => {
+                let mut strides: Vec<usize> = shape.iter().rev().map(&mut stride).collect();
+                strides.reverse();
+                strides
+            }
+            Order::Fortran => shape.iter().map(&mut stride).collect(),
+            Order::Strides(strides) => strides.clone(),
+        }
+    }
+}
+
+/// Each step is as long as everything within it.
+fn is_dense<'a>(axes: impl Iterator<Item = (&'a usize, &'a usize)>) -> bool {
+    let mut axes = axes;
+    axes.try_fold(1usize, |next, (n, stride)| if *stride == next { next.checked_mul(*n) } else { None }).is_some()
 }
 
 /// Elements without gaps.
@@ -52,39 +95,67 @@ fn ndarray<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
 }
 
 impl<'py> Given<'py> {
-    /// What an argument is.
+    /// What is to be read. What its elements are beside numbers is not lost silently: masked ones, missing ones, gradients.
     pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
+        let py = x.py();
+        let given = Given::found(x)?;
+        if given.library == Library::Torch && torch::is_recorded(&given.array)? {
+            let instead = "x.detach() has none, truecast.torch.cast(x, .., gradient=\"straight-through\") passes it on";
+            return Err(raise(
+                py,
+                Class::Usage,
+                format_args!("the tensor requires a gradient, which a cast cuts off: {instead}"),
+            ));
+        }
+        Ok(given)
+    }
+
+    /// What is to be written.
+    pub fn of_out(out: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
+        let py = out.py();
+        let given = Given::found(out)?;
+        if given.library == Library::Torch && torch::is_recorded(&given.array)? {
+            let instead = "write under torch.no_grad(), or to out.detach()";
+            return Err(raise(py, Class::Usage, format_args!("out requires a gradient: {instead}")));
+        }
+        // An array that was made for the occasion would be lost with what is written to it.
+        let is_itself = given.library != Library::Numpy || given.array.is(out) || {
+            let (one, other) = (Interface::of(&given.array)?, Interface::of(&Given::found(out)?.array)?);
+            one.bytes == 0 || one.data == other.data
+        };
+        if !is_itself {
+            let message = format_args!("out is a {}, which gives a copy of itself only", out.get_type().name()?);
+            return Err(raise(py, Class::Type, message));
+        }
+        Ok(given)
+    }
+
+    fn found(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
         if x.get_type().is(ndarray(py)?) {
             return Ok(Given { array: x.clone(), library: Library::Numpy });
         }
-        if let Some(torch) = imported(py, "torch")?
-            && x.is_instance(&torch.getattr(intern!(py, "Tensor"))?)?
-        {
-            let device = x.getattr(intern!(py, "device"))?.getattr(intern!(py, "type"))?.str()?;
-            if device.to_cow()? != "cpu" {
-                let message = format_args!("the tensor is on device {device}; truecast converts on the CPU: x.cpu()");
-                return Err(raise(py, Class::Type, message));
-            }
-            return Ok(Given { array: x.clone(), library: Library::Torch });
+        if let Some(tensor) = torch::plain(x)? {
+            return Ok(Given { array: tensor, library: Library::Torch });
         }
         let is_jax = match imported(py, "jax")? {
             Some(jax) => x.is_instance(&jax.getattr(intern!(py, "Array"))?)?,
             None => false,
         };
-        let has_dlpack = || x.hasattr(intern!(py, "__dlpack__"));
-        let is_array = x.is_instance(ndarray(py)?)? || x.hasattr(intern!(py, "__array__"))?;
-        let array = match !is_jax && !is_array && has_dlpack()? {
-            true => numpy(py)?.call_method1(intern!(py, "from_dlpack"), (x,)),
-            false => numpy(py)?.call_method1(intern!(py, "asarray"), (x,)),
-        };
-        let array = array.map_err(|error| {
-            let name = x.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
-            let raised = raise(py, Class::Type, format_args!("{name} is no array that truecast can read: {error}"));
-            raised.set_cause(py, Some(error));
-            raised
-        })?;
-        Ok(Given { array, library: if is_jax { Library::Jax } else { Library::Numpy } })
+        let library = if is_jax { Library::Jax } else { Library::Numpy };
+        match as_numpy(x, is_jax) {
+            Ok(array) => match left_out(x)? {
+                None => Ok(Given { array, library }),
+                Some(what) => Err(raise(py, Class::Input, what)),
+            },
+            Err(error) => {
+                let name = x.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
+                let message = format_args!("{name} is no array that truecast can read: {error}");
+                let raised = raise(py, Class::Type, message);
+                raised.set_cause(py, Some(error));
+                Err(raised)
+            }
+        }
     }
 
     /// The type of its elements, as its library has it.
@@ -101,19 +172,14 @@ impl<'py> Given<'py> {
     /// unless `any_order`.
     pub fn read(&self, any_order: bool) -> PyResult<Dense<'py>> {
         let py = self.array.py();
+        let fits = |order: &Order| any_order || *order == Order::C;
         if self.library == Library::Torch {
-            let mut tensor = self.array.clone();
-            for resolve in [intern!(py, "resolve_conj"), intern!(py, "resolve_neg"), intern!(py, "contiguous")] {
-                tensor = tensor.call_method0(resolve)?;
-            }
-            return torch_memory(tensor);
+            return torch::read(&self.array, fits);
         }
         let dense = |array: &Bound<'py, PyAny>| {
             let found = Interface::of(array)?;
-            match found.order().filter(|order| any_order || *order == Order::C) {
-                Some(order) if found.is_native() => PyResult::Ok(Some(Dense { memory: found.memory(array), order })),
-                _ => Ok(None),
-            }
+            let order = found.order().filter(|order| found.is_native() && fits(order));
+            PyResult::Ok(order.map(|order| Dense { memory: found.memory(array), order }))
         };
         if let Some(dense) = dense(&self.array)? {
             return Ok(dense);
@@ -124,19 +190,66 @@ impl<'py> Given<'py> {
     }
 
     /// Its own memory, to be written: `None` if it has gaps, or another order than this.
-    pub fn write(&self, order: Order) -> PyResult<Option<Memory<'py>>> {
-        let py = self.array.py();
+    pub fn write(&self, order: &Order) -> PyResult<Option<Memory<'py>>> {
         if self.library == Library::Torch {
-            let is_dense = self.array.call_method0(intern!(py, "is_contiguous"))?.is_truthy()?;
-            return Ok((is_dense && order == Order::C)
-                .then(|| torch_memory(self.array.clone()))
-                .transpose()?
-                .map(|d| d.memory));
+            let place = torch::Place::of(&self.array)?;
+            return Ok(place.dense().filter(|dense| dense.order == *order).map(|dense| dense.memory));
         }
         let found = Interface::of(&self.array)?;
-        let fits = found.has(order.flag()) && found.is_native() && found.has(WRITEABLE);
+        let fits = found.has_order(order) && found.is_native() && found.has(WRITEABLE);
         Ok(fits.then(|| found.memory(&self.array)))
     }
+
+    /// Tells who must know that its memory is written.
+    pub fn mark_written(&self) -> PyResult<()> {
+        if self.library == Library::Torch { torch::mark_written(&self.array) } else { Ok(()) }
+    }
+}
+
+/// What is no array of NumPy as one.
+fn as_numpy<'py>(x: &Bound<'py, PyAny>, is_jax: bool) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let is_array = || PyResult::Ok(x.is_instance(ndarray(py)?)? || x.hasattr(intern!(py, "__array__"))?);
+    if is_jax || is_array()? {
+        return numpy(py)?.call_method1(intern!(py, "asarray"), (x,));
+    }
+    if x.hasattr(intern!(py, "__dlpack__"))? {
+        return numpy(py)?.call_method1(intern!(py, "from_dlpack"), (x,));
+    }
+    match x.getattr_opt(intern!(py, "__array_interface__"))? {
+        Some(interface) if !x.hasattr(intern!(py, "__array_struct__"))? => on_buffer(x, &interface),
+        _ => numpy(py)?.call_method1(intern!(py, "asarray"), (x,)),
+    }
+}
+
+/// An array on the buffer that an array interface names: within its bounds and keeping it, neither of which NumPy sees to. An
+/// interface with an address is as good as who gave it.
+fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let part = |name| interface.call_method1(intern!(py, "get"), (name,));
+    let data = part("data")?;
+    if data.is_none() || data.is_instance_of::<PyTuple>() {
+        return numpy(py)?.call_method1(intern!(py, "asarray"), (x,));
+    }
+    let dtype = numpy(py)?.call_method1(intern!(py, "dtype"), (part("typestr")?,))?;
+    let bytes = numpy(py)?.call_method1(intern!(py, "frombuffer"), (data, "u1"))?;
+    let offset = interface.call_method1(intern!(py, "get"), ("offset", 0))?;
+    ndarray(py)?.call1((part("shape")?, dtype, bytes, offset, part("strides")?))
+}
+
+/// What an array of NumPy made of this says nothing of any more.
+fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let py = x.py();
+    if x.is_instance(ndarray(py)?)? {
+        let is_masked = numpy(py)?.getattr(intern!(py, "ma"))?.call_method1(intern!(py, "is_masked"), (x,))?;
+        let why = "the array masks some of its elements: x.filled(value) gives them one, x.data shows them";
+        return Ok(is_masked.is_truthy()?.then(|| why.into()));
+    }
+    // polars counts by a method, pyarrow by a property.
+    let Some(nulls) = x.getattr_opt(intern!(py, "null_count"))? else { return Ok(None) };
+    let nulls = if nulls.is_callable() { nulls.call0()? } else { nulls };
+    let nulls = numpy(py)?.call_method1(intern!(py, "sum"), (nulls,))?.extract::<u64>().unwrap_or(0);
+    Ok((nulls > 0).then(|| format!("{nulls} elements are null: give them a value, as fill_null does")))
 }
 
 /// A new array of a library.
@@ -154,7 +267,7 @@ pub fn new<'py>(
     library: Library,
     shape: &Bound<'py, PyTuple>,
     dtype: &Bound<'py, PyAny>,
-    order: Order,
+    order: &Order,
     bytes: usize,
 ) -> PyResult<New<'py>> {
     let (array, is_untouched) = match Pages::of(bytes) {
@@ -172,25 +285,14 @@ fn on_pages<'py>(
     library: Library,
     shape: &Bound<'py, PyTuple>,
     dtype: &Bound<'py, PyAny>,
-    order: Order,
+    order: &Order,
     pages: Pages,
 ) -> PyResult<Given<'py>> {
     let bytes = numpy(py)?.call_method1(intern!(py, "asarray"), (Bound::new(py, pages)?,))?;
-    let array = match library {
-        Library::Torch => {
-            // A tensor of its own, no view of one of bytes.
-            let torch = torch(py)?;
-            let storage = torch.call_method1(intern!(py, "from_numpy"), (bytes,))?;
-            let storage = storage.call_method0(intern!(py, "untyped_storage"))?;
-            let options = PyDict::new(py);
-            options.set_item(intern!(py, "dtype"), dtype)?;
-            let none = torch.call_method(intern!(py, "empty"), (0,), Some(&options))?;
-            none.call_method1(intern!(py, "set_"), (storage, 0, shape))?
-        }
-        _ => {
-            let order = if order == Order::C { "C" } else { "F" };
-            ndarray(py)?.call1((shape, dtype, bytes, 0, py.None(), order))?
-        }
+    let array = match (library, order) {
+        (Library::Torch, _) => torch::on_bytes(&bytes, shape, dtype, order)?,
+        (_, Order::C) => ndarray(py)?.call1((shape, dtype, bytes))?,
+        _ => ndarray(py)?.call1((shape, dtype, bytes, 0, byte_strides(shape, dtype, order)?))?,
     };
     Ok(Given { array, library })
 }
@@ -200,21 +302,30 @@ fn empty<'py>(
     library: Library,
     shape: &Bound<'py, PyTuple>,
     dtype: &Bound<'py, PyAny>,
-    order: Order,
+    order: &Order,
 ) -> PyResult<Given<'py>> {
     if library == Library::Torch {
-        let options = PyDict::new(py);
-        options.set_item(intern!(py, "dtype"), dtype)?;
-        let array = torch(py)?.call_method(intern!(py, "empty"), (shape,), Some(&options))?;
-        return Ok(Given { array, library });
+        return Ok(Given { array: torch::empty(py, shape, dtype, order)?, library });
     }
     static EMPTY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let empty = EMPTY.get_or_try_init(py, || numpy(py)?.getattr("empty").map(Bound::unbind))?.bind(py);
     let array = match order {
         Order::C => empty.call1((shape, dtype)),
         Order::Fortran => empty.call1((shape, dtype, "F")),
+        Order::Strides(_) => ndarray(py)?.call1((shape, dtype, py.None(), 0, byte_strides(shape, dtype, order)?)),
     }?;
     Ok(Given { array, library })
+}
+
+/// Strides as NumPy has them.
+fn byte_strides<'py>(
+    shape: &Bound<'py, PyTuple>,
+    dtype: &Bound<'py, PyAny>,
+    order: &Order,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let width: usize = dtype.getattr(intern!(dtype.py(), "itemsize"))?.extract()?;
+    let strides = order.strides(&shape.extract::<Vec<usize>>()?);
+    PyTuple::new(dtype.py(), strides.into_iter().map(|stride| stride * width))
 }
 
 /// The result as an array of the library that the argument came from.
@@ -232,25 +343,9 @@ pub fn hand_back<'py>(result: Given<'py>, to: Library) -> PyResult<Bound<'py, Py
 /// The `dtype` of new arrays of a library.
 pub fn new_dtype<'py>(py: Python<'py>, library: Library, dtype: DType, form: Form) -> PyResult<Bound<'py, PyAny>> {
     match library {
-        Library::Torch => dtypes::to_torch(&torch(py)?, dtype, form),
+        Library::Torch => dtypes::to_torch(&torch::module(py)?, dtype, form),
         _ => dtypes::to_numpy(py, dtype, form),
     }
-}
-
-/// torch, which whoever has a tensor has imported.
-fn torch(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    imported(py, "torch")?.ok_or_else(|| raise(py, Class::Type, "torch is not imported"))
-}
-
-fn torch_memory<'py>(tensor: Bound<'py, PyAny>) -> PyResult<Dense<'py>> {
-    let py = tensor.py();
-    let data: usize = tensor.call_method0(intern!(py, "data_ptr"))?.extract()?;
-    let elements: usize = tensor.call_method0(intern!(py, "numel"))?.extract()?;
-    let width: usize = tensor.call_method0(intern!(py, "element_size"))?.extract()?;
-    // SAFETY: a contiguous tensor on the CPU has `numel` elements of `element_size` bytes from `data_ptr` on, as long as it
-    // lives; torch has no read-only tensors. Both callers have made sure that it is contiguous.
-    let memory = unsafe { Memory::new(data as *mut u8, elements * width, true, tensor) };
-    Ok(Dense { memory, order: Order::C })
 }
 
 /// `PyArrayInterface` of NumPy's array interface, version 3.
@@ -272,12 +367,6 @@ const F_CONTIGUOUS: c_int = 0x2;
 const NOT_SWAPPED: c_int = 0x200;
 const WRITEABLE: c_int = 0x400;
 
-impl Order {
-    fn flag(self) -> c_int {
-        if self == Order::C { C_CONTIGUOUS } else { F_CONTIGUOUS }
-    }
-}
-
 /// What `__array_struct__` says of an array.
 struct Interface {
     data: *mut u8,
@@ -285,32 +374,49 @@ struct Interface {
     flags: c_int,
     /// NumPy does not call types of one byte, or of other libraries, native.
     width: c_int,
+    /// If it is neither that of C nor that of Fortran, which the flags say.
+    other: Option<Order>,
 }
 
 impl Interface {
-    /// Of an array of NumPy.
+    /// Of an array of NumPy's own class, whose attributes nobody else answers.
     fn of(array: &Bound<'_, PyAny>) -> PyResult<Interface> {
-        let capsule = array.getattr(intern!(array.py(), "__array_struct__"))?;
+        let py = array.py();
+        let not_ours = || raise(py, Class::Type, "this is no array of NumPy");
+        if !array.get_type().is(ndarray(py)?) {
+            return Err(not_ours());
+        }
+        let capsule = array.getattr(intern!(py, "__array_struct__"))?;
         // SAFETY: `capsule` is an object that is alive; a capsule without a name is asked for, and everything else makes
         // the function set an exception and return null.
         let pointer = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
         if pointer.is_null() {
-            return Err(PyErr::fetch(array.py()));
+            return Err(PyErr::fetch(py));
         }
-        // SAFETY: the capsule of `__array_struct__` holds a `PyArrayInterface` of version 3 (`two` is 2), and lives until
-        // the end of this function.
+        // SAFETY: `array` is of the class `numpy.ndarray` itself, so that the capsule is NumPy's own. It holds a
+        // `PyArrayInterface` of version 3 (`two` is 2), and lives until the end of this function.
         let found = unsafe { &*pointer.cast::<Struct>() };
-        assert!(found.two == 2 && found.itemsize >= 0, "this is no array interface of version 3");
-        let dimensions = match found.nd {
-            1.. => {
-                // SAFETY: `shape` points to `nd` numbers, of which there are some, and lives as the structure does.
-                unsafe { std::slice::from_raw_parts(found.shape, found.nd as usize) }
-            }
-            _ => &[],
+        let (true, Ok(width), Ok(rank)) = (found.two == 2, usize::try_from(found.itemsize), usize::try_from(found.nd))
+        else {
+            return Err(not_ours());
         };
-        let elements: usize = dimensions.iter().map(|&n| n as usize).product();
-        let bytes = elements * found.itemsize as usize;
-        Ok(Interface { data: found.data.cast(), bytes, flags: found.flags, width: found.itemsize })
+        let numbers = |first: *mut ffi::Py_ssize_t| match rank {
+            0 => &[],
+            // SAFETY: `shape` and `strides` of an array of NumPy point to `nd` numbers, of which there are some, and live as
+            // the structure does.
+            rank => unsafe { std::slice::from_raw_parts(first, rank) },
+        };
+        let (shape, strides) = (numbers(found.shape), numbers(found.strides));
+        let bytes = shape.iter().try_fold(width, |bytes, n| bytes.checked_mul(usize::try_from(*n).ok()?));
+        let flags = found.flags;
+        let other = if flags & (C_CONTIGUOUS | F_CONTIGUOUS) == 0 { order_of(shape, strides, width) } else { None };
+        Ok(Interface {
+            data: found.data.cast(),
+            bytes: bytes.ok_or_else(not_ours)?,
+            flags,
+            width: found.itemsize,
+            other,
+        })
     }
 
     fn has(&self, flag: c_int) -> bool {
@@ -321,15 +427,35 @@ impl Interface {
         self.has(NOT_SWAPPED) || self.width == 1
     }
 
+    /// Elements lie without gaps in this order. Those of one dimension have several.
+    fn has_order(&self, order: &Order) -> bool {
+        match order {
+            Order::C => self.has(C_CONTIGUOUS),
+            Order::Fortran => self.has(F_CONTIGUOUS),
+            Order::Strides(_) => self.other.as_ref() == Some(order),
+        }
+    }
+
     fn order(&self) -> Option<Order> {
-        [Order::C, Order::Fortran].into_iter().find(|order| self.has(order.flag()))
+        [Order::C, Order::Fortran].into_iter().find(|order| self.has_order(order)).or_else(|| self.other.clone())
     }
 
     /// The memory of the array, which has no gaps.
     fn memory<'py>(&self, array: &Bound<'py, PyAny>) -> Memory<'py> {
         assert!(self.order().is_some(), "the array has gaps");
-        // SAFETY: an array whose flags say that it is contiguous has its elements, `bytes` in all, from `data` on as long as
-        // it lives, and they may be written if its flags say so.
+        // SAFETY: the elements of an array of NumPy without gaps, by its flags or by its strides, none of which is negative,
+        // are the `bytes` from `data` on as long as it lives, and may be written if its flags say so.
         unsafe { Memory::new(self.data, self.bytes, self.has(WRITEABLE), array.clone()) }
     }
+}
+
+/// The order of an array with these strides in bytes.
+fn order_of(shape: &[ffi::Py_ssize_t], strides: &[ffi::Py_ssize_t], width: usize) -> Option<Order> {
+    let shape: Vec<usize> = shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<_>>()?;
+    let in_elements = |stride: &ffi::Py_ssize_t| {
+        let stride = usize::try_from(*stride).ok()?;
+        (stride.checked_rem(width)? == 0).then(|| stride / width)
+    };
+    let strides: Vec<usize> = strides.iter().map(in_elements).collect::<Option<_>>()?;
+    Order::of(&shape, &strides)
 }

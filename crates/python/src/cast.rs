@@ -67,7 +67,7 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
     let plan = |is_untouched| planned(py, &call.request, (source.dtype, call.to), call.counting, is_untouched);
     let caster = plan(false)?;
     let target = Target::of(&source, library, call)?;
-    let dense = source.given.read(target.any_order())?;
+    let dense = source.read(target.any_order())?;
     let (result, counts) = target.fill(py, &dense, |codes, room, is_untouched| {
         let caster = if is_untouched { plan(true)? } else { caster };
         let bytes = codes.len().max(room.len());
@@ -97,7 +97,7 @@ impl<'a, 'py> Target<'a, 'py> {
     /// A new array of the form that was asked for, or the one that was given for it.
     pub fn of(source: &Source<'py>, library: Library, call: &Call<'a, 'py>) -> PyResult<Target<'a, 'py>> {
         let py = source.shape.py();
-        let out = call.out.map(|out| PyResult::Ok((out, Given::of(out)?))).transpose()?;
+        let out = call.out.map(|out| PyResult::Ok((out, Given::of_out(out)?))).transpose()?;
         let of_out = out.as_ref().map_or(library, |(_, given)| given.library);
         if of_out == Library::Jax && out.is_some() {
             return Err(raise(py, Class::Type, "arrays of JAX cannot be written to; leave out= away"));
@@ -131,7 +131,7 @@ impl<'a, 'py> Target<'a, 'py> {
 
     /// Elements may be converted in the order of memory, whatever that is.
     pub fn any_order(&self) -> bool {
-        self.layout == Layout::Bytes && self.library != Library::Torch
+        self.layout == Layout::Bytes
     }
 
     /// Fills it from a source: `write` is given the bytes of both, which share none, and whether those of the result are untouched.
@@ -141,14 +141,15 @@ impl<'a, 'py> Target<'a, 'py> {
         source: &Dense<'py>,
         write: impl FnOnce(&[u8], &mut [u8], bool) -> PyResult<T>,
     ) -> PyResult<(Given<'py>, T)> {
-        let fresh = || new(py, self.library, &self.shape, &self.dtype, source.order, self.bytes);
+        let fresh = || new(py, self.library, &self.shape, &self.dtype, &source.order, self.bytes);
         let Some((out, given)) = &self.out else {
             let New { array, mut memory, is_untouched } = fresh()?;
             let done = write(source.memory.bytes(), memory.bytes_mut(), is_untouched)?;
             return Ok((array, done));
         };
         let out = Given { array: (*out).clone(), library: self.library };
-        if let Some(mut memory) = given.write(source.order)? {
+        if let Some(mut memory) = given.write(&source.order)? {
+            given.mark_written()?;
             if source.memory.overlaps(&memory) {
                 let copy = source.memory.bytes().to_vec();
                 let done = write(&copy, memory.bytes_mut(), false)?;

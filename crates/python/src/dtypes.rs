@@ -247,6 +247,11 @@ pub fn to_torch<'py>(torch: &Bound<'py, PyAny>, dtype: DType, form: Form) -> PyR
     })
 }
 
+/// Whether an array of `found` holds addresses of objects, which are nobody's codes.
+pub fn has_objects(found: &Bound<'_, PyAny>) -> PyResult<bool> {
+    found.getattr_opt(intern!(found.py(), "hasobject"))?.map_or(Ok(false), |has| has.is_truthy())
+}
+
 /// Whether an array of `found` may hold the codes of `dtype`: unsigned integers or bytes of its width.
 pub fn holds_codes(found: &Bound<'_, PyAny>, dtype: DType) -> PyResult<bool> {
     let name = found.str()?;

@@ -21,6 +21,7 @@ mod rescale;
 mod scaled;
 mod source;
 mod text;
+mod torch;
 mod watched;
 
 /// What the package is made of. Nothing in it needs the interpreter's lock.

@@ -107,7 +107,7 @@ pub fn rescale<'py>(
         counting: Counting::Off,
     };
     let target = Target::of(&source, library, &call)?;
-    let dense = source.given.read(false)?;
+    let dense = source.read(false)?;
     let rescaler = Rescaler::new(&resolved, &pool::options());
     let stored = if source.dtype == DType::I64 { DType::I64 } else { input };
     let (filled, _) = target.fill(py, &dense, |codes, room, _| {

@@ -107,7 +107,7 @@ pub fn quantize<'py>(
     let fail = |error: Error| error::of(py, &error);
     let form = Form::new(scheme, &shape)
         .map_err(|error| raise(py, Class::Usage, format_args!("x has shape {}: {error}", source.shape)))?;
-    let dense = source.given.read(false)?;
+    let dense = source.read(false)?;
     let exec = pool::options_for(dense.memory.bytes().len());
     let quantiser = Quantiser::new(&form, source.dtype, &how, &exec).map_err(fail)?;
     let (mut made, mut room): (Vec<Given<'_>>, Vec<Memory<'_>>) = Default::default();
@@ -115,7 +115,7 @@ pub fn quantize<'py>(
         let shape = PyTuple::new(py, &array.shape)?;
         let bytes = array.bytes();
         let New { array, memory, .. } =
-            new(py, library, &shape, &dtype_of(py, library, array, words)?, Order::C, bytes)?;
+            new(py, library, &shape, &dtype_of(py, library, array, words)?, &Order::C, bytes)?;
         made.push(array);
         room.push(memory);
     }
@@ -169,7 +169,7 @@ pub fn dequantize<'py>(
     let shape = PyTuple::new(py, &shape)?;
     let dtype = new_dtype(py, library, to, Words::Values)?;
     let bytes = to.bytes_in(Layout::Bytes, elements).unwrap_or(0) as usize;
-    let New { array: made, mut memory, .. } = new(py, library, &shape, &dtype, Order::C, bytes)?;
+    let New { array: made, mut memory, .. } = new(py, library, &shape, &dtype, &Order::C, bytes)?;
     let arrays: Vec<&[u8]> = read.iter().map(|dense| dense.memory.bytes()).collect();
     let room = memory.bytes_mut();
     let dequantiser = Dequantiser::new(&form, &cast, &pool::options_for(room.len())).map_err(fail)?;

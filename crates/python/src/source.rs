@@ -1,6 +1,6 @@
 //! What a conversion is called with: an array as elements, and the other arguments.
 
-use crate::array::{Given, Library};
+use crate::array::{Dense, Given, Library};
 use crate::dtypes::{self, Form};
 use crate::error::{Class, raise};
 use crate::request;
@@ -31,6 +31,8 @@ pub struct Source<'py> {
     pub len: usize,
     /// Of the result, in elements.
     pub shape: Bound<'py, PyTuple>,
+    /// The array says nothing of the elements but their codes.
+    are_codes: bool,
 }
 
 impl<'py> Source<'py> {
@@ -46,6 +48,13 @@ impl<'py> Source<'py> {
             };
         };
         if let Some(shape) = shape {
+            if dtypes::has_objects(&found)? {
+                return Err(raise(
+                    py,
+                    Class::Type,
+                    format_args!("an array of {found} holds objects of Python, no codes"),
+                ));
+            }
             let len = shape.iter().try_fold(1u64, |n, &of| n.checked_mul(of)).unwrap_or(u64::MAX);
             let (expected, bytes) = (dtype.bytes_in(Layout::Packed, len), bytes_of(&given)?);
             if expected != Some(bytes as u64) {
@@ -54,7 +63,7 @@ impl<'py> Source<'py> {
                 return Err(raise(py, Class::Usage, message));
             }
             let shape = PyTuple::new(py, shape)?;
-            return Ok(Source { given, dtype, layout: Layout::Packed, len: len as usize, shape });
+            return Ok(Source { given, dtype, layout: Layout::Packed, len: len as usize, shape, are_codes: false });
         }
         if dtypes::of_object(&found).is_ok_and(|found| found == dtype) {
             return Source::of_values(given, dtype);
@@ -64,7 +73,23 @@ impl<'py> Source<'py> {
                 format_args!("an array of {found} cannot hold codes of {dtype}; expected is one of its width");
             return Err(raise(py, Class::Type, message));
         }
-        Source::of_elements(given, dtype)
+        Ok(Source { are_codes: true, ..Source::of_elements(given, dtype)? })
+    }
+
+    /// Its memory, as `Given::read` does it. Codes that are none are refused: they are mostly packed bytes.
+    pub fn read(&self, any_order: bool) -> PyResult<Dense<'py>> {
+        let dense = self.given.read(any_order && self.layout == Layout::Bytes)?;
+        let bits = self.dtype.code_bits();
+        let has_spare_bits = self.are_codes && bits < 8 && self.dtype != DType::Bool;
+        if has_spare_bits && let Some(at) = dense.memory.bytes().iter().position(|code| code >> bits != 0) {
+            let (py, dtype, code) = (self.shape.py(), self.dtype, dense.memory.bytes()[at]);
+            let message = format_args!(
+                "{code:#04x} at byte {at} is no code of {dtype}, which has {bits} bits; bytes that hold several elements \
+                 need shape="
+            );
+            return Err(raise(py, Class::Input, message));
+        }
+        Ok(dense)
     }
 
     /// An array of the type that its own type says.
@@ -77,7 +102,7 @@ impl<'py> Source<'py> {
 
     fn of_elements(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
         let shape = given.shape()?;
-        Ok(Source { len: len_of(&shape)?, shape, given, dtype, layout: Layout::Bytes })
+        Ok(Source { len: len_of(&shape)?, shape, given, dtype, layout: Layout::Bytes, are_codes: false })
     }
 
     /// A tensor of torch of which each element holds two, the first in the low bits.
@@ -88,14 +113,17 @@ impl<'py> Source<'py> {
             Some(last) => *last *= 2,
             None => return Err(raise(py, Class::Type, "a tensor of pairs has at least one dimension")),
         }
-        let len = shape.iter().product();
-        Ok(Source { given, dtype: DType::F4E2M1, layout: Layout::Packed, len, shape: PyTuple::new(py, shape)? })
+        let shape = PyTuple::new(py, shape)?;
+        let len = len_of(&shape)?;
+        Ok(Source { given, dtype: DType::F4E2M1, layout: Layout::Packed, len, shape, are_codes: false })
     }
 }
 
 /// The elements of a shape.
 fn len_of(shape: &Bound<'_, PyTuple>) -> PyResult<usize> {
-    shape.iter().try_fold(1usize, |len, dimension| Ok(len * dimension.extract::<usize>()?))
+    let dimensions: Vec<usize> = shape.extract()?;
+    let some = dimensions.iter().fold(1usize, |len, n| len.saturating_mul(*n));
+    Ok(if dimensions.contains(&0) { 0 } else { some })
 }
 
 fn bytes_of(given: &Given<'_>) -> PyResult<usize> {

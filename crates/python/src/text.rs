@@ -33,7 +33,7 @@ pub fn convert<'py>(source: Source<'py>, call: &Call<'_, 'py>) -> PyResult<(Boun
             elements(py, &source.shape, to, call.form, codes)?
         }
         (from, _) => {
-            let dense = source.given.read(false)?;
+            let dense = source.read(false)?;
             let codes = dense.memory.bytes();
             let loose = relaid(from, codes, (source.layout, Layout::Bytes), len);
             let caster = planned(py, &spec)?;
@@ -110,7 +110,7 @@ fn elements<'py>(
     let bytes = packed.unwrap_or(codes);
     let shape = if form == Form::Packed { PyTuple::new(py, [bytes.len()])? } else { shape.clone() };
     let dtype = dtypes::to_numpy(py, dtype, form)?;
-    let mut made = crate::array::new(py, Library::Numpy, &shape, &dtype, Order::C, bytes.len())?;
+    let mut made = crate::array::new(py, Library::Numpy, &shape, &dtype, &Order::C, bytes.len())?;
     made.memory.bytes_mut().copy_from_slice(&bytes);
     Ok(made.array.array)
 }

@@ -60,14 +60,36 @@ def test_types_that_torch_lacks():
         tc.cast(torch.ones(3), "i4")
 
 
-@pytest.mark.parametrize(
-    "view",
-    [lambda t: t.t(), lambda t: t[::2, 1:], lambda t: t.expand(3, 4, 6), lambda t: t[None].contiguous(memory_format=torch.channels_last) if t.ndim == 3 else t.flip(0)],
-)
-def test_layouts(view):
-    x = view(torch.arange(24, dtype=torch.float32).reshape(4, 6))
-    y = tc.cast(x, "bf16")
-    assert y.shape == x.shape and torch.equal(y.float(), x)
+LAYOUTS = [
+    lambda t: t,
+    lambda t: t.t(),
+    lambda t: t[::2, 1:],
+    lambda t: t.expand(3, *t.shape),
+    lambda t: t.flip(0),
+    lambda t: t.reshape(-1, 2, 2, 3).contiguous(memory_format=torch.channels_last),
+    lambda t: t.reshape(-1, 2, 3).permute(2, 0, 1),
+    lambda t: t.reshape(-1, 2, 3).permute(1, 0, 2),
+    lambda t: t.reshape(1, -1, 1, 6).permute(2, 3, 0, 1),
+    lambda t: t.as_strided((3, 4), (1, 2)),
+    lambda t: torch._neg_view(t),
+    lambda t: torch.complex(t, -t).conj().imag,
+    lambda t: torch._lazy_clone(t),
+]
+
+
+@pytest.mark.parametrize("rows", [4, 200_000])
+@pytest.mark.parametrize("view", LAYOUTS)
+def test_layouts(view, rows):
+    """Where the elements have no gaps, the strides are those that torch's own conversion gives."""
+    x = view((torch.arange(6 * rows) % 200).float().reshape(rows, 6))
+    y, theirs = tc.cast(x, "bf16"), x.bfloat16()
+    assert torch.equal(y, theirs)
+    if x.numel() == 1 + sum((n - 1) * stride for n, stride in zip(x.shape, x.stride())) and not x.is_neg():
+        assert [s for s, n in zip(y.stride(), y.shape) if n > 1] == [s for s, n in zip(theirs.stride(), y.shape) if n > 1]
+    for out in (torch.zeros_like(y), torch.zeros(y.shape, dtype=y.dtype), torch._neg_view(torch.zeros_like(y))):
+        assert tc.cast(x, "bf16", out=out) is out and torch.equal(out, theirs)
+    array = np.zeros(y.shape, ml_dtypes.bfloat16)
+    assert np.array_equal(tc.cast(x, "bf16", out=array).astype(np.float32), theirs.float().numpy())
 
 
 def test_out_and_no_copy():
@@ -82,9 +104,38 @@ def test_out_and_no_copy():
     assert tc.cast(x, "bf16", out=array) is array
 
 
-def test_gradients_do_not_pass_through_cast():
+def test_gradients_are_not_cut_off_silently():
     x = torch.ones(3, requires_grad=True)
-    assert not tc.cast(x, "bf16").requires_grad
+    for call in (lambda: tc.cast(x, "bf16"), lambda: tc.quantize(torch.nn.Parameter(torch.ones(2, 32)), "mxfp8")):
+        with pytest.raises(tc.UsageError, match="detach"):
+            call()
+    assert tc.cast(x.detach(), "bf16").tolist() == [1, 1, 1]
+    with torch.no_grad():
+        assert not tc.cast(torch.nn.Parameter(torch.ones(3)), "bf16").requires_grad
+    assert tc.check(x, x.detach().bfloat16()).passes and tc.check(x, x.bfloat16()).passes
+
+
+@pytest.mark.parametrize("view", [lambda h: h, lambda h: h[::2]], ids=["whole", "with gaps"])
+def test_out_tells_autograd(view):
+    """torch's own writing to what a gradient needs makes the backward pass an error."""
+    w = torch.randn(6, requires_grad=True)
+    h = w * 1.0
+    y = (h * h).sum()
+    out = view(h.detach())
+    tc.cast(torch.zeros(out.shape), "f32", out=out)
+    with pytest.raises(RuntimeError, match="inplace operation"):
+        y.backward()
+
+
+def test_out_that_requires_a_gradient():
+    out = torch.zeros(3, requires_grad=True)
+    with pytest.raises(tc.UsageError, match="out requires a gradient"):
+        tc.cast(torch.ones(3), "f32", out=out)
+    with torch.no_grad():
+        tc.cast(torch.ones(3), "f32", out=out)
+    assert out.tolist() == [1, 1, 1]
+    with torch.inference_mode():
+        assert tc.cast(torch.ones(3), "f32", out=torch.zeros(3)).tolist() == [1, 1, 1]
 
 
 def test_other_devices_are_refused():

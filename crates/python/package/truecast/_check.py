@@ -35,12 +35,14 @@ def _stored(array: Any, dtype: Any) -> tuple[Any, str]:
 
     if not hasattr(array, "dtype"):
         array = np.asarray(array)
+    # What is checked keeps its gradient.
+    array = array.detach() if hasattr(array, "detach") else array
     own = _truecast.type_name(array.dtype)
     name = own if dtype is None else _truecast.type_name(dtype)
     if name == "string":
         return np.asarray(array).astype("U"), name
     if name == own and name in _NATIVE:
-        return np.asarray(array.detach() if hasattr(array, "detach") else array), name
+        return np.asarray(array), name
     given = None if name == own else dtype
     return np.asarray(_truecast.cast(array, name, spec="ieee", layout="codes", from_=given)), name
 
