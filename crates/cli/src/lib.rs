@@ -134,6 +134,18 @@ pub fn verified_text<'a>(
     command::verified_text(verdict, source_type, names)
 }
 
+/// Text from a file as the program prints it in a pipe: on one line, what is not seen escaped, of a long one the two ends.
+///
+/// # Examples
+/// ```
+/// assert_eq!(truecast_cli::shown("a\u{1b}[31m\u{202e}"), r"a\u{1b}[31m\u{202e}");
+/// assert!(truecast_cli::shown(&"x".repeat(1_000_000)).len() < 250);
+/// ```
+#[must_use]
+pub fn shown(text: &str) -> String {
+    table::in_one_line(text, &Terminal { width: None, colour: false, room: Room::Python })
+}
+
 /// The type whose name, in any ecosystem, is nearest to a word that is none.
 ///
 /// # Examples

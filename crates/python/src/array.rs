@@ -124,7 +124,7 @@ impl<'py> Given<'py> {
             one.bytes == 0 || one.data == other.data
         };
         if !is_itself {
-            let message = format_args!("out is a {}, which gives a copy of itself only", out.get_type().name()?);
+            let message = format_args!("out is a {}, whose memory cannot be written; it takes an array", out.get_type().name()?);
             return Err(raise(py, Class::Type, message));
         }
         Ok(given)
@@ -143,11 +143,9 @@ impl<'py> Given<'py> {
             None => false,
         };
         let library = if is_jax { Library::Jax } else { Library::Numpy };
-        match as_numpy(x, is_jax) {
-            Ok(array) => match left_out(x)? {
-                None => Ok(Given { array, library }),
-                Some(what) => Err(raise(py, Class::Input, what)),
-            },
+        match as_numpy(x, is_jax).and_then(|array| Ok((array, left_out(x)?))) {
+            Ok((array, None)) => Ok(Given { array, library }),
+            Ok((_, Some(what))) => Err(raise(py, Class::Input, what)),
             Err(error) => {
                 let name = x.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
                 let message = format_args!("{name} is no array that truecast can read: {error}");
@@ -232,9 +230,18 @@ fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyRes
         return numpy(py)?.call_method1(intern!(py, "asarray"), (x,));
     }
     let dtype = numpy(py)?.call_method1(intern!(py, "dtype"), (part("typestr")?,))?;
+    if dtypes::has_objects(&dtype)? {
+        return Err(raise(py, Class::Type, "objects of Python do not lie in a buffer"));
+    }
     let bytes = numpy(py)?.call_method1(intern!(py, "frombuffer"), (data, "u1"))?;
-    let offset = interface.call_method1(intern!(py, "get"), ("offset", 0))?;
-    ndarray(py)?.call1((part("shape")?, dtype, bytes, offset, part("strides")?))
+    // NumPy compares neither an offset that is no place in the buffer, nor strides with a buffer without bytes.
+    let offset: usize = interface.call_method1(intern!(py, "get"), ("offset", 0))?.extract()?;
+    let len = bytes.len()?;
+    if offset > len {
+        return Err(raise(py, Class::Type, format_args!("offset {offset} lies beyond the buffer of {len} bytes")));
+    }
+    let strides = if len == 0 { py.None().into_bound(py) } else { part("strides")? };
+    ndarray(py)?.call1((part("shape")?, dtype, bytes, offset, strides))
 }
 
 /// What an array of NumPy made of this says nothing of any more.
@@ -248,7 +255,8 @@ fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     // polars counts by a method, pyarrow by a property.
     let Some(nulls) = x.getattr_opt(intern!(py, "null_count"))? else { return Ok(None) };
     let nulls = if nulls.is_callable() { nulls.call0()? } else { nulls };
-    let nulls = numpy(py)?.call_method1(intern!(py, "sum"), (nulls,))?.extract::<u64>().unwrap_or(0);
+    let nulls = numpy(py)?.call_method1(intern!(py, "asarray"), (nulls,))?.call_method0(intern!(py, "sum"))?;
+    let nulls = nulls.extract::<u64>().unwrap_or(0);
     Ok((nulls > 0).then(|| format!("{nulls} elements are null: give them a value, as fill_null does")))
 }
 
@@ -334,7 +342,13 @@ pub fn hand_back<'py>(result: Given<'py>, to: Library) -> PyResult<Bound<'py, Py
     match to {
         Library::Jax => {
             let jax = py.import("jax")?;
-            jax.getattr("numpy")?.call_method1("asarray", (result.array,))
+            let array = jax.getattr("numpy")?.call_method1("asarray", (&result.array,))?;
+            let (made, asked) = (array.getattr("dtype")?, result.dtype()?);
+            if !made.eq(&asked)? {
+                let hint = "enable jax_enable_x64, or pass numpy.asarray(x)";
+                return Err(raise(py, Class::Type, format_args!("JAX makes {made} of an array of {asked}; {hint}")));
+            }
+            Ok(array)
         }
         _ => Ok(result.array),
     }

@@ -26,3 +26,11 @@ pub fn arguments(command: &str) -> Vec<(String, Option<String>, bool, bool, Stri
     let all = truecast_cli::arguments(command).into_iter();
     all.map(|a| (a.name, a.default, a.is_switch, a.is_list, a.value_name, a.help)).collect()
 }
+
+/// What a file says, as the command shows it: on one line, nothing in it unseen, and unless it is a sentence with names that
+/// are shown already, of two hundred characters at most.
+#[pyfunction]
+#[pyo3(signature = (text, is_sentence=false))]
+pub fn shown(text: &str, is_sentence: bool) -> String {
+    if is_sentence { truecast::io::one_line(text) } else { truecast_cli::shown(text) }
+}

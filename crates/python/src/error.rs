@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::fmt::Display;
 use truecast::scaled::ScaledError;
+use truecast::io::one_line;
 use truecast::spec::SpecError;
 use truecast::{Error, ErrorKind};
 use truecast_cli::Refused;
@@ -72,11 +73,12 @@ fn in_python(message: &str) -> String {
     said
 }
 
-/// An exception of a class.
+/// An exception of a class. Its message may have names from files in it, and is shown on terminals.
 pub fn raise(py: Python<'_>, class: Class, message: impl Display) -> PyErr {
     static CLASSES: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = CLASSES.get_or_try_init(py, || py.import("truecast._errors").map(Bound::unbind));
-    let made = module.and_then(|module| module.bind(py).getattr(class.name())?.call1((message.to_string(),)));
+    let message = message.to_string().lines().map(one_line).collect::<Vec<_>>().join("\n");
+    let made = module.and_then(|module| module.bind(py).getattr(class.name())?.call1((message,)));
     made.map_or_else(|error| error, PyErr::from_value)
 }
 

@@ -31,7 +31,7 @@ pub struct Source<'py> {
     pub len: usize,
     /// Of the result, in elements.
     pub shape: Bound<'py, PyTuple>,
-    /// The array says nothing of the elements but their codes.
+    /// A byte is a code, whose high bits nobody else ignores.
     are_codes: bool,
 }
 
@@ -102,7 +102,9 @@ impl<'py> Source<'py> {
 
     fn of_elements(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
         let shape = given.shape()?;
-        Ok(Source { len: len_of(&shape)?, shape, given, dtype, layout: Layout::Bytes, are_codes: false })
+        // ml_dtypes ignores the high bits of narrow integers, not those of floats.
+        let are_codes = matches!(dtype, DType::F4E2M1 | DType::F6E2M3 | DType::F6E3M2);
+        Ok(Source { len: len_of(&shape)?, shape, given, dtype, layout: Layout::Bytes, are_codes })
     }
 
     /// A tensor of torch of which each element holds two, the first in the low bits.

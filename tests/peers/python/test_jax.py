@@ -40,3 +40,21 @@ def test_large_arrays_are_read_where_they_lie():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert y.shape == x.shape and peak < 8_100_000
+
+
+def test_types_that_jax_narrows():
+    """Without jax_enable_x64 it has no type of 64 bits, and takes the one of 32 without a word."""
+    x = jnp.ones(3)
+    with pytest.raises(tc.DTypeError, match="jax_enable_x64"):
+        tc.cast(x, "f64")
+    assert tc.cast(np.asarray(x), "f64").dtype == np.float64
+    with jax.enable_x64(True):
+        assert tc.cast(x, "f64").dtype == jnp.float64
+
+
+def test_arrays_without_memory():
+    gone = jnp.ones(3)
+    gone.delete()
+    for call in (lambda: tc.cast(gone, "f16"), lambda: jax.jit(lambda x: tc.cast(x, "f16"))(jnp.ones(3)), lambda: tc.cast(jax.random.key(0), "f16")):
+        with pytest.raises(tc.DTypeError):
+            call()

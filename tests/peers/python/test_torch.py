@@ -147,6 +147,9 @@ def test_operator():
     x = torch.tensor([1.0, 465.0, 0.3])
     torch.library.opcheck(tc.torch._cast, (x, "bf16", "onnx", ""))
     torch.library.opcheck(tc.torch._round_trip, (x, "i4", "ieee", "rounding=up"))
+    for view in (torch.ones(3, 4).t(), torch.ones(4, 6)[::2, 1:5]):
+        torch.library.opcheck(tc.torch._cast, (view, "bf16", "onnx", ""))
+        torch.library.opcheck(tc.torch._round_trip, (view, "i4", "ieee", ""))
     y = tc.torch.cast(x, "f8e4m3fn", saturate=False)
     assert y.dtype == torch.float8_e4m3fn and y.view(torch.uint8).tolist() == [0x38, 0x7F, 0x2A]
 

@@ -1,6 +1,11 @@
 """Tensors without memory, or with less than their shape says, are refused. torch's own operators refuse them too, or read
 what lies behind."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -142,3 +147,11 @@ def test_memory_outlives_the_tensor():
         assert (view == 3).all() and (array == 0x4040).all()
         with pytest.raises(RuntimeError, match="resize|not resizable"):
             view.untyped_storage().resize_(0)
+
+
+def test_memory_of_every_kind():
+    """The cases of tests/python/package, with those of torch."""
+    program = Path(__file__).parents[2] / "python" / "package" / "memory_fuzz.py"
+    seconds = os.environ.get("TRUECAST_FUZZ_SECONDS", "10")
+    done = subprocess.run([sys.executable, program, "--torch", "--seconds", seconds], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-200:] + done.stderr

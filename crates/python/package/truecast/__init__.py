@@ -25,13 +25,15 @@ arrays of NumPy. No library is imported unless you did, but for ml_dtypes where 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from ._errors import DTypeError, FileError, InputError, SpecError, TruecastError, UsageError
 from ._truecast import __version__, cast, get_num_threads, release_memory, set_num_threads
 
 if TYPE_CHECKING:
-    from . import onnx, openvino, testing, tile, torch, tosa
+    from . import onnx, openvino, testing, tile, tosa
+    from . import torch as torch
     from ._cast import cast_with_report
     from ._check import Check, check
     from ._files import compare, convert, inspect, verify
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from ._scaled import Quantized, dequantize, quantize
     from ._types import TypeInfo, dtypes, finfo
 
+# Without ``torch``, which only those need who have it: a star and `help` import what is listed.
 __all__ = [
     "Check",
     "Comparison",
@@ -76,7 +79,6 @@ __all__ = [
     "set_num_threads",
     "testing",
     "tile",
-    "torch",
     "tosa",
     "verify",
 ]
@@ -96,7 +98,10 @@ _MODULES = ("onnx", "openvino", "testing", "tile", "torch", "tosa")
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
+        try:
+            return importlib.import_module(f".{name}", __name__)
+        except ModuleNotFoundError as error:
+            raise AttributeError(f"{__name__}.{name} needs {error.name}, which is not installed") from error
     for home, names in _HOMES.items():
         if name in names:
             value = globals()[name] = getattr(importlib.import_module(f".{home}", __name__), name)
@@ -105,4 +110,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "torch"] if importlib.util.find_spec("torch") else __all__

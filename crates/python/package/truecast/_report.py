@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _table
-from ._truecast import __version__
+from ._truecast import __version__, shown
 
 COUNTS = (
     "exact inexact saturated wrapped to_inf to_nan nan_in inf_in nan_out inf_out flushed_to_zero subnormal "
@@ -96,7 +96,7 @@ class _Report:
 
     def __repr__(self) -> str:
         table = _table.text(self.tensors, self._columns)
-        return "\n".join([self._caption(), table, *(f"warning: {warning}" for warning in self.warnings)])
+        return "\n".join([self._caption(), table, *(f"warning: {shown(warning, True)}" for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
         return _table.as_html(self.tensors, self._columns, self._caption())
@@ -166,14 +166,15 @@ class Comparison(_Report):
         return list(self._data["incomparable"])
 
     def _caption(self) -> str:
-        return f"{self._data['first']} and {self._data['second']}: {'equal' if self.equal else 'different'}"
+        first, second = shown(self._data["first"]), shown(self._data["second"])
+        return f"{first} and {second}: {'equal' if self.equal else 'different'}"
 
 
 class Verification:
     """Whether a file holds what it should. True in a condition if it does."""
 
-    def __init__(self, data: dict[str, Any], shown: str):
-        self._data, self._shown = data, shown
+    def __init__(self, data: dict[str, Any], text: str):
+        self._data, self._shown = data, text
 
     @property
     def equal(self) -> bool:

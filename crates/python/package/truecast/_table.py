@@ -1,10 +1,12 @@
-"""Rows of reports as text and as HTML."""
+"""Rows of reports as text and as HTML. What files say in them is shown as the command shows it."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
 from typing import Any
+
+from ._truecast import shown
 
 MOST_ROWS = 40
 
@@ -17,17 +19,17 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, (list, tuple)):
-        return "x".join(map(str, value))
-    return "" if value is None else str(value)
+        return shown("x".join(map(str, value)))
+    return "" if value is None else shown(str(value))
 
 
 def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> tuple[list[list[str]], list[bool]]:
     """Head and rows of the columns that say something (counts of nothing are left out), and which of them are words."""
     used = [name for name in columns if any(row.get(name) not in (0, None, "") for row in rows)]
     head = [name.replace("_", " ") for name in used]
-    shown = rows[:MOST_ROWS]
-    are_words = [all(isinstance(row.get(name), (str, type(None))) for row in shown) for name in used]
-    return [head, *([_shown(row.get(name)) for name in used] for row in shown)], are_words
+    few = rows[:MOST_ROWS]
+    are_words = [all(isinstance(row.get(name), (str, type(None))) for row in few) for name in used]
+    return [head, *([_shown(row.get(name)) for name in used] for row in few)], are_words
 
 
 def _more(rows: Sequence[dict[str, Any]]) -> str:
@@ -51,8 +53,8 @@ def as_html(rows: Sequence[dict[str, Any]], columns: Sequence[str], caption: str
     sides = ["left" if left else "right" for left in are_words]
 
     def line(cells: Sequence[str], tag: str) -> str:
-        shown = (f'<{tag} style="text-align: {side}">{html.escape(cell)}</{tag}>' for cell, side in zip(cells, sides))
-        return f"<tr>{''.join(shown)}</tr>"
+        made = (f'<{tag} style="text-align: {side}">{html.escape(cell)}</{tag}>' for cell, side in zip(cells, sides))
+        return f"<tr>{''.join(made)}</tr>"
 
     said = f'<caption style="text-align: left">{html.escape(caption)}</caption>'
     lines = "".join(line(cells, "td") for cells in body)
@@ -60,6 +62,6 @@ def as_html(rows: Sequence[dict[str, Any]], columns: Sequence[str], caption: str
     return f"<table>{said}<thead>{line(head, 'th')}</thead><tbody>{lines}{more}</tbody></table>"
 
 
-def pre(shown: str) -> str:
+def pre(lines: str) -> str:
     """Text that keeps its columns, with a bar where it is too wide."""
-    return f'<pre style="overflow-x: auto; white-space: pre">{html.escape(shown)}</pre>'
+    return f'<pre style="overflow-x: auto; white-space: pre">{html.escape(lines)}</pre>'

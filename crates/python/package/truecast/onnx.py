@@ -9,13 +9,15 @@ from . import _truecast
 if TYPE_CHECKING:
     from ._onnx_backend import Backend as Backend
 
-__all__ = ["Backend", "cast", "cast_like"]
+__all__ = ["cast", "cast_like"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "Backend":
-        from ._onnx_backend import Backend
-
+        try:
+            from ._onnx_backend import Backend
+        except ModuleNotFoundError as error:
+            raise AttributeError(f"{__name__}.{name} needs {error.name}, which is not installed") from error
         return Backend
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

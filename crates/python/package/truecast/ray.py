@@ -188,7 +188,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     def progress(done: int, total: int, shard: str) -> None:
         if not quiet:
-            print(f"{shard}: {done:_} of {total:_} bytes", flush=True)
+            print(f"{_truecast.shown(shard)}: {done:_} of {total:_} bytes", flush=True)
 
     try:
         # Options that are not given say nothing: not every specification has every attribute.

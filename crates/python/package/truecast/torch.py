@@ -26,7 +26,7 @@ def _given(attributes: str) -> dict[str, Any]:
 
 @_torch.library.custom_op("truecast::cast", mutates_args=())
 def _cast(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
-    return _truecast.cast(x, to, spec=spec, **_given(attributes))
+    return _truecast.cast(x.contiguous(), to, spec=spec, **_given(attributes))
 
 
 @_cast.register_fake
@@ -43,7 +43,7 @@ def _(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
 @_torch.library.custom_op("truecast::round_trip", mutates_args=())
 def _round_trip(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
     # Codes, so that types which torch lacks are no matter.
-    codes = _truecast.cast(x, to, spec=spec, layout="codes", **_given(attributes))
+    codes = _truecast.cast(x.contiguous(), to, spec=spec, layout="codes", **_given(attributes))
     dense: Any = _truecast.cast(codes, x.dtype, spec="ieee", from_=to)
     return dense
 
