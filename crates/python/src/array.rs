@@ -124,7 +124,8 @@ impl<'py> Given<'py> {
             one.bytes == 0 || one.data == other.data
         };
         if !is_itself {
-            let message = format_args!("out is a {}, whose memory cannot be written; it takes an array", out.get_type().name()?);
+            let message =
+                format_args!("out is a {}, whose memory cannot be written; it takes an array", out.get_type().name()?);
             return Err(raise(py, Class::Type, message));
         }
         Ok(given)

@@ -190,7 +190,8 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 /// ----------
 /// x
 ///     An array of NumPy (with ml_dtypes), a tensor of torch or an array of JAX on the CPU, or anything that NumPy makes an
-///     array of. Any layout; one without gaps is read where it lies, others are copied first.
+///     array of. Any layout; one without gaps is read where it lies, others are copied first. Nothing of it may be masked or
+///     null, nor require a gradient.
 /// to
 ///     The element type: a name of any ecosystem (``"f8e4m3fn"``, ``"FLOAT8E4M3FN"``, ``"torch:float8_e4m3fn"``), a type of
 ///     NumPy, ml_dtypes or torch, or a number of ONNX's enumeration.
@@ -215,18 +216,20 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 ///
 /// Returns
 /// -------
-/// The array, of the kind that ``x`` is and of its shape (lists and the like become arrays of NumPy), or ``out``.
+/// The array, of the kind that ``x`` is and of its shape (lists and the like become arrays of NumPy, subclasses their base
+/// class), or ``out``. If ``x`` has no gaps, its order of axes stays.
 ///
 /// Raises
 /// ------
 /// SpecError
 ///     The specification does not allow the pair of types or the attribute; the message has the clause.
 /// DTypeError
-///     A type is not understood, or the library has no arrays of it (ask for ``layout="codes"``).
+///     A type is not understood, or the library has no arrays of it (ask for ``layout="codes"``); a tensor has no memory.
 /// UsageError
 ///     An argument makes no sense.
 /// InputError
-///     A value that an ``error`` policy refuses, or a text that is no number; with the index of the element.
+///     A value that an ``error`` policy refuses, a text that is no number, or a byte that is no code; with the index of the
+///     element.
 ///
 /// Notes
 /// -----

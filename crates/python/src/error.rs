@@ -4,8 +4,8 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::fmt::Display;
-use truecast::scaled::ScaledError;
 use truecast::io::one_line;
+use truecast::scaled::ScaledError;
 use truecast::spec::SpecError;
 use truecast::{Error, ErrorKind};
 use truecast_cli::Refused;

@@ -2,8 +2,8 @@
 //! out (`array`, `memory`), their types (`dtypes`), and what is done with them, a file for each. What anything means is
 //! asked of the crate `truecast`; the command is that of `truecast-cli`.
 //!
-//! `unsafe` stands in `memory` and `array`, where other libraries say where their elements lie, and in `pages`, the memory of
-//! large results.
+//! `unsafe` stands in `memory`, `array` and `torch`, where other libraries say where their elements lie, and in `pages`, the
+//! memory of large results.
 
 mod array;
 mod cast;

@@ -150,9 +150,16 @@ def test_layouts(name, x, to):
     assert y.ravel().tolist() == flat.tolist()
 
 
-def test_fortran_order_stays():
-    x = np.asfortranarray(np.ones((3, 4), np.float32))
-    assert tc.cast(x, "f16").flags.f_contiguous
+@pytest.mark.parametrize("rows", [3, 300_000])
+def test_the_order_of_axes_stays(rows):
+    """As NumPy's own conversion keeps it."""
+    x = (np.arange(4 * rows) % 100).astype(np.float32).reshape(rows, 2, 2)
+    for axes in ((0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)):
+        turned, out = x.transpose(axes), np.empty((2, 2, rows), np.float16).transpose(1, 2, 0)
+        y = tc.cast(turned, "f16")
+        assert y.strides == turned.astype(np.float16).strides and np.array_equal(y, turned)
+        if out.shape == turned.shape:
+            assert tc.cast(turned, "f16", out=out) is out and np.array_equal(out, turned)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (0, 3), (3, 0, 2), (1,)])
@@ -168,6 +175,57 @@ def test_lists_and_buffers():
     assert tc.cast(2.5, "f16") == 2.5
     assert tc.cast(memoryview(b"\x01\x02"), "f32").tolist() == [1, 2]
     assert tc.cast(np.ma.masked_array([1.5], mask=[0]), "f16").tolist() == [1.5]
+
+
+def test_what_would_be_lost_is_refused():
+    with pytest.raises(tc.InputError, match="masks"):
+        tc.cast(np.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "f16")
+    with pytest.raises(tc.InputError, match="masks"):
+        tc.cast(np.float64([1, 2]), "f64", out=np.ma.masked_array([1.0, 2.0], mask=[0, 1]))
+
+    class Series:
+        """As polars and pyarrow count elements that are missing, which NumPy takes for NaN."""
+
+        def __init__(self, nulls):
+            self.null_count = nulls
+
+        def __array__(self, dtype=None, copy=None):
+            return np.float64([1, np.nan])
+
+    for nulls in (1, lambda: 1, lambda: np.array([[0, 1]])):
+        with pytest.raises(tc.InputError, match="1 elements are null"):
+            tc.cast(Series(nulls), "i8")
+    assert tc.cast(Series(lambda: 0), "f16")[0] == 1
+
+
+def test_subclasses_become_arrays():
+    x = np.ones(2, np.float32).view(type("Mine", (np.ndarray,), {}))
+    assert type(tc.cast(x, "f16")) is np.ndarray
+
+
+class Interface:
+    def __init__(self, **said):
+        self.__array_interface__ = {"version": 3, "typestr": "<f4", "data": bytes(8), **said}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"shape": (1000,)},
+        {"shape": (2,), "strides": (4000,)},
+        {"shape": (2,), "strides": (-4,)},
+        {"shape": (2,), "offset": 4},
+        {"shape": (2,), "offset": -4},
+        {"shape": (), "data": b""},
+        {"shape": (5,), "strides": (4,), "data": b""},
+        {"shape": (1,), "typestr": "|O"},
+    ],
+)
+def test_interfaces_that_name_more_than_their_buffer(said):
+    """NumPy reads what lies behind."""
+    with pytest.raises(tc.DTypeError, match="Interface is no array"):
+        tc.cast(Interface(**said), "f64")
+    assert tc.cast(Interface(shape=(2,), strides=(-4,), offset=4, data=np.float32([1, 2]).tobytes()), "f64").tolist() == [2, 1]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -211,6 +269,31 @@ def test_packed(to, width):
     np.testing.assert_array_equal(again, x)
     from_fortran = tc.cast(np.asfortranarray(x), to, spec="ieee", layout="packed")
     np.testing.assert_array_equal(from_fortran, packed)
+
+
+@pytest.mark.parametrize("name", ["i4", "f4e2m1", "u2", "f6e2m3", "nf4", "u3"])
+def test_codes_have_no_high_bits(name):
+    """Packed bytes without shape= would lose half of the elements."""
+    bits = {"u2": 2, "u3": 3, "f6e2m3": 6}.get(name, 4)
+    codes = np.arange(1 << bits, dtype=np.uint8)
+    spec = "openvino" if name in ("nf4", "u3") else "ieee"
+    assert tc.cast(codes, "f32", from_=name, spec=spec).shape == codes.shape
+    codes[-2] |= 1 << bits
+    with pytest.raises(tc.InputError, match=f"{codes[-2]:#04x} at byte {len(codes) - 2} is no code of {name}.*shape="):
+        tc.cast(codes, "f32", from_=name, spec=spec)
+
+
+def test_objects_are_no_codes():
+    """Their addresses would be read."""
+    for dtype in (object, np.dtypes.StringDType()):
+        x = np.array(["1", "2"], dtype)
+        with pytest.raises(tc.DTypeError, match="objects"):
+            tc.cast(x, "f32", from_="u8", shape=(x.nbytes,))
+
+
+def test_packed_bytes_in_the_order_of_fortran():
+    x = np.uint8([[0x21, 0x43], [0x65, 0x07]])
+    assert tc.cast(np.asfortranarray(x), "f32", from_="i4", shape=(8,)).tolist() == [1, 2, 3, 4, 5, 6, 7, 0]
 
 
 def test_tf32_is_float32():
@@ -272,6 +355,14 @@ def test_out_must_be_writable():
     out.flags.writeable = False
     with pytest.raises(tc.UsageError, match="read-only"):
         tc.cast(np.zeros(3, np.float32), "f16", out=out)
+
+
+@pytest.mark.parametrize("out", [[0.0, 0.0], (0.0, 0.0)])
+def test_out_must_have_memory(out):
+    with pytest.raises(tc.DTypeError, match="out is a (list|tuple)"):
+        tc.cast(np.float32([1, 2]), "f64", out=out)
+    room = bytearray(2)
+    assert tc.cast(np.float32([1, 2]), "u8", out=room) == b"\1\2"
 
 
 # ---- text ----

@@ -30,6 +30,28 @@ def test_nothing_else_is_imported():
     ).split("\n")[:2] == ["[]", "[]"]
 
 
+@pytest.mark.parametrize(
+    "line, shown",
+    [
+        ("help(tc)", "NAME\n    truecast"),
+        ("from truecast import *; print(cast, onnx)", "<built-in function cast>"),
+        ("print(hasattr(tc, 'torch'), hasattr(tc.onnx, 'Backend'), 'torch' in dir(tc))", "False False False"),
+        ("import inspect; print({*tc.__all__} <= {name for name, _ in inspect.getmembers(tc)})", "True"),
+        ("import inspect; print('cast_like' in dict(inspect.getmembers(tc.onnx)))", "True"),
+        ("import pydoc; print(pydoc.render_doc(tc.onnx))", "truecast.onnx"),
+    ],
+)
+def test_without_torch_and_onnx(line, shown):
+    """They are not installed, or so it looks: the package is looked at as if they were not wanted."""
+    hidden = "import sys; sys.modules.update(torch=None, onnx=None); import truecast as tc; "
+    assert shown in run(hidden + line)
+
+
+def test_the_error_says_what_is_missing():
+    said = run("import sys; sys.modules['torch'] = None\nimport truecast as tc\ntry: tc.torch\nexcept AttributeError as e: print(e)")
+    assert said == "truecast.torch needs torch, which is not installed\n"
+
+
 def test_threads_work_at_the_same_time():
     x = np.random.default_rng(2).standard_normal(300_000).astype(np.float32)
     expected = tc.cast(x, "f8e5m2").tobytes()
