@@ -44,8 +44,8 @@ impl<B: AsRef<[u8]>> Buffer<B> {
         let got = bytes.as_ref().len();
         match dtype.bytes_in(layout, len as u64) {
             Some(expected) if expected == got as u64 => Ok(Self { dtype, layout, len, bytes }),
-            Some(expected) => Err(CastError::Length { dtype, len, expected, got }),
-            None => Err(CastError::Text),
+            None if dtype.bits_in(layout).is_none() => Err(CastError::Text),
+            expected => Err(CastError::Length { dtype, len, expected: expected.unwrap_or(u64::MAX), got }),
         }
     }
 }

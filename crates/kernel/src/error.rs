@@ -15,7 +15,7 @@ pub enum CastError {
         dtype: DType,
         /// Elements it should hold.
         len: usize,
-        /// Bytes they take.
+        /// Bytes they take, at most those that a number can say.
         expected: u64,
         /// Bytes it has.
         got: usize,

@@ -1,7 +1,7 @@
 //! Elements of buffers one by one: every type, layout and position, against shifts of one wide number.
 
 use truecast_core::{DType, Layout};
-use truecast_kernel::{Elements, ElementsMut};
+use truecast_kernel::{CastError, Elements, ElementsMut};
 
 /// Reads element `i` bit by bit.
 fn bits_of(bytes: &[u8], first: usize, bits: usize) -> u64 {
@@ -39,4 +39,13 @@ fn elements_are_read_and_written_at_any_bit() {
 #[should_panic(expected = "element 3 of 3")]
 fn an_element_beyond_the_end_is_a_panic() {
     Elements::new(DType::I4, 3, &[0, 0][..]).unwrap().get(3);
+}
+
+#[test]
+fn more_elements_than_any_buffer_has() {
+    for len in [usize::MAX, usize::MAX / 4 + 1] {
+        let error = Elements::new(DType::F32, len, &[]).unwrap_err();
+        assert!(matches!(error, CastError::Length { got: 0, .. }), "{error}");
+    }
+    assert_eq!(Elements::new(DType::String, 1, &[]).unwrap_err(), CastError::Text);
 }

@@ -382,6 +382,9 @@ const F_CONTIGUOUS: c_int = 0x2;
 const NOT_SWAPPED: c_int = 0x200;
 const WRITEABLE: c_int = 0x400;
 
+/// No system has memory for programs there.
+const FIRST_PAGE: usize = 4096;
+
 /// What `__array_struct__` says of an array.
 struct Interface {
     data: *mut u8,
@@ -423,6 +426,10 @@ impl Interface {
         };
         let (shape, strides) = (numbers(found.shape), numbers(found.strides));
         let bytes = shape.iter().try_fold(width, |bytes, n| bytes.checked_mul(usize::try_from(*n).ok()?));
+        // A capsule of DLPack without memory, but with an offset into it, becomes such an array.
+        if bytes.is_some_and(|bytes| bytes > 0) && (found.data as usize) < FIRST_PAGE {
+            return Err(raise(py, Class::Type, "the array has no memory"));
+        }
         let flags = found.flags;
         let other = if flags & (C_CONTIGUOUS | F_CONTIGUOUS) == 0 { order_of(shape, strides, width) } else { None };
         Ok(Interface {

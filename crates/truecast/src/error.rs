@@ -285,7 +285,9 @@ impl Error {
             | Error::FolderForFile { .. }
             | Error::Memory { .. }
             | Error::NotQuantised { .. }
-            | Error::Scaled(ScaledError::Layout { .. } | ScaledError::Source { .. }) => ErrorKind::Usage,
+            | Error::Scaled(ScaledError::Layout { .. } | ScaledError::Arrays { .. } | ScaledError::Source { .. }) => {
+                ErrorKind::Usage
+            }
             #[cfg(feature = "files")]
             Error::Scaled(_) => ErrorKind::Input,
             #[cfg(feature = "files")]

@@ -97,3 +97,13 @@ fn the_picture_leads_to_the_code() {
         }
     }
 }
+
+#[test]
+fn high_bits_of_a_code_do_not_matter() {
+    for from in numeric().filter(|t| t.code_bits() < 64) {
+        let high = 1 << from.code_bits();
+        assert_eq!(explain(from, high | 1, DType::F16).source.code, 1, "{from}");
+        let answers = |code| explain(from, code, DType::F16).answers.into_iter().map(|a| a.outcome).collect::<Vec<_>>();
+        assert_eq!(answers(high | 1), answers(1), "{from}");
+    }
+}

@@ -204,5 +204,11 @@ fn what_no_scheme_can_hold_is_refused() {
     let form = Form::new(scheme("mxfp8").unwrap(), &[2, 32]).unwrap();
     let short = quantise(&form, &Quantisation::default(), &[0; 12], 1).unwrap_err();
     assert!(short.to_string().contains("256 bytes"), "{short}");
+    let (whole, how) = ([0; 256], Quantisation::default());
+    let few = Quantiser::new(&form, DType::F32, &how, &exec(1)).unwrap().run(&whole, &mut [&mut [0; 64]]).unwrap_err();
+    assert_eq!((few.kind(), few.to_string()), (ErrorKind::Usage, "the tensor has 2 arrays, 1 are given".into()));
+    let dense = Dequantiser::new(&form, &CastSpec::copy(DType::F32), &exec(1)).unwrap();
+    let many = dense.run(&[&[0; 64], &[0; 2], &[]], &mut [0; 256]).unwrap_err();
+    assert_eq!(many.to_string(), "the tensor has 2 arrays, 3 are given");
     assert!(Quantiser::new(&form, DType::I8, &Quantisation::default(), &exec(1)).is_err());
 }

@@ -266,14 +266,16 @@ class Packed:
 def case_dlpack(rng) -> None:
     x = Packed(rng, lambda size: memory(rng, size))
     KEPT.append(x)
+    if not x.tensor.data:
+        # NumPy makes memory without values for it, or reads it at its offset.
+        refused(lambda: tc.cast(x, "f64", spec="ieee"))
+        return
     try:
         theirs = np.from_dlpack(x)
         to, expected = exact(theirs)
     except Exception:  # noqa: BLE001 - of any kind: then it is no array
         assert refused(lambda: tc.cast(x, "f64", spec="ieee"))
         return
-    if not x.tensor.data and theirs.size:
-        return  # NumPy makes memory without values for it
     try:
         same(tc.cast(x, to, spec="ieee"), expected)
     except (tc.DTypeError, tc.SpecError):
@@ -342,7 +344,8 @@ def case_scaled(rng) -> None:
     parts = {"codes": q.codes, "scales": q.scales}
     name = str(rng.choice(list(parts)))
     parts[name] = [parts[name][:, 1:], parts[name].astype(np.int16), parts[name].astype(object), view(rng)][rng.integers(4)]
-    if parts[name].shape != getattr(q, name).shape or parts[name].dtype != np.uint8:
+    long = lambda shape: [n for n in shape if n != 1]
+    if long(parts[name].shape) != long(getattr(q, name).shape) or parts[name].dtype.itemsize != 1:
         assert refused(lambda: tc.Quantized("mxfp8", (rows, columns), **parts).dequantize()), parts[name].dtype
 
 

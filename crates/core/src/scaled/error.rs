@@ -30,6 +30,14 @@ pub enum ScaledError {
         /// Bytes that it has.
         got: u64,
     },
+    /// A tensor is given as another number of arrays than its form has.
+    #[error("the tensor has {expected} arrays, {got} are given")]
+    Arrays {
+        /// Arrays of the form.
+        expected: usize,
+        /// Arrays that there are.
+        got: usize,
+    },
     /// The results take another number of bytes.
     #[error("the results take {expected} bytes, there is room for {got}")]
     Results {

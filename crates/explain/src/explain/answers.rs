@@ -43,13 +43,14 @@ pub struct Absent {
     pub why: String,
 }
 
-/// Explains the conversion of one code under the given interpretations. An older version is left out where it gives what
+/// Explains the conversion of one code, whose high bits do not matter, under the given interpretations. An older version is left out where it gives what
 /// a newer one does.
 ///
 /// # Panics
 /// As [`explain`](fn@super::explain).
 #[must_use]
 pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Interpretation>) -> Explanation {
+    let code = code & (u64::MAX >> (64 - from.code_bits()));
     let source = Decoded::new(from, code);
     let answer = |mut i: Interpretation| {
         let outcome = cast_one(&i.cast, code);

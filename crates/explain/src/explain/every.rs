@@ -5,7 +5,7 @@ use super::tile::tile_answers;
 use truecast_core::DType;
 use truecast_core::spec::{SpecError, interpretations, onnx, openvino, tile, tosa};
 
-/// Explains the conversion of one code under every specification.
+/// Explains the conversion of one code, whose high bits do not matter, under every specification.
 ///
 /// # Panics
 /// If a type is complex or text.
@@ -21,7 +21,7 @@ use truecast_core::spec::{SpecError, interpretations, onnx, openvino, tile, tosa
 #[must_use]
 pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
     let mut explanation = explain_under(from, code, to, interpretations(from, to));
-    explanation.answers.extend(tile_answers(from, code, to, &tile::Cast::to(to)));
+    explanation.answers.extend(tile_answers(from, explanation.source.code, to, &tile::Cast::to(to)));
     explanation.absent = absent(from, to);
     explanation
 }

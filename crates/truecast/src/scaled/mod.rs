@@ -185,7 +185,10 @@ impl Form {
 
     /// Every array has the bytes that it takes.
     fn check(&self, lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), ScaledError> {
-        assert_eq!(lengths.len(), self.arrays.len(), "one buffer for each array of the form");
+        let (expected, got) = (self.arrays.len(), lengths.len());
+        if expected != got {
+            return Err(ScaledError::Arrays { expected, got });
+        }
         for (array, got) in self.arrays.iter().zip(lengths) {
             let expected = array.bytes();
             if expected != got {
