@@ -95,7 +95,8 @@ fn ndarray<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
 }
 
 impl<'py> Given<'py> {
-    /// What is to be read. What its elements are beside numbers is not lost silently: masked ones, missing ones, gradients.
+    /// What values are to be made of. What its elements are beside numbers is not lost silently: masked, missing, with a
+    /// gradient.
     pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
         let given = Given::found(x)?;
@@ -131,7 +132,8 @@ impl<'py> Given<'py> {
         Ok(given)
     }
 
-    fn found(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
+    /// What an argument is, of whose gradient nobody asks.
+    pub fn found(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
         if x.get_type().is(ndarray(py)?) {
             return Ok(Given { array: x.clone(), library: Library::Numpy });
@@ -235,14 +237,35 @@ fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyRes
         return Err(raise(py, Class::Type, "objects of Python do not lie in a buffer"));
     }
     let bytes = numpy(py)?.call_method1(intern!(py, "frombuffer"), (data, "u1"))?;
-    // NumPy compares neither an offset that is no place in the buffer, nor strides with a buffer without bytes.
-    let offset: usize = interface.call_method1(intern!(py, "get"), ("offset", 0))?.extract()?;
-    let len = bytes.len()?;
-    if offset > len {
-        return Err(raise(py, Class::Type, format_args!("offset {offset} lies beyond the buffer of {len} bytes")));
+    let (shape, len) = (part("shape")?.extract::<Vec<i64>>()?, bytes.len()?);
+    let offset: i64 = interface.call_method1(intern!(py, "get"), ("offset", 0))?.extract()?;
+    let strides: Option<Vec<i64>> = part("strides")?.extract()?;
+    let width: i64 = dtype.getattr(intern!(py, "itemsize"))?.extract()?;
+    let strides = strides.unwrap_or_else(|| {
+        let sizes = shape.iter().rev().scan(width, |next, n| Some(std::mem::replace(next, next.saturating_mul(*n))));
+        sizes.collect::<Vec<_>>().into_iter().rev().collect()
+    });
+    if !lies_within(&shape, &strides, (offset, width), len) {
+        let message = format_args!("shape {shape:?} with strides {strides:?} from {offset} on exceeds {len} bytes");
+        return Err(raise(py, Class::Type, message));
     }
-    let strides = if len == 0 { py.None().into_bound(py) } else { part("strides")? };
-    ndarray(py)?.call1((part("shape")?, dtype, bytes, offset, strides))
+    if shape.contains(&0) {
+        return ndarray(py)?.call1((PyTuple::new(py, shape)?, dtype));
+    }
+    ndarray(py)?.call1((PyTuple::new(py, shape)?, dtype, bytes, offset, PyTuple::new(py, strides)?))
+}
+
+/// Every element of this offset and width lies within so many bytes. NumPy's own answer is wrong for offsets below zero, for
+/// buffers without bytes, and for strides whose sum it cannot hold.
+fn lies_within(shape: &[i64], strides: &[i64], (offset, width): (i64, i64), len: usize) -> bool {
+    if shape.len() != strides.len() || shape.iter().any(|n| *n < 0) {
+        return false;
+    }
+    let reaches = shape.iter().zip(strides).map(|(n, stride)| i128::from(n - 1) * i128::from(*stride));
+    let span = reaches.fold((i128::from(offset), i128::from(offset) + i128::from(width)), |(low, high), reach| {
+        (low.saturating_add(reach.min(0)), high.saturating_add(reach.max(0)))
+    });
+    shape.contains(&0) || (span.0 >= 0 && span.1 <= len as i128)
 }
 
 /// What an array of NumPy made of this says nothing of any more.

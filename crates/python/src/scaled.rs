@@ -100,7 +100,8 @@ pub fn quantize<'py>(
         return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; entries lie as the scheme has them"));
     }
     let how = how(py, mx_scale, scale_search, nonfinite)?;
-    let given = Given::of(x)?;
+    // Codes and scales have no gradient to lose.
+    let given = Given::found(x)?;
     let library = given.library;
     let source = Source::of(given, from_.map(dtypes::of_object).transpose()?, None)?;
     let shape: Vec<u64> = source.shape.extract()?;

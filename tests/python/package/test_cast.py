@@ -218,6 +218,9 @@ class Interface:
         {"shape": (2,), "offset": -4},
         {"shape": (), "data": b""},
         {"shape": (5,), "strides": (4,), "data": b""},
+        {"shape": (2, 2, 2), "strides": (1 << 62, 1 << 62, 0)},
+        {"shape": (1 << 62,)},
+        {"shape": (-2,)},
         {"shape": (1,), "typestr": "|O"},
     ],
 )
