@@ -242,8 +242,13 @@ fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyRes
     let strides: Option<Vec<i64>> = part("strides")?.extract()?;
     let width: i64 = dtype.getattr(intern!(py, "itemsize"))?.extract()?;
     let strides = strides.unwrap_or_else(|| {
-        let sizes = shape.iter().rev().scan(width, |next, n| Some(std::mem::replace(next, next.saturating_mul(*n))));
-        sizes.collect::<Vec<_>>().into_iter().rev().collect()
+        let mut next = width;
+        let mut strides = Vec::new();
+        for n in shape.iter().rev() {
+            strides.insert(0, next);
+            next = next.saturating_mul(*n);
+        }
+        strides
     });
     if !lies_within(&shape, &strides, (offset, width), len) {
         let message = format_args!("shape {shape:?} with strides {strides:?} from {offset} on exceeds {len} bytes");
