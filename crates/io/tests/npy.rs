@@ -23,7 +23,7 @@ fn array(descr: &str, order: &str, shape: &str, data: &[u8]) -> Vec<u8> {
 fn read(file: &[u8], from: Option<DType>) -> Result<(DType, Vec<u8>), Error> {
     let disk = disk::file("a.npy", file);
     let source = truecast_io::Source::open(&disk.path, from)?;
-    assert_eq!(source.tensors()[0].name, "data");
+    assert_eq!(source.tensors()[0].name, "data".into());
     let bytes = disk::bytes_of(&source, 0)?;
     Ok((source.tensors()[0].dtype, bytes))
 }
@@ -302,7 +302,7 @@ fn every_type_and_rank_comes_back() {
         let layout = if dtype == DType::String { Layout::Utf32 { width: 7 } } else { layout };
         assert!(dtype == DType::String || layout == Layout::Bytes);
         for shape in [vec![], vec![0], vec![5], vec![2, 0, 3], vec![2, 3, 4], vec![1; 64]] {
-            let tensor = Tensor { name: "data".into(), dtype, layout, shape };
+            let tensor = Tensor { name: "data".into(), dtype, layout, shape: shape.into() };
             let limit = 1u32 << dtype.bits_in(layout).unwrap().min(8).min(dtype.storage_bits().unwrap_or(8));
             let data: Vec<u8> = (0..tensor.bytes()).map(|i| (i as u32 * 37 % limit) as u8).collect();
             let disk = disk::empty("a.npy");
@@ -367,7 +367,7 @@ fn text() {
 fn text_is_written_as_numpy_writes_it() {
     let disk = disk::empty("a.npy");
     let tensor =
-        Tensor { name: "any".into(), dtype: DType::String, layout: Layout::Utf32 { width: 5 }, shape: vec![2, 3] };
+        Tensor { name: "any".into(), dtype: DType::String, layout: Layout::Utf32 { width: 5 }, shape: [2, 3].into() };
     let data = vec![0; tensor.bytes() as usize];
     assert_eq!(data.len(), 120);
     disk::write(&disk, &[tensor], std::slice::from_ref(&data), &[]).unwrap();

@@ -97,7 +97,7 @@ fn stored_and_deflated_members_are_read() {
     for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
         let bytes = archive(&members, method);
         let source = open(&bytes, None).unwrap();
-        let names: Vec<&str> = source.tensors().iter().map(|t| t.name.as_str()).collect();
+        let names: Vec<&str> = source.tensors().iter().map(|t| &*t.name).collect();
         assert_eq!(names, ["w", "dir/x y", "é", "none", ""]);
         let types: Vec<DType> = source.tensors().iter().map(|t| t.dtype).collect();
         assert_eq!(types, [DType::F32, DType::I16, DType::U8, DType::F64, DType::Bool]);

@@ -247,7 +247,7 @@ fn what_must_not_be_written() {
     assert!(matches!(refusal(&[bytes]), DeniedTensor::Layout { .. }));
     for dtype in DType::ALL {
         let is_named = NAMES.iter().any(|(_, d)| *d == dtype);
-        let tensor = Tensor { name: "a".into(), dtype, layout: Default::default(), shape: vec![8] };
+        let tensor = Tensor { name: "a".into(), dtype, layout: Default::default(), shape: [8].into() };
         match create(&[tensor]) {
             Ok(_) => assert!(is_named),
             Err(error) => {

@@ -92,7 +92,8 @@ impl ActivationScale {
         let dot = if module.len() < weight.name.len() { "." } else { "_" };
         let shape = if values.len() == 1 { self.shape.to_vec() } else { vec![values.len() as u64] };
         let name = format!("{module}{dot}{}", self.end);
-        let tensor = Tensor { name: name.into(), dtype: F32, layout: truecast_core::Layout::Packed, shape: shape.into() };
+        let tensor =
+            Tensor { name: name.into(), dtype: F32, layout: truecast_core::Layout::Packed, shape: shape.into() };
         Output { content: Content::Bytes(values.iter().flat_map(|value| value.to_le_bytes()).collect()), tensor }
     }
 }

@@ -1,8 +1,8 @@
 //! A file of tensors, or a folder of such files.
 
 use crate::error::Error;
-use std::sync::Arc;
 use std::path::Path;
+use std::sync::Arc;
 use truecast_io::folder::Folder;
 use truecast_io::{OpenOptions, Source, Tensor, look};
 

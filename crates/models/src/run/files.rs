@@ -62,8 +62,12 @@ pub(super) fn write(
     exec: &CastOptions,
 ) -> Result<Finished, RunError> {
     let failed = |cause: truecast_io::Error| RunError::Output { name: name.into(), cause: cause.into() };
-    let described =
-        |layout| truecast_io::Tensor { name: name.into(), dtype: tensor.dtype, layout, shape: tensor.shape.as_slice().into() };
+    let described = |layout| truecast_io::Tensor {
+        name: name.into(),
+        dtype: tensor.dtype,
+        layout,
+        shape: tensor.shape.as_slice().into(),
+    };
     let create =
         |layout| Writer::create(path, kind, vec![described(layout)], &BTreeMap::new(), existing).map_err(failed);
     match &tensor.data {

@@ -210,7 +210,11 @@ impl<'a> Claims<'a> {
             };
             let codes = |group: &Group| self.index.tensor(group.parts[0].1).name.clone();
             let tensor = self.index.tensor(tensor).name.clone();
-            return Err(Error::Twice { tensor: tensor.to_string(), first: codes(first).to_string(), second: codes(group).to_string() });
+            return Err(Error::Twice {
+                tensor: tensor.to_string(),
+                first: codes(first).to_string(),
+                second: codes(group).to_string(),
+            });
         }
         self.roles[tensor] = Some(role);
         Ok(())

@@ -33,8 +33,7 @@ pub(crate) fn factor_of(module: &str) -> String {
 /// [`Error::Refused`] for a block type that is not decoded, [`Error::Grid`] and [`Error::Type`] for a factor that does not
 /// fit.
 pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, Error> {
-    let numbers: HashMap<&str, usize> =
-        tensors.iter().enumerate().map(|(i, tensor)| (&*tensor.name, i)).collect();
+    let numbers: HashMap<&str, usize> = tensors.iter().enumerate().map(|(i, tensor)| (&*tensor.name, i)).collect();
     let (mut roles, mut groups, mut schemes) = (vec![Role::Plain; tensors.len()], Vec::new(), Vec::new());
     for (number, (tensor, block)) in tensors.iter().zip(blocks).enumerate() {
         if block.dtype().is_some() {
@@ -131,7 +130,7 @@ mod tests {
         let scale = |shape: &[u64]| (tensor("a.scale", DType::F32, shape), 0);
         let input = (tensor("a.input_scale", DType::F32, &[1]), 0);
         let found = detect(&[weight(&[3, 5, 72]), scale(&[3]), input]).unwrap();
-        assert_eq!(found.groups[0].shape, [3, 5, 128]);
+        assert_eq!(found.groups[0].shape, [3, 5, 128].into());
         let Layout { matrices, rows, cols, coding, .. } = found.groups[0].layout;
         assert_eq!((matrices, rows, cols), (3, 5, 128));
         assert_eq!(coding, Coding::Blocks { block: BlockType::Nvfp4, factor: true });

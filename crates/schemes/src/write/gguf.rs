@@ -67,7 +67,11 @@ mod tests {
             Tensor { name: name.into(), dtype: DType::F32, layout: truecast_core::Layout::Packed, shape: shape.into() };
         let made = target_of_layout(&tensor, Scheme::of(Family::Gguf(BlockType::Nvfp4)), source);
         let (target, _) = made.map_err(|cause| cause.to_string())?;
-        Ok(target.tensors.into_iter().map(|output| (output.tensor.name, output.tensor.shape)).collect())
+        Ok(target
+            .tensors
+            .into_iter()
+            .map(|output| (output.tensor.name.to_string(), output.tensor.shape.to_vec()))
+            .collect())
     }
 
     #[test]

@@ -31,7 +31,10 @@ fn tensors(lines: &str) -> Case {
             _ => shape.split('x').map(|n| n.parse().unwrap()).collect(),
         };
         let dtype = DType::parse(dtype).unwrap();
-        Stored { tensor: Tensor { name: name.to_owned().into(), dtype, layout: Layout::Packed, shape: shape.into() }, shard: 0 }
+        Stored {
+            tensor: Tensor { name: name.to_owned().into(), dtype, layout: Layout::Packed, shape: shape.into() },
+            shard: 0,
+        }
     };
     let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
     Case { tensors: lines.map(stored).collect(), ..Case::default() }
@@ -74,7 +77,7 @@ impl Case {
         let checkpoint = Checkpoint { tensors: &self.tensors, metadata: &metadata, documents: &self.documents };
         let mut read = |number: usize| {
             let name = &self.tensors[number].tensor.name;
-            Ok(self.contents.get(name).unwrap_or_else(|| panic!("{name} is read")).clone())
+            Ok(self.contents.get(&**name).unwrap_or_else(|| panic!("{name} is read")).clone())
         };
         detect(checkpoint, &mut read, options)
     }

@@ -427,8 +427,7 @@ fn torchao() {
     .quantization(r#"{"quant_method": "torchao"}"#);
     let found = case.detect();
     settled(&case, &found, &["norm.weight"]);
-    let shown: Vec<_> =
-        found.groups.iter().map(|group| (&*group.name, group.shape.clone(), group.original)).collect();
+    let shown: Vec<_> = found.groups.iter().map(|group| (&*group.name, group.shape.to_vec(), group.original)).collect();
     assert_eq!(
         shown,
         [

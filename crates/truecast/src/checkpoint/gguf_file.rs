@@ -75,8 +75,7 @@ impl Plan {
         let Some(new) = self.gguf() else { return Ok(Vec::new()) };
         let metadata = |key| FileDifference::Metadata { key };
         let mut all: Vec<_> = differing_keys(&new.keys, &Keys::of(found)?).into_iter().map(metadata).collect();
-        let expected: HashMap<&str, Block> =
-            new.tensors.iter().map(|tensor| (&*tensor.name, tensor.block)).collect();
+        let expected: HashMap<&str, Block> = new.tensors.iter().map(|tensor| (&*tensor.name, tensor.block)).collect();
         for (tensor, actual) in found.tensors().iter().zip(found.blocks()) {
             if let Some(block) = expected.get(&*tensor.name).filter(|block| *block != actual) {
                 let why = format!("has tensor {} in blocks of {actual}, not {block}", Shown(&tensor.name));

@@ -85,7 +85,10 @@ impl RelaidProof<'_> {
         }
         let (tensor, types) = (quantised.name.clone(), (DType::F32, DType::F32));
         let count = found.count;
-        Ok((found.first.map(|(_, first)| FileDifference::Elements { tensor: tensor.to_string(), count, first, types }), all))
+        Ok((
+            found.first.map(|(_, first)| FileDifference::Elements { tensor: tensor.to_string(), count, first, types }),
+            all,
+        ))
     }
 }
 

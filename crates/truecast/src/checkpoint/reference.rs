@@ -52,8 +52,7 @@ impl Reference {
     /// The other order is nearer to the values here.
     pub fn check_nibbles(&self, folder: &Folder, all: &[Quantised]) -> Result<Option<String>, Error> {
         let tensors = logical(&self.opened)?;
-        let by_name: HashMap<&str, &Logical<'_>> =
-            tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
+        let by_name: HashMap<&str, &Logical<'_>> = tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
         // Of the order that was taken, and of the other.
         let (mut noise, mut compared) = ([0.0, 0.0], 0);
         for quantised in all {

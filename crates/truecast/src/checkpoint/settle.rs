@@ -126,7 +126,10 @@ impl Plan {
                 for work in works {
                     if !names.insert(work.planned.target.name.clone()) {
                         let tensor = work.planned.target.name;
-                        return Err(Error::scheme(src, truecast_schemes::Error::DuplicateName { tensor: tensor.to_string() }));
+                        return Err(Error::scheme(
+                            src,
+                            truecast_schemes::Error::DuplicateName { tensor: tensor.to_string() },
+                        ));
                     }
                     shards[of_result(at)].works.push(work);
                 }
@@ -162,11 +165,17 @@ impl Plan {
                 (None, Some(group)) => {
                     let Some(to) = choice.to else {
                         let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
-                        return Err(Error::checkpoint(src, CheckpointError::Kept { tensor: tensor.to_string(), scheme }));
+                        return Err(Error::checkpoint(
+                            src,
+                            CheckpointError::Kept { tensor: tensor.to_string(), scheme },
+                        ));
                     };
                     if is_narrow(to) && beside.rule(&tensor.name).is_none() {
                         let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
-                        return Err(Error::checkpoint(src, CheckpointError::Narrow { tensor: tensor.to_string(), scheme, to }));
+                        return Err(Error::checkpoint(
+                            src,
+                            CheckpointError::Narrow { tensor: tensor.to_string(), scheme, to },
+                        ));
                     }
                     let choice = Choice { from: DType::F32, to: Some(to), kept_by: None };
                     let planned = Planned::new(value, choice, into, path, &options.tensors.request)?;

@@ -129,12 +129,7 @@ impl<'a> Contained<'a> {
 pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
     let names = opened.value_names();
     let Opened::Folder(folder) = opened else {
-        return Ok(opened
-            .tensors()
-            .into_iter()
-            .zip(names)
-            .map(|(held, name)| of_held(held, name))
-            .collect());
+        return Ok(opened.tensors().into_iter().zip(names).map(|(held, name)| of_held(held, name)).collect());
     };
     let Contents { stored, found, .. } = Contents::of(folder, &truecast_schemes::Options::default())?;
     let mut all = Vec::new();

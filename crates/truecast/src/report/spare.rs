@@ -83,7 +83,12 @@ mod tests {
         let eligibilities = vec![Eligibility::Converted; tensors.len()];
         let choices =
             selection.choose(FileFormat::Safetensors, &tensors, &eligibilities, std::path::Path::new("x")).unwrap();
-        tensors.into_iter().zip(choices).filter(|(_, choice)| choice.to.is_some()).map(|(t, _)| t.name.to_string()).collect()
+        tensors
+            .into_iter()
+            .zip(choices)
+            .filter(|(_, choice)| choice.to.is_some())
+            .map(|(t, _)| t.name.to_string())
+            .collect()
     }
 
     #[track_caller]

@@ -70,7 +70,12 @@ pub(crate) fn compare(
     }
     let types = (tensor.from, tensor.target.dtype);
     let name = || tensor.target.name.clone();
-    Ok(found.first.map(|(_, first)| FileDifference::Elements { tensor: name().to_string(), count: found.count, first, types }))
+    Ok(found.first.map(|(_, first)| FileDifference::Elements {
+        tensor: name().to_string(),
+        count: found.count,
+        first,
+        types,
+    }))
 }
 
 /// What was found, and how.

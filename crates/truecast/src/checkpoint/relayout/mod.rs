@@ -75,7 +75,10 @@ pub(super) fn relaid(
             let Some(of) = regrouping::of_layouts(&quantised.layout, &target.layout) else { return Err(refused(why)) };
             let settled = regrouping::settled(folder, &quantised, of)?.map_err(|why| {
                 let (tensor, from, to) = (quantised.name.clone(), Box::new(from), Box::new(to));
-                Error::scheme(folder.path(), truecast_schemes::Error::NoRelayoutOfBlock { tensor: tensor.to_string(), from, to, why })
+                Error::scheme(
+                    folder.path(),
+                    truecast_schemes::Error::NoRelayoutOfBlock { tensor: tensor.to_string(), from, to, why },
+                )
             })?;
             let made = |part| match settled.part(part) {
                 OfPart::Regrouped(regrouped) => Ok(Origin::Regrouped(regrouped)),
