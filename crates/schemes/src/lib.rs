@@ -27,7 +27,7 @@
 //! let documents = Documents { config: Some(serde_json::from_str(config)?), ..Documents::default() };
 //! let checkpoint = Checkpoint { tensors: &tensors, metadata: &[], documents: &documents };
 //! let found = detect(checkpoint, &mut |_| unreachable!("no data is needed"), &Options::default())?;
-//! assert_eq!((found.groups[0].name.as_str(), &found.groups[0].shape[..]), ("a.weight", &[576, 256][..]));
+//! assert_eq!((&*found.groups[0].name, &found.groups[0].shape[..]), ("a.weight", &[576, 256][..]));
 //! assert_eq!(found.schemes[0].to_string(), "fp8-block:128x128");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

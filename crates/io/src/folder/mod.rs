@@ -57,12 +57,12 @@ pub struct Shard {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model.safetensors");
-/// let tensor = Tensor { name: "w".into(), dtype: DType::U8, layout: Layout::Packed, shape: vec![2] };
+/// let tensor = Tensor { name: "w".into(), dtype: DType::U8, layout: Layout::Packed, shape: [2].into() };
 /// let mut writer = Writer::create(&path, FileFormat::Safetensors, vec![tensor], &BTreeMap::new(), Existing::Refuse)?;
 /// writer.write(&[1, 2])?;
 /// writer.finish()?;
 /// let opened = Folder::open(folder.path(), false)?;
-/// assert_eq!(opened.shards()[0].source.tensors()[0].name, "w");
+/// assert_eq!(&*opened.shards()[0].source.tensors()[0].name, "w");
 /// # Ok(())
 /// # }
 /// ```
