@@ -191,7 +191,7 @@ class Driver:
         again = ["--resume"] if job.deletes or job.is_folder and self.is_begun() else []
         if not job.is_folder and shown and "--force" not in job.words:
             again = ["--force"]
-        done = self.run(job, *again)
+        done = self.run(job, *(word for word in again if word not in job.words))
         after = tree(self.folder / "at")
         if done.returncode != 0 or after != new:
             said = done.stderr.decode(errors="replace")

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use truecast_core::{DType, ErrorKind};
-use truecast_io::Shown;
+use truecast_io::{Shown, one_line};
 
 use crate::scheme::{Scheme, SchemeError};
 
@@ -16,11 +16,13 @@ use crate::scheme::{Scheme, SchemeError};
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum Error {
     /// A key of a configuration has a value that its scheme does not have.
-    #[error("{place}: {key} is {found} where {expected} is expected")]
+    #[error("{place}: {} is {} where {expected} is expected", one_line(key), one_line(found))]
     Value { place: String, key: String, found: String, expected: String },
     /// A key that is not known, or not with this value (§5.3.1): what it says about the weights cannot be told.
     #[error(
-        "{place}: {key} is {found}, and truecast does not know what that does to the weights; {}",
+        "{place}: {} is {}, and truecast does not know what that does to the weights; {}",
+        one_line(key),
+        one_line(found),
         Advice(*scheme)
     )]
     Unexplained { place: String, key: String, found: String, scheme: Option<&'static str> },

@@ -1,7 +1,7 @@
 //! What can be wrong with a checkpoint as a whole, beside what is wrong with its files.
 
 use truecast_core::{DType, ErrorKind};
-use truecast_io::{Shown, counted};
+use truecast_io::{Shown, counted, one_line};
 
 /// Why a checkpoint was not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum CheckpointError {
     #[error("holds no truecast-manifest.json that says what was begun, so nothing can be resumed")]
     NoManifest,
     /// The manifest cannot be understood.
-    #[error("{} is no manifest of this version: {why}", Shown(.file))]
+    #[error("{} is no manifest of this version: {}", Shown(.file), one_line(.why))]
     Manifest {
         /// Its name.
         file: String,

@@ -150,7 +150,7 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
 fn of_held(held: Held<'_>, name: Arc<str>) -> Logical<'_> {
     let tensor = held.tensor();
     let (shape, dtype, bytes) = (tensor.shape.clone(), tensor.dtype, tensor.bytes());
-    Logical { name: name.into(), shape, dtype, bytes, origin: Origin::Held(held) }
+    Logical { name, shape, dtype, bytes, origin: Origin::Held(held) }
 }
 
 /// The values of a tensor in pieces of as many elements, whatever it is made of.

@@ -1,6 +1,7 @@
 //! Words of the text, with their places (§9.2). Nothing is kept: a lexer is a position, and looking ahead is a copy of it.
 
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
+use std::borrow::Cow;
 
 /// One token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,40 @@ pub(super) enum Token<'a> {
     Sign(char),
     /// Nothing is left.
     End,
+}
+
+/// A name as it stands between quotes: a backslash before what would end it, and before the code of what is not printed.
+pub(super) fn escaped(name: &str) -> String {
+    let escape = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        _ if c.is_control() => c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\{byte:02X}")).collect(),
+        _ => c.to_string(),
+    };
+    name.chars().map(escape).collect()
+}
+
+/// The name that [`escaped`] gave, with the other escapes of MLIR; what is no escape stands for itself.
+pub(super) fn unescaped(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return text.into();
+    }
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let hex = |digit: &u8| char::from(*digit).to_digit(16).map(|value| value as u8);
+        let (byte, taken) = match (first, after) {
+            (b'\\', [quoted @ (b'"' | b'\\'), ..]) => (*quoted, 2),
+            (b'\\', [b'n', ..]) => (b'\n', 2),
+            (b'\\', [b't', ..]) => (b'\t', 2),
+            (b'\\', [high, low, ..]) => match (hex(high), hex(low)) {
+                (Some(high), Some(low)) => (high << 4 | low, 3),
+                _ => (*first, 1),
+            },
+            _ => (*first, 1),
+        };
+        bytes.push(byte);
+        rest = &rest[taken..];
+    }
+    String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
 impl std::fmt::Display for Token<'_> {
@@ -171,5 +206,20 @@ impl<'a> Lexer<'a> {
                 Err(Diagnostic::new(place, Cause::Syntax { expected, found }))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_between_quotes() {
+        for name in ["a b", "\\", "\"", "k\u{3}n\n\0\\", "\u{9b}\u{e9}", "\\0A", "\\n"] {
+            let text = escaped(name);
+            assert!(!text.chars().any(char::is_control), "{text:?}");
+            assert_eq!(unescaped(&text), name);
+        }
+        assert_eq!(unescaped(r"a\tb\n\22\5C\q\"), "a\tb\n\"\\\\q\\");
     }
 }

@@ -4,7 +4,7 @@
 use truecast_core::spec::tile::{Op, Release};
 
 use super::conversion::Names;
-use super::lexer::{Lexer, Token};
+use super::lexer::{Lexer, Token, unescaped};
 use super::scope::Scope;
 use super::tokens::Parser;
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
@@ -103,6 +103,7 @@ impl<'a> Parser<'a> {
         let place = self.advance()?.place;
         let at = self.advance()?;
         let Token::Symbol(name) = at.token else { return Err(self.unexpected("the name of the entry, as @name", &at)) };
+        let name = &*unescaped(name);
         let mut scope = Scope::default();
         let mut arguments = Vec::new();
         self.expect('(')?;

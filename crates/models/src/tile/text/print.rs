@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use truecast_core::spec::tile::{Conversion, IntegerOverflow, RoundingMode, TileType};
 
+use super::lexer::escaped;
 use super::literal;
 use crate::tensor::Tensor;
 use crate::tile::module::{Function, Module, Operation, Statement, ValueId};
@@ -47,7 +48,7 @@ pub fn print(module: &Module) -> Result<String, Unprintable> {
 fn print_entry(text: &mut String, function: &Function) -> Result<(), Unprintable> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '-');
     let plain = !function.name.is_empty() && function.name.chars().all(is_plain);
-    let name = if plain { function.name.to_string() } else { format!("\"{}\"", function.name) };
+    let name = if plain { function.name.to_string() } else { format!("\"{}\"", escaped(&function.name)) };
     let arguments: Vec<_> = function.arguments.iter().map(|&id| argument(function, id)).collect();
     push(text, format_args!("entry @{name}({}) {{\n", arguments.join(", ")));
     for statement in &function.body {
