@@ -1,14 +1,19 @@
 """Promises about files: nothing half-written, nothing overwritten by accident, exit codes.
 
 Reference: docs/interfaces.md §3 and §5. Kills and signals at random moments are the business of
-tests/acceptance/kill.py; a short run of it is here.
+tests/acceptance/kill.py and faults.py; a short run of each is here.
 """
 
 import json
 import os
 import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
 
 import container
+import faults
 import kill
 import numpy as np
 import pytest
@@ -129,3 +134,13 @@ def test_killed_at_random_moments(truecast, tmp_path, signal):
     campaign = kill.Campaign(truecast.binary, tmp_path, megabytes=4, seed=7)
     outcome = campaign.run(signal, times=10)
     assert sum(outcome.values()) == 10, outcome
+
+
+def test_faults_kills_and_others_at_work(truecast):
+    """40 s of tests/acceptance/faults.py; without strace only signals and two processes."""
+    seed = int(os.environ.get("TRUECAST_FAULTS_SEED", "1"))
+    python = sys.executable if find_spec("truecast") else None
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        driver = faults.campaign(truecast.binary, Path(folder), 40, seed, python)
+    assert not driver.findings, "\n".join(driver.findings)
+    assert driver.runs["signals while results are placed"] > 0 and driver.runs["two processes"] > 0
