@@ -10,6 +10,7 @@ mod args;
 mod asked;
 mod command;
 mod effect;
+mod escaped;
 mod exact;
 mod exit;
 mod failure;

@@ -1,6 +1,6 @@
 //! Lines on standard error: errors and warnings (`docs/interfaces.md §5`).
 
-use crate::output;
+use crate::escaped::json_line;
 use crate::terminal::{Mark, Terminal};
 use serde_json::json;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ pub fn error(text: &str) {
 pub fn error_object(text: &str, code: u8) {
     let line = json!({ "truecast": env!("CARGO_PKG_VERSION"), "error": text, "exit_code": code });
     // Nobody is left to tell if standard error is gone too.
-    writeln!(io::stderr(), "{}", output::json_line(&line)).ok();
+    writeln!(io::stderr(), "{}", json_line(&line)).ok();
 }
 
 /// Tells on standard error what is odd.

@@ -2,13 +2,10 @@
 //! first bytes, so that an error can say what was found; also what was put in the place of a file of tensors, under its
 //! name. What to do about it is not said here.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
-
-use crate::look;
 
 /// What was found where a file of tensors was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,9 +111,8 @@ fn of_text(begin: &[u8]) -> Option<Foreign> {
 
 fn safetensors_in(folder: &Path) -> usize {
     // Only a sentence depends on it.
-    let names = look::names(folder).unwrap_or_default();
-    let extension = |name: &OsString| Path::new(name).extension().map(|extension| extension.to_ascii_lowercase());
-    names.iter().filter(|name| extension(name).is_some_and(|extension| extension == "safetensors")).count()
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|e| e.path().extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"))).count()
 }
 
 fn first_bytes(path: &Path) -> Vec<u8> {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::change::step;
 use crate::error::Error;
+use crate::os::{self, FileId};
 
 /// The answer of the system, where "no such file" is one.
 pub(crate) fn known<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
@@ -81,4 +82,23 @@ pub fn real(path: &Path) -> Result<Option<PathBuf>, Error> {
     // "" stands for the current folder in what `Path::parent` gives.
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     known(step(|| fs::canonicalize(path))).map_err(Error::io(path, "looking at the path"))
+}
+
+impl FileId {
+    /// The file at `path`, links followed; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the system does not tell.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::path::Path;
+    /// use truecast_io::FileId;
+    /// assert_eq!(FileId::of(Path::new("."))?, FileId::of(Path::new("./."))?);
+    /// assert_eq!(FileId::of(Path::new("no such file"))?, None);
+    /// # Ok::<(), truecast_io::Error>(())
+    /// ```
+    pub fn of(path: &Path) -> Result<Option<FileId>, Error> {
+        known(step(|| os::id_of(path))).map_err(Error::io(path, "asking which file it is"))
+    }
 }

@@ -28,11 +28,6 @@ pub(crate) use windows::{
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
-
-use crate::change::step;
-use crate::error::Error;
-use crate::look::known;
 
 /// Who may read a file that is being made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,22 +77,5 @@ impl FileId {
     /// Both lie on one volume.
     pub fn is_on_volume_of(&self, other: &FileId) -> bool {
         self.volume == other.volume
-    }
-
-    /// The file at `path`, links followed; `None` if there is none.
-    ///
-    /// # Errors
-    /// [`Error::Io`] where the system does not tell.
-    ///
-    /// # Examples
-    /// ```
-    /// use std::path::Path;
-    /// use truecast_io::FileId;
-    /// assert_eq!(FileId::of(Path::new("."))?, FileId::of(Path::new("./."))?);
-    /// assert_eq!(FileId::of(Path::new("no such file"))?, None);
-    /// # Ok::<(), truecast_io::Error>(())
-    /// ```
-    pub fn of(path: &Path) -> Result<Option<FileId>, Error> {
-        known(step(|| id_of(path))).map_err(Error::io(path, "asking which file it is"))
     }
 }

@@ -5,8 +5,6 @@ use truecast_core::promote::PromotionError;
 use truecast_core::spec::SpecError;
 use truecast_io::Shown;
 
-use super::layer::NEWEST_SET;
-
 /// The largest XML file that is read; networks of thousands of layers take a hundredth of it.
 pub const MAX_XML_BYTES: u64 = 64 << 20;
 
@@ -50,8 +48,8 @@ pub enum LayerError {
     #[error("no operator set has an operator of this name; did you mean {meant}?")]
     Misspelled { meant: &'static str },
     /// An operator set of OpenVINO's that does not exist.
-    #[error("there is no operator set {}; they are opset1 to opset{NEWEST_SET}", Shown(version))]
-    UnknownSet { version: String },
+    #[error("there is no operator set {}; they are opset1 to opset{newest}", Shown(version))]
+    UnknownSet { version: String, newest: u32 },
     /// An operator set without the operator.
     #[error("operator set {}: ConvertPromoteTypes is in opset14, opset15 and opset16", Shown(version))]
     OperatorSet { version: String },

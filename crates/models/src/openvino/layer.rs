@@ -34,7 +34,7 @@ pub(super) enum Meaning {
 const PROMOTE_SETS: [&str; 3] = ["opset14", "opset15", "opset16"];
 
 /// The newest operator set. Source: `docs/spec/openvino.md §4` D13.
-pub(super) const NEWEST_SET: u32 = 17;
+const NEWEST_SET: u32 = 17;
 
 /// OpenVINO's own operator sets are numbered; it has none of this name.
 fn is_unknown_set(version: &str) -> bool {
@@ -46,7 +46,7 @@ fn is_unknown_set(version: &str) -> bool {
 pub(super) fn meaning(file: &IrFile, layer: &Layer, mut warn: impl FnMut(String)) -> Result<Meaning, LayerError> {
     Ok(match layer.operator.as_str() {
         "Parameter" | "Const" | "Constant" | "Convert" | "Result" if is_unknown_set(&layer.version) => {
-            return Err(LayerError::UnknownSet { version: layer.version.clone() });
+            return Err(LayerError::UnknownSet { version: layer.version.clone(), newest: NEWEST_SET });
         }
         "Parameter" => Meaning::Parameter { element: element_of(layer, "element_type")?, shape: partial_shape(layer)? },
         "Const" | "Constant" => {

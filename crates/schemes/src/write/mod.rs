@@ -59,7 +59,7 @@ pub enum Content {
 /// use truecast_schemes::target;
 /// let tensor = Tensor { name: "a.weight".into(), dtype: DType::Bf16, layout: Layout::Packed, shape: [576, 256].into() };
 /// let target = target(&tensor, "fp8-block".parse()?)?;
-/// let names: Vec<_> = target.tensors.iter().map(|output| (output.tensor.name.as_str(), &output.tensor.shape[..])).collect();
+/// let names: Vec<_> = target.tensors.iter().map(|output| (&*output.tensor.name, &output.tensor.shape[..])).collect();
 /// assert_eq!(names, [("a.weight", &[576, 256][..]), ("a.weight_scale_inv", &[5, 2])]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

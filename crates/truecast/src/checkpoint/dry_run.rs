@@ -4,6 +4,7 @@ use super::place;
 use super::plan::Plan;
 use super::release::Release;
 use super::shard::ShardPlan;
+use super::stage;
 use crate::error::Error;
 use crate::report::{FolderReport, Report, ShardReport, ShardState};
 use std::path::Path;
@@ -34,7 +35,7 @@ impl Plan {
     pub fn clear(&self, dst: &Path) -> Result<(), Error> {
         place::look(self, dst, &self.options, &self.manifest()?)?;
         if look::is_folder(dst)? {
-            place::outdated(dst)?.iter().try_for_each(|path| folder::remove(path))?;
+            stage::outdated(dst)?.iter().try_for_each(|path| folder::remove(path))?;
         }
         Ok(())
     }

@@ -131,11 +131,6 @@ fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What of an old result says how its tensors are stored, with its manifests: it must not outlive them.
-pub(super) fn outdated(dst: &Path) -> Result<Vec<PathBuf>, Error> {
-    Ok(names_in(dst)?.iter().filter(|name| is_about_all(name)).map(|name| dst.join(name)).collect())
-}
-
 /// C7, by where the paths lead.
 fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
     let Some(src) = look::real(src)? else { return Ok(false) };

@@ -1,7 +1,6 @@
 //! A new result that is made beside an old one, which stands until the new one is complete (`docs/spec/checkpoints.md §2.8`).
 
 use super::manifest::{self, MANIFEST, Manifest, PREFIX};
-use super::place::outdated;
 use crate::error::Error;
 use std::path::{Path, PathBuf};
 use truecast_io::atomic::staged;
@@ -40,6 +39,12 @@ pub fn is_begun(dst: &Path) -> Result<bool, Error> {
 /// another result.
 pub(super) fn is_about_all(name: &str) -> bool {
     name.ends_with(INDEX_SUFFIX) || name.starts_with(PREFIX) || Documents::FILES.contains(&name)
+}
+
+/// What of an old result says how its tensors are stored, with its manifests: it must not outlive them.
+pub(super) fn outdated(dst: &Path) -> Result<Vec<PathBuf>, Error> {
+    let names = look::names(dst)?.into_iter().filter_map(|name| name.into_string().ok());
+    Ok(names.filter(|name| is_about_all(name)).map(|name| dst.join(name)).collect())
 }
 
 /// A complete result that was made for `dst` takes the place of the old one. The caller has claimed the folder.
