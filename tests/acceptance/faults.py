@@ -51,8 +51,10 @@ Tree = dict[str, bytes]
 
 
 def tree(folder: Path) -> Tree:
-    """The bytes of every file below a folder, by its path there."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    """The bytes of every file below a folder, by its path there; an empty folder's path ends in a slash."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() or not any(path.iterdir())]
+    name = lambda path: str(path.relative_to(folder)) + ("/" if path.is_dir() else "")
+    return {name(path): b"" if path.is_dir() else path.read_bytes() for path in paths}
 
 
 def restore(folder: Path, files: Tree) -> None:
@@ -60,6 +62,9 @@ def restore(folder: Path, files: Tree) -> None:
     folder.mkdir()
     for name, data in files.items():
         path = folder / name
+        if name.endswith("/"):
+            path.mkdir(parents=True)
+            continue
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 

@@ -4,6 +4,8 @@
 //! that is written anew each time, in memory if the system has such a folder.
 #![forbid(unsafe_code)]
 
+use truecast_schemes::{Detection, Error, Stored};
+
 mod arrays;
 mod configuration;
 mod folder_index;
@@ -78,4 +80,18 @@ pub const TARGETS: [(&str, Target); 24] = [
 fn harmless(said: impl std::fmt::Display) {
     let said = said.to_string();
     assert!(!said.chars().any(char::is_control), "{said:?}");
+}
+
+/// The parts of every group that was detected have the bytes of their tensors, or the error is harmless.
+fn parts_fit(found: Result<Detection, Error>, tensors: &[Stored]) {
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => return harmless(error),
+    };
+    for group in &found.groups {
+        for &(part, number) in &group.parts {
+            let expected = group.layout.part_bytes(part).expect("a layout that was checked");
+            assert_eq!(expected, Some(tensors[number].tensor.bytes()), "{}", group.name);
+        }
+    }
 }

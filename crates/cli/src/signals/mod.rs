@@ -80,12 +80,14 @@ fn leave_work(to: u8) -> Result<u8, u8> {
     STATE.compare_exchange(AT_WORK, to, Ordering::AcqRel, Ordering::Acquire)
 }
 
-/// What the line about an interruption says of results that were finished before.
-static STAYS: OnceLock<&str> = OnceLock::new();
+type Stays = Box<dyn Fn() -> Option<&'static str> + Send + Sync>;
 
-/// An interruption that comes after something was finished is told with this.
-pub fn say_what_stays(hint: &'static str) {
-    STAYS.get_or_init(|| hint);
+/// Asked, once everything unfinished is undone, what the line about an interruption says of the rest.
+static STAYS: OnceLock<Stays> = OnceLock::new();
+
+/// The line about an interruption ends with what this then says.
+pub fn say_what_stays(stays: impl Fn() -> Option<&'static str> + Send + Sync + 'static) {
+    STAYS.get_or_init(|| Box::new(stays));
 }
 
 /// The work has ended by itself and prints its result: no other thread prints one.
@@ -108,7 +110,7 @@ fn end(json: bool) -> ! {
         Ok(_) => {
             let has_written = truecast::io::atomic::abandon_all();
             let failure = Failure::system(if has_written { "interrupted" } else { "interrupted; nothing was written" });
-            Some(match STAYS.get().filter(|_| has_written) {
+            Some(match STAYS.get().and_then(|stays| stays()) {
                 Some(hint) => failure.with_hint(hint),
                 None => failure,
             })

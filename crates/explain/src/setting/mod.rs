@@ -2,8 +2,8 @@
 //! any element another result than another value does.
 //!
 //! There is no table of which policy matters where, which could contradict the definition: the definition is asked, at
-//! the values where conversions differ ([`crate::vectors`]), unless the pair never comes to what differs ([`seen`]). What
-//! settings are called stands in `names`.
+//! the values where conversions differ ([`crate::vectors`]), unless the pair never meets such a value. The names of
+//! settings stand in `names`.
 
 mod names;
 

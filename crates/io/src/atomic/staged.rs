@@ -52,10 +52,7 @@ pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[
                 settled(file[0])?;
             }
         }
-        for folder in folders.iter().rev().map(|folder| from.join(folder)).chain([from.to_path_buf()]) {
-            change::remove_folder(&folder).map_err(Error::io(&folder, "removing the folder"))?;
-        }
-        Ok(())
+        remove_folders(from, &folders)
     })
 }
 
@@ -72,6 +69,11 @@ pub fn remove_all(from: &Path) -> Result<(), Error> {
     for file in files.iter().map(|file| from.join(file)) {
         change::remove(&file).map_err(Error::io(&file, "removing the file"))?;
     }
+    remove_folders(from, &folders)
+}
+
+/// The folders in a folder, which are empty, and itself.
+fn remove_folders(from: &Path, folders: &[PathBuf]) -> Result<(), Error> {
     for folder in folders.iter().rev().map(|folder| from.join(folder)).chain([from.to_path_buf()]) {
         change::remove_folder(&folder).map_err(Error::io(&folder, "removing the folder"))?;
     }

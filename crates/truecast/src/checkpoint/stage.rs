@@ -53,8 +53,11 @@ pub(super) fn outdated(dst: &Path) -> Result<Vec<PathBuf>, Error> {
 /// Calls of the system. The same call goes on after one that failed.
 pub(super) fn place(dst: &Path) -> Result<(), Error> {
     let stage = of(dst);
-    if !Manifest::read(&stage, MANIFEST)?.is_some_and(|manifest| manifest.complete) {
-        return Ok(());
+    match Manifest::read(&stage, MANIFEST)? {
+        Some(manifest) if manifest.complete => {}
+        Some(_) => return Ok(()),
+        // All moved already, or nothing was begun.
+        None => return remove(dst),
     }
     let rank = |file: &Path| match file.to_str() {
         Some(MANIFEST) => 2,

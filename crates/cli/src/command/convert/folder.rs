@@ -66,17 +66,19 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
     // Refused before the work rather than after it.
     let report_file = report_path.map(|path| OutputFile::create(&path, options.tensors.existing)).transpose()?;
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
-    let stays = match args.folder.delete_source {
+    let hint = match args.folder.delete_source {
         true => "finished shards stay, and --resume --delete-source goes on from there",
         false => "finished shards stay, and --resume goes on from there",
     };
-    signals::say_what_stays(stays);
+    let begun = dst.clone();
+    let stays = move || checkpoint::is_begun(&begun).unwrap_or(false).then_some(hint);
+    signals::say_what_stays(stays.clone());
     let begin = Instant::now();
     let ran = plan.run(&dst, &stop, |progress| bar.at(progress));
     bar.finish();
-    let mut report = ran.map_err(|error| match checkpoint::is_begun(&dst) {
-        Ok(true) if error.kind() != ErrorKind::Usage => Failure::from(error).with_hint(stays),
-        _ => error.into(),
+    let mut report = ran.map_err(|error| match stays().filter(|_| error.kind() != ErrorKind::Usage) {
+        Some(hint) => Failure::from(error).with_hint(hint),
+        None => error.into(),
     })?;
     let elapsed = begin.elapsed();
     if is_text {
