@@ -11,6 +11,7 @@ const MOST: usize = 600;
 const MOST_OF_BLOCKS: usize = 1000;
 const MOST_OF_NODES: usize = 700;
 const TENSORS: usize = 100_000;
+const BLOCK_TENSORS: usize = 1 << 16;
 const NODES: usize = 40_000;
 
 /// Empty tensors, and the bytes of the header.
@@ -93,13 +94,22 @@ fn safetensors_of_many_tensors() {
 
 #[test]
 fn gguf_of_many_tensors() {
-    check("gguf", gguf, TENSORS, MOST, &["inspect FILE.gguf"]);
+    check("gguf", gguf, BLOCK_TENSORS, MOST, &["inspect FILE.gguf"]);
     let lines = [
         "convert FILE.gguf FILE.safetensors --to bf16 --quiet",
         "verify FILE.gguf FILE.safetensors --to bf16",
         "compare FILE.gguf FILE.safetensors",
     ];
-    check("gguf", gguf, TENSORS, MOST_OF_BLOCKS, &lines);
+    check("gguf", gguf, BLOCK_TENSORS, MOST_OF_BLOCKS, &lines);
+}
+
+#[test]
+fn more_than_the_limit() {
+    let folder = Folder::new();
+    folder.write("a.gguf", &gguf(BLOCK_TENSORS + 1));
+    folder.run("inspect a.gguf").fails(3, &["65537 entries", "the limit of 65536"]);
+    folder.write("a.onnx", &onnx(600_000));
+    folder.run("inspect a.onnx").fails(3, &["more than 96 MiB, which is the limit"]);
 }
 
 #[test]

@@ -11,8 +11,8 @@ pub const MAX_TEXT_BYTES: u64 = 16 << 20;
 pub const MAX_ALL_TEXT_BYTES: u64 = 64 << 20;
 /// Bytes of all values of keys that are copied to another file.
 pub const MAX_KEYS_BYTES: u64 = 256 << 20;
-/// The most keys, and the most tensors.
-pub const MAX_ENTRIES: u64 = 1 << 20;
+/// The most keys, and the most tensors. Files of real models have a few thousand.
+pub const MAX_ENTRIES: u64 = 1 << 16;
 /// The deepest nesting of arrays.
 pub const MAX_DEPTH: u32 = 4;
 

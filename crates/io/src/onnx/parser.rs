@@ -4,13 +4,11 @@ use std::ops::Range;
 
 use super::wire::{Field, Fields, Value, Wire};
 use crate::error::ReadError;
-use crate::error::onnx::ProtoError;
+use crate::error::onnx::{MAX_STRUCTURE_BYTES, ProtoError};
 use crate::options::OnnxOptions;
 
 /// As deep as protobuf's own readers go.
 const MAX_DEPTH: usize = 100;
-/// What the structure of a model may take, its tensors aside. A million nodes take less.
-const MAX_STRUCTURE_BYTES: u64 = 1 << 30;
 
 /// What the structure of a model has taken so far.
 #[derive(Debug, Default)]
