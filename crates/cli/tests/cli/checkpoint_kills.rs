@@ -2,8 +2,8 @@
 
 use crate::checkpoint::tree;
 use crate::files::{f32s, safetensors};
-use crate::run::Folder;
-use std::process::{Child, Stdio};
+use crate::run::{Folder, Ran};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use truecast_testkit::random::Random;
 
@@ -75,6 +75,35 @@ fn kill_one(asked: &str) {
     }
     folder.run(&format!("convert model out {asked} --quiet --resume")).succeeds();
     assert_eq!(tree(&folder, "out"), expected);
+}
+
+/// The line about an interruption says that shards stay if, and only if, a run can go on from what is there.
+#[test]
+fn an_interruption_says_what_stays() {
+    let folder = checkpoint();
+    let line = "convert model out --to f8e4m3fn --quiet --threads 1 --max-memory 3MiB";
+    let begin = Instant::now();
+    folder.run(line).succeeds();
+    let duration = begin.elapsed();
+    for round in 0..30 {
+        std::fs::remove_dir_all(folder.path("out")).ok();
+        let mut command = folder.command();
+        command.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        std::thread::sleep(duration.mul_f64(f64::from(round) / 30.0));
+        Command::new("kill").args(["-TERM", &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
+        let ran = Ran::new(line.into(), child.wait_with_output().unwrap());
+        // Before its first instruction the system ends it, after its last one there is nothing to stop.
+        if ran.code != Some(4) {
+            continue;
+        }
+        let is_begun = folder.path("out/truecast-manifest.json").exists();
+        let stays = ran.err.contains("finished shards stay, and --resume goes on from there");
+        assert_eq!((stays, ran.err.lines().count()), (is_begun, 1), "{}", ran.err);
+        if is_begun && round % 4 == 0 {
+            folder.run(&format!("{line} --resume")).succeeds();
+        }
+    }
 }
 
 /// Four processes at once, of which two are killed.
