@@ -121,12 +121,6 @@ pub enum Error {
     /// The values of one scheme are none of another, whatever they are (§8).
     #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Shown(tensor))]
     NoRelayout { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: Cow<'static, str> },
-    /// A block whose scale another scheme does not have (§8).
-    #[error(
-        "tensor {}: {from} has no lossless relayout to {to}: {why}; without --relayout the tensor is quantised anew",
-        Shown(tensor)
-    )]
-    NoRelayoutOfBlock { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: String },
     /// A description that the definition of scaled tensors refuses.
     #[error("tensor {}: {cause}", Shown(tensor))]
     Layout { tensor: String, cause: String },
@@ -139,11 +133,9 @@ impl Error {
     /// Whose fault it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::Scheme(_)
-            | Error::NotWritten { .. }
-            | Error::NoForm { .. }
-            | Error::NoRelayout { .. }
-            | Error::NoRelayoutOfBlock { .. } => ErrorKind::Usage,
+            Error::Scheme(_) | Error::NotWritten { .. } | Error::NoForm { .. } | Error::NoRelayout { .. } => {
+                ErrorKind::Usage
+            }
             Error::Io(error) => error.kind(),
             _ => ErrorKind::Input,
         }

@@ -73,11 +73,6 @@ impl Parsed {
         let offset = |i: usize| self.header[name]["data_offsets"][i].as_u64().unwrap() as usize;
         &self.data[offset(0)..offset(1)]
     }
-
-    /// Where its bytes begin in the file.
-    pub fn begin(&self, name: &str, file: &[u8]) -> usize {
-        file.len() - self.data.len() + self.header[name]["data_offsets"][0].as_u64().unwrap() as usize
-    }
 }
 
 /// A `.npy` file whose header is this text.

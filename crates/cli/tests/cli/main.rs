@@ -10,7 +10,6 @@ mod checkpoint_file;
 mod checkpoint_gather;
 mod checkpoint_kills;
 mod checkpoint_quantised;
-mod checkpoint_regroup;
 mod checkpoint_relayout;
 mod checkpoint_repack;
 mod checkpoint_requantise;

@@ -18,7 +18,6 @@
 //! | `blocks` | the blocks of GGUF files | §9.2 to §9.5 |
 //! | `quantise` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
 //! | `repack` | entries in another packing or type | §8 |
-//! | `regroup` | powers of two as scales of other blocks | §8 |
 //! | `gather` | codes and scales of planes in blocks of GGUF files | §8, §9.5 |
 //! | `error` | what is wrong with a layout or with stored bytes | |
 
@@ -31,7 +30,6 @@ mod layout;
 mod packing;
 mod part;
 mod quantise;
-mod regroup;
 mod repack;
 
 pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
@@ -42,5 +40,4 @@ pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, P
 pub use packing::Packing;
 pub use part::{Part, Parts};
 pub use quantise::{MxScale, NonFinite, Quantisation, Quantised, Search, amax};
-pub use regroup::{BlockExponent, BlockScale, NoExponent, Regrouping};
 pub use repack::{Change, Repacking};

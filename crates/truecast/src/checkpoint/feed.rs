@@ -50,10 +50,6 @@ impl Feed for FolderFeed<'_> {
                 let Operation::Repack(repacker) = planned()? else { unreachable!("each work has its operation") };
                 repacked.read(&repacker, self.folder, (first, len), buffer)
             }
-            Origin::Regrouped(regrouped) => {
-                let Operation::Regroup(regrouper) = planned()? else { unreachable!("each work has its operation") };
-                regrouped.read(&regrouper, self.folder, (first, len), buffer)
-            }
             Origin::Gathered(gathered) => {
                 let Operation::Gather(gatherer) = planned()? else { unreachable!("each work has its operation") };
                 gathered.read(&gatherer, self.folder, (first, len), buffer)
@@ -132,7 +128,6 @@ impl Sink for ShardSink<'_> {
         let scaled = match &works[work].origin {
             Origin::Dense(scaled) => scaled,
             Origin::Repacked(repacked) => return self.put(offsets[work][0] + repacked.offset(first), bytes),
-            Origin::Regrouped(regrouped) => return self.put(offsets[work][0] + regrouped.offset(first), bytes),
             Origin::Gathered(gathered) => return self.put(offsets[work][0] + gathered.offset(first), bytes),
             _ => return self.put(offsets[work][0] + items[at].dst_bytes(first), bytes),
         };

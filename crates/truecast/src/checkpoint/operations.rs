@@ -5,7 +5,6 @@ use super::dense::Maker;
 use super::encode::Plans;
 use super::gatherer::{self, Gatherer};
 use super::plain::PlainCast;
-use super::regrouper::{Alike, Regrouper};
 use super::scaled::Scaled;
 use super::shard::{Origin, Work};
 use crate::convert::action::Action;
@@ -25,7 +24,6 @@ pub(super) enum Operation {
     Dequantise(Arc<Maker>),
     Quantise(Arc<Plans>),
     Repack(Arc<Repacker>),
-    Regroup(Arc<Regrouper>),
     Gather(Arc<Gatherer>),
 }
 
@@ -37,7 +35,6 @@ enum Key {
     /// The type and the layout that is written, and that of a quantised source.
     Quantise(DType, Layout, Option<Layout>),
     Repack(Repacking),
-    Regroup(Alike),
     Gather(gatherer::Alike),
 }
 
@@ -77,9 +74,6 @@ impl<'a> Operations<'a> {
             Origin::Dense(scaled) => self.of_scaled(scaled).map(Operation::Quantise),
             Origin::Repacked(repacked) => self.get(Key::Repack(repacked.how), || {
                 Ok(Operation::Repack(Arc::new(Repacker::new(&repacked.how, &self.exec)?)))
-            }),
-            Origin::Regrouped(regrouped) => self.get(Key::Regroup(regrouped.alike), || {
-                Ok(Operation::Regroup(Arc::new(Regrouper::new(&regrouped.alike, &self.exec)?)))
             }),
             Origin::Gathered(gathered) => self.get(Key::Gather(gathered.alike), || {
                 Ok(Operation::Gather(Arc::new(Gatherer::new(&gathered.alike, &self.exec)?)))

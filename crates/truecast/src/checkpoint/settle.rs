@@ -279,13 +279,6 @@ fn carried_over(src: &Path, all: &[Relaid]) -> Vec<String> {
         warnings.push(format!("{path}: tensor {name}{others}: the second scale is rounded to f32"));
     }
     warnings.extend(relayout::warning(src, all));
-    warnings.extend(all.iter().filter_map(|relaid| {
-        let (path, name, value) = (src.display(), Shown(&relaid.quantised.name), relaid.unlikely?);
-        Some(format!(
-            "{path}: tensor {name}: magnitudes give the second scale {value:?}, which looks like one of the other \
-             convention; --trust-scales reads it"
-        ))
-    }));
     warnings
 }
 

@@ -2,7 +2,6 @@
 
 use super::dense::Quantised;
 use super::gathered::Gathered;
-use super::regrouped::Regrouped;
 use super::repacked::Repacked;
 use super::scaled::Scaled;
 use super::stored::Stored;
@@ -26,8 +25,6 @@ pub(crate) enum Origin {
     Dense(Box<Scaled>),
     /// One, of the entries of one in another packing.
     Repacked(Box<Repacked>),
-    /// One, of codes and scales that are powers of two.
-    Regrouped(Box<Regrouped>),
     /// One, of codes and scales that lie together there.
     Gathered(Box<Gathered>),
 }
@@ -53,7 +50,6 @@ impl Work {
             }
             Origin::Dense(scaled) => scaled.item(index),
             Origin::Repacked(repacked) => repacked.item(index),
-            Origin::Regrouped(regrouped) => regrouped.item(index),
             Origin::Gathered(gathered) => gathered.item(index),
         }
     }
@@ -71,7 +67,6 @@ impl Work {
     pub fn bytes_in(&self) -> u64 {
         match (self.quantised(), &self.origin) {
             (None, Origin::Repacked(repacked)) => repacked.bytes,
-            (None, Origin::Regrouped(regrouped)) => regrouped.bytes(),
             (None, Origin::Gathered(gathered)) => gathered.bytes(),
             (None, _) => self.planned.from.bytes_in(self.planned.src_layout, self.planned.target.len()).unwrap_or(0),
             (Some(quantised), _) => quantised.bytes,
@@ -100,7 +95,6 @@ impl Work {
             Origin::Quantised(quantised) => quantised.sources().collect(),
             Origin::Dense(scaled) => scaled.sources(),
             Origin::Repacked(repacked) => vec![repacked.from.shard],
-            Origin::Regrouped(regrouped) => regrouped.source.sources().collect(),
             Origin::Gathered(gathered) => gathered.sources().collect(),
         };
         parts.into_iter()
@@ -117,9 +111,6 @@ impl Work {
         }
         if let Origin::Repacked(repacked) = &self.origin {
             (row.bytes_in, row.converted) = (repacked.bytes, row.from != row.to);
-        }
-        if let Origin::Regrouped(regrouped) = &self.origin {
-            (row.bytes_in, row.converted) = (regrouped.bytes(), row.from != row.to);
         }
         if let Origin::Gathered(gathered) = &self.origin {
             gathered.report(&mut row);

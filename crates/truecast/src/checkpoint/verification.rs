@@ -9,7 +9,6 @@ use super::prove::Proof;
 use super::prove_blocks;
 use super::prove_codes::Roundings;
 use super::prove_gathered::GatheredProof;
-use super::prove_regrouped::RegroupedProof;
 use super::prove_relaid::RelaidProof;
 use super::prove_repacked::RepackedProof;
 use super::prove_scaled::ScaledProof;
@@ -224,13 +223,6 @@ impl Verification {
                         let proof =
                             RepackedProof { folder: &self.plan.folder, repacked, result: (&found.source, at, name) };
                         let (difference, entries) = proof.compare(&mut progress)?;
-                        verdict.methods.definition += entries;
-                        (difference.into_iter().collect(), elements_of(some))
-                    }
-                    Origin::Regrouped(regrouped) => {
-                        let (folder, result) = (&self.plan.folder, (&found.source, at, &**name));
-                        let proof = RegroupedProof { folder, regrouped, result };
-                        let (difference, entries) = proof.compare(some, &mut progress)?;
                         verdict.methods.definition += entries;
                         (difference.into_iter().collect(), elements_of(some))
                     }

@@ -109,13 +109,6 @@ impl<'a> Shards<'a> {
                     let changed = ScaledError::Layout { why: "its file was changed while it was converted" };
                     wrong.map_or(Ok((Loss::default(), bytes)), |_| Err(changed.into()))
                 }
-                Operation::Regroup(regrouper) => {
-                    let Origin::Regrouped(regrouped) = &shard.works[index].origin else {
-                        unreachable!("each work has its operation")
-                    };
-                    let bytes = regrouped.run(&regrouper, (first, len), src, dst)?;
-                    Ok((Loss::default(), bytes))
-                }
                 Operation::Gather(gatherer) => {
                     let Origin::Gathered(gathered) = &shard.works[index].origin else {
                         unreachable!("each work has its operation")
@@ -157,7 +150,7 @@ impl<'a> Shards<'a> {
                 _ => Beside::default(),
             };
             let counts = match work.origin {
-                Origin::Repacked(_) | Origin::Regrouped(_) => Counts::copied(work.planned.target.len()),
+                Origin::Repacked(_) => Counts::copied(work.planned.target.len()),
                 Origin::Gathered(ref gathered) => gathered.counts,
                 _ => counts,
             };

@@ -94,11 +94,6 @@ pub(super) fn matching(from: &Layout, to: &Layout) -> Result<Matching, Why> {
     Ok(Matching { codes: of_codes, scales: of_scales, zeros, midpoint, globals, index })
 }
 
-/// Codes that stay what they are.
-pub(super) fn of_codes(sides: &[Side<'_>; 2], planes: [Plane; 2]) -> Result<OfPlane, Why> {
-    of_plane(sides, planes, [[1, 1]; 2], Change::None, true)
-}
-
 /// What is added to integer codes: each has one there.
 fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
     let other = "its codes are of another type there";

@@ -1,5 +1,5 @@
 //! Codes and scales that are carried over to another scheme with their values (`docs/spec/checkpoints.md §8`): which tensor of
-//! the source becomes which of the result, or why none does. Nothing is quantised anew. What lies in the same bytes is copied,
+//! the source becomes which of the result, or why none does. Nothing is quantized anew. What lies in the same bytes is copied,
 //! the rest is packed anew (`repacked`).
 
 mod census;
@@ -7,7 +7,6 @@ mod gathering;
 mod index;
 mod loss;
 mod matching;
-mod regrouping;
 
 use super::dense::Quantised;
 use super::element::to_f32;
@@ -19,11 +18,10 @@ use crate::select::writing::Relayout;
 use index::is_trivial;
 pub(super) use loss::{Loss, warning};
 use matching::{Matching, matching};
-use regrouping::OfPart;
 use std::borrow::Cow;
 use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::{Change, Code, Coding, Gathering, GlobalRule, Layout, Part, Plane, Planes, Scales};
+use truecast_core::scaled::{Change, Code, Coding, Gathering, GlobalRule, Layout, Part};
 use truecast_io::folder::Folder;
 use truecast_schemes::{Content, Output, Scheme, Target};
 
@@ -38,8 +36,6 @@ pub(super) struct Relaid {
     pub shard: usize,
     /// Its second scale is the nearest f32, and its values are not quite the same.
     pub is_rounded: bool,
-    /// A second scale that readers take for one of the other convention (§4.5.1).
-    pub unlikely: Option<f32>,
     /// What blocks of a GGUF file do not hold of its values.
     pub loss: Loss,
 }
@@ -69,28 +65,7 @@ pub(super) fn relaid(
         let bytes = folder.shards()[from.shard].source.tensors()[from.tensor].bytes();
         Repacked::new(part, (from, bytes), of).map_err(failed)
     };
-    let matching = match matching(&quantised.layout, &target.layout) {
-        Ok(matching) => matching,
-        Err(why) => {
-            let Some(of) = regrouping::of_layouts(&quantised.layout, &target.layout) else { return Err(refused(why)) };
-            let settled = regrouping::settled(folder, &quantised, of)?.map_err(|why| {
-                let (tensor, from, to) = (quantised.name.clone(), Box::new(from), Box::new(to));
-                Error::scheme(
-                    folder.path(),
-                    truecast_schemes::Error::NoRelayoutOfBlock { tensor: tensor.to_string(), from, to, why },
-                )
-            })?;
-            let made = |part| match settled.part(part) {
-                OfPart::Regrouped(regrouped) => Ok(Origin::Regrouped(regrouped)),
-                OfPart::Known(bytes) => Ok(Origin::Bytes(bytes.to_vec())),
-                OfPart::Plane(of) if of.is_same() => Ok(Origin::Stored(quantised.stored(part))),
-                OfPart::Plane(of) => Ok(Origin::Repacked(Box::new(repacked(part, &of)?))),
-            };
-            let unlikely = settled.unlikely();
-            let (works, relaid) = together(folder, quantised.clone(), target, made)?;
-            return Ok((works, Relaid { unlikely, ..relaid }));
-        }
-    };
+    let matching = matching(&quantised.layout, &target.layout).map_err(refused)?;
     if let Some(index) = &matching.index
         && !is_trivial(folder, quantised.stored(Part::Index), index)?
     {
@@ -163,18 +138,7 @@ fn together(
         works.push(work(output, name, origin));
     }
     let shard = quantised.stored(Part::Codes).shard;
-    Ok((
-        works,
-        Relaid {
-            layout: target.layout,
-            quantised,
-            parts,
-            shard,
-            is_rounded: false,
-            unlikely: None,
-            loss: Loss::default(),
-        },
-    ))
+    Ok((works, Relaid { layout: target.layout, quantised, parts, shard, is_rounded: false, loss: Loss::default() }))
 }
 
 /// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.
@@ -184,15 +148,6 @@ fn work(output: &Output, name: Arc<str>, origin: Origin) -> Work {
         && let (Change::Float, Code::Float(dtype)) = (repacked.how.change, repacked.how.from.code)
     {
         from = dtype;
-    }
-    if let Origin::Regrouped(regrouped) = &origin {
-        from = match (regrouped.alike.part, regrouped.source.layout.planes()) {
-            (
-                Part::Scales,
-                Some(Planes { scales: Scales { plane: Plane { code: Code::Float(dtype), .. }, .. }, .. }),
-            ) => *dtype,
-            _ => regrouped.source.layout.code_type(),
-        };
     }
     Work {
         planned: Planned { name, target: output.tensor.clone(), from, src_layout, cast: None, kept_by: None },
