@@ -644,7 +644,7 @@ fn models_take_time_as_they_are_long() {
         let nodes: Vec<_> = first.chain(casts(&outer, 'd')).chain([call]).collect();
         open(&model(25, xy(&nodes, FLOAT16), &[function]))
     };
-    let file = make(100_000);
+    let file = make(50_000);
     timing::assert_linear(|| {
         assert_eq!(check(file.model(), None).illegal, []);
         assert_eq!(build(&file, TextStyle::default()).unwrap().outputs().len(), 1);
