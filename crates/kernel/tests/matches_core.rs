@@ -1,5 +1,5 @@
 //! Every pair, policy and level against the definition: all codes of narrow sources, boundaries and random bits of wide
-//! ones, every length and offset, split anywhere. Obligations 1, 2, 4, 9 and 13 of `docs/kernels.md §11`; the long
+//! ones, every length and offset, split anywhere. Obligations 1, 2, 4, 9 and 11 of `docs/kernels.md §11`; the long
 //! sweeps are in `verify`.
 
 mod shared;

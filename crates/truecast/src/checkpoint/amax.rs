@@ -5,7 +5,7 @@ use super::encode::Plans;
 use super::operations::Operations;
 use super::plan::Plan;
 use super::scaled::Scaled;
-use super::shard::{Origin, ShardPlan};
+use super::shard::ShardPlan;
 use super::stored::Stored;
 use crate::error::{Cause, Error};
 use crate::stream::{Feed, Item, Limits, Sink, run};
@@ -34,7 +34,7 @@ impl Amax {
     ) -> Result<(), Error> {
         let mut wanted: Vec<&Scaled> = Vec::new();
         for work in &shard.works {
-            let Origin::Dense(scaled) = &work.origin else { continue };
+            let Some(scaled) = work.job.scaled() else { continue };
             if scaled.needs_amax {
                 wanted.push(scaled);
                 let with = plan.shared(scaled);
@@ -52,7 +52,7 @@ impl Amax {
             Error::tensor(path, tensor, cause)
         };
         let failed = |scaled: &Scaled, cause: ScaledError| in_tensor(scaled, Cause::Scaled(cause));
-        let plans = wanted.iter().map(|scaled| operations.of_scaled(scaled).map_err(|cause| in_tensor(scaled, cause)));
+        let plans = wanted.iter().map(|scaled| operations.quantize(scaled).map_err(|cause| in_tensor(scaled, cause)));
         let plans: Vec<Arc<Plans>> = plans.collect::<Result<_, _>>()?;
         let item = |(at, scaled): (usize, &&Scaled)| Item::new(at, scaled.layout.elements(), scaled.src_bits(), 0);
         let items: Vec<Item> = wanted.iter().enumerate().map(item).collect();

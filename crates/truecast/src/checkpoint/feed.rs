@@ -1,15 +1,12 @@
 //! Reading pieces of tensors from any shard of a checkpoint, and writing a shard while its digest is taken.
 
-use super::encode::Encoder;
-use super::operations::{Operation, Operations};
+use super::operations::Operations;
 use super::outline::Outline;
-use super::shard::Origin;
 use crate::digest::{Sha256, sha256};
 use crate::error::Error;
-use crate::stream::{Feed, Sink, room};
+use crate::stream::{Feed, Sink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use truecast_core::scaled::Part;
 use truecast_io::folder::Folder;
 use truecast_io::{Finished, NewFolder, Writer};
 
@@ -22,39 +19,8 @@ pub(super) struct FolderFeed<'a> {
 
 impl Feed for FolderFeed<'_> {
     fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        let Outline { works, order, items, .. } = self.outline;
-        let (item, work) = (&items[at], &works[order[at]]);
-        let planned =
-            || self.operations.of(work).map_err(|cause| Error::tensor(self.folder.path(), &work.planned.name, cause));
-        match &work.origin {
-            Origin::Stored(stored) => {
-                let source = &self.folder.shards()[stored.shard].source;
-                let bytes = room(buffer, item.src_bytes(len))?;
-                source.read_at(stored.tensor, first * item.src_bits as u64 / 8, bytes)?;
-                Ok(bytes.len())
-            }
-            Origin::Bytes(known) => {
-                let bytes = room(buffer, item.src_bytes(len))?;
-                bytes.copy_from_slice(&known[item.src_bytes(first) as usize..][..bytes.len()]);
-                Ok(bytes.len())
-            }
-            Origin::Dense(scaled) => {
-                let Operation::Quantise(plans) = planned()? else { unreachable!("each work has its operation") };
-                plans.input.read(self.folder, scaled.place(), first, len, buffer)
-            }
-            Origin::Quantised(quantised) => {
-                let Operation::Dequantise(maker) = planned()? else { unreachable!("each work has its operation") };
-                maker.read(self.folder, quantised, first, len, buffer)
-            }
-            Origin::Repacked(repacked) => {
-                let Operation::Repack(repacker) = planned()? else { unreachable!("each work has its operation") };
-                repacked.read(&repacker, self.folder, (first, len), buffer)
-            }
-            Origin::Gathered(gathered) => {
-                let Operation::Gather(gatherer) = planned()? else { unreachable!("each work has its operation") };
-                gathered.read(&gatherer, self.folder, (first, len), buffer)
-            }
-        }
+        let piece = self.outline.piece(self.operations, at, first, len);
+        self.outline.job(at).read(&piece, self.folder, buffer)
     }
 }
 
@@ -122,27 +88,11 @@ impl<'a> ShardSink<'a> {
 }
 
 impl Sink for ShardSink<'_> {
-    fn write(&mut self, at: usize, first: u64, len: u64, mut bytes: &[u8]) -> Result<(), Error> {
-        let Outline { works, order, items, offsets, amax } = self.outline;
-        let work = order[at];
-        let scaled = match &works[work].origin {
-            Origin::Dense(scaled) => scaled,
-            Origin::Repacked(repacked) => return self.put(offsets[work][0] + repacked.offset(first), bytes),
-            Origin::Gathered(gathered) => return self.put(offsets[work][0] + gathered.offset(first), bytes),
-            _ => return self.put(offsets[work][0] + items[at].dst_bytes(first), bytes),
-        };
-        let plans = self.operations.of_scaled(scaled);
-        let plans = plans.map_err(|cause| Error::tensor(&self.path, &works[work].planned.name, cause))?;
-        let encoder = Encoder { plans: &plans, amax: &amax[work] };
-        for write in encoder.writes(first, len) {
-            let output = scaled.output(write.part).expect("what is made has its tensor");
-            let (now, rest) = bytes.split_at(write.bytes() as usize);
-            // A scale of more rows than a piece has is made with each of them.
-            if write.part == Part::Codes || encoder.begins_block(first) {
-                self.put(offsets[work][output] + write.first, now)?;
-            }
-            bytes = rest;
-        }
-        Ok(())
+    fn write(&mut self, at: usize, first: u64, len: u64, bytes: &[u8]) -> Result<(), Error> {
+        let (outline, operations) = (self.outline, self.operations);
+        let offsets = &outline.offsets[outline.order[at]];
+        outline.job(at).place(&outline.piece(operations, at, first, len), bytes, &mut |output, offset, bytes| {
+            self.put(offsets[output] + offset, bytes)
+        })
     }
 }

@@ -2,9 +2,9 @@
 //! says is the business of `config`.
 
 use super::config::Configuration;
+use super::job::Work;
 use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::plan::Plan;
-use super::shard::{Origin, Work};
 use crate::digest::Sha256;
 use crate::error::Error;
 use serde_json::json;
@@ -59,10 +59,7 @@ impl Plan {
             None => (INDEX.into(), Default::default()),
         };
         // Codes, scales and what is dropped change how many parameters are counted.
-        if !self.dropped.is_empty()
-            || !self.relaid.is_empty()
-            || self.works().any(|work| !matches!(work.origin, Origin::Stored(_)))
-        {
+        if !self.dropped.is_empty() || !self.relaid.is_empty() || self.works().any(|work| work.job.stored().is_none()) {
             metadata.shift_remove("total_parameters");
         }
         let text = Index { name: name.clone(), metadata, weight_map }.text(total_size);

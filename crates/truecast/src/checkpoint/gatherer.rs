@@ -1,7 +1,6 @@
 //! Codes and scales of planes as blocks of NVFP4, fast. Formally equivalent to `truecast_core::scaled::Gathering`. Where they
 //! are read from is not known here.
 
-use super::repacked::OfPlane;
 use crate::error::Cause;
 use crate::stream::room;
 use std::cell::RefCell;
@@ -26,12 +25,6 @@ pub(crate) struct Alike {
 
 /// The parts that blocks are made of.
 pub(crate) const PARTS: [Part; 2] = [Part::Codes, Part::Scales];
-
-impl Alike {
-    pub fn new(planes: &[OfPlane; 2]) -> Alike {
-        Alike { how: planes.map(|of| of.how), is_same: [planes[0].is_same(), planes[1].is_same()] }
-    }
-}
 
 /// What is planned for all tensors that are treated alike.
 #[derive(Debug)]

@@ -2,13 +2,14 @@
 //! laid out is the business of `truecast_io::gguf`.
 
 use super::error::CheckpointError;
+use super::job::Work;
 use super::options::{Options, Share};
-use super::shard::{Origin, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::Error;
 use serde_json::Value;
 use std::path::Path;
+use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Coding, Layout};
 use truecast_io::folder::Folder;
@@ -108,7 +109,7 @@ pub(super) fn copied(folder: &Folder, stored: &[Stored], group: &Group) -> Optio
         let tensor = folder.shards()[at.shard].source.tensors()[at.tensor].clone();
         let Tensor { name, dtype: from, layout: src_layout, .. } = tensor.clone();
         let planned = Planned { name, target: tensor, from, src_layout, cast: None, kept_by: None };
-        Work { planned, origin: Origin::Stored(at) }
+        Work { planned, job: Arc::new(at) }
     };
     Some(group.parts.iter().map(copy).collect())
 }
@@ -119,10 +120,9 @@ pub(super) fn is_alike(work: &Work, group: &Group) -> bool {
         Coding::Blocks { block, factor: false } => Some(block),
         _ => None,
     };
-    match &work.origin {
-        Origin::Dense(scaled) => blocks(&scaled.layout).is_some() && blocks(&scaled.layout) == blocks(&group.layout),
-        _ => false,
-    }
+    work.job
+        .scaled()
+        .is_some_and(|scaled| blocks(&scaled.layout).is_some() && blocks(&scaled.layout) == blocks(&group.layout))
 }
 
 /// What a user should know of such a file.

@@ -1,14 +1,13 @@
 //! The GGUF file of a plan: its header, and how another file differs from it. Which keys and blocks it has is in `gguf`.
 
+use super::job::{Work, elements_in};
 use super::plan::Plan;
-use super::shard::{Origin, Work};
 use crate::error::Error;
 use crate::report::TensorReport;
 use crate::verify::difference::FileDifference;
 use std::collections::HashMap;
 use std::sync::Arc;
-use truecast_core::DType;
-use truecast_core::scaled::{Coding, Gathering, Layout};
+use truecast_core::scaled::{Coding, Layout};
 use truecast_io::gguf::{Block, Keys, NewFile, NewTensor, differing_keys};
 use truecast_io::{Shown, Source, Tensor};
 use truecast_kernel::Counts;
@@ -21,28 +20,14 @@ impl Plan {
         Some(NewFile { keys, tensors: tensors.collect() })
     }
 
-    /// The type of the blocks that a work copies, byte for byte; `None` if it does something else.
-    pub(super) fn kept_blocks(&self, work: &Work) -> Option<Block> {
-        match (&work.origin, work.planned.target.dtype) {
-            // The format has no such type: these are the bytes of blocks.
-            (Origin::Stored(at), DType::U8) => self.folder.shards()[at.shard].source.blocks().get(at.tensor).copied(),
-            _ => None,
-        }
-    }
-
-    /// So many elements are meant where a work counts what it reads: of blocks that are copied those are bytes.
-    pub(super) fn elements(&self, work: &Work, counted: u64) -> u64 {
-        self.kept_blocks(work).map_or(counted, |block| counted / block.bytes() * block.elements())
-    }
-
     /// What a report says of a work.
     pub(super) fn row(&self, work: &Work, counts: Counts) -> TensorReport {
         let row = work.report(counts);
-        let Some(block) = self.kept_blocks(work) else { return row };
+        let Some(block) = work.kept_block(&self.folder) else { return row };
         let scaled = block.scaled().map(|block| Coding::Blocks { block, factor: false });
         let code = scaled.map_or(row.from, |coding| Layout::new(1, [1, block.elements()], coding).code_type());
         let scheme = Some(format!("gguf:{block}").into());
-        let elements = self.elements(work, row.elements);
+        let elements = elements_in(Some(block), row.elements);
         // None of them is decoded: they are as equal as their bytes.
         let equal = Counts { finite_pairs: elements, ..Counts::copied(elements) };
         let counts = if counts.elements == 0 { counts } else { equal }.into();
@@ -51,15 +36,8 @@ impl Plan {
     }
 
     fn block_tensor(&self, work: &Work, target: &Tensor) -> NewTensor {
-        let scaled = match (&work.origin, target.dtype) {
-            (Origin::Dense(scaled), _) => match scaled.layout.coding {
-                Coding::Blocks { block, .. } => Some(Block::of_scaled(block)),
-                _ => None,
-            },
-            (Origin::Gathered(_), _) => Some(Block::of_scaled(Gathering::BLOCK)),
-            _ => self.kept_blocks(work),
-        };
-        let block = scaled.or(Block::of_dtype(target.dtype)).expect("every type was asked for its form");
+        let block = work.job.block(&self.folder, &work.planned);
+        let block = block.or(Block::of_dtype(target.dtype)).expect("every type was asked for its form");
         let mut shape = target.shape.clone();
         if let Some(columns) = Arc::make_mut(&mut shape).last_mut() {
             *columns = *columns / if block.dtype().is_some() { 1 } else { block.bytes() } * block.elements();

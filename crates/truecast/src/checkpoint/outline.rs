@@ -1,6 +1,8 @@
 //! What is done for a shard: in which order, and where in the file the results lie.
 
-use super::shard::{ShardPlan, Work};
+use super::job::{Job, Piece, Work};
+use super::operations::Operations;
+use super::shard::ShardPlan;
 use crate::stream::Item;
 use truecast_io::Writer;
 
@@ -29,5 +31,16 @@ impl<'a> Outline<'a> {
         let order: Vec<usize> = owners.filter(|work| !std::mem::replace(&mut is_placed[*work], true)).collect();
         let items = order.iter().map(|&work| works[work].item(work)).collect();
         Outline { works, order, items, offsets, amax }
+    }
+
+    /// What makes an item.
+    pub fn job(&self, at: usize) -> &dyn Job {
+        &*self.works[self.order[at]].job
+    }
+
+    /// A piece of an item.
+    pub fn piece(&'a self, operations: &'a Operations<'a>, at: usize, first: u64, len: u64) -> Piece<'a> {
+        let (work, amax) = (&self.works[self.order[at]], &self.amax[self.order[at]]);
+        Piece { planned: &work.planned, operations, amax, item: &self.items[at], first, len }
     }
 }

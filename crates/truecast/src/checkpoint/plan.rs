@@ -2,10 +2,11 @@
 //! business of `files`.
 
 use super::config::Configuration;
+use super::job::Work;
 use super::options::{Options, Share};
 use super::relayout::Relaid;
 use super::scaled::Scaled;
-use super::shard::{Origin, ShardPlan, Work};
+use super::shard::ShardPlan;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::Error;
@@ -76,10 +77,7 @@ impl Plan {
     /// A tensor that has a second scale in common with others, by its place in the source.
     pub(super) fn scaled(&self, at: Stored) -> Option<&Scaled> {
         let work = *self.sharing.get(&at)?;
-        match &self.shards[at.shard].works[work].origin {
-            Origin::Dense(scaled) => Some(scaled),
-            _ => None,
-        }
+        self.shards[at.shard].works[work].job.scaled()
     }
 
     /// The shard is converted by this run.
@@ -109,10 +107,8 @@ impl Plan {
         // Arrays that safetensors files cannot hold are not left out of GGUF files.
         let of_folder = if self.keys.is_some() && self.folder.is_file() { &[] } else { self.folder.warnings() };
         let mut warnings = [of_folder, &self.warnings].concat();
-        let is_f6 = |work: &&Work| {
-            let is_plain = matches!(work.origin, Origin::Stored(_));
-            is_plain && matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2)
-        };
+        let is_f6 =
+            |work: &&Work| work.job.stored().is_some() && matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2);
         warnings.extend(self.works().find(is_f6).map(|work| {
             let (path, name) = (self.folder.path().display(), Shown(&work.planned.name));
             format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")

@@ -21,7 +21,7 @@ const PIECE: u64 = 1 << 16;
 
 /// What differs in the blocks that hold these elements, and how the elements of those blocks were compared.
 pub(super) fn compare(
-    proof: &ScaledProof<'_>,
+    proof: &ScaledProof<'_, '_>,
     block: BlockType,
     stretches: &[Stretch],
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
@@ -53,7 +53,7 @@ pub(super) fn compare(
 type Seen = (Found<(u64, u64)>, Methods);
 
 /// The bytes of some blocks that are not what they should be.
-fn piece<'a>(proof: &ScaledProof<'a>, block: BlockType, blocks: Range<u64>) -> Result<Seen, Error> {
+fn piece(proof: &ScaledProof<'_, '_>, block: BlockType, blocks: Range<u64>) -> Result<Seen, Error> {
     let (of_block, bytes) = (block.elements(), block.bytes());
     let source = proof.source.of(proof.scaled, blocks.start * of_block..blocks.end * of_block)?;
     let mut actual = zeros((blocks.end - blocks.start) * bytes)?;

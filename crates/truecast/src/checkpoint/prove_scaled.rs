@@ -4,7 +4,6 @@
 //!
 //! Which blocks those are says `prove_units`; elements are read by `prove_source`, codes and scales by `prove_planes`.
 
-use super::plan::Plan;
 use super::prove_codes::{Block, Quick, Roundings};
 use super::prove_pieces::prove;
 use super::prove_planes::{Written, planes_of};
@@ -21,16 +20,19 @@ use crate::verify::found::Found;
 use std::ops::ControlFlow;
 use truecast_core::scaled::{Part, Planes, ScaledError, Search, Zero};
 use truecast_io::Source;
+use truecast_io::folder::Folder;
 use truecast_schemes::Content;
 
 /// A dense tensor of the source and what became of it.
-pub(super) struct ScaledProof<'a> {
-    pub plan: &'a Plan,
-    pub scaled: &'a Scaled,
+pub(super) struct ScaledProof<'a, 'p> {
+    pub folder: &'p Folder,
+    pub scaled: &'p Scaled,
+    /// The tensors that have a second scale in common with it, itself among them.
+    pub shared: &'a [&'p Scaled],
     pub planned: &'a Planned,
     /// The result, and the places of the outputs in it.
     pub result: (&'a Source, Vec<usize>),
-    pub source: &'a SourceValues<'a>,
+    pub source: &'a SourceValues<'p>,
 }
 
 /// What was found of a part.
@@ -42,7 +44,7 @@ struct Seen {
     by: Methods,
 }
 
-impl<'a> ScaledProof<'a> {
+impl ScaledProof<'_, '_> {
     /// What differs in the blocks of planes that hold these elements, as many as there are elements; and how those elements were
     /// compared.
     pub fn compare(
@@ -63,8 +65,7 @@ impl<'a> ScaledProof<'a> {
         let mut amaxes = Vec::new();
         if planes.global.is_some() || self.is_one_scale(&planes) {
             amaxes = vec![0; self.scaled.layout.matrices as usize];
-            for at in self.plan.shared(self.scaled).iter().chain([&self.scaled.from]) {
-                let of = self.plan.scaled(*at).unwrap_or(self.scaled);
+            for of in self.shared.iter().copied().chain([self.scaled]) {
                 match self.source.amax(of)? {
                     Ok(found) => amaxes.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
                     Err(ScaledError::NotFinite { index }) => return Ok((vec![refused(index)], Methods::default())),
@@ -110,7 +111,7 @@ impl<'a> ScaledProof<'a> {
     }
 
     pub(super) fn failed(&self, cause: ScaledError) -> Error {
-        Error::tensor(self.plan.folder().path(), &self.planned.name, Cause::Scaled(cause))
+        Error::tensor(self.folder.path(), &self.planned.name, Cause::Scaled(cause))
     }
 
     /// An output whose bytes are known as a whole.

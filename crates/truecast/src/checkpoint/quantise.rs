@@ -3,8 +3,8 @@
 use super::activations::Activations;
 use super::dense::Quantised;
 use super::error::CheckpointError;
+use super::job::Work;
 use super::scaled::{Cut, Scaled};
-use super::shard::{Origin, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
@@ -12,6 +12,7 @@ use crate::select::{KeptBy, Selection, Share, Writing};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 use truecast_core::scaled::{self, Code, MxScale, Search};
 use truecast_core::{DType, Layout};
 use truecast_io::{Shown, Tensor, counted};
@@ -134,7 +135,7 @@ impl<'a> Quantising<'a> {
         let target = Tensor { name: name.clone(), dtype: layout.code_type(), layout: Layout::Packed, shape };
         let (name, from, src_layout) = (name.clone(), tensor.dtype, tensor.layout);
         let planned = Planned { name, target, from, src_layout, cast: None, kept_by: None };
-        Ok(Some(Work { planned, origin: Origin::Dense(Box::new(scaled)) }))
+        Ok(Some(Work { planned, job: Arc::new(scaled) }))
     }
 
     /// The scheme with scales as a loader will have them: of the type of the weights where that is what the scheme stores.

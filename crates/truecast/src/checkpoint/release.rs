@@ -11,7 +11,6 @@ use super::manifest::Manifest;
 use super::options::Share;
 use super::plan::Plan;
 use super::scaled::Scaled;
-use super::shard::Origin;
 use crate::error::Error;
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -148,12 +147,9 @@ fn users(plan: &Plan) -> Vec<BTreeSet<usize>> {
     for (at, shard) in plan.shards.iter().enumerate().filter(|(_, shard)| !shard.is_empty()) {
         users[at].insert(at);
         for work in &shard.works {
-            let shared = match &work.origin {
-                Origin::Dense(scaled) => plan.shared(scaled),
-                _ => &[],
-            };
+            let shared = work.job.scaled().map_or(&[][..], |scaled| plan.shared(scaled));
             let others = shared.iter().filter_map(|at| plan.scaled(*at)).flat_map(Scaled::sources);
-            for source in work.sources().chain(others) {
+            for source in work.job.sources().into_iter().chain(others) {
                 users[source].insert(at);
             }
         }

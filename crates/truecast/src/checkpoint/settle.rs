@@ -6,12 +6,13 @@ use super::config::Configuration;
 use super::error::CheckpointError;
 use super::found::{Contents, quantised};
 use super::gguf;
+use super::job::Work;
 use super::options::Options;
 use super::plan::Plan;
 use super::quantise::{Quantising, Settled};
 use super::reference::{Reference, contents, nothing_ignored};
 use super::relayout::{self, Relaid, relaid};
-use super::shard::{Origin, ShardPlan, Work};
+use super::shard::ShardPlan;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::Error;
@@ -19,6 +20,7 @@ use crate::report::Provenance;
 use crate::select::{Choice, Detected, Eligibility, Selection, idle};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 use truecast_core::scaled::{Packing, Part};
 use truecast_core::{DType, Layout};
 use truecast_io::folder::{Folder, Shard};
@@ -154,13 +156,11 @@ impl Plan {
                 continue;
             }
             let work = match (scaled, group) {
-                (Some(Work { planned, origin }), _) => {
-                    Work { planned: Planned { from: tensor.dtype, ..planned }, origin }
-                }
+                (Some(Work { planned, job }), _) => Work { planned: Planned { from: tensor.dtype, ..planned }, job },
                 (None, None) => {
                     let planned = Planned::new(tensor, choice, into, path, &options.tensors.request)?;
                     let kept_by = quantising.as_ref().map_or(choice.kept_by, |quantising| quantising.kept_by(tensor));
-                    Work { origin: Origin::Stored(at), planned: Planned { kept_by, ..planned } }
+                    Work { job: Arc::new(at), planned: Planned { kept_by, ..planned } }
                 }
                 (None, Some(group)) => {
                     let Some(to) = choice.to else {
@@ -182,7 +182,7 @@ impl Plan {
                     let kept_by = quantising.as_ref().and_then(|quantising| quantising.kept_by(value));
                     let planned = Planned { from: tensor.dtype, kept_by, ..planned };
                     let quantised = quantised(&folder, &stored, group).flat();
-                    Work { origin: Origin::Quantised(Box::new(quantised)), planned }
+                    Work { job: Arc::new(quantised), planned }
                 }
             };
             if let Some(twice) = work.targets().find(|target| !names.insert(target.name.clone())) {
@@ -255,7 +255,7 @@ fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
     let mut sharing = HashMap::new();
     for shard in shards {
         for (at, work) in shard.works.iter().enumerate() {
-            if let Origin::Dense(scaled) = &work.origin
+            if let Some(scaled) = work.job.scaled()
                 && scaled.share.is_some()
             {
                 sharing.insert(scaled.from, at);

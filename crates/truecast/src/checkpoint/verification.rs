@@ -2,36 +2,29 @@
 //! and the files beside the weights are what they should be.
 
 use super::error::CheckpointError;
+use super::job::{Check, Work, elements_in};
 use super::manifest::{self, FileEntry, MANIFEST, Manifest};
 use super::options::Options;
 use super::plan::Plan;
-use super::prove::Proof;
-use super::prove_blocks;
 use super::prove_codes::Roundings;
-use super::prove_gathered::GatheredProof;
 use super::prove_relaid::RelaidProof;
-use super::prove_repacked::RepackedProof;
-use super::prove_scaled::ScaledProof;
 use super::prove_source::SourceValues;
-use super::shard::{Origin, ShardPlan, Work};
+use super::shard::ShardPlan;
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::Provenance;
 use crate::scan::Stretch;
-use crate::stream::zeros;
 use crate::verify::coverage::{Coverage, elements_of};
 use crate::verify::difference::FileDifference;
-use crate::verify::elements::{self, Prepared};
-use crate::verify::pair::Pair;
+use crate::verify::elements::Prepared;
 use crate::verify::{Sample, VerifyReport};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use truecast_core::DType;
 use truecast_core::ErrorKind;
-use truecast_core::scaled::Coding;
-use truecast_core::{CastSpec, DType};
 use truecast_io::folder::{Folder, FolderError, Shard};
 use truecast_io::{FileFormat, look};
 use truecast_kernel::parallel;
@@ -158,7 +151,7 @@ impl Verification {
         let (mut prepared, mut roundings) = (Prepared::default(), Roundings::default());
         let source = SourceValues::new(&self.plan.folder);
         for (work, some) in self.plan.works().zip(&self.stretches) {
-            if let (Origin::Stored(_) | Origin::Quantised(_), Some(cast)) = (&work.origin, work.planned.cast) {
+            if let Some(cast) = work.planned.cast {
                 prepared.expect(cast, elements_of(some));
             }
         }
@@ -196,66 +189,27 @@ impl Verification {
                     }
                 }
                 let Some(found) = actual.filter(|_| places.len() == work.targets().count()) else { continue };
-                let at = places[0];
                 let mut progress = |bytes| {
                     done += bytes;
                     progress(Progress { bytes: done, tensor: name });
                     if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 };
-                let difference = match &work.origin {
-                    Origin::Stored(stored) => {
-                        let source = &self.plan.folder.shards()[stored.shard].source;
-                        let (index, result) = (stored.tensor, &found.source);
-                        let pair = Pair { source, index, tensor, result, at, stretches: some };
-                        let copied = verdict.methods.copied;
-                        let difference = elements::compare(&pair, &mut prepared, &mut verdict.methods, &mut progress)?;
-                        let copied_now = verdict.methods.copied - copied;
-                        verdict.methods.copied = copied + self.plan.elements(work, copied_now);
-                        (difference.into_iter().collect(), self.plan.elements(work, elements_of(some)))
-                    }
-                    Origin::Bytes(bytes) => {
-                        let mut actual = zeros(bytes.len() as u64)?;
-                        found.source.read_at(at, 0, &mut actual)?;
-                        let difference = FileDifference::of_bytes(name, bytes, &actual);
-                        (difference.into_iter().collect(), elements_of(some))
-                    }
-                    Origin::Repacked(repacked) => {
-                        let proof =
-                            RepackedProof { folder: &self.plan.folder, repacked, result: (&found.source, at, name) };
-                        let (difference, entries) = proof.compare(&mut progress)?;
-                        verdict.methods.definition += entries;
-                        (difference.into_iter().collect(), elements_of(some))
-                    }
-                    Origin::Gathered(gathered) => {
-                        let (folder, result) = (&self.plan.folder, (&found.source, at, &**name));
-                        let proof = GatheredProof { folder, gathered, result };
-                        let (difference, elements) = proof.compare(some, &mut progress)?;
-                        verdict.methods.definition += elements;
-                        (difference.into_iter().collect(), elements_of(some))
-                    }
-                    Origin::Quantised(quantised) => {
-                        let result = (&found.source, at);
-                        let proof = Proof { folder: &self.plan.folder, quantised, planned: tensor, result };
-                        let cast = tensor.cast.unwrap_or(CastSpec::copy(DType::F32));
-                        let (difference, methods) =
-                            proof.compare(some, &prepared.checker(cast, &tensor.target), &mut progress)?;
-                        verdict.methods.add(&methods);
-                        (difference.into_iter().collect(), elements_of(some))
-                    }
-                    Origin::Dense(scaled) => {
-                        let (plan, result) = (&self.plan, (&found.source, places));
-                        let proof = ScaledProof { plan, scaled, planned: tensor, result, source: &source };
-                        let (differences, by) = match scaled.layout.coding {
-                            Coding::Blocks { block, .. } => prove_blocks::compare(&proof, block, some, &mut progress)?,
-                            _ => proof.compare(some, &mut roundings, &mut progress)?,
-                        };
-                        verdict.methods.add(&by);
-                        (differences, by.all())
-                    }
+                let shared = work.job.scaled().map_or(&[][..], |scaled| self.plan.shared(scaled));
+                let check = Check {
+                    folder: &self.plan.folder,
+                    planned: tensor,
+                    shared: &shared.iter().filter_map(|at| self.plan.scaled(*at)).collect::<Vec<_>>(),
+                    result: (&found.source, places),
+                    stretches: some,
+                    prepared: &mut prepared,
+                    roundings: &mut roundings,
+                    source: &source,
+                    methods: &mut verdict.methods,
+                    progress: &mut progress,
                 };
-                let (difference, elements): (Vec<FileDifference>, u64) = difference;
+                let (difference, elements) = work.job.check(check)?;
                 verdict.elements += elements;
-                of += self.plan.elements(work, tensor.target.len());
+                of += elements_in(work.kept_block(&self.plan.folder), tensor.target.len());
                 verdict.differences.extend(difference);
             }
             let extra = is_extra.into_iter().map(|name| FileDifference::Extra { tensor: name.into() });
@@ -336,8 +290,9 @@ impl Verification {
         };
         let folder = &verification.plan.folder;
         // What was made of files that are gone was read again before they went.
-        let is_there =
-            |shard: &ShardPlan| shard.works.iter().flat_map(Work::sources).all(|at| !folder.shards()[at].is_gone);
+        let is_there = |shard: &ShardPlan| {
+            shard.works.iter().flat_map(|work| work.job.sources()).all(|at| !folder.shards()[at].is_gone)
+        };
         let finished = |shard: &ShardPlan| names.contains(&shard.name.as_str()) && is_there(shard);
         let mut verdict = VerifyReport::default();
         verification.shards(&result, finished, stop, &mut |_| {}, &mut verdict)?;

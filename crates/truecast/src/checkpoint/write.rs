@@ -3,23 +3,22 @@
 use super::amax::Amax;
 use super::encode::Encoder;
 use super::feed::{FolderFeed, ShardSink};
+use super::job::Work;
 use super::meter::Loss;
-use super::operations::{Operation, Operations};
+use super::operations::Operations;
 use super::outline::Outline;
 use super::plan::Plan;
 use super::scaled::Scaled;
-use super::shard::{Origin, Work};
 use super::tally::Tally;
-use crate::convert::action::Converter;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::progress::Progress;
 use crate::report::{Beside, Counted, Noise, TensorReport};
-use crate::stream::{Limits, room, run};
+use crate::stream::{Limits, run};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use truecast_core::scaled::{GlobalRule, Part, ScaledError};
+use truecast_core::scaled::{GlobalRule, Part};
 use truecast_io::{Existing, FileFormat, NewFolder, Shown, Writer};
 use truecast_kernel::{CastOptions, Counting, Counts};
 use truecast_schemes::Content;
@@ -69,12 +68,9 @@ impl<'a> Shards<'a> {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
-            operations.of(work).map_err(|cause| failed(&work.planned, cause))?;
+            work.job.plan(&work.planned, operations).map_err(|cause| failed(&work.planned, cause))?;
         }
-        let amax = |work: &Work| match &work.origin {
-            Origin::Dense(scaled) => self.amax.of(plan, scaled),
-            _ => Vec::new(),
-        };
+        let amax = |work: &Work| work.job.scaled().map_or_else(Vec::new, |scaled| self.amax.of(plan, scaled));
         let amax = shard.works.iter().map(amax).collect();
 
         let writer = match plan.gguf() {
@@ -85,8 +81,8 @@ impl<'a> Shards<'a> {
         let Outline { items, order, amax, .. } = &outline;
         let mut sink = ShardSink::new(writer, path, &outline, operations, wants_digest);
         for (at, work) in shard.works.iter().enumerate() {
-            if let Origin::Dense(scaled) = &work.origin {
-                let plans = operations.of_scaled(scaled).map_err(|cause| failed(&work.planned, cause))?;
+            if let Some(scaled) = work.job.scaled() {
+                let plans = operations.quantize(scaled).map_err(|cause| failed(&work.planned, cause))?;
                 let encoder = Encoder { plans: &plans, amax: &amax[at] };
                 self.warnings.extend(unlikely(&work.planned.name, scaled, &encoder));
                 for (output, bytes) in small(scaled, &encoder) {
@@ -96,37 +92,8 @@ impl<'a> Shards<'a> {
         }
         let mut losses = vec![(<[Counted; 3]>::default(), Tally::default()); shard.works.len()];
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
-            let index = order[at];
-            let planned = &shard.works[index].planned;
-            let counted = |counts: Vec<Counts>, bytes| (Loss { counts, ..Loss::default() }, bytes);
-            let made = operations.of(&shard.works[index]).and_then(|operation| match operation {
-                Operation::Quantise(plans) => Encoder { plans: &plans, amax: &amax[index] }.run(first, len, src, dst),
-                Operation::Repack(repacker) => {
-                    let Origin::Repacked(repacked) = &shard.works[index].origin else {
-                        unreachable!("each work has its operation")
-                    };
-                    let (bytes, wrong) = repacked.run(&repacker, (first, len), src, dst)?;
-                    let changed = ScaledError::Layout { why: "its file was changed while it was converted" };
-                    wrong.map_or(Ok((Loss::default(), bytes)), |_| Err(changed.into()))
-                }
-                Operation::Gather(gatherer) => {
-                    let Origin::Gathered(gathered) = &shard.works[index].origin else {
-                        unreachable!("each work has its operation")
-                    };
-                    let bytes = gathered.run(&gatherer, (first, len), src, dst)?;
-                    Ok((Loss::default(), bytes))
-                }
-                Operation::Dequantise(maker) => {
-                    let dst = room(dst, items[at].dst_bytes(len))?;
-                    maker.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
-                }
-                Operation::Cast(action) => {
-                    let dst = room(dst, items[at].dst_bytes(len))?;
-                    let converter = Converter { tensor: planned, action: &action };
-                    converter.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
-                }
-            });
-            made.map_err(|cause| failed(planned, cause))
+            let piece = outline.piece(operations, at, first, len);
+            outline.job(at).run(&piece, src, dst).map_err(|cause| failed(piece.planned, cause))
         };
         let done = |at: usize, Loss { counts, cast, formula, tally }: Loss, bytes: u64| {
             let index = order[at];
@@ -145,19 +112,10 @@ impl<'a> Shards<'a> {
             // What leaves out other elements cannot be compared.
             let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
             let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
-            let beside = match work.origin {
-                Origin::Dense(_) => Beside { cast: whole(cast), formula: whole(formula) },
-                _ => Beside::default(),
-            };
-            let counts = match work.origin {
-                Origin::Repacked(_) => Counts::copied(work.planned.target.len()),
-                Origin::Gathered(ref gathered) => gathered.counts,
-                _ => counts,
-            };
-            let blocks = match &work.origin {
-                Origin::Dense(scaled) => Some(Box::new(scaled.padding(tally.total()))),
-                _ => None,
-            };
+            let scaled = work.job.scaled();
+            let beside = scaled.map_or_else(Beside::default, |_| Beside { cast: whole(cast), formula: whole(formula) });
+            let blocks = scaled.map(|scaled| Box::new(scaled.padding(tally.total())));
+            let counts = work.job.counts(&work.planned).unwrap_or(counts);
             self.rows.push(TensorReport { beside, blocks, ..plan.row(work, counts) });
         }
         Ok(written)

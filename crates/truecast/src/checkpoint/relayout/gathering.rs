@@ -6,15 +6,14 @@ use super::loss::Loss;
 use super::matching::{Matching, Why, matching};
 use super::{Relaid, together};
 use crate::checkpoint::dense::Quantised;
-use crate::checkpoint::gathered::Gathered;
 use crate::checkpoint::gatherer::Rows;
-use crate::checkpoint::repacked::OfPlane;
-use crate::checkpoint::shard::{Origin, Work};
+use crate::checkpoint::job::{Gathered, Job, Known, OfPlane, Work};
 use crate::error::Error;
 use crate::select::writing::Relayout;
 use crate::stream::zeros;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use truecast_core::DType::{F4E2M1, F8E4M3Fn};
 use truecast_core::scaled::{Coding, Fate, Gathering, Layout, Part, Plane, Planes};
 use truecast_io::folder::Folder;
@@ -46,8 +45,8 @@ pub(super) fn relaid(folder: &Folder, quantised: Quantised, target: Target, how:
     };
     let factors: Vec<u8> = gatherings.iter().filter_map(Gathering::factor).flat_map(u32::to_le_bytes).collect();
     let made = |part| match part {
-        Part::Codes => Ok(Origin::Gathered(Box::new(gathered.clone()))),
-        _ => Ok(Origin::Bytes(factors.clone())),
+        Part::Codes => Ok(Arc::new(gathered.clone()) as Arc<dyn Job>),
+        _ => Ok(Arc::new(Known(factors.clone())) as Arc<dyn Job>),
     };
     let (works, relaid) = together(folder, quantised.clone(), target, made)?;
     Ok(Ok((works, Relaid { loss, ..relaid })))

@@ -3,7 +3,7 @@
 
 use super::index::Index;
 use crate::checkpoint::flat::lies_in_rows;
-use crate::checkpoint::repacked::OfPlane;
+use crate::checkpoint::job::OfPlane;
 use truecast_core::DType;
 use truecast_core::scaled::{Change, Code, Form, GlobalRule, Group, Layout, Packing, Plane, Planes, Repacking, Zero};
 

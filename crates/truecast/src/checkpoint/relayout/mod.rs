@@ -10,8 +10,7 @@ mod matching;
 
 use super::dense::Quantised;
 use super::element::to_f32;
-use super::repacked::{OfPlane, Repacked};
-use super::shard::{Origin, Work};
+use super::job::{Job, Known, OfPlane, Repacked, Work};
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::select::writing::Relayout;
@@ -21,7 +20,7 @@ use matching::{Matching, matching};
 use std::borrow::Cow;
 use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::{Change, Code, Coding, Gathering, GlobalRule, Layout, Part};
+use truecast_core::scaled::{Coding, Gathering, GlobalRule, Layout, Part};
 use truecast_io::folder::Folder;
 use truecast_schemes::{Content, Output, Scheme, Target};
 
@@ -87,7 +86,7 @@ pub(super) fn relaid(
             folder.shards()[stored.shard].source.read_at(stored.tensor, 0, &mut bytes)?;
             let (made, is_exact) = second([*rule, *other], f32::from_le_bytes(bytes)).map_err(refused)?;
             is_rounded = !is_exact;
-            return Ok(Origin::Bytes(made.to_le_bytes().to_vec()));
+            return Ok(Arc::new(Known(made.to_le_bytes().to_vec())) as Arc<dyn Job>);
         }
         let of = match part {
             Part::Codes => Some(codes),
@@ -95,7 +94,7 @@ pub(super) fn relaid(
             Part::Zeros => zeros.as_ref(),
             _ => None,
         };
-        let Some(of) = of.filter(|of| !of.is_same()) else { return Ok(Origin::Stored(stored)) };
+        let Some(of) = of.filter(|of| !of.is_same()) else { return Ok(Arc::new(stored)) };
         let repacked = repacked(part, of)?;
         if !of.is_total && !repacked.is_possible(folder)? {
             return Err(refused(match part {
@@ -103,7 +102,7 @@ pub(super) fn relaid(
                 _ => "one of its zero points is out of the range that they have there",
             }));
         }
-        Ok(Origin::Repacked(Box::new(repacked)))
+        Ok(Arc::new(repacked))
     };
     let (works, relaid) = together(folder, quantised.clone(), target, made)?;
     if is_rounded && how == Relayout::Exact {
@@ -119,12 +118,12 @@ fn together(
     folder: &Folder,
     quantised: Quantised,
     target: Target,
-    mut made: impl FnMut(Part) -> Result<Origin, Error>,
+    mut made: impl FnMut(Part) -> Result<Arc<dyn Job>, Error>,
 ) -> Result<(Vec<Work>, Relaid), Error> {
     let (mut works, mut parts) = (Vec::new(), Vec::new());
     for output in &target.tensors {
-        let (name, origin) = match &output.content {
-            Content::Bytes(bytes) => (output.tensor.name.clone(), Origin::Bytes(bytes.clone())),
+        let (name, job) = match &output.content {
+            Content::Bytes(bytes) => (output.tensor.name.clone(), Arc::new(Known(bytes.clone())) as Arc<dyn Job>),
             Content::Part(part) => {
                 parts.push((*part, output.tensor.name.to_string()));
                 let stored = quantised.parts.iter().find(|(of, _)| of == part).map(|(_, stored)| *stored);
@@ -135,24 +134,16 @@ fn together(
                 (name.clone(), made(*part)?)
             }
         };
-        works.push(work(output, name, origin));
+        works.push(work(output, name, job));
     }
     let shard = quantised.stored(Part::Codes).shard;
     Ok((works, Relaid { layout: target.layout, quantised, parts, shard, is_rounded: false, loss: Loss::default() }))
 }
 
 /// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.
-fn work(output: &Output, name: Arc<str>, origin: Origin) -> Work {
-    let (mut from, src_layout) = (output.tensor.dtype, output.tensor.layout);
-    if let Origin::Repacked(repacked) = &origin
-        && let (Change::Float, Code::Float(dtype)) = (repacked.how.change, repacked.how.from.code)
-    {
-        from = dtype;
-    }
-    Work {
-        planned: Planned { name, target: output.tensor.clone(), from, src_layout, cast: None, kept_by: None },
-        origin,
-    }
+fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> Work {
+    let (from, src_layout) = (job.from().unwrap_or(output.tensor.dtype), output.tensor.layout);
+    Work { planned: Planned { name, target: output.tensor.clone(), from, src_layout, cast: None, kept_by: None }, job }
 }
 
 /// The second scale of another rule that gives the same scales, and whether it does.
