@@ -8,14 +8,14 @@ inputs = torch.randn(256, 8)
 targets = inputs @ torch.linspace(-1, 1, 8)
 
 weights = torch.zeros(8, requires_grad=True)
-optimiser = torch.optim.SGD([weights], lr=0.1)
+optimizer = torch.optim.SGD([weights], lr=0.1)
 loss = torch.inf
 for step in range(200):
     rounded = tc.torch.round_trip(weights, "f8e4m3fn")
     loss = ((inputs @ rounded - targets) ** 2).mean()
-    optimiser.zero_grad()
+    optimizer.zero_grad()
     loss.backward()
-    optimiser.step()
+    optimizer.step()
     if step % 50 == 0:
         print(f"step {step:3}: loss {float(loss):.4f}")
 

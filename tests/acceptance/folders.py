@@ -134,8 +134,8 @@ class Folders:
         print("parts   four processes, two of them killed: the same bytes")
 
     def memory(self) -> None:
-        quantised = self.work / "quantised"
-        quantised.mkdir()
+        quantized = self.work / "quantized"
+        quantized.mkdir()
         rows, columns = 32768, 16384
         block = self.random.randbytes(MIB)
         scales = b"".join(b"\x00\x00\x80\x3c" for _ in range(rows // 128 * columns // 128))
@@ -143,21 +143,21 @@ class Folders:
             ("a.weight", "F8_E4M3", [rows, columns], rows * columns),
             ("b.weight", "BF16", [rows * 4096], rows * 8192),
         ]
-        write_shard(quantised / "model.safetensors", tensors, block)
+        write_shard(quantized / "model.safetensors", tensors, block)
         # Tensors of another file, as large checkpoints have them.
         write_shard(
-            quantised / "scales.safetensors",
+            quantized / "scales.safetensors",
             [("a.weight_scale_inv", "F32", [rows // 128, columns // 128], len(scales))],
             scales,
         )
         names = {"a.weight": "model", "b.weight": "model", "a.weight_scale_inv": "scales"}
         weight_map = {name: f"{shard}.safetensors" for name, shard in names.items()}
-        (quantised / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+        (quantized / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
         config = {"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}
-        (quantised / "config.json").write_text(json.dumps(config))
+        (quantized / "config.json").write_text(json.dumps(config))
         limits = ["--max-memory", "32MiB", "--quiet"]
         idle = idle_kib(self.binary)
-        peak = peak_kib(self.binary, "convert", quantised, self.out, "--to", "f16", *limits)
+        peak = peak_kib(self.binary, "convert", quantized, self.out, "--to", "f16", *limits)
         more = (peak - idle) / 1024
         print(f"memory  {more:.1f} MiB above {idle / 1024:.1f} MiB; the limit is {MEMORY_LIMIT_MIB} MiB")
         assert more <= MEMORY_LIMIT_MIB, "too much memory"

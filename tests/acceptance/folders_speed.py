@@ -1,4 +1,4 @@
-"""Time and memory of quantised checkpoints that are folders.
+"""Time and memory of quantized checkpoints that are folders.
 
     python tests/acceptance/folders_speed.py [--binary FILE] [--work DIR] [--megabytes 1024] [--runs 5]
         [--gib 20] [--peer PYTHON] [--only cp,growth,peer]
@@ -140,7 +140,7 @@ def growth(args, work: Path) -> bool:
     each, peaks = {}, []
     idle = idle_kib(args.binary)
     for gib in (1, args.gib):
-        source, out = work / "sparse", work / "quantised"
+        source, out = work / "sparse", work / "quantized"
         write_sparse(source, gib)
         command = [args.binary, "convert", source, out, "--scheme", "fp8-block", "--quiet", *MEMORY]
         taken = seconds(command)

@@ -58,7 +58,7 @@ def _tensor(src, values):
 
 
 def session(model, optimization=ort.GraphOptimizationLevel.ORT_DISABLE_ALL):
-    """On one thread; without graph optimisation unless asked for."""
+    """On one thread; without graph optimization unless asked for."""
     options = ort.SessionOptions()
     options.graph_optimization_level = optimization
     options.intra_op_num_threads = 1

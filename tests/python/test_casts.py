@@ -61,7 +61,7 @@ def test_double_to_narrower(truecast, tmp_path, dst):
 
 
 def round_to_odd_f32(x: np.ndarray) -> np.ndarray:
-    """f64 to f32, inexact values to the neighbour with an odd code. A second rounding to a type with at least two bits
+    """f64 to f32, inexact values to the neighbor with an odd code. A second rounding to a type with at least two bits
     fewer then gives what one rounding of the f64 would, which makes f32 peers usable for f64."""
     with np.errstate(all="ignore"):
         nearest = x.astype(np.float32)

@@ -235,7 +235,7 @@ def test_functions(truecast, tmp_path):
 
 
 def test_tensors_that_attributes_need_are_kept(truecast, tmp_path):
-    """ConstantOfShape's value is no weight, and a quantised node's scale is not touched."""
+    """ConstantOfShape's value is no weight, and a quantized node's scale is not touched."""
     scale = weights(64 * 48).reshape(64, 48) ** 2 + 1
     nodes = [
         helper.make_node("DequantizeLinear", ["q", "s"], ["d"], block_size=1, axis=0),

@@ -52,7 +52,7 @@ def test_five_commands_from_a_file_to_a_proof(checkout):
     assert "f8e4m3fn" in outputs[4]
 
 
-def test_a_quantised_folder_becomes_dense(tmp_path):
+def test_a_quantized_folder_becomes_dense(tmp_path):
     """Codes 1.0 and -1.5 with a scale of 0.25, as DeepSeek stores them."""
     folder = tmp_path / "DeepSeek-V3"
     folder.mkdir()
@@ -73,7 +73,7 @@ def test_a_quantised_folder_becomes_dense(tmp_path):
     assert (dense / "model.safetensors").read_bytes()[-4:] == struct.pack("<HH", 0x3E80, 0xBEC0)
 
 
-def test_a_folder_becomes_quantised(checkout):
+def test_a_folder_becomes_quantized(checkout):
     """Of the matrix each 128x128 has one scale: what is read again is within half an ulp at its largest magnitude."""
     folder = checkout / "MiniLM"
     folder.mkdir()

@@ -30,7 +30,7 @@ def _both_signs(values: np.ndarray) -> np.ndarray:
     return np.concatenate([values, -values])
 
 
-def _with_neighbours(values: np.ndarray) -> np.ndarray:
+def _with_neighbors(values: np.ndarray) -> np.ndarray:
     """Each value, the one below and the one above, in the values' own type."""
     with np.errstate(over="ignore"):
         below = np.nextafter(values, values.dtype.type(-np.inf))
@@ -48,13 +48,13 @@ def specials(source: Type) -> np.ndarray:
     plain = np.array([0.0, info.max, info.tiny, np.inf], dtype=source.numpy)
     integers = np.arange(0, 600).astype(source.numpy)
     halves = integers + source.numpy.type(0.5)
-    finite = _with_neighbours(np.concatenate([powers, powers * source.numpy.type(1.5), plain[:3], integers, halves]))
+    finite = _with_neighbors(np.concatenate([powers, powers * source.numpy.type(1.5), plain[:3], integers, halves]))
     return np.concatenate([nan, _both_signs(plain), _both_signs(finite)])
 
 
 def boundaries(source: Type, destination: Type) -> np.ndarray:
-    """Every finite value of `destination` (16 bits or fewer), every midpoint of two neighbours, the overflow threshold,
-    each with its two neighbours in `source` (f32 or f64), in both signs."""
+    """Every finite value of `destination` (16 bits or fewer), every midpoint of two neighbors, the overflow threshold,
+    each with its two neighbors in `source` (f32 or f64), in both signs."""
     values = np.unique(np.abs(to_f64(all_codes(destination))))
     values = values[np.isfinite(values)]
     step = values[-1] - values[-2]
@@ -62,7 +62,7 @@ def boundaries(source: Type, destination: Type) -> np.ndarray:
     beyond = values[-1] + step * np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0])
     exact = np.concatenate([values, midpoints, beyond])
     with np.errstate(over="ignore"):
-        return _both_signs(_with_neighbours(exact.astype(source.numpy)))
+        return _both_signs(_with_neighbors(exact.astype(source.numpy)))
 
 
 def random_bits(source: Type, n: int, seed: int = SEED) -> np.ndarray:

@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn some_floats_are_ties() {
-        // Halfway between neighbours in bf16, and in f8e4m3fn: one more fraction bit is set, and none after it.
+        // Halfway between neighbors in bf16, and in f8e4m3fn: one more fraction bit is set, and none after it.
         for kept in [7, 3] {
             let (half, below) = (1u64 << (22 - kept), (1u64 << (23 - kept)) - 1);
             let ties = codes(DType::F32).iter().filter(|code| **code & below == half).count();

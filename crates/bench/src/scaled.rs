@@ -6,13 +6,13 @@ use super::{BenchError, pools};
 use fastrand::Rng;
 use std::num::NonZeroUsize;
 use truecast_core::scaled::{
-    BlockType, Code, Coding, Form, Global, GlobalRule, Layout, Packing, Part, Parts, Plane, Planes, Quantisation,
+    BlockType, Code, Coding, Form, Global, GlobalRule, Layout, Packing, Part, Parts, Plane, Planes, Quantization,
     Scales, Zero,
 };
 use truecast_core::spec::ieee;
 use truecast_core::{DType, Kind};
 use truecast_kernel::plain::Plain;
-use truecast_kernel::scaled::{Dequantiser, PartsMut, Quantiser};
+use truecast_kernel::scaled::{Dequantizer, PartsMut, Quantizer};
 use truecast_kernel::{CastOptions, Level};
 
 /// Rows and columns of the matrix.
@@ -139,11 +139,11 @@ fn chosen(wanted: &[String]) -> impl Iterator<Item = (&'static str, Layout)> {
 /// Rows that [`run`] gives.
 #[must_use]
 pub fn rows(wanted: &[String]) -> usize {
-    chosen(wanted).map(|(_, layout)| 1 + usize::from(quantiser(&layout, &CastOptions::default()).is_some())).sum()
+    chosen(wanted).map(|(_, layout)| 1 + usize::from(quantizer(&layout, &CastOptions::default()).is_some())).sum()
 }
 
-fn quantiser(layout: &Layout, exec: &CastOptions) -> Option<Quantiser> {
-    Quantiser::new(layout, DType::Bf16, &Quantisation::default(), exec).ok()
+fn quantizer(layout: &Layout, exec: &CastOptions) -> Option<Quantizer> {
+    Quantizer::new(layout, DType::Bf16, &Quantization::default(), exec).ok()
 }
 
 /// A name that no layout has.
@@ -183,23 +183,23 @@ pub fn run(
         };
         fill(&layout, &bytes, parts.bytes_mut());
         let to_bf16 = ieee::Cast::to(DType::Bf16).resolve(DType::F32).expect("f32 becomes bf16");
-        let dequantiser = Dequantiser::new(&layout, &to_bf16, &exec).expect("every layout is read");
-        let windows = dequantiser.windows(0..layout.elements());
+        let dequantizer = Dequantizer::new(&layout, &to_bf16, &exec).expect("every layout is read");
+        let windows = dequantizer.windows(0..layout.elements());
         let [codes, scales, global, zeros, biases, index] = split(parts.bytes(), &bytes);
         let of = Parts { codes, scales, global, zeros, biases, index };
         measured(Direction::Read, parts.bytes(), plain.bytes_mut(), &|dst| {
-            dequantiser.run(&windows[0], &of, dst).expect("the parts are those of the layout");
+            dequantizer.run(&windows[0], &of, dst).expect("the parts are those of the layout");
         });
-        let Some(quantiser) = quantiser(&layout, &exec) else { continue };
+        let Some(quantizer) = quantizer(&layout, &exec) else { continue };
         fill_bf16(plain.bytes_mut());
-        let amax = quantiser.amax(plain.bytes()).expect("it is finite");
+        let amax = quantizer.amax(plain.bytes()).expect("it is finite");
         let src = plain.bytes();
         measured(Direction::Write, src, parts.bytes_mut(), &|dst| {
             let (codes, rest) = dst.split_at_mut(bytes[0]);
             let (scales, rest) = rest.split_at_mut(bytes[1]);
             let zeros = &mut rest[bytes[2]..][..bytes[3]];
             let parts = PartsMut { codes, scales, zeros };
-            quantiser.run(0, 0..SIZE, src, amax, parts).expect("the parts are those of the layout");
+            quantizer.run(0, 0..SIZE, src, amax, parts).expect("the parts are those of the layout");
         });
     }
     Ok(rows)

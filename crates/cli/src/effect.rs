@@ -88,7 +88,7 @@ fn about(setting: Setting, request: &Request) -> &'static str {
         Setting::Profile if request.spec() == "tosa" => "what TOSA leaves open between floating-point types",
         Setting::Saturate => "values out of the range of 8-bit floating-point types",
         Setting::RoundMode => "the rounding to f8e8m0",
-        Setting::Rounding => "values between two neighbours of the destination",
+        Setting::Rounding => "values between two neighbors of the destination",
         Setting::Overflow => "values beyond the range of floating-point types",
         Setting::Inf => "infinities that become floating-point numbers",
         Setting::IntOverflow => "values beyond the range of integer types",

@@ -14,7 +14,7 @@ pub fn json_line(value: &impl Serialize) -> String {
 /// How characters that are not seen are written instead.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Escapes {
-    /// `\u{202e}`; lines, tabs and colours stay.
+    /// `\u{202e}`; lines, tabs and colors stay.
     Text,
     /// `\u202e`, beyond the control characters that JSON escapes anyway.
     Json,
@@ -50,12 +50,12 @@ impl<W: Write> Write for Escaped<W> {
 impl<W> Escaped<W> {
     /// The text begins with something unseen that is the program's own.
     fn allows(&self, text: &str) -> bool {
-        let is_colour = || {
+        let is_color = || {
             let codes =
                 text.strip_prefix("\u{1b}[").map(|text| text.trim_start_matches(|c| matches!(c, '0'..='9' | ';')));
             codes.is_some_and(|rest| rest.starts_with('m'))
         };
-        text.starts_with('\n') || (self.1 == Escapes::Text && (text.starts_with('\t') || is_colour()))
+        text.starts_with('\n') || (self.1 == Escapes::Text && (text.starts_with('\t') || is_color()))
     }
 }
 

@@ -28,7 +28,7 @@ const HEADINGS: [(&str, &[&str]); 9] = [
             "pairs",
         ],
     ),
-    ("Quantisation", &["scheme", "scale_search", "mx_scale", "nonfinite", "share_global", "relayout"]),
+    ("Quantization", &["scheme", "scale_search", "mx_scale", "nonfinite", "share_global", "relayout"]),
     (
         "Specification",
         &[

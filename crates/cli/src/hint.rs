@@ -115,7 +115,7 @@ impl Hint for Error {
             }
             // Names alone were taken for a scheme, or a configuration of another revision.
             Error::Scheme { cause, .. } if matches!(**cause, SchemeError::Grid { .. }) => {
-                Some("--from-scheme says how it is quantised, as fp8-block:128x128 does".into())
+                Some("--from-scheme says how it is quantized, as fp8-block:128x128 does".into())
             }
             Error::Checkpoint { cause: CheckpointError::Nibbles, .. } => {
                 Some("give the other --nibbles, or leave it out; without --reference nothing is compared".into())

@@ -53,7 +53,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(parsed) => parsed,
         Err(error) => return usage::report(&error, &args).into(),
     };
-    terminal::set_colour(cli.color);
+    terminal::set_color(cli.color);
     let run = || {
         options::check(&cli, &matches)?;
         command::start_threads(&cli)?;
@@ -101,7 +101,7 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
         }
         Err(error) => return Err(usage::failure(&error, &args).into()),
     };
-    let terminal = Terminal { width: columns, colour: false, room: Room::Python };
+    let terminal = Terminal { width: columns, color: false, room: Room::Python };
     let run = || {
         if !cli.command.is_question() {
             return Err(Failure::usage(format_args!("{} does more than answer a question", cli.command.name())));
@@ -144,7 +144,7 @@ pub fn verified_text<'a>(
 /// ```
 #[must_use]
 pub fn shown(text: &str) -> String {
-    table::in_one_line(text, &Terminal { width: None, colour: false, room: Room::Python })
+    table::in_one_line(text, &Terminal { width: None, color: false, room: Room::Python })
 }
 
 /// The type whose name, in any ecosystem, is nearest to a word that is none.

@@ -472,7 +472,7 @@ mod tests {
     use super::*;
     use crate::terminal::Room;
 
-    const PIPE: Terminal = Terminal { width: None, colour: false, room: Room::Command };
+    const PIPE: Terminal = Terminal { width: None, color: false, room: Room::Command };
 
     fn at(width: usize) -> Terminal {
         Terminal { width: Some(width), ..PIPE }
@@ -555,11 +555,11 @@ mod tests {
     }
 
     #[test]
-    fn marks_colour_text_and_not_space() {
+    fn marks_color_text_and_not_space() {
         let mut table = Table::new([Column::left("a"), Column::right("b")]);
         table.row([Cell::from("x").mark(Mark::Bad), Cell::from("y")]);
         table.row(["long", "zz"]);
-        let text = table.render(&Terminal { colour: true, ..PIPE });
+        let text = table.render(&Terminal { color: true, ..PIPE });
         assert!(text.contains("\u{1b}[1m\u{1b}[31mx\u{1b}[0m      y\nlong  zz\n"), "{text:?}");
     }
 }

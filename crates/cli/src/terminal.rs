@@ -1,6 +1,6 @@
-//! What is known of the terminal that reads the output: how wide it is, and whether it shows colour.
+//! What is known of the terminal that reads the output: how wide it is, and whether it shows color.
 //!
-//! Text says what it means with a [`Mark`]; here is the only place that knows which colour that is. Tables are laid out
+//! Text says what it means with a [`Mark`]; here is the only place that knows which color that is. Tables are laid out
 //! in `table`.
 
 use anstream::{AutoStream, ColorChoice};
@@ -32,12 +32,12 @@ pub enum Mark {
 
 impl Mark {
     fn style(self) -> Style {
-        let coloured = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+        let colored = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
         match self {
             Mark::Plain => Style::new(),
-            Mark::Good => coloured(AnsiColor::Green),
-            Mark::Warn => coloured(AnsiColor::Yellow),
-            Mark::Bad => coloured(AnsiColor::Red).bold(),
+            Mark::Good => colored(AnsiColor::Green),
+            Mark::Warn => colored(AnsiColor::Yellow),
+            Mark::Bad => colored(AnsiColor::Red).bold(),
             Mark::Dim => Style::new().dimmed(),
             Mark::Strong => Style::new().bold(),
         }
@@ -49,8 +49,8 @@ impl Mark {
 pub struct Terminal {
     /// Columns; `None` is a pipe or a file, which gets everything, in lines as long as they are.
     pub width: Option<usize>,
-    /// Whether colours are wanted and shown.
-    pub colour: bool,
+    /// Whether colors are wanted and shown.
+    pub color: bool,
     /// How one gets what there is no room for.
     pub room: Room,
 }
@@ -80,13 +80,13 @@ impl Terminal {
     pub fn stdout(wide: bool) -> Self {
         let stdout = io::stdout();
         let width = Self::columns(&stdout).filter(|_| !wide);
-        Self { width, colour: is_coloured(stdout), ..Self::default() }
+        Self { width, color: is_colored(stdout), ..Self::default() }
     }
 
     /// Standard error.
     pub fn stderr() -> Self {
         let stderr = io::stderr();
-        Self { width: Self::columns(&stderr), colour: is_coloured(stderr), ..Self::default() }
+        Self { width: Self::columns(&stderr), color: is_colored(stderr), ..Self::default() }
     }
 
     /// `COLUMNS` goes before what the terminal says of itself, as everywhere.
@@ -103,7 +103,7 @@ impl Terminal {
         stream.is_terminal().then(|| columns(told()))
     }
 
-    /// The text in the colour of what it means.
+    /// The text in the color of what it means.
     pub fn paint(&self, mark: Mark, text: &str) -> String {
         let mut painted = String::new();
         self.paint_into(&mut painted, mark, text);
@@ -112,7 +112,7 @@ impl Terminal {
 
     /// [`Terminal::paint`] at the end of a text.
     pub fn paint_into(&self, out: &mut String, mark: Mark, text: &str) {
-        match self.colour && mark != Mark::Plain && !text.is_empty() {
+        match self.color && mark != Mark::Plain && !text.is_empty() {
             true => {
                 let style = mark.style();
                 *out += &format!("{style}{text}{style:#}");
@@ -150,22 +150,22 @@ fn columns(told: Option<usize>) -> usize {
 }
 
 /// By `--color`, `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, and whether it is a terminal.
-fn is_coloured<S: anstream::stream::RawStream>(stream: S) -> bool {
+fn is_colored<S: anstream::stream::RawStream>(stream: S) -> bool {
     // `0` does not force, whatever the library takes it for.
     let forces_nothing = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value == "0");
-    let colour = match AutoStream::choice(&stream) {
+    let color = match AutoStream::choice(&stream) {
         ColorChoice::Never => false,
         _ if forces_nothing && ColorChoice::global() == ColorChoice::Auto => stream.is_terminal() && !says_no(),
         _ => true,
     };
-    if colour {
+    if color {
         // Consoles of Windows are told that escape sequences come.
         AutoStream::always_ansi(stream);
     }
-    colour
+    color
 }
 
-/// Something speaks against colour on a terminal.
+/// Something speaks against color on a terminal.
 fn says_no() -> bool {
     is_dumb() || std::env::var_os("CLICOLOR").is_some_and(|value| value == "0")
 }
@@ -176,7 +176,7 @@ pub fn is_dumb() -> bool {
 }
 
 /// What `--color` asked for, from here on.
-pub fn set_colour(choice: clap::ColorChoice) {
+pub fn set_color(choice: clap::ColorChoice) {
     let choice = match choice {
         clap::ColorChoice::Auto => ColorChoice::Auto,
         clap::ColorChoice::Always => ColorChoice::Always,
@@ -190,8 +190,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colour_only_where_it_is_shown() {
-        let shown = Terminal { colour: true, ..Terminal::default() };
+    fn color_only_where_it_is_shown() {
+        let shown = Terminal { color: true, ..Terminal::default() };
         assert_eq!(shown.paint(Mark::Bad, "wrong"), "\u{1b}[1m\u{1b}[31mwrong\u{1b}[0m");
         assert_eq!(Terminal::default().paint(Mark::Bad, "wrong"), "wrong");
         assert_eq!((shown.paint(Mark::Plain, "x"), shown.paint(Mark::Bad, "")), ("x".into(), String::new()));

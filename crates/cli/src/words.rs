@@ -254,7 +254,7 @@ pub const NIBBLES: Words<Nibbles> = Words { read: str::parse, list: || Nibbles::
 /// How codes and scales are carried over.
 pub const RELAYOUT: Words<Relayout> =
     Words { read: writing::relayout, list: || writing::RELAYOUTS.map(|(n, _)| n).into() };
-/// Tensors that are not quantised.
+/// Tensors that are not quantized.
 pub const PRESET: Words<Layer> = Words {
     read: |text| text.parse().map_err(|error: writing::UnknownLayer| error.to_string()),
     list: || Layer::PRESETS.map(|(name, _)| name).into(),

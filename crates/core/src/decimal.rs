@@ -202,7 +202,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// No value needs more digits to be told from its neighbours: halfway points of f64 have fewer than 800.
+    /// No value needs more digits to be told from its neighbors: halfway points of f64 have fewer than 800.
     const KEEP: i64 = 1200;
 
     fn read(&mut self, digits: &[u8], fraction: bool) {

@@ -63,7 +63,7 @@ pub enum Verdict {
 /// ```
 /// use truecast_core::{permitted::{Permitted, permitted}, spec::onnx::Cast, DType};
 /// let cast = Cast::to(DType::I4).resolve(DType::F32)?;
-/// // 2.5 is cut off, rounded to the even neighbour, or away from zero: the specification does not say.
+/// // 2.5 is cut off, rounded to the even neighbor, or away from zero: the specification does not say.
 /// assert_eq!(permitted(&cast, 2.5f32.to_bits().into()).0, Permitted::Codes(vec![2, 3]));
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```

@@ -63,7 +63,7 @@ impl Channel {
     /// The multiplier of 31 significant bits (15 without `scale32`) and the shift whose scale is nearest, halfway cases away
     /// from zero. A scale below `2^-32` (`2^-48`) has fewer bits, since shifts end at 62; 0 is multiplier 0.
     ///
-    /// Source: `docs/spec/tosa.md §4.7`: the normalisation that compilers use, rounded once.
+    /// Source: `docs/spec/tosa.md §4.7`: the normalization that compilers use, rounded once.
     ///
     /// # Errors
     /// [`ScaleError`].

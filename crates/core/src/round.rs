@@ -1,6 +1,6 @@
 //! Rounding: the one place that decides "away from zero or not".
 
-/// How a value between two neighbours of the destination becomes one of them.
+/// How a value between two neighbors of the destination becomes one of them.
 ///
 /// # Examples
 /// ```

@@ -17,7 +17,7 @@ pub const MAX_LEN: usize = 24;
 /// No element of a type is longer as text, in bytes.
 ///
 /// In plain notation the last digit of an f64 stands at most 324 places behind the point, that of any other type 45. Two
-/// neighbours are at least 2^-1074 (2^-149) apart. Half of that is more than `0.5 * 10^-324` (`0.5 * 10^-45`), so the nearest
+/// neighbors are at least 2^-1074 (2^-149) apart. Half of that is more than `0.5 * 10^-324` (`0.5 * 10^-45`), so the nearest
 /// multiple of that power of ten reads back as the value, unless the digits that always suffice end before it.
 ///
 /// # Examples

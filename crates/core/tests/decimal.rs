@@ -73,7 +73,7 @@ const TIE_ABOVE_MAX: [&str; 4] = [
     "174497792",
 ];
 
-/// The exact middle between two neighbouring doubles, which is a tie; and the texts just below and just above it.
+/// The exact middle between two neighboring doubles, which is a tie; and the texts just below and just above it.
 #[test]
 fn halfway_f64() {
     let mut random = Random::new("halfway_f64");
@@ -86,7 +86,7 @@ fn halfway_f64() {
     check_around(&format!("{}.0", TIE_ABOVE_MAX.concat()));
 }
 
-/// The middle between two neighbouring floats is a double, whose digits the standard library prints exactly.
+/// The middle between two neighboring floats is a double, whose digits the standard library prints exactly.
 #[test]
 fn halfway_f32() {
     let mut random = Random::new("halfway_f32");

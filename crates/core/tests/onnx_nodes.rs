@@ -126,7 +126,7 @@ fn cast_like() {
         assert!(matches!(cast.resolve(src), Err(SpecError::Type { .. })), "{src} to {target}");
         assert!(Cast::to(target).resolve(src).is_ok());
     }
-    // §1.4: `round_mode` is honoured, where engines give the result of `up`: 1.5 is 80 up and 7f down.
+    // §1.4: `round_mode` is honored, where engines give the result of `up`: 1.5 is 80 up and 7f down.
     for (mode, expected) in [("up", 0x80), ("down", 0x7f), ("nearest", 0x80)] {
         let attributes = read(Operator::CastLike, 25, &[("round_mode", text(mode))]).unwrap();
         let spec = attributes.cast(Operator::CastLike, 25, Some(F8E8M0)).unwrap().resolve(F32).unwrap();

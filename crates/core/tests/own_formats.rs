@@ -1,4 +1,4 @@
-//! Formats that are no element type, against a reading of their own: values as f64 by the fields, neighbours by search.
+//! Formats that are no element type, against a reading of their own: values as f64 by the fields, neighbors by search.
 
 use core::cmp::Ordering;
 use truecast_core::exact::{decode, decode_float, encode_float};
@@ -96,7 +96,7 @@ fn codes_by_their_fields() {
     }
 }
 
-/// Whether a magnitude between two neighbours takes the upper one; `odd` is the lower one's code.
+/// Whether a magnitude between two neighbors takes the upper one; `odd` is the lower one's code.
 fn takes_upper(rounding: Rounding, neg: bool, odd: bool, to_lower: f64, to_upper: f64) -> bool {
     let tie = to_lower == to_upper;
     match rounding {
@@ -126,7 +126,7 @@ fn searched(f: &FloatFormat, rounding: Rounding, x: f64) -> Option<u64> {
     Some(code | if neg && (code != 0 || !f.has_zero || f.specials != Specials::Fnuz) { f.sign_bit() } else { 0 })
 }
 
-/// Between all neighbours, at their middles and beside them, under every rounding.
+/// Between all neighbors, at their middles and beside them, under every rounding.
 #[test]
 fn every_rounding() {
     let mut random = Random::new("own_formats");

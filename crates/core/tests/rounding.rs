@@ -80,7 +80,7 @@ enum Value {
     Number(f64), // infinities included
 }
 
-// ---- rounding: no neighbour is closer, directions are kept, ties and odd go by the code ----
+// ---- rounding: no neighbor is closer, directions are kept, ties and odd go by the code ----
 
 #[test]
 fn f16_rounds_correctly() {
@@ -112,7 +112,7 @@ fn every_rounding(src: DType) {
     }
 }
 
-/// f32 and f64 sources at every value and midpoint of the destination, with both neighbours, and random ones.
+/// f32 and f64 sources at every value and midpoint of the destination, with both neighbors, and random ones.
 #[test]
 fn wide_sources_round_correctly() {
     let mut random = Random::new("wide_sources_round_correctly");
@@ -252,7 +252,7 @@ fn direction(rounding: Rounding, neg: bool) -> Direction {
     }
 }
 
-/// up(x) >= x >= down(x), and they are neighbours unless equal; every other rounding is one of the two.
+/// up(x) >= x >= down(x), and they are neighbors unless equal; every other rounding is one of the two.
 #[test]
 fn up_and_down_are_adjacent() {
     for src in [F16, Bf16, I16, F8E5M2, F8E8M0, Nf4] {
@@ -347,7 +347,7 @@ fn integers_to_integers() {
     }
 }
 
-/// 32-, 48- and 64-bit integers to floats, in i128: the two neighbours on the grid of `p` bits, and the choice.
+/// 32-, 48- and 64-bit integers to floats, in i128: the two neighbors on the grid of `p` bits, and the choice.
 #[test]
 fn wide_integers_to_floats() {
     let mut random = Random::new("wide_integers_to_floats");
@@ -442,7 +442,7 @@ fn to_fixed_point() {
     }
 }
 
-/// nf4 (`docs/spec/openvino.md §1.3, §6.8`): to nearest by the thresholds, else to the neighbour that the rounding names.
+/// nf4 (`docs/spec/openvino.md §1.3, §6.8`): to nearest by the thresholds, else to the neighbor that the rounding names.
 #[test]
 fn to_code_book() {
     let values: Vec<f64> = (0..16).map(nf4_value).collect();
@@ -1195,7 +1195,7 @@ fn low_bits(t: i128, bits: u32) -> u64 {
     t.rem_euclid(1 << bits) as u64
 }
 
-/// Powers of two, halfway patterns, and their neighbours.
+/// Powers of two, halfway patterns, and their neighbors.
 fn integer_edges(bits: u32) -> Vec<u64> {
     let mask = u64::MAX >> (64 - bits);
     let powers =

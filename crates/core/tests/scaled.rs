@@ -1,4 +1,4 @@
-//! Dequantisation by the definition: the vectors of `docs/spec/checkpoints.md`, packings, and the arithmetic beside the
+//! Dequantization by the definition: the vectors of `docs/spec/checkpoints.md`, packings, and the arithmetic beside the
 //! machine's own f32 operations.
 
 use truecast_core::exact::decode;

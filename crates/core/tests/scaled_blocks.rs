@@ -70,7 +70,7 @@ fn blocks_are_those_of_gguf() {
         let (elements, bytes) = (block.elements() as usize, block.bytes() as usize);
         for (i, (values, expected)) in values.chunks(elements).zip(blocks.chunks(bytes)).enumerate() {
             let mut got = vec![0xa5; bytes];
-            block.quantise(NonFinite::Error, values, &mut got).unwrap();
+            block.quantize(NonFinite::Error, values, &mut got).unwrap();
             assert_eq!(got, expected, "{}: block {i}", block.name());
         }
     }

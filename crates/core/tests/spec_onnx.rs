@@ -2,7 +2,7 @@
 //!
 //! A number in a row is the exact value of the source element; it is put into every source type of the row's class that
 //! holds it. Section numbers below are those of that page.
-#![allow(clippy::excessive_precision)] // neighbours of a limit are written with all their digits
+#![allow(clippy::excessive_precision)] // neighbors of a limit are written with all their digits
 
 use truecast_core::DType::{self, *};
 use truecast_core::dtype::Kind;
@@ -710,7 +710,7 @@ fn same_type_copies() {
         }
     }
     for byte in 0..=0xff {
-        assert_eq!(run(Bool, byte, Cast::to(Bool)), (byte != 0) as u64); // "normalises nonzero bytes to 01"
+        assert_eq!(run(Bool, byte, Cast::to(Bool)), (byte != 0) as u64); // "normalizes nonzero bytes to 01"
     }
 }
 

@@ -1,5 +1,5 @@
 //! The value rules of `docs/spec/openvino.md §6` as literal rows, and the witnesses of §9.
-#![allow(clippy::excessive_precision)] // neighbours of a limit are written with all their digits
+#![allow(clippy::excessive_precision)] // neighbors of a limit are written with all their digits
 
 use truecast_core::DType::{self, *};
 use truecast_core::spec::SpecError;

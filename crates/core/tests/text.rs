@@ -347,7 +347,7 @@ fn long_integers() {
     }
 }
 
-/// Rounded once, against a rational oracle: at the middle between neighbours of every narrow float, and one unit of a
+/// Rounded once, against a rational oracle: at the middle between neighbors of every narrow float, and one unit of a
 /// long decimal's last digit below and above it.
 #[test]
 fn midpoints() {

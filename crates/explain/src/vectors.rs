@@ -12,7 +12,7 @@ use truecast_core::{DType, Exact, FloatFormat, IntFormat, Kind, Rounding};
 /// How many source codes are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
-    /// Specials, and each value, midpoint and limit of the destination with its neighbours.
+    /// Specials, and each value, midpoint and limit of the destination with its neighbors.
     Boundary,
     /// Every code, of sources of 16 bits or fewer.
     Exhaustive,
@@ -100,7 +100,7 @@ pub type RescaleVector = (u64, u64, Option<Vec<u64>>);
 /// does not hold are left out.
 ///
 /// Beside what [`inputs`] lists of the source: the zero point, the ends of what the requirements allow, and where the
-/// result steps to each value of an 8-bit output (of others: to its ends, and to powers of two and their neighbours).
+/// result steps to each value of an 8-bit output (of others: to its ends, and to powers of two and their neighbors).
 ///
 /// # Errors
 /// [`VectorError::TooWide`].
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Thresholds of `docs/spec/onnx.md §2.5` and §4.7, each with its neighbours.
+    /// Thresholds of `docs/spec/onnx.md §2.5` and §4.7, each with its neighbors.
     #[test]
     fn thresholds_are_listed() {
         let near = |x: f32| [x.next_down(), x, x.next_up(), -x, (-x).next_down(), (-x).next_up()];

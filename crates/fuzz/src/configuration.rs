@@ -1,4 +1,4 @@
-//! The configuration of a quantised checkpoint: any JSON beside tensors of many schemes. What is detected has layouts whose
+//! The configuration of a quantized checkpoint: any JSON beside tensors of many schemes. What is detected has layouts whose
 //! parts have the bytes of their tensors, and what a dense result declares is JSON that nothing is detected in
 //! (`docs/spec/checkpoints.md §2.6`, §5).
 use truecast_core::{DType, Layout};

@@ -9,7 +9,7 @@ use truecast_io::Source;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::{GgufFile, Header, Keys, NewFile, NewTensor};
 use truecast_kernel::CastOptions;
-use truecast_kernel::scaled::Dequantiser;
+use truecast_kernel::scaled::Dequantizer;
 use truecast_schemes::{Group, detect_gguf};
 
 use crate::harmless;
@@ -64,11 +64,11 @@ fn decode(folder: &Folder, group: &Group) {
     assert_eq!(group.shape.iter().product::<u64>(), group.layout.elements());
     let source = &folder.shards()[0].source;
     let exec = CastOptions::default();
-    let dequantiser =
-        Dequantiser::new(&group.layout, &CastSpec::copy(DType::F32), &exec).expect("a layout that was checked");
-    for window in dequantiser.windows(0..group.layout.elements().min(1 << 12)) {
+    let dequantizer =
+        Dequantizer::new(&group.layout, &CastSpec::copy(DType::F32), &exec).expect("a layout that was checked");
+    for window in dequantizer.windows(0..group.layout.elements().min(1 << 12)) {
         let mut held = [Vec::new(), Vec::new()];
-        for read in dequantiser.reads(&window) {
+        for read in dequantizer.reads(&window) {
             let tensor = group.tensor(read.part).expect("a part that the layout has");
             let mut pieces = source.window(tensor).expect("a tensor of a GGUF file lies as it is");
             let into = &mut held[usize::from(read.part == Part::Global)];
@@ -83,6 +83,6 @@ fn decode(folder: &Folder, group: &Group) {
         let mut values = vec![0; (elements.end - elements.start) as usize * 4];
         let parts = Parts { codes: &held[0], global: &held[1], ..Parts::default() };
         // A scale that is no value is an error.
-        let _ = dequantiser.run(&window, &parts, &mut values);
+        let _ = dequantizer.run(&window, &parts, &mut values);
     }
 }

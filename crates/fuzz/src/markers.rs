@@ -1,4 +1,4 @@
-//! What tensors and `__metadata__` say of quantised layers: markers of ComfyUI, classes of torchao
+//! What tensors and `__metadata__` say of quantized layers: markers of ComfyUI, classes of torchao
 //! (`docs/spec/checkpoints.md §4.6`, §4.7). The first byte says where the text stands.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const TENSORS: [(&str, DType, &[u64]); 8] = [
     ("norm.weight", DType::Bf16, &[64]),
 ];
 
-/// A text about quantised layers.
+/// A text about quantized layers.
 pub fn markers(input: &[u8]) {
     let Some((place, text)) = input.split_first() else { return };
     let (name, key) = match place % 4 {

@@ -103,7 +103,7 @@ fn split(spec: &CastSpec, level: Level, route: Route, stages: Stages) -> (Route,
 fn is_copy(spec: &CastSpec) -> bool {
     let CastSpec { src, dst, policy, .. } = spec;
     if src != dst || matches!(src, DType::Bool | DType::I1 | DType::Tf32) {
-        return src == dst && !src.is_numeric(); // their storage has bits that a copy would not normalise
+        return src == dst && !src.is_numeric(); // their storage has bits that a copy would not normalize
     }
     match src.kind() {
         Kind::Float(f) => {

@@ -88,7 +88,7 @@ fn check(spec: &CastSpec, level: Level, elements: &[u64], src: &[u8]) {
     }
 }
 
-/// All codes of a narrow source; powers of two, their neighbours, few-bit patterns and random bits of a wide one.
+/// All codes of a narrow source; powers of two, their neighbors, few-bit patterns and random bits of a wide one.
 fn elements(src: DType) -> Vec<u64> {
     let bits = src.storage_bits().unwrap();
     if bits <= 8 {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use truecast_core::scaled::*;
 use truecast_core::spec::ieee;
 use truecast_core::{CastSpec, DType, cast_one};
-use truecast_kernel::scaled::Dequantiser;
+use truecast_kernel::scaled::Dequantizer;
 use truecast_kernel::{CastOptions, Level};
 use truecast_testkit::random::Random;
 
@@ -81,9 +81,9 @@ fn stored(layout: &Layout, random: &mut Random) -> Stored {
 }
 
 /// The bytes of the reads of a window, joined.
-fn read(dequantiser: &Dequantiser, window: &truecast_kernel::scaled::Window, stored: &Stored) -> Stored {
+fn read(dequantizer: &Dequantizer, window: &truecast_kernel::scaled::Window, stored: &Stored) -> Stored {
     let mut got: Stored = Default::default();
-    for read in dequantiser.reads(window) {
+    for read in dequantizer.reads(window) {
         let from = parts(stored).get(read.part);
         let to = &mut got[Part::ALL.iter().position(|p| *p == read.part).unwrap()];
         for i in 0..read.count {
@@ -95,20 +95,20 @@ fn read(dequantiser: &Dequantiser, window: &truecast_kernel::scaled::Window, sto
 }
 
 fn convert(
-    dequantiser: &Dequantiser,
+    dequantizer: &Dequantizer,
     stored: &Stored,
     range: Range<u64>,
     bytes: usize,
 ) -> Result<Vec<u8>, ScaledError> {
     let mut all = Vec::new();
     let mut at = range.start;
-    for window in dequantiser.windows(range.clone()) {
+    for window in dequantizer.windows(range.clone()) {
         let elements = window.elements();
         assert_eq!(elements.start, at);
         at = elements.end;
-        let got = read(dequantiser, &window, stored);
+        let got = read(dequantizer, &window, stored);
         let mut dst = vec![0xa5; (elements.end - elements.start) as usize * bytes];
-        dequantiser.run(&window, &parts(&got), &mut dst)?;
+        dequantizer.run(&window, &parts(&got), &mut dst)?;
         all.extend(dst);
     }
     assert_eq!(at, range.end);
@@ -132,14 +132,14 @@ fn check_stored(layout: Layout, stored: &Stored, dsts: &[DType], random: &mut Ra
         for level in Level::available() {
             for stream_above_bytes in [None, Some(0)] {
                 let exec = CastOptions { level, stream_above_bytes, ..CastOptions::default() };
-                let dequantiser = Dequantiser::new(&layout, &spec, &exec).unwrap();
+                let dequantizer = Dequantizer::new(&layout, &spec, &exec).unwrap();
                 let mut ranges: Vec<_> = std::iter::once(0..n).collect();
                 for _ in 0..4 {
                     let (a, b) = (random.next() % (n + 1), random.next() % (n + 1));
                     ranges.push(a.min(b)..a.max(b));
                 }
                 for range in ranges {
-                    let got = convert(&dequantiser, stored, range.clone(), bytes).unwrap();
+                    let got = convert(&dequantizer, stored, range.clone(), bytes).unwrap();
                     let expected = &expected[range.start as usize * bytes..range.end as usize * bytes];
                     let wrong = got.chunks(bytes).zip(expected.chunks(bytes)).position(|(a, b)| a != b);
                     if let Some(i) = wrong {
@@ -346,8 +346,8 @@ fn gptq_awq_and_bitnet() {
     bytes[0].iter_mut().for_each(|byte| *byte &= !(*byte >> 1 & 0x55)); // no 3
     check_stored(layout, &bytes, &[Bf16, F32], &mut random);
     Packing::Planes.set(2, [20, 130], [7, 65], &mut bytes[0], 3);
-    let dequantiser = Dequantiser::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
-    let refused = convert(&dequantiser, &bytes, 0..layout.elements(), 2);
+    let dequantizer = Dequantizer::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
+    let refused = convert(&dequantizer, &bytes, 0..layout.elements(), 2);
     assert_eq!(refused, Err(ScaledError::Code { index: 7 * 130 + 65, code: 3 }));
 }
 
@@ -373,8 +373,8 @@ fn groups_that_do_not_exist() {
     let mut bytes = stored(&layout, &mut Random::seeded(1));
     for wrong in [2i32, -1] {
         bytes[5][4 * 9..4 * 10].copy_from_slice(&wrong.to_le_bytes());
-        let dequantiser = Dequantiser::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
-        let refused = convert(&dequantiser, &bytes, 0..layout.elements(), 2);
+        let dequantizer = Dequantizer::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
+        let refused = convert(&dequantizer, &bytes, 0..layout.elements(), 2);
         assert_eq!(refused, Err(ScaledError::Index { index: 9, group: wrong.into(), groups: 2 }));
     }
 }
@@ -382,10 +382,10 @@ fn groups_that_do_not_exist() {
 #[test]
 fn buffers_that_do_not_fit() {
     let layout = planes(1, [2, 64], Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [2, 64]));
-    let dequantiser = Dequantiser::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
-    let window = &dequantiser.windows(0..128)[0];
+    let dequantizer = Dequantizer::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
+    let window = &dequantizer.windows(0..128)[0];
     let good = Parts { codes: &[0; 128], scales: &[0; 4], ..Parts::default() };
-    let run = |parts: &Parts<'_>, n: usize| dequantiser.run(window, parts, &mut vec![0; n]);
+    let run = |parts: &Parts<'_>, n: usize| dequantizer.run(window, parts, &mut vec![0; n]);
     assert_eq!(run(&good, 256), Ok(()));
     assert_eq!(run(&good, 255), Err(ScaledError::Results { expected: 256, got: 255 }));
     let size = Err(ScaledError::Size { part: Part::Codes, expected: 128, got: 127 });
@@ -395,9 +395,9 @@ fn buffers_that_do_not_fit() {
         global: Some(Global { rule: GlobalRule::Times, block: [2, 32] }),
         ..Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [1, 32])
     };
-    let refused = Dequantiser::new(&planes(1, [2, 64], several), &to(Bf16), &CastOptions::default());
+    let refused = Dequantizer::new(&planes(1, [2, 64], several), &to(Bf16), &CastOptions::default());
     assert!(matches!(refused, Err(ScaledError::Layout { .. })));
-    let f4 = Dequantiser::new(&layout, &to(F4E2M1), &CastOptions::default());
+    let f4 = Dequantizer::new(&layout, &to(F4E2M1), &CastOptions::default());
     assert!(matches!(f4, Err(ScaledError::Layout { .. })));
 }
 
@@ -427,15 +427,15 @@ fn blocks_of_gguf_files() {
             check_stored(layout, &stored, &[Bf16, F16, F32], &mut random);
             if block == BlockType::Mxfp4 {
                 stored[0][17 * (24 + 7)] = 0xff;
-                let dequantiser = Dequantiser::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
-                let refused = convert(&dequantiser, &stored, 0..layout.elements(), 2);
+                let dequantizer = Dequantizer::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
+                let refused = convert(&dequantizer, &stored, 0..layout.elements(), 2);
                 assert_eq!(refused, Err(ScaledError::Scale { index: 32 * (24 + 7), scale: 0xff }));
             }
         }
     }
 }
 
-/// Every f16 as the scale of a block, and pairs of them with multiples of all sizes: finite neighbours are taken together,
+/// Every f16 as the scale of a block, and pairs of them with multiples of all sizes: finite neighbors are taken together,
 /// and what is not finite is among them.
 #[test]
 fn nibbles_with_every_factor() {
@@ -524,12 +524,12 @@ fn exact_values() {
     for coding in coded {
         let layout = Layout::new(1, [6, 192], coding);
         let stored = stored(&layout, &mut random);
-        let dequantiser = Dequantiser::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
-        for window in dequantiser.windows(100..700) {
-            let got = read(&dequantiser, &window, &stored);
+        let dequantizer = Dequantizer::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
+        for window in dequantizer.windows(100..700) {
+            let got = read(&dequantizer, &window, &stored);
             let elements = window.elements();
             let mut exact = vec![0; (elements.end - elements.start) as usize * 8];
-            dequantiser.exact(&window, &parts(&got), &mut exact).unwrap();
+            dequantizer.exact(&window, &parts(&got), &mut exact).unwrap();
             for (index, x) in elements.zip(exact.as_chunks::<8>().0) {
                 let (x, p) = (f64::from_le_bytes(*x), f32::from_bits(layout.value(&parts(&stored), index).unwrap()));
                 // Up to four roundings to f32 lie between, and cancellation in sums.

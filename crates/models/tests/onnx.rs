@@ -144,7 +144,7 @@ fn chains_and_outputs() {
     assert_eq!(codes(&of("y")), [0x00, 0x3c, 0x00, 0x5f]);
 }
 
-/// §1.4: the type of the second input, which may be empty; `round_mode` is honoured.
+/// §1.4: the type of the second input, which may be empty; `round_mode` is honored.
 #[test]
 fn cast_like() {
     for (mode, code) in [("up", 0x80), ("down", 0x7f)] {

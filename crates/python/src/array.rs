@@ -39,7 +39,7 @@ pub enum Order {
     C,
     /// The first one does.
     Fortran,
-    /// Another: the distance of neighbours along each dimension, in elements.
+    /// Another: the distance of neighbors along each dimension, in elements.
     Strides(Vec<usize>),
 }
 

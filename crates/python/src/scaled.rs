@@ -9,7 +9,7 @@ use crate::{pool, request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use truecast::scaled::{
-    Array, Code, Dequantiser, Form, Packing, Part, Plane, Quantisation, Quantiser, Scheme, SchemeError, scheme, written,
+    Array, Code, Dequantizer, Form, Packing, Part, Plane, Quantization, Quantizer, Scheme, SchemeError, scheme, written,
 };
 use truecast::select::writing;
 use truecast::spelling::nearest;
@@ -36,9 +36,9 @@ fn how(
     mx_scale: Option<&str>,
     scale_search: Option<&str>,
     nonfinite: Option<&str>,
-) -> PyResult<Quantisation> {
+) -> PyResult<Quantization> {
     let usage = |name: &str, why: String| raise(py, Class::Usage, format_args!("{name}: {why}"));
-    Ok(Quantisation {
+    Ok(Quantization {
         mx: mx_scale.map_or(Ok(Default::default()), writing::mx_scale).map_err(|why| usage("mx_scale", why))?,
         search: scale_search
             .map_or(Ok(Default::default()), writing::search)
@@ -46,7 +46,7 @@ fn how(
         nonfinite: nonfinite
             .map_or(Ok(Default::default()), writing::nonfinite)
             .map_err(|why| usage("nonfinite", why))?,
-        ..Quantisation::default()
+        ..Quantization::default()
     })
 }
 
@@ -80,7 +80,7 @@ fn dtype_of<'py>(py: Python<'py>, library: Library, array: &Array, words: Words)
     new_dtype(py, library, array.dtype, if is_common { Words::Values } else { words })
 }
 
-/// Quantises an array: the scheme, the name of its type, and its parts by name.
+/// Quantizes an array: the scheme, the name of its type, and its parts by name.
 #[pyfunction]
 #[pyo3(signature = (x, scheme, mx_scale, scale_search, nonfinite, from_, layout))]
 #[allow(clippy::too_many_arguments)] // they are those of Python
@@ -110,7 +110,7 @@ pub fn quantize<'py>(
         .map_err(|error| raise(py, Class::Usage, format_args!("x has shape {}: {error}", source.shape)))?;
     let dense = source.read(false)?;
     let exec = pool::options_for(dense.memory.bytes().len());
-    let quantiser = Quantiser::new(&form, source.dtype, &how, &exec).map_err(fail)?;
+    let quantizer = Quantizer::new(&form, source.dtype, &how, &exec).map_err(fail)?;
     let (mut made, mut room): (Vec<Given<'_>>, Vec<Memory<'_>>) = Default::default();
     for array in form.arrays() {
         let shape = PyTuple::new(py, &array.shape)?;
@@ -122,7 +122,7 @@ pub fn quantize<'py>(
     }
     let mut rooms: Vec<&mut [u8]> = room.iter_mut().map(Memory::bytes_mut).collect();
     let src = dense.memory.bytes();
-    pool::run(py, src.len(), || quantiser.run(src, &mut rooms)).map_err(fail)?;
+    pool::run(py, src.len(), || quantizer.run(src, &mut rooms)).map_err(fail)?;
     drop(room);
     let parts = PyDict::new(py);
     for (array, made) in form.arrays().iter().zip(made) {
@@ -173,8 +173,8 @@ pub fn dequantize<'py>(
     let New { array: made, mut memory, .. } = new(py, library, &shape, &dtype, &Order::C, bytes)?;
     let arrays: Vec<&[u8]> = read.iter().map(|dense| dense.memory.bytes()).collect();
     let room = memory.bytes_mut();
-    let dequantiser = Dequantiser::new(&form, &cast, &pool::options_for(room.len())).map_err(fail)?;
-    pool::run(py, room.len(), || dequantiser.run(&arrays, room)).map_err(fail)?;
+    let dequantizer = Dequantizer::new(&form, &cast, &pool::options_for(room.len())).map_err(fail)?;
+    pool::run(py, room.len(), || dequantizer.run(&arrays, room)).map_err(fail)?;
     hand_back(made, library)
 }
 

@@ -12,7 +12,7 @@ use truecast_io::Tensor;
 use crate::error::Error;
 use crate::modules::brief;
 
-/// The most bytes of a tensor that is read to recognise a scheme (`docs/spec/checkpoints.md §5.1`).
+/// The most bytes of a tensor that is read to recognize a scheme (`docs/spec/checkpoints.md §5.1`).
 pub const MAX_READ_BYTES: u64 = 1 << 20;
 
 /// A tensor of a checkpoint, as the header of its shard has it.

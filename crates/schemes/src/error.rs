@@ -100,10 +100,10 @@ pub enum Error {
     /// §4.5.1: the guard of global scales.
     #[error("tensor {}: value {value:?} {why}; --trust-scales takes it as it is", Shown(tensor))]
     Guard { tensor: String, value: f32, why: &'static str },
-    /// A tensor that is read to recognise a scheme holds something else.
+    /// A tensor that is read to recognize a scheme holds something else.
     #[error("tensor {}: {found} where {expected} is expected", Shown(tensor))]
     Content { tensor: String, found: String, expected: String },
-    /// A tensor that is read to recognise a scheme should be small.
+    /// A tensor that is read to recognize a scheme should be small.
     #[error("tensor {}: {bytes} bytes are too many for what describes other tensors", Shown(tensor))]
     TooLargeToRead { tensor: String, bytes: u64 },
     /// Names are unique.

@@ -1,4 +1,4 @@
-//! Quantised checkpoints: which tensors belong together, what a configuration declares, and what is to be written.
+//! Quantized checkpoints: which tensors belong together, what a configuration declares, and what is to be written.
 //!
 //! [`detect`] takes the headers of a checkpoint and the JSON files beside it. For every tensor it says one of three things: it is
 //! what it looks like, it is a part of a group that stands for a dense tensor, or it is dropped. A group has a

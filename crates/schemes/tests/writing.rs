@@ -1,4 +1,4 @@
-//! What is written is what is read: the tensors and the configuration of every scheme that is written are recognised as that
+//! What is written is what is read: the tensors and the configuration of every scheme that is written are recognized as that
 //! scheme, with the same layout (`docs/spec/checkpoints.md §5.6`).
 
 use std::collections::BTreeMap;

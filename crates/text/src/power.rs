@@ -7,7 +7,7 @@
 //! 1. `0 <= e <= 27`: `w * 5^e` fits 128 bits.
 //! 2. `-27 <= e < 0` and `5^-e` divides `w`: the quotient is the significand.
 //! 3. Otherwise the value is not a dyadic number of 64 bits. (The odd part of `w * 5^e` is at least `5^28 > 2^64`; and no
-//!    power of five above `5^27` divides a 64-bit `w`.) So it lies strictly between two neighbours, and a product that
+//!    power of five above `5^27` divides a 64-bit `w`.) So it lies strictly between two neighbors, and a product that
 //!    bounds it within the gap between them is enough: [`POWERS`] has lower bounds, [`SLACK`] says how far they may be off.
 
 use truecast_core::Exact;

@@ -62,7 +62,7 @@ fn wide_codes_are_printed_as_defined() {
         let bits = src.code_bits();
         let mut codes: Vec<u64> = (0..1500).map(|_| random.u64(..) >> (64 - bits)).collect();
         codes.extend((0..1500).map(|_| short_decimal(src, &mut random)));
-        // Ends, powers of two and of ten with their neighbours: intervals are lopsided there and notations change.
+        // Ends, powers of two and of ten with their neighbors: intervals are lopsided there and notations change.
         let ends = [0, 1, 2, (1u64 << (bits - 1)) - 1, 1 << (bits - 1), u64::MAX >> (64 - bits)];
         let powers_of_two = (0..bits).map(|i| 1 << i);
         let powers_of_ten = (-324..310).map(|e| code_of(src, &format!("1e{e}")));
@@ -110,7 +110,7 @@ fn is_nan(dtype: DType, code: u64) -> bool {
     dtype.is_float() && matches!(decode(dtype, code), Exact::Nan { .. })
 }
 
-/// Texts of every kind: short and long decimals, whole and broken, midpoints of every type and their neighbours.
+/// Texts of every kind: short and long decimals, whole and broken, midpoints of every type and their neighbors.
 fn texts(random: &mut fastrand::Rng) -> Vec<std::string::String> {
     let mut all: Vec<std::string::String> = [
         "0",

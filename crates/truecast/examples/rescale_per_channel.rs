@@ -1,4 +1,4 @@
-//! Rescales accumulators of a quantised convolution to i8, one scale a channel, as TOSA RESCALE does.
+//! Rescales accumulators of a quantized convolution to i8, one scale a channel, as TOSA RESCALE does.
 //!
 //!     cargo run --release --example rescale_per_channel
 

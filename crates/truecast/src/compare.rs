@@ -23,9 +23,9 @@ pub struct ComparedTensor {
     pub name: Arc<str>,
     /// Its shape.
     pub shape: Arc<[u64]>,
-    /// Its type in either file; of one that is quantised that of its codes.
+    /// Its type in either file; of one that is quantized that of its codes.
     pub types: (DType, DType),
-    /// The name of its scheme in either file, if it is quantised there.
+    /// The name of its scheme in either file, if it is quantized there.
     pub schemes: (Option<Arc<str>>, Option<Arc<str>>),
     /// Its bytes in either file.
     pub bytes: (u64, u64),

@@ -169,7 +169,7 @@ pub enum Error {
         /// Why not.
         cause: CheckpointError,
     },
-    /// What is quantised in a checkpoint is not understood.
+    /// What is quantized in a checkpoint is not understood.
     #[cfg(feature = "files")]
     #[error("{path}: {cause}")]
     Scheme {
@@ -181,7 +181,7 @@ pub enum Error {
     /// A tensor in memory has no form in a scheme.
     #[cfg(feature = "files")]
     #[error("{why}")]
-    NotQuantised {
+    NotQuantized {
         /// The scheme, and why not.
         why: String,
     },
@@ -284,7 +284,7 @@ impl Error {
             | Error::UnknownKind { .. }
             | Error::FolderForFile { .. }
             | Error::Memory { .. }
-            | Error::NotQuantised { .. }
+            | Error::NotQuantized { .. }
             | Error::Scaled(ScaledError::Layout { .. } | ScaledError::Arrays { .. } | ScaledError::Source { .. }) => {
                 ErrorKind::Usage
             }

@@ -1,5 +1,5 @@
 //! One file that becomes another, whatever its tensors are: by value ([`convert`]), or, where they are
-//! quantised, dense ([`checkpoint`]).
+//! quantized, dense ([`checkpoint`]).
 
 use crate::checkpoint::{self, OfFile};
 use crate::convert;
@@ -64,7 +64,7 @@ impl Plan {
     /// Everything that is wrong with the source's header or the options; scales that belong to nothing that is understood.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let way = match checkpoint::Plan::of_file(src, dst, options)? {
-            OfFile::Quantised(plan) => Way::Dense(plan),
+            OfFile::Quantized(plan) => Way::Dense(plan),
             OfFile::ByValue(source) => Way::ByValue(Box::new(by_value(src, source, dst, &options.tensors)?)),
         };
         Ok(Plan { way, options: options.clone() })
@@ -208,7 +208,7 @@ impl Verification {
         seed: u64,
     ) -> Result<Verification, Error> {
         let proof = match checkpoint::Plan::of_file(src, dst, options)? {
-            OfFile::Quantised(plan) => Proof::Dense(Box::new(checkpoint::Verification::of(*plan, coverage, seed))),
+            OfFile::Quantized(plan) => Proof::Dense(Box::new(checkpoint::Verification::of(*plan, coverage, seed))),
             OfFile::ByValue(source) => {
                 let plan = by_value(src, source, dst, &options.tensors)?;
                 Proof::ByValue(Box::new(verify::Verification::of(plan, coverage, seed)))

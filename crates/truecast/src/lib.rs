@@ -12,7 +12,7 @@
 //! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
 //! | judge the results of other code | [`permitted`], [`vectors`] |
 //! | convert, verify and compare files in bounded memory | `file`, `convert`, `checkpoint`, `verify`, `compare` |
-//! | quantise a tensor with scales, and make it dense again | `scaled` |
+//! | quantize a tensor with scales, and make it dense again | `scaled` |
 //!
 //! # Examples
 //! ```

@@ -1,10 +1,10 @@
-//! Dequantising a range of elements, window by window, of bytes that are in memory. Where they come from is the caller's
+//! Dequantizing a range of elements, window by window, of bytes that are in memory. Where they come from is the caller's
 //! business; what a window needs, and what is made of it, that of `truecast_kernel::scaled`.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use truecast_core::scaled::{Part, Parts, ScaledError};
-use truecast_kernel::scaled::{Dequantiser, Read};
+use truecast_kernel::scaled::{Dequantizer, Read};
 
 /// Makes the elements of a range. `get` gives the bytes of each read, in the order in which they are asked for.
 ///
@@ -12,23 +12,23 @@ use truecast_kernel::scaled::{Dequantiser, Read};
 ///
 /// # Errors
 /// Codes and scales that are no value.
-pub(crate) fn dequantise<'a>(
-    dequantiser: &Dequantiser,
+pub(crate) fn dequantize<'a>(
+    dequantizer: &Dequantizer,
     elements: Range<u64>,
     mut get: impl FnMut(&Read) -> Cow<'a, [u8]>,
     mut dst: &mut [u8],
 ) -> Result<(), ScaledError> {
     let width = dst.len() as u64 / (elements.end - elements.start).max(1);
-    for window in dequantiser.windows(elements) {
+    for window in dequantizer.windows(elements) {
         let held: Vec<(Part, Cow<'_, [u8]>)> =
-            dequantiser.reads(&window).iter().map(|read| (read.part, get(read))).collect();
+            dequantizer.reads(&window).iter().map(|read| (read.part, get(read))).collect();
         let mut parts = Parts::default();
         for (part, bytes) in &held {
             *part_of(&mut parts, *part) = bytes;
         }
         let elements = window.elements();
         let (now, rest) = dst.split_at_mut(((elements.end - elements.start) * width) as usize);
-        dequantiser.run(&window, &parts, now)?;
+        dequantizer.run(&window, &parts, now)?;
         dst = rest;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `explain` against the definition: the picture of neighbours and the decision must lead to the code that the
+//! `explain` against the definition: the picture of neighbors and the decision must lead to the code that the
 //! definition gives, for every special code of every type (and every code of the narrow ones).
 
 use truecast::explain::{Decision, explain};
@@ -13,7 +13,7 @@ fn numeric() -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(|t| t.is_numeric())
 }
 
-/// Zeros, ends of the subnormal and normal ranges, infinities, NaN, neighbours of all of them; every code if few.
+/// Zeros, ends of the subnormal and normal ranges, infinities, NaN, neighbors of all of them; every code if few.
 fn special(dtype: DType) -> Vec<u64> {
     let bits = dtype.code_bits();
     if bits <= 8 {
@@ -65,7 +65,7 @@ fn the_picture_leads_to_the_code() {
     for (from, to) in numeric().flat_map(|from| floats().map(move |to| (from, to))) {
         let nearest_even = ieee::Cast::to(to).resolve(from).unwrap();
         for code in special(from) {
-            let n = explain(from, code, to).neighbours;
+            let n = explain(from, code, to).neighbors;
             let Outcome::Defined(result) = cast_one(&nearest_even, code) else { continue };
             let value = to_decimal(decode(from, code));
             let said = format!("{from} {code:#x} = {value} to {to}: {n:?}");

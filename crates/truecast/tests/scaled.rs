@@ -2,7 +2,7 @@
 //! that is divided, and what is refused.
 
 use std::num::NonZeroUsize;
-use truecast::scaled::{Dequantiser, Form, NonFinite, Part, Plane, Quantisation, Quantiser, Search, scheme};
+use truecast::scaled::{Dequantizer, Form, NonFinite, Part, Plane, Quantization, Quantizer, Search, scheme};
 use truecast::{CastOptions, CastSpec, DType, Error, ErrorKind, cast_one, spec::onnx};
 use truecast_core::scaled::{Coding, Layout, Parts, Zero};
 
@@ -53,15 +53,15 @@ fn exec(threads: usize) -> CastOptions {
     CastOptions { threads: NonZeroUsize::new(threads).unwrap(), ..CastOptions::default() }
 }
 
-fn quantise(form: &Form, how: &Quantisation, src: &[u8], threads: usize) -> Result<Vec<Vec<u8>>, Error> {
+fn quantize(form: &Form, how: &Quantization, src: &[u8], threads: usize) -> Result<Vec<Vec<u8>>, Error> {
     let mut arrays: Vec<Vec<u8>> = form.arrays().iter().map(|array| vec![0x5a; array.bytes()]).collect();
     let mut rooms: Vec<&mut [u8]> = arrays.iter_mut().map(Vec::as_mut_slice).collect();
-    Quantiser::new(form, DType::F32, how, &exec(threads))?.run(src, &mut rooms)?;
+    Quantizer::new(form, DType::F32, how, &exec(threads))?.run(src, &mut rooms)?;
     Ok(arrays)
 }
 
 /// By the definition, block after block.
-fn expected(form: &Form, how: &Quantisation, values: &[f32]) -> Vec<Vec<u8>> {
+fn expected(form: &Form, how: &Quantization, values: &[f32]) -> Vec<Vec<u8>> {
     let layout = form.layout();
     let Coding::Planes(planes) = layout.coding else { unreachable!() };
     let bits: Vec<u32> = values.iter().map(|x| x.to_bits()).collect();
@@ -83,7 +83,7 @@ fn expected(form: &Form, how: &Quantisation, values: &[f32]) -> Vec<Vec<u8>> {
             let of_cols = at[1] * bk..(at[1] + 1).saturating_mul(bk).min(cols);
             let places: Vec<[u64; 2]> = of_rows.flat_map(|r| of_cols.clone().map(move |c| [r, c])).collect();
             let x: Vec<u32> = places.iter().map(|[r, c]| bits[((matrix * rows + r) * cols + c) as usize]).collect();
-            let block = planes.quantise(how, global.unwrap_or(1f32.to_bits()), &x).unwrap();
+            let block = planes.quantize(how, global.unwrap_or(1f32.to_bits()), &x).unwrap();
             for (place, code) in places.iter().zip(block.codes) {
                 set(Part::Codes, planes.codes, matrix, [rows, cols], *place, code);
             }
@@ -108,12 +108,12 @@ fn parts<'a>(form: &Form, arrays: &'a [Vec<u8>]) -> Parts<'a> {
 
 #[test]
 fn every_scheme_is_what_the_definition_says() {
-    let how = Quantisation::default();
+    let how = Quantization::default();
     for name in SCHEMES {
         for shape in [&[48u64, 128][..], &[2, 3, 16, 64]] {
             let values = weights(shape.iter().product());
             let form = Form::new(scheme(name).unwrap(), shape).unwrap();
-            let arrays = quantise(&form, &how, &bytes(&values), 2).unwrap();
+            let arrays = quantize(&form, &how, &bytes(&values), 2).unwrap();
             assert!(arrays == expected(&form, &how, &values), "{name} {shape:?}");
             // And back: f32 by the definition, bf16 rounded once from it.
             let of = parts(&form, &arrays);
@@ -123,7 +123,7 @@ fn every_scheme_is_what_the_definition_says() {
                 let width = spec.dst.storage_bits().unwrap() as usize / 8;
                 let mut dst = vec![0; values.len() * width];
                 let arrays: Vec<&[u8]> = arrays.iter().map(Vec::as_slice).collect();
-                Dequantiser::new(&form, &spec, &exec(2)).unwrap().run(&arrays, &mut dst).unwrap();
+                Dequantizer::new(&form, &spec, &exec(2)).unwrap().run(&arrays, &mut dst).unwrap();
                 let right = dense.iter().flat_map(|x| {
                     let code = cast_one(&spec, u64::from(*x)).code().unwrap();
                     code.to_le_bytes()[..width].to_vec()
@@ -142,14 +142,14 @@ fn pieces_and_threads_change_no_bit() {
     let src = bytes(&values);
     for name in ["nvfp4", "fp8-block", "fp8-tensor", "int8-tensor", "int4-group,group=32,symmetric=false", "mxfp8"] {
         let form = Form::new(scheme(name).unwrap(), &shape).unwrap();
-        let how = Quantisation::default();
-        let one = quantise(&form, &how, &src, 1).unwrap();
-        assert!(one == quantise(&form, &how, &src, 4).unwrap(), "{name}");
+        let how = Quantization::default();
+        let one = quantize(&form, &how, &src, 1).unwrap();
+        assert!(one == quantize(&form, &how, &src, 4).unwrap(), "{name}");
         assert!(one == expected(&form, &how, &values), "{name}");
         let dense = |threads| {
             let mut dst = vec![0; src.len()];
             let arrays: Vec<&[u8]> = one.iter().map(Vec::as_slice).collect();
-            Dequantiser::new(&form, &CastSpec::copy(DType::F32), &exec(threads))
+            Dequantizer::new(&form, &CastSpec::copy(DType::F32), &exec(threads))
                 .unwrap()
                 .run(&arrays, &mut dst)
                 .unwrap();
@@ -162,13 +162,13 @@ fn pieces_and_threads_change_no_bit() {
 #[test]
 fn options_reach_the_definition() {
     let values = weights(64 * 64);
-    let search = Quantisation { search: Search::Mse, ..Quantisation::default() };
-    let floor = Quantisation { mx: truecast::scaled::MxScale::Floor, ..Quantisation::default() };
+    let search = Quantization { search: Search::Mse, ..Quantization::default() };
+    let floor = Quantization { mx: truecast::scaled::MxScale::Floor, ..Quantization::default() };
     for (name, how) in [("nvfp4", search), ("fp8-block", search), ("mxfp4", floor), ("mxfp4", search)] {
         let form = Form::new(scheme(name).unwrap(), &[64, 64]).unwrap();
-        let found = quantise(&form, &how, &bytes(&values), 1).unwrap();
+        let found = quantize(&form, &how, &bytes(&values), 1).unwrap();
         assert!(found == expected(&form, &how, &values), "{name}");
-        assert!(found != quantise(&form, &Quantisation::default(), &bytes(&values), 1).unwrap(), "{name}");
+        assert!(found != quantize(&form, &Quantization::default(), &bytes(&values), 1).unwrap(), "{name}");
     }
 }
 
@@ -179,11 +179,11 @@ fn the_first_element_that_is_not_finite_is_named() {
     (values[400_000], values[300_001]) = (f32::NAN, f32::INFINITY);
     for name in ["mxfp4", "nvfp4", "fp8-tensor", "int8-channel"] {
         let form = Form::new(scheme(name).unwrap(), &shape).unwrap();
-        let error = quantise(&form, &Quantisation::default(), &bytes(&values), 4).unwrap_err();
+        let error = quantize(&form, &Quantization::default(), &bytes(&values), 4).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
         assert!(error.to_string().starts_with("element 300001 is NaN or infinite"), "{name}: {error}");
-        let how = Quantisation { nonfinite: NonFinite::Saturate, ..Quantisation::default() };
-        quantise(&form, &how, &bytes(&values), 4).unwrap();
+        let how = Quantization { nonfinite: NonFinite::Saturate, ..Quantization::default() };
+        quantize(&form, &how, &bytes(&values), 4).unwrap();
     }
 }
 
@@ -202,13 +202,13 @@ fn what_no_scheme_can_hold_is_refused() {
     }
     assert!(scheme("mxfp5").is_err() && scheme("nvfp4,group=3").is_err());
     let form = Form::new(scheme("mxfp8").unwrap(), &[2, 32]).unwrap();
-    let short = quantise(&form, &Quantisation::default(), &[0; 12], 1).unwrap_err();
+    let short = quantize(&form, &Quantization::default(), &[0; 12], 1).unwrap_err();
     assert!(short.to_string().contains("256 bytes"), "{short}");
-    let (whole, how) = ([0; 256], Quantisation::default());
-    let few = Quantiser::new(&form, DType::F32, &how, &exec(1)).unwrap().run(&whole, &mut [&mut [0; 64]]).unwrap_err();
+    let (whole, how) = ([0; 256], Quantization::default());
+    let few = Quantizer::new(&form, DType::F32, &how, &exec(1)).unwrap().run(&whole, &mut [&mut [0; 64]]).unwrap_err();
     assert_eq!((few.kind(), few.to_string()), (ErrorKind::Usage, "the tensor has 2 arrays, 1 are given".into()));
-    let dense = Dequantiser::new(&form, &CastSpec::copy(DType::F32), &exec(1)).unwrap();
+    let dense = Dequantizer::new(&form, &CastSpec::copy(DType::F32), &exec(1)).unwrap();
     let many = dense.run(&[&[0; 64], &[0; 2], &[]], &mut [0; 256]).unwrap_err();
     assert_eq!(many.to_string(), "the tensor has 2 arrays, 3 are given");
-    assert!(Quantiser::new(&form, DType::I8, &Quantisation::default(), &exec(1)).is_err());
+    assert!(Quantizer::new(&form, DType::I8, &Quantization::default(), &exec(1)).is_err());
 }

@@ -1,6 +1,6 @@
 //! The one place that knows both vocabularies: the engine's types and policies in the oracle's words.
 //!
-//! Types are matched by name, choices one by one. No behaviour lives here.
+//! Types are matched by name, choices one by one. No behavior lives here.
 
 use crate::oracle;
 use truecast_core::policy::*;

@@ -49,7 +49,7 @@ pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
 }
 
 /// Keeps about `limit` elements, chosen at random, and those that are few and decide most: special codes, and the
-/// neighbourhood of the ends of the destination's range.
+/// neighborhood of the ends of the destination's range.
 pub fn thin(list: &mut Vec<u64>, (src, dst): (DType, DType), limit: usize, random: &mut Random) {
     let n = list.len() as u64;
     if n <= limit as u64 {
@@ -97,7 +97,7 @@ fn ends(dst: DType) -> Vec<f64> {
 /// In units of the source's last place (integers: in ones).
 const DISTANCES: [i64; 10] = [0, 1, 2, 3, 1 << 10, 1 << 20, 1 << 27, 1 << 28, (1 << 28) + 1, 1 << 29];
 
-/// The values of a destination of at most 16 bits, and the midpoints between neighbours and above the largest, exactly.
+/// The values of a destination of at most 16 bits, and the midpoints between neighbors and above the largest, exactly.
 fn decision_points(dst: DType) -> Vec<f64> {
     if !is_narrow(dst) {
         return Vec::new();
@@ -146,14 +146,14 @@ fn moved(bits: u64, distance: i64, sign_bit: u32) -> u64 {
 
 /// Exponents at which something happens in a destination.
 fn landmarks(dst: DType) -> Vec<i32> {
-    let mut centres = vec![0, 24, 31, 32, 53, 63, 64];
+    let mut centers = vec![0, 24, 31, 32, 53, 63, 64];
     match dst.kind() {
-        Kind::Float(f) => centres.extend([f.quantum(), f.emin(), f.emax()]),
-        Kind::Int(f) => centres.push(f.bits as i32),
-        Kind::Fixed(f) => centres.push(-(f.frac_bits as i32)),
-        _ => centres.push(-5),
+        Kind::Float(f) => centers.extend([f.quantum(), f.emin(), f.emax()]),
+        Kind::Int(f) => centers.push(f.bits as i32),
+        Kind::Fixed(f) => centers.push(-(f.frac_bits as i32)),
+        _ => centers.push(-5),
     }
-    let mut all: Vec<i32> = centres.into_iter().flat_map(|c| c - 3..=c + 3).collect();
+    let mut all: Vec<i32> = centers.into_iter().flat_map(|c| c - 3..=c + 3).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -256,7 +256,7 @@ mod tests {
         Extent { seed: 1, n_random: 100, limit }
     }
 
-    /// The overflow threshold and its neighbours are in every list, however short; so are NaN, Inf and the zeros.
+    /// The overflow threshold and its neighbors are in every list, however short; so are NaN, Inf and the zeros.
     #[test]
     fn decisions_survive_thinning() {
         for limit in [0, 1000, usize::MAX] {

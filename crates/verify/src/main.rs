@@ -34,13 +34,13 @@ enum Command {
     Ftz(ftz::Options),
     /// The same bits and counts for any split, thread count, layout and alignment
     Split(split::Options),
-    /// Identity, monotonicity, clamping, round trips, mirrored roundings, neighbours
+    /// Identity, monotonicity, clamping, round trips, mirrored roundings, neighbors
     Properties(properties::Options),
     /// Counts against their definitions
     Counts(counts::Options),
     /// RESCALE of TOSA against its formulas in wider integers
     Rescale(rescale::Options),
-    /// Scaled elements of quantised checkpoints against their definition, read and written
+    /// Scaled elements of quantized checkpoints against their definition, read and written
     Scaled(scaled::Options),
     /// The compiled code of every kernel at every level, also of levels that this CPU does not have
     Asm(asm::Options),

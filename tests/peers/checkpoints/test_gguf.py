@@ -192,7 +192,7 @@ def test_written_from_folders(tmp_path, name):
 @pytest.mark.parametrize("to", ["f32", "f16", "bf16", "gguf:q8_0", "gguf:mxfp4"])
 @pytest.mark.parametrize("name", ["Q4_K", "Q8_0", "MXFP4"])
 def test_written_from_files(tmp_path, name, to):
-    """Keys of the source stay, arrays among them; values are those of the package, rounded or quantised by it."""
+    """Keys of the source stay, arrays among them; values are those of the package, rounded or quantized by it."""
     data = rows(name, 7)
     norm = np.random.default_rng(1).standard_normal(512).astype(np.float32)
     source, result = tmp_path / "a.gguf", tmp_path / "b.gguf"

@@ -60,7 +60,7 @@ def same(found, name, expected):
                              f"{ours[differ[0]]:#x}, not {theirs[differ[0]]:#x}"
 
 
-def quantised(weight, preset, group=None):
+def quantized(weight, preset, group=None):
     """Codes, scales and zero points of compressed-tensors, with its formula in f32."""
     from compressed_tensors.quantization import preset_name_to_scheme
     from compressed_tensors.quantization.lifecycle.forward import quantize
@@ -84,7 +84,7 @@ def quantised(weight, preset, group=None):
 
 def test_channels_of_fp8(tmp_path):
     weight = weights(70, 96)
-    codes, scale, *_ = quantised(weight, "FP8_DYNAMIC")
+    codes, scale, *_ = quantized(weight, "FP8_DYNAMIC")
     found = load(written(tmp_path, {f"{NAME}.weight": weight}, "fp8-channel"))
     same(found, f"{NAME}.weight_scale", scale)
     same(found, f"{NAME}.weight", codes)
@@ -92,7 +92,7 @@ def test_channels_of_fp8(tmp_path):
 
 def test_channels_of_int8(tmp_path):
     weight = weights(70, 96)
-    codes, scale, *_ = quantised(weight, "W8A8")
+    codes, scale, *_ = quantized(weight, "W8A8")
     found = load(written(tmp_path, {f"{NAME}.weight": weight}, "ct:int-quantized"))
     same(found, f"{NAME}.weight_scale", scale)
     same(found, f"{NAME}.weight", codes)
@@ -109,7 +109,7 @@ def test_packed_integers(tmp_path, preset, scheme):
     if "ASYM" in preset:
         # For a group of zeros the package stores the zero point 0 and not -8; the values are the same (§7.5).
         weight[1] += 0.01
-    codes, scale, zero, _, args = quantised(weight, preset, group=32)
+    codes, scale, zero, _, args = quantized(weight, preset, group=32)
     found = load(written(tmp_path, {f"{NAME}.weight": weight}, scheme))
     same(found, f"{NAME}.weight_scale", scale)
     same(found, f"{NAME}.weight_packed", pack_to_int32(codes.to(torch.int8), args.num_bits))
@@ -121,7 +121,7 @@ def test_packed_integers(tmp_path, preset, scheme):
 
 def test_nvfp4(tmp_path):
     weight = weights(70, 96)
-    codes, scale, _, second, _ = quantised(weight, "NVFP4A16", group=16)
+    codes, scale, _, second, _ = quantized(weight, "NVFP4A16", group=16)
     found = load(written(tmp_path, {f"{NAME}.weight": weight}, "ct:nvfp4-pack-quantized"))
     same(found, f"{NAME}.weight_global_scale", second)
     same(found, f"{NAME}.weight_scale", scale.to(F8))
@@ -131,7 +131,7 @@ def test_nvfp4(tmp_path):
 @pytest.mark.parametrize("preset,scheme", [("MXFP4A16", "ct:mxfp4-pack-quantized"), ("MXFP8A16", "ct:mxfp8-quantized")])
 def test_mx(tmp_path, preset, scheme):
     weight = weights(70, 96)
-    codes, scale, *_ = quantised(weight, preset, group=32)
+    codes, scale, *_ = quantized(weight, preset, group=32)
     found = load(written(tmp_path, {f"{NAME}.weight": weight}, scheme, "--mx-scale", "ct"))
     stored = tensor(found, f"{NAME}.weight_scale")
     exact = scale.float() > 0
@@ -262,7 +262,7 @@ LLAMA = {
     "ct:mxfp4-pack-quantized", "ct:mxfp8-quantized",
 ])
 def test_a_model_loads(tmp_path, scheme):
-    """transformers loads the folder by what it declares, and computes what a model with the dequantised weights does."""
+    """transformers loads the folder by what it declares, and computes what a model with the dequantized weights does."""
     from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(0)

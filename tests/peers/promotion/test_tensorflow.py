@@ -1,4 +1,4 @@
-"""`promote --system tensorflow` against TensorFlow's NumPy behaviour, modes `all` and `safe`."""
+"""`promote --system tensorflow` against TensorFlow's NumPy behavior, modes `all` and `safe`."""
 
 import pytest
 import tensorflow as tf

@@ -11,7 +11,7 @@ import truecast as tc
 def test_explain():
     found = tc.explain(465.0, to="f8e4m3fn")
     assert found["source"]["bits"] == "0x43e88000"
-    assert found["neighbours"]["below"] == {"bits": "0x7e", "value": "448"}
+    assert found["neighbors"]["below"] == {"bits": "0x7e", "value": "448"}
     onnx = [row for row in found["results"] if row["spec"] == "onnx"]
     assert [(row["attributes"], row["value"]) for row in onnx] == [("saturate=1", "448"), ("saturate=0", "NaN")]
     assert "midpoint" in repr(found) and "<pre" in found._repr_html_()

@@ -32,8 +32,8 @@ def checkpoint(tmp_path) -> Path:
     weight_map = {"l.weight": FIRST, "l.weight_scale_inv": SECOND, "n.weight": SECOND}
     index = {"metadata": {"total_size": 256 * 128 + 8 + 1024}, "weight_map": weight_map}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    quantisation = {"quant_method": "fp8", "weight_block_size": [128, 128]}
-    (folder / "config.json").write_text(json.dumps({"torch_dtype": "float32", "quantization_config": quantisation}))
+    quantization = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+    (folder / "config.json").write_text(json.dumps({"torch_dtype": "float32", "quantization_config": quantization}))
     (folder / "tokenizer.json").write_text("{}")
     return folder
 
@@ -132,7 +132,7 @@ def test_what_is_raised_leaves_shards_to_go_on_from(checkpoint, tmp_path):
         ({"part": "1/2", "merge": True}, "merge"),
         ({"from_scheme": "fp9"}, "no scheme is called"),
         ({"from_scheme": "awq"}, "from_scheme"),
-        ({"keep": "l.weight"}, "quantised"),
+        ({"keep": "l.weight"}, "quantized"),
         ({"max_memory": 1}, "bytes"),
     ],
 )
@@ -183,7 +183,7 @@ def dense(tmp_path) -> Path:
     return folder
 
 
-def test_a_folder_is_quantised_as_an_array_is(dense, tmp_path):
+def test_a_folder_is_quantized_as_an_array_is(dense, tmp_path):
     out = tmp_path / "b"
     report = tc.convert(dense, out, scheme="fp8-block", keep_preset="lm_head")
     tensors, _, _ = read_safetensors(out / "model.safetensors")
@@ -236,7 +236,7 @@ def test_errors_of_schemes(dense, tmp_path, arguments, words):
         tc.convert(dense / "model.safetensors", tmp_path / "c.safetensors", scheme="mxfp4")
 
 
-def test_one_file_is_quantised(dense, tmp_path):
+def test_one_file_is_quantized(dense, tmp_path):
     report = tc.convert(dense / "model.safetensors", tmp_path / "c.safetensors", scheme="comfy:float8_e4m3fn")
     assert "comfy" in report.options["scheme"]
     assert tc.verify(dense / "model.safetensors", tmp_path / "c.safetensors", report=report)
@@ -265,7 +265,7 @@ def test_attributes_beside_a_report_may_not_say_otherwise(checkpoint, tmp_path):
         tc.verify(checkpoint, tmp_path / "b", rounding="down", **said)
 
 
-def test_a_quantised_file(tmp_path):
+def test_a_quantized_file(tmp_path):
     """Scales beside the codes of one file; what has none is converted by value."""
     codes, scales = codes_and_scales()
     source = tmp_path / "a.safetensors"

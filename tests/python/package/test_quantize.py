@@ -194,8 +194,8 @@ def test_errors_of_quantize(x, scheme, options, words):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.bool_, ml_dtypes.float8_e4m3fn])
-def test_types_that_are_not_quantised(dtype):
-    with pytest.raises(tc.DTypeError, match="only f32, f16, bf16 and f64 are quantised, not"):
+def test_types_that_are_not_quantized(dtype):
+    with pytest.raises(tc.DTypeError, match="only f32, f16, bf16 and f64 are quantized, not"):
         tc.quantize(np.zeros((2, 32), dtype), "mxfp4")
 
 
@@ -207,7 +207,7 @@ def test_short_names_are_documented():
 
 
 def test_as_convert_does(tmp_path):
-    """What is quantised in memory is read from a folder as the same values."""
+    """What is quantized in memory is read from a folder as the same values."""
     from container import read_safetensors, write_safetensors
     from dtypes import TYPES
 

@@ -28,7 +28,7 @@ pub struct BenchArgs {
     /// Measure nothing: print the route that each pair takes, at --level or at every level of this CPU
     #[arg(long, conflicts_with_all = ["sizes", "best_of", "counts", "threads"])]
     pub routes: bool,
-    /// Measure layouts of quantised checkpoints instead, to bf16 and from it, on one thread out of cache: all of them, or
+    /// Measure layouts of quantized checkpoints instead, to bf16 and from it, on one thread out of cache: all of them, or
     /// those that are named
     #[arg(
         long,

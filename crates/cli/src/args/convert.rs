@@ -1,4 +1,4 @@
-//! `convert`: also how quantised tensors are read and written, and what belongs to folders.
+//! `convert`: also how quantized tensors are read and written, and what belongs to folders.
 
 use super::select::{ListArgs, SelectArgs};
 use super::threads::ThreadsArgs;
@@ -49,14 +49,14 @@ pub struct ConvertArgs {
     pub list: ListArgs,
 }
 
-/// How quantised tensors of a checkpoint are understood.
+/// How quantized tensors of a checkpoint are understood.
 #[derive(Args, Debug, Clone)]
 pub struct SchemeArgs {
-    /// The scheme of quantised tensors, where it is not found out, such as fp8-block:128x128; of a file, plain takes codes by
+    /// The scheme of quantized tensors, where it is not found out, such as fp8-block:128x128; of a file, plain takes codes by
     /// value
     #[arg(long, value_name = "NAME")]
     pub from_scheme: Option<Scheme>,
-    /// Take global scales of quantised tensors as they are, however odd
+    /// Take global scales of quantized tensors as they are, however odd
     #[arg(long)]
     pub trust_scales: bool,
     /// ComfyUI's NVFP4: which nibble of a byte is its first element, high or low
@@ -67,7 +67,7 @@ pub struct SchemeArgs {
     pub reference: Option<PathBuf>,
 }
 
-/// How tensors of a checkpoint are quantised.
+/// How tensors of a checkpoint are quantized.
 #[derive(Args, Debug, Clone)]
 pub struct WritingArgs {
     /// Quantize linear layers and experts by this scheme, such as fp8-block, fp8-channel (a scale for each row, dynamic
@@ -84,7 +84,7 @@ pub struct WritingArgs {
     /// With --scheme: whether NaN and infinities are an error, or become zero and the largest value
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = words::NONFINITE, requires = "scheme")]
     pub nonfinite: NonFinite,
-    /// With --scheme: carry codes and scales of quantised tensors over as they are, or else fail (exact), or with a second
+    /// With --scheme: carry codes and scales of quantized tensors over as they are, or else fail (exact), or with a second
     /// scale that is rounded (lossy)
     #[arg(long, value_name = "HOW", value_parser = words::RELAYOUT, requires = "scheme", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
     pub relayout: Option<Relayout>,

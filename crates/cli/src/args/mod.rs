@@ -39,7 +39,7 @@ pub struct Cli {
     /// Show every column and every name whole, however narrow the terminal; a pipe gets them anyway
     #[arg(long, global = true)]
     pub wide: bool,
-    /// Colour: where a terminal shows it (auto, which NO_COLOR, CLICOLOR and CLICOLOR_FORCE decide), always or never
+    /// Color: where a terminal shows it (auto, which NO_COLOR, CLICOLOR and CLICOLOR_FORCE decide), always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     pub color: clap::ColorChoice,
     #[command(subcommand)]
@@ -55,7 +55,7 @@ pub enum Command {
     /// otherwise; arrays (.npy, .npz, .pb) are always converted. In a model (.onnx) weights are stored in the type and
     /// cast back where they are used. The destination is complete or untouched.
     Convert(ConvertArgs),
-    /// List the tensors of files and folders, and how they are quantised
+    /// List the tensors of files and folders, and how they are quantized
     Inspect(InspectArgs),
     /// Recompute a conversion independently and compare bit for bit
     ///
@@ -63,7 +63,7 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Show how two files differ as numbers, across types
     Compare(CompareArgs),
-    /// Explain one value: bits, neighbours, rounding, and the result under every specification
+    /// Explain one value: bits, neighbors, rounding, and the result under every specification
     #[command(allow_negative_numbers = true)]
     Explain(ExplainArgs),
     /// Rescale an array of integers as TOSA's RESCALE does

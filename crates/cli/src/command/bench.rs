@@ -72,7 +72,7 @@ fn routes(args: &BenchArgs, request: &Request, level: Option<Level>, context: &C
     Ok(ExitCode::SUCCESS)
 }
 
-/// Layouts of quantised checkpoints.
+/// Layouts of quantized checkpoints.
 fn scaled(layouts: &[String], level: Level, args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
     let bar = progress::steps(scaled::rows(layouts) as u64, context.quiet || context.json);
     let rows = scaled::run(layouts, level, args.best_of, |row| {

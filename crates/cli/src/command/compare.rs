@@ -86,7 +86,7 @@ fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     let sides = [(first, of(|row| row.schemes.0.as_deref())), (second, of(|row| row.schemes.1.as_deref()))];
     for (file, schemes) in sides.into_iter().filter(|(_, schemes)| !schemes.is_empty()) {
         let schemes: Vec<&str> = schemes.into_iter().collect();
-        text += &format!("{} is quantised by: {}\n", message::one_line(file), schemes.join(", "));
+        text += &format!("{} is quantized by: {}\n", message::one_line(file), schemes.join(", "));
     }
     terminal.wrap(&text)
 }

@@ -258,7 +258,7 @@ fn header(report: &Report, terminal: &Terminal) -> String {
     let mut text = format!("options: {}\n", provenance::typed(&report.provenance));
     if !schemes.is_empty() {
         let order = nibbles.map_or(String::new(), |order| format!(", {} nibble first", order.name()));
-        text += &format!("quantised by: {}{order}\n", schemes.join(", "));
+        text += &format!("quantized by: {}{order}\n", schemes.join(", "));
     }
     terminal.wrap(&text)
 }

@@ -97,7 +97,7 @@ fn layout(dtype: DType) -> String {
     }
 }
 
-/// Every digit if they are few, else the digits that tell the value from its neighbours in f64.
+/// Every digit if they are few, else the digits that tell the value from its neighbors in f64.
 pub fn value_text(value: Exact) -> String {
     let exact = to_decimal(value);
     match value {

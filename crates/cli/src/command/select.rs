@@ -1,10 +1,10 @@
 //! `--to`, `--from`, `--rule`, `--keep`, `--quantize` and `--keep-preset` as a selection of tensors; `--scheme` and its options as a way of
-//! quantising.
+//! quantizing.
 
 use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;
 use crate::words::read_type;
-use truecast::select::writing::{Quantisation, Share, Writing};
+use truecast::select::writing::{Quantization, Share, Writing};
 use truecast::select::{Reading, Rule, Selection};
 
 /// What was asked for.
@@ -21,14 +21,14 @@ pub fn selection_beside(args: &SelectArgs, rules: &RuleOrder) -> Result<Selectio
     Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() })
 }
 
-/// How tensors are quantised, if they are.
+/// How tensors are quantized, if they are.
 pub fn writing(args: &WritingArgs) -> Result<Option<Writing>, Failure> {
     let Some(scheme) = args.scheme.filter(|scheme| !scheme.is_plain()) else { return Ok(None) };
-    let how = Quantisation {
+    let how = Quantization {
         mx: args.mx_scale,
         nonfinite: args.nonfinite,
         search: args.scale_search.unwrap_or_default(),
-        ..Quantisation::default()
+        ..Quantization::default()
     };
     let share = |text: &String| {
         Share::new(text).map_err(|(glob, why)| Failure::usage(format_args!("--share-global {glob:?}: {why}")))
@@ -38,7 +38,7 @@ pub fn writing(args: &WritingArgs) -> Result<Option<Writing>, Failure> {
     Ok(Some(Writing { scheme, how, share, relayout: args.relayout, activation_ranges }))
 }
 
-/// How quantised tensors of the source are understood.
+/// How quantized tensors of the source are understood.
 pub fn reading(args: &SchemeArgs) -> Reading {
     let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.clone();
     Reading { from_scheme, trust_scales, nibbles, reference }

@@ -176,7 +176,7 @@ fn buffers_that_do_not_fit() {
     assert!(error["error"].as_str().unwrap().contains("--sizes"), "{error}");
 }
 
-/// Layouts of quantised checkpoints, in the order of the list whatever was typed; those that are written, both ways.
+/// Layouts of quantized checkpoints, in the order of the list whatever was typed; those that are written, both ways.
 #[test]
 fn scaled_elements() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Counts of blocks in reports of what was quantised (`docs/spec/checkpoints.md §10`), beside those of source and result.
+//! Counts of blocks in reports of what was quantized (`docs/spec/checkpoints.md §10`), beside those of source and result.
 
 use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;

@@ -128,13 +128,13 @@ fn where_it_is_not_safe_nothing_goes() {
     assert!(!folder.path("one/model.safetensors").exists() && folder.path("two/model.safetensors").exists());
 }
 
-/// What says how tensors are quantised may be data: it is kept of a file that goes.
+/// What says how tensors are quantized may be data: it is kept of a file that goes.
 #[test]
 fn a_run_goes_on_without_what_described_its_source() {
     for scheme in
         ["ct:pack-quantized", "modelopt:W4A16_NVFP4", "comfy:nvfp4", "comfy:float8_e4m3fn", "ct:nvfp4-pack-quantized"]
     {
-        let quantised = |bias: f32| {
+        let quantized = |bias: f32| {
             let folder = Folder::new();
             std::fs::create_dir(folder.path("dense")).unwrap();
             let values = f32s(&(0..128 * 128).map(|i| (i % 37) as f32 * 0.01 - 0.18).collect::<Vec<_>>());
@@ -149,9 +149,9 @@ fn a_run_goes_on_without_what_described_its_source() {
             folder.run(&format!("convert dense model --scheme {scheme} --quiet")).exits(0);
             folder
         };
-        let whole = quantised(2.0);
+        let whole = quantized(2.0);
         whole.run("convert model out --to bf16 --nan error --quiet").exits(0);
-        let folder = quantised(f32::NAN);
+        let folder = quantized(f32::NAN);
         let convert = "convert model out --to bf16 --nan error --quiet --delete-source";
         folder.run(convert).fails(3, &["b.bias"]);
         assert_eq!(left(&folder), [NAMES[1]], "{scheme}");

@@ -1,4 +1,4 @@
-//! Quantised files: one file becomes one dense file, as the folder of one shard does.
+//! Quantized files: one file becomes one dense file, as the folder of one shard does.
 
 use crate::files::{Parsed, Tensor, f32s, one_tensor, safetensors};
 use crate::run::Folder;
@@ -17,7 +17,7 @@ fn scaled(scale: &'static str) -> Vec<u8> {
     safetensors(&tensors, &[("made", "by hand")])
 }
 
-/// A file that says itself how it is quantised, each in another way.
+/// A file that says itself how it is quantized, each in another way.
 fn files() -> Vec<(&'static str, Vec<u8>)> {
     let codes: Vec<u8> = (0..64 * 64u32).map(|i| (i * 37 % 251) as u8).collect();
     let layer = r#"{"format":"float8_e4m3fn"}"#.as_bytes().to_vec();
@@ -187,7 +187,7 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.run("verify a.safetensors b.safetensors --to f32 --nibbles low").succeeds();
     // The report has what was said and what was found out, and a proof takes it from there.
     let ran = folder.run(&format!("{convert} --nibbles low --report n.json")).exits(0);
-    assert!(ran.out.contains("--to f32 --nibbles low\nquantised by: comfy:nvfp4, low nibble first\n"), "{}", ran.out);
+    assert!(ran.out.contains("--to f32 --nibbles low\nquantized by: comfy:nvfp4, low nibble first\n"), "{}", ran.out);
     let options = folder.json("n.json")["options"].clone();
     assert_eq!((&options["nibbles"], &options["detected"]["nibbles"]), (&json!("low"), &json!("low")));
     folder.run("verify a.safetensors b.safetensors --report n.json").succeeds();
@@ -214,7 +214,7 @@ fn nibbles_and_the_shape_of_a_reference() {
 
 /// A scheme that tensors mark themselves is written into one file, as into the only one of a folder.
 #[test]
-fn a_file_is_quantised() {
+fn a_file_is_quantized() {
     let values: Vec<f32> = (0..64 * 96).map(|i| ((i * 37 % 1001) as f32 - 500.0) * 0.013).collect();
     let tensors =
         [("a.weight", "F32", &[64u64, 96][..], f32s(&values)), ("norm.weight", "F32", &[2], f32s(&[1.0, 2.0]))];
@@ -251,9 +251,9 @@ fn a_file_is_quantised() {
     assert!(!folder.path("b.safetensors").exists());
 }
 
-/// Nothing but a marker beside `P.weight` says that a tensor is quantised: without it codes would be read as values.
+/// Nothing but a marker beside `P.weight` says that a tensor is quantized: without it codes would be read as values.
 #[test]
-fn what_a_marker_cannot_declare_is_not_quantised() {
+fn what_a_marker_cannot_declare_is_not_quantized() {
     for (name, is_told) in [("pos_embed", false), ("weight", true), ("a.scale_shift_table", true)] {
         let folder = Folder::new();
         let values = f32s(&(0..64 * 64).map(|i| i as f32 * 0.01).collect::<Vec<_>>());
@@ -283,9 +283,9 @@ fn a_scale_that_is_nan_is_told() {
     assert!(warnings.contains("4 of 4 values are NaN in the source"), "{warnings}");
 }
 
-/// Options about scales and codes are errors where nothing is quantised.
+/// Options about scales and codes are errors where nothing is quantized.
 #[test]
-fn options_of_quantised_sources_are_not_ignored() {
+fn options_of_quantized_sources_are_not_ignored() {
     let folder = Folder::new();
     let values = f32s(&[0.5; 16]);
     std::fs::create_dir(folder.path("dir")).unwrap();
@@ -302,7 +302,7 @@ fn options_of_quantised_sources_are_not_ignored() {
             "convert dir out --to bf16",
             "convert dir out --scheme fp8-block",
         ] {
-            folder.run(&format!("{what} {option}")).fails(2, &[names, "no effect", "quantised"]);
+            folder.run(&format!("{what} {option}")).fails(2, &[names, "no effect", "quantized"]);
         }
         assert!(!folder.path("out").exists() && !folder.path("b.safetensors").exists());
     }

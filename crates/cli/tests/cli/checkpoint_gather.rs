@@ -299,7 +299,7 @@ fn reported(report: &Value, tensor: &Nvfp4) {
 }
 
 #[test]
-fn what_is_not_quantised_follows_the_options() {
+fn what_is_not_quantized_follows_the_options() {
     let folder = Folder::new();
     let tensor = Nvfp4::new(&[5, 128], &[0.125]);
     modelopt(&folder, &tensor);
@@ -344,10 +344,10 @@ fn what_no_blocks_hold() {
     let weights = json!({"num_bits": 4, "type": "float", "strategy": "group", "group_size": 32, "symmetric": true});
     configured(&folder, compressed("mxfp4-pack-quantized", &weights));
     of(&format!("{LINE} exact"), &[NAME, "ct:mxfp4-pack-quantized", "other blocks"]);
-    // Nothing is quantised.
+    // Nothing is quantized.
     written(&folder, &[("weight", "F32", vec![2, 64], f32s(&[1.0; 128]))], &[("format", "pt")]);
     folder.write("a/config.json", b"{}");
-    of(&format!("{LINE} exact"), &["--relayout", "no tensor is quantised"]);
+    of(&format!("{LINE} exact"), &["--relayout", "no tensor is quantized"]);
     of("--scheme gguf:nvfp4", &["gguf:NVFP4", "not written from dense tensors"]);
 }
 

@@ -22,7 +22,7 @@ fn dense(largest: f32) -> Folder {
     folder
 }
 
-fn quantise(folder: &Folder, scheme: &str) {
+fn quantize(folder: &Folder, scheme: &str) {
     folder.run(&format!("convert dense a --scheme {scheme} --keep-preset embeddings --quiet --force")).succeeds();
 }
 
@@ -63,11 +63,11 @@ fn the_same_bytes_under_other_names() {
         ("fp8-block:32x32", "ct:float-quantized,strategy=block,block=32x32"),
         ("fp8-channel,scale=f32", "modelopt:FP8_PER_CHANNEL_PER_TOKEN"),
     ] {
-        quantise(&folder, from);
+        quantize(&folder, from);
         there_and_back(&folder, from, to);
     }
-    // What is not quantised is listed.
-    quantise(&folder, "mxfp8");
+    // What is not quantized is listed.
+    quantize(&folder, "mxfp8");
     folder.run("convert a b --scheme ct:mxfp8-quantized --relayout exact --quiet --force").succeeds();
     assert_eq!(
         folder.json("b/config.json")["quantization_config"]["ignore"],
@@ -90,12 +90,12 @@ fn the_same_bytes_under_other_names() {
 fn second_scales() {
     let (modelopt, ct) = ("modelopt:W4A16_NVFP4", "ct:nvfp4-pack-quantized");
     let folder = dense(2.625);
-    quantise(&folder, modelopt);
+    quantize(&folder, modelopt);
     there_and_back(&folder, modelopt, ct);
     let global = Parsed::new(&folder.read(&format!("b/{FILE}"))).bytes(&format!("{NAME}_global_scale")).to_vec();
     assert_eq!(global, f32s(&[1024.0]));
     let folder = dense(3.3);
-    quantise(&folder, modelopt);
+    quantize(&folder, modelopt);
     let said = [NAME, modelopt, ct, "second scale", "--relayout lossy"];
     folder.run(&format!("convert a b --scheme {ct} --relayout exact")).fails(2, &said);
     assert!(!folder.path("b").exists());
@@ -124,7 +124,7 @@ fn what_cannot_be_carried_over_is_an_error() {
         ("fp8-block:32x32", "fp8-block:32x32,scale=bf16", "scales has no equal of the type"),
         ("ct:mxfp4-pack-quantized", "comfy:nvfp4", "scales are of other blocks"),
     ] {
-        quantise(&folder, from);
+        quantize(&folder, from);
         folder.run(&format!("convert a b --scheme {to} --relayout exact")).fails(2, &[NAME, said]);
         assert!(!folder.path("b").exists(), "{to}");
     }

@@ -272,7 +272,7 @@ fn integers_in_other_words() {
     folder.run("convert a c --scheme ct:pack-quantized,symmetric=false --relayout exact").fails(2, &["no zero points"]);
 }
 
-fn quantised(folder: &Folder, shape: [u64; 2], scheme: &str) {
+fn quantized(folder: &Folder, shape: [u64; 2], scheme: &str) {
     drop(std::fs::create_dir(folder.path("dense")));
     let values: Vec<f32> =
         (0..shape[0] * shape[1]).map(|i| (drawn(i as usize, 2001) as f32 - 1000.0) * 0.001).collect();
@@ -295,7 +295,7 @@ fn orders_and_padding() {
         ([40, 64], "ct:pack-quantized,group=32", "ct:int-quantized"),
     ] {
         let folder = Folder::new();
-        quantised(&folder, [rows, cols], from);
+        quantized(&folder, [rows, cols], from);
         same_values(&folder, to);
         for (name, _, _, bytes) in
             tensors(&folder, "b").iter().filter(|(name, ..)| name != &format!("{NAME}.comfy_quant"))
@@ -319,7 +319,7 @@ fn orders_and_padding() {
 #[test]
 fn scales_of_other_types() {
     let folder = Folder::new();
-    quantised(&folder, [70, 96], "fp8-block:32x32,scale=ue8m0");
+    quantized(&folder, [70, 96], "fp8-block:32x32,scale=ue8m0");
     same_values(&folder, "fp8-block:32x32,scale=f32");
     let report = folder.json("r.json");
     let rows = report["tensors"].as_array().unwrap();
@@ -328,7 +328,7 @@ fn scales_of_other_types() {
     std::fs::remove_dir_all(folder.path("a")).unwrap();
     std::fs::rename(folder.path("b"), folder.path("a")).unwrap();
     same_values(&folder, "fp8-block:32x32,scale=ue8m0");
-    quantised(&folder, [70, 96], "fp8-block:32x32,scale=f32");
+    quantized(&folder, [70, 96], "fp8-block:32x32,scale=f32");
     let said = [NAME, "one of its scales has no equal"];
     folder.run("convert a c --scheme fp8-block:32x32,scale=ue8m0 --relayout exact").fails(2, &said);
     assert!(!folder.path("c").exists());

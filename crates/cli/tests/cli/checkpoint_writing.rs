@@ -1,4 +1,4 @@
-//! Dense checkpoints become quantised ones: `docs/spec/checkpoints.md §7`, `docs/interfaces.md §4.2`, with the arithmetic
+//! Dense checkpoints become quantized ones: `docs/spec/checkpoints.md §7`, `docs/interfaces.md §4.2`, with the arithmetic
 //! written out here.
 
 use crate::checkpoint::tree;
@@ -160,7 +160,7 @@ fn blocks_of_fp8() {
         assert_eq!(compared[field], row[field], "{field}");
     }
     let said = folder.run("compare model out --summary").exits(0).out;
-    assert!(said.contains("out is quantised by: fp8-block:128x128"), "{said}");
+    assert!(said.contains("out is quantized by: fp8-block:128x128"), "{said}");
     let same = folder.run("compare out out --json").exits(0).object("compare");
     assert_eq!((&same["equal"], &same["total"]["converted"]["tensors"]), (&json!(true), &json!(0)));
     // One bit of a code or of a scale is found.
@@ -178,9 +178,9 @@ fn blocks_of_fp8() {
     }
 }
 
-/// What is not quantised becomes `--to`; rules and `--keep` go before.
+/// What is not quantized becomes `--to`; rules and `--keep` go before.
 #[test]
-fn what_is_not_quantised() {
+fn what_is_not_quantized() {
     let folder = model();
     let rules = "--rule *q_proj*=f16 --keep *embed*";
     folder.run(&format!("convert model out --scheme fp8-tensor --to bf16 {rules} --quiet")).succeeds();
@@ -391,7 +391,7 @@ fn presets_of_plain_casts() {
         assert!(ran.err.contains(says), "{}", ran.err);
         folder.run(&format!("convert a.safetensors other.safetensors {line}")).exits(2);
     }
-    // With a scheme the report says it of what could have been quantised.
+    // With a scheme the report says it of what could have been quantized.
     folder.run("convert model fp8 --scheme fp8-block --keep-preset norms,embeddings --report s.json").exits(0);
     let report = folder.json("s.json");
     let kept = report["tensors"].as_array().unwrap().iter().filter_map(|row| Some((&row["name"], row.get("kept_by")?)));

@@ -48,7 +48,7 @@ fn the_value_of_the_acceptance_line() {
     let object = explained("465 --to f8e4m3fn");
     assert_eq!(result(&object, "onnx", "saturate=1"), pair("0x7e", "448"));
     assert_eq!(result(&object, "onnx", "saturate=0"), pair("0x7f", "nan"));
-    let near = &object["neighbours"];
+    let near = &object["neighbors"];
     assert_eq!(near["below"], json!({ "bits": "0x7e", "value": "448" }));
     assert_eq!(near["above"], Value::Null);
     assert_eq!((&near["beyond"]["value"], &near["beyond"]["code"]["bits"]), (&json!("480"), &json!("0x7f")));
@@ -67,23 +67,23 @@ fn the_value_of_the_acceptance_line() {
 #[test]
 fn the_decision_is_that_of_the_options() {
     for (line, decision) in [
-        ("1.001 --to bf16 --spec ieee --rounding up", "rounding up: goes to the neighbour above, 0x3f81 = 1.0078125"),
-        ("1.001 --to bf16 --spec ieee --rounding down", "rounding down: goes to the neighbour below, 0x3f80 = 1"),
-        ("1.00785 --to bf16 --spec tile --rounding zero", "rounding toward-zero: goes to the neighbour below, 0x3f81"),
-        ("3 --to f8e8m0 --spec onnx --round-mode up", "rounding away: goes to the neighbour above, 0x81 = 4"),
+        ("1.001 --to bf16 --spec ieee --rounding up", "rounding up: goes to the neighbor above, 0x3f81 = 1.0078125"),
+        ("1.001 --to bf16 --spec ieee --rounding down", "rounding down: goes to the neighbor below, 0x3f80 = 1"),
+        ("1.00785 --to bf16 --spec tile --rounding zero", "rounding toward-zero: goes to the neighbor below, 0x3f81"),
+        ("3 --to f8e8m0 --spec onnx --round-mode up", "rounding away: goes to the neighbor above, 0x81 = 4"),
         (
             "2.5 --to i8 --spec ieee --rounding nearest-away",
-            "rounding nearest-away: goes to the neighbour above, 0x03 = 3",
+            "rounding nearest-away: goes to the neighbor above, 0x03 = 3",
         ),
         (
             "1e39 --from f64 --to bf16 --spec ieee --rounding up",
             "rounding up: leaves the range, and becomes 0x7f80 = inf",
         ),
-        ("1.001 --to bf16 --spec ieee --overflow saturate", "to nearest even: goes to the neighbour below"),
+        ("1.001 --to bf16 --spec ieee --overflow saturate", "to nearest even: goes to the neighbor below"),
         ("2.5 --to i8 --spec ieee", "toward zero: 0x02 = 2; to nearest even: 0x02 = 2"),
     ] {
         let object = explained(line);
-        let said = object["neighbours"]["decision"].as_str().unwrap();
+        let said = object["neighbors"]["decision"].as_str().unwrap();
         assert!(said.starts_with(decision), "{line}: {said}");
     }
 }
@@ -182,7 +182,7 @@ fn result_value(object: &Value) -> &Value {
 }
 
 #[test]
-fn neighbours_and_ties() {
+fn neighbors_and_ties() {
     for (line, below, above, midpoint, part) in [
         ("0.1 --to f8e4m3fn", "0.09375", "0.1015625", "0.09765625", "above"),
         ("1.0625 --to f8e4m3fn", "1", "1.125", "1.0625", "even code 0x38 = 1"),
@@ -191,16 +191,16 @@ fn neighbours_and_ties() {
         ("5 --to f4e2m1", "4", "6", "5", "even code 0x6 = 4"),
     ] {
         let object = explained(line);
-        let near = &object["neighbours"];
+        let near = &object["neighbors"];
         let shown = [&near["below"]["value"], &near["above"]["value"], &near["midpoint"]];
         assert_eq!(shown, [below, above, midpoint], "{line}");
         assert!(near["decision"].as_str().unwrap().contains(part), "{line}: {}", near["decision"]);
     }
 }
 
-/// Integers have neighbours too; fractions are cut off, unless TOSA rounds.
+/// Integers have neighbors too; fractions are cut off, unless TOSA rounds.
 #[test]
-fn neighbours_of_integers() {
+fn neighbors_of_integers() {
     for (line, below, above, midpoint, decision) in [
         ("2.5 --to i8", Some("2"), Some("3"), Some("2.5"), "toward zero: 0x02 = 2; to nearest even: 0x02 = 2"),
         ("3.5 --to i8", Some("3"), Some("4"), Some("3.5"), "toward zero: 0x03 = 3; to nearest even: 0x04 = 4"),
@@ -220,7 +220,7 @@ fn neighbours_of_integers() {
         ("7 --to i4", Some("7"), Some("7"), None, "exact: the value is a value of i4, code 0x7"),
     ] {
         let object = explained(line);
-        let near = &object["neighbours"];
+        let near = &object["neighbors"];
         let value = |found: &Value| found.get("value").unwrap_or(found).as_str().map(str::to_string);
         let found = [value(&near["below"]), value(&near["above"]), value(&near["midpoint"])];
         let expected = [below, above, midpoint].map(|text| text.map(str::to_string));
@@ -229,8 +229,8 @@ fn neighbours_of_integers() {
         assert!(found[2] == expected[2] || line.contains("u64"), "{line}: {found:?}");
         assert_eq!(near["decision"], decision, "{line}");
     }
-    assert_eq!(explained("300 --to i8")["neighbours"]["beyond"], json!({ "value": "128", "code": null }));
-    assert_eq!(explained("1e30 --to u64")["neighbours"]["beyond"]["value"], "18446744073709551616");
+    assert_eq!(explained("300 --to i8")["neighbors"]["beyond"], json!({ "value": "128", "code": null }));
+    assert_eq!(explained("1e30 --to u64")["neighbors"]["beyond"]["value"], "18446744073709551616");
 }
 
 /// What was rounded when it was read is not called exact.
@@ -286,10 +286,10 @@ fn rules_in_words() {
         ("0 --to f8e8m0", "f8e8m0 has no zero"),
         ("0.3 --to nf4", "by thresholds: up to"),
         ("7 --to nf4", "beyond the last value of nf4"),
-        ("0.3 --to mxint8", "goes to the neighbour below; a tie at 0.3046875 goes to the even code 0x14 = 0.3125"),
+        ("0.3 --to mxint8", "goes to the neighbor below; a tie at 0.3046875 goes to the even code 0x14 = 0.3125"),
     ] {
         let object = explained(line);
-        let said = object["neighbours"]["decision"].as_str().unwrap();
+        let said = object["neighbors"]["decision"].as_str().unwrap();
         assert!(said.contains(words), "{line}: {said}");
         let clauses = object["results"].as_array().unwrap().iter().map(|r| r["clause"].as_str().unwrap());
         let is_float = line.contains("bf16") || line.contains("f32") || line.contains("f8e");
@@ -462,7 +462,7 @@ fn text_is_not_rounded_first() {
     let tie = explained("464.0000000000000000001 --from string --to f8e4m3fn");
     assert_eq!(result(&tie, "onnx", "saturate=0"), pair("0x7f", "nan"));
     assert_eq!(result(&tie, "onnx", "saturate=1"), pair("0x7e", "448"));
-    assert!(tie["neighbours"]["decision"].as_str().unwrap().contains("rounds beyond the largest finite value"));
+    assert!(tie["neighbors"]["decision"].as_str().unwrap().contains("rounds beyond the largest finite value"));
     assert_eq!(tie["source"]["exact"], "464.0000000000000000001");
     let wide = explained("18446744073709551617 --from string --to u64");
     assert_eq!(result(&wide, "onnx", "").0, "0x0000000000000001");
@@ -506,10 +506,10 @@ fn what_is_said_of_ties_is_true_of_every_row() {
     let folder = Folder::new();
     for (value, said) in [
         ("3", "to nearest even: a tie at 3 goes to the even code 0x80 = 2; nearest-up: 0x81 = 4"),
-        ("3.1", "to nearest even: goes to the neighbour above; a tie at 3 goes to the even code 0x80 = 2"),
+        ("3.1", "to nearest even: goes to the neighbor above; a tie at 3 goes to the even code 0x80 = 2"),
     ] {
         let object = folder.run(&format!("explain {value} --to f8e8m0 --json")).succeeds().object("explain");
-        assert_eq!(object["neighbours"]["decision"], said);
+        assert_eq!(object["neighbors"]["decision"], said);
         let rows = object["results"].as_array().unwrap();
         let of_ties = rows.iter().filter(|row| row["attributes"].as_str().unwrap().contains("round_mode=nearest"));
         let codes: Vec<&str> = of_ties.map(|row| row["bits"].as_str().unwrap()).collect();

@@ -395,7 +395,7 @@ fn files_become_files_of_other_types() {
 }
 
 /// As §9.3 and §9.4 write it, with f32 of the language.
-fn quantised(id: u32, values: &[f32]) -> Vec<u8> {
+fn quantized(id: u32, values: &[f32]) -> Vec<u8> {
     let block = |values: &[f32]| {
         let amax = values.iter().fold(0f32, |a, x| a.max(x.abs()));
         if id == 8 {
@@ -443,8 +443,8 @@ fn folders_become_one_file() {
         let ran = folder.run(&format!("convert m {name}.gguf --scheme gguf:{name} --report {name}.json")).exits(0);
         assert!(ran.err.contains("hyperparameters"), "{}", ran.err);
         let result = Written::new(&folder.read(&format!("{name}.gguf")));
-        assert_eq!(result.tensor("x.weight"), (id, &[6, 96][..], &quantised(id, &a)[..]));
-        assert_eq!(result.tensor("y_exps.weight"), (id, &[2, 3, 96][..], &quantised(id, &b)[..]));
+        assert_eq!(result.tensor("x.weight"), (id, &[6, 96][..], &quantized(id, &a)[..]));
+        assert_eq!(result.tensor("y_exps.weight"), (id, &[2, 3, 96][..], &quantized(id, &b)[..]));
         assert_eq!(result.tensor("y.norm.weight"), (0, &[3][..], &f32s(&norm)[..]));
         let said = [
             ("general.architecture", [&8u32.to_le_bytes()[..], &text("qwen3")].concat()),

@@ -1,4 +1,4 @@
-//! What stands on a terminal: lines that fit it, colours where they are wanted; and that a pipe gets everything.
+//! What stands on a terminal: lines that fit it, colors where they are wanted; and that a pipe gets everything.
 
 use crate::files::{Tensor, f32s, npy, safetensors};
 use crate::run::Folder;
@@ -68,7 +68,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Neither colours nor bars, however slow the machine is.
+/// Neither colors nor bars, however slow the machine is.
 const DUMB: [(&str, &str); 1] = [("TERM", "dumb")];
 
 /// Every command that prints for people, with results, warnings and errors.
@@ -160,7 +160,7 @@ fn a_pipe_gets_everything() {
 }
 
 #[test]
-fn colour_where_it_is_wanted() {
+fn color_where_it_is_wanted() {
     let folder = folder();
     let line = "check cast --from f32 --to f8e4m3fn --input x.npy --actual y.npy";
     let red = "\u{1b}[31mNOT PERMITTED\u{1b}[0m";

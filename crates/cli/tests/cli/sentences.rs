@@ -19,7 +19,7 @@ fn destinations_and_reports() {
         ("convert a.safetensors out --to f16", "out: is a folder, and one file is to be written; name a file in it"),
         (
             "convert a.safetensors b.npy --scheme comfy:float8_e4m3fn",
-            "quantised tensors, and what is made of them, go to .safetensors or .gguf files",
+            "quantized tensors, and what is made of them, go to .safetensors or .gguf files",
         ),
         (
             "verify a.npy a.npy --to f32",
@@ -271,7 +271,7 @@ fn schemes_that_cannot_be() {
         .fails(3, &["weight_scale_inv", "says of which", "--from-scheme fp8-block:128x128 fits all of them"]);
     // Looking at it is no error, and says so.
     let looked = folder.run("inspect model").exits(0).out;
-    assert!(looked.contains("how tensors are quantised is not understood: model: tensor"), "{looked}");
+    assert!(looked.contains("how tensors are quantized is not understood: model: tensor"), "{looked}");
     let object = folder.run("inspect model --json").exits(0).object("inspect");
     assert!(
         object["unknown_scheme"].as_str().unwrap().contains("looks like scales of blocks")
@@ -283,7 +283,7 @@ fn schemes_that_cannot_be() {
 
 /// Of a folder from its configuration, of a file from itself.
 #[test]
-fn inspect_says_how_tensors_are_quantised() {
+fn inspect_says_how_tensors_are_quantized() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("model")).unwrap();
     let tensors = [
@@ -294,13 +294,13 @@ fn inspect_says_how_tensors_are_quantised() {
     folder.write("model/config.json", b"{}");
     folder.run("convert model fp8 --scheme fp8-block --quiet").exits(0);
     let out = folder.run("inspect fp8").succeeds().out;
-    assert!(out.contains("\nquantised by: fp8-block:128x128 (1 tensor)\n"), "{out}");
+    assert!(out.contains("\nquantized by: fp8-block:128x128 (1 tensor)\n"), "{out}");
     let object = folder.run("inspect fp8 --json").succeeds().object("inspect");
     assert_eq!(object["schemes"], serde_json::json!([{ "scheme": "fp8-block:128x128", "tensors": 1 }]));
     folder.run("convert model/model.safetensors c.safetensors --scheme comfy:float8_e4m3fn --quiet").exits(0);
     assert!(
-        folder.run("inspect c.safetensors").succeeds().out.contains("\nquantised by: comfy:float8_e4m3fn (1 tensor)\n")
+        folder.run("inspect c.safetensors").succeeds().out.contains("\nquantized by: comfy:float8_e4m3fn (1 tensor)\n")
     );
     let dense = folder.run("inspect model").succeeds().out;
-    assert!(!dense.contains("quantised"), "{dense}");
+    assert!(!dense.contains("quantized"), "{dense}");
 }

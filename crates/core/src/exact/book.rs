@@ -38,7 +38,7 @@ fn end(rule: Overflow, condition: Condition, code: u64) -> Encoded {
 }
 
 /// A nearest rounding counts the thresholds that the value strictly exceeds. The other roundings choose between the
-/// neighbouring values.
+/// neighboring values.
 pub(super) fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) -> Encoded {
     let last = book.values.len() as u64 - 1;
     let neg = match value {
@@ -74,6 +74,6 @@ pub(super) fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) ->
         Rounding::Up => up,
         Rounding::TowardZero => toward_zero,
         Rounding::AwayFromZero => away,
-        Rounding::ToOdd => down | 1, // neighbours differ by one: the odd one of them
+        Rounding::ToOdd => down | 1, // neighbors differ by one: the odd one of them
     })
 }

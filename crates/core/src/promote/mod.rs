@@ -131,7 +131,7 @@ pub enum System {
     Jax(jax::X64),
     /// PyTorch.
     Torch,
-    /// TensorFlow's NumPy behaviour.
+    /// TensorFlow's NumPy behavior.
     TensorFlow(tensorflow::Mode),
 }
 

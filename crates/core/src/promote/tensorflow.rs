@@ -1,4 +1,4 @@
-//! TensorFlow's NumPy behaviour (`tf.experimental.numpy`), modes `all` and `safe`.
+//! TensorFlow's NumPy behavior (`tf.experimental.numpy`), modes `all` and `safe`.
 //! Reference: `docs/spec/openvino.md §12.4`.
 
 use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_float, common_integer};

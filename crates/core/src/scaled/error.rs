@@ -62,8 +62,8 @@ pub enum ScaledError {
         /// The code of the scale.
         scale: u64,
     },
-    /// Elements of this type are not quantised.
-    #[error("only f32, f16, bf16 and f64 are quantised, not {dtype}")]
+    /// Elements of this type are not quantized.
+    #[error("only f32, f16, bf16 and f64 are quantized, not {dtype}")]
     Source {
         /// Their type.
         dtype: crate::DType,

@@ -5,7 +5,7 @@
 //! last: `RN32(RN32(c * s) * g)` instead of `RN32(c * RN32(s * g))`.
 
 use super::blocks::{BlockType, nvfp4_nibble};
-use super::dequantise::{effective_scale, f32_bits};
+use super::dequantize::{effective_scale, f32_bits};
 use super::layout::{Code, Coding, Global, GlobalRule, Layout, Plane, Planes};
 use super::part::Parts;
 use crate::dtype::DType;
@@ -26,7 +26,7 @@ pub enum Fate {
     Same,
     /// It is a zero of the other sign.
     Unsigned,
-    /// It is a neighbour among the numbers of f32: [`LAST_BITS`] of them further at most.
+    /// It is a neighbor among the numbers of f32: [`LAST_BITS`] of them further at most.
     Rounded,
     /// It is another.
     Lost,

@@ -2,7 +2,7 @@
 //!
 //! A [`Layout`] describes one logical tensor as data: its matrices, where the code of each element lies
 //! ([`Packing`]), which scales, zero points and biases belong to it, and in which order they are combined ([`Form`]).
-//! [`Layout::value`] is the definition of reading, [`Planes::quantise`] that of writing. `truecast-kernel` does the same fast. Which tensors of a checkpoint
+//! [`Layout::value`] is the definition of reading, [`Planes::quantize`] that of writing. `truecast-kernel` does the same fast. Which tensors of a checkpoint
 //! belong together, and which layout they have, is not asked here.
 //!
 //! Source: `docs/spec/checkpoints.md` §3, §4, §6, §7, §9. Every operation is integer arithmetic on [`Exact`](crate::Exact)
@@ -14,30 +14,30 @@
 //! | `part` | the stored parts of a tensor | §3.1 |
 //! | `layout` | the description of a tensor | §3.1, §4 |
 //! | `arithmetic` | product, quotient, sum; rounded to a format | §0.3 |
-//! | `dequantise` | codes and scales to the value of an element | §3.2, §3.5, §3.6, §6 |
+//! | `dequantize` | codes and scales to the value of an element | §3.2, §3.5, §3.6, §6 |
 //! | `blocks` | the blocks of GGUF files | §9.2 to §9.5 |
-//! | `quantise` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
+//! | `quantize` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
 //! | `repack` | entries in another packing or type | §8 |
 //! | `gather` | codes and scales of planes in blocks of GGUF files | §8, §9.5 |
 //! | `error` | what is wrong with a layout or with stored bytes | |
 
 mod arithmetic;
 mod blocks;
-mod dequantise;
+mod dequantize;
 mod error;
 mod gather;
 mod layout;
 mod packing;
 mod part;
-mod quantise;
+mod quantize;
 mod repack;
 
 pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
-pub use dequantise::{Terms, value_of};
+pub use dequantize::{Terms, value_of};
 pub use error::ScaledError;
 pub use gather::{Fate, Gathering, LAST_BITS};
 pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, Planes, Scales, Zero};
 pub use packing::Packing;
 pub use part::{Part, Parts};
-pub use quantise::{MxScale, NonFinite, Quantisation, Quantised, Search, amax};
+pub use quantize::{MxScale, NonFinite, Quantization, Quantized, Search, amax};
 pub use repack::{Change, Repacking};

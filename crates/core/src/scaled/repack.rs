@@ -1,6 +1,6 @@
 //! A plane of entries as another plane of the same values: what each of its entries is (`docs/spec/checkpoints.md §8`).
 
-use super::dequantise::zero_point;
+use super::dequantize::zero_point;
 use super::layout::{Code, Plane};
 use crate::exact::encode_float;
 use crate::policy::CastPolicy;

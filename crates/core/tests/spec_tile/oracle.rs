@@ -119,8 +119,8 @@ fn sources(dst: &Format) -> Vec<(&'static str, u64, Option<f64>)> {
         [low, (low + high) / 2.0]
     });
     for x in marks.chain([dst.magnitude(dst.max), f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, 1e-300, 0.0]) {
-        for neighbour in [x.next_down(), x, x.next_up()] {
-            for x in [neighbour, -neighbour].into_iter().filter(|x| !x.is_nan()) {
+        for neighbor in [x.next_down(), x, x.next_up()] {
+            for x in [neighbor, -neighbor].into_iter().filter(|x| !x.is_nan()) {
                 all.push(("f64", x.to_bits(), Some(x)));
                 let narrow = x as f32;
                 for narrow in [narrow.next_down(), narrow, narrow.next_up()].into_iter().filter(|x| !x.is_nan()) {

@@ -1,5 +1,5 @@
 //! §6, §7 and §8.1 to §8.9.
-#![allow(clippy::excessive_precision)] // neighbours of a limit are written with all their digits
+#![allow(clippy::excessive_precision)] // neighbors of a limit are written with all their digits
 
 use super::*;
 use truecast_core::Outcome;

@@ -139,7 +139,7 @@ fn assert_verdicts(src: DType, inputs: impl IntoIterator<Item = u64>, dst: DType
 }
 
 /// Codes near the exact one, the ends and the specials, of either sign.
-fn neighbourhood(dst: DType) -> impl Fn(u64) -> Vec<u64> {
+fn neighborhood(dst: DType) -> impl Fn(u64) -> Vec<u64> {
     let f = format(dst);
     move |exact| {
         let near = (-3i64..=3).map(|d| exact.wrapping_add_signed(d) & (f.sign_bit() | f.magnitude_mask()));
@@ -152,12 +152,12 @@ fn neighbourhood(dst: DType) -> impl Fn(u64) -> Vec<u64> {
 fn fp16_and_fp8_verdicts() {
     for dst in [F8E4M3Fn, F8E5M2] {
         assert_verdicts(F16, (0..0x10000).step_by(61), dst, |_| (0..256).collect());
-        assert_verdicts(F16, 0..0x10000, dst, neighbourhood(dst));
+        assert_verdicts(F16, 0..0x10000, dst, neighborhood(dst));
     }
-    assert_verdicts(F16, (0..0x10000).step_by(3), F32, neighbourhood(F32));
+    assert_verdicts(F16, (0..0x10000).step_by(3), F32, neighborhood(F32));
     for dst in [F16, Bf16, F32] {
-        assert_verdicts(F8E4M3Fn, 0..256, dst, neighbourhood(dst));
-        assert_verdicts(F8E5M2, 0..256, dst, neighbourhood(dst));
+        assert_verdicts(F8E4M3Fn, 0..256, dst, neighborhood(dst));
+        assert_verdicts(F8E5M2, 0..256, dst, neighborhood(dst));
     }
 }
 
@@ -168,22 +168,22 @@ fn fp32_and_bf16_verdicts_at_thresholds() {
         let f = format(dst);
         let values = (0..=f.max_code()).step_by(if f.bits() == 16 { 137 } else { 1 }).map(|m| of(decode_float(&f, m)));
         let edges = [max_of(&f), max_of(&f) + ulp(&f, max_of(&f)), 2f64.powi(f.emin()), 2f64.powi(f.quantum())];
-        for centre in values.chain(edges) {
-            let unit = ulp(&f, centre.max(2f64.powi(f.emin())));
+        for center in values.chain(edges) {
+            let unit = ulp(&f, center.max(2f64.powi(f.emin())));
             for part in [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0] {
-                let bits = ((centre + part * unit) as f32).to_bits();
+                let bits = ((center + part * unit) as f32).to_bits();
                 let inputs = [-1i32, 0, 1].map(|d| u64::from(bits.wrapping_add_signed(d)));
                 let inputs = inputs.into_iter().filter(|i| *i < 0x7f80_0000);
-                assert_verdicts(F32, inputs.flat_map(|i| [i, i | 1 << 31]), dst, neighbourhood(dst));
+                assert_verdicts(F32, inputs.flat_map(|i| [i, i | 1 << 31]), dst, neighborhood(dst));
             }
         }
         if dst != F16 {
-            assert_verdicts(Bf16, (0..0x10000).step_by(3), dst, neighbourhood(dst));
+            assert_verdicts(Bf16, (0..0x10000).step_by(3), dst, neighborhood(dst));
         }
     }
     let bf16_edges = [0x0080_0000u64, 0x007f_ffff, 0x0080_7fff, 0x0081_0000, 0x0000_ffff, 0x0001_0000, 0x7f7f_0000];
     let nearby = bf16_edges.into_iter().flat_map(|e| (e - 2..e + 3).flat_map(|i| [i, i | 1 << 31]));
-    assert_verdicts(F32, nearby.chain([0x7f7f_8000, 0x7f7f_7fff, 0x7f7f_ffff, 0x7f80_0000]), Bf16, neighbourhood(Bf16));
+    assert_verdicts(F32, nearby.chain([0x7f7f_8000, 0x7f7f_7fff, 0x7f7f_ffff, 0x7f80_0000]), Bf16, neighborhood(Bf16));
 }
 
 fn f32_to(dst: DType, x: f32, actual: u64) -> Verdict {
@@ -198,7 +198,7 @@ fn wrong_outputs() {
     assert_eq!(f32_to(F16, 2f32.powi(-14), 0x0000), Verdict::AllowedByVerifierOnly);
     assert_eq!(f32_to(F8E5M2, -0.0, 0x00), Verdict::AllowedByVerifierOnly);
     assert_eq!(f32_to(F16, -1e-9, 0x0000), Verdict::AllowedByVerifierOnly);
-    // i32 to bf16, truncated: 0x102ffff is above the tie of its neighbours.
+    // i32 to bf16, truncated: 0x102ffff is above the tie of its neighbors.
     let bf16 = Cast::to(Bf16).resolve(I32).unwrap();
     assert_eq!(cast::check(&bf16, 0x101_c000, 0x4b80, Class), Verdict::AllowedByVerifierOnly);
     assert_eq!(cast::check(&bf16, 0x102_ffff, 0x4b82, Class), Verdict::Violation);

@@ -40,9 +40,9 @@ fn singles(dst: DType) -> Vec<u64> {
         8 => (0..=last).collect(),
         _ => [0, 1, 2, 0x3ff, 0x400, 0x401, 0x7f, 0x80, 0x3c00, 0x7bfe, 0x7bff, 0x7c00, 0x7f7f, 0x7f80, last].into(),
     };
-    let centres = some.into_iter().map(|code| cast_one(&widened, code).code().unwrap());
+    let centers = some.into_iter().map(|code| cast_one(&widened, code).code().unwrap());
     let steps = [0i64, 1, -1, 1 << 11, 1 << 12, -(1 << 12), 1 << 15, -(1 << 15), 1 << 19];
-    let mut all: Vec<u64> = centres.flat_map(|c| steps.map(|d| c.wrapping_add_signed(d) & 0x7fff_ffff)).collect();
+    let mut all: Vec<u64> = centers.flat_map(|c| steps.map(|d| c.wrapping_add_signed(d) & 0x7fff_ffff)).collect();
     all.extend([1, 2, 0x7f_ffff, 0x80_0000, 0x80_0001, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x477f_e000]);
     all.sort_unstable();
     all.dedup();

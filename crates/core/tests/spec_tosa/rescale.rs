@@ -344,7 +344,7 @@ fn against_fractions() {
     assert!(defined > 20_000 && refused > 1_000, "{defined} {refused}");
 }
 
-/// §4.7: DOUBLE_ROUND of normalised multipliers is the two-stage rounding of quantised networks: a doubling high multiply
+/// §4.7: DOUBLE_ROUND of normalized multipliers is the two-stage rounding of quantized networks: a doubling high multiply
 /// rounded to nearest, then a division by a power of two rounded to nearest, ties away from zero.
 #[test]
 fn double_rounding_in_two_stages() {

@@ -1,7 +1,7 @@
 //! What specifications give for one value.
 
 use super::element::Decoded;
-use super::neighbours::{Neighbours, neighbours};
+use super::neighbors::{Neighbors, neighbors};
 use truecast_core::decimal::ParseDecimalError;
 use truecast_core::policy::Condition;
 use truecast_core::spec::{Interpretation, clause_of};
@@ -25,7 +25,7 @@ pub struct Explanation {
     /// The destination type.
     pub to: DType,
     /// Where it lies.
-    pub neighbours: Neighbours,
+    pub neighbors: Neighbors,
     /// The results.
     pub answers: Vec<Answer>,
     /// The specifications that were asked and lack the pair.
@@ -58,8 +58,8 @@ pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Int
         Answer { outcome, interpretation: i }
     };
     let answers = interpretations.into_iter().map(answer).collect();
-    let neighbours = neighbours(source.value, to);
-    Explanation { source, to, neighbours, answers: without_repeats(answers), absent: Vec::new() }
+    let neighbors = neighbors(source.value, to);
+    Explanation { source, to, neighbors, answers: without_repeats(answers), absent: Vec::new() }
 }
 
 /// Explains the conversion of a text under the given interpretations of that pair. It may have more digits than any code
@@ -77,7 +77,7 @@ pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Int
 /// use truecast_explain::explain::{Decision, explain_text};
 /// let all = interpretations(DType::String, DType::F8E4M3Fn);
 /// let e = explain_text(b"464.0000000000000000001", DType::F8E4M3Fn, all)?;
-/// assert_eq!(e.neighbours.decision, Decision::Above); // 464 is the tie; f64 would not see the difference
+/// assert_eq!(e.neighbors.decision, Decision::Above); // 464 is the tie; f64 would not see the difference
 /// # Ok::<(), truecast_core::decimal::ParseDecimalError>(())
 /// ```
 pub fn explain_text(
@@ -92,8 +92,8 @@ pub fn explain_text(
         Answer { outcome, interpretation: i }
     };
     let answers = interpretations.into_iter().map(answer).collect();
-    let neighbours = neighbours(source.value, to);
-    Ok(Explanation { source, to, neighbours, answers: without_repeats(answers), absent: Vec::new() })
+    let neighbors = neighbors(source.value, to);
+    Ok(Explanation { source, to, neighbors, answers: without_repeats(answers), absent: Vec::new() })
 }
 
 /// Leaves out what an older version gives as a newer one does.

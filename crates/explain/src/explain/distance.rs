@@ -67,7 +67,7 @@ pub(super) fn same(a: Exact, b: Exact) -> bool {
     !inexact && a.cmp_value(b) == Ordering::Equal
 }
 
-/// Halfway between two neighbours of one format, which differ by one unit on the finer grid or by one on the coarser.
+/// Halfway between two neighbors of one format, which differ by one unit on the finer grid or by one on the coarser.
 pub(super) fn middle(a: Exact, b: Exact) -> Option<Exact> {
     let (Exact::Finite { neg: an, sig: asig, exp: ae, .. }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) = (a, b)
     else {

@@ -15,7 +15,7 @@ use truecast_core::spec::{SpecError, interpretations, onnx, openvino, tile, tosa
 /// use truecast_core::{DType, Outcome};
 /// use truecast_explain::explain::explain;
 /// let e = explain(DType::F32, 465f32.to_bits().into(), DType::F8E4M3Fn);
-/// assert_eq!(e.neighbours.below.unwrap().code, 0x7e); // 448
+/// assert_eq!(e.neighbors.below.unwrap().code, 0x7e); // 448
 /// assert_eq!(e.answers[0].outcome, Outcome::Defined(0x7e)); // ONNX saturates
 /// ```
 #[must_use]

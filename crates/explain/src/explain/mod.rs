@@ -1,18 +1,18 @@
-//! One value under every specification: bits, exact value, neighbours, the rounding decision, the results.
+//! One value under every specification: bits, exact value, neighbors, the rounding decision, the results.
 //!
-//! `element` is what a code says of itself, `neighbours` where a value lies among those of the destination, `distance`
+//! `element` is what a code says of itself, `neighbors` where a value lies among those of the destination, `distance`
 //! how far; `answers` is what specifications give, `tile` what Tile IR does, `every` puts all of them together.
 
 mod answers;
 mod distance;
 mod element;
 mod every;
-mod neighbours;
+mod neighbors;
 mod tile;
 
 pub use answers::{Absent, Answer, Explanation, explain_printing, explain_text, explain_under};
 pub use distance::{RoundingError, rounding_error};
 pub use element::{CodePoint, Decoded, NanParts};
 pub use every::{absent, explain};
-pub use neighbours::{Decision, Neighbours, explain_format};
+pub use neighbors::{Decision, Neighbors, explain_format};
 pub use tile::{explain_tile, explain_tile_as};

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locations_are_normalised_and_never_leave_the_folder() {
+    fn locations_are_normalized_and_never_leave_the_folder() {
         for (location, path) in [("a", "a"), ("./x", "x"), ("dir/../x", "x"), ("a..b", "a..b"), ("d//x", "d/x")] {
             assert_eq!(relative(location), Ok(PathBuf::from(path)));
         }

@@ -117,7 +117,7 @@ impl Counts {
         if self.finite_pairs == 0 { 0.0 } else { (self.noise / self.finite_pairs as f64).sqrt() }
     }
 
-    /// Signal to quantisation noise in decibels: infinite without noise, minus infinite with noise but no signal.
+    /// Signal to quantization noise in decibels: infinite without noise, minus infinite with noise but no signal.
     #[must_use]
     pub fn sqnr_db(&self) -> f64 {
         match (self.noise == 0.0, self.signal == 0.0) {

@@ -25,7 +25,7 @@ impl Window {
 }
 
 /// Bytes of a stored tensor: `count` pieces of `len` bytes, the first at `first`, each `stride` after the one before. Read
-/// and joined without gaps they are the part that [`super::Dequantiser::run`] takes.
+/// and joined without gaps they are the part that [`super::Dequantizer::run`] takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
     /// Of which part.

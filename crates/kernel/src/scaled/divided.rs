@@ -15,7 +15,7 @@ pub(crate) mod how {
     pub const DIVIDE: u8 = 1;
     /// `x / t + u`.
     pub const DIVIDE_ADD: u8 = 2;
-    /// `x / t`, but for its last bits, by `u = 1 / t`: `nearly_divided` of `scaled::quantise::source`.
+    /// `x / t`, but for its last bits, by `u = 1 / t`: `nearly_divided` of `scaled::quantize::source`.
     pub const RECIPROCAL: u8 = 3;
 }
 

@@ -2,7 +2,7 @@
 //! [`truecast_core::scaled::Repacking`].
 
 use super::cut::{Cut, Read};
-use super::dequantise::transposed::{COLUMNS, Room, STRIP, Strip, turn};
+use super::dequantize::transposed::{COLUMNS, Room, STRIP, Strip, turn};
 use super::unpack;
 use crate::buf::{Elements, ElementsMut};
 use crate::caster::Caster;

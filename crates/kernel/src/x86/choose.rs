@@ -158,7 +158,7 @@ pub(crate) fn largest(level: Level, block: usize, src: &[u8], ahead: usize, magn
 /// the first on. The results of a row begin so many bytes after those of the one before.
 pub(crate) fn encode(rows: &Divided<'_>, split: &Split, level: Level, bits: usize, dst: (&mut [u8], usize)) -> usize {
     let Level::Avx512(token) = level else { return 0 };
-    avx512::quantise::encode(token, rows, split, bits, dst)
+    avx512::quantize::encode(token, rows, split, bits, dst)
 }
 
 /// Whether there are [`by_steps`] and [`steps`].

@@ -51,7 +51,7 @@ pub struct Grouping<C, V> {
 struct Set {
     /// Those that give the result.
     give: u64,
-    /// Those that give something that is not permitted: where their behaviour would show.
+    /// Those that give something that is not permitted: where their behavior would show.
     err: u64,
 }
 

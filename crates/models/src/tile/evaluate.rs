@@ -96,7 +96,7 @@ pub struct Converted<'a> {
     pub elements: Option<&'a Elements>,
     /// Undefined elements by reason.
     pub undefined: BTreeMap<&'static str, u64>,
-    /// Elements for which another source has another value, by behaviour.
+    /// Elements for which another source has another value, by behavior.
     pub notes: BTreeMap<&'static str, u64>,
 }
 

@@ -6,7 +6,7 @@ use truecast_core::spec::tile::{Options, Profile};
 use truecast_models::tile::evaluate::{Settings, evaluate};
 use truecast_models::{Error, Tensor};
 
-/// One line for each conversion: its name, its codes with `?` after the undefined ones, and the behaviours of its notes.
+/// One line for each conversion: its name, its codes with `?` after the undefined ones, and the behaviors of its notes.
 fn run(source: &str, settings: Settings, supplied: Vec<(String, Tensor)>) -> Result<Vec<String>, Error> {
     let module = parsed(source);
     let entry = module.entry(None).unwrap();

@@ -16,7 +16,7 @@ arrays of NumPy. No library is imported unless you did, but for ml_dtypes where 
 | convert an array | `cast`; with counts `cast_with_report` |
 | say which specification | `truecast.onnx`, `truecast.tosa`, `truecast.openvino`, `truecast.tile`, or ``spec=`` |
 | ask about a value, a type, two types | `explain`, `finfo`, `dtypes`, `promote_types`, `promotions` |
-| quantise with scales, and back | `quantize`, `dequantize` |
+| quantize with scales, and back | `quantize`, `dequantize` |
 | test results of other code | `check`, `truecast.testing.assert_allowed` |
 | convert, verify, compare, inspect files | `convert`, `verify`, `compare`, `inspect` |
 | train with a type, compile | `truecast.torch` |

@@ -125,7 +125,7 @@ def convert(
     """Converts a checkpoint, an array or a model in bounded memory. A file is never half-written.
 
     The folder of a checkpoint becomes a folder: shards of the same names, index and configuration as they then are, and
-    the other files. Quantised tensors become dense ones (docs/interfaces.md section 4.2).
+    the other files. Quantized tensors become dense ones (docs/interfaces.md section 4.2).
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def convert(
         Of ONNX files: surplus bytes and unused bits of tensors are ignored; files may lie behind links that lead out of the
         folder.
     from_scheme, trust_scales, nibbles, reference
-        How the source is quantised, where it is not to be found out; global scales are taken as they are, however odd;
+        How the source is quantized, where it is not to be found out; global scales are taken as they are, however odd;
         ``"low"`` or ``"high"`` nibbles come first; a dense checkpoint with the same names.
     keep_preset
         Presets (``"norms"``, ``"embeddings"``, ``"router"``, ``"lm_head"``, ``"ssm"``) of names whose tensors stay as
@@ -166,7 +166,7 @@ def convert(
         activations.
     scheme, scale_search, mx_scale, nonfinite, share_global, relayout
         Weights of linear layers and of experts are quantized, by the schemes and options of `quantize`; tensors of one module that match
-        ``"GLOB,GLOB"`` have a second scale in common. ``relayout="exact"`` carries codes and scales of a quantised
+        ``"GLOB,GLOB"`` have a second scale in common. ``relayout="exact"`` carries codes and scales of a quantized
         checkpoint over as they are.
     sidecars
         Of a folder: whether other files, such as tokenizers, are copied.
@@ -282,7 +282,7 @@ def compare(
     follow_links: bool = False,
     progress: Any = None,
 ) -> Comparison:
-    """How the values of two files or folders differ as numbers, across types and containers; quantised tensors are compared
+    """How the values of two files or folders differ as numbers, across types and containers; quantized tensors are compared
     by the values that they stand for.
 
     ``from_`` and ``to`` are the element types of ``a`` and ``b`` where the header of an array does not say.

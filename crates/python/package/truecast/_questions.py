@@ -9,9 +9,9 @@ from . import _ask, _truecast
 
 
 class Explanation(_ask.Answer):
-    """One value under every specification: bits, neighbours, the rounding decision, the results.
+    """One value under every specification: bits, neighbors, the rounding decision, the results.
 
-    Fields: ``source``, ``neighbours``, ``results`` (each with ``spec, version, attributes, bits, value, undefined,
+    Fields: ``source``, ``neighbors``, ``results`` (each with ``spec, version, attributes, bits, value, undefined,
     clause``), ``absent``, ``known_differences``; see docs/interfaces.md section 6.
     """
 
@@ -35,7 +35,7 @@ def explain(value: Any, to: Any, *, from_: Any = None, spec: str | None = None, 
     --------
     >>> import truecast as tc
     >>> found = tc.explain(465.0, to="f8e4m3fn")
-    >>> found["neighbours"]["midpoint"], found["results"][0]["value"]
+    >>> found["neighbors"]["midpoint"], found["results"][0]["value"]
     ('464', '448')
     """
     import numpy as np

@@ -1,4 +1,4 @@
-"""Tensors with scales: quantise an array, and make it dense again."""
+"""Tensors with scales: quantize an array, and make it dense again."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def quantize(
     from_: Any = None,
     layout: str | None = None,
 ) -> Quantized:
-    """Quantises an array with scales, as `convert` does it for a checkpoint (docs/spec/checkpoints.md section 7).
+    """Quantizes an array with scales, as `convert` does it for a checkpoint (docs/spec/checkpoints.md section 7).
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def dequantize(q: Quantized, to: Any = None, *, spec: str | None = None, **attri
     q
         What `quantize` gave, or a `Quantized` of arrays from elsewhere; their types and shapes are checked.
     to
-        The type of the result; by default the one that was quantised.
+        The type of the result; by default the one that was quantized.
     spec, attributes
         As of `cast`: how f32 values become ``to``.
 

@@ -104,7 +104,7 @@ fn groups(bits: u32, group: u64, scale: &str) -> Value {
     })
 }
 
-/// Activations that are quantised token by token when the model runs.
+/// Activations that are quantized token by token when the model runs.
 fn dynamic(bits: u32, kind: &str) -> Value {
     json!({"num_bits": bits, "type": kind, "symmetric": true, "group_size": null, "strategy": "token", "dynamic": true})
 }

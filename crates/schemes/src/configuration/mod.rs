@@ -20,7 +20,7 @@ pub(crate) use compressed_tensors::{packed_strategy, strategy};
 /// What a conversion made. By default nothing is quantized.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome<'a> {
-    /// The scheme of what was quantised; [`Scheme::PLAIN`] if nothing is.
+    /// The scheme of what was quantized; [`Scheme::PLAIN`] if nothing is.
     pub scheme: Scheme,
     /// The modules that were not quantized although they have a weight, or will have one.
     pub kept: &'a [String],

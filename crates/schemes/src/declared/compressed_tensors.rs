@@ -64,7 +64,7 @@ fn format(value: Option<&Value>, place: &str) -> Result<Option<Family>, Error> {
     }
 }
 
-/// The setting of a group; `None` if its weights are not quantised.
+/// The setting of a group; `None` if its weights are not quantized.
 fn setting(
     group: &Map<String, Value>,
     common: Option<Family>,

@@ -14,7 +14,7 @@ pub(super) const EXCEPTIONS: &[&str] = &["ignore", "ignored_layers", "modules_to
 const COMMON: &[&str] =
     &["producer", "kv_cache_scheme", "kv_cache_quant_algo", "dequantize", "packed_modules_mapping", "run_compressed"];
 
-/// How activations are quantised when the model runs.
+/// How activations are quantized when the model runs.
 const ACTIVATIONS: &[&str] = &["activation_scheme", "act_per_tensor", "activation_scale_ub"];
 
 /// `fp8`: DeepSeek (§4.1, §4.2) and everyone after it. Types of tensors say what `scale_fmt` says.
@@ -39,7 +39,7 @@ pub(super) const MXFP4: Keys = Keys { used: &[EXCEPTIONS, &["quant_method"]], si
 pub(super) const FBGEMM: Keys =
     Keys { used: &[EXCEPTIONS, &["quant_method"]], silent: &[COMMON, ACTIVATIONS], ..Keys::NONE };
 
-/// BitNet (§4.11). Weights that are quantised when the model runs (`online`) and a norm within the layer make other weights.
+/// BitNet (§4.11). Weights that are quantized when the model runs (`online`) and a norm within the layer make other weights.
 pub(super) const BITNET: Keys = Keys {
     used: &[EXCEPTIONS, &["quant_method", "linear_class"]],
     silent: &[COMMON, &["rms_norm_eps"]],
@@ -232,7 +232,7 @@ pub(super) const AWQ: Keys = Keys {
 };
 
 /// The arguments of weights or activations of compressed-tensors. The types of tensors say what `zp_dtype` says; `dynamic` of
-/// weights is about weights that are not stored quantised.
+/// weights is about weights that are not stored quantized.
 const ARGUMENTS: Keys = Keys {
     used: &[&["num_bits", "type", "symmetric", "group_size", "strategy", "block_structure", "scale_dtype", "actorder"]],
     silent: &[&["dynamic", "observer", "observer_kwargs", "zp_dtype"]],

@@ -9,7 +9,7 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// What `quant_algo` declares; `None` if it names no algorithm, as where only caches are quantised.
+/// What `quant_algo` declares; `None` if it names no algorithm, as where only caches are quantized.
 ///
 /// `is_elsewhere`: another file names the algorithm if this place does not.
 pub(super) fn read(value: &Map<String, Value>, place: &str, is_elsewhere: bool) -> Result<Option<Declaration>, Error> {

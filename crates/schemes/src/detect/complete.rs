@@ -44,7 +44,7 @@ const AUXILIARY: [&str; 13] = [
     "comfy_quant",
 ];
 
-/// Last components of names of factors that belong to the activations of a quantised weight, or are added to it.
+/// Last components of names of factors that belong to the activations of a quantized weight, or are added to it.
 const FACTORS: [&str; 3] = ["pre_quant_scale", "svdquant_lora_a", "svdquant_lora_b"];
 
 /// Last components of names of codes.

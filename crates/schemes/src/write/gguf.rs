@@ -24,7 +24,7 @@ pub(super) fn target(tensor: &Tensor, block: BlockType) -> Result<Target, String
     Ok(Target { layout, tensors: vec![Output { content: Content::Part(Part::Codes), tensor: stored }] })
 }
 
-/// The same beside the second scales of a quantised tensor: NVFP4 has a factor for all matrices, or one for each (§9.5).
+/// The same beside the second scales of a quantized tensor: NVFP4 has a factor for all matrices, or one for each (§9.5).
 /// `source` is how the tensor is stored.
 pub(super) fn with_factor(target: Target, tensor: &Tensor, source: &Layout) -> Result<Target, String> {
     let Target { layout, mut tensors } = target;

@@ -17,7 +17,7 @@ use crate::scheme::{Family, Scheme, Writing};
 use crate::table::{Entry, Name};
 use forms::Form;
 
-/// The tensors of a quantised one.
+/// The tensors of a quantized one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// What they are together.
@@ -70,7 +70,7 @@ pub fn target(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     }
 }
 
-/// Says what a quantised tensor becomes that keeps its values: as [`target`], also for schemes that are not made of dense
+/// Says what a quantized tensor becomes that keeps its values: as [`target`], also for schemes that are not made of dense
 /// tensors. `tensor` is the dense one, `source` how it is stored; what the scheme leaves open is as it is there. Gives the
 /// scheme with all that was settled.
 ///
@@ -105,7 +105,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     }
     // Nothing but a marker beside `P.weight` declares these schemes (§4.6.2).
     if scheme.family.name().starts_with("comfy:") && !tensor.name.ends_with(".weight") {
-        return Err(refused("its name does not end in .weight, so nothing would say that it is quantised".to_owned()));
+        return Err(refused("its name does not end in .weight, so nothing would say that it is quantized".to_owned()));
     }
     let Some(form) = Form::of(scheme, &tensor.name, lead, [*rows, *cols]).map_err(refused)? else {
         return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });

@@ -60,7 +60,7 @@ fn bytes_are_int8_or_two_codes() {
 }
 
 #[test]
-fn an_exception_that_is_stored_quantised() {
+fn an_exception_that_is_stored_quantized() {
     let case = tensors("lm_head.weight f8e4m3fn 128x128\nlm_head.weight_scale_inv f32 1x1").quantization(
         r#"{"quant_method": "fp8", "weight_block_size": [128, 128], "modules_to_not_convert": ["lm_head"]}"#,
     );

@@ -67,7 +67,7 @@ impl Amax {
                 let (matrix, within) = ((first + done) / scaled.matrix(), (first + done) % scaled.matrix());
                 let now = (scaled.matrix() - within).min(len - done);
                 let bytes = &src[(done * size) as usize..((done + now) * size) as usize];
-                let amax = plans[at].quantiser.amax(bytes).map_err(|cause| match cause {
+                let amax = plans[at].quantizer.amax(bytes).map_err(|cause| match cause {
                     ScaledError::NotFinite { index } => {
                         failed(scaled, ScaledError::NotFinite { index: first + done + index })
                     }

@@ -41,7 +41,7 @@ const TYPES: [&[&str]; 6] = [
 ];
 
 impl Configuration {
-    /// What changes if tensors become of type `to`, and if what was quantised, or is, is `outcome`.
+    /// What changes if tensors become of type `to`, and if what was quantized, or is, is `outcome`.
     pub fn of(
         folder: &Folder,
         documents: &Documents,

@@ -1,4 +1,4 @@
-//! Dense elements of quantised tensors: where the parts lie, how pieces of them are read, and what is made of them.
+//! Dense elements of quantized tensors: where the parts lie, how pieces of them are read, and what is made of them.
 //!
 //! A part may lie in any file of the checkpoint. Only what a piece needs is read, so that no tensor has to fit in memory.
 
@@ -7,7 +7,7 @@ use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::stream::room;
-use crate::windows::dequantise;
+use crate::windows::dequantize;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use truecast_core::scaled::{Layout, Part};
 use truecast_core::{CastSpec, DType};
 use truecast_io::folder::Folder;
 use truecast_kernel::measure::Measure;
-use truecast_kernel::scaled::{Dequantiser, Read};
+use truecast_kernel::scaled::{Dequantizer, Read};
 use truecast_kernel::{CastOptions, Caster, Counts, Elements, ElementsMut};
 
-/// A quantised tensor of the source.
+/// A quantized tensor of the source.
 #[derive(Clone, Debug)]
-pub(crate) struct Quantised {
+pub(crate) struct Quantized {
     /// The name of the dense tensor.
     pub name: Arc<str>,
     pub layout: Layout,
@@ -31,16 +31,16 @@ pub(crate) struct Quantised {
     pub bytes: u64,
 }
 
-impl Quantised {
+impl Quantized {
     /// The same, a stack of small matrices as one.
-    pub fn flat(self) -> Quantised {
-        Quantised { layout: flat(&self.layout), ..self }
+    pub fn flat(self) -> Quantized {
+        Quantized { layout: flat(&self.layout), ..self }
     }
 
     /// The same values with rows as columns.
-    pub fn transposed(self) -> Quantised {
+    pub fn transposed(self) -> Quantized {
         let layout = Layout { transposed: !self.layout.transposed, ..self.layout };
-        Quantised { layout, ..self }
+        Quantized { layout, ..self }
     }
 
     /// Bits of all parts for each element, and of the f32 between them and the result; rounded up.
@@ -79,7 +79,7 @@ impl Quantised {
 /// Makes the elements of one tensor, on any thread.
 #[derive(Debug)]
 pub(crate) struct Maker {
-    dequantiser: Dequantiser,
+    dequantizer: Dequantizer,
     last: Last,
 }
 
@@ -102,22 +102,22 @@ impl Maker {
     ///
     /// # Errors
     /// A layout that is not understood, a conversion that is not.
-    pub fn new(quantised: &Quantised, planned: &Planned, exec: &CastOptions) -> Result<Maker, Cause> {
-        let dequantiser = Dequantiser::new(&quantised.layout, &CastSpec::copy(DType::F32), exec)?;
+    pub fn new(quantized: &Quantized, planned: &Planned, exec: &CastOptions) -> Result<Maker, Cause> {
+        let dequantizer = Dequantizer::new(&quantized.layout, &CastSpec::copy(DType::F32), exec)?;
         let last = match &planned.cast {
             Some(cast) if *cast != CastSpec::copy(DType::F32) => Last::Cast(Box::new(Caster::new(cast, exec)?)),
             _ => Last::Keep(Box::new(Measure::between(DType::F32, DType::F32, exec))),
         };
-        Ok(Maker { dequantiser, last })
+        Ok(Maker { dequantizer, last })
     }
 
     /// Plans one whose result is the f32 values.
     ///
     /// # Errors
     /// A layout that is not understood.
-    pub fn of_values(quantised: &Quantised, exec: &CastOptions) -> Result<Maker, Cause> {
-        let dequantiser = Dequantiser::new(&quantised.layout, &CastSpec::copy(DType::F32), exec)?;
-        Ok(Maker { dequantiser, last: Last::Keep(Box::new(Measure::between(DType::F32, DType::F32, exec))) })
+    pub fn of_values(quantized: &Quantized, exec: &CastOptions) -> Result<Maker, Cause> {
+        let dequantizer = Dequantizer::new(&quantized.layout, &CastSpec::copy(DType::F32), exec)?;
+        Ok(Maker { dequantizer, last: Last::Keep(Box::new(Measure::between(DType::F32, DType::F32, exec))) })
     }
 
     /// Reads what the elements `first .. first + len` are made of into the beginning of `buffer`. Returns how many bytes that
@@ -125,14 +125,14 @@ impl Maker {
     pub fn read(
         &self,
         folder: &Folder,
-        quantised: &Quantised,
+        quantized: &Quantized,
         first: u64,
         len: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<usize, Error> {
         let reads: Vec<Read> =
-            self.dequantiser.windows(first..first + len).iter().flat_map(|w| self.dequantiser.reads(w)).collect();
-        quantised.read(folder, &reads, buffer)
+            self.dequantizer.windows(first..first + len).iter().flat_map(|w| self.dequantizer.reads(w)).collect();
+        quantized.read(folder, &reads, buffer)
     }
 
     /// Makes the elements `first .. first + len` of what was read. Counts in parts, to be added in order: of the last step,
@@ -159,7 +159,7 @@ impl Maker {
             src = rest;
             Cow::Borrowed(bytes)
         };
-        Ok(dequantise(&self.dequantiser, first..first + len as u64, next, dst)?)
+        Ok(dequantize(&self.dequantizer, first..first + len as u64, next, dst)?)
     }
 }
 

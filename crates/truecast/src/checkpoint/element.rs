@@ -1,4 +1,4 @@
-//! Elements that are quantised, and codes, as numbers.
+//! Elements that are quantized, and codes, as numbers.
 
 use std::ops::Range;
 use truecast_core::{CastSpec, DType, Kind, cast_one};

@@ -11,18 +11,18 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::{Layout, Part, Quantisation, ScaledError, Search};
+use truecast_core::scaled::{Layout, Part, Quantization, ScaledError, Search};
 use truecast_kernel::CastOptions;
-use truecast_kernel::scaled::{PartsMut, Quantiser, Read};
+use truecast_kernel::scaled::{PartsMut, Quantizer, Read};
 
 /// What is planned for all tensors of a layout and a type together.
 #[derive(Debug)]
 pub(crate) struct Plans {
     pub input: Input,
-    pub quantiser: Quantiser,
+    pub quantizer: Quantizer,
     meter: Meter,
     /// The scales of the formula, where others are searched.
-    formula: Option<Quantiser>,
+    formula: Option<Quantizer>,
     dtype: DType,
     layout: Layout,
 }
@@ -34,13 +34,13 @@ impl Plans {
     /// A layout that is only read.
     pub fn new(scaled: &Scaled, cast: Option<Arc<PlainCast>>, exec: &CastOptions) -> Result<Plans, Cause> {
         let Scaled { layout, dtype, how, .. } = *scaled;
-        let quantiser = |how: &Quantisation| Quantiser::new(&whole(&layout), dtype, how, exec);
-        let formula = Quantisation { search: Search::Formula, ..how };
+        let quantizer = |how: &Quantization| Quantizer::new(&whole(&layout), dtype, how, exec);
+        let formula = Quantization { search: Search::Formula, ..how };
         Ok(Plans {
             input: Input::new(scaled.place(), exec)?,
-            quantiser: quantiser(&how)?,
+            quantizer: quantizer(&how)?,
             meter: Meter::new(scaled, cast, exec)?,
-            formula: (formula != how).then(|| quantiser(&formula)).transpose()?,
+            formula: (formula != how).then(|| quantizer(&formula)).transpose()?,
             dtype,
             layout,
         })
@@ -56,7 +56,7 @@ pub(crate) struct Encoder<'a> {
 }
 
 thread_local! {
-    /// The elements of a piece, of a quantised tensor.
+    /// The elements of a piece, of a quantized tensor.
     static ELEMENTS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     /// Codes that are only made to be measured.
     static OTHERS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -67,18 +67,18 @@ thread_local! {
 impl Encoder<'_> {
     /// The second scale, if there is one.
     pub fn global(&self) -> Option<f32> {
-        self.plans.quantiser.global(self.amax.first().copied().unwrap_or(0.0))
+        self.plans.quantizer.global(self.amax.first().copied().unwrap_or(0.0))
     }
 
     /// Where the results of some elements lie in the tensors that are written: in the order of the bytes that
     /// [`run`](Encoder::run) makes.
     pub fn writes(&self, first: u64, len: u64) -> Vec<Read> {
-        self.writes_of(&self.plans.quantiser, first, len)
+        self.writes_of(&self.plans.quantizer, first, len)
     }
 
-    fn writes_of(&self, quantiser: &Quantiser, first: u64, len: u64) -> Vec<Read> {
+    fn writes_of(&self, quantizer: &Quantizer, first: u64, len: u64) -> Vec<Read> {
         let Some(segment) = segments(&self.plans.layout, first, len).next() else { return Vec::new() };
-        let mut writes = quantiser.writes(segment.matrix, self.rows(&segment));
+        let mut writes = quantizer.writes(segment.matrix, self.rows(&segment));
         // Whole matrices follow each other.
         let matrices = len / segment.len;
         for write in &mut writes {
@@ -102,7 +102,7 @@ impl Encoder<'_> {
         start..if end == rows { all } else { end }
     }
 
-    /// Quantises whole units: `len` elements, made of what was read. What it cost, and how many bytes `dst` begins with.
+    /// Quantizes whole units: `len` elements, made of what was read. What it cost, and how many bytes `dst` begins with.
     pub fn run(&self, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
         ELEMENTS.with_borrow_mut(|elements| {
             let src = self.plans.input.elements(first, len, src, elements)?;
@@ -111,13 +111,13 @@ impl Encoder<'_> {
     }
 
     fn encode(&self, first: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
-        let Plans { quantiser, formula, meter, .. } = self.plans;
-        let made = self.quantise(quantiser, first, src, dst)?;
+        let Plans { quantizer, formula, meter, .. } = self.plans;
+        let made = self.quantize(quantizer, first, src, dst)?;
         let mut loss = Loss::default();
         loss.counts = meter.counts(first, src, &made, Some(&mut loss.tally))?;
         if let Some(formula) = formula {
             loss.formula = OTHERS.with_borrow_mut(|dst| {
-                let made = self.quantise(formula, first, src, dst)?;
+                let made = self.quantize(formula, first, src, dst)?;
                 meter.counts(first, src, &made, None)
             })?;
         }
@@ -131,15 +131,15 @@ impl Encoder<'_> {
     }
 
     /// Makes codes and scales of whole units.
-    fn quantise<'d>(
+    fn quantize<'d>(
         &self,
-        quantiser: &Quantiser,
+        quantizer: &Quantizer,
         first: u64,
         src: &[u8],
         dst: &'d mut Vec<u8>,
     ) -> Result<Made<'d>, Cause> {
         let size = self.size();
-        let writes = self.writes_of(quantiser, first, (src.len() / size) as u64);
+        let writes = self.writes_of(quantizer, first, (src.len() / size) as u64);
         let bytes: u64 = writes.iter().map(Read::bytes).sum();
         let mut rest = room(dst, bytes)?;
         let mut all = PartsMut::default();
@@ -152,20 +152,20 @@ impl Encoder<'_> {
             let (now, after) = src.split_at(segment.len as usize * size);
             src = after;
             let mut parts = PartsMut::default();
-            for write in quantiser.writes(segment.matrix, self.rows(&segment)) {
+            for write in quantizer.writes(segment.matrix, self.rows(&segment)) {
                 let bytes = part_of(&mut all, write.part).split_off_mut(..write.bytes() as usize);
                 *part_of(&mut parts, write.part) = bytes.expect("matrices follow each other");
             }
-            self.quantise_one(quantiser, &segment, now, parts)?;
+            self.quantize_one(quantizer, &segment, now, parts)?;
         }
         let global = self.global().unwrap_or(1.0).to_le_bytes();
         Ok(Made { writes, bytes: &dst[..bytes as usize], global })
     }
 
     /// The same of one matrix or a part of it.
-    fn quantise_one(
+    fn quantize_one(
         &self,
-        quantiser: &Quantiser,
+        quantizer: &Quantizer,
         segment: &Segment,
         src: &[u8],
         parts: PartsMut<'_>,
@@ -184,19 +184,19 @@ impl Encoder<'_> {
         let amax = match self.amax.get(segment.matrix as usize) {
             Some(amax) => *amax,
             // The matrix is here as a whole.
-            None if quantiser.needs_amax() => quantiser.amax(src).map_err(in_tensor(kept_cols))?,
+            None if quantizer.needs_amax() => quantizer.amax(src).map_err(in_tensor(kept_cols))?,
             None => 0.0,
         };
         let n_rows = rows.end - rows.start;
         if segment.len == n_rows * cols {
-            return Ok(quantiser.run(segment.matrix, rows, src, amax, parts).map_err(in_tensor(cols))?);
+            return Ok(quantizer.run(segment.matrix, rows, src, amax, parts).map_err(in_tensor(cols))?);
         }
         FILLED.with_borrow_mut(|filled| {
             let filled = room(filled, n_rows * cols * size as u64)?;
             filled.fill(0);
             let lines = src.chunks(kept_cols as usize * size).zip(filled.chunks_mut(cols as usize * size));
             lines.for_each(|(from, to)| to[..from.len()].copy_from_slice(from));
-            Ok(quantiser.run(segment.matrix, rows, filled, amax, parts).map_err(in_tensor(cols))?)
+            Ok(quantizer.run(segment.matrix, rows, filled, amax, parts).map_err(in_tensor(cols))?)
         })
     }
 }

@@ -105,7 +105,7 @@ pub enum CheckpointError {
     },
     /// The codes of one file become a file of the same kind.
     #[error(
-        "quantised tensors, and what is made of them, go to .safetensors or .gguf files; choose such a destination"
+        "quantized tensors, and what is made of them, go to .safetensors or .gguf files; choose such a destination"
     )]
     NotSafetensors,
     /// No other files are understood as checkpoints.
@@ -133,7 +133,7 @@ pub enum CheckpointError {
     },
     /// A dense result has no place for codes.
     #[error(
-        "tensor {} is quantised ({scheme}) and would be kept so in a result without its scales; with --to it becomes dense",
+        "tensor {} is quantized ({scheme}) and would be kept so in a result without its scales; with --to it becomes dense",
         Shown(.tensor)
     )]
     Kept {
@@ -188,7 +188,7 @@ pub enum CheckpointError {
         /// Why not.
         why: String,
     },
-    /// An option about quantising that changes nothing.
+    /// An option about quantizing that changes nothing.
     #[error("{option} has no effect: {why}")]
     NoEffect {
         /// The option.

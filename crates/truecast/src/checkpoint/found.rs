@@ -1,7 +1,7 @@
-//! What the tensors of a checkpoint mean together: which are quantised, which are dropped, and what its configuration says
+//! What the tensors of a checkpoint mean together: which are quantized, which are dropped, and what its configuration says
 //! afterwards. How that is known is the business of `truecast_schemes`.
 
-use super::dense::Quantised;
+use super::dense::Quantized;
 use super::stored::Stored;
 use crate::error::Error;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ impl Contents {
     /// Looks at headers, JSON files, and small tensors that describe others.
     ///
     /// # Errors
-    /// Quantised tensors that are not understood.
+    /// Quantized tensors that are not understood.
     pub fn of(folder: &Folder, options: &truecast_schemes::Options<'_>) -> Result<Contents, Error> {
         let stored: Vec<Stored> = stored(folder).collect();
         let documents = documents(folder)?;
@@ -34,7 +34,7 @@ impl Contents {
     }
 
     /// Some tensors are not what their headers say.
-    pub fn is_quantised(&self) -> bool {
+    pub fn is_quantized(&self) -> bool {
         self.found.roles.iter().any(|role| *role != Role::Plain)
     }
 }
@@ -46,7 +46,7 @@ fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
     folder.shards().iter().enumerate().flat_map(of_shard)
 }
 
-/// The JSON files of a folder that say how its tensors are quantised.
+/// The JSON files of a folder that say how its tensors are quantized.
 fn documents(folder: &Folder) -> Result<Documents, Error> {
     let read = |name| Ok::<_, Error>(folder.json(name)?.map(|file| file.value));
     let [config, hf_quant_config, params] = Documents::FILES.map(read);
@@ -90,10 +90,10 @@ pub(super) fn bytes_read(source: &Source, tensor: usize) -> usize {
 }
 
 /// A group with the places of its parts.
-pub(super) fn quantised(folder: &Folder, stored: &[Stored], group: &Group) -> Quantised {
+pub(super) fn quantized(folder: &Folder, stored: &[Stored], group: &Group) -> Quantized {
     let parts: Vec<(Part, Stored)> = group.parts.iter().map(|&(part, number)| (part, stored[number])).collect();
     let bytes = |(_, at): &(Part, Stored)| folder.shards()[at.shard].source.tensors()[at.tensor].bytes();
     let bytes = parts.iter().map(bytes).sum();
     let (name, scheme) = (group.name.clone(), group.scheme.to_string().into());
-    Quantised { name, layout: group.layout, parts, scheme, bytes }
+    Quantized { name, layout: group.layout, parts, scheme, bytes }
 }

@@ -1,6 +1,6 @@
-//! The elements that are quantised, wherever they come from: a dense tensor, or the f32 values of a quantised one.
+//! The elements that are quantized, wherever they come from: a dense tensor, or the f32 values of a quantized one.
 
-use super::dense::{Maker, Quantised};
+use super::dense::{Maker, Quantized};
 use super::stored::Stored;
 use crate::error::{Cause, Error};
 use crate::stream::room;
@@ -14,8 +14,8 @@ use truecast_kernel::CastOptions;
 pub(crate) struct Place<'a> {
     pub from: Stored,
     pub dtype: DType,
-    /// What they are made of, if the tensor is quantised.
-    pub quantised: Option<&'a Quantised>,
+    /// What they are made of, if the tensor is quantized.
+    pub quantized: Option<&'a Quantized>,
     /// Rows and columns of the matrices that are wanted, where the source has these rows as its columns.
     pub transposed: Option<[u64; 2]>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Place<'a> {
 /// Reads pieces of one tensor; makes their values on any thread.
 #[derive(Debug)]
 pub(crate) struct Input {
-    /// Of a quantised tensor.
+    /// Of a quantized tensor.
     maker: Option<Maker>,
 }
 
@@ -33,7 +33,7 @@ impl Input {
     /// # Errors
     /// A layout that is not understood.
     pub fn new(place: Place<'_>, exec: &CastOptions) -> Result<Input, Cause> {
-        let maker = place.quantised.map(|quantised| Maker::of_values(quantised, exec));
+        let maker = place.quantized.map(|quantized| Maker::of_values(quantized, exec));
         Ok(Input { maker: maker.transpose()? })
     }
 
@@ -42,13 +42,13 @@ impl Input {
     pub fn read(
         &self,
         folder: &Folder,
-        Place { from, dtype, quantised, transposed }: Place<'_>,
+        Place { from, dtype, quantized, transposed }: Place<'_>,
         first: u64,
         len: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<usize, Error> {
-        if let (Some(maker), Some(quantised)) = (&self.maker, quantised) {
-            return maker.read(folder, quantised, first, len, buffer);
+        if let (Some(maker), Some(quantized)) = (&self.maker, quantized) {
+            return maker.read(folder, quantized, first, len, buffer);
         }
         let (Stored { shard, tensor }, bits) = (from, u64::from(dtype.storage_bits().unwrap_or(64)));
         let bytes = room(buffer, len * bits / 8)?;

@@ -1,4 +1,4 @@
-//! Counts of a quantisation that only its codes tell: results that are subnormal, and values beyond the last code
+//! Counts of a quantization that only its codes tell: results that are subnormal, and values beyond the last code
 //! (`docs/spec/checkpoints.md §10`).
 
 use super::element::{each_above, element, to_f32};

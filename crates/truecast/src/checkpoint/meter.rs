@@ -1,4 +1,4 @@
-//! What a quantised piece cost: its values as they are read back, beside what they were. How codes and scales are made is the
+//! What a quantized piece cost: its values as they are read back, beside what they were. How codes and scales are made is the
 //! business of `encode`.
 
 use super::marks::{self, Marks, Piece};
@@ -8,14 +8,14 @@ use super::segment::segments;
 use super::tally::{Tally, of_gguf};
 use crate::error::Cause;
 use crate::stream::room;
-use crate::windows::{dequantise, gathered};
+use crate::windows::{dequantize, gathered};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 use truecast_core::scaled::{BlockType, Coding, Layout, Part};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::measure::Measure;
-use truecast_kernel::scaled::{Dequantiser, Read};
+use truecast_kernel::scaled::{Dequantizer, Read};
 use truecast_kernel::{CastOptions, Counts, Elements};
 
 /// What a piece cost: counts in parts, to be added in order.
@@ -32,7 +32,7 @@ pub(crate) struct Loss {
 /// Measures what was made of tensors of a layout and a type.
 #[derive(Debug)]
 pub(super) struct Meter {
-    dequantiser: Dequantiser,
+    dequantizer: Dequantizer,
     measure: Measure,
     marks: Option<Marks>,
     /// A plain cast to the type of the codes, if there is one.
@@ -64,7 +64,7 @@ impl Meter {
     pub fn new(scaled: &Scaled, cast: Option<Arc<PlainCast>>, exec: &CastOptions) -> Result<Meter, Cause> {
         let Scaled { layout, dtype, unit, .. } = *scaled;
         Ok(Meter {
-            dequantiser: Dequantiser::new(&layout, &CastSpec::copy(DType::F32), exec)?,
+            dequantizer: Dequantizer::new(&layout, &CastSpec::copy(DType::F32), exec)?,
             measure: Measure::between(dtype, DType::F32, exec),
             marks: Marks::new(&layout),
             cast,
@@ -103,7 +103,7 @@ impl Meter {
         for src in src.chunks(self.unit as usize * self.size()) {
             let n = src.len() / self.size();
             let values = room(values, n as u64 * 4)?;
-            dequantise(&self.dequantiser, from..from + n as u64, |read| made.get(read), values)?;
+            dequantize(&self.dequantizer, from..from + n as u64, |read| made.get(read), values)?;
             let (x, y) = (Elements::new(self.dtype, n, src)?, Elements::new(DType::F32, n, &*values)?);
             let mut of_unit = self.measure.compare(x, y);
             if let Some(tally) = &mut tally {
@@ -193,7 +193,7 @@ impl Made<'_> {
         None
     }
 
-    /// What the dequantiser asks for.
+    /// What the dequantizer asks for.
     fn get(&self, read: &Read) -> Cow<'_, [u8]> {
         let Some((write, bytes)) = self.part(read.part) else { return Cow::Borrowed(&self.global) };
         gathered(bytes, write.first, read)

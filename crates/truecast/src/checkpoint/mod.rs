@@ -1,4 +1,4 @@
-//! Converting checkpoints, folders and quantised files: what becomes of every file (`plan`, made by `settle`), then one pass
+//! Converting checkpoints, folders and quantized files: what becomes of every file (`plan`, made by `settle`), then one pass
 //! over the shards (`run`), which may be interrupted, resumed and divided among processes.
 //!
 //! How the elements of one tensor are converted is the business of `convert`; what a folder is, that of `truecast_io::folder`.
@@ -44,7 +44,7 @@ mod prove_scaled;
 mod prove_source;
 mod prove_units;
 mod prove_values;
-mod quantise;
+mod quantize;
 mod reference;
 mod relayout;
 mod release;

@@ -1,7 +1,7 @@
 //! The operations that convert tensors. Tensors that are treated alike share one. Of unlike ones only some are kept, so that
 //! memory does not grow with their number.
 
-use super::dense::{Maker, Quantised};
+use super::dense::{Maker, Quantized};
 use super::encode::Plans;
 use super::gatherer::{Alike, Gatherer};
 use super::plain::PlainCast;
@@ -78,7 +78,7 @@ impl<'a> Operations<'a> {
     }
 
     /// Makes dense elements of quantized ones.
-    pub fn dequantize(&self, quantized: &Quantised, planned: &Planned) -> Result<Arc<Maker>, Cause> {
+    pub fn dequantize(&self, quantized: &Quantized, planned: &Planned) -> Result<Arc<Maker>, Cause> {
         let key = (quantized.layout, planned.cast);
         self.dequantize.get(key, || Ok(Arc::new(Maker::new(quantized, planned, &self.exec)?)))
     }

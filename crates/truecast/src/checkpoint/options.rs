@@ -19,12 +19,12 @@ pub struct Options {
     pub resume: bool,
     /// Which of the shards are converted.
     pub share: Share,
-    /// How quantised tensors of the source are understood.
+    /// How quantized tensors of the source are understood.
     pub reading: Reading,
     /// Files of the source are deleted as soon as nothing needs them; the folder of the result, which has their beginnings
     /// until it is complete.
     pub delete_source: Option<PathBuf>,
-    /// How dense tensors are quantised, if they are.
+    /// How dense tensors are quantized, if they are.
     pub writing: Option<Writing>,
 }
 

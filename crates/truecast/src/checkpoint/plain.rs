@@ -1,4 +1,4 @@
-//! What a plain cast of elements to the type of the codes would lose: sums of squares, beside those of what was quantised.
+//! What a plain cast of elements to the type of the codes would lose: sums of squares, beside those of what was quantized.
 //! Nothing of what it makes is kept.
 //!
 //! Of 16-bit types the squared error of every code is known before, and an element costs one look-up. The sums are those of
@@ -44,7 +44,7 @@ impl PlainCast {
     }
 
     /// Elements, finite pairs, signal and noise of these elements, in parts that are to be added in order; nothing if an
-    /// element is refused. `counts` are those of the same elements as they were quantised.
+    /// element is refused. `counts` are those of the same elements as they were quantized.
     ///
     /// Result: where `counts` leave out a finite element, the signal leaves it out, too.
     pub fn counts(&self, src: &[u8], counts: &[Counts]) -> Vec<Counts> {
@@ -160,7 +160,7 @@ mod tests {
                     for limit in [0xffff, 0xbfff, 0xb0ff, 0x80ff] {
                         let src: Vec<u8> = (0..PART * 2 + 41).flat_map(|_| next(limit).to_le_bytes()).collect();
                         let expected = plain.by_casting(&src);
-                        // What is known of the elements without the cast, as when they were quantised.
+                        // What is known of the elements without the cast, as when they were quantized.
                         let n = src.len() / 2;
                         let (x, mut wide) = (Elements::new(from, n, &src).unwrap(), vec![0; n * 4]);
                         let widen = CastSpec { src: from, ..CastSpec::copy(DType::F32) };

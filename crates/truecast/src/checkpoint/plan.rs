@@ -30,7 +30,7 @@ pub struct Plan {
     pub(super) shares: Vec<Vec<Stored>>,
     /// Of the tensors in them their places among the works of their shards.
     pub(super) sharing: HashMap<Stored, usize>,
-    /// Quantised tensors whose codes and scales are carried over.
+    /// Quantized tensors whose codes and scales are carried over.
     pub(super) relaid: Vec<Relaid>,
     /// Tensors that the result lacks because they mean nothing without others, with the reason.
     pub(super) dropped: Vec<(String, String)>,

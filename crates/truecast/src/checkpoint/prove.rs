@@ -1,8 +1,8 @@
-//! Dense elements recomputed from quantised ones, which shares no code with what may have written them: by arithmetic
+//! Dense elements recomputed from quantized ones, which shares no code with what may have written them: by arithmetic
 //! (`prove_values`), and by the definition (`truecast_core::scaled`) where that leaves a doubt. Bands of rows are read where
 //! rows lie together, else whole matrices.
 
-use super::dense::Quantised;
+use super::dense::Quantized;
 use super::flat::lies_in_rows;
 use super::prove_pieces::prove;
 use super::prove_values::Arithmetic;
@@ -24,19 +24,19 @@ use truecast_kernel::Elements;
 /// About the elements of a band.
 const BAND: u64 = 1 << 16;
 
-/// A quantised tensor and what became of it.
+/// A quantized tensor and what became of it.
 pub(super) struct Proof<'a> {
     pub folder: &'a Folder,
-    pub quantised: &'a Quantised,
+    pub quantized: &'a Quantized,
     pub planned: &'a Planned,
     /// The result, and the tensor's place in it.
     pub result: (&'a Source, usize),
 }
 
-/// The f32 values of a quantised tensor.
+/// The f32 values of a quantized tensor.
 pub(super) struct Values<'a> {
     pub folder: &'a Folder,
-    pub quantised: &'a Quantised,
+    pub quantized: &'a Quantized,
 }
 
 /// Rows of one matrix of a tensor.
@@ -54,9 +54,9 @@ impl Proof<'_> {
         checker: &Checker<'_>,
         progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
     ) -> Result<(Option<FileDifference>, Methods), Error> {
-        let layout = &self.quantised.layout;
-        let values = Values { folder: self.folder, quantised: self.quantised };
-        let bytes = |seen: u64| (self.quantised.bytes as f64 * seen as f64 / layout.elements().max(1) as f64) as u64;
+        let layout = &self.quantized.layout;
+        let values = Values { folder: self.folder, quantized: self.quantized };
+        let bytes = |seen: u64| (self.quantized.bytes as f64 * seen as f64 / layout.elements().max(1) as f64) as u64;
         let (mut seen, mut all) = (0, (Found::new(), Methods::default()));
         let merge = |a: Seen, b: Seen| {
             let mut methods = a.1;
@@ -114,7 +114,7 @@ impl Proof<'_> {
 impl<'a> Values<'a> {
     /// Elements that are only read together: those of a matrix, unless a few rows can be read without the others.
     pub fn together(&self) -> Option<u64> {
-        let layout = &self.quantised.layout;
+        let layout = &self.quantized.layout;
         (!are_rows_together(layout)).then(|| layout.out().iter().product::<u64>().max(1))
     }
 
@@ -124,7 +124,7 @@ impl<'a> Values<'a> {
     /// Reading; codes that have no value.
     pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
-        for piece in pieces(&self.quantised.layout, elements) {
+        for piece in pieces(&self.quantized.layout, elements) {
             all.extend(self.rows(&piece)?.of(piece)?);
         }
         Ok(all)
@@ -132,7 +132,7 @@ impl<'a> Values<'a> {
 
     /// The rows that hold a piece, or their matrix.
     fn rows(&self, piece: &Range<u64>) -> Result<HeldRows<'a>, Error> {
-        let layout = &self.quantised.layout;
+        let layout = &self.quantized.layout;
         let [rows, cols] = layout.out();
         let (first, end) = (piece.start / cols, piece.end.div_ceil(cols));
         let matrix = first / rows;
@@ -147,13 +147,13 @@ impl<'a> Values<'a> {
     /// # Errors
     /// Reading; no memory.
     pub fn matrix(&self, matrix: u64) -> Result<HeldRows<'a>, Error> {
-        self.held(matrix, 0..self.quantised.layout.rows)
+        self.held(matrix, 0..self.quantized.layout.rows)
     }
 
     fn held(&self, matrix: u64, stored: Range<u64>) -> Result<HeldRows<'a>, Error> {
-        let layout = &self.quantised.layout;
+        let layout = &self.quantized.layout;
         let mut parts = Vec::new();
-        for (part, _) in &self.quantised.parts {
+        for (part, _) in &self.quantized.parts {
             if let Some(range) = bytes_of(layout, *part, matrix, &stored) {
                 parts.push((*part, self.read(*part, range)?));
             }
@@ -163,7 +163,7 @@ impl<'a> Values<'a> {
         let kept = [layout.kept[0].saturating_sub(stored.start).min(rows), layout.kept[1]];
         let first = if layout.transposed { 0 } else { stored.start };
         Ok(HeldRows {
-            values: Values { folder: self.folder, quantised: self.quantised },
+            values: Values { folder: self.folder, quantized: self.quantized },
             parts,
             layout: Layout { matrices: 1, rows, kept, ..*layout },
             before: (matrix * out_rows + first) * out_cols,
@@ -171,7 +171,7 @@ impl<'a> Values<'a> {
     }
 
     fn read(&self, part: Part, range: Range<u64>) -> Result<Vec<u8>, Error> {
-        let stored = self.quantised.stored(part);
+        let stored = self.quantized.stored(part);
         let source = &self.folder.shards()[stored.shard].source;
         let mut bytes = zeros(range.end - range.start)?;
         source.read_at(stored.tensor, range.start, &mut bytes)?;
@@ -215,9 +215,9 @@ impl HeldRows<'_> {
     /// # Errors
     /// A code that has no value.
     pub fn value(&self, index: u64) -> Result<u32, Error> {
-        let Values { folder, quantised } = &self.values;
+        let Values { folder, quantized } = &self.values;
         let value = self.layout.value(&self.parts(), index - self.before);
-        value.map_err(|cause| Error::tensor(folder.path(), &quantised.name, Cause::Scaled(cause)))
+        value.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
     }
 
     fn parts(&self) -> Parts<'_> {

@@ -66,7 +66,7 @@ fn piece(proof: &ScaledProof<'_, '_>, block: BlockType, blocks: Range<u64>) -> R
             continue;
         }
         by.definition += of_block;
-        match block.quantise(proof.scaled.how.nonfinite, source, &mut expected) {
+        match block.quantize(proof.scaled.how.nonfinite, source, &mut expected) {
             Ok(()) => {}
             Err(ScaledError::NotFinite { index }) => {
                 found.refuse(at * of_block + index);
@@ -162,7 +162,7 @@ mod tests {
                 };
                 let values: Vec<u32> = (0..32).map(|_| value(next(), next())).collect();
                 let mut bytes = vec![0; block.bytes() as usize];
-                let made = block.quantise(NonFinite::Error, &values, &mut bytes);
+                let made = block.quantize(NonFinite::Error, &values, &mut bytes);
                 let is_held = holds(block, &values, &bytes);
                 assert!(made.is_ok() || !is_held);
                 all += 1;

@@ -11,7 +11,7 @@ use crate::verify::method::definition;
 use std::collections::HashMap;
 use std::sync::Arc;
 use truecast_core::policy::Overflow;
-use truecast_core::scaled::{Code, GlobalRule, MxScale, Planes, Quantisation, Quantised, Search, Zero};
+use truecast_core::scaled::{Code, GlobalRule, MxScale, Planes, Quantization, Quantized, Search, Zero};
 use truecast_core::{CastPolicy, CastSpec, DType};
 
 /// A cast of f32 that stops at the largest finite number.
@@ -40,7 +40,7 @@ pub(super) struct Quick {
     mx: Option<MxScale>,
     global: f32,
     /// What becomes of a block of zeros.
-    of_zeros: Quantised,
+    of_zeros: Quantized,
     element: Element,
     /// Of a scale of eight bits.
     scale: Option<Arc<Intervals<u32>>>,
@@ -94,11 +94,11 @@ impl<'a> Block<'a> {
 
 impl Quick {
     /// `None` where there is no quick test.
-    pub fn new(planes: &Planes, how: &Quantisation, global: u32, roundings: &mut Roundings) -> Option<Quick> {
+    pub fn new(planes: &Planes, how: &Quantization, global: u32, roundings: &mut Roundings) -> Option<Quick> {
         if how.search != Search::Formula {
             return None;
         }
-        let of_zeros = planes.quantise(how, global, &[0]).ok()?;
+        let of_zeros = planes.quantize(how, global, &[0]).ok()?;
         let scale_type = planes.scales.plane.code;
         let mx = match scale_type {
             Code::Float(DType::F8E8M0) => Some(how.mx),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     /// What is written, with its second scales.
-    fn cases() -> Vec<(Planes, Quantisation, u32)> {
+    fn cases() -> Vec<(Planes, Quantization, u32)> {
         let int = |code| Plane { code, ..Plane::of(DType::F32) };
         let block = [1, 16];
         let one = 1f32.to_bits();
@@ -251,15 +251,15 @@ mod tests {
         for (codes, scales) in floats.into_iter().flat_map(|codes| scales.map(|scales| (codes, scales))) {
             let planes = Planes::times(Plane::of(codes), Plane::of(scales), block);
             for (_, mx) in MxScale::ALL {
-                let how = Quantisation { mx, ..Quantisation::default() };
+                let how = Quantization { mx, ..Quantization::default() };
                 all.push((planes, how, one));
-                all.push((planes, Quantisation { power_of_two: true, ..how }, one));
-                all.push((planes, Quantisation { nonfinite: NonFinite::Saturate, ..how }, one));
+                all.push((planes, Quantization { power_of_two: true, ..how }, one));
+                all.push((planes, Quantization { nonfinite: NonFinite::Saturate, ..how }, one));
             }
             for rule in [GlobalRule::Times, GlobalRule::Divide] {
                 let planes = Planes { global: Some(Global { rule, block: [64, 64] }), ..planes };
                 for global in [1.0f32, 3e-5, 700.0, 1e-38, 1e38, 0.1] {
-                    all.push((planes, Quantisation::default(), global.to_bits()));
+                    all.push((planes, Quantization::default(), global.to_bits()));
                 }
             }
         }
@@ -267,7 +267,7 @@ mod tests {
             for code in [Code::signed(bits), Code::unsigned(bits)] {
                 let planes = Planes::times(int(code), Plane::of(scales), block);
                 for zero in [Zero::None, Zero::Constant(1 << (bits - 1)), Zero::Grid { plane: int(code), plus: 0 }] {
-                    all.push((Planes { zero, ..planes }, Quantisation::default(), one));
+                    all.push((Planes { zero, ..planes }, Quantization::default(), one));
                 }
             }
         }
@@ -303,13 +303,13 @@ mod tests {
         let (mut seen, mut tested) = (0, 0);
         for (planes, how, global) in cases() {
             let Some(quick) = Quick::new(&planes, &how, global, &mut roundings) else {
-                assert!(planes.quantise(&how, global, &[0]).is_err(), "{planes:?}");
+                assert!(planes.quantize(&how, global, &[0]).is_err(), "{planes:?}");
                 continue;
             };
             let (mut accepted, mut ordinary) = (0, 0);
             for kind in 0..32 {
                 let values = values(kind, &mut stream);
-                let made = planes.quantise(&how, global, &values);
+                let made = planes.quantize(&how, global, &values);
                 let (scale, zero, codes) = match &made {
                     Ok(made) => {
                         (made.scale as u32, made.zero as u32, made.codes.iter().map(|code| *code as u32).collect())
@@ -351,13 +351,13 @@ mod tests {
         assert!(seen > 4000 && tested > 50_000, "{seen} {tested}");
     }
 
-    /// Quotients at every step between codes, and their neighbours, with scales of every kind.
+    /// Quotients at every step between codes, and their neighbors, with scales of every kind.
     #[test]
     fn codes_are_right_between_steps() {
         let mut roundings = Roundings::default();
         for (format, dtype) in [(F8E4M3FN, DType::F8E4M3Fn), (F4E2M1, DType::F4E2M1)] {
             let planes = Planes::times(Plane::of(dtype), Plane::of(DType::F32), [1, 1024]);
-            let how = Quantisation::default();
+            let how = Quantization::default();
             let quick = Quick::new(&planes, &how, 0, &mut roundings).unwrap();
             let numbers = Numbers::new(Code::Float(dtype));
             let most = format.max_code() as u32;
@@ -368,7 +368,7 @@ mod tests {
                     let near = [step.next_down(), step, step.next_up()];
                     values.extend(near.into_iter().flat_map(|x| [x.to_bits(), (-x).to_bits()]));
                 }
-                let made = planes.quantise(&how, 0, &values).unwrap();
+                let made = planes.quantize(&how, 0, &values).unwrap();
                 let codes: Vec<u32> = made.codes.iter().map(|code| *code as u32).collect();
                 let holds = |codes: &[u32]| {
                     let block = Block { values: &values, codes, wide: values.len(), size: [1, values.len()] };

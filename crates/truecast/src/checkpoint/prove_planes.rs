@@ -1,4 +1,4 @@
-//! The planes of a quantised tensor that was written, for proofs: their entries as they are, and bits that belong to none. What
+//! The planes of a quantized tensor that was written, for proofs: their entries as they are, and bits that belong to none. What
 //! the entries should be is the business of `prove_scaled`.
 
 use super::flat::lies_in_rows;

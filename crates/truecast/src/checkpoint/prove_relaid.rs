@@ -2,7 +2,7 @@
 //! same bits, but for what was told to be lost. That the bytes are those that they should be is proved as of any tensor that is
 //! copied.
 
-use super::dense::Quantised;
+use super::dense::Quantized;
 use super::prove::{HeldRows, Values};
 use super::prove_pieces::prove;
 use super::relayout::Relaid;
@@ -35,7 +35,7 @@ impl RelaidProof<'_> {
         is_sample: bool,
         stop: &AtomicBool,
     ) -> Result<(Option<FileDifference>, u64), Error> {
-        let Relaid { quantised, layout, parts, .. } = self.relaid;
+        let Relaid { quantized, layout, parts, .. } = self.relaid;
         let source = &self.result.shards()[shard].source;
         let stored = |name: &str| {
             let tensor = source.tensors().iter().position(|tensor| &*tensor.name == name)?;
@@ -47,8 +47,8 @@ impl RelaidProof<'_> {
             layout.part_bytes(*part).is_ok_and(|bytes| bytes == Some(source.tensors()[at.tensor].bytes()))
         };
         let Some(parts) = found.filter(|parts| parts.iter().all(is_whole)) else { return Ok((None, 0)) };
-        let made = Quantised { layout: *layout, parts, ..quantised.clone() };
-        let sides = [Values { folder: self.folder, quantised }, Values { folder: self.result, quantised: &made }];
+        let made = Quantized { layout: *layout, parts, ..quantized.clone() };
+        let sides = [Values { folder: self.folder, quantized }, Values { folder: self.result, quantized: &made }];
         let all = if is_sample { PIECE.min(layout.elements()) } else { layout.elements() };
         let matrix = sides.iter().find_map(Values::together).unwrap_or(all.max(1));
         let loss = self.relaid.loss;
@@ -83,7 +83,7 @@ impl RelaidProof<'_> {
                 if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
         }
-        let (tensor, types) = (quantised.name.clone(), (DType::F32, DType::F32));
+        let (tensor, types) = (quantized.name.clone(), (DType::F32, DType::F32));
         let count = found.count;
         Ok((
             found.first.map(|(_, first)| FileDifference::Elements { tensor: tensor.to_string(), count, first, types }),

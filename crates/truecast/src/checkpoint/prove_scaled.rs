@@ -203,7 +203,7 @@ impl ScaledProof<'_, '_> {
             seen.by.definition += kept;
             let places: Vec<usize> = local.flat_map(|row| (from..to).map(move |col| row * wide + col)).collect();
             let values: Vec<u32> = largest.into_iter().chain(places.iter().map(|at| source[*at])).collect();
-            let made = match planes.quantise(&self.scaled.how, global, &values) {
+            let made = match planes.quantize(&self.scaled.how, global, &values) {
                 Ok(made) => made,
                 Err(ScaledError::NotFinite { index }) => {
                     let at = places[index as usize - usize::from(is_one)];

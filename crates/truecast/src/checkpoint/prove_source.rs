@@ -1,4 +1,4 @@
-//! The elements that were quantised, for proofs: their values as bits of f32, and the largest magnitudes of matrices. Nothing
+//! The elements that were quantized, for proofs: their values as bits of f32, and the largest magnitudes of matrices. Nothing
 //! is known here of what became of them.
 
 use super::element::{element, little_endian};
@@ -18,16 +18,16 @@ use truecast_kernel::parallel;
 /// Elements that are read together where a whole tensor is.
 const PIECE: u64 = 1 << 18;
 
-/// The source of tensors that were quantised.
+/// The source of tensors that were quantized.
 pub(super) struct SourceValues<'a> {
     folder: &'a Folder,
-    /// The last matrix of a quantised source whose rows cannot be read one by one.
+    /// The last matrix of a quantized source whose rows cannot be read one by one.
     last: Mutex<Option<Last<'a>>>,
     /// The largest magnitudes that were asked for: tensors that have a second scale in common ask for those of all of them.
     amaxes: Mutex<HashMap<Stored, Vec<u32>>>,
 }
 
-/// A matrix of a quantised tensor.
+/// A matrix of a quantized tensor.
 type Last<'a> = (Stored, u64, Arc<HeldRows<'a>>);
 
 impl<'a> SourceValues<'a> {
@@ -37,8 +37,8 @@ impl<'a> SourceValues<'a> {
 
     /// The values of elements, as bits of f32.
     pub fn of(&self, scaled: &'a Scaled, elements: Range<u64>) -> Result<Vec<u32>, Error> {
-        if let Some(quantised) = &scaled.source {
-            let values = Values { folder: self.folder, quantised };
+        if let Some(quantized) = &scaled.source {
+            let values = Values { folder: self.folder, quantized };
             return match values.together() {
                 None => values.of(elements),
                 Some(size) => self.of_matrices(scaled.from, (&values, size), elements),
@@ -55,7 +55,7 @@ impl<'a> SourceValues<'a> {
         })
     }
 
-    /// The code of an element; of a quantised tensor its value.
+    /// The code of an element; of a quantized tensor its value.
     pub fn code(&self, scaled: &'a Scaled, index: u64) -> Result<u64, Error> {
         match &scaled.source {
             Some(_) => Ok(self.of(scaled, index..index + 1)?[0].into()),

@@ -1,4 +1,4 @@
-//! Which blocks of a quantised tensor are recomputed together, all or those that a sample touches.
+//! Which blocks of a quantized tensor are recomputed together, all or those that a sample touches.
 
 use crate::scan::Stretch;
 use std::ops::Range;

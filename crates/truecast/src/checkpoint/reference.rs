@@ -1,7 +1,7 @@
-//! A dense checkpoint beside a quantised one: the shapes that padding hides, and which order of nibbles its values have
+//! A dense checkpoint beside a quantized one: the shapes that padding hides, and which order of nibbles its values have
 //! (`docs/spec/checkpoints.md §4.6.2`, §5.4).
 
-use super::dense::Quantised;
+use super::dense::Quantized;
 use super::error::CheckpointError;
 use super::found::Contents;
 use super::options::Options;
@@ -50,27 +50,27 @@ impl Reference {
     ///
     /// # Errors
     /// The other order is nearer to the values here.
-    pub fn check_nibbles(&self, folder: &Folder, all: &[Quantised]) -> Result<Option<String>, Error> {
+    pub fn check_nibbles(&self, folder: &Folder, all: &[Quantized]) -> Result<Option<String>, Error> {
         let tensors = logical(&self.opened)?;
         let by_name: HashMap<&str, &Logical<'_>> = tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
         // Of the order that was taken, and of the other.
         let (mut noise, mut compared) = ([0.0, 0.0], 0);
-        for quantised in all {
+        for quantized in all {
             // Data of files that are gone were compared when the run began.
             let is_gone = |(_, at): &(Part, Stored)| folder.shards()[at.shard].is_gone;
-            if quantised.parts.iter().any(is_gone) {
+            if quantized.parts.iter().any(is_gone) {
                 continue;
             }
-            let (Some(swapped), Some(dense)) = (swapped(quantised), by_name.get(&*quantised.name)) else {
+            let (Some(swapped), Some(dense)) = (swapped(quantized), by_name.get(&*quantized.name)) else {
                 continue;
             };
-            let is_same = dense.shape.iter().product::<u64>() == quantised.layout.elements();
+            let is_same = dense.shape.iter().product::<u64>() == quantized.layout.elements();
             if !dense.dtype.is_float() || !is_same {
                 continue;
             }
             let measure = Measure::between(dense.dtype, DType::F32, &CastOptions::default());
-            for (noise, quantised) in noise.iter_mut().zip([quantised.clone(), swapped]) {
-                let made = Logical::of_quantised(folder, quantised, dense.shape.clone());
+            for (noise, quantized) in noise.iter_mut().zip([quantized.clone(), swapped]) {
+                let made = Logical::of_quantized(folder, quantized, dense.shape.clone());
                 let (mut theirs, mut ours) = (Values::new(dense)?, Values::new(&made)?);
                 if let (Some(theirs), Some(ours)) = (theirs.next()?, ours.next()?) {
                     *noise += measure.compare(theirs, ours).iter().map(|counts| counts.noise).sum::<f64>();
@@ -97,18 +97,18 @@ pub(super) fn contents(folder: &Folder, options: &Options, reference: Option<&Re
     Contents::of(folder, &options.schemes(shape))
 }
 
-/// Of a source without a quantised tensor: no option is about such.
+/// Of a source without a quantized tensor: no option is about such.
 ///
 /// # Errors
 /// [`CheckpointError::NoEffect`].
 pub(super) fn nothing_ignored(options: &Options, src: &Path) -> Result<(), Error> {
-    let no_effect = |option| CheckpointError::NoEffect { option, why: "no tensor of the source is quantised".into() };
-    options.reading.about_quantised().map_or(Ok(()), |option| Err(Error::checkpoint(src, no_effect(option))))
+    let no_effect = |option| CheckpointError::NoEffect { option, why: "no tensor of the source is quantized".into() };
+    options.reading.about_quantized().map_or(Ok(()), |option| Err(Error::checkpoint(src, no_effect(option))))
 }
 
 /// The same codes with the nibbles of each byte in the other order, where a file does not say which.
-fn swapped(quantised: &Quantised) -> Option<Quantised> {
-    let Coding::Planes(planes) = quantised.layout.coding else { return None };
+fn swapped(quantized: &Quantized) -> Option<Quantized> {
+    let Coding::Planes(planes) = quantized.layout.coding else { return None };
     let packing = match planes.codes.packing {
         Packing::HighFirst => Packing::BYTES,
         Packing::BYTES if planes.scales.plane.packing == Packing::Swizzled && planes.global.is_some() => {
@@ -118,5 +118,5 @@ fn swapped(quantised: &Quantised) -> Option<Quantised> {
     };
     let codes = Plane { packing, ..planes.codes };
     let coding = Coding::Planes(Planes { codes, ..planes });
-    Some(Quantised { layout: truecast_core::scaled::Layout { coding, ..quantised.layout }, ..quantised.clone() })
+    Some(Quantized { layout: truecast_core::scaled::Layout { coding, ..quantized.layout }, ..quantized.clone() })
 }

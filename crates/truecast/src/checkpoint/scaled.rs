@@ -1,6 +1,6 @@
-//! Tensors that are quantised: which tensors each becomes, and how it is cut into pieces.
+//! Tensors that are quantized: which tensors each becomes, and how it is cut into pieces.
 
-use super::dense::Quantised;
+use super::dense::Quantized;
 use super::flat::flat;
 use super::input::Place;
 use super::stored::Stored;
@@ -8,20 +8,20 @@ use crate::report::Blocks;
 use crate::stream::Item;
 use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::{Layout, Part, Quantisation, ScaledError};
+use truecast_core::scaled::{Layout, Part, Quantization, ScaledError};
 use truecast_io::Tensor;
 use truecast_kernel::CastOptions;
-use truecast_kernel::scaled::Quantiser;
+use truecast_kernel::scaled::Quantizer;
 use truecast_schemes::{Content, Output, Scheme};
 
-/// A tensor of the source, dense or quantised, and the tensors that it becomes.
+/// A tensor of the source, dense or quantized, and the tensors that it becomes.
 #[derive(Clone, Debug)]
 pub(crate) struct Scaled {
-    /// Where it lies; of a quantised one the codes.
+    /// Where it lies; of a quantized one the codes.
     pub from: Stored,
-    /// What its values are made of, if it is quantised.
-    pub source: Option<Box<Quantised>>,
-    /// Its type; of a quantised one that of its values, f32.
+    /// What its values are made of, if it is quantized.
+    pub source: Option<Box<Quantized>>,
+    /// Its type; of a quantized one that of its values, f32.
     pub dtype: DType,
     /// What the tensors are together, a stack of small matrices as one if it may be. Rows and columns that are not kept are
     /// zeros.
@@ -30,12 +30,12 @@ pub(crate) struct Scaled {
     pub transposed: bool,
     pub outputs: Vec<Output>,
     pub scheme: Arc<str>,
-    pub how: Quantisation,
+    pub how: Quantization,
     /// The tensors that have a second scale in common with it, in the plan.
     pub share: Option<usize>,
     /// The largest magnitude must be known before the first piece.
     pub needs_amax: bool,
-    /// Elements that are quantised, and measured, together.
+    /// Elements that are quantized, and measured, together.
     pub unit: u64,
 }
 
@@ -54,9 +54,9 @@ impl Cut {
     ///
     /// # Errors
     /// A layout that is only read.
-    pub fn of(layout: &Layout, dtype: DType, how: &Quantisation) -> Result<Cut, ScaledError> {
-        let quantiser = Quantiser::new(&whole(layout), dtype, how, &CastOptions::default())?;
-        Ok(Cut { granule: quantiser.granule().max(1), needs_amax: quantiser.needs_amax() })
+    pub fn of(layout: &Layout, dtype: DType, how: &Quantization) -> Result<Cut, ScaledError> {
+        let quantizer = Quantizer::new(&whole(layout), dtype, how, &CastOptions::default())?;
+        Ok(Cut { granule: quantizer.granule().max(1), needs_amax: quantizer.needs_amax() })
     }
 }
 
@@ -66,10 +66,10 @@ impl Scaled {
     /// # Errors
     /// Those of `cut`.
     pub fn new(
-        (from, dtype, source): (Stored, DType, Option<Box<Quantised>>),
+        (from, dtype, source): (Stored, DType, Option<Box<Quantized>>),
         (layout, outputs): (Layout, Vec<Output>),
         scheme: Scheme,
-        how: Quantisation,
+        how: Quantization,
         cut: impl FnOnce(&Layout) -> Result<Cut, ScaledError>,
     ) -> Result<Scaled, ScaledError> {
         let transposed = layout.transposed && source.is_none();
@@ -133,17 +133,17 @@ impl Scaled {
     /// Where its elements come from.
     pub fn place(&self) -> Place<'_> {
         let transposed = self.transposed.then_some([self.layout.rows, self.layout.cols]);
-        Place { from: self.from, dtype: self.dtype, quantised: self.source.as_deref(), transposed }
+        Place { from: self.from, dtype: self.dtype, quantized: self.source.as_deref(), transposed }
     }
 
     /// The files of the source that hold what it is made of.
     pub fn sources(&self) -> Vec<usize> {
-        self.source.as_ref().map_or_else(|| vec![self.from.shard], |quantised| quantised.sources().collect())
+        self.source.as_ref().map_or_else(|| vec![self.from.shard], |quantized| quantized.sources().collect())
     }
 
     /// Bits for each element of what is read, with those of the values that are made of it.
     pub fn src_bits(&self) -> u32 {
-        self.source.as_ref().map_or(self.dtype.storage_bits().unwrap_or(64), |quantised| quantised.bits())
+        self.source.as_ref().map_or(self.dtype.storage_bits().unwrap_or(64), |quantized| quantized.bits())
     }
 }
 

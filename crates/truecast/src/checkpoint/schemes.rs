@@ -1,4 +1,4 @@
-//! By which schemes the tensors of what was opened are quantised. Nothing is converted here.
+//! By which schemes the tensors of what was opened are quantized. Nothing is converted here.
 
 use super::found::Contents;
 use crate::error::Error;
@@ -9,10 +9,10 @@ use truecast_io::folder::Folder;
 use truecast_schemes::Options;
 
 /// Each scheme of a folder or a `.safetensors` file by its name, with how many tensors have it; none where no tensor is
-/// quantised. Reads headers, configuration and markers, and gives back what it was given.
+/// quantized. Reads headers, configuration and markers, and gives back what it was given.
 ///
 /// # Errors
-/// Quantised tensors that are not understood.
+/// Quantized tensors that are not understood.
 ///
 /// # Examples
 /// ```

@@ -4,12 +4,12 @@ use super::activations::Activations;
 use super::begun;
 use super::config::Configuration;
 use super::error::CheckpointError;
-use super::found::{Contents, quantised};
+use super::found::{Contents, quantized};
 use super::gguf;
 use super::job::Work;
 use super::options::Options;
 use super::plan::Plan;
-use super::quantise::{Quantising, Settled};
+use super::quantize::{Quantizing, Settled};
 use super::reference::{Reference, contents, nothing_ignored};
 use super::relayout::{self, Relaid, relaid};
 use super::shard::ShardPlan;
@@ -79,24 +79,24 @@ impl Plan {
         let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
         writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
         let selection = &options.tensors.selection;
-        // What is not quantised is treated as without a scheme.
+        // What is not quantized is treated as without a scheme.
         let beside = Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
         let choices = beside.choose(kind, &tensors, &eligibilities, src)?;
         let idle = idle(&beside, &tensors, &eligibilities, &choices, src);
-        let was_quantised = !found.groups.is_empty();
-        if !was_quantised {
+        let was_quantized = !found.groups.is_empty();
+        if !was_quantized {
             nothing_ignored(options, src)?;
         }
         let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
         let carried = writing.and_then(|writing| Some((writing.scheme, writing.relayout?)));
-        let quantising = writing.filter(|writing| writing.relayout.is_none());
+        let quantizing = writing.filter(|writing| writing.relayout.is_none());
         let model = Model::new(&tensors, documents.config.as_ref());
         let mut activations = Activations::new(&folder, &stored, &found, writing)?;
-        let mut quantising = quantising.map(|writing| Quantising::new(writing, selection, &model));
+        let mut quantizing = quantizing.map(|writing| Quantizing::new(writing, selection, &model));
         let (mut all_relaid, mut dense, mut relaid_modules) = (Vec::new(), Vec::new(), Vec::new());
         let of_shard = |shard: &Shard| {
             let metadata = shard.source.metadata();
-            let metadata = if was_quantised || is_gguf {
+            let metadata = if was_quantized || is_gguf {
                 truecast_schemes::metadata(metadata, &found.groups)
             } else {
                 metadata.clone()
@@ -123,7 +123,7 @@ impl Plan {
                 let (mut target, scheme) = made.map_err(|cause| Error::scheme(path, cause))?;
                 target.tensors.extend(activations.output(value));
                 settled_scheme = Some(scheme);
-                let source = (quantised(&folder, &stored, group), group.scheme);
+                let source = (quantized(&folder, &stored, group), group.scheme);
                 let (works, relaid) = relaid(&folder, source, (target, scheme), how)?;
                 for work in works {
                     if !names.insert(work.planned.target.name.clone()) {
@@ -142,10 +142,10 @@ impl Plan {
             if carried.is_some() {
                 dense.extend(truecast_schemes::loaded_module(tensor));
             }
-            let of_group = || group.map(|group| Box::new(quantised(&folder, &stored, group)));
-            let scaled = quantising
+            let of_group = || group.map(|group| Box::new(quantized(&folder, &stored, group)));
+            let scaled = quantizing
                 .as_mut()
-                .map(|quantising| quantising.work((at, group.is_some()), value, of_group, path, &mut activations));
+                .map(|quantizing| quantizing.work((at, group.is_some()), value, of_group, path, &mut activations));
             let scaled = scaled.transpose()?.flatten();
             let stays =
                 scaled.as_ref().map_or(choice.to.is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
@@ -159,7 +159,7 @@ impl Plan {
                 (Some(Work { planned, job }), _) => Work { planned: Planned { from: tensor.dtype, ..planned }, job },
                 (None, None) => {
                     let planned = Planned::new(tensor, choice, into, path, &options.tensors.request)?;
-                    let kept_by = quantising.as_ref().map_or(choice.kept_by, |quantising| quantising.kept_by(tensor));
+                    let kept_by = quantizing.as_ref().map_or(choice.kept_by, |quantizing| quantizing.kept_by(tensor));
                     Work { job: Arc::new(at), planned: Planned { kept_by, ..planned } }
                 }
                 (None, Some(group)) => {
@@ -179,10 +179,10 @@ impl Plan {
                     }
                     let choice = Choice { from: DType::F32, to: Some(to), kept_by: None };
                     let planned = Planned::new(value, choice, into, path, &options.tensors.request)?;
-                    let kept_by = quantising.as_ref().and_then(|quantising| quantising.kept_by(value));
+                    let kept_by = quantizing.as_ref().and_then(|quantizing| quantizing.kept_by(value));
                     let planned = Planned { from: tensor.dtype, kept_by, ..planned };
-                    let quantised = quantised(&folder, &stored, group).flat();
-                    Work { job: Arc::new(quantised), planned }
+                    let quantized = quantized(&folder, &stored, group).flat();
+                    Work { job: Arc::new(quantized), planned }
                 }
             };
             if let Some(twice) = work.targets().find(|target| !names.insert(target.name.clone())) {
@@ -191,8 +191,8 @@ impl Plan {
             }
             shards[of_result(at)].works.push(work);
         }
-        let settled = quantising.map(|quantising| quantising.finish(src)).transpose()?;
-        let Settled { kept, modules, shares, warnings: of_quantised } = settled.unwrap_or_default();
+        let settled = quantizing.map(|quantizing| quantizing.finish(src)).transpose()?;
+        let Settled { kept, modules, shares, warnings: of_quantized } = settled.unwrap_or_default();
         if carried.is_some() {
             dense.extend(model.absent_heads());
         }
@@ -200,11 +200,11 @@ impl Plan {
         activations.check(src, writing.map_or(Scheme::PLAIN, |writing| writing.scheme))?;
         dropped.retain(|(name, _)| !activations.carries(name));
         if carried.is_some() && all_relaid.is_empty() {
-            let (option, why) = ("--relayout", "no tensor is quantised, or rules make all of them dense".to_string());
+            let (option, why) = ("--relayout", "no tensor is quantized, or rules make all of them dense".to_string());
             return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
         }
         let scheme = settled_scheme.unwrap_or(writing.map_or(Scheme::PLAIN, |writing| writing.scheme));
-        let outcome = (was_quantised || !scheme.is_plain()).then_some(Outcome {
+        let outcome = (was_quantized || !scheme.is_plain()).then_some(Outcome {
             scheme,
             kept: &kept,
             quantized: &modules,
@@ -220,10 +220,10 @@ impl Plan {
             Provenance { writing: writing.cloned(), reading, detected, ..Provenance::of(&options.tensors) };
         // What is said of names is about other files.
         let choices = if is_gguf && is_one { Vec::new() } else { found.choices };
-        let mut warnings = [choices, found.warnings, of_quantised, idle, configuration.warnings.clone()].concat();
+        let mut warnings = [choices, found.warnings, of_quantized, idle, configuration.warnings.clone()].concat();
         warnings.extend(carried_over(src, &all_relaid));
         if let Some(reference) = reference {
-            let all: Vec<_> = found.groups.iter().map(|group| quantised(&folder, &stored, group)).collect();
+            let all: Vec<_> = found.groups.iter().map(|group| quantized(&folder, &stored, group)).collect();
             warnings.extend(reference.check_nibbles(&folder, &all)?);
         }
         let plan = Plan {
@@ -270,7 +270,7 @@ fn carried_over(src: &Path, all: &[Relaid]) -> Vec<String> {
     let mut warnings = Vec::new();
     let rounded: Vec<&Relaid> = all.iter().filter(|relaid| relaid.is_rounded).collect();
     if let Some(first) = rounded.first() {
-        let (path, name) = (src.display(), Shown(&first.quantised.name));
+        let (path, name) = (src.display(), Shown(&first.quantized.name));
         let others = match rounded.len() - 1 {
             0 => String::new(),
             1 => " and 1 other".into(),

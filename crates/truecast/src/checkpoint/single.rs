@@ -19,15 +19,15 @@ use truecast_schemes::Scheme;
 /// How a file is converted.
 #[derive(Debug)]
 pub(crate) enum OfFile {
-    /// It is quantised, or is to be.
-    Quantised(Box<Plan>),
+    /// It is quantized, or is to be.
+    Quantized(Box<Plan>),
     /// Its tensors are what they look like and stay so: [`convert`](crate::convert) takes them by value. The file, if it had to
     /// be opened to know.
     ByValue(Option<Box<Source>>),
 }
 
 impl Plan {
-    /// Opens a file that is quantised, or is to be, and settles what becomes of each tensor. What lies beside it does not
+    /// Opens a file that is quantized, or is to be, and settles what becomes of each tensor. What lies beside it does not
     /// count. Where the destination is a GGUF file the source may be a folder.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Plan {
     pub(crate) fn of_file(src: &Path, dst: &Path, options: &Options) -> Result<OfFile, Error> {
         let (is_gguf, into) = (GgufFile::is_named(src), gguf::container(dst));
         if into == FileFormat::Gguf {
-            return Plan::into_gguf(src, options).map(|plan| OfFile::Quantised(Box::new(plan)));
+            return Plan::into_gguf(src, options).map(|plan| OfFile::Quantized(Box::new(plan)));
         }
         let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
         let by_value = options.reading.from_scheme == Some(Scheme::PLAIN) && !writes;
@@ -46,7 +46,7 @@ impl Plan {
         let folder = Folder::of_file(src)?;
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
-        if !is_gguf && !writes && !found.is_quantised() {
+        if !is_gguf && !writes && !found.is_quantized() {
             nothing_ignored(options, src)?;
             return Ok(OfFile::ByValue(folder.into_source().map(Box::new)));
         }
@@ -55,7 +55,7 @@ impl Plan {
             let (scheme, file) = (writing.scheme.to_string(), file.name.clone());
             return Err(Error::checkpoint(src, CheckpointError::Declared { scheme, file }));
         }
-        Ok(OfFile::Quantised(Box::new(plan)))
+        Ok(OfFile::Quantized(Box::new(plan)))
     }
 
     /// The plan of a file or a folder that becomes a GGUF file.

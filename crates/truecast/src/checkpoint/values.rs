@@ -1,7 +1,7 @@
-//! The tensors of a file or a folder by their values: those that are quantised as the f32 that their codes stand for.
+//! The tensors of a file or a folder by their values: those that are quantized as the f32 that their codes stand for.
 
-use super::dense::{Maker, Quantised};
-use super::found::{Contents, quantised};
+use super::dense::{Maker, Quantized};
+use super::found::{Contents, quantized};
 use crate::error::Error;
 use crate::opened::{Held, Opened};
 use crate::parts::{PART, Parts};
@@ -29,7 +29,7 @@ pub(crate) struct Logical<'a> {
 #[derive(Clone)]
 enum Origin<'a> {
     Held(Held<'a>),
-    Quantised(&'a Folder, Box<Quantised>),
+    Quantized(&'a Folder, Box<Quantized>),
 }
 
 impl<'a> Logical<'a> {
@@ -37,26 +37,26 @@ impl<'a> Logical<'a> {
     pub fn code_type(&self) -> DType {
         match &self.origin {
             Origin::Held(_) => self.dtype,
-            Origin::Quantised(_, quantised) => quantised.layout.code_type(),
+            Origin::Quantized(_, quantized) => quantized.layout.code_type(),
         }
     }
 
-    /// The name of its scheme, if it is quantised.
+    /// The name of its scheme, if it is quantized.
     pub fn scheme(&self) -> Option<Arc<str>> {
         match &self.origin {
             Origin::Held(_) => None,
-            Origin::Quantised(_, quantised) => Some(quantised.scheme.clone()),
+            Origin::Quantized(_, quantized) => Some(quantized.scheme.clone()),
         }
     }
 
     /// What codes and scales of `folder` make.
-    pub(super) fn of_quantised(folder: &'a Folder, quantised: Quantised, shape: Arc<[u64]>) -> Logical<'a> {
-        let (name, bytes) = (quantised.name.clone(), quantised.bytes);
-        Logical { name, shape, dtype: DType::F32, bytes, origin: Origin::Quantised(folder, Box::new(quantised)) }
+    pub(super) fn of_quantized(folder: &'a Folder, quantized: Quantized, shape: Arc<[u64]>) -> Logical<'a> {
+        let (name, bytes) = (quantized.name.clone(), quantized.bytes);
+        Logical { name, shape, dtype: DType::F32, bytes, origin: Origin::Quantized(folder, Box::new(quantized)) }
     }
 }
 
-/// Opens a container, or a folder; a quantised file as a checkpoint. Says why scales of a file are not applied.
+/// Opens a container, or a folder; a quantized file as a checkpoint. Says why scales of a file are not applied.
 ///
 /// # Errors
 /// As [`Opened::open`].
@@ -70,7 +70,7 @@ pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<
     };
     let folder = Folder::of_source(*source);
     let note = match Contents::of(&folder, &truecast_schemes::Options::default()) {
-        Ok(contents) if contents.is_quantised() => return Ok((Opened::Folder(Box::new(folder)), None)),
+        Ok(contents) if contents.is_quantized() => return Ok((Opened::Folder(Box::new(folder)), None)),
         Ok(_) => None,
         Err(cause) => Some(format!("{cause}; its tensors are compared as they are stored, without scales")),
     };
@@ -90,7 +90,7 @@ impl<'a> Contained<'a> {
     /// Of a folder as [`logical`] lists it.
     ///
     /// # Errors
-    /// Quantised tensors that are not understood.
+    /// Quantized tensors that are not understood.
     pub fn of(opened: &'a Opened) -> Result<Contained<'a>, Error> {
         Ok(match opened.file() {
             Some(source) => Contained::File(source, source.model().map_or(Vec::new(), |_| source.value_names())),
@@ -125,7 +125,7 @@ impl<'a> Contained<'a> {
 /// All tensors, in the order of files and data.
 ///
 /// # Errors
-/// Quantised tensors that are not understood.
+/// Quantized tensors that are not understood.
 pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
     let names = opened.value_names();
     let Opened::Folder(folder) = opened else {
@@ -138,8 +138,8 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
             Role::Plain => all.push(of_held(held, name)),
             Role::Part { group, part: truecast_core::scaled::Part::Codes } => {
                 let group = &found.groups[group];
-                let quantised = quantised(folder, &stored, group);
-                all.push(Logical::of_quantised(folder, quantised, group.shape.clone()));
+                let quantized = quantized(folder, &stored, group);
+                all.push(Logical::of_quantized(folder, quantized, group.shape.clone()));
             }
             Role::Part { .. } | Role::Dropped(_) => {}
         }
@@ -162,7 +162,7 @@ pub(crate) enum Values<'a> {
 /// Values that are made of codes.
 pub(crate) struct Made<'a> {
     folder: &'a Folder,
-    quantised: &'a Quantised,
+    quantized: &'a Quantized,
     maker: Maker,
     first: u64,
     len: u64,
@@ -174,12 +174,12 @@ impl<'a> Values<'a> {
     pub fn new(tensor: &'a Logical<'_>) -> Result<Values<'a>, Error> {
         match &tensor.origin {
             Origin::Held(held) => Ok(Values::Stored(Box::new(Parts::new(held.source, held.index, tensor.dtype)?))),
-            Origin::Quantised(folder, quantised) => {
-                let maker = Maker::of_values(quantised, &CastOptions::default());
+            Origin::Quantized(folder, quantized) => {
+                let maker = Maker::of_values(quantized, &CastOptions::default());
                 let maker = maker.map_err(|cause| Error::tensor(folder.path(), &tensor.name, cause))?;
                 let len = tensor.shape.iter().product();
                 let (source, values) = (Vec::new(), Vec::new());
-                Ok(Values::Made(Box::new(Made { folder, quantised, maker, first: 0, len, source, values })))
+                Ok(Values::Made(Box::new(Made { folder, quantized, maker, first: 0, len, source, values })))
             }
         }
     }
@@ -190,15 +190,15 @@ impl<'a> Values<'a> {
             Values::Stored(parts) => return Ok(parts.next()?),
             Values::Made(made) => made,
         };
-        let Made { folder, quantised, maker, first, len, source, values } = &mut **made;
+        let Made { folder, quantized, maker, first, len, source, values } = &mut **made;
         let now = PART.min(*len - *first);
         if now == 0 {
             return Ok(None);
         }
-        let read = maker.read(folder, quantised, *first, now, source)?;
+        let read = maker.read(folder, quantized, *first, now, source)?;
         values.resize(now as usize * 4, 0);
         let run = maker.values(*first, now as usize, &source[..read], values);
-        run.map_err(|cause| Error::tensor(folder.path(), &quantised.name, cause))?;
+        run.map_err(|cause| Error::tensor(folder.path(), &quantized.name, cause))?;
         *first += now;
         let made = Elements::new(DType::F32, now as usize, &values[..]);
         Ok(Some(made.expect("the buffer was made for these elements")))

@@ -146,7 +146,7 @@ fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<Stri
     })
 }
 
-/// Values of a quantised source that are NaN: most often a scale is.
+/// Values of a quantized source that are NaN: most often a scale is.
 pub(super) fn not_numbers(rows: &[TensorReport]) -> Option<String> {
     let mut found = rows.iter().filter(|row| row.scheme.is_some() && row.counts.nan_in > 0);
     let first = found.next()?;

@@ -156,7 +156,7 @@ impl Plan {
         let codes = stored().find(|t| truecast_schemes::is_auxiliary(&t.name)).map(|t| {
             let (path, name) = (self.source.path().display(), Shown(&t.name));
             format!(
-                "{path}: tensor {name} belongs to quantised weights: codes are converted by value, without their scales"
+                "{path}: tensor {name} belongs to quantized weights: codes are converted by value, without their scales"
             )
         });
         let text = |t: &Planned| {

@@ -1,4 +1,4 @@
-//! What else might have been done to a tensor that was quantised, and what that would have cost.
+//! What else might have been done to a tensor that was quantized, and what that would have cost.
 
 use super::counts::Number;
 use serde::ser::SerializeMap;
@@ -31,7 +31,7 @@ impl Noise {
     }
 }
 
-/// Other ways to store a tensor that was quantised; `None` where they are not asked about, or do not exist.
+/// Other ways to store a tensor that was quantized; `None` where they are not asked about, or do not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Beside {
     /// A plain cast to the type of the codes.

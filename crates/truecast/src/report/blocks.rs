@@ -1,4 +1,4 @@
-//! Counts of the blocks of a tensor that was quantised (`docs/spec/checkpoints.md §10`).
+//! Counts of the blocks of a tensor that was quantized (`docs/spec/checkpoints.md §10`).
 
 use serde::ser::SerializeMap;
 

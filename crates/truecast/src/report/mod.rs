@@ -51,13 +51,13 @@ pub struct TensorReport {
     pub from: DType,
     /// The type it has now.
     pub to: DType,
-    /// The scheme that its codes were quantised by, if they were; `from` is their type.
+    /// The scheme that its codes were quantized by, if they were; `from` is their type.
     pub scheme: Option<Arc<str>>,
-    /// The scheme that it was quantised by; `to` is the type of the codes.
+    /// The scheme that it was quantized by; `to` is the type of the codes.
     pub to_scheme: Option<Arc<str>>,
-    /// What other ways to store it would have cost, of one that was quantised.
+    /// What other ways to store it would have cost, of one that was quantized.
     pub beside: Beside,
-    /// What became of its blocks, of one that was quantised.
+    /// What became of its blocks, of one that was quantized.
     pub blocks: Option<Box<Blocks>>,
     /// False if its bytes were copied.
     pub converted: bool,

@@ -28,9 +28,9 @@ pub struct Provenance {
     pub min_elements: u64,
     /// How strictly ONNX files were read.
     pub onnx: truecast_io::onnx::Options,
-    /// How tensors of a checkpoint were quantised, if they were.
+    /// How tensors of a checkpoint were quantized, if they were.
     pub writing: Option<Writing>,
-    /// What was said of a quantised source.
+    /// What was said of a quantized source.
     pub reading: Reading,
     /// What was found out of it.
     pub detected: Detected,

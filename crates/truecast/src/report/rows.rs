@@ -26,9 +26,9 @@ pub(crate) struct RowJson<'a> {
     pub shape: &'a [u64],
     pub types: (DType, DType),
     pub group: Group,
-    /// Of tensors that were quantised, and that are.
+    /// Of tensors that were quantized, and that are.
     pub schemes: (Option<&'a str>, Option<&'a str>),
-    /// Of tensors that were quantised.
+    /// Of tensors that were quantized.
     pub beside: Beside,
     pub blocks: Option<Blocks>,
     /// Of conversions.

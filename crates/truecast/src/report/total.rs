@@ -39,7 +39,7 @@ impl Group {
         }
     }
 
-    /// The group of a tensor that may be quantised, by its types and the names of its schemes before and after. Types are
+    /// The group of a tensor that may be quantized, by its types and the names of its schemes before and after. Types are
     /// those of codes then, and say nothing.
     #[must_use]
     pub fn of_tensors((from, to): (DType, DType), schemes: (Option<&str>, Option<&str>)) -> Group {
@@ -72,7 +72,7 @@ pub struct Sum {
     pub bytes_in: u64,
     /// Bytes after.
     pub bytes_out: u64,
-    /// Counts added, errors maximised, sums added, in the order of the tensors.
+    /// Counts added, errors maximized, sums added, in the order of the tensors.
     pub counts: Counts,
 }
 

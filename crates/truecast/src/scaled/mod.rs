@@ -1,36 +1,36 @@
 //! Tensors in memory to scaled ones and back: what a conversion of checkpoints does, without files.
 //!
-//! A [`Form`] says which arrays a tensor becomes under a scheme; [`Quantiser`] fills them, [`Dequantiser`] reads them. What a
+//! A [`Form`] says which arrays a tensor becomes under a scheme; [`Quantizer`] fills them, [`Dequantizer`] reads them. What a
 //! scheme is stored as is the business of `truecast_schemes`, arithmetic that of `truecast_kernel::scaled`; here work is
 //! divided among threads. Read first: `docs/spec/checkpoints.md §3`, §7.
 //!
 //! # Examples
 //! ```
-//! use truecast::scaled::{Dequantiser, Form, Quantiser, scheme};
+//! use truecast::scaled::{Dequantizer, Form, Quantizer, scheme};
 //! use truecast::{CastOptions, CastSpec, DType};
 //! let weights = [1.0f32, -6.0, 0.3, 2.5].repeat(8);
 //! let src: Vec<u8> = weights.iter().flat_map(|x| x.to_le_bytes()).collect();
 //! let form = Form::new(scheme("mxfp4")?, &[1, 32])?;
 //! let mut arrays: Vec<Vec<u8>> = form.arrays().iter().map(|array| vec![0; array.bytes()]).collect();
 //! let exec = CastOptions::default();
-//! Quantiser::new(&form, DType::F32, &Default::default(), &exec)?
+//! Quantizer::new(&form, DType::F32, &Default::default(), &exec)?
 //!     .run(&src, &mut arrays.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>())?;
 //! assert_eq!(arrays[0][..2], [0xf2, 0x41]); // 1 -6 0.5 2: four bits each, the first in the low ones
 //! assert_eq!(arrays[1], [0x7f]); // times 2^0
 //! let mut dense = vec![0; 128];
 //! let arrays: Vec<&[u8]> = arrays.iter().map(Vec::as_slice).collect();
-//! Dequantiser::new(&form, &CastSpec::copy(DType::F32), &exec)?.run(&arrays, &mut dense)?;
+//! Dequantizer::new(&form, &CastSpec::copy(DType::F32), &exec)?.run(&arrays, &mut dense)?;
 //! assert_eq!(dense[4..8], (-6.0f32).to_le_bytes());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod dequantise;
-mod quantise;
+mod dequantize;
+mod quantize;
 
-pub use dequantise::Dequantiser;
-pub use quantise::Quantiser;
+pub use dequantize::Dequantizer;
+pub use quantize::Quantizer;
 pub use truecast_core::scaled::{
-    Code, Layout, MxScale, NonFinite, Packing, Part, Plane, Quantisation, ScaledError, Search,
+    Code, Layout, MxScale, NonFinite, Packing, Part, Plane, Quantization, ScaledError, Search,
 };
 pub use truecast_schemes::{Scheme, SchemeError};
 
@@ -127,13 +127,13 @@ impl Array {
 }
 
 impl Form {
-    /// What a tensor of this shape becomes: its last two dimensions are the matrices that are quantised.
+    /// What a tensor of this shape becomes: its last two dimensions are the matrices that are quantized.
     ///
     /// # Errors
-    /// [`Error::NotQuantised`] for a scheme that is only read and a shape that it cannot hold.
+    /// [`Error::NotQuantized`] for a scheme that is only read and a shape that it cannot hold.
     pub fn new(scheme: Scheme, shape: &[u64]) -> Result<Form, Error> {
         if scheme.family.writing() == Writing::Gguf {
-            return Err(Error::NotQuantised {
+            return Err(Error::NotQuantized {
                 why: format!("{scheme} is a type of .gguf files, which convert writes"),
             });
         }
@@ -144,11 +144,11 @@ impl Form {
                 NoTarget::NoForm { why, .. } => format!("{scheme}: {why}"),
                 other => other.to_string(),
             };
-            Error::NotQuantised { why }
+            Error::NotQuantized { why }
         })?;
         if target.layout.transposed {
             let why = format!("{scheme} is written by the conversion of a checkpoint only");
-            return Err(Error::NotQuantised { why });
+            return Err(Error::NotQuantized { why });
         }
         let stored = target.tensors.into_iter().filter_map(|output| match output.content {
             Content::Part(part) => Some((part, output.tensor)),

@@ -1,4 +1,4 @@
-//! How quantised tensors of a source are understood: what was said of it (`--from-scheme` and what belongs to it), and what
+//! How quantized tensors of a source are understood: what was said of it (`--from-scheme` and what belongs to it), and what
 //! was found out. Reference: `docs/spec/checkpoints.md §5`.
 
 use serde_json::{Map, Value, json};
@@ -32,7 +32,7 @@ impl Reading {
     }
 
     /// The first option that is about scales and codes only.
-    pub(crate) fn about_quantised(&self) -> Option<&'static str> {
+    pub(crate) fn about_quantized(&self) -> Option<&'static str> {
         let Reading { from_scheme: _, trust_scales, nibbles, reference } = self;
         let given =
             [(*trust_scales, "--trust-scales"), (nibbles.is_some(), "--nibbles"), (reference.is_some(), "--reference")];
@@ -80,7 +80,7 @@ impl Reading {
     }
 }
 
-/// What was found out of a quantised source, and decides its values.
+/// What was found out of a quantized source, and decides its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detected {
     /// The names of its schemes.

@@ -7,20 +7,20 @@ use std::path::PathBuf;
 use truecast_core::{DType, Kind};
 use truecast_io::Tensor;
 
-pub use truecast_core::scaled::{MxScale, NonFinite, Quantisation, Search};
+pub use truecast_core::scaled::{MxScale, NonFinite, Quantization, Search};
 use truecast_schemes::Family;
 pub use truecast_schemes::{Layer, Scheme, UnknownLayer};
 
-/// How tensors are quantised.
+/// How tensors are quantized.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writing {
     /// Their scheme.
     pub scheme: Scheme,
     /// How scales are chosen.
-    pub how: Quantisation,
+    pub how: Quantization,
     /// Tensors that have a second scale in common.
     pub share: Vec<Share>,
-    /// Quantised tensors are not quantised anew: codes and scales are carried over.
+    /// Quantized tensors are not quantized anew: codes and scales are carried over.
     pub relayout: Option<Relayout>,
     /// A file with the largest magnitudes of the inputs of layers (`docs/spec/checkpoints.md §7.8`).
     pub activation_ranges: Option<PathBuf>,
@@ -119,10 +119,10 @@ impl Writing {
     /// The scheme, with scales by its formula.
     #[must_use]
     pub fn of(scheme: Scheme) -> Writing {
-        Writing { scheme, how: Quantisation::default(), share: Vec::new(), relayout: None, activation_ranges: None }
+        Writing { scheme, how: Quantization::default(), share: Vec::new(), relayout: None, activation_ranges: None }
     }
 
-    /// A tensor could be quantised at all: a float of 16 bits or more, of two dimensions or more, with elements.
+    /// A tensor could be quantized at all: a float of 16 bits or more, of two dimensions or more, with elements.
     #[must_use]
     pub fn is_about(tensor: &Tensor) -> bool {
         let is_wide = matches!(tensor.dtype.kind(), Kind::Float(_)) && tensor.dtype.storage_bits() >= Some(16);
@@ -190,7 +190,7 @@ impl Writing {
         let share = list("share_global")?
             .into_iter()
             .map(|text| Share::new(&text).map_err(|(glob, why)| ("share_global", format!("{glob:?}: {why}"))));
-        let how = Quantisation { mx, nonfinite, search, ..Quantisation::default() };
+        let how = Quantization { mx, nonfinite, search, ..Quantization::default() };
         let how_relaid =
             object.get("relayout").map(|value| relayout(&text("relayout", value)?).map_err(|why| ("relayout", why)));
         let relayout = how_relaid.transpose()?;

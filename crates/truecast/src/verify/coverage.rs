@@ -1,7 +1,7 @@
 //! Which elements are recomputed: all of them, or a sample that is drawn from a seed.
 //!
 //! Of a sampled tensor the first and the last block are always taken. The others are divided into rows of as many
-//! neighbours as there are blocks for each one that is wanted, and one of every row is drawn: the sample is spread over
+//! neighbors as there are blocks for each one that is wanted, and one of every row is drawn: the sample is spread over
 //! the whole tensor, and its size does not depend on luck.
 
 use crate::convert::planned::Planned;

@@ -10,9 +10,9 @@
 //! Call a finite source *in range* if its result is neither an overflow nor one of the other special cases that
 //! [`Condition`] names but for `Fraction`. `cast_one` itself says so when those conditions are what is left open.
 //!
-//! 1. In range, the result is the source rounded once to a neighbour on the destination's grid, with subnormals
+//! 1. In range, the result is the source rounded once to a neighbor on the destination's grid, with subnormals
 //!    perhaps replaced by a zero. Every rounding of [`Rounding`](truecast_core::Rounding) is a non-decreasing function of
-//!    the value: between two neighbours it is a step, from the lower to the upper one, at a place that depends on
+//!    the value: between two neighbors it is a step, from the lower to the upper one, at a place that depends on
 //!    neither (nearest, up, down), on the sign, which is the same on both sides (toward zero, away), or on which of
 //!    them is odd (even, odd), which is the same for all values between them. Flushing subnormals maps an interval
 //!    around zero to zeros of the same sign, which keeps the order. So does the order of [`order`], in which -0 lies

@@ -200,7 +200,7 @@ mod tests {
         all
     }
 
-    /// A method accepts nothing that the definition does not give: the right code, its neighbours, a random one.
+    /// A method accepts nothing that the definition does not give: the right code, its neighbors, a random one.
     fn accepts_only_what_is_right(cast: &CastSpec, method: &Method, sources: impl Iterator<Item = u64>) -> (u64, u64) {
         let (mut stream, mut accepted, mut seen) = (Stream(11), 0, 0);
         let mask = u64::MAX >> (64 - bits(cast.dst));

@@ -1,7 +1,7 @@
 //! `verify properties`: what holds without anyone knowing the right answer (`docs/style.md §15.3`).
 //!
 //! Identity, monotonicity, saturation as a clamp, round trips, mirrored roundings, and that a result is one of the two
-//! neighbours and the right one. They are asked of the definition and of a caster at the strongest level.
+//! neighbors and the right one. They are asked of the definition and of a caster at the strongest level.
 
 use super::{Chosen, over};
 use crate::buffers::{Source, element};
@@ -58,7 +58,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
             sheet.add("saturate = clamp", pair.clamp());
             sheet.add("round trip", pair.round_trip());
             sheet.add("mirrored roundings", pair.mirrored());
-            sheet.add("the right neighbour", pair.neighbours());
+            sheet.add("the right neighbor", pair.neighbors());
         }
     })
 }
@@ -274,10 +274,10 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Down and up give neighbours around the value, and every other rounding the one of them that it should.
-    fn neighbours(&self) -> Tally {
+    /// Down and up give neighbors around the value, and every other rounding the one of them that it should.
+    fn neighbors(&self) -> Tally {
         Tally::timed(|tally| {
-            // The middle of two neighbours must be exact in f64.
+            // The middle of two neighbors must be exact in f64.
             let Some(f) = self.float().filter(|f| f.bits() <= 32) else { return };
             let of = |rounding| self.results(rounded(TOTAL, rounding));
             let results = Rounding::ALL.map(|r| (r, of(r)));
@@ -316,7 +316,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Whether a value between two neighbours, if they are two, goes to the larger one.
+/// Whether a value between two neighbors, if they are two, goes to the larger one.
 fn goes_up(rounding: Rounding, x: Number, to_middle: Ordering, up_is_odd: bool) -> bool {
     let nearest = |on_tie: bool| match to_middle {
         Ordering::Greater => true,

@@ -6,11 +6,11 @@ use crate::report::{Answer, Report, Tally, Witness};
 use crate::session::Session;
 use truecast_core::scaled::{
     BlockType, Code, Coding, Form, Global, GlobalRule, Layout, MxScale, NonFinite, Packing, Part, Parts, Plane, Planes,
-    Quantisation, ScaledError, Search, Zero, amax,
+    Quantization, ScaledError, Search, Zero, amax,
 };
 use truecast_core::spec::ieee;
 use truecast_core::{CastPolicy, DType, cast_one};
-use truecast_kernel::scaled::{Dequantiser, PartsMut, Quantiser};
+use truecast_kernel::scaled::{Dequantizer, PartsMut, Quantizer};
 use truecast_kernel::{CastOptions, Level};
 
 /// Options.
@@ -131,13 +131,13 @@ fn read(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &
     let stream_above_bytes = random.of(&[None, Some(0)]);
     let spec = ieee::Cast::to(dst).resolve(DType::F32).expect("f32 becomes any float");
     let exec = CastOptions { level, stream_above_bytes, ..CastOptions::default() };
-    let dequantiser = Dequantiser::new(layout, &spec, &exec).expect("it is read");
+    let dequantizer = Dequantizer::new(layout, &spec, &exec).expect("it is read");
     let (a, b) = (random.below(n + 1), random.below(n + 1));
     let size = dst.storage_bits().expect("a float has a width") as usize / 8;
     for range in [0..n, a.min(b)..a.max(b)] {
-        for window in dequantiser.windows(range) {
+        for window in dequantizer.windows(range) {
             let mut got: Stored = Default::default();
-            for read in dequantiser.reads(&window) {
+            for read in dequantizer.reads(&window) {
                 let place = Part::ALL.iter().position(|part| *part == read.part).expect("every part is listed");
                 for i in 0..read.count {
                     let first = (read.first + i * read.stride) as usize;
@@ -146,7 +146,7 @@ fn read(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &
             }
             let elements = window.elements();
             let mut results = vec![0xa5; (elements.end - elements.start) as usize * size];
-            let ran = dequantiser.run(&window, &parts(&got), &mut results);
+            let ran = dequantizer.run(&window, &parts(&got), &mut results);
             let wanted: Result<Vec<u64>, ScaledError> = elements
                 .map(|i| layout.value(&parts(&stored), i))
                 .map(|value| value.map(|value| cast_one(&spec, value.into()).code().unwrap_or(0)))
@@ -188,7 +188,7 @@ fn source(src: DType, n: u64, random: &mut Random) -> Vec<u64> {
 }
 
 fn written(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &mut Tally) {
-    let how = Quantisation {
+    let how = Quantization {
         mx: MxScale::ALL[random.below(4) as usize].1,
         nonfinite: NonFinite::Error,
         search: if random.below(16) == 0 { Search::Mse } else { Search::Formula },
@@ -196,19 +196,19 @@ fn written(name: &str, layout: &Layout, level: Level, random: &mut Random, tally
     };
     let src = random.of(&[DType::Bf16, DType::Bf16, DType::F16, DType::F32, DType::F64]);
     let exec = CastOptions { level, ..CastOptions::default() };
-    let Ok(quantiser) = Quantiser::new(layout, src, &how, &exec) else { return };
+    let Ok(quantizer) = Quantizer::new(layout, src, &how, &exec) else { return };
     let codes = source(src, layout.elements(), random);
     let size = src.storage_bits().expect("a float has a width") as usize / 8;
     let bytes: Vec<u8> = codes.iter().flat_map(|code| code.to_le_bytes()[..size].to_vec()).collect();
     let to_f32 = ieee::Cast::to(DType::F32).resolve(src).expect("any float becomes f32");
     let values: Vec<u32> = codes.iter().map(|code| cast_one(&to_f32, *code).code().unwrap_or(0) as u32).collect();
     let largest = amax(how.nonfinite, &values).expect("it is finite");
-    let global = quantiser.global(f32::from_bits(largest)).unwrap_or(1.0);
+    let global = quantizer.global(f32::from_bits(largest)).unwrap_or(1.0);
     let mut got = [Part::Codes, Part::Scales, Part::Zeros]
         .map(|part| vec![0xa5; layout.part_bytes(part).expect("the layout is one").unwrap_or(0) as usize]);
     let want = definition(layout, &how, global, &values);
     let [codes, scales, zeros] = &mut got;
-    let ran = quantiser.run(0, 0..layout.rows, &bytes, f32::from_bits(largest), PartsMut { codes, scales, zeros });
+    let ran = quantizer.run(0, 0..layout.rows, &bytes, f32::from_bits(largest), PartsMut { codes, scales, zeros });
     for (part, (got, want)) in ["codes", "scales", "zeros"].into_iter().zip(got.iter().zip(&want)) {
         tally.checks += got.len() as u64;
         let wrong = got.iter().zip(want).position(|(got, want)| got != want);
@@ -221,7 +221,7 @@ fn written(name: &str, layout: &Layout, level: Level, random: &mut Random, tally
 }
 
 /// The parts that the definition writes, block after block.
-fn definition(layout: &Layout, how: &Quantisation, global: f32, values: &[u32]) -> [Vec<u8>; 3] {
+fn definition(layout: &Layout, how: &Quantization, global: f32, values: &[u32]) -> [Vec<u8>; 3] {
     let mut stored = [Part::Codes, Part::Scales, Part::Zeros]
         .map(|part| vec![0; layout.part_bytes(part).expect("the layout is one").unwrap_or(0) as usize]);
     let (cols, shape) = (layout.cols as usize, [layout.rows, layout.cols]);
@@ -229,7 +229,7 @@ fn definition(layout: &Layout, how: &Quantisation, global: f32, values: &[u32]) 
         let Coding::Blocks { block, .. } = layout.coding else { return stored };
         let blocks = stored[0].chunks_mut(block.bytes() as usize);
         for (values, bytes) in values.chunks(block.elements() as usize).zip(blocks) {
-            block.quantise(how.nonfinite, values, bytes).expect("it is written");
+            block.quantize(how.nonfinite, values, bytes).expect("it is written");
         }
         return stored;
     };
@@ -239,7 +239,7 @@ fn definition(layout: &Layout, how: &Quantisation, global: f32, values: &[u32]) 
         let (rows, of_cols) = (clip(at[0], block[0], layout.rows), clip(at[1], block[1], layout.cols));
         let places: Vec<[u64; 2]> = rows.flat_map(|r| of_cols.clone().map(move |c| [r, c])).collect();
         let x: Vec<u32> = places.iter().map(|[r, c]| values[*r as usize * cols + *c as usize]).collect();
-        let made = planes.quantise(how, global.to_bits(), &x).expect("it is written");
+        let made = planes.quantize(how, global.to_bits(), &x).expect("it is written");
         let set = |plane: Plane, shape, at, bytes: &mut [u8], code| {
             plane.packing.set(plane.code.bits(), shape, at, bytes, code);
         };

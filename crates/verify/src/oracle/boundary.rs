@@ -9,7 +9,7 @@ use super::format::{Class, Format, NF4_THRESHOLDS, NF4_VALUES, Type, Value, all_
 /// Source codes worth converting from `src` to `dst`: sorted, without duplicates.
 ///
 /// A source of at most 19 bits gives all its codes. From any other come, with both signs: the codes at, and one and
-/// two source ulps around, each value of `dst` and each midpoint of neighbours (a destination of more than 16 bits: a
+/// two source ulps around, each value of `dst` and each midpoint of neighbors (a destination of more than 16 bits: a
 /// selection, by exponent and by pattern of the fraction; an integer destination also a few values out of range), each
 /// power of two, and the special codes: zeros, infinities, NaN patterns, extremes.
 pub fn boundaries(src: Type, dst: Type) -> Vec<u64> {
@@ -94,15 +94,15 @@ fn selected(format: Format) -> Vec<u64> {
 }
 
 /// Integers of up to a little more than `bits` bits: sums and differences of two powers of two, alternating bits, and
-/// their neighbours.
+/// their neighbors.
 fn selected_integers(bits: u32) -> Vec<u128> {
-    let mut centres: Vec<u128> = vec![0x5555_5555_5555_5555, 0xAAAA_AAAA_AAAA_AAAA];
+    let mut centers: Vec<u128> = vec![0x5555_5555_5555_5555, 0xAAAA_AAAA_AAAA_AAAA];
     for high in 0..bits + 2 {
-        centres.push(1 << high);
-        centres.extend((0..high).flat_map(|low| [(1 << high) + (1 << low), (1 << high) - (1 << low)]));
+        centers.push(1 << high);
+        centers.extend((0..high).flat_map(|low| [(1 << high) + (1 << low), (1 << high) - (1 << low)]));
     }
     let near = |n: u128| n.saturating_sub(2)..=n + 2;
-    centres.into_iter().flat_map(near).collect()
+    centers.into_iter().flat_map(near).collect()
 }
 
 /// The powers of two in the range of a source, and what lies halfway between them.
@@ -123,7 +123,7 @@ fn around(src: Type, mark: Magnitude, codes: &mut Vec<u64>) {
     match src.class() {
         Class::Float(format) => {
             let max = format.max_finite();
-            // The lower neighbour; a wide source has a zero, so there is one.
+            // The lower neighbor; a wide source has a zero, so there is one.
             let lower = src.count_not_above(format, mark).saturating_sub(1);
             for code in lower.saturating_sub(2)..=(lower + 3).min(max) {
                 codes.push(code);

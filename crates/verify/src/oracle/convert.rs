@@ -1,6 +1,6 @@
 //! One conversion of one code: the rules, in the order in which they apply.
 //!
-//! Decoding and the search for neighbours are in `format.rs`; here they are only compared. Sources: `docs/spec/onnx.md §4`,
+//! Decoding and the search for neighbors are in `format.rs`; here they are only compared. Sources: `docs/spec/onnx.md §4`,
 //! `docs/spec/openvino.md §6`.
 
 use std::cmp::Ordering;
@@ -183,7 +183,7 @@ fn round_to_grid(dst: Type, format: Format, rounding: Rounding, negative: bool, 
     if goes_up(rounding, negative, x.cmp(&middle), lower_is_odd) { Some(upper_code) } else { upper_code.checked_sub(1) }
 }
 
-/// Whether a value strictly between two neighbours goes to the one of larger magnitude.
+/// Whether a value strictly between two neighbors goes to the one of larger magnitude.
 fn goes_up(rounding: Rounding, negative: bool, to_middle: Ordering, lower_is_odd: bool) -> bool {
     match rounding {
         Rounding::NearestEven => to_middle == Ordering::Greater || (to_middle == Ordering::Equal && lower_is_odd),
@@ -282,7 +282,7 @@ fn convert_to_nf4(policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> 
     if x > Magnitude::new(1, 0) {
         return if policy.overflow == OnRange::Error { None } else { Some(if negative { 0 } else { 0xF }) };
     }
-    // -1 <= x <= 1: both neighbours exist, and are the same code if x is a code value.
+    // -1 <= x <= 1: both neighbors exist, and are the same code if x is a code value.
     let below = NF4_VALUES.iter().rposition(|&value| compare(value) != Ordering::Less)? as u64;
     let above = NF4_VALUES.iter().position(|&value| compare(value) != Ordering::Greater)? as u64;
     Some(match policy.to_float {

@@ -1,7 +1,7 @@
 //! Exact non-negative dyadic rationals m * 2^e: construction, comparison, midpoint, floor.
 //!
 //! Nothing here rounds: an operation whose result does not fit panics, and the bounds of the formats (at most 64
-//! significant bits, neighbours of one format at most 53) keep every caller far from that. Signs are kept by the
+//! significant bits, neighbors of one format at most 53) keep every caller far from that. Signs are kept by the
 //! callers.
 
 /// A non-negative dyadic rational.
@@ -46,7 +46,7 @@ impl Magnitude {
         }
         // Both as multiples of the unit of the lower one.
         let apart = high.top - low.top;
-        assert!(apart < 63, "not neighbours");
+        assert!(apart < 63, "not neighbors");
         Magnitude::new((u128::from(high.m) << apart) + u128::from(low.m), low.top - 63 - 1)
     }
 

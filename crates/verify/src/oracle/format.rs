@@ -1,4 +1,4 @@
-//! The types: names, layouts, the textbook decoding of their codes, and the search for neighbours among their values.
+//! The types: names, layouts, the textbook decoding of their codes, and the search for neighbors among their values.
 //!
 //! What a conversion does with a value lives in `convert.rs`. Sources of the tables: `docs/spec/onnx.md §2.1`, §2.2,
 //! `docs/spec/openvino.md §1.3`.
@@ -218,7 +218,7 @@ impl Type {
     /// How many magnitude codes of `format`, this type's, have a value <= x; counted up to the code after the largest
     /// finite one.
     ///
-    /// The lower neighbour of x is the last of them; 0 says that x lies below the smallest value of a format without
+    /// The lower neighbor of x is the last of them; 0 says that x lies below the smallest value of a format without
     /// zero.
     pub(super) fn count_not_above(self, format: Format, x: Magnitude) -> u64 {
         // The values of the narrow types, computed once. The wide ones apply the formula as they search.

@@ -1,6 +1,6 @@
 //! An independent second opinion on number-format conversions: slow and obvious.
 //!
-//! Lives here: every format as its textbook formula, exact values, and rounding by *looking for the neighbours* of a
+//! Lives here: every format as its textbook formula, exact values, and rounding by *looking for the neighbors* of a
 //! value among the values of the destination and comparing it with them and with their midpoint. May not live here:
 //! anything taken from another crate of the project, and any arithmetic on the bits of a significand that rounds
 //! (shift, guard bit, carry). Only then does an agreement with the engine mean something.
@@ -12,7 +12,7 @@
 //! - *magnitude code*: a code without its sign bit. In every format here the value grows with the magnitude code.
 //! - *grid*: the values of a format by magnitude code, continued beyond the largest finite one as if the exponent had
 //!   no limit.
-//! - *neighbours* of x: the largest grid value <= |x| and the grid value that follows it.
+//! - *neighbors* of x: the largest grid value <= |x| and the grid value that follows it.
 
 pub mod apfloat;
 mod boundary;

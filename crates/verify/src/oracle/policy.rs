@@ -1,6 +1,6 @@
 //! The choices that a conversion leaves open: plain enums, and `Policy`, which holds one of each.
 //!
-//! No behaviour lives here; `convert.rs` gives each choice its meaning.
+//! No behavior lives here; `convert.rs` gives each choice its meaning.
 
 /// Declares a plain enum with the list of all its values, which sweeps need.
 macro_rules! choices {
@@ -17,7 +17,7 @@ macro_rules! choices {
 }
 
 choices! {
-    /// Which neighbour an inexact value goes to.
+    /// Which neighbor an inexact value goes to.
     Rounding {
         /// The nearer one; a tie goes to the even code.
         NearestEven,

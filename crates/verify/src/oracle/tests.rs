@@ -694,7 +694,7 @@ fn every_narrow_code_survives_f64() {
     for &narrow in Type::ALL.iter().filter(|t| t.bits() <= 19) {
         for code in 0..1 << narrow.bits() {
             let here = convert(narrow, narrow, &Policy::default(), code).unwrap();
-            // A byte that holds one bit is normalised.
+            // A byte that holds one bit is normalized.
             let normal = if matches!(narrow, Type::Bool | Type::I1) { u64::from(code != 0) } else { code };
             assert_eq!(here, normal, "{} {code:X}", narrow.name());
             let wide = convert(narrow, Type::F64, &Policy::default(), code).unwrap();
@@ -721,7 +721,7 @@ fn every_narrow_code_survives_f64() {
     }
 }
 
-/// The signed neighbours of x found by scanning every code, and the decision made in f64, where sums of two neighbours
+/// The signed neighbors of x found by scanning every code, and the decision made in f64, where sums of two neighbors
 /// are exact.
 fn scan(values: &[(f64, u64)], rounding: Rounding, x: f64) -> u64 {
     let below = values.iter().copied().filter(|v| v.0 <= x).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
@@ -918,7 +918,7 @@ fn boundary_lists() {
             assert!(codes.len() > 100 && codes.len() < 2_000_000, "{pair}");
         }
     }
-    // The tie at 464, its neighbours, and the same below zero.
+    // The tie at 464, its neighbors, and the same below zero.
     let codes = boundaries(Type::F32, Type::F8E4M3Fn);
     for step in 0..5 {
         let code = u64::from(464f32.to_bits()) - 2 + step;

@@ -196,7 +196,7 @@ fn blocks(report: &Report) -> String {
     if said.is_empty() { String::new() } else { format!("of {}: {}\n", count(all.blocks, "block"), said.join(", ")) }
 }
 
-/// What other ways to store the quantised tensors would have cost, all together.
+/// What other ways to store the quantized tensors would have cost, all together.
 fn beside(report: &Report) -> String {
     let scaled: Vec<&TensorReport> = report.tensors.iter().filter(|row| row.to_scheme.is_some()).collect();
     let together = |of: fn(&TensorReport) -> Option<Noise>| {

@@ -186,8 +186,8 @@ fn to_json(args: &ExplainArgs, e: &Explanation, source: &Source) -> Map<String, 
         read["nan"] = json!({ "negative": nan.neg, "quiet": nan.is_quiet, "payload": format!("{:#x}", nan.payload) });
     }
     object.insert("source".into(), read);
-    let n = &e.neighbours;
-    object.insert("neighbours".into(), json!({
+    let n = &e.neighbors;
+    object.insert("neighbors".into(), json!({
         "below": n.below.as_ref().map(element),
         "above": n.above.as_ref().map(element),
         "beyond": n.beyond.as_ref().map(|(step, code)| json!({ "value": to_decimal(*step), "code": code.as_ref().map(element) })),

@@ -1,4 +1,4 @@
-//! What is seen: the value among its neighbours, bit patterns under each other, and the answers.
+//! What is seen: the value among its neighbors, bit patterns under each other, and the answers.
 
 use super::source::Source;
 use super::words::{self, ulps};
@@ -16,7 +16,7 @@ pub fn render(args: &ExplainArgs, e: &Explanation, source: &Source, terminal: &T
     if let Some(reading) = words::reading(args, source) {
         text += &terminal.wrap(&format!("{reading}\n\n"));
     }
-    text += &neighbourhood(args, e, terminal);
+    text += &neighborhood(args, e, terminal);
     text += &terminal.wrap(&format!("{}\n\n", words::decision(args, e, source)));
     text += &answers(args, e, terminal);
     text.push('\n');
@@ -50,13 +50,13 @@ impl Row {
     }
 }
 
-/// The source between its neighbours, the destination's values around it, and what it becomes.
-fn neighbourhood(args: &ExplainArgs, e: &Explanation, terminal: &Terminal) -> String {
+/// The source between its neighbors, the destination's values around it, and what it becomes.
+fn neighborhood(args: &ExplainArgs, e: &Explanation, terminal: &Terminal) -> String {
     let rows = source_rows(args, &e.source).into_iter();
     laid_out(rows.chain(destination_rows(args, e)).chain(result_rows(args, e)).collect(), terminal)
 }
 
-/// A value between its neighbours.
+/// A value between its neighbors.
 pub fn of_element(args: &ExplainArgs, element: &Decoded, terminal: &Terminal) -> String {
     laid_out(source_rows(args, element), terminal)
 }
@@ -96,7 +96,7 @@ fn source_rows(args: &ExplainArgs, source: &Decoded) -> Vec<Row> {
 }
 
 fn destination_rows(args: &ExplainArgs, e: &Explanation) -> Vec<Row> {
-    let n = &e.neighbours;
+    let n = &e.neighbors;
     if n.decision == Decision::Exact {
         return Vec::new();
     }

@@ -62,7 +62,7 @@ pub fn ulps(x: f64, is_tie: bool) -> String {
 
 /// The rounding decision.
 pub fn decision(args: &ExplainArgs, e: &Explanation, source: &Source) -> String {
-    let n = &e.neighbours;
+    let n = &e.neighbors;
     if let Some(said) = as_asked(args, e) {
         return said;
     }
@@ -82,7 +82,7 @@ pub fn decision(args: &ExplainArgs, e: &Explanation, source: &Source) -> String 
 
 /// What the rounding does that the options ask for, where that is not what is said without options.
 fn as_asked(args: &ExplainArgs, e: &Explanation) -> Option<String> {
-    let n = &e.neighbours;
+    let n = &e.neighbors;
     let neutral = PolicyArgs { spec: args.policy.spec.clone(), ..PolicyArgs::default() };
     let [Answer { interpretation, outcome }] = e.answers.as_slice() else { return None };
     let is_far = n.is_out_of_range && matches!(e.to.kind(), Kind::Int(_));
@@ -99,8 +99,8 @@ fn as_asked(args: &ExplainArgs, e: &Explanation) -> Option<String> {
     let code = outcome.code()?;
     let is_at = |element: &Option<Decoded>| element.as_ref().is_some_and(|element| element.code == code);
     let goes = match () {
-        () if is_at(&n.below) => "goes to the neighbour below,",
-        () if is_at(&n.above) => "goes to the neighbour above,",
+        () if is_at(&n.below) => "goes to the neighbor below,",
+        () if is_at(&n.above) => "goes to the neighbor above,",
         () => "leaves the range, and becomes",
     };
     let value = value(args, decode(e.to, code));
@@ -108,7 +108,7 @@ fn as_asked(args: &ExplainArgs, e: &Explanation) -> Option<String> {
 }
 
 fn exact(args: &ExplainArgs, e: &Explanation, source: &Source) -> String {
-    let code = e.neighbours.below.as_ref().map_or(String::new(), |b| format!(", code {}", code_text(b)));
+    let code = e.neighbors.below.as_ref().map_or(String::new(), |b| format!(", code {}", code_text(b)));
     match source.exact {
         true => format!("exact: the value is a value of {}{code}", e.to),
         false => format!("exact: {} rounded to {} is a value of {}{code}", args.value, args.from, e.to),
@@ -116,7 +116,7 @@ fn exact(args: &ExplainArgs, e: &Explanation, source: &Source) -> String {
 }
 
 fn float(args: &ExplainArgs, e: &Explanation) -> String {
-    let n = &e.neighbours;
+    let n = &e.neighbors;
     let value = |v| value(args, v);
     let negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
     let tie_rule = || {
@@ -144,16 +144,16 @@ fn float(args: &ExplainArgs, e: &Explanation) -> String {
         Decision::Below | Decision::Above if n.beyond.is_some() && (n.decision == Decision::Below) == negative => {
             "rounds beyond the largest finite value, overflow; "
         }
-        Decision::Below => "goes to the neighbour below; ",
-        Decision::Above => "goes to the neighbour above; ",
+        Decision::Below => "goes to the neighbor below; ",
+        Decision::Above => "goes to the neighbor above; ",
         _ => "",
     };
     format!("to nearest even: {goes}{}{}", tie_rule(), otherwise_rounded(args, e))
 }
 
-/// `; nearest-up: 0x81 = 4`: what the answers give that round to nearest by another rule, where it is the other neighbour.
+/// `; nearest-up: 0x81 = 4`: what the answers give that round to nearest by another rule, where it is the other neighbor.
 fn otherwise_rounded(args: &ExplainArgs, e: &Explanation) -> String {
-    let n = &e.neighbours;
+    let n = &e.neighbors;
     let to_nearest_even = match (n.decision, &n.below) {
         (Decision::Below, below) => below,
         (Decision::Tie, Some(below)) if below.code & 1 == 0 => &n.below,
@@ -165,7 +165,7 @@ fn otherwise_rounded(args: &ExplainArgs, e: &Explanation) -> String {
         let mut codes: Vec<Option<u64>> = rounded.map(|answer| answer.outcome.code()).collect();
         codes.dedup();
         let [Some(code)] = codes[..] else { continue };
-        let is_it = |neighbour: &&Decoded| neighbour.code == code;
+        let is_it = |neighbor: &&Decoded| neighbor.code == code;
         let other = [&n.below, &n.above].into_iter().flatten().find(is_it);
         if let Some(other) = other.filter(|_| to_nearest_even.as_ref().is_none_or(|even| even.code != code)) {
             text += &format!("; {}: {} = {}", rounding.name(), code_text(other), value(args, other.value));
@@ -176,7 +176,7 @@ fn otherwise_rounded(args: &ExplainArgs, e: &Explanation) -> String {
 
 /// Most specifications cut fractions off.
 fn integer(args: &ExplainArgs, e: &Explanation) -> String {
-    let n = &e.neighbours;
+    let n = &e.neighbors;
     let value = |v| value(args, v);
     let is_negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
     let named = |element: &Decoded| format!("{} = {}", code_text(element), value(element.value));
@@ -197,11 +197,11 @@ fn integer(args: &ExplainArgs, e: &Explanation) -> String {
 
 /// Source: `docs/spec/openvino.md §1.3`.
 fn book(args: &ExplainArgs, e: &Explanation) -> String {
-    let n = &e.neighbours;
+    let n = &e.neighbors;
     let (Some(below), Some(above), Some(threshold)) = (&n.below, &n.above, n.threshold) else { return String::new() };
     let side = if n.decision == Decision::Below { "below" } else { "above" };
     format!(
-        "by thresholds: up to {} the code is {}, above it {}; goes to the neighbour {side}",
+        "by thresholds: up to {} the code is {}, above it {}; goes to the neighbor {side}",
         value(args, threshold),
         code_text(below),
         code_text(above)

@@ -109,7 +109,7 @@ pub struct Listing {
     /// Texts of a model that are listed.
     texts: Vec<usize>,
     conversions: Vec<Conversion>,
-    /// By which schemes how many tensors are quantised, or why that is not understood.
+    /// By which schemes how many tensors are quantized, or why that is not understood.
     schemes: Result<Vec<(String, u64)>, String>,
 }
 
@@ -185,7 +185,7 @@ impl Listing {
         for (key, value) in self.opened.file().into_iter().flat_map(Source::metadata) {
             writeln!(out, "{}", in_one_line(&format!("metadata {key}: {value}"), terminal))?;
         }
-        out.write_all(self.quantised(terminal).as_bytes())?;
+        out.write_all(self.quantized(terminal).as_bytes())?;
         for warning in self.opened.folder().map_or(&[][..], Folder::warnings) {
             writeln!(out, "{}", in_one_line(warning, terminal))?;
         }
@@ -206,15 +206,15 @@ impl Listing {
         writeln!(out, "{tensors}{files}, {listed} of data, {all} in all")
     }
 
-    /// How tensors are quantised, if they are.
-    fn quantised(&self, terminal: &Terminal) -> String {
+    /// How tensors are quantized, if they are.
+    fn quantized(&self, terminal: &Terminal) -> String {
         let text = match &self.schemes {
             Ok(schemes) if schemes.is_empty() => return String::new(),
             Ok(schemes) => {
                 let one = |(name, tensors): &(String, u64)| format!("{name} ({})", number::count(*tensors, "tensor"));
-                format!("quantised by: {}\n", schemes.iter().map(one).collect::<Vec<_>>().join(", "))
+                format!("quantized by: {}\n", schemes.iter().map(one).collect::<Vec<_>>().join(", "))
             }
-            Err(why) => format!("how tensors are quantised is not understood: {}\n", message::one_line(why)),
+            Err(why) => format!("how tensors are quantized is not understood: {}\n", message::one_line(why)),
         };
         terminal.wrap(&text)
     }

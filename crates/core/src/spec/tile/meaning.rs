@@ -4,7 +4,7 @@
 //! is left over is small and stands here: bits that are copied, two conversions in a row, a test of the encoding. Which
 //! elements are undefined is also asked of casts: the *judges*, whose `undefined` lists are the standard's.
 //!
-//! Reasons and notes begin with the number of the behaviour in §7.
+//! Reasons and notes begin with the number of the behavior in §7.
 
 use super::legality::accepted_modes;
 use super::op::{Conversion, IntegerOverflow, RoundingMode, Signedness};
@@ -55,7 +55,7 @@ const PROMISE: &[Undefined] = &[Undefined::any(Condition::Overflow, PROMISE_BROK
 pub struct Element {
     /// The bits, and whether the sources define them. Never [`Outcome::Refused`].
     pub outcome: Outcome,
-    /// Another source gives another value: a behaviour of §7. Never changes the outcome.
+    /// Another source gives another value: a behavior of §7. Never changes the outcome.
     pub note: Option<&'static str>,
 }
 

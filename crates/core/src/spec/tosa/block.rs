@@ -178,7 +178,7 @@ fn scale_of(element: DType, values: &[Exact; BLOCK]) -> u8 {
         return ZERO_SCALE;
     }
     let (limit, reaches) = overflow_limit(element);
-    // Significands lie in [1, 2), so that one comparison decides between two neighbouring exponents.
+    // Significands lie in [1, 2), so that one comparison decides between two neighboring exponents.
     let over = match largest.significand.cmp(&limit.significand) {
         Ordering::Less => false,
         Ordering::Equal => !reaches,

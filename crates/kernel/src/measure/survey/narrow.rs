@@ -31,7 +31,7 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | byte as u64)
 }
 
-/// In four tables, so that equal neighbours do not wait for each other.
+/// In four tables, so that equal neighbors do not wait for each other.
 fn of_bytes(bytes: &[u8]) -> [u64; 256] {
     let mut counts = [[0u64; 256]; 4];
     let (groups, rest) = bytes.as_chunks::<4>();

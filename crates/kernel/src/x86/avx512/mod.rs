@@ -14,7 +14,7 @@ pub(crate) mod measure;
 pub(super) mod narrow;
 pub(super) mod nibbles;
 pub(super) mod operands;
-pub(super) mod quantise;
+pub(super) mod quantize;
 pub(super) mod scaled;
 pub(super) mod split;
 pub(super) mod stepped;

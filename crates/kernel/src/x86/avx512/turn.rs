@@ -1,4 +1,4 @@
-//! Groups of four results of two bytes that become columns (`scaled::dequantise::transposed`): squares of eight by eight.
+//! Groups of four results of two bytes that become columns (`scaled::dequantize::transposed`): squares of eight by eight.
 
 use super::super::{load, store, stream};
 use crate::level::Avx512;

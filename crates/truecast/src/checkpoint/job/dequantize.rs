@@ -1,7 +1,7 @@
 //! A quantized tensor that becomes dense.
 
 use super::{Check, Checked, Job, Piece};
-use crate::checkpoint::dense::Quantised;
+use crate::checkpoint::dense::Quantized;
 use crate::checkpoint::meter::Loss;
 use crate::checkpoint::operations::Operations;
 use crate::checkpoint::prove::Proof;
@@ -13,7 +13,7 @@ use crate::verify::coverage::elements_of;
 use truecast_core::{CastSpec, DType};
 use truecast_io::folder::Folder;
 
-impl Job for Quantised {
+impl Job for Quantized {
     fn item(&self, planned: &Planned, index: usize) -> Item {
         let target = &planned.target;
         let dst_bits = target.dtype.bits_in(target.layout).expect("a container's layout fits its type");
@@ -25,7 +25,7 @@ impl Job for Quantised {
     }
 
     fn sources(&self) -> Vec<usize> {
-        Quantised::sources(self).collect()
+        Quantized::sources(self).collect()
     }
 
     fn plan(&self, planned: &Planned, operations: &Operations<'_>) -> Result<(), Cause> {
@@ -50,7 +50,7 @@ impl Job for Quantised {
 
     fn check<'p>(&'p self, check: Check<'_, 'p>) -> Checked {
         let Check { folder, planned, result: (result, at), stretches, prepared, methods, progress, .. } = check;
-        let proof = Proof { folder, quantised: self, planned, result: (result, at[0]) };
+        let proof = Proof { folder, quantized: self, planned, result: (result, at[0]) };
         let cast = planned.cast.unwrap_or(CastSpec::copy(DType::F32));
         let (difference, by) = proof.compare(stretches, &prepared.checker(cast, &planned.target), progress)?;
         methods.add(&by);

@@ -2,7 +2,7 @@
 //! the definition (`truecast_core::scaled::Gathering`), which shares no code with what may have written them.
 
 use super::{Check, Checked, Job, OfPlane, Piece};
-use crate::checkpoint::dense::Quantised;
+use crate::checkpoint::dense::Quantized;
 use crate::checkpoint::flat::lies_in_rows;
 use crate::checkpoint::gatherer::{Alike, Gatherer, PARTS, Rows};
 use crate::checkpoint::meter::Loss;
@@ -28,7 +28,7 @@ use truecast_schemes::{Family, Scheme};
 /// Blocks of the result.
 #[derive(Clone, Debug)]
 pub(in crate::checkpoint) struct Gathered {
-    pub source: Quantised,
+    pub source: Quantized,
     pub alike: Alike,
     /// Of all matrices together.
     pub rows: u64,
@@ -41,7 +41,7 @@ pub(in crate::checkpoint) struct Gathered {
 
 impl Gathered {
     /// The tensor, with codes and scales as rows of nibbles and of bytes, those of all matrices as one.
-    pub fn new(source: Quantised, planes: &[OfPlane; 2]) -> Gathered {
+    pub fn new(source: Quantized, planes: &[OfPlane; 2]) -> Gathered {
         let to_scheme = Scheme::of(Family::Gguf(Gathering::BLOCK)).to_string().into();
         let [of_matrix, cols] = source.layout.out();
         let rows = of_matrix * source.layout.matrices;

@@ -45,7 +45,7 @@ impl OfPlane {
     }
 }
 
-/// A plane of a quantised tensor that is packed anew.
+/// A plane of a quantized tensor that is packed anew.
 #[derive(Clone, Debug)]
 pub(in crate::checkpoint) struct Repacked {
     pub part: Part,

@@ -5,7 +5,7 @@ use super::census::{self, Census, OF_SCALE};
 use super::loss::Loss;
 use super::matching::{Matching, Why, matching};
 use super::{Relaid, together};
-use crate::checkpoint::dense::Quantised;
+use crate::checkpoint::dense::Quantized;
 use crate::checkpoint::gatherer::Rows;
 use crate::checkpoint::job::{Gathered, Job, Known, OfPlane, Work};
 use crate::error::Error;
@@ -29,13 +29,13 @@ type Matrix<'a> = (&'a Gathering, Rows);
 ///
 /// # Errors
 /// Reading.
-pub(super) fn relaid(folder: &Folder, quantised: Quantised, target: Target, how: Relayout) -> Result<Made, Error> {
-    let planes = match in_rows(&quantised.layout) {
+pub(super) fn relaid(folder: &Folder, quantized: Quantized, target: Target, how: Relayout) -> Result<Made, Error> {
+    let planes = match in_rows(&quantized.layout) {
         Ok(planes) => planes,
         Err(why) => return Ok(Err(why.into())),
     };
-    let mut gathered = Gathered::new(quantised.clone(), &planes);
-    let gatherings = gatherings(folder, &quantised, target.layout.matrices)?;
+    let mut gathered = Gathered::new(quantized.clone(), &planes);
+    let gatherings = gatherings(folder, &quantized, target.layout.matrices)?;
     let loss = match seen(folder, &gathered, &gatherings, how)? {
         Ok(Seen { counts, loss }) => {
             gathered.counts = counts;
@@ -48,7 +48,7 @@ pub(super) fn relaid(folder: &Folder, quantised: Quantised, target: Target, how:
         Part::Codes => Ok(Arc::new(gathered.clone()) as Arc<dyn Job>),
         _ => Ok(Arc::new(Known(factors.clone())) as Arc<dyn Job>),
     };
-    let (works, relaid) = together(folder, quantised.clone(), target, made)?;
+    let (works, relaid) = together(folder, quantized.clone(), target, made)?;
     Ok(Ok((works, Relaid { loss, ..relaid })))
 }
 
@@ -70,11 +70,11 @@ fn in_rows(from: &Layout) -> Result<[OfPlane; 2], Why> {
 }
 
 /// What blocks are made of, for each of so many matrices.
-fn gatherings(folder: &Folder, quantised: &Quantised, matrices: u64) -> Result<Vec<Gathering>, Error> {
-    let Some(global) = quantised.layout.planes().and_then(|planes| planes.global) else {
+fn gatherings(folder: &Folder, quantized: &Quantized, matrices: u64) -> Result<Vec<Gathering>, Error> {
+    let Some(global) = quantized.layout.planes().and_then(|planes| planes.global) else {
         return Ok(vec![Gathering { global: None }]);
     };
-    let stored = quantised.stored(Part::Global);
+    let stored = quantized.stored(Part::Global);
     let mut bytes = zeros(matrices * 4)?;
     folder.shards()[stored.shard].source.read_at(stored.tensor, 0, &mut bytes)?;
     let one = |bytes: &[u8; 4]| Gathering { global: Some((global.rule, u32::from_le_bytes(*bytes))) };

@@ -55,7 +55,7 @@ pub(in crate::checkpoint) fn warning(src: &Path, relaid: &[Relaid]) -> Option<St
         0 => String::new(),
         n => format!(" and {}", counted(n, "other")),
     };
-    Some(format!("{}: tensor {}{others}: {all}", src.display(), Shown(&first.quantised.name)))
+    Some(format!("{}: tensor {}{others}: {all}", src.display(), Shown(&first.quantized.name)))
 }
 
 #[cfg(test)]

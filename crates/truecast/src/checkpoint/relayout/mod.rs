@@ -8,7 +8,7 @@ mod index;
 mod loss;
 mod matching;
 
-use super::dense::Quantised;
+use super::dense::Quantized;
 use super::element::to_f32;
 use super::job::{Job, Known, OfPlane, Repacked, Work};
 use crate::convert::planned::Planned;
@@ -24,11 +24,11 @@ use truecast_core::scaled::{Coding, Gathering, GlobalRule, Layout, Part};
 use truecast_io::folder::Folder;
 use truecast_schemes::{Content, Output, Scheme, Target};
 
-/// A quantised tensor that has the same values in the result.
+/// A quantized tensor that has the same values in the result.
 #[derive(Clone, Debug)]
 pub(super) struct Relaid {
     /// In the source.
-    pub quantised: Quantised,
+    pub quantized: Quantized,
     /// In the result, with the names of its tensors and the file that holds them.
     pub layout: Layout,
     pub parts: Vec<(Part, String)>,
@@ -39,34 +39,34 @@ pub(super) struct Relaid {
     pub loss: Loss,
 }
 
-/// What becomes of a quantised tensor that is carried over.
+/// What becomes of a quantized tensor that is carried over.
 ///
 /// # Errors
 /// What the other scheme cannot hold; reading of the second scale, and of scales, zero points and groups whose values decide
 /// whether it can.
 pub(super) fn relaid(
     folder: &Folder,
-    (quantised, from): (Quantised, Scheme),
+    (quantized, from): (Quantized, Scheme),
     (target, to): (Target, Scheme),
     how: Relayout,
 ) -> Result<(Vec<Work>, Relaid), Error> {
     let refused = |why: Cow<'static, str>| {
-        let (tensor, from, to) = (quantised.name.clone(), Box::new(from), Box::new(to));
+        let (tensor, from, to) = (quantized.name.clone(), Box::new(from), Box::new(to));
         Error::scheme(folder.path(), truecast_schemes::Error::NoRelayout { tensor: tensor.to_string(), from, to, why })
     };
     if let Coding::Blocks { block: Gathering::BLOCK, .. } = target.layout.coding {
-        return gathering::relaid(folder, quantised.clone(), target, how)?.map_err(refused);
+        return gathering::relaid(folder, quantized.clone(), target, how)?.map_err(refused);
     }
     let refused = |why: &'static str| refused(why.into());
-    let failed = |cause| Error::tensor(folder.path(), &quantised.name, Cause::Scaled(cause));
+    let failed = |cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause));
     let repacked = |part, of: &OfPlane| {
-        let from = quantised.stored(part);
+        let from = quantized.stored(part);
         let bytes = folder.shards()[from.shard].source.tensors()[from.tensor].bytes();
         Repacked::new(part, (from, bytes), of).map_err(failed)
     };
-    let matching = matching(&quantised.layout, &target.layout).map_err(refused)?;
+    let matching = matching(&quantized.layout, &target.layout).map_err(refused)?;
     if let Some(index) = &matching.index
-        && !is_trivial(folder, quantised.stored(Part::Index), index)?
+        && !is_trivial(folder, quantized.stored(Part::Index), index)?
     {
         return Err(refused("its columns belong to groups by an index, which is not written there"));
     }
@@ -78,7 +78,7 @@ pub(super) fn relaid(
     let mut is_rounded = false;
     let made = |part| {
         let Matching { codes, scales, zeros, globals, .. } = &matching;
-        let stored = quantised.stored(part);
+        let stored = quantized.stored(part);
         if let (Part::Global, Some([rule, other])) = (part, globals)
             && rule != other
         {
@@ -104,7 +104,7 @@ pub(super) fn relaid(
         }
         Ok(Arc::new(repacked))
     };
-    let (works, relaid) = together(folder, quantised.clone(), target, made)?;
+    let (works, relaid) = together(folder, quantized.clone(), target, made)?;
     if is_rounded && how == Relayout::Exact {
         return Err(refused(
             "its second scale is divided by there, and no f32 gives the same values; --relayout lossy takes the nearest",
@@ -116,7 +116,7 @@ pub(super) fn relaid(
 /// The tensors of the result, each part by what makes it.
 fn together(
     folder: &Folder,
-    quantised: Quantised,
+    quantized: Quantized,
     target: Target,
     mut made: impl FnMut(Part) -> Result<Arc<dyn Job>, Error>,
 ) -> Result<(Vec<Work>, Relaid), Error> {
@@ -126,7 +126,7 @@ fn together(
             Content::Bytes(bytes) => (output.tensor.name.clone(), Arc::new(Known(bytes.clone())) as Arc<dyn Job>),
             Content::Part(part) => {
                 parts.push((*part, output.tensor.name.to_string()));
-                let stored = quantised.parts.iter().find(|(of, _)| of == part).map(|(_, stored)| *stored);
+                let stored = quantized.parts.iter().find(|(of, _)| of == part).map(|(_, stored)| *stored);
                 // What the source lacks is told by its own name.
                 let name = stored.map_or(&output.tensor.name, |stored| {
                     &folder.shards()[stored.shard].source.tensors()[stored.tensor].name
@@ -136,8 +136,8 @@ fn together(
         };
         works.push(work(output, name, job));
     }
-    let shard = quantised.stored(Part::Codes).shard;
-    Ok((works, Relaid { layout: target.layout, quantised, parts, shard, is_rounded: false, loss: Loss::default() }))
+    let shard = quantized.stored(Part::Codes).shard;
+    Ok((works, Relaid { layout: target.layout, quantized, parts, shard, is_rounded: false, loss: Loss::default() }))
 }
 
 /// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.

@@ -2,7 +2,7 @@
 
 use super::super::freedoms::may_flush;
 use super::Verdict;
-use super::codes::{all_codes, merged, nan_codes, neighbours, where_monotone};
+use super::codes::{all_codes, merged, nan_codes, neighbors, where_monotone};
 use crate::binary64::{exponent, pow2, value};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Exact, Outcome, cast_one, decode};
@@ -183,7 +183,7 @@ impl Window {
 
 /// The codes that pass `accepts`, as ranges in ascending order.
 ///
-/// Cost: some dozens of judgements, whatever the width of the destination. Every permitted code lies near the exact one,
+/// Cost: some dozens of judgments, whatever the width of the destination. Every permitted code lies near the exact one,
 /// near an end of the range or near zero; NaN codes are judged alike, but for the exact one.
 pub fn permitted(
     spec: &CastSpec,
@@ -198,10 +198,10 @@ pub fn permitted(
         Outcome::Undefined { .. } | Outcome::Refused { .. } => return Vec::new(),
     };
     let Kind::Float(f) = spec.dst.kind() else {
-        return merged(neighbours(spec.dst, [exact]).filter(passes).map(|code| code..=code).collect());
+        return merged(neighbors(spec.dst, [exact]).filter(passes).map(|code| code..=code).collect());
     };
     let fixed = [0, f.min_normal_code(), f.max_code()].map(|magnitude| [magnitude, magnitude | f.sign_bit()]);
-    let near = neighbours(spec.dst, fixed.into_iter().flatten().chain([exact]));
+    let near = neighbors(spec.dst, fixed.into_iter().flatten().chain([exact]));
     let mut all: Vec<_> = near.filter(passes).map(|code| code..=code).collect();
     let nans = nan_codes(&f);
     let ends = nans.iter().flat_map(|range| [*range.start(), *range.end()]);

@@ -5,7 +5,7 @@ use crate::format::FloatFormat;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// How far neighbours reach: an output within one unit in the last place is at most three codes away.
+/// How far neighbors reach: an output within one unit in the last place is at most three codes away.
 const REACH: i64 = 4;
 
 /// Every code of a type.
@@ -14,9 +14,9 @@ pub(super) fn all_codes(dtype: DType) -> RangeInclusive<u64> {
 }
 
 /// The codes around these, and these themselves, wrapped into the width of the type.
-pub(super) fn neighbours(dtype: DType, centres: impl IntoIterator<Item = u64>) -> impl Iterator<Item = u64> {
+pub(super) fn neighbors(dtype: DType, centers: impl IntoIterator<Item = u64>) -> impl Iterator<Item = u64> {
     let mask = *all_codes(dtype).end();
-    centres.into_iter().flat_map(move |c| (-REACH..=REACH).map(move |d| c.wrapping_add_signed(d) & mask))
+    centers.into_iter().flat_map(move |c| (-REACH..=REACH).map(move |d| c.wrapping_add_signed(d) & mask))
 }
 
 /// Every NaN code of a format.

@@ -1,5 +1,5 @@
 //! Plain elements to scaled ones (`docs/spec/checkpoints.md §7`). Formally equivalent to
-//! [`truecast_core::scaled::Planes::quantise`] and [`truecast_core::scaled::BlockType::quantise`], block after block.
+//! [`truecast_core::scaled::Planes::quantize`] and [`truecast_core::scaled::BlockType::quantize`], block after block.
 //!
 //! Some columns of the rows that share scales are taken at a time, few enough to stay in the second-level cache: the
 //! largest magnitude of each block is found (`source`), scales are made for all of these blocks at once (`scales`), then
@@ -9,7 +9,7 @@
 mod blocks;
 mod coder;
 mod element;
-mod quantiser;
+mod quantizer;
 mod rows;
 mod scales;
 mod search;
@@ -17,4 +17,4 @@ mod source;
 mod steps;
 mod strip;
 
-pub use quantiser::{PartsMut, Quantiser};
+pub use quantizer::{PartsMut, Quantizer};

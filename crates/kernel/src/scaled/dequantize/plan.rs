@@ -1,4 +1,4 @@
-//! What a dequantisation is planned from: which loops run, and which bytes a window needs.
+//! What a dequantization is planned from: which loops run, and which bytes a window needs.
 
 use crate::level::Level;
 use crate::options::CastOptions;

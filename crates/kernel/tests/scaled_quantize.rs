@@ -1,4 +1,4 @@
-//! Quantisation: the kernels against `truecast_core::scaled`, block after block, at every level.
+//! Quantization: the kernels against `truecast_core::scaled`, block after block, at every level.
 
 #![allow(clippy::single_range_in_vec_init)] // pieces are lists of ranges
 
@@ -7,7 +7,7 @@ use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0,
 use truecast_core::scaled::*;
 use truecast_core::spec::ieee;
 use truecast_core::{Kind, cast_one};
-use truecast_kernel::scaled::{Dequantiser, PartsMut, Quantiser};
+use truecast_kernel::scaled::{Dequantizer, PartsMut, Quantizer};
 use truecast_kernel::{CastOptions, Level};
 use truecast_testkit::random::Random;
 
@@ -45,7 +45,7 @@ fn as_f32(src: DType, bytes: &[u8]) -> Vec<u32> {
 type Stored = [Vec<u8>; 3];
 
 /// By the definition.
-fn expected(layout: &Layout, how: &Quantisation, global: f32, values: &[u32]) -> Stored {
+fn expected(layout: &Layout, how: &Quantization, global: f32, values: &[u32]) -> Stored {
     let mut stored =
         [Part::Codes, Part::Scales, Part::Zeros].map(|p| vec![0; layout.part_bytes(p).unwrap().unwrap_or(0) as usize]);
     let (cols, shape) = (layout.cols as usize, [layout.rows, layout.cols]);
@@ -54,7 +54,7 @@ fn expected(layout: &Layout, how: &Quantisation, global: f32, values: &[u32]) ->
         Coding::Blocks { block, .. } => {
             let blocks = stored[0].chunks_mut(block.bytes() as usize);
             for (values, bytes) in values.chunks(block.elements() as usize).zip(blocks) {
-                block.quantise(how.nonfinite, values, bytes).unwrap();
+                block.quantize(how.nonfinite, values, bytes).unwrap();
             }
             return stored;
         }
@@ -67,7 +67,7 @@ fn expected(layout: &Layout, how: &Quantisation, global: f32, values: &[u32]) ->
         let (rows, of_cols) = (clip(at[0], block[0], layout.rows), clip(at[1], block[1], layout.cols));
         let places: Vec<[u64; 2]> = rows.flat_map(|r| of_cols.clone().map(move |c| [r, c])).collect();
         let x: Vec<u32> = places.iter().map(|[r, c]| values[*r as usize * cols + *c as usize]).collect();
-        let Quantised { scale, zero, codes } = planes.quantise(how, global.to_bits(), &x).unwrap();
+        let Quantized { scale, zero, codes } = planes.quantize(how, global.to_bits(), &x).unwrap();
         let set = |plane: Plane, shape, at, bytes: &mut [u8], code| {
             plane.packing.set(plane.code.bits(), shape, at, bytes, code);
         };
@@ -83,7 +83,7 @@ fn expected(layout: &Layout, how: &Quantisation, global: f32, values: &[u32]) ->
 }
 
 /// Rows at a time, each part written where it belongs.
-fn quantise(q: &Quantiser, amax: f32, src: &[u8], pieces: &[Range<u64>]) -> Result<Stored, ScaledError> {
+fn quantize(q: &Quantizer, amax: f32, src: &[u8], pieces: &[Range<u64>]) -> Result<Stored, ScaledError> {
     let layout = q.layout();
     let row_bytes = src.len() / layout.rows as usize;
     let mut stored = [Part::Codes, Part::Scales, Part::Zeros]
@@ -107,32 +107,32 @@ fn quantise(q: &Quantiser, amax: f32, src: &[u8], pieces: &[Range<u64>]) -> Resu
     Ok(stored)
 }
 
-fn check(layout: Layout, src: DType, how: Quantisation, random: &mut Random) {
+fn check(layout: Layout, src: DType, how: Quantization, random: &mut Random) {
     let bytes = source(src, [layout.rows, layout.cols], random);
     check_source(layout, src, how, &bytes, random);
 }
 
-fn check_source(layout: Layout, src: DType, how: Quantisation, bytes: &[u8], random: &mut Random) {
+fn check_source(layout: Layout, src: DType, how: Quantization, bytes: &[u8], random: &mut Random) {
     let values = as_f32(src, bytes);
     let amax = amax(how.nonfinite, &values).unwrap();
     let mut wanted: Option<Stored> = None;
     for level in Level::available() {
         let exec = CastOptions { level, ..CastOptions::default() };
-        let quantiser = Quantiser::new(&layout, src, &how, &exec).unwrap();
-        assert_eq!(quantiser.amax(bytes).map(f32::to_bits), Ok(amax));
+        let quantizer = Quantizer::new(&layout, src, &how, &exec).unwrap();
+        assert_eq!(quantizer.amax(bytes).map(f32::to_bits), Ok(amax));
         let amax = f32::from_bits(amax);
-        let global = quantiser.global(amax).unwrap_or(1.0);
+        let global = quantizer.global(amax).unwrap_or(1.0);
         let expected = wanted.get_or_insert_with(|| expected(&layout, &how, global, &values));
-        let granule = quantiser.granule();
+        let granule = quantizer.granule();
         let one_scale = |p: &Planes| p.scales.block[0] > 1 && layout.grid(p.scales.block) == [1, 1];
-        let needs_amax = layout.planes().is_some_and(one_scale) || quantiser.global(1.0).is_some();
-        assert_eq!(quantiser.needs_amax(), needs_amax, "{layout:?}");
+        let needs_amax = layout.planes().is_some_and(one_scale) || quantizer.global(1.0).is_some();
+        assert_eq!(quantizer.needs_amax(), needs_amax, "{layout:?}");
         let cut = (random.next() % layout.rows.div_ceil(granule) * granule).min(layout.rows);
         let past_caches = CastOptions { stream_above_bytes: Some(0), ..exec };
-        let streaming = Quantiser::new(&layout, src, &how, &past_caches).unwrap();
-        let cases = [(&quantiser, vec![0..layout.rows]), (&streaming, vec![0..cut, cut..layout.rows])];
-        for (quantiser, pieces) in cases.into_iter().chain([(&streaming, vec![0..layout.rows])]) {
-            let got = quantise(quantiser, amax, bytes, &pieces).unwrap();
+        let streaming = Quantizer::new(&layout, src, &how, &past_caches).unwrap();
+        let cases = [(&quantizer, vec![0..layout.rows]), (&streaming, vec![0..cut, cut..layout.rows])];
+        for (quantizer, pieces) in cases.into_iter().chain([(&streaming, vec![0..layout.rows])]) {
+            let got = quantize(quantizer, amax, bytes, &pieces).unwrap();
             for (part, (got, expected)) in got.iter().zip(&*expected).enumerate() {
                 let wrong = got.iter().zip(expected).position(|(a, b)| a != b);
                 if let Some(at) = wrong {
@@ -187,14 +187,14 @@ fn codes_of_bf16_by_steps() {
             let mut bytes: Vec<u8> = (0..shape[0] * shape[1]).flat_map(|_| x().to_le_bytes()).collect();
             // A block of zeros of both signs.
             bytes[..64].iter_mut().enumerate().for_each(|(i, byte)| *byte = if i % 4 == 1 { 0x80 } else { 0 });
-            let how = Quantisation { power_of_two, ..Quantisation::default() };
+            let how = Quantization { power_of_two, ..Quantization::default() };
             check_source(layout(shape, planes), Bf16, how, &bytes, &mut random);
         }
     }
 }
 
-const FORMULA: Quantisation =
-    Quantisation { mx: MxScale::Rceil, nonfinite: NonFinite::Error, search: Search::Formula, power_of_two: false };
+const FORMULA: Quantization =
+    Quantization { mx: MxScale::Rceil, nonfinite: NonFinite::Error, search: Search::Formula, power_of_two: false };
 
 #[test]
 fn fp8() {
@@ -212,7 +212,7 @@ fn fp8() {
             let planes = Planes::times(Plane::of(F8E5M2), Plane::of(F16), block);
             check(layout([30, 192], planes), src, FORMULA, &mut random);
             let planes = Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), block);
-            check(layout([30, 192], planes), src, Quantisation { power_of_two: true, ..FORMULA }, &mut random);
+            check(layout([30, 192], planes), src, Quantization { power_of_two: true, ..FORMULA }, &mut random);
         }
     }
 }
@@ -225,7 +225,7 @@ fn mx() {
             for packing in [Packing::BYTES, Packing::Swizzled] {
                 let scales = Plane::of(F8E8M0).packed(packing);
                 let planes = Planes::times(Plane::of(codes), scales, [1, 32]);
-                check(layout([140, 224], planes), Bf16, Quantisation { mx, ..FORMULA }, &mut random);
+                check(layout([140, 224], planes), Bf16, Quantization { mx, ..FORMULA }, &mut random);
             }
         }
     }
@@ -306,7 +306,7 @@ fn blocks_of_gguf_files() {
 #[test]
 fn search() {
     let mut random = Random::new("search");
-    let how = Quantisation { search: Search::Mse, ..FORMULA };
+    let how = Quantization { search: Search::Mse, ..FORMULA };
     let int4 = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
     let zero = Plane { code: Code::unsigned(4), packing: Packing::Columns { word: 32 } };
     let nvfp4 = Planes {
@@ -328,7 +328,7 @@ fn search() {
 #[test]
 fn values_that_are_not_finite() {
     let mut random = Random::new("values_that_are_not_finite");
-    let how = Quantisation { nonfinite: NonFinite::Saturate, ..FORMULA };
+    let how = Quantization { nonfinite: NonFinite::Saturate, ..FORMULA };
     let int4 = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
     let zero = Plane { code: Code::unsigned(4), packing: Packing::Columns { word: 32 } };
     let layouts = [
@@ -348,10 +348,10 @@ fn values_that_are_not_finite() {
             bytes[4 * at..][..4].copy_from_slice(&value.to_le_bytes());
         }
         check_source(layout, F32, how, &bytes, &mut random);
-        let quantiser = Quantiser::new(&layout, F32, &FORMULA, &CastOptions::default()).unwrap();
+        let quantizer = Quantizer::new(&layout, F32, &FORMULA, &CastOptions::default()).unwrap();
         let refused = Err(ScaledError::NotFinite { index: 700 });
-        assert_eq!(quantise(&quantiser, 1.0, &bytes, &[0..40]), refused);
-        assert_eq!(quantiser.amax(&bytes), Err(ScaledError::NotFinite { index: 700 }));
+        assert_eq!(quantize(&quantizer, 1.0, &bytes, &[0..40]), refused);
+        assert_eq!(quantizer.amax(&bytes), Err(ScaledError::NotFinite { index: 700 }));
     }
 }
 
@@ -372,14 +372,14 @@ fn there_and_back() {
     for at in [0, 130, 260, 128 * 300, 128 * 300 + 130, 128 * 300 + 260] {
         src[2 * at..][..2].copy_from_slice(&0x43e0u16.to_le_bytes()); // 448
     }
-    let quantiser = Quantiser::new(&layout, Bf16, &FORMULA, &CastOptions::default()).unwrap();
-    let [codes, scales, _] = quantise(&quantiser, 1.0, &src, &[0..200]).unwrap();
+    let quantizer = Quantizer::new(&layout, Bf16, &FORMULA, &CastOptions::default()).unwrap();
+    let [codes, scales, _] = quantize(&quantizer, 1.0, &src, &[0..200]).unwrap();
     let parts = Parts { codes: &codes, scales: &scales, ..Parts::default() };
-    let dequantiser =
-        Dequantiser::new(&layout, &ieee::Cast::to(Bf16).resolve(F32).unwrap(), &CastOptions::default()).unwrap();
+    let dequantizer =
+        Dequantizer::new(&layout, &ieee::Cast::to(Bf16).resolve(F32).unwrap(), &CastOptions::default()).unwrap();
     let mut back = vec![0; src.len()];
-    let windows = dequantiser.windows(0..layout.elements());
-    dequantiser.run(&windows[0], &parts, &mut back).unwrap();
+    let windows = dequantizer.windows(0..layout.elements());
+    dequantizer.run(&windows[0], &parts, &mut back).unwrap();
     assert!(back == src);
 }
 
@@ -387,12 +387,12 @@ fn there_and_back() {
 fn what_does_not_fit() {
     let planes = Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [128, 128]);
     let layout = layout([200, 128], planes);
-    let quantiser = Quantiser::new(&layout, F32, &FORMULA, &CastOptions::default()).unwrap();
-    assert_eq!(quantiser.granule(), 128);
+    let quantizer = Quantizer::new(&layout, F32, &FORMULA, &CastOptions::default()).unwrap();
+    assert_eq!(quantizer.granule(), 128);
     let run = |rows: Range<u64>, n: usize, codes: usize| {
         let (mut codes, mut scales) = (vec![0; codes], [0; 8]);
         let parts = PartsMut { codes: &mut codes, scales: &mut scales[..4], ..PartsMut::default() };
-        quantiser.run(0, rows, &vec![0; n], 1.0, parts)
+        quantizer.run(0, rows, &vec![0; n], 1.0, parts)
     };
     assert_eq!(run(0..128, 128 * 128 * 4, 128 * 128), Ok(()));
     assert!(matches!(run(0..100, 100 * 128 * 4, 100 * 128), Err(ScaledError::Layout { .. })));
@@ -401,7 +401,7 @@ fn what_does_not_fit() {
     assert!(matches!(run(0..128, 128 * 128 * 4, 3), Err(ScaledError::Size { part: Part::Codes, .. })));
     let awq = Plane { code: Code::unsigned(4), packing: Packing::Awq };
     let planes = Planes { zero: Zero::Constant(8), ..Planes::times(awq, Plane::of(F16), [32, 1]) };
-    let new = |src: DType, layout: &Layout| Quantiser::new(layout, src, &FORMULA, &CastOptions::default());
+    let new = |src: DType, layout: &Layout| Quantizer::new(layout, src, &FORMULA, &CastOptions::default());
     assert!(matches!(new(DType::I8, &layout), Err(ScaledError::Source { dtype: DType::I8 })));
     let transposed = Layout { transposed: true, ..layout };
     for layout in [transposed, Layout::new(1, [32, 8], Coding::Planes(planes))] {

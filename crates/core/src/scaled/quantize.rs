@@ -6,7 +6,7 @@
 
 use super::arithmetic::{integer, magnitude, negated, product, quotient, rounded, sum};
 use super::blocks::{BlockType, DOUBLED_E2M1};
-use super::dequantise::{Terms, effective_scale, f32_bits, value_of};
+use super::dequantize::{Terms, effective_scale, f32_bits, value_of};
 use super::error::ScaledError;
 use super::layout::{Code, GlobalRule, Planes, Zero};
 use crate::binary64::value as to_f64;
@@ -21,14 +21,14 @@ use core::cmp::Ordering;
 
 /// How scales are chosen and what becomes of values that no format carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Quantisation {
+pub struct Quantization {
     /// The rule of E8M0 scales.
     pub mx: MxScale,
     /// What becomes of NaN and infinities.
     pub nonfinite: NonFinite,
     /// Whether scales near that of the formula are tried.
     pub search: Search,
-    /// f32 scales are powers of two, by [`Quantisation::mx`] (§4.1).
+    /// f32 scales are powers of two, by [`Quantization::mx`] (§4.1).
     pub power_of_two: bool,
 }
 
@@ -102,9 +102,9 @@ impl MxScale {
     }
 }
 
-/// A block that was quantised.
+/// A block that was quantized.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quantised {
+pub struct Quantized {
     /// The code of the scale.
     pub scale: u64,
     /// The code of the zero point, of a layout that has them.
@@ -151,13 +151,13 @@ pub fn amax(nonfinite: NonFinite, values: &[u32]) -> Result<u32, ScaledError> {
 }
 
 impl Planes {
-    /// Quantises a block: the definition. `values` are f32 bits; `global` is the second scale, where there is one.
+    /// Quantizes a block: the definition. `values` are f32 bits; `global` is the second scale, where there is one.
     ///
     /// Source: `docs/spec/checkpoints.md §7`.
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a layout that is only read.
-    pub fn quantise(&self, how: &Quantisation, global: u32, values: &[u32]) -> Result<Quantised, ScaledError> {
+    pub fn quantize(&self, how: &Quantization, global: u32, values: &[u32]) -> Result<Quantized, ScaledError> {
         let amax = amax(how.nonfinite, values)?;
         let block = Block { planes: self, how, global: f32_value(global), values };
         match self.codes.code {
@@ -169,7 +169,7 @@ impl Planes {
 
 struct Block<'a> {
     planes: &'a Planes,
-    how: &'a Quantisation,
+    how: &'a Quantization,
     global: Exact,
     values: &'a [u32],
 }
@@ -184,7 +184,7 @@ impl Block<'_> {
         encode_float(&self.scale_format(), &SATURATE, scale).code.unwrap_or(0)
     }
 
-    fn floats(&self, amax: u32) -> Result<Quantised, ScaledError> {
+    fn floats(&self, amax: u32) -> Result<Quantized, ScaledError> {
         let Some(element) = self.planes.codes.code.format() else { return Err(NOT_WRITTEN) };
         let (scales, elem_max) = (self.scale_format(), decode_float(&element, element.max_code()));
         let a = f32_value(amax);
@@ -235,7 +235,7 @@ impl Block<'_> {
         Ok(self.best(formula, codes))
     }
 
-    fn integers(&self, amax: u32) -> Result<Quantised, ScaledError> {
+    fn integers(&self, amax: u32) -> Result<Quantized, ScaledError> {
         let Code::Int(stored) = self.planes.codes.code else { return Err(NOT_WRITTEN) };
         let format = IntFormat { signed: true, ..stored };
         let bits = u32::from(stored.bits);
@@ -296,18 +296,18 @@ impl Block<'_> {
     }
 
     /// The scale of the formula, or the best of those near it.
-    fn best(&self, formula: u64, codes: impl Fn(u64) -> (u64, Vec<u64>)) -> Quantised {
-        let quantised = |scale: u64| {
+    fn best(&self, formula: u64, codes: impl Fn(u64) -> (u64, Vec<u64>)) -> Quantized {
+        let quantized = |scale: u64| {
             let (zero, codes) = codes(scale);
-            Quantised { scale, zero, codes }
+            Quantized { scale, zero, codes }
         };
-        let mut best = quantised(formula);
+        let mut best = quantized(formula);
         if self.how.search == Search::Formula {
             return best;
         }
         let mut least = self.error(&best);
         for scale in self.planes.near(self.how, formula) {
-            let tried = quantised(scale);
+            let tried = quantized(scale);
             let error = self.error(&tried);
             if error < least {
                 (best, least) = (tried, error);
@@ -317,7 +317,7 @@ impl Block<'_> {
     }
 
     /// The sum of squared errors, of the finite values in order.
-    fn error(&self, block: &Quantised) -> f64 {
+    fn error(&self, block: &Quantized) -> f64 {
         let scale = decode_float(&self.scale_format(), block.scale);
         let zero = match (self.planes.zero, self.planes.codes.code) {
             (Zero::Constant(zero), _) => zero.into(),
@@ -341,7 +341,7 @@ impl Block<'_> {
 
 impl Planes {
     /// The scales that are tried beside that of the formula, as codes, in order. Source: §7.7.
-    pub fn near(&self, how: &Quantisation, formula: u64) -> Vec<u64> {
+    pub fn near(&self, how: &Quantization, formula: u64) -> Vec<u64> {
         match self.scales.plane.code {
             Code::Float(DType::F8E8M0) => around(formula, &[-1, 1], 0..=254),
             Code::Float(DType::F8E4M3Fn) => around(formula, &[-1, 1, -2, 2, -3, -4, -5, -6], 1..=0x7e),
@@ -365,14 +365,14 @@ fn around(code: u64, steps: &[i64], range: core::ops::RangeInclusive<i64>) -> Ve
 }
 
 impl BlockType {
-    /// Quantises the values of a block, f32 bits, into its bytes (§9.3, §9.4).
+    /// Quantizes the values of a block, f32 bits, into its bytes (§9.3, §9.4).
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a type that is only read.
     ///
     /// # Panics
     /// If there are not as many values and bytes as a block has.
-    pub fn quantise(self, nonfinite: NonFinite, values: &[u32], block: &mut [u8]) -> Result<(), ScaledError> {
+    pub fn quantize(self, nonfinite: NonFinite, values: &[u32], block: &mut [u8]) -> Result<(), ScaledError> {
         assert_eq!((values.len() as u64, block.len() as u64), (self.elements(), self.bytes()), "one block");
         let amax = amax(nonfinite, values)?;
         match self {

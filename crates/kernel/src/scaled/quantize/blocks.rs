@@ -40,7 +40,7 @@ impl OfBlocks {
         Ok(OfBlocks { level, nonfinite, target })
     }
 
-    /// Quantises whole blocks.
+    /// Quantizes whole blocks.
     pub fn run(&self, widener: &Widener, src: &[u8], dst: &mut [u8]) -> Result<(), ScaledError> {
         match &self.target {
             Target::Q8_0 { to_int, to_half } => self.q8_0(widener, (src, dst), to_int, to_half),
@@ -67,9 +67,9 @@ impl OfBlocks {
             each(x.as_chunks().0, &found.largest, dst);
             for (b, _) in found.largest.iter().enumerate().filter(|(_, largest)| **largest >= INF) {
                 let values = x[128 * b..][..128].as_chunks::<4>().0.iter().map(|x| u32::from_le_bytes(*x));
-                let quantised =
-                    block.quantise(self.nonfinite, &values.collect::<Vec<_>>(), &mut dst[b * bytes..][..bytes]);
-                quantised.map_err(|error| later(error, (i * BLOCKS + b) * 32))?;
+                let quantized =
+                    block.quantize(self.nonfinite, &values.collect::<Vec<_>>(), &mut dst[b * bytes..][..bytes]);
+                quantized.map_err(|error| later(error, (i * BLOCKS + b) * 32))?;
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Quantised checkpoints become quantised by another scheme in one run: `docs/interfaces.md §4.2`. What they become is what two
+//! Quantized checkpoints become quantized by another scheme in one run: `docs/interfaces.md §4.2`. What they become is what two
 //! runs make of them, the first with `--to f32`.
 
 use crate::checkpoint::tree;
@@ -79,7 +79,7 @@ fn one_run_makes_what_two_runs_make() {
             let line = format!("--scheme {to} {KEEP}");
             let one = folder.run(&format!("convert source one {line} --report one.json")).exits(0);
             let family = from.split(',').next().unwrap_or_default();
-            assert!(one.out.contains(&format!("quantised by: {family}")), "{}", one.out);
+            assert!(one.out.contains(&format!("quantized by: {family}")), "{}", one.out);
             folder.run(&format!("convert f32 two {line} --quiet --report two.json")).succeeds();
             assert_eq!(tensors(&folder, "one"), tensors(&folder, "two"), "{from} to {to}");
             let [one, two] = ["one", "two"].map(|dir| folder.json(&format!("{dir}/config.json")));
@@ -169,7 +169,7 @@ fn transposed_experts() {
     }
 }
 
-/// What was quantised and is not quantised again needs a type.
+/// What was quantized and is not quantized again needs a type.
 #[test]
 fn what_is_kept_becomes_dense() {
     let folder = dense();

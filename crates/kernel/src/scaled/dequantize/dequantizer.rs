@@ -1,4 +1,4 @@
-//! [`Dequantiser`]: scaled elements to plain ones, planned once.
+//! [`Dequantizer`]: scaled elements to plain ones, planned once.
 
 use super::plan::Plan;
 use super::work;
@@ -9,37 +9,37 @@ use std::ops::Range;
 use truecast_core::CastSpec;
 use truecast_core::scaled::{Layout, Parts, ScaledError};
 
-/// A planned dequantisation: immutable, to be used from any number of threads, each for windows of its own.
+/// A planned dequantization: immutable, to be used from any number of threads, each for windows of its own.
 ///
 /// # Examples
 /// ```
 /// use truecast_core::{DType, scaled::{Coding, Layout, Parts, Plane, Planes}, spec::ieee::Cast};
-/// use truecast_kernel::{CastOptions, scaled::Dequantiser};
+/// use truecast_kernel::{CastOptions, scaled::Dequantizer};
 /// let planes = Planes::times(Plane::of(DType::F4E2M1), Plane::of(DType::F8E8M0), [1, 32]);
 /// let layout = Layout::new(1, [1, 32], Coding::Planes(planes));
 /// let to_bf16 = Cast::to(DType::Bf16).resolve(DType::F32)?;
-/// let dequantiser = Dequantiser::new(&layout, &to_bf16, &CastOptions::default())?;
+/// let dequantizer = Dequantizer::new(&layout, &to_bf16, &CastOptions::default())?;
 /// let mut result = [0; 64];
-/// for window in dequantiser.windows(0..layout.elements()) {
-///     assert_eq!(dequantiser.reads(&window).len(), 2); // of codes and scales, here all that there are
+/// for window in dequantizer.windows(0..layout.elements()) {
+///     assert_eq!(dequantizer.reads(&window).len(), 2); // of codes and scales, here all that there are
 ///     let parts = Parts { codes: &[0x8f; 16], scales: &[126], ..Parts::default() };
-///     dequantiser.run(&window, &parts, &mut result)?;
+///     dequantizer.run(&window, &parts, &mut result)?;
 /// }
 /// assert_eq!(result[..4], [0x40, 0xc0, 0x00, 0x80]); // -3, -0
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Dequantiser {
+pub struct Dequantizer {
     plan: Box<Plan>,
 }
 
-impl Dequantiser {
-    /// Plans a dequantisation. `spec` converts f32 to the type of the results, of whole bytes.
+impl Dequantizer {
+    /// Plans a dequantization. `spec` converts f32 to the type of the results, of whole bytes.
     ///
     /// # Errors
     /// What [`Layout::check`] says; [`ScaledError::Layout`] for a result that cannot be made of f32.
-    pub fn new(layout: &Layout, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantiser, ScaledError> {
-        Ok(Dequantiser { plan: Box::new(Plan::new(layout, spec, exec)?) })
+    pub fn new(layout: &Layout, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantizer, ScaledError> {
+        Ok(Dequantizer { plan: Box::new(Plan::new(layout, spec, exec)?) })
     }
 
     /// What is read.
@@ -89,7 +89,7 @@ impl Dequantiser {
         self.plan.cuts(window).iter().flatten().map(|(part, cut)| cut.read(*part, window.matrix)).collect()
     }
 
-    /// Makes the elements of a window. `parts` holds the bytes of its [`Dequantiser::reads`], `dst` is written whole.
+    /// Makes the elements of a window. `parts` holds the bytes of its [`Dequantizer::reads`], `dst` is written whole.
     ///
     /// Result: for each element what [`Layout::value`] says, cast. Cost: a few rows of memory; one thread.
     ///
@@ -104,7 +104,7 @@ impl Dequantiser {
     /// those that were rounded to f32.
     ///
     /// # Errors
-    /// As [`Dequantiser::run`]; `exact` takes eight bytes for each element.
+    /// As [`Dequantizer::run`]; `exact` takes eight bytes for each element.
     pub fn exact(&self, window: &Window, parts: &Parts<'_>, exact: &mut [u8]) -> Result<(), ScaledError> {
         work::run(&self.plan, window, parts, exact, Want::Exact)
     }

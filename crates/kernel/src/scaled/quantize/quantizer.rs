@@ -1,4 +1,4 @@
-//! [`Quantiser`]: what it is planned from, which rows it takes, where it writes.
+//! [`Quantizer`]: what it is planned from, which rows it takes, where it writes.
 
 use super::blocks::OfBlocks;
 use super::element::NOT_WRITTEN;
@@ -10,9 +10,9 @@ use crate::scaled::cut::{Cut, Read};
 use crate::stage::slot_bytes;
 use std::ops::Range;
 use truecast_core::DType;
-use truecast_core::scaled::{Code, Coding, GlobalRule, Layout, Packing, Part, Plane, Quantisation, ScaledError, Zero};
+use truecast_core::scaled::{Code, Coding, GlobalRule, Layout, Packing, Part, Plane, Quantization, ScaledError, Zero};
 
-/// Room for the parts of rows that are quantised, in the order of [`Quantiser::writes`].
+/// Room for the parts of rows that are quantized, in the order of [`Quantizer::writes`].
 #[derive(Debug, Default)]
 #[allow(missing_docs)] // Named as in [`Part`].
 pub struct PartsMut<'a> {
@@ -21,27 +21,27 @@ pub struct PartsMut<'a> {
     pub zeros: &'a mut [u8],
 }
 
-/// A planned quantisation: immutable, to be used from any number of threads, each for rows of its own.
+/// A planned quantization: immutable, to be used from any number of threads, each for rows of its own.
 ///
 /// # Examples
 /// ```
 /// use truecast_core::{DType, scaled::{Coding, Layout, Plane, Planes}};
-/// use truecast_kernel::{CastOptions, scaled::{PartsMut, Quantiser}};
+/// use truecast_kernel::{CastOptions, scaled::{PartsMut, Quantizer}};
 /// let planes = Planes::times(Plane::of(DType::F8E4M3Fn), Plane::of(DType::F32), [128, 128]);
 /// let layout = Layout::new(1, [1, 2], Coding::Planes(planes));
-/// let quantiser = Quantiser::new(&layout, DType::F32, &Default::default(), &CastOptions::default())?;
+/// let quantizer = Quantizer::new(&layout, DType::F32, &Default::default(), &CastOptions::default())?;
 /// let src: Vec<u8> = [896.0f32, -2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
 /// let (mut codes, mut scales) = ([0; 2], [0; 4]);
 /// let parts = PartsMut { codes: &mut codes, scales: &mut scales, ..PartsMut::default() };
-/// let amax = if quantiser.needs_amax() { quantiser.amax(&src)? } else { 0.0 };
-/// quantiser.run(0, 0..1, &src, amax, parts)?;
+/// let amax = if quantizer.needs_amax() { quantizer.amax(&src)? } else { 0.0 };
+/// quantizer.run(0, 0..1, &src, amax, parts)?;
 /// assert_eq!((codes, f32::from_le_bytes(scales)), ([0x7e, 0xb8], 2.0)); // 448 and -1, times 2
 /// # Ok::<(), truecast_core::scaled::ScaledError>(())
 /// ```
 #[derive(Debug)]
-pub struct Quantiser {
+pub struct Quantizer {
     layout: Layout,
-    how: Quantisation,
+    how: Quantization,
     widener: Widener,
     target: Target,
 }
@@ -52,12 +52,12 @@ enum Target {
     Blocks(Box<OfBlocks>),
 }
 
-impl Quantiser {
-    /// Plans a quantisation of elements of type `src` (f32, f16, bf16 or f64, which is rounded to f32 first).
+impl Quantizer {
+    /// Plans a quantization of elements of type `src` (f32, f16, bf16 or f64, which is rounded to f32 first).
     ///
     /// # Errors
     /// [`ScaledError::Layout`] for a layout that is only read, and what [`Layout::check`] says.
-    pub fn new(layout: &Layout, src: DType, how: &Quantisation, exec: &CastOptions) -> Result<Quantiser, ScaledError> {
+    pub fn new(layout: &Layout, src: DType, how: &Quantization, exec: &CastOptions) -> Result<Quantizer, ScaledError> {
         layout.check()?;
         let widener = Widener::new(src, exec.level)?;
         if layout.transposed || layout.kept != [layout.rows, layout.cols] {
@@ -70,7 +70,7 @@ impl Quantiser {
             }
             _ => return Err(NOT_WRITTEN),
         };
-        Ok(Quantiser { layout: *layout, how: *how, widener, target })
+        Ok(Quantizer { layout: *layout, how: *how, widener, target })
     }
 
     /// What is written.
@@ -79,7 +79,7 @@ impl Quantiser {
         &self.layout
     }
 
-    /// Rows are quantised in multiples of so many, but for the last of a matrix.
+    /// Rows are quantized in multiples of so many, but for the last of a matrix.
     #[must_use]
     pub fn granule(&self) -> u64 {
         let Target::Planes(of) = &self.target else { return 1 };
@@ -98,7 +98,7 @@ impl Quantiser {
         granule.min(self.layout.rows.max(1))
     }
 
-    /// Whether [`Quantiser::run`] needs the largest magnitude of the tensor (of the matrix, where each has scales of its own;
+    /// Whether [`Quantizer::run`] needs the largest magnitude of the tensor (of the matrix, where each has scales of its own;
     /// of several tensors, where they share a second scale): for a second scale, or for one scale of a whole matrix.
     #[must_use]
     pub fn needs_amax(&self) -> bool {
@@ -156,10 +156,10 @@ impl Quantiser {
         }
     }
 
-    /// Quantises whole rows of a matrix. `src` holds their elements; `amax` is what [`Quantiser::needs_amax`] says, where it
-    /// does. The parts have the bytes of [`Quantiser::writes`] and are written whole.
+    /// Quantizes whole rows of a matrix. `src` holds their elements; `amax` is what [`Quantizer::needs_amax`] says, where it
+    /// does. The parts have the bytes of [`Quantizer::writes`] and are written whole.
     ///
-    /// Result: that of the definition. Cost: memory for a few rows, with a search for [`Quantiser::granule`]; one
+    /// Result: that of the definition. Cost: memory for a few rows, with a search for [`Quantizer::granule`]; one
     /// thread.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use truecast_core::{DType, Exact, Kind, Rounding};
 
 /// Where a value lies among those of the destination, an element type or a [`FloatFormat`] of one's own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Neighbours<E = Decoded> {
+pub struct Neighbors<E = Decoded> {
     /// The nearest value at or below it, as far as the type goes: `None` below everything.
     pub below: Option<E>,
     /// The nearest value at or above it.
@@ -20,9 +20,9 @@ pub struct Neighbours<E = Decoded> {
     pub beyond: Option<(Exact, Option<E>)>,
     /// It lies at that step or further out.
     pub is_out_of_range: bool,
-    /// Halfway between the two neighbours (or between the last value and the step beyond it).
+    /// Halfway between the two neighbors (or between the last value and the step beyond it).
     pub midpoint: Option<Exact>,
-    /// Of a code book instead: the largest value that still takes the neighbour below.
+    /// Of a code book instead: the largest value that still takes the neighbor below.
     pub threshold: Option<Exact>,
     /// How far from `below` (from `above`, if nothing is below) the value lies, in steps from one value of the type to the
     /// next at this place; to the nearest f64.
@@ -37,11 +37,11 @@ pub struct Neighbours<E = Decoded> {
 pub enum Decision {
     /// The value is a value of the destination.
     Exact,
-    /// It is nearer to the neighbour below.
+    /// It is nearer to the neighbor below.
     Below,
-    /// It is halfway: ties to even takes the neighbour with the even code.
+    /// It is halfway: ties to even takes the neighbor with the even code.
     Tie,
-    /// It is nearer to the neighbour above.
+    /// It is nearer to the neighbor above.
     Above,
     /// NaN and infinities are not rounded.
     NotRounded,
@@ -94,9 +94,9 @@ fn integer(value: i128) -> Exact {
     Exact::Finite { neg: value < 0, sig: (magnitude >> exp) as u64, exp: exp as i32, sticky: false }
 }
 
-impl<E> Neighbours<E> {
+impl<E> Neighbors<E> {
     fn nothing(decision: Decision) -> Self {
-        Neighbours {
+        Neighbors {
             below: None,
             above: None,
             beyond: None,
@@ -108,11 +108,11 @@ impl<E> Neighbours<E> {
         }
     }
 
-    fn map<F>(self, f: impl Fn(E) -> F) -> Neighbours<F> {
-        let Neighbours { below, above, beyond, is_out_of_range, midpoint, threshold, steps, decision } = self;
+    fn map<F>(self, f: impl Fn(E) -> F) -> Neighbors<F> {
+        let Neighbors { below, above, beyond, is_out_of_range, midpoint, threshold, steps, decision } = self;
         let beyond = beyond.map(|(step, code)| (step, code.map(&f)));
         let (below, above) = (below.map(&f), above.map(&f));
-        Neighbours { below, above, beyond, is_out_of_range, midpoint, threshold, steps, decision }
+        Neighbors { below, above, beyond, is_out_of_range, midpoint, threshold, steps, decision }
     }
 }
 
@@ -132,19 +132,19 @@ impl<E> Neighbours<E> {
 /// assert_eq!((e.decision, e.steps), (Decision::Tie, Some(0.5)));
 /// # Ok::<(), truecast_core::format::FormatError>(())
 /// ```
-pub fn explain_format(value: Exact, format: &FloatFormat) -> Result<Neighbours<CodePoint>, FormatError> {
+pub fn explain_format(value: Exact, format: &FloatFormat) -> Result<Neighbors<CodePoint>, FormatError> {
     format.check()?;
     Ok(in_float(value, format))
 }
 
-pub(super) fn neighbours(value: Exact, to: DType) -> Neighbours {
+pub(super) fn neighbors(value: Exact, to: DType) -> Neighbors {
     let element = |CodePoint { code, value }| Decoded { dtype: to, code, value };
     match to.kind() {
         Kind::Float(f) => in_float(value, &f).map(element),
         Kind::Int(f) => in_steps(value, to, |neg| End::of_integer(&f, neg)).map(element),
         Kind::Fixed(f) => in_steps(value, to, |neg| End::of_fixed(&f, neg)).map(element),
         Kind::Book(book) => in_book(value, to, book),
-        _ => Neighbours::nothing(not_placed(value)),
+        _ => Neighbors::nothing(not_placed(value)),
     }
 }
 
@@ -153,23 +153,23 @@ fn not_placed(value: Exact) -> Decision {
     if matches!(value, Exact::Finite { .. }) { Decision::Other } else { Decision::NotRounded }
 }
 
-fn in_float(value: Exact, f: &FloatFormat) -> Neighbours<CodePoint> {
+fn in_float(value: Exact, f: &FloatFormat) -> Neighbors<CodePoint> {
     let point = |code| CodePoint { code, value: decode_float(f, code) };
     match value {
         Exact::Finite { neg: true, .. } if !f.signed => {
-            Neighbours { above: Some(point(0)), ..Neighbours::nothing(Decision::Other) }
+            Neighbors { above: Some(point(0)), ..Neighbors::nothing(Decision::Other) }
         }
         Exact::Finite { neg, .. } => between(value, neg, End::of_float(f, neg), |rounding| {
             let policy = CastPolicy { to_float: rounding, ..CastPolicy::IEEE };
             encode_float(f, &policy, value).code.map(point)
         }),
-        _ => Neighbours::nothing(Decision::NotRounded),
+        _ => Neighbors::nothing(Decision::NotRounded),
     }
 }
 
 /// Of a type whose values are all equally far apart.
-fn in_steps(value: Exact, to: DType, end: impl Fn(bool) -> End) -> Neighbours<CodePoint> {
-    let Exact::Finite { neg, .. } = value else { return Neighbours::nothing(Decision::NotRounded) };
+fn in_steps(value: Exact, to: DType, end: impl Fn(bool) -> End) -> Neighbors<CodePoint> {
+    let Exact::Finite { neg, .. } = value else { return Neighbors::nothing(Decision::NotRounded) };
     between(value, neg, end(neg), |rounding| {
         let int_overflow = IntOverflow::Saturate;
         let policy = CastPolicy { to_float: rounding, to_int: rounding, int_overflow, ..CastPolicy::IEEE };
@@ -179,8 +179,8 @@ fn in_steps(value: Exact, to: DType, end: impl Fn(bool) -> End) -> Neighbours<Co
 }
 
 /// `round` gives what the value is rounded to.
-fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option<CodePoint>) -> Neighbours<CodePoint> {
-    let nothing = Neighbours::nothing;
+fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option<CodePoint>) -> Neighbors<CodePoint> {
+    let nothing = Neighbors::nothing;
     let rounded = |rounding| round(rounding).filter(|point| matches!(point.value, Exact::Finite { .. }));
     let (down, up) = (rounded(Rounding::Down), rounded(Rounding::Up));
     let End { last: max, step, code } = end;
@@ -194,7 +194,7 @@ fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option
     let beyond = at_the_end.then_some((step, code));
     let is_out_of_range = at_the_end && value.cmp_value(step) != outward.reverse();
     if let Some(here) = down.iter().chain(&up).find(|e| same(e.value, value)).copied() {
-        return Neighbours { below: Some(here), above: Some(here), ..nothing(Decision::Exact) };
+        return Neighbors { below: Some(here), above: Some(here), ..nothing(Decision::Exact) };
     }
     let midpoint = match (&down, &up, at_the_end) {
         (Some(a), Some(b), _) => middle(a.value, b.value),
@@ -213,25 +213,25 @@ fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option
         (None, Some(b)) => steps_between(b.value, step, value),
         (None, None) => None,
     };
-    Neighbours { below: down, above: up, beyond, is_out_of_range, midpoint, threshold: None, steps, decision }
+    Neighbors { below: down, above: up, beyond, is_out_of_range, midpoint, threshold: None, steps, decision }
 }
 
 /// Thresholds of its own instead of midpoints. Source: `docs/spec/openvino.md §1.3`.
-fn in_book(value: Exact, to: DType, book: &CodeBook) -> Neighbours {
-    let nothing = Neighbours::nothing(not_placed(value));
+fn in_book(value: Exact, to: DType, book: &CodeBook) -> Neighbors {
+    let nothing = Neighbors::nothing(not_placed(value));
     if nothing.decision == Decision::NotRounded {
         return nothing;
     }
     let codes = || (0..book.values.len() as u64).map(|code| Decoded::new(to, code));
     if let Some(here) = codes().find(|e| same(e.value, value)) {
-        return Neighbours { below: Some(here.clone()), above: Some(here), decision: Decision::Exact, ..nothing };
+        return Neighbors { below: Some(here.clone()), above: Some(here), decision: Decision::Exact, ..nothing };
     }
     let below = codes().rfind(|e| value.cmp_value(e.value) == Ordering::Greater);
     let above = codes().find(|e| value.cmp_value(e.value) == Ordering::Less);
     let (Some(lower), Some(_)) = (&below, &above) else {
-        return Neighbours { below, above, is_out_of_range: true, ..nothing };
+        return Neighbors { below, above, is_out_of_range: true, ..nothing };
     };
     let threshold = decode(DType::F32, u64::from(book.thresholds[lower.code as usize]));
     let decision = if value.cmp_value(threshold) == Ordering::Greater { Decision::Above } else { Decision::Below };
-    Neighbours { below, above, threshold: Some(threshold), decision, ..nothing }
+    Neighbors { below, above, threshold: Some(threshold), decision, ..nothing }
 }

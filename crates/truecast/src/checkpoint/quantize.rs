@@ -1,7 +1,7 @@
-//! Which dense tensors are quantised, and what they become together (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
+//! Which dense tensors are quantized, and what they become together (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
 
 use super::activations::Activations;
-use super::dense::Quantised;
+use super::dense::Quantized;
 use super::error::CheckpointError;
 use super::job::Work;
 use super::scaled::{Cut, Scaled};
@@ -19,7 +19,7 @@ use truecast_io::{Shown, Tensor, counted};
 use truecast_schemes::{Family, Layer, Limit, Model, Scheme, target};
 
 /// The dense tensors of a checkpoint, one after the other.
-pub(super) struct Quantising<'a> {
+pub(super) struct Quantizing<'a> {
     writing: &'a Writing,
     /// Sets of tensors that have a second scale in common: those that were asked for, or those that loaders expect.
     shares_of: Vec<Share>,
@@ -39,7 +39,7 @@ pub(super) struct Quantising<'a> {
     shares: Vec<Vec<Stored>>,
     /// Patterns of shares that matched.
     used: Vec<Vec<bool>>,
-    quantised: usize,
+    quantized: usize,
     has_powers_of_two: bool,
     /// How tensors are cut, by their layouts and types.
     cuts: HashMap<(scaled::Layout, DType), Cut>,
@@ -56,9 +56,9 @@ pub(super) struct Settled {
     pub warnings: Vec<String>,
 }
 
-impl<'a> Quantising<'a> {
-    pub fn new(writing: &'a Writing, selection: &'a Selection, model: &'a Model<'a>) -> Quantising<'a> {
-        Quantising {
+impl<'a> Quantizing<'a> {
+    pub fn new(writing: &'a Writing, selection: &'a Selection, model: &'a Model<'a>) -> Quantizing<'a> {
+        Quantizing {
             shares_of: match writing.share.is_empty() {
                 true => Share::usual(writing.scheme.family),
                 false => writing.share.clone(),
@@ -74,22 +74,22 @@ impl<'a> Quantising<'a> {
             groups: HashMap::new(),
             shares: Vec::new(),
             used: writing.share.iter().map(|share| vec![false; share.globs().len()]).collect(),
-            quantised: 0,
+            quantized: 0,
             has_powers_of_two: false,
             cuts: HashMap::new(),
         }
     }
 
-    /// What the tensor becomes if it is quantised; `None` of one that is not. Of one that was quantised `tensor` has the type
+    /// What the tensor becomes if it is quantized; `None` of one that is not. Of one that was quantized `tensor` has the type
     /// of its values, f32.
     ///
     /// # Errors
-    /// A scheme that is not written. What the scheme cannot hold is told by [`finish`](Quantising::finish), all together.
+    /// A scheme that is not written. What the scheme cannot hold is told by [`finish`](Quantizing::finish), all together.
     pub fn work(
         &mut self,
         (at, is_quantized): (Stored, bool),
         tensor: &Tensor,
-        source: impl FnOnce() -> Option<Box<Quantised>>,
+        source: impl FnOnce() -> Option<Box<Quantized>>,
         path: &Path,
         activations: &mut Activations,
     ) -> Result<Option<Work>, Error> {
@@ -126,7 +126,7 @@ impl<'a> Quantising<'a> {
             scaled.share = self.share(at, name);
         }
         self.has_powers_of_two |= planes.is_some_and(|p| p.scales.plane.code == Code::Float(DType::F8E8M0));
-        self.quantised += 1;
+        self.quantized += 1;
         self.modules.extend(truecast_schemes::loaded_module(tensor));
         for limit in Limit::of(scheme, tensor, self.model.model_type()) {
             self.limits.entry((limit.program, limit.what)).or_insert_with(|| name.to_string());
@@ -215,7 +215,7 @@ impl<'a> Quantising<'a> {
         }
         let no_effect = |option, why| failed(CheckpointError::NoEffect { option, why });
         let left: Vec<String> = self.left.into_iter().map(not_quantized).collect();
-        if self.quantised == 0 {
+        if self.quantized == 0 {
             let why =
                 if left.is_empty() { "--quantize GLOB names those that it should".into() } else { left.join("; ") };
             return no_effect("--scheme", format!("{scheme} quantizes no tensor; {why}"));
@@ -233,7 +233,7 @@ impl<'a> Quantising<'a> {
         }
         for (share, used) in share.iter().zip(&self.used) {
             if let Some((glob, _)) = share.globs().iter().zip(used).find(|(_, used)| !**used) {
-                let why = format!("{} matches no tensor that is quantised", Shown(glob.as_str()));
+                let why = format!("{} matches no tensor that is quantized", Shown(glob.as_str()));
                 return no_effect("--share-global", why);
             }
         }

@@ -9,7 +9,7 @@ use crate::level::{Level, Task};
 use crate::pipeline::Scratch;
 use crate::scaled::divided::Divided;
 use truecast_core::DType;
-use truecast_core::scaled::{Planes, Quantisation, ScaledError};
+use truecast_core::scaled::{Planes, Quantization, ScaledError};
 
 /// Elements whose quotients are made at a time.
 const TILE: usize = 1024;
@@ -29,7 +29,7 @@ pub(super) struct Coder {
     level: Level,
 }
 
-/// What blocks are quantised with.
+/// What blocks are quantized with.
 #[derive(Debug, Default)]
 pub(super) struct Operands {
     /// Scales as they are stored.
@@ -66,7 +66,7 @@ pub(super) struct Room {
 }
 
 impl Coder {
-    pub fn new(planes: &Planes, how: &Quantisation, level: Level) -> Result<Coder, ScaledError> {
+    pub fn new(planes: &Planes, how: &Quantization, level: Level) -> Result<Coder, ScaledError> {
         let (scaler, element) = (Scaler::new(planes, how, level)?, Element::new(planes.codes, level)?);
         Ok(Coder { scaler, element, stepper: Stepper::new(planes.codes.code, level), level })
     }

@@ -208,7 +208,7 @@ impl Task for ToInt<'_> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        /// In its binade integers are neighbours: adding it rounds to one, of ties to the even one.
+        /// In its binade integers are neighbors: adding it rounds to one, of ties to the even one.
         const MAGIC: f32 = 12_582_912.0;
         let ToInt { ratios, low, high, half, mask, codes } = self;
         for (code, x) in codes.iter_mut().zip(ratios) {

@@ -1,5 +1,5 @@
 //! Elements divided by what their blocks share and encoded, 64 at a time, without a pass through memory between the two
-//! (`scaled::quantise::coder`).
+//! (`scaled::quantize::coder`).
 
 use super::bits::store_packed;
 use super::split::Tables;
@@ -235,7 +235,7 @@ unsafe fn quotients<S: Source, const HOW: u8>(src: &[u8], t: [__m512; 2], u: [__
     }
 }
 
-/// As `ratio` of `scaled::quantise::source`.
+/// As `ratio` of `scaled::quantize::source`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
 fn quotient<const HOW: u8>(x: __m512, t: __m512, u: __m512) -> __m512 {

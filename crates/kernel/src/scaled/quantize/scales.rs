@@ -1,6 +1,6 @@
 //! Scales of blocks, from what was found in each (`docs/spec/checkpoints.md §7`).
 //!
-//! The rules are those of [`Planes::quantise`], written over many blocks; tests hold them to it.
+//! The rules are those of [`Planes::quantize`], written over many blocks; tests hold them to it.
 
 use super::element::{NOT_WRITTEN, saturating};
 use super::rows::Found;
@@ -8,7 +8,7 @@ use super::source::F32;
 use crate::level::{Level, Task};
 use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::scaled::values::pipeline;
-use truecast_core::scaled::{Code, GlobalRule, MxScale, Planes, Quantisation, ScaledError};
+use truecast_core::scaled::{Code, GlobalRule, MxScale, Planes, Quantization, ScaledError};
 use truecast_core::{DType, FloatFormat, Layout as Elements};
 
 /// The rule of the scales of a layout.
@@ -43,7 +43,7 @@ pub(super) struct Room {
 }
 
 impl Scaler {
-    pub fn new(planes: &Planes, how: &Quantisation, level: Level) -> Result<Scaler, ScaledError> {
+    pub fn new(planes: &Planes, how: &Quantization, level: Level) -> Result<Scaler, ScaledError> {
         let Code::Float(dtype) = planes.scales.plane.code else { return Err(NOT_WRITTEN) };
         let rule = match (planes.codes.code, planes.codes.code.format(), dtype) {
             (Code::Int(f), ..) => {

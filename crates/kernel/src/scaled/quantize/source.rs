@@ -100,15 +100,15 @@ macro_rules! by_source {
     ($dtype:expr, $source:ident => $run:expr) => {
         match $dtype {
             truecast_core::DType::Bf16 => {
-                type $source = $crate::scaled::quantise::source::OfBf16;
+                type $source = $crate::scaled::quantize::source::OfBf16;
                 $run
             }
             truecast_core::DType::F16 => {
-                type $source = $crate::scaled::quantise::source::OfF16;
+                type $source = $crate::scaled::quantize::source::OfF16;
                 $run
             }
             _ => {
-                type $source = $crate::scaled::quantise::source::OfF32;
+                type $source = $crate::scaled::quantize::source::OfF32;
                 $run
             }
         }

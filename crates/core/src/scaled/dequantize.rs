@@ -97,7 +97,7 @@ impl Plane {
 }
 
 impl Layout {
-    /// The f32 value of an element of the tensor, as bits: the definition of dequantisation. A cast of it to the type that
+    /// The f32 value of an element of the tensor, as bits: the definition of dequantization. A cast of it to the type that
     /// is asked for is the second and last step (§3.2).
     ///
     /// `index` counts the elements of the tensor as it is read, row after row.

@@ -1,17 +1,17 @@
-//! [`Quantiser`]: elements to the arrays of a scaled tensor, on every thread.
+//! [`Quantizer`]: elements to the arrays of a scaled tensor, on every thread.
 
 use super::{Form, PIECE};
 use crate::error::Error;
 use std::ops::Range;
 use truecast_core::DType;
-use truecast_core::scaled::{Part, Quantisation, ScaledError};
+use truecast_core::scaled::{Part, Quantization, ScaledError};
 use truecast_kernel::CastOptions;
 use truecast_kernel::parallel;
-use truecast_kernel::scaled::{PartsMut, Quantiser as Kernel};
+use truecast_kernel::scaled::{PartsMut, Quantizer as Kernel};
 
-/// A planned quantisation of a tensor.
+/// A planned quantization of a tensor.
 #[derive(Debug)]
-pub struct Quantiser {
+pub struct Quantizer {
     form: Form,
     kernel: Kernel,
     /// Bytes of an element.
@@ -67,20 +67,20 @@ impl<'a> Left<'a> {
     }
 }
 
-impl Quantiser {
-    /// Plans a quantisation of elements of type `src`: f32, f16, bf16, or f64, which is rounded to f32 first.
+impl Quantizer {
+    /// Plans a quantization of elements of type `src`: f32, f16, bf16, or f64, which is rounded to f32 first.
     ///
     /// # Errors
     /// [`Error::Scaled`] for another type, and for padded forms.
-    pub fn new(form: &Form, src: DType, how: &Quantisation, exec: &CastOptions) -> Result<Quantiser, Error> {
+    pub fn new(form: &Form, src: DType, how: &Quantization, exec: &CastOptions) -> Result<Quantizer, Error> {
         let kernel = Kernel::new(form.layout(), src, how, exec)?;
         let width = u64::from(src.storage_bits().unwrap_or(8)) / 8;
-        Ok(Quantiser { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
+        Ok(Quantizer { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
     }
 
-    /// Quantises a tensor: `src` holds its elements, `arrays` takes those of [`Form::arrays`].
+    /// Quantizes a tensor: `src` holds its elements, `arrays` takes those of [`Form::arrays`].
     ///
-    /// Result: for each block what [`truecast_core::scaled::Planes::quantise`] says; threads change no bit.
+    /// Result: for each block what [`truecast_core::scaled::Planes::quantize`] says; threads change no bit.
     ///
     /// # Errors
     /// [`Error::Scaled`]: buffers of another size, an element that is not finite.

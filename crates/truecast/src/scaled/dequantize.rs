@@ -1,18 +1,18 @@
-//! [`Dequantiser`]: the arrays of a scaled tensor to plain elements, on every thread.
+//! [`Dequantizer`]: the arrays of a scaled tensor to plain elements, on every thread.
 
 use super::{Form, PIECE};
 use crate::error::Error;
-use crate::windows::{dequantise, gathered};
+use crate::windows::{dequantize, gathered};
 use std::ops::Range;
 use truecast_core::CastSpec;
 use truecast_core::scaled::{Part, ScaledError};
 use truecast_kernel::CastOptions;
 use truecast_kernel::parallel;
-use truecast_kernel::scaled::{Dequantiser as Kernel, Read};
+use truecast_kernel::scaled::{Dequantizer as Kernel, Read};
 
-/// A planned dequantisation of a tensor.
+/// A planned dequantization of a tensor.
 #[derive(Debug)]
-pub struct Dequantiser {
+pub struct Dequantizer {
     form: Form,
     kernel: Kernel,
     /// Bytes of a result.
@@ -20,15 +20,15 @@ pub struct Dequantiser {
     is_divided: bool,
 }
 
-impl Dequantiser {
-    /// Plans a dequantisation. `spec` converts the f32 value of an element to the type of the results, of whole bytes.
+impl Dequantizer {
+    /// Plans a dequantization. `spec` converts the f32 value of an element to the type of the results, of whole bytes.
     ///
     /// # Errors
     /// [`Error::Scaled`] for a result that cannot be made of f32.
-    pub fn new(form: &Form, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantiser, Error> {
+    pub fn new(form: &Form, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantizer, Error> {
         let kernel = Kernel::new(form.layout(), spec, exec)?;
         let width = u64::from(spec.dst.storage_bits().unwrap_or(8)).div_ceil(8);
-        Ok(Dequantiser { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
+        Ok(Dequantizer { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
     }
 
     /// Makes the elements of a tensor, in the order of its shape, of the arrays of [`Form::arrays`].
@@ -63,7 +63,7 @@ impl Dequantiser {
 
     fn piece(&self, elements: Range<u64>, arrays: &[&[u8]], dst: &mut [u8]) -> Result<(), Error> {
         let get = |read: &Read| gathered(self.array(read.part, arrays), 0, read);
-        Ok(dequantise(&self.kernel, elements, get, dst)?)
+        Ok(dequantize(&self.kernel, elements, get, dst)?)
     }
 
     fn array<'a>(&self, part: Part, arrays: &[&'a [u8]]) -> &'a [u8] {

@@ -6,7 +6,7 @@ use super::source::F32;
 use crate::level::{Level, Task};
 use crate::scaled::values::Decoder;
 use truecast_core::DType;
-use truecast_core::scaled::{Planes, Quantisation};
+use truecast_core::scaled::{Planes, Quantization};
 
 /// What is searched: rows in f32 without gaps, and what belongs to them.
 pub(super) struct Search<'a> {
@@ -14,7 +14,7 @@ pub(super) struct Search<'a> {
     pub coder: &'a Coder,
     pub decoder: &'a Decoder,
     pub planes: &'a Planes,
-    pub how: &'a Quantisation,
+    pub how: &'a Quantization,
     pub x: &'a [u8],
     pub cols: usize,
     /// Elements of a row that share a scale.

@@ -1,4 +1,4 @@
-//! Quantisation by the definition, beside the formulas of `docs/spec/checkpoints.md §7` in the machine's f32.
+//! Quantization by the definition, beside the formulas of `docs/spec/checkpoints.md §7` in the machine's f32.
 
 use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32};
 use truecast_core::format::{self, F8E4M3FN};
@@ -45,9 +45,9 @@ fn amax_of(x: &[f32]) -> f32 {
     x.iter().fold(0.0, |a, x| f32::max(a, x.abs()))
 }
 
-fn check(planes: &Planes, how: &Quantisation, global: f32, x: &[f32], scale: u64, zero: u64, codes: &[u64]) {
-    let got = planes.quantise(how, global.to_bits(), &bits(x)).unwrap();
-    let expected = Quantised { scale, zero, codes: codes.to_vec() };
+fn check(planes: &Planes, how: &Quantization, global: f32, x: &[f32], scale: u64, zero: u64, codes: &[u64]) {
+    let got = planes.quantize(how, global.to_bits(), &bits(x)).unwrap();
+    let expected = Quantized { scale, zero, codes: codes.to_vec() };
     assert_eq!(got, expected, "{planes:?} {how:?} {global} {x:?}");
 }
 
@@ -64,7 +64,7 @@ fn fp8() {
                 let s = value(scales, scale);
                 let expected: Vec<u64> = x.iter().map(|x| code(codes, x / s)).collect();
                 let planes = Planes::times(Plane::of(codes), Plane::of(scales), [1, 24]);
-                check(&planes, &Quantisation::default(), 1.0, &x, scale, 0, &expected);
+                check(&planes, &Quantization::default(), 1.0, &x, scale, 0, &expected);
             }
         }
         // ue8m0, stored as f32 and as E8M0.
@@ -73,8 +73,8 @@ fn fp8() {
         let s = value(F8E8M0, b.into());
         let expected: Vec<u64> = x.iter().map(|x| code(F8E4M3Fn, (f64::from(*x) / f64::from(s)) as f32)).collect();
         let planes = |scales| Planes::times(Plane::of(F8E4M3Fn), Plane::of(scales), [1, 24]);
-        check(&planes(F8E8M0), &Quantisation::default(), 1.0, &x, b.into(), 0, &expected);
-        let how = Quantisation { power_of_two: true, ..Quantisation::default() };
+        check(&planes(F8E8M0), &Quantization::default(), 1.0, &x, b.into(), 0, &expected);
+        let how = Quantization { power_of_two: true, ..Quantization::default() };
         check(&planes(F32), &how, 1.0, &x, s.to_bits().into(), 0, &expected);
     }
 }
@@ -124,7 +124,7 @@ fn mx_codes() {
                 let inverse = (127.0 - f64::from(b)).exp2();
                 let expected: Vec<u64> = x.iter().map(|x| code(codes, (f64::from(*x) * inverse) as f32)).collect();
                 let planes = Planes::times(Plane::of(codes), Plane::of(F8E8M0), [1, 32]);
-                let how = Quantisation { mx, ..Quantisation::default() };
+                let how = Quantization { mx, ..Quantization::default() };
                 check(&planes, &how, 1.0, &x, b.into(), 0, &expected);
             }
         }
@@ -147,7 +147,7 @@ fn nvfp4() {
             let scale = if a == 0.0 { 0x38 } else { code(F8E4M3Fn, (a / (6.0 * g)).clamp(1.0 / 512.0, 448.0)) };
             let t = value(F8E4M3Fn, scale) * g;
             let expected: Vec<u64> = x.iter().map(|x| code(F4E2M1, x / t)).collect();
-            check(&with(GlobalRule::Times), &Quantisation::default(), g, &x, scale, 0, &expected);
+            check(&with(GlobalRule::Times), &Quantization::default(), g, &x, scale, 0, &expected);
 
             let g = f32::from_bits(GlobalRule::Divide.of_amax(tensor.to_bits()).unwrap());
             assert_eq!(g, 2688.0 / tensor);
@@ -155,7 +155,7 @@ fn nvfp4() {
             let scale = if scale == 0 { 0x20 } else { scale };
             let t = value(F8E4M3Fn, scale) / g;
             let expected: Vec<u64> = x.iter().map(|x| code(F4E2M1, x / t)).collect();
-            check(&with(GlobalRule::Divide), &Quantisation::default(), g, &x, scale, 0, &expected);
+            check(&with(GlobalRule::Divide), &Quantization::default(), g, &x, scale, 0, &expected);
         }
     }
     assert_eq!(GlobalRule::Times.of_amax(0), Ok((1.0f32 / 2688.0).to_bits()));
@@ -181,7 +181,7 @@ fn integers() {
                 let s = value(scales, scale);
                 let expected: Vec<u64> = x.iter().map(|x| (clamp(x / s) + half) as u64).collect();
                 let planes = Planes { zero: Zero::Constant(half), ..base };
-                check(&planes, &Quantisation::default(), 1.0, &x, scale, half as u64, &expected);
+                check(&planes, &Quantization::default(), 1.0, &x, scale, half as u64, &expected);
 
                 let low = x.iter().fold(0.0, |a: f32, x| a.min(*x));
                 let high = x.iter().fold(0.0, |a: f32, x| a.max(*x));
@@ -192,7 +192,7 @@ fn integers() {
                 let expected: Vec<u64> = x.iter().map(|x| (clamp(x / s + z as f32) + half) as u64).collect();
                 let plane = Plane { code: Code::unsigned(b), packing: Packing::Columns { word: 32 } };
                 let planes = Planes { zero: Zero::Grid { plane, plus: 0 }, ..base };
-                check(&planes, &Quantisation::default(), 1.0, &x, scale, (z + half) as u64, &expected);
+                check(&planes, &Quantization::default(), 1.0, &x, scale, (z + half) as u64, &expected);
             }
         }
         let int8 = Plane { code: Code::signed(8), packing: Packing::BYTES };
@@ -202,7 +202,7 @@ fn integers() {
         let s = if s == 0.0 { f32::from_bits(1) } else { s };
         let clamp = |v: f32| v.clamp(-128.0, 127.0).round_ties_even() as i32;
         let expected: Vec<u64> = x.iter().map(|x| clamp(x / s) as u64 & 0xff).collect();
-        check(&planes, &Quantisation::default(), 1.0, &x, s.to_bits().into(), 0, &expected);
+        check(&planes, &Quantization::default(), 1.0, &x, s.to_bits().into(), 0, &expected);
     }
 }
 
@@ -211,14 +211,14 @@ fn integers() {
 fn values_that_are_not_finite() {
     let planes = Planes::times(Plane::of(F4E2M1), Plane::of(F8E8M0), [1, 4]);
     let x = bits(&[f32::NEG_INFINITY, 3.0, f32::NAN, f32::INFINITY]);
-    let refused = planes.quantise(&Quantisation::default(), 0, &x);
+    let refused = planes.quantize(&Quantization::default(), 0, &x);
     assert_eq!(refused, Err(ScaledError::NotFinite { index: 0 }));
-    let how = Quantisation { nonfinite: NonFinite::Saturate, ..Quantisation::default() };
-    let got = planes.quantise(&how, 0, &x).unwrap();
-    assert_eq!(got, Quantised { scale: 126, zero: 0, codes: vec![0xf, 0x7, 0x0, 0x7] }); // 3 = 6 * 2^-1
+    let how = Quantization { nonfinite: NonFinite::Saturate, ..Quantization::default() };
+    let got = planes.quantize(&how, 0, &x).unwrap();
+    assert_eq!(got, Quantized { scale: 126, zero: 0, codes: vec![0xf, 0x7, 0x0, 0x7] }); // 3 = 6 * 2^-1
     let int4 = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
     let planes = Planes { zero: Zero::Constant(8), ..Planes::times(int4, Plane::of(F32), [1, 4]) };
-    assert_eq!(planes.quantise(&how, 0, &x).unwrap().codes, [0, 15, 8, 15]);
+    assert_eq!(planes.quantize(&how, 0, &x).unwrap().codes, [0, 15, 8, 15]);
 }
 
 /// The best scale is never worse than that of the formula, and sometimes better.
@@ -239,7 +239,7 @@ fn search() {
     for planes in targets {
         let mut better = 0;
         for x in blocks(&mut random, 32).into_iter().skip(5).take(60) {
-            let error = |got: &Quantised| -> f64 {
+            let error = |got: &Quantized| -> f64 {
                 let s = value(
                     match planes.scales.plane.code {
                         Code::Float(dtype) => dtype,
@@ -254,9 +254,9 @@ fn search() {
                 };
                 x.iter().zip(&got.codes).map(|(x, c)| (f64::from(of(c) * s) - f64::from(*x)).powi(2)).sum()
             };
-            let how = Quantisation { search: Search::Mse, ..Quantisation::default() };
-            let [formula, best] = [Quantisation::default(), how]
-                .map(|how| error(&planes.quantise(&how, 0.01f32.to_bits(), &bits(&x)).unwrap()));
+            let how = Quantization { search: Search::Mse, ..Quantization::default() };
+            let [formula, best] = [Quantization::default(), how]
+                .map(|how| error(&planes.quantize(&how, 0.01f32.to_bits(), &bits(&x)).unwrap()));
             assert!(best <= formula, "{planes:?} {x:?}: {best} {formula}");
             better += u32::from(best < formula);
         }
@@ -266,9 +266,9 @@ fn search() {
 
 #[test]
 fn what_is_only_read() {
-    let how = Quantisation::default();
+    let how = Quantization::default();
     let refused = |planes: Planes| {
-        let got = planes.quantise(&how, 0, &[0]);
+        let got = planes.quantize(&how, 0, &[0]);
         assert!(matches!(got, Err(ScaledError::Layout { .. })), "{planes:?}: {got:?}");
     };
     let nvfp4 = Planes::times(Plane::of(F4E2M1), Plane::of(F8E4M3Fn), [1, 16]);
@@ -277,5 +277,5 @@ fn what_is_only_read() {
     refused(Planes { zero: Zero::Constant(7), ..Planes::times(int4, Plane::of(F32), [1, 32]) });
     refused(Planes::times(int4, Plane::of(F8E8M0), [1, 32]));
     let mut block = [0; 144];
-    assert!(BlockType::Q4_K.quantise(NonFinite::Error, &[0; 256], &mut block).is_err());
+    assert!(BlockType::Q4_K.quantize(NonFinite::Error, &[0; 256], &mut block).is_err());
 }

@@ -1,4 +1,4 @@
-//! Quantised checkpoints become dense ones: `docs/spec/checkpoints.md §3`, §4, with the arithmetic written out here.
+//! Quantized checkpoints become dense ones: `docs/spec/checkpoints.md §3`, §4, with the arithmetic written out here.
 
 use crate::checkpoint::tree;
 use crate::files::{Parsed, f32s, safetensors};

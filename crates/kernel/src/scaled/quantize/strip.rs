@@ -13,14 +13,14 @@ use crate::stage::{Streaming, slot_bytes};
 use crate::stream;
 use std::ops::Range;
 use truecast_core::DType;
-use truecast_core::scaled::{self, Layout, Packing, Plane, Planes, Quantisation, ScaledError, Zero};
+use truecast_core::scaled::{self, Layout, Packing, Plane, Planes, Quantization, ScaledError, Zero};
 
 /// Codes with scales, planned once.
 #[derive(Debug)]
 pub(super) struct OfPlanes {
     pub planes: Planes,
     layout: Layout,
-    how: Quantisation,
+    how: Quantization,
     exec: CastOptions,
     coder: Coder,
     decoder: Decoder,
@@ -37,12 +37,12 @@ impl OfPlanes {
     pub fn new(
         planes: Planes,
         layout: &Layout,
-        how: &Quantisation,
+        how: &Quantization,
         exec: &CastOptions,
     ) -> Result<OfPlanes, ScaledError> {
         let level = exec.level;
-        // The definition says whether there is such a quantisation at all.
-        planes.quantise(how, 1.0f32.to_bits(), &[1.0f32.to_bits()])?;
+        // The definition says whether there is such a quantization at all.
+        planes.quantize(how, 1.0f32.to_bits(), &[1.0f32.to_bits()])?;
         let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
         let (coder, decoder) = (Coder::new(&planes, how, level)?, Decoder::new(planes.codes.code, minus, level)?);
         coder.element.prepare(layout.elements());
@@ -56,7 +56,7 @@ impl OfPlanes {
         formula && rows > 1 && rows >= self.layout.rows && cols >= self.layout.cols
     }
 
-    /// Quantises rows of whole blocks, whose elements are `src`. `amax` is the largest magnitude, where there is one scale;
+    /// Quantizes rows of whole blocks, whose elements are `src`. `amax` is the largest magnitude, where there is one scale;
     /// `global` the second scale.
     pub fn run(
         &self,
@@ -186,7 +186,7 @@ struct Strip<'a> {
 }
 
 impl Strip<'_> {
-    /// Quantises some columns, the first of which begins a block. False, and nothing is done, if an element is not finite.
+    /// Quantizes some columns, the first of which begins a block. False, and nothing is done, if an element is not finite.
     fn columns(&mut self, at: [u64; 2], rows: &Rows<'_>, block: usize) -> bool {
         let (mut copy, level) = (std::mem::take(&mut self.copy), self.of.exec.level);
         let has_gaps = rows.rows > 1 && rows.stride > rows.row(0).len();
@@ -207,7 +207,7 @@ impl Strip<'_> {
         };
         let finite = self.found.is_finite();
         if finite {
-            self.quantise(at, &rows, block);
+            self.quantize(at, &rows, block);
         }
         self.copy = copy;
         finite
@@ -221,11 +221,11 @@ impl Strip<'_> {
         self.widener.to_zero(true, &mut finite);
         let wide = |bytes| Rows { dtype: DType::F32, bytes, stride: 4 * rows.cols, ..*rows };
         self.found.look(self.of.exec.level, &wide(&finite), (block, 0), self.parts.zeros.is_some());
-        self.quantise(at, &wide(&x), block);
+        self.quantize(at, &wide(&x), block);
     }
 
     /// Makes the parts of columns in which [`Found`] was found.
-    fn quantise(&mut self, [row, col]: [u64; 2], rows: &Rows<'_>, block: usize) {
+    fn quantize(&mut self, [row, col]: [u64; 2], rows: &Rows<'_>, block: usize) {
         let OfPlanes { planes, coder, decoder, how, .. } = self.of;
         let seen = self.found.most;
         if let Some(amax) = self.amax {

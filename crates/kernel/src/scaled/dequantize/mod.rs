@@ -1,13 +1,13 @@
 //! Scaled elements to plain ones. Formally equivalent to [`truecast_core::scaled::Layout::value`] followed by a cast.
 //!
-//! A [`Dequantiser`] is a `plan`; `work` runs it over a window row by row, `tables` holds the results that rows share, and
+//! A [`Dequantizer`] is a `plan`; `work` runs it over a window row by row, `tables` holds the results that rows share, and
 //! `transposed` turns rows into columns.
 
-mod dequantiser;
+mod dequantizer;
 mod plan;
 mod source;
 mod tables;
 pub(super) mod transposed;
 mod work;
 
-pub use dequantiser::Dequantiser;
+pub use dequantizer::Dequantizer;

@@ -1,4 +1,4 @@
-//! Every scheme that is written: what `convert` writes is recognised as that scheme, and its values are those of the
+//! Every scheme that is written: what `convert` writes is recognized as that scheme, and its values are those of the
 //! definition (`docs/spec/checkpoints.md §5.6`, §7), element for element.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use truecast::checkpoint::{Options, Plan, Verification, convert};
 use truecast::convert::TensorOptions;
 use truecast::report::Report;
-use truecast::select::writing::{MxScale, Quantisation, Scheme, Search};
+use truecast::select::writing::{MxScale, Quantization, Scheme, Search};
 use truecast::select::{Rule, Selection, Writing};
 use truecast::verify::Coverage;
 use truecast::{CastOptions, DType, Layout, cast_one, spec::ieee};
@@ -66,7 +66,7 @@ fn widened(bytes: &[u8], dtype: DType) -> Vec<u32> {
 }
 
 /// What the definition makes of a tensor: f32 bits, row-major.
-fn defined(values: &[u32], layout: &truecast_core::scaled::Layout, how: &Quantisation) -> Vec<u32> {
+fn defined(values: &[u32], layout: &truecast_core::scaled::Layout, how: &Quantization) -> Vec<u32> {
     let planes: Planes = *layout.planes().unwrap();
     let [kept_rows, kept_cols] = layout.kept;
     let [block_rows, block_cols] = planes.scales.block;
@@ -91,7 +91,7 @@ fn defined(values: &[u32], layout: &truecast_core::scaled::Layout, how: &Quantis
                     })
                     .collect();
                 let block: Vec<u32> = places.iter().map(|at| at.map_or(0, |at| values[at])).collect();
-                let made = planes.quantise(how, global, &block).unwrap();
+                let made = planes.quantize(how, global, &block).unwrap();
                 let zero = match (planes.zero, planes.codes.code) {
                     (Zero::Constant(zero), _) => i128::from(zero),
                     (Zero::Grid { .. }, Code::Int(f)) => f.value(made.zero),
@@ -141,7 +141,7 @@ fn read(path: &Path, name: &str) -> Vec<u8> {
 }
 
 /// Writes a tensor in a scheme, and reads it back.
-fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantisation) -> Report {
+fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let [src, out, back] = ["src", "out", "back"].map(|name| folder.path().join(name));
     std::fs::create_dir(&src).unwrap();
@@ -168,7 +168,7 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantisation) -> Report
         let noise = plain.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts.noise;
         assert!((cast.noise - noise).abs() <= 1e-12 * noise, "{scheme}: {} and {noise}", cast.noise);
     }
-    // What is not quantised stays.
+    // What is not quantized stays.
     assert_eq!(read(&out.join("model.safetensors"), "model.norm.weight"), norm);
 
     let again = convert(&out, &back, &dense()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
@@ -200,7 +200,7 @@ fn every_scheme_that_is_written() {
     for family in Family::all().filter(|family| family.writing() == truecast_schemes::Writing::Yes) {
         let needs_ranges = matches!(ActivationScale::of_target(family), Some((_, Need::Required)));
         if !needs_ranges && ![Family::Plain, Family::GptOss].contains(&family) {
-            check(family.name(), DType::Bf16, &[192, 256], Quantisation::default());
+            check(family.name(), DType::Bf16, &[192, 256], Quantization::default());
         }
     }
 }
@@ -219,7 +219,7 @@ fn parameters_and_source_types() {
         ("ct:pack-quantized,bits=8,strategy=channel,scale=bf16", DType::Bf16),
         ("ct:pack-quantized,bits=4,group=32,symmetric=false", DType::F32),
     ] {
-        check(scheme, dtype, &[192, 256], Quantisation::default());
+        check(scheme, dtype, &[192, 256], Quantization::default());
     }
 }
 
@@ -234,16 +234,16 @@ fn awkward_shapes() {
         "comfy:float8_e5m2",
     ] {
         for shape in [[576, 300], [129, 127], [1, 1], [3, 5]] {
-            check(scheme, DType::F32, &shape, Quantisation::default());
+            check(scheme, DType::F32, &shape, Quantization::default());
         }
     }
     for scheme in ["comfy:nvfp4", "comfy:mxfp8"] {
         for shape in [[13, 33], [129, 127], [300, 96]] {
-            check(scheme, DType::Bf16, &shape, Quantisation::default());
+            check(scheme, DType::Bf16, &shape, Quantization::default());
         }
     }
     for scheme in ["fp8-block", "modelopt:W4A16_NVFP4", "ct:pack-quantized,group=32", "ct:mxfp4-pack-quantized"] {
-        check(scheme, DType::Bf16, &[3, 200, 64], Quantisation::default());
+        check(scheme, DType::Bf16, &[3, 200, 64], Quantization::default());
     }
 }
 
@@ -262,16 +262,16 @@ fn stacks() {
         ("ct:pack-quantized,strategy=channel,symmetric=false", [9000, 3, 9]),
         ("ct:mxfp4-pack-quantized", [300, 2, 32]),
     ] {
-        check(scheme, DType::F32, &shape, Quantisation::default());
+        check(scheme, DType::F32, &shape, Quantization::default());
     }
-    let mse = Quantisation { search: Search::Mse, ..Quantisation::default() };
+    let mse = Quantization { search: Search::Mse, ..Quantization::default() };
     check("fp8-block", DType::F32, &[100, 3, 3], mse);
 }
 
 /// With a search, and every rule of powers of two; the search never loses.
 #[test]
 fn scales_are_chosen_as_asked() {
-    let mse = Quantisation { search: Search::Mse, ..Quantisation::default() };
+    let mse = Quantization { search: Search::Mse, ..Quantization::default() };
     for scheme in [
         "fp8-block:32x32",
         "fp8-tensor",
@@ -279,7 +279,7 @@ fn scales_are_chosen_as_asked() {
         "modelopt:W4A16_NVFP4",
         "ct:mxfp4-pack-quantized",
     ] {
-        let formula = check(scheme, DType::F32, &[65, 96], Quantisation::default());
+        let formula = check(scheme, DType::F32, &[65, 96], Quantization::default());
         let searched = check(scheme, DType::F32, &[65, 96], mse);
         let noise = |report: &Report| report.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts.noise;
         assert!(noise(&searched) < noise(&formula), "{scheme}");
@@ -290,7 +290,7 @@ fn scales_are_chosen_as_asked() {
         assert_eq!(beside(&formula).cast.is_some(), !scheme.contains(":pack"), "{scheme}");
     }
     for (_, mx) in MxScale::ALL {
-        check("ct:mxfp4-pack-quantized", DType::F32, &[65, 96], Quantisation { mx, ..Quantisation::default() });
+        check("ct:mxfp4-pack-quantized", DType::F32, &[65, 96], Quantization { mx, ..Quantization::default() });
     }
 }
 
