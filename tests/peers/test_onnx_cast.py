@@ -6,8 +6,6 @@ Inputs: every code of sources of 16 bits or fewer; of wider ones what `truecast 
 """
 
 import itertools
-import re
-import subprocess
 
 import codes as engines
 import container
@@ -75,18 +73,9 @@ class Files:
         path, out = self.folder / "x.npy", self.folder / "y.npy"
         container.write_npy(path, src.from_codes(codes))
         convert = ["convert", path, out, "--from", src, "--to", dst, "--force", "--quiet"]
-        # An option that no value could need is an error. Left out, the result must be the engine's all the same.
-        options = {f"--{k.replace('_', '-')}": OPTION[v] for k, v in attributes.items()}
-        while without := self.without_effect([*convert, *itertools.chain(*options.items())]):
-            del options[without]
+        options = [(f"--{k.replace('_', '-')}", OPTION[v]) for k, v in attributes.items()]
+        self.truecast(*convert, *itertools.chain(*options))
         return dst.codes(container.read_npy(out, dst)[0].reshape(-1))
-
-    def without_effect(self, command: list) -> str | None:
-        """Runs the command; the option that it refuses because nothing of this conversion depends on it."""
-        done = subprocess.run([self.truecast.binary, *map(str, command)], capture_output=True, timeout=120, text=True)
-        refused = re.match(r"truecast: (--[a-z-]+) has no effect on ", done.stderr)
-        assert done.returncode == (2 if refused else 0), f"{command}\n{done.stderr}"
-        return refused and refused[1]
 
 
 OPTION = {1: "true", 0: "false", "up": "up", "down": "down", "nearest": "nearest"}

@@ -9,7 +9,6 @@
 mod args;
 mod asked;
 mod command;
-mod effect;
 mod escaped;
 mod exact;
 mod exit;

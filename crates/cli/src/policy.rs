@@ -9,7 +9,6 @@ use clap::{Args, ValueEnum};
 use truecast::Rounding;
 use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
 use truecast::request::{self, Request, Standard};
-use truecast::setting::Setting;
 use truecast::spec::{SpecError, ieee, onnx, openvino, tile, tosa};
 
 /// The specification and its options.
@@ -142,26 +141,6 @@ impl PolicyArgs {
     /// The same with another specification, if none was typed.
     pub fn or_spec(&self, name: &str) -> PolicyArgs {
         PolicyArgs { spec: Some(self.spec.clone().unwrap_or_else(|| name.into())), ..self.clone() }
-    }
-
-    /// The same without a setting, as if it had not been typed; `None` of a flag, which never says a default.
-    pub fn without(&self, setting: Setting) -> Option<PolicyArgs> {
-        let mut others = self.clone();
-        match setting {
-            Setting::Saturate => others.saturate = None,
-            Setting::RoundMode => others.round_mode = None,
-            Setting::Rounding => others.rounding = None,
-            Setting::Overflow => others.overflow = None,
-            Setting::Inf => others.inf = None,
-            Setting::IntOverflow => others.int_overflow = None,
-            Setting::NanToInt => others.nan_to_int = None,
-            Setting::Subnormals => others.subnormals = None,
-            Setting::Profile => others.profile = None,
-            Setting::Nan => others.nan = None,
-            Setting::TextStyle => others.string_style = None,
-            _ => return None,
-        }
-        Some(others)
     }
 
     /// The options that were typed, as they are typed, for a line to copy; `spec` with the version that was in force.

@@ -1,5 +1,5 @@
 //! What is wrong with a command line that clap does not read, in one sentence: what, where it belongs, what was probably
-//! meant. What else an option needs is said in `options` and `effect`.
+//! meant. What else an option needs is said in `options`.
 
 use crate::exit::ExitCode;
 use crate::failure::Failure;

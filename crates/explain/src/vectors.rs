@@ -73,15 +73,6 @@ pub fn inputs(src: DType, dst: DType, extent: Extent) -> Result<Vec<u64>, Vector
     Ok(listed(src, &marks(dst, EVERY_VALUE_BITS)))
 }
 
-/// Fewer codes than the boundary list has, of the same kinds: every value and midpoint of destinations of 8 bits, a
-/// selection of wider ones. For numeric types.
-pub(crate) fn selection(src: DType, dst: DType) -> Vec<u64> {
-    match src.code_bits() <= ALWAYS_WHOLE_BITS {
-        true => (0..1 << src.code_bits()).collect(),
-        false => listed(src, &marks(dst, ALWAYS_WHOLE_BITS)),
-    }
-}
-
 /// Specials, and the codes around the marks.
 fn listed(src: DType, marks: &[Exact]) -> Vec<u64> {
     let mut codes = specials(src);
@@ -202,7 +193,7 @@ fn around(src: DType, value: Exact, codes: &mut Vec<u64>) {
 }
 
 /// Zeros, subnormal and finite ends, infinities, NaN of every kind, and all powers of two; the ends of integers.
-pub(crate) fn specials(src: DType) -> Vec<u64> {
+fn specials(src: DType) -> Vec<u64> {
     match src.kind() {
         Kind::Float(f) => {
             let (normal, max) = (f.min_normal_code(), f.max_code());
@@ -223,7 +214,7 @@ pub(crate) fn specials(src: DType) -> Vec<u64> {
 
 /// Where the result of a conversion to `dst` can change, with both signs; every place for types of so many bits, a
 /// selection for wider ones.
-pub(crate) fn marks(dst: DType, every_value_bits: u32) -> Vec<Exact> {
+fn marks(dst: DType, every_value_bits: u32) -> Vec<Exact> {
     let magnitudes = match dst.kind() {
         Kind::Float(f) => float_marks(&f, dst.code_bits() <= every_value_bits),
         Kind::Int(f) => int_marks(f, every_value_bits),

@@ -32,6 +32,10 @@ fn conversion(py: Python<'_>, words: Vec<OsString>, decides: &Decides<'_>) -> Py
     let asked = py.detach(|| truecast_cli::conversion(words)).map_err(|refused| error::refused(py, &refused))?;
     let truecast_cli::Conversion { src, dst, mut options } = asked;
     options.tensors.exec = pool::options();
+    if request.is_some() && options.writing.is_some() && !options.tensors.selection.casts() {
+        let message = "spec and its attributes are about casts, and scheme alone casts nothing: give a type too";
+        return Err(raise(py, Class::Usage, message));
+    }
     options.tensors.request = request.unwrap_or(options.tensors.request);
     let dst = truecast::io::follow(&dst).map_err(|error| error::of(py, &error.into()))?;
     Ok((src, dst, options))

@@ -108,15 +108,6 @@ impl Plan {
         }
     }
 
-    /// From which type to which each tensor that is converted goes.
-    #[must_use]
-    pub fn conversions(&self) -> Vec<(DType, DType)> {
-        match &self.way {
-            Way::ByValue(plan) => plan.conversions().collect(),
-            Way::Dense(plan) => plan.conversions().collect(),
-        }
-    }
-
     /// Bytes of tensor data that will be read and written.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
@@ -215,15 +206,6 @@ impl Verification {
             }
         };
         Ok(Verification { proof, options: options.clone() })
-    }
-
-    /// From which type to which each tensor that is converted goes.
-    #[must_use]
-    pub fn conversions(&self) -> Vec<(DType, DType)> {
-        match &self.proof {
-            Proof::ByValue(proof) => proof.plan().conversions().collect(),
-            Proof::Dense(proof) => proof.plan().conversions().collect(),
-        }
     }
 
     /// The element type of a tensor of the source, by the name that it has in the destination.

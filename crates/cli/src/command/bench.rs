@@ -2,7 +2,6 @@
 
 use super::Context;
 use crate::args::{BenchArgs, LevelArg};
-use crate::effect;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::grouped;
@@ -33,7 +32,6 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
         exec: CastOptions { level: level.unwrap_or(context.exec.level), counting, ..context.exec },
         best_of: args.best_of,
     };
-    effect::check(&args.policy, &request, options.pairs.iter().copied())?;
     let mut plan = BenchPlan::new(options)?;
     let caches = *plan.caches();
     let bar = progress::steps(plan.len() as u64, context.quiet || context.json);
@@ -51,7 +49,6 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
 /// Which loops run, at one level or at each.
 fn routes(args: &BenchArgs, request: &Request, level: Option<Level>, context: &Context) -> Result<ExitCode, Failure> {
     let pairs = chosen_pairs(&args.pairs, request)?;
-    effect::check(&args.policy, request, pairs.iter().copied())?;
     let levels = level.map_or_else(Level::available, |level| vec![level]);
     let types = [Column::left("from"), Column::left("to")];
     let mut table = Table::new(types.into_iter().chain(levels.iter().map(|l| Column::left(l.name()))));

@@ -6,7 +6,6 @@ use super::figures::Figures;
 use super::list::{self, Item, Known, Listed};
 use super::{Context, assessment, left_open, provenance, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
-use crate::effect;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
@@ -39,7 +38,6 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     let limits = thresholds::parse(&args.fail_on, &words::counts())?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
     let plan = Plan::new(&args.src, &args.dst, &options)?;
-    effect::check(&args.policy, &request, plan.conversions())?;
     // A path given on the command line is followed; the kind is that of the name that was given.
     let dst = follow(&args.dst)?;
     plan.check(&dst)?;
@@ -102,12 +100,8 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
 /// Everything that is asked for.
 pub fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
     let writing = select::writing(&args.writing)?;
-    let selection = match writing {
-        Some(_) => select::selection_beside(&args.select, rules)?,
-        None => select::selection(&args.select, rules)?,
-    };
     let tensors = truecast::convert::TensorOptions {
-        selection,
+        selection: select::selection(&args.select, &args.policy, rules, writing.is_some())?,
         request: args.policy.request()?,
         max_memory: args.max_memory,
         existing: if args.force { Existing::Replace } else { Existing::Refuse },

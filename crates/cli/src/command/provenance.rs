@@ -4,17 +4,16 @@
 use crate::message;
 use truecast::convert::TensorOptions;
 use truecast::report::Provenance;
-use truecast::spec::tile;
 
 /// `--spec onnx@28 --to f16 --keep '*norm*'`: may be typed after `convert SRC DST` and `verify SRC DST`.
 pub fn typed(provenance: &Provenance) -> String {
     let Provenance { request, selection, min_elements, onnx, writing, reading, detected: _ } = provenance;
-    let version = request.version().map(|version| format!("@{version}"));
-    let mut words = vec!["--spec".to_string(), request.spec().to_string() + &version.unwrap_or_default()];
-    for (name, value) in request.attributes() {
-        if (request.spec(), name, value.as_str()) == ("tile", "profile", tile::Profile::default().name()) {
-            continue; // an error where profiles do not differ
-        }
+    let mut words = Vec::new();
+    if provenance.casts() {
+        let version = request.version().map(|version| format!("@{version}"));
+        words.extend(["--spec".to_string(), request.spec().to_string() + &version.unwrap_or_default()]);
+    }
+    for (name, value) in request.attributes().into_iter().filter(|_| provenance.casts()) {
         words.push(format!("--{}", name.replace('_', "-")));
         words.extend((name != "saturating").then_some(value));
     }
@@ -67,7 +66,8 @@ mod tests {
         let matches = Cli::command().get_matches_from(line);
         let Command::Convert(args) = Cli::from_arg_matches(&matches).unwrap().command else { panic!("{line:?}") };
         let options = TensorOptions {
-            selection: super::super::select::selection(&args.select, &RuleOrder::of(&matches)).unwrap(),
+            selection: super::super::select::selection(&args.select, &args.policy, &RuleOrder::of(&matches), false)
+                .unwrap(),
             request: args.policy.request().unwrap(),
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),
@@ -101,7 +101,6 @@ mod tests {
             let words: Vec<String> = said.split(' ').map(|word| word.replace('\'', "")).collect();
             let again = provenance(&start.into_iter().chain(words.iter().map(String::as_str)).collect::<Vec<_>>());
             assert_eq!(again, asked, "{line}: {said}");
-            assert!(!said.contains("--profile spec"), "{line}: {said}");
         }
     }
 

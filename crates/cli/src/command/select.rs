@@ -3,22 +3,29 @@
 
 use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;
+use crate::policy::PolicyArgs;
 use crate::words::read_type;
 use truecast::select::writing::{Quantization, Share, Writing};
 use truecast::select::{Reading, Rule, Selection};
 
-/// What was asked for.
-pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
-    let selection = selection_beside(args, rules)?;
-    if selection.to.is_none() && selection.rules.is_empty() {
-        return Err(Failure::usage("nothing to do: give --to TYPE, or a --rule GLOB=TYPE"));
+/// What was asked for, beside a scheme if `quantizes`. A specification decides casts, and a scheme casts nothing.
+pub fn selection(
+    args: &SelectArgs,
+    policy: &PolicyArgs,
+    rules: &RuleOrder,
+    quantizes: bool,
+) -> Result<Selection, Failure> {
+    let selection =
+        Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() };
+    match quantizes {
+        false if selection.to.is_none() && selection.rules.is_empty() => {
+            Err(Failure::usage("nothing to do: give --to TYPE, or a --rule GLOB=TYPE"))
+        }
+        true if !selection.casts() && *policy != PolicyArgs::default() => Err(Failure::usage(
+            "--spec and its options are about casts, and --scheme alone casts nothing: give --to TYPE too",
+        )),
+        _ => Ok(selection),
     }
-    Ok(selection)
-}
-
-/// What was asked for where something else may be asked for, too.
-pub fn selection_beside(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
-    Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() })
 }
 
 /// How tensors are quantized, if they are.

@@ -283,31 +283,6 @@ fn a_scale_that_is_nan_is_told() {
     assert!(warnings.contains("4 of 4 values are NaN in the source"), "{warnings}");
 }
 
-/// Options about scales and codes are errors where nothing is quantized.
-#[test]
-fn options_of_quantized_sources_are_not_ignored() {
-    let folder = Folder::new();
-    let values = f32s(&[0.5; 16]);
-    std::fs::create_dir(folder.path("dir")).unwrap();
-    for name in ["a.safetensors", "dir/model.safetensors"] {
-        folder.write(name, &safetensors(&[("a.weight", "F32", &[4, 4], values.clone())], &[]));
-    }
-    for (option, names) in [
-        ("--trust-scales", "--trust-scales"),
-        ("--nibbles high", "--nibbles"),
-        ("--reference a.safetensors", "--reference"),
-    ] {
-        for what in [
-            "convert a.safetensors b.safetensors --to bf16",
-            "convert dir out --to bf16",
-            "convert dir out --scheme fp8-block",
-        ] {
-            folder.run(&format!("{what} {option}")).fails(2, &[names, "no effect", "quantized"]);
-        }
-        assert!(!folder.path("out").exists() && !folder.path("b.safetensors").exists());
-    }
-}
-
 /// Schemes have short names too, and those that are probably meant are named.
 #[test]
 fn schemes_have_short_names() {

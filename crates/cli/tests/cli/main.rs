@@ -19,7 +19,6 @@ mod compare_verify;
 mod convert;
 mod destination;
 mod disk_and_pipe;
-mod effect;
 mod errors;
 mod explain;
 mod files;

@@ -1,6 +1,7 @@
-//! An option that cannot change anything in the run that is asked for is an error (`docs/interfaces.md §2, §5`): every
-//! option of every command, where it does not belong. It is seen before any file is: none of these exists.
+//! An option that the specification, the command or the kind of file does not have is an error (`docs/interfaces.md §2,
+//! §5`), seen before any file is: none of these exists. One that changes nothing for the types at hand is accepted.
 
+use crate::files::{f32s, npy};
 use crate::run::Folder;
 
 const CHECK_CAST: &str = "check cast --from f32 --to f16 --input a.npy --actual b.npy";
@@ -220,4 +221,20 @@ fn options_of_systems() {
         }
         Folder::new().run(&format!("promote u8 i16 --system all --{options}")).exits(0);
     }
+}
+
+#[test]
+fn what_changes_nothing_is_accepted() {
+    let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[525.0, -1.5])));
+    for options in [
+        "--to i8 --spec ieee --overflow saturate --nan error",
+        "--to f16 --saturate false --round-mode down --string-style plain",
+        "--to f16 --spec tile --saturating --tile-option preserve_inf",
+        "--to f32 --spec tosa --profile flush",
+    ] {
+        folder.run(&format!("convert a.npy b.npy --force {options}")).succeeds();
+        folder.run(&format!("verify a.npy b.npy {options}")).succeeds();
+    }
+    folder.run("check cast --to f32 --input a.npy --actual a.npy --exact-nan --saturate true").succeeds();
+    folder.run("explain 1 --to f16 --string-style plain").succeeds();
 }

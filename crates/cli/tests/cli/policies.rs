@@ -276,11 +276,6 @@ fn notation_of_text() {
     folder.write("m.onnx", &model(10, 28, &graph(&[node("Cast", &["x"], &["y"], &[to])], &[], others)));
     folder.run("run m.onnx --input x=a.npy --output-dir out --string-style plain").succeeds();
     assert_eq!(texts("out/y.npy"), plain);
-    // Where nothing becomes text, it is an error.
-    folder
-        .run("convert a.npy d.npy --to f16 --string-style plain")
-        .fails(2, &["--string-style has no effect on f32 to f16"]);
-    folder.run("explain 1 --to f16 --string-style plain").fails(2, &["--string-style has no effect on f32 to f16"]);
     folder
         .run("convert a.npy d.npy --to i8 --spec openvino --string-style plain")
         .fails(2, &["--string-style belongs to "]);

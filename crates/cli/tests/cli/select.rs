@@ -141,33 +141,3 @@ fn ambiguous_names_list_the_choices() {
         assert_eq!(Parsed::new(&folder.read(&to)).dtype("a=b"), dtype);
     }
 }
-
-/// What an earlier rule decides everywhere is said, in text and JSON; so are presets that rules leave nothing to.
-#[test]
-fn rules_that_never_apply() {
-    let tensors = [("w", "F32", &[1u64][..], f32s(&[1.0])), ("norm.weight", "F32", &[1], f32s(&[2.0]))];
-    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
-    for (options, said) in [
-        (
-            "--rule *=bf16 --keep w",
-            r#"keep "w" never applies: before it rule "*=bf16" decides about every tensor that it matches"#,
-        ),
-        (
-            "--keep w --rule norm*=f16 --rule *=bf16",
-            r#"rule "*=bf16" never applies: before it keep "w" and rule "norm*=f16" decide about every tensor"#,
-        ),
-        ("--rule *=bf16 --to f16 --keep-preset norms", "--keep-preset norms has no effect"),
-    ] {
-        let line = format!("convert a.safetensors b.safetensors --force {options}");
-        let ran = folder.run(&line).exits(0);
-        assert!(ran.err.contains(said), "{line}: {}", ran.err);
-        let object = folder.run(&format!("{line} --json")).exits(0).object("convert");
-        let warnings = object["warnings"].as_array().unwrap();
-        assert!(warnings.len() == 1 && warnings[0].as_str().unwrap().contains(said), "{line}: {warnings:?}");
-    }
-    let line = "convert a.safetensors b.safetensors --force --to f16 --keep w --rule *=bf16 --keep-preset norms";
-    let object = folder.run(&format!("{line} --json")).exits(0).object("convert");
-    assert_eq!(object["warnings"].as_array().unwrap().len(), 1, "the preset alone: {object}");
-    let line = "convert a.safetensors b.safetensors --force --to f16 --keep w --keep-preset norms --json";
-    assert_eq!(folder.run(line).succeeds().object("convert")["warnings"], serde_json::json!([]));
-}

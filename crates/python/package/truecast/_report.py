@@ -135,9 +135,9 @@ class ConversionReport(_Report):
     def _caption(self) -> str:
         total = self._data["total"]
         spec = self._data["options"]
-        name = spec["spec"] + (f"@{spec['version']}" if spec["version"] else "")
+        by = spec["spec"] and f", by {spec['spec']}" + (f"@{spec['version']}" if spec["version"] else "")
         tensors = "1 tensor" if total["tensors"] == 1 else f"{total['tensors']} tensors"
-        return f"{tensors}, {total['bytes_in']:_} to {total['bytes_out']:_} bytes, by {name}"
+        return f"{tensors}, {total['bytes_in']:_} to {total['bytes_out']:_} bytes{by or ''}"
 
 
 class Comparison(_Report):

@@ -188,7 +188,7 @@ pub enum CheckpointError {
         /// Why not.
         why: String,
     },
-    /// An option about quantizing that changes nothing.
+    /// An option that the scheme or the kind of file does not have, or that names nothing.
     #[error("{option} has no effect: {why}")]
     NoEffect {
         /// The option.

@@ -8,12 +8,11 @@ use super::relayout::Relaid;
 use super::scaled::Scaled;
 use super::shard::ShardPlan;
 use super::stored::Stored;
-use crate::convert::planned::Planned;
 use crate::error::Error;
 use crate::report::Provenance;
 use crate::stream::{Item, LEAST_MEMORY};
 use std::collections::HashMap;
-use truecast_core::{CastSpec, DType};
+use truecast_core::DType;
 use truecast_io::Shown;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Keys;
@@ -54,15 +53,6 @@ impl Plan {
     #[must_use]
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
-    }
-
-    /// From which type to which each tensor that is converted goes.
-    pub fn conversions(&self) -> impl Iterator<Item = (DType, DType)> {
-        let converted = |t: &&Planned| t.cast.is_some_and(|cast| cast != CastSpec::copy(cast.src));
-        self.works()
-            .map(|work| &work.planned)
-            .filter(converted)
-            .map(|t| (t.cast.map_or(t.from, |cast| cast.src), t.target.dtype))
     }
 
     pub(super) fn works(&self) -> impl Iterator<Item = &Work> + Clone {

@@ -205,7 +205,7 @@ impl<'a> Quantizing<'a> {
     /// Ends it.
     ///
     /// # Errors
-    /// Tensors that the scheme cannot hold; options that change nothing.
+    /// Tensors that the scheme cannot hold; options that it does not have; patterns that match nothing.
     pub fn finish(self, path: &Path) -> Result<Settled, Error> {
         let failed = |cause| Err(Error::checkpoint(path, cause));
         let Writing { scheme, how, share, .. } = self.writing;
@@ -236,9 +236,6 @@ impl<'a> Quantizing<'a> {
                 let why = format!("{} matches no tensor that is quantized", Shown(glob.as_str()));
                 return no_effect("--share-global", why);
             }
-        }
-        if !share.is_empty() && self.shares.iter().all(|set| set.len() < 2) {
-            return no_effect("--share-global", "no module has two tensors that match".to_string());
         }
         let limit = |((program, what), first): ((&'static str, &'static str), String)| {
             format!("{}: tensor {}: {program} {what} (docs/loads.md)", path.display(), Shown(&first))

@@ -97,15 +97,6 @@ pub(super) fn contents(folder: &Folder, options: &Options, reference: Option<&Re
     Contents::of(folder, &options.schemes(shape))
 }
 
-/// Of a source without a quantized tensor: no option is about such.
-///
-/// # Errors
-/// [`CheckpointError::NoEffect`].
-pub(super) fn nothing_ignored(options: &Options, src: &Path) -> Result<(), Error> {
-    let no_effect = |option| CheckpointError::NoEffect { option, why: "no tensor of the source is quantized".into() };
-    options.reading.about_quantized().map_or(Ok(()), |option| Err(Error::checkpoint(src, no_effect(option))))
-}
-
 /// The same codes with the nibbles of each byte in the other order, where a file does not say which.
 fn swapped(quantized: &Quantized) -> Option<Quantized> {
     let Coding::Planes(planes) = quantized.layout.coding else { return None };

@@ -10,14 +10,14 @@ use super::job::Work;
 use super::options::Options;
 use super::plan::Plan;
 use super::quantize::{Quantizing, Settled};
-use super::reference::{Reference, contents, nothing_ignored};
+use super::reference::{Reference, contents};
 use super::relayout::{self, Relaid, relaid};
 use super::shard::ShardPlan;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::Error;
 use crate::report::Provenance;
-use crate::select::{Choice, Detected, Eligibility, Selection, idle};
+use crate::select::{Choice, Detected, Eligibility, Selection};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -82,11 +82,7 @@ impl Plan {
         // What is not quantized is treated as without a scheme.
         let beside = Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
         let choices = beside.choose(kind, &tensors, &eligibilities, src)?;
-        let idle = idle(&beside, &tensors, &eligibilities, &choices, src);
         let was_quantized = !found.groups.is_empty();
-        if !was_quantized {
-            nothing_ignored(options, src)?;
-        }
         let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
         let carried = writing.and_then(|writing| Some((writing.scheme, writing.relayout?)));
         let quantizing = writing.filter(|writing| writing.relayout.is_none());
@@ -220,7 +216,7 @@ impl Plan {
             Provenance { writing: writing.cloned(), reading, detected, ..Provenance::of(&options.tensors) };
         // What is said of names is about other files.
         let choices = if is_gguf && is_one { Vec::new() } else { found.choices };
-        let mut warnings = [choices, found.warnings, of_quantized, idle, configuration.warnings.clone()].concat();
+        let mut warnings = [choices, found.warnings, of_quantized, configuration.warnings.clone()].concat();
         warnings.extend(carried_over(src, &all_relaid));
         if let Some(reference) = reference {
             let all: Vec<_> = found.groups.iter().map(|group| quantized(&folder, &stored, group)).collect();

@@ -4,7 +4,7 @@ use super::error::CheckpointError;
 use super::gguf;
 use super::options::Options;
 use super::plan::Plan;
-use super::reference::{Reference, contents, nothing_ignored};
+use super::reference::{Reference, contents};
 use super::write::{Shards, not_numbers};
 use crate::error::Error;
 use crate::progress::Progress;
@@ -40,14 +40,12 @@ impl Plan {
         let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
         let by_value = options.reading.from_scheme == Some(Scheme::PLAIN) && !writes;
         if !is_gguf && (by_value || FileFormat::of_path(src) != Some(FileFormat::Safetensors)) {
-            nothing_ignored(options, src)?;
             return Ok(OfFile::ByValue(None));
         }
         let folder = Folder::of_file(src)?;
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
         if !is_gguf && !writes && !found.is_quantized() {
-            nothing_ignored(options, src)?;
             return Ok(OfFile::ByValue(folder.into_source().map(Box::new)));
         }
         let plan = Plan::of(folder, found, options, reference, into)?;

@@ -11,7 +11,7 @@ use crate::model::{changes, eligibilities, raise_warning};
 use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::report::{Counted, Provenance, Report, TensorReport};
-use crate::select::{Eligibility, idle};
+use crate::select::Eligibility;
 use crate::stream::{FileFeed, Item, LEAST_MEMORY, Limits, room, run};
 use crate::text::CellCaster;
 use action::{Action, Actions, Converter};
@@ -20,7 +20,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use truecast_core::{CastSpec, DType, Layout};
+use truecast_core::{DType, Layout};
 use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
 use truecast_io::{FileFormat, Foreign, OpenOptions, OutputFile, Shown, Source, Tensor, Writer, check_output, look};
 use truecast_kernel::{CastOptions, Counting, Counts};
@@ -35,8 +35,6 @@ pub struct Plan {
     tensors: Vec<Planned>,
     /// From a model to a model: what changes in it.
     changes: Option<(Arc<ModelFile>, Changes)>,
-    /// Rules and presets that decide nothing.
-    idle: Vec<String>,
 }
 
 impl Plan {
@@ -65,12 +63,11 @@ impl Plan {
             None => source.tensors().iter().map(|tensor| Eligibility::in_container(source.format(), tensor)).collect(),
         };
         let choices = options.selection.choose(source.format(), source.tensors(), &eligibilities, src)?;
-        let idle = idle(&options.selection, source.tensors(), &eligibilities, &choices, src);
         let mut tensors = Vec::with_capacity(choices.len());
         for (tensor, choice) in source.tensors().iter().zip(choices) {
             tensors.push(Planned::new(tensor, choice, kind, src, &options.request)?);
         }
-        let mut plan = Plan { source, kind, provenance: Provenance::of(options), tensors, changes: None, idle };
+        let mut plan = Plan { source, kind, provenance: Provenance::of(options), tensors, changes: None };
         if let (FileFormat::Onnx, Some(file)) = (kind, plan.source.model()) {
             let changes = changes(src, file, &plan.tensors)?;
             plan.changes = Some((file.clone(), changes));
@@ -131,12 +128,6 @@ impl Plan {
         &self.source
     }
 
-    /// From which type to which each tensor that is converted goes.
-    pub fn conversions(&self) -> impl Iterator<Item = (DType, DType)> {
-        let converted = |t: &&Planned| t.cast.is_some_and(|cast| cast != CastSpec::copy(t.from));
-        self.tensors.iter().filter(converted).map(|t| (t.from, t.target.dtype))
-    }
-
     pub(crate) fn tensors(&self) -> &[Planned] {
         &self.tensors
     }
@@ -166,7 +157,7 @@ impl Plan {
         let raised = self.changes.as_ref().and_then(|(file, changes)| {
             changes.opset.and_then(|to| raise_warning(self.source.path(), file.model(), to))
         });
-        f6.map(text).into_iter().chain(codes).chain(raised).chain(self.idle.clone()).collect()
+        f6.map(text).into_iter().chain(codes).chain(raised).collect()
     }
 
     /// Whether [`run`](Plan::run) could start: the memory, the container's rules, the destination. Nothing is written.

@@ -71,16 +71,23 @@ impl Provenance {
         TensorOptions { request, selection, min_elements, onnx, ..TensorOptions::default() }
     }
 
+    /// Whether the request decides anything: a scheme alone casts nothing.
+    #[must_use]
+    pub fn casts(&self) -> bool {
+        self.writing.is_none() || self.selection.casts()
+    }
+
     /// The object `options` of a report.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let Provenance { request, selection, min_elements, onnx, writing, reading, detected } = self;
         let Selection { to, from, rules, keep } = selection;
         let name = |dtype: &Option<DType>| dtype.map(DType::name);
+        let request = Some(request).filter(|_| self.casts());
         let mut object = json!({
-            "spec": request.spec(),
-            "version": request.version(),
-            "attributes": attributes_to_json(request),
+            "spec": request.map(Request::spec),
+            "version": request.and_then(Request::version),
+            "attributes": request.map_or(json!({}), attributes_to_json),
             "to": name(to),
             "from": name(from),
             "rules": rules.iter().map(rule_to_json).collect::<Vec<_>>(),
@@ -171,7 +178,10 @@ fn attributes_to_json(request: &Request) -> Value {
 }
 
 fn request(object: &Value) -> Result<Request, ProvenanceError> {
-    let spec = object.get("spec").and_then(Value::as_str).ok_or_else(|| wrong("spec", "not a name"))?;
+    let spec = match field(object, "spec")? {
+        Value::Null => return Ok(Request::default()),
+        spec => spec.as_str().ok_or_else(|| wrong("spec", "not a name"))?,
+    };
     let version = match field(object, "version")? {
         Value::Null => None,
         version => Some(version.as_str().ok_or_else(|| wrong("version", "neither a text nor null"))?),

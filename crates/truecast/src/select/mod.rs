@@ -1,13 +1,11 @@
 //! Which tensor becomes what: rules and keep lists. Reference: `docs/interfaces.md §3`.
 
 pub(crate) mod glob;
-mod idle;
 mod near;
 pub mod reading;
 pub mod writing;
 
 pub use glob::{Glob, GlobError};
-pub(crate) use idle::idle;
 pub use reading::{Detected, Reading};
 pub use writing::{Layer, Share, Writing};
 
@@ -181,6 +179,12 @@ impl fmt::Display for KeptBy {
 pub(crate) const UNUSED_PRESET: &str = "no tensor has a name that it is about";
 
 impl Selection {
+    /// Whether something is cast: `--to` or a rule names a type.
+    #[must_use]
+    pub fn casts(&self) -> bool {
+        self.to.is_some() || self.rules.iter().any(|rule| rule.to().is_some())
+    }
+
     /// The preset that is about the tensor.
     fn preset(&self, tensor: &Tensor) -> Option<Layer> {
         Layer::by_name(&tensor.name, tensor.shape.len()).filter(|layer| self.keep.contains(layer))

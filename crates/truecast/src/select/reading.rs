@@ -31,14 +31,6 @@ impl Reading {
         all
     }
 
-    /// The first option that is about scales and codes only.
-    pub(crate) fn about_quantized(&self) -> Option<&'static str> {
-        let Reading { from_scheme: _, trust_scales, nibbles, reference } = self;
-        let given =
-            [(*trust_scales, "--trust-scales"), (nibbles.is_some(), "--nibbles"), (reference.is_some(), "--reference")];
-        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
-    }
-
     /// The same with what `other` says where this says nothing.
     #[must_use]
     pub fn or(self, other: &Reading) -> Reading {

@@ -1,10 +1,9 @@
 //! Elements one by one: is each a result that the specification permits?
 
 use super::groups;
-use super::source::{Asked, asked, exact_nan_refusal, source_type};
+use super::source::{Asked, asked, source_type};
 use crate::args::CheckArgs;
 use crate::command::Context;
-use crate::effect;
 use crate::exact::code_with_value;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -17,17 +16,12 @@ use truecast::check::{CastFindings, CastViolation, ElementValue, check};
 use truecast::io::Shown;
 use truecast::permitted::{NanComparison, Permitted};
 use truecast::request::Request;
-use truecast::setting::exact_nan_matters;
 use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<ExitCode, Failure> {
     let Asked { to, input, actual } = asked(args)?;
     let from = source_type(args, input)?;
     let spec = request.resolve(from, to)?;
-    effect::check(&args.policy.judging(), request, [(from, to)])?;
-    if args.exact_nan && !exact_nan_matters(&spec) {
-        return Err(exact_nan_refusal(&spec));
-    }
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     let findings = check(&spec, input, actual, nan, args.show)?;
     match context.json {

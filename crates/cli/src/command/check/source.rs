@@ -5,8 +5,8 @@ use crate::command::rescale;
 use crate::failure::Failure;
 use crate::pages::page;
 use std::path::Path;
+use truecast::DType;
 use truecast::check::{CheckError, stated_type};
-use truecast::{CastSpec, DType};
 
 /// The destination type and the files of a check.
 pub struct Asked<'a> {
@@ -46,12 +46,4 @@ pub fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
         Some(from) => Ok(from),
         None => Ok(stated_type(input).map_err(CheckError::from)?),
     }
-}
-
-/// No result is NaN, or there is but one code for it.
-pub fn exact_nan_refusal(spec: &CastSpec) -> Failure {
-    let (src, dst) = (spec.src, spec.dst);
-    Failure::usage(format_args!(
-        "--exact-nan has no effect on {src} to {dst}: it is about the sign and payload of results that are NaN"
-    ))
 }

@@ -1,10 +1,9 @@
 //! `truecast check cast|rescale` by TOSA: verdicts, the first elements that do not pass, lints.
 
 use super::groups::{self, Named};
-use super::source::{Asked, asked, exact_nan_refusal, source_type};
+use super::source::{Asked, asked, source_type};
 use crate::args::CheckArgs;
 use crate::command::{Context, rescale};
-use crate::effect;
 use crate::exact::code_with_value;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -20,8 +19,6 @@ use truecast::DType;
 use truecast::check::tosa::{Checked, CheckedElements, Compared, check_blocks, check_cast, check_rescale};
 use truecast::convention::{Convention, ConventionGroup};
 use truecast::permitted::NanComparison;
-use truecast::request::Request;
-use truecast::setting::exact_nan_matters;
 use truecast::spec::tosa::block::{BlockCast, Direction, SCALE};
 use truecast::spec::tosa::check::tensor::{BlockCheck, Failure as Violation, Findings, Lint, ScaleFailure};
 use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_check};
@@ -35,7 +32,7 @@ fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared
     Ok((to, Compared { input, actual, keep: args.show, profile }))
 }
 
-pub fn cast(args: &CheckArgs, request: &Request, target: Target, context: &Context) -> Result<ExitCode, Failure> {
+pub fn cast(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitCode, Failure> {
     let (to, files) = compared(args, &target)?;
     let from = source_type(args, files.input)?;
     if let Some((cast, scales)) = blocks(args, from, to)? {
@@ -46,10 +43,6 @@ pub fn cast(args: &CheckArgs, request: &Request, target: Target, context: &Conte
     let mut spec = Cast { target, input_unsigned, ..Cast::to(to) }.resolve(from)?;
     if let Some(nan) = args.policy.nan {
         spec.policy.nan = nan.into();
-    }
-    effect::check(&args.policy.judging(), request, [(from, to)])?;
-    if args.exact_nan && !exact_nan_matters(&spec) {
-        return Err(exact_nan_refusal(&spec));
     }
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     match check_cast(&spec, &target, files, nan)? {

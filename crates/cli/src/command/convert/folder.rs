@@ -4,7 +4,6 @@ use super::{Printed, destination, item, left_out, print, print_tensors, refuse_p
 use crate::args::ConvertArgs;
 use crate::command::list::{self, Known, Listed};
 use crate::command::{Context, assessment, left_open, thresholds, warn};
-use crate::effect;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
@@ -26,7 +25,6 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
         return finished(report, args, options, context);
     }
     let plan = Plan::new(&args.src, options)?;
-    effect::check(&args.policy, &options.tensors.request, plan.conversions())?;
     let dst = follow(&args.dst)?;
     plan.check(&dst)?;
     let report_path = args.report.as_deref().map(report_place).transpose()?;

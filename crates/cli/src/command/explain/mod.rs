@@ -9,7 +9,6 @@ mod words;
 use super::formats::json_text;
 use super::{Context, differences};
 use crate::args::ExplainArgs;
-use crate::effect;
 use crate::exact;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -32,17 +31,10 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
             return Err(Failure::usage(format_args!("{dtype} has no numeric value to explain")));
         }
     }
-    let style = args.policy.string_style;
-    if style.is_some() && (args.to != DType::String || !args.from.is_float()) {
-        return Err(Failure::usage(format_args!(
-            "--string-style has no effect on {} to {}: it is about floating-point numbers that become text",
-            args.from, args.to
-        )));
-    }
     let asked = asked(args)?;
     if args.to == DType::String {
         let mut asked = asked.interpretations(args);
-        if let Some(style) = style {
+        if let Some(style) = args.policy.string_style {
             asked.iter_mut().for_each(|interpretation| interpretation.cast.policy.text = style.into());
         }
         return printing::run(args, asked, context);
@@ -116,12 +108,10 @@ fn asked(args: &ExplainArgs) -> Result<Asked, Failure> {
     let has_options = request != plain;
     let is_text = [from, to].contains(&DType::String);
     if let (Standard::Tile { cast, .. }, false) = (request.standard, is_text) {
-        effect::check(&args.policy, &request, [(from, to)])?;
         let cast = tile::Cast { to, ..cast };
         return Ok(if has_options { Asked::TileAs(cast) } else { Asked::Tile(cast) });
     }
     let cast = request.resolve(from, to)?;
-    effect::check(&args.policy, &request, [(from, to)])?;
     Ok(Asked::These(match request.standard {
         _ if has_options => vec![chosen(&request, cast)],
         Standard::Onnx { opset, .. } => onnx::interpretations_at(opset, from, to)?,

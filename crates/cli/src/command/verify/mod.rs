@@ -5,7 +5,6 @@ mod printing;
 
 use super::{Context, select};
 use crate::args::{RuleOrder, VerifyArgs};
-use crate::effect;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -56,12 +55,9 @@ pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<
     let is_recorded = record_of.is_some();
     let options = match record_of {
         Some(record) => recorded(record, args, (rules, &typed_writing))?,
+        None if nothing_typed => return Err(Failure::usage(NO_OPTIONS)),
         None => TensorOptions {
-            selection: match &typed_writing {
-                Some(_) => select::selection_beside(&args.select, rules)?,
-                None if nothing_typed => return Err(Failure::usage(NO_OPTIONS)),
-                None => select::selection(&args.select, rules)?,
-            },
+            selection: select::selection(&args.select, &args.policy, rules, typed_writing.is_some())?,
             request: args.policy.request()?,
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),
@@ -98,7 +94,6 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         return of_folder(args, record, &options, coverage, context);
     }
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
-    effect::check(&args.policy, &options.tensors.request, verification.conversions())?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&args.dst, &NEVER, |progress| bar.at(progress))?;
     bar.finish();
@@ -132,7 +127,6 @@ fn of_folder(
     context: &Context,
 ) -> Result<ExitCode, Failure> {
     let verification = checkpoint::Verification::new(&args.src, options, coverage, args.seed)?;
-    effect::check(&args.policy, &options.tensors.request, verification.plan().conversions())?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&args.dst, &NEVER, |progress| bar.at(progress))?;
     bar.finish();
