@@ -230,7 +230,7 @@ fn what_changes_nothing_is_accepted() {
         "--to i8 --spec ieee --overflow saturate --nan error",
         "--to f16 --saturate false --round-mode down --string-style plain",
         "--to f16 --spec tile --saturating --tile-option preserve_inf",
-        "--to f32 --spec tosa --profile flush",
+        "--to i8 --spec tosa --profile flush",
     ] {
         folder.run(&format!("convert a.npy b.npy --force {options}")).succeeds();
         folder.run(&format!("verify a.npy b.npy {options}")).succeeds();
