@@ -14,6 +14,7 @@ use truecast::models::openvino::{self, LayerError};
 use truecast::models::tile::EntryError;
 use truecast::rescale::RescaleFailure;
 use truecast::run::RunError;
+use truecast::scaled::ScaledError;
 use truecast::spec::SpecError;
 use truecast::verify::RecordError;
 use truecast::{ArrayError, Cause, Error, Kind, scaled};
@@ -103,30 +104,17 @@ impl Hint for Error {
         match self {
             Error::Io(error) => error.hint(),
             Error::UnknownKind { found: Foreign::Folder { .. }, .. } => Some("name a file in it".into()),
-            Error::Checkpoint { cause: CheckpointError::Occupied { .. }, .. } => {
-                Some("--resume goes on with it, --force replaces its files".into())
-            }
+            Error::Checkpoint { cause, .. } => of_checkpoint(cause),
             // Of a folder everything was read that may say it.
             Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {
                 Some("a file is taken by itself, without what lies beside it: give its folder, or --from-scheme".into())
             }
-            Error::Scheme { cause, .. } if matches!(**cause, SchemeError::NotWritten { relayout: false, .. }) => {
-                Some(format!("written are {}", scaled::written_to_files().join(", ")))
-            }
-            // Names alone were taken for a scheme, or a configuration of another revision.
-            Error::Scheme { cause, .. } if matches!(**cause, SchemeError::Grid { .. }) => {
-                Some("--from-scheme says how it is quantized, as fp8-block:128x128 does".into())
-            }
-            Error::Checkpoint { cause: CheckpointError::Nibbles, .. } => {
-                Some("give the other --nibbles, or leave it out; without --reference nothing is compared".into())
-            }
-            Error::Checkpoint { cause: CheckpointError::NoManifest, .. } => Some("--force begins anew".into()),
-            Error::Checkpoint { cause: CheckpointError::Changed { .. }, .. } => {
-                Some("give the same options, or begin anew with --force".into())
-            }
+            Error::Scheme { cause, .. } => of_scheme(cause),
             Error::Spec(error) => error.hint(),
             Error::Tensor { cause, .. } => match &**cause {
                 Cause::Spec(error) => error.hint(),
+                Cause::Scaled(ScaledError::NotFinite { .. }) => Some("--nonfinite saturate replaces it".into()),
+                Cause::NoMemory(_) => Some("give less --max-memory, or convert where there is more".into()),
                 _ => None,
             },
             Error::UnusedRule { .. } => Some("`truecast inspect` lists them".into()),
@@ -135,6 +123,46 @@ impl Hint for Error {
             _ => None,
         }
     }
+}
+
+fn of_checkpoint(cause: &CheckpointError) -> Option<String> {
+    Some(match cause {
+        CheckpointError::Occupied { .. } => "--resume goes on with it, --force replaces its files".into(),
+        CheckpointError::Nibbles => {
+            "give the other --nibbles, or leave it out; without --reference nothing is compared".into()
+        }
+        CheckpointError::NoManifest => "--force begins anew".into(),
+        CheckpointError::Changed { .. } => "give the same options, or begin anew with --force".into(),
+        CheckpointError::Kept { .. } => "with --to it becomes dense".into(),
+        CheckpointError::Narrow { to, .. } => {
+            format!("--scheme NAME quantizes anew, --to bf16 dequantizes, and --rule '*={to}' drops them all the same")
+        }
+        CheckpointError::NoForm { .. } => "keep it with --keep".into(),
+        CheckpointError::NoActivations { weights_only: None, .. } => "give --activation-ranges FILE".into(),
+        CheckpointError::NoActivations { weights_only: Some(other), .. } => {
+            format!("give --activation-ranges FILE, or --scheme {other}, which needs none")
+        }
+        _ => return None,
+    })
+}
+
+fn of_scheme(cause: &SchemeError) -> Option<String> {
+    Some(match cause {
+        SchemeError::NotWritten { relayout: false, .. } => {
+            format!("written are {}", scaled::written_to_files().join(", "))
+        }
+        SchemeError::NotWritten { .. } => "--relayout takes the same values in its packing".into(),
+        // Names alone were taken for a scheme, or a configuration of another revision.
+        SchemeError::Grid { .. } => "--from-scheme says how it is quantized, as fp8-block:128x128 does".into(),
+        SchemeError::Contradiction { .. } => "choose one with --from-scheme".into(),
+        SchemeError::Stale { .. } => "give the scheme with --from-scheme, plain if there is none".into(),
+        SchemeError::Undeclared { guess, .. } => {
+            format!("say it with --from-scheme {}", guess.as_deref().unwrap_or("fp8-block:128x128, or what is right"))
+        }
+        SchemeError::Guard { .. } => "--trust-scales takes it as it is".into(),
+        SchemeError::NoForm { .. } => "keep it with --keep".into(),
+        _ => return None,
+    })
 }
 
 impl Hint for SpecError {

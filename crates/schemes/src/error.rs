@@ -36,15 +36,10 @@ pub enum Error {
     #[error("{place}: {what} is not supported: {why}")]
     Refused { place: String, what: String, why: &'static str },
     /// Two places declare different schemes for a tensor (§2.5).
-    #[error(
-        "tensor {}: {first_place} says {first}, {second_place} says {second}; choose one with --from-scheme",
-        Shown(tensor)
-    )]
+    #[error("tensor {}: {first_place} says {first}, {second_place} says {second}", Shown(tensor))]
     Contradiction { tensor: String, first: Box<Scheme>, first_place: String, second: Box<Scheme>, second_place: String },
     /// A declared scheme claims nothing (§2.5).
-    #[error(
-        "{place} declares {scheme}, but no tensor is stored so; give the scheme with --from-scheme, plain if there is none"
-    )]
+    #[error("{place} declares {scheme}, but no tensor is stored so")]
     Stale { place: String, scheme: Box<Scheme> },
     /// A tensor of codes lacks a tensor that it needs (§5.5).
     #[error("missing {part} for {}: {scheme} needs tensor {}", Shown(codes), Shown(expected))]
@@ -75,11 +70,10 @@ pub enum Error {
     /// Nothing declares a scheme, and one scale for all it is not (§5.2 step 6).
     #[error(
         "tensor {}: shape {found:?} for {} of shape {logical:?} looks like scales of blocks, and no configuration says of \
-         which; --from-scheme {} {}",
+         which{}",
         Shown(tensor),
         Shown(codes),
-        guess.as_deref().unwrap_or("fp8-block:128x128"),
-        if guess.is_some() { "fits all of them" } else { "says it, if the blocks are so" }
+        guess.as_ref().map_or(String::new(), |guess| format!("; {guess} fits all of them"))
     )]
     Undeclared { tensor: String, codes: String, found: Box<[u64]>, logical: Box<[u64]>, guess: Option<String> },
     /// A tensor of a group has a type that its scheme does not have.
@@ -98,7 +92,7 @@ pub enum Error {
     )]
     Unscaled { tensor: String, dtype: DType },
     /// §4.5.1: the guard of global scales.
-    #[error("tensor {}: value {value:?} {why}; --trust-scales takes it as it is", Shown(tensor))]
+    #[error("tensor {}: value {value:?} {why}", Shown(tensor))]
     Guard { tensor: String, value: f32, why: &'static str },
     /// A tensor that is read to recognize a scheme holds something else.
     #[error("tensor {}: {found} where {expected} is expected", Shown(tensor))]
@@ -113,10 +107,10 @@ pub enum Error {
     #[error(transparent)]
     Scheme(#[from] SchemeError),
     /// A scheme that is only read, or written by relayout only.
-    #[error("scheme {scheme} is not written{}", if *relayout { " from dense tensors; it takes the same values in another packing, with --relayout" } else { "" })]
+    #[error("scheme {scheme} is not written{}", if *relayout { " from dense tensors" } else { "" })]
     NotWritten { scheme: Box<Scheme>, relayout: bool },
     /// A dense tensor has no form in a scheme.
-    #[error("tensor {}: {why}, which {scheme} cannot hold; keep it with --keep", Shown(tensor))]
+    #[error("tensor {}: {why}, which {scheme} cannot hold", Shown(tensor))]
     NoForm { tensor: String, scheme: Box<Scheme>, why: String },
     /// The values of one scheme are none of another, whatever they are (§8).
     #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Shown(tensor))]

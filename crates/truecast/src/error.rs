@@ -209,7 +209,7 @@ fn closest(names: &[String]) -> String {
 /// There is no memory for a buffer.
 #[cfg(feature = "files")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no memory for a buffer of {bytes} bytes; give less --max-memory, or convert where there is more")]
+#[error("no memory for a buffer of {bytes} bytes")]
 pub struct NoMemory {
     /// Bytes that were wanted.
     pub bytes: u64,

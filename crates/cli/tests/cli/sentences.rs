@@ -266,9 +266,10 @@ fn schemes_that_cannot_be() {
     ];
     folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
     folder.write("model/config.json", b"{}");
-    folder
-        .run("convert model out --to bf16")
-        .fails(3, &["weight_scale_inv", "says of which", "--from-scheme fp8-block:128x128 fits all of them"]);
+    folder.run("convert model out --to bf16").fails(
+        3,
+        &["weight_scale_inv", "says of which", "fp8-block:128x128 fits all of them; say it with --from-scheme"],
+    );
     // Looking at it is no error, and says so.
     let looked = folder.run("inspect model").exits(0).out;
     assert!(looked.contains("how tensors are quantized is not understood: model: tensor"), "{looked}");

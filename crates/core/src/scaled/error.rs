@@ -69,9 +69,7 @@ pub enum ScaledError {
         dtype: crate::DType,
     },
     /// No scaled format carries NaN or infinities (§3.6).
-    #[error(
-        "element {index} is NaN or infinite, or beyond f32, which no scaled format carries; --nonfinite saturate replaces it"
-    )]
+    #[error("element {index} is NaN or infinite, or beyond f32, which no scaled format carries")]
     NotFinite {
         /// Index of the first such element of what was given.
         index: u64,

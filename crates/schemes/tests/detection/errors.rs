@@ -89,11 +89,7 @@ fn codes_without_a_scale_among_others() {
 #[test]
 fn a_configuration_that_is_out_of_date() {
     let case = tensors("a.weight bf16 128x128").quantization(FP8);
-    says(
-        &case,
-        "config.json: quantization_config declares fp8-block:128x128, but no tensor is stored so; give the scheme with \
-         --from-scheme, plain if there is none",
-    );
+    says(&case, "config.json: quantization_config declares fp8-block:128x128, but no tensor is stored so");
     assert!(case.asked_for("plain").unwrap().groups.is_empty());
     let error = case.asked_for("gptq,bits=4").unwrap_err();
     assert!(error.to_string().starts_with("--from-scheme declares gptq,bits=4"), "{error}");
@@ -107,8 +103,7 @@ fn two_places_that_disagree() {
         .hf_quant_config(r#"{"quantization": {"quant_algo": "MXFP8"}}"#);
     says(
         &case,
-        "tensor \"a.weight\": config.json: quantization_config says mxfp8, hf_quant_config.json says modelopt:MXFP8; choose \
-         one with --from-scheme",
+        "tensor \"a.weight\": config.json: quantization_config says mxfp8, hf_quant_config.json says modelopt:MXFP8",
     );
     assert_eq!(case.asked_for("mxfp8").unwrap().groups.len(), 1);
 }
@@ -180,7 +175,7 @@ fn global_scales_that_look_inverted() {
     let lines = "a.weight u8 6x16\na.weight_scale f8e4m3fn 6x2\na.weight_scale_2 f32 -";
     for value in [1.0, 2688.0, f32::NAN, f32::INFINITY] {
         let case = tensors(lines).holds("a.weight_scale_2", f32s(&[value]));
-        assert!(case.error().contains("--trust-scales"), "{value}");
+        assert!(case.error().contains("a.weight_scale_2"), "{value}");
         let options = truecast_schemes::Options { trust_scales: true, ..Default::default() };
         assert_eq!(case.detect_with(&options).unwrap().groups.len(), 1);
     }

@@ -251,18 +251,15 @@ fn the_way_around() {
 #[test]
 fn scales_of_blocks_without_a_configuration() {
     let case = tensors("a.weight f8e4m3fn 256x512\na.weight_scale_inv f32 2x4");
-    refused(
-        &case,
-        &["tensor \"a.weight_scale_inv\"", "shape [2, 4]", "--from-scheme fp8-block:128x128 fits all of them"],
-    );
+    refused(&case, &["tensor \"a.weight_scale_inv\"", "shape [2, 4]", "; fp8-block:128x128 fits all of them"]);
     assert_eq!(case.asked_for("fp8-block:128x128").unwrap().groups.len(), 1);
     // Small tensors fit many blocks, all of them together one.
     let case = tensors(
         "a.weight f8e4m3fn 64x256\na.weight_scale_inv f32 1x2\nb.weight f8e4m3fn 384x64\nb.weight_scale_inv f32 3x1",
     );
-    refused(&case, &["--from-scheme fp8-block:128x128 fits all of them"]);
+    refused(&case, &["; fp8-block:128x128 fits all of them"]);
     let case = tensors("a.weight f8e4m3fn 64x256\na.weight_scale_inv f32 1x2");
-    refused(&case, &["--from-scheme fp8-block:128x128 says it, if the blocks are so"]);
+    refused(&case, &["no configuration says of which"]);
     for (shape, dtype, scheme) in [
         ("1", "f32", "fp8-tensor"),
         ("64x1", "f32", "fp8-channel"),

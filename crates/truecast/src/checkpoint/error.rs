@@ -133,7 +133,7 @@ pub enum CheckpointError {
     },
     /// A dense result has no place for codes.
     #[error(
-        "tensor {} is quantized ({scheme}) and would be kept so in a result without its scales; with --to it becomes dense",
+        "tensor {} is quantized ({scheme}) and would be kept so in a result without its scales",
         Shown(.tensor)
     )]
     Kept {
@@ -143,11 +143,7 @@ pub enum CheckpointError {
         scheme: String,
     },
     /// The scales of the source would be dropped for a type that needs some.
-    #[error(
-        "the source is quantized ({scheme}, as tensor {} is): --to {to} would drop the scales; --scheme NAME quantizes anew, \
-         --to bf16 dequantizes, and --rule '*={to}' does it all the same",
-        Shown(.tensor)
-    )]
+    #[error("the source is quantized ({scheme}, as tensor {} is): {to} would drop the scales", Shown(.tensor))]
     Narrow {
         /// The first tensor of which that is true.
         tensor: String,
@@ -167,10 +163,9 @@ pub enum CheckpointError {
     /// Loaders of the scheme need scales of activations that nothing tells.
     #[error(
         "{scheme} quantizes activations too, and its loaders need the largest magnitude of the inputs of each layer; none \
-         is known for {}{}; give --activation-ranges FILE{}",
+         is known for {}{}",
         Shown(.tensor),
-        of_others(*.others),
-        .weights_only.as_ref().map_or(String::new(), |other| format!(", or --scheme {other}, which needs none"))
+        of_others(*.others)
     )]
     NoActivations {
         /// The scheme.
