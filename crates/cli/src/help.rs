@@ -148,7 +148,7 @@ pub fn of_command(args: &[OsString]) -> &[OsString] {
 
 fn headed(arg: Arg) -> Arg {
     let mut listed = HEADINGS.iter().flat_map(|(heading, ids)| ids.iter().map(move |id| (heading, id))).enumerate();
-    match listed.find(|(_, (_, id))| arg.get_id() == **id) {
+    match listed.find(|(_, (_, id))| arg.get_id().as_str().replace('-', "_") == **id) {
         Some((_, (_, _))) if arg.is_positional() => arg,
         Some((place, (heading, _))) => arg.help_heading(*heading).display_order(place),
         None => arg,
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(commands, PAGES.each_ref().map(|page| page.command));
         let all = || definition.get_subcommands().chain([&definition]).flat_map(|c| c.get_arguments());
         for id in HEADINGS.iter().flat_map(|(_, ids)| ids.iter()).filter(|id| **id != "help") {
-            assert!(all().any(|arg| arg.get_id() == *id), "{id}");
+            assert!(all().any(|arg| arg.get_id().as_str().replace('-', "_") == *id), "{id}");
         }
         for page in &PAGES {
             // A line that help breaks in two is no command any more.

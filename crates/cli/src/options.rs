@@ -14,6 +14,7 @@ use std::fmt;
 use std::path::Path;
 use truecast::io::gguf::GgufFile;
 use truecast::io::{FileFormat, look};
+use truecast::request::SPECS;
 use truecast::run::ModelKind;
 
 /// What may be true of a run.
@@ -418,7 +419,7 @@ fn said(fact: Fact) -> Said {
 /// The name before the version, if there is such a specification.
 fn spec(typed: &str) -> Option<Said> {
     let name = typed.split('@').next()?;
-    let known = ["onnx", "tosa", "openvino", "tile", "ieee"].into_iter().find(|known| *known == name)?;
+    let known = SPECS.into_iter().find(|known| *known == name)?;
     Some((Spec(known), format!("--spec {typed}")))
 }
 

@@ -1,65 +1,95 @@
-//! `--spec` and the policies as typed, and the request that they mean. Reference: `docs/interfaces.md §2`.
+//! `--spec` and the settings as typed, and the request that they mean. Reference: `docs/interfaces.md §2`.
 //!
-//! That every option belongs to the chosen specification is settled before (`options`).
+//! The options are made from the library's table of settings, which also reads them. That every option belongs to the
+//! chosen specification is settled before (`options`).
 
 use crate::failure::Failure;
 use crate::suggest::did_you_mean;
-use crate::words::{self, SPECS};
-use clap::{Args, ValueEnum};
-use truecast::Rounding;
-use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
-use truecast::request::{self, Request, Standard};
-use truecast::spec::{SpecError, ieee, onnx, openvino, tile, tosa};
+use crate::words;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Id};
+use std::ffi::OsStr;
+use truecast::request::{Request, RequestError, SPECS};
+use truecast::setting::Setting;
+use truecast::spec::{SpecError, onnx, tile};
 
-/// The specification and its options.
-#[derive(Args, Debug, Clone, Default, PartialEq)]
+/// The specification and its settings.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyArgs {
-    /// Specification that decides: onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile, tile@RELEASE or ieee (default onnx;
-    /// where only one exists, that one)
-    #[arg(long, value_name = "NAME[@VERSION]", value_parser = words::SPEC, hide_possible_values = true)]
+    /// The specification.
     pub spec: Option<String>,
-    /// ONNX: saturate out-of-range values of 8-bit floats (default true)
-    #[arg(long, value_name = "BOOL")]
-    pub saturate: Option<bool>,
-    /// ONNX: rounding to f8e8m0 (default up)
-    #[arg(long, value_name = "MODE", value_parser = words::ROUND_MODE)]
-    pub round_mode: Option<String>,
-    /// ieee, tile: rounding (default nearest-even to floats and toward-zero to integers)
-    #[arg(long, value_name = "MODE", value_parser = words::ROUNDING)]
-    pub rounding: Option<String>,
-    /// ieee: finite values beyond the largest (default nonfinite)
-    #[arg(long, value_name = "WHAT")]
-    pub overflow: Option<OverflowArg>,
-    /// ieee: infinities (default as --overflow)
-    #[arg(long, value_name = "WHAT")]
-    pub inf: Option<OverflowArg>,
-    /// ieee: integers out of range (default wrap)
-    #[arg(long, value_name = "WHAT")]
-    pub int_overflow: Option<IntOverflowArg>,
-    /// ieee: NaN to an integer (default zero)
-    #[arg(long, value_name = "WHAT")]
-    pub nan_to_int: Option<NanToIntArg>,
-    /// ieee: subnormals (default keep)
-    #[arg(long, value_name = "WHAT")]
-    pub subnormals: Option<SubnormalsArg>,
-    /// Tile IR: clamp in ftoi
-    #[arg(long)]
-    pub saturating: bool,
-    /// Tile IR: whose values, spec (default), hw or seed. TOSA: what the implementation chooses where the text leaves a
-    /// choice, strict (default) or flush, toward-zero and others with + between them; in `check` whose rules (default: the
-    /// version's text)
-    #[arg(long, value_name = "PROFILE", value_parser = words::PROFILE)]
-    pub profile: Option<String>,
-    /// Tile IR: choices where its sources differ
-    #[arg(long, value_name = "NAME[=VALUE]", value_parser = words::TILE_OPTION)]
-    pub tile_option: Vec<String>,
-    /// Sign and payload of NaN, with every specification (default keep)
-    #[arg(long, value_name = "WHAT")]
-    pub nan: Option<NanArg>,
-    /// onnx, ieee: floating-point numbers as text: as the reference evaluator writes them (1e-05), or plain, without an
-    /// exponent (default reference)
-    #[arg(long, value_name = "STYLE")]
-    pub string_style: Option<StringStyleArg>,
+    /// Settings by their names, in the order of the table.
+    pub settings: Vec<(&'static str, String)>,
+}
+
+/// Help of `--spec`.
+const SPEC: &str = "Specification that decides: onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile, tile@RELEASE or ieee \
+                    (default onnx; where only one exists, that one)";
+
+impl Args for PolicyArgs {
+    fn group_id() -> Option<Id> {
+        Some("PolicyArgs".into())
+    }
+
+    fn augment_args(command: Command) -> Command {
+        let spec = Arg::new("spec").long("spec").value_name("NAME[@VERSION]").value_parser(words::SPEC);
+        let all: Vec<Arg> =
+            [spec.hide_possible_values(true).help(SPEC)].into_iter().chain(Setting::all().map(option)).collect();
+        let group = ArgGroup::new("PolicyArgs").multiple(true).args(all.iter().map(Arg::get_id));
+        command.group(group).args(all)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// The option of a setting.
+fn option(setting: &'static Setting) -> Arg {
+    let arg = Arg::new(setting.name()).long(setting.name()).help(setting.about);
+    match setting.value_name {
+        None => arg.action(ArgAction::SetTrue),
+        Some(name) => arg.value_name(name).value_parser(Words(setting)).action(match setting.is_list() {
+            true => ArgAction::Append,
+            false => ArgAction::Set,
+        }),
+    }
+}
+
+/// The values of a setting, for completion; the request reads them.
+#[derive(Clone)]
+struct Words(&'static Setting);
+
+impl TypedValueParser for Words {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values = if self.0.name() == "profile" { words::profiles() } else { self.0.every_value() };
+        Some(Box::new(values.into_iter().map(PossibleValue::new)))
+    }
+}
+
+impl FromArgMatches for PolicyArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let typed = |setting: &Setting| -> Vec<(&'static str, String)> {
+            let values: Vec<String> = match setting.value_name {
+                None => Vec::from_iter(matches.get_flag(setting.name()).then(|| "true".into())),
+                Some(_) => matches.get_many(setting.name()).into_iter().flatten().cloned().collect(),
+            };
+            values.into_iter().map(|value| (setting.name(), value)).collect()
+        };
+        let settings = Setting::all().flat_map(typed).collect();
+        Ok(PolicyArgs { spec: matches.get_one("spec").cloned(), settings })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// Where nothing else says whose rules apply.
@@ -85,57 +115,26 @@ pub fn tile_rules(version: Option<&str>) -> Result<tile::Rules, Failure> {
     Ok(version.map(str::parse).transpose()?.unwrap_or_default())
 }
 
-macro_rules! choices {
-    ($($(#[$doc:meta])* $name:ident => $target:ident { $($variant:ident),* })*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-        pub enum $name { $(#[allow(missing_docs)] $variant),* }
-        impl From<$name> for $target {
-            fn from(typed: $name) -> $target {
-                match typed { $($name::$variant => $target::$variant),* }
-            }
-        }
-    )*};
-}
-
-choices! {
-    /// `--overflow`, `--inf`.
-    OverflowArg => Overflow { Nonfinite, Saturate, Error }
-    /// `--int-overflow`.
-    IntOverflowArg => IntOverflow { Wrap, Saturate, Error }
-    /// `--nan-to-int`.
-    NanToIntArg => NanToInt { Zero, Saturate, Error }
-    /// `--nan`.
-    NanArg => NanRule { Keep, Canonical, Error }
-    /// `--subnormals`.
-    SubnormalsArg => Subnormals { Keep, Flush }
-    /// `--string-style`.
-    StringStyleArg => TextStyle { Reference, Plain }
-}
-
-fn value_name(choice: impl ValueEnum) -> String {
-    choice.to_possible_value().map_or(String::new(), |value| value.get_name().into())
-}
-
-fn rounding(text: &str) -> Result<Rounding, Failure> {
-    request::rounding(text)
-        .ok_or_else(|| unknown_rounding("unknown rounding", text, &Rounding::ALL.map(Rounding::name)))
-}
-
-/// Those that Tile IR has.
-fn tile_roundings() -> Vec<&'static str> {
-    Rounding::ALL.map(Rounding::name).into_iter().filter(|name| request::tile_rounding(name).is_some()).collect()
-}
-
-fn unknown_rounding(what: &str, text: &str, known: &[&str]) -> Failure {
-    let meant = did_you_mean(text, known.iter().copied());
-    Failure::usage(format_args!("{what} {text:?}{meant}")).with_hint(&format!("known are {}", known.join(", ")))
-}
-
 impl PolicyArgs {
     /// The specification as typed, or the default of commands that convert.
     pub fn spec(&self) -> &str {
         self.spec.as_deref().unwrap_or(DEFAULT_SPEC)
+    }
+
+    /// The name of the specification and its version.
+    fn parts(&self) -> (&str, Option<&str>) {
+        self.spec().split_once('@').map_or((self.spec(), None), |(name, version)| (name, Some(version)))
+    }
+
+    /// The last value of a setting.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.settings.iter().rfind(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The same without a setting.
+    pub fn without(&self, name: &str) -> PolicyArgs {
+        let settings = self.settings.iter().filter(|(known, _)| *known != name).cloned().collect();
+        PolicyArgs { settings, ..self.clone() }
     }
 
     /// The same with another specification, if none was typed.
@@ -145,45 +144,35 @@ impl PolicyArgs {
 
     /// The options that were typed, as they are typed, for a line to copy; `spec` with the version that was in force.
     pub fn as_typed(&self, spec: &str) -> String {
-        let chosen = |name: &str, value: Option<String>| value.map(|value| format!(" --{name} {value}"));
-        let own = [
-            chosen("saturate", self.saturate.map(|s| s.to_string())),
-            chosen("round-mode", self.round_mode.clone()),
-            chosen("rounding", self.rounding.clone()),
-            chosen("overflow", self.overflow.map(value_name)),
-            chosen("inf", self.inf.map(value_name)),
-            chosen("int-overflow", self.int_overflow.map(value_name)),
-            chosen("nan-to-int", self.nan_to_int.map(value_name)),
-            chosen("subnormals", self.subnormals.map(value_name)),
-            self.saturating.then(|| " --saturating".into()),
-            chosen("string-style", self.string_style.map(value_name)),
-            chosen("nan", self.nan.map(value_name)),
-        ];
-        let tile = self.tile_option.iter().map(|option| format!(" --tile-option {option}"));
-        let profile = chosen("profile", self.profile.clone()).filter(|_| spec.starts_with("tile"));
-        format!("--spec {spec}") + &own.into_iter().flatten().chain(profile).chain(tile).collect::<String>()
+        let option = |(name, value): &(&str, String)| match *name {
+            "profile" if !spec.starts_with("tile") => String::new(),
+            "saturating" => " --saturating".into(),
+            name => format!(" --{name} {value}"),
+        };
+        format!("--spec {spec}") + &self.settings.iter().map(option).collect::<String>()
     }
 
     /// What was asked for.
     pub fn request(&self) -> Result<Request, Failure> {
-        let (name, version) = match self.spec().split_once('@') {
-            Some((name, version)) => (name, Some(version)),
-            None => (self.spec(), None),
-        };
-        let standard = match name {
-            "onnx" => self.onnx(version)?,
-            "tosa" => self.tosa(version)?,
-            "openvino" => self.openvino(version)?,
-            "tile" => self.tile(version)?,
-            "ieee" => self.ieee(version)?,
-            _ => {
-                let meant = did_you_mean(name, SPECS);
+        let (spec, version) = self.parts();
+        let settings = || self.settings.iter().map(|(name, value)| (*name, value.as_str()));
+        let values = |name: &str| Setting::of_name(name).map_or(Vec::new(), |setting| setting.values(spec));
+        Request::from_attributes(spec, version, settings()).map_err(|error| match error {
+            RequestError::Specification { name } => {
+                let meant = did_you_mean(&name, SPECS);
                 let unknown = Failure::usage(format_args!("unknown specification {name:?}{meant}"));
-                return Err(unknown.with_hint(&format!("known are {}", SPECS.join(", "))));
+                unknown.with_hint(&format!("known are {}", SPECS.join(", ")))
             }
-        };
-        let text = self.string_style.map_or(TextStyle::default(), TextStyle::from);
-        Ok(Request { standard, nan: self.nan.map(NanRule::from), text })
+            RequestError::Attribute { name, value, .. } => {
+                let meant = did_you_mean(&value, values(&name));
+                Failure::usage(format_args!("--{name} {value:?} is not one of {}{meant}", values(&name).join(", ")))
+            }
+            RequestError::Spec(error) => match settings().find(|(name, value)| !values(name).contains(value)) {
+                Some((name, value)) => Failure::from(error).of_word(value, values(name)),
+                None => error.into(),
+            },
+            error => Failure::usage(error),
+        })
     }
 
     /// What is asked for of a named conversion: every specification casts, CastLike is ONNX's.
@@ -200,68 +189,6 @@ impl PolicyArgs {
 
     /// The same for a command that judges by it: the profiles of TOSA are then those of the checker, which reads them itself.
     pub fn judging(&self) -> PolicyArgs {
-        let is_tosa = self.spec().split('@').next() == Some("tosa");
-        PolicyArgs { profile: self.profile.clone().filter(|_| !is_tosa), ..self.clone() }
-    }
-
-    fn onnx(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        let opset = match version {
-            None => onnx::NEWEST_OPSET,
-            Some(text) => text
-                .parse()
-                .map_err(|_| Failure::usage(format_args!("onnx version {text:?} is not an opset from 1 to 28")))?,
-        };
-        onnx::Operator::Cast.version_at(opset)?;
-        let round_mode = self.round_mode.as_deref().map(str::parse).transpose()?;
-        Ok(Standard::Onnx { operator: onnx::Operator::Cast, opset, saturate: self.saturate, round_mode })
-    }
-
-    fn tosa(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        let version = version.map_or(Ok(tosa::Version::default()), str::parse)?;
-        let known = tosa::Freedoms::words;
-        let read = |text: &str| text.parse().map_err(|error: SpecError| Failure::from(error).of_word(text, known()));
-        let freedoms = self.profile.as_deref().map_or(Ok(tosa::Freedoms::STRICT), read)?;
-        Ok(Standard::Tosa { target: tosa::Target::of(version), freedoms })
-    }
-
-    fn openvino(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        openvino::version(version)?;
-        Ok(Standard::OpenVino)
-    }
-
-    fn tile(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        let rules = tile_rules(version)?;
-        let rounding = self.rounding.as_deref().map(|text| {
-            request::tile_rounding(text)
-                .ok_or_else(|| unknown_rounding("tile has no rounding mode", text, &tile_roundings()))
-        });
-        let (profile, options) = tile_values(self.profile.as_deref(), &self.tile_option)?;
-        let defaults = tile::Cast::to(truecast::DType::F32);
-        let cast = tile::Cast {
-            rounding: rounding.transpose()?,
-            saturating: self.saturating,
-            release: rules.release(tile::Release::NEWEST),
-            profile,
-            options,
-            ..defaults
-        };
-        Ok(Standard::Tile { cast, rules })
-    }
-
-    fn ieee(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        if let Some(version) = version {
-            return Err(Failure::usage(format_args!("ieee has no versions; drop @{version}")));
-        }
-        // The destination type is set for each pair.
-        let defaults = ieee::Cast::to(truecast::DType::F32);
-        Ok(Standard::Ieee(ieee::Cast {
-            rounding: self.rounding.as_deref().map(rounding).transpose()?,
-            overflow: self.overflow.map_or(defaults.overflow, Overflow::from),
-            inf: self.inf.map(Overflow::from),
-            int_overflow: self.int_overflow.map_or(defaults.int_overflow, IntOverflow::from),
-            nan_to_int: self.nan_to_int.map_or(defaults.nan_to_int, NanToInt::from),
-            subnormals: self.subnormals.map_or(defaults.subnormals, Subnormals::from),
-            ..defaults
-        }))
+        if self.parts().0 == "tosa" { self.without("profile") } else { self.clone() }
     }
 }

@@ -14,12 +14,14 @@ use std::sync::LazyLock;
 use truecast::bench::pairs::ParsePairError;
 use truecast::checkpoint::Nibbles;
 use truecast::dtype::ParseTypeError;
+use truecast::policy::TextStyle;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
+use truecast::request::SPECS;
 use truecast::scaled::{Scheme, SchemeError};
 use truecast::select::writing::{self, Layer, MxScale, NonFinite, Relayout, Search};
 use truecast::spec::{onnx, openvino, tile, tosa};
-use truecast::{DType, Ecosystem, Rounding, scaled};
+use truecast::{DType, Ecosystem, scaled};
 
 /// A value parser with words to complete.
 #[derive(Clone, Copy, Debug)]
@@ -145,9 +147,6 @@ pub const TOSA: Words<String> = Words { read: as_typed, list: || versions("tosa"
 /// Tile IR.
 pub const TILE: Words<String> = Words { read: as_typed, list: || versions("tile") };
 
-/// The names of the specifications.
-pub const SPECS: [&str; 5] = ["onnx", "tosa", "openvino", "tile", "ieee"];
-
 fn specs() -> Vec<&'static str> {
     VERSIONS.iter().map(String::as_str).collect()
 }
@@ -209,11 +208,6 @@ pub const INSPECT_COLUMN: Words<String> = Words { read: as_typed, list: || INSPE
 /// What `inspect --sort` takes.
 pub const INSPECT_COLUMNS: [&str; 9] = ["name", "size", "elements", "min", "max", "nan", "inf", "zero", "subnormal"];
 
-/// A rounding of `ieee`; Tile's spellings are read too.
-pub const ROUNDING: Words<String> = Words { read: as_typed, list: || Rounding::ALL.map(Rounding::name).into() };
-/// ONNX's rounding to f8e8m0.
-pub const ROUND_MODE: Words<String> =
-    Words { read: as_typed, list: || onnx::RoundMode::ALL.map(onnx::RoundMode::name).into() };
 /// A rounding of RESCALE.
 pub const RESCALE_ROUNDING: Words<String> =
     Words { read: as_typed, list: || tosa::rescale::RoundingMode::ALL.map(|mode| mode.name()).into() };
@@ -221,8 +215,16 @@ pub const RESCALE_ROUNDING: Words<String> =
 pub const TILE_OPTION: Words<String> = Words { read: as_typed, list: || tile::Options::NAMES.into() };
 /// A profile by which `run` computes: of Tile IR or TOSA.
 pub const RUN_PROFILE: Words<String> = Words { read: as_typed, list: computed_profiles };
-/// The same, and those by which results of TOSA are judged.
-pub const PROFILE: Words<String> = Words { read: as_typed, list: profiles };
+/// A notation of text.
+pub const STRING_STYLE: Words<TextStyle> = Words {
+    read: |text| {
+        TextStyle::ALL
+            .into_iter()
+            .find(|style| style.name() == text)
+            .ok_or_else(|| "expected reference or plain".into())
+    },
+    list: || TextStyle::ALL.map(TextStyle::name).into(),
+};
 /// An operation that has test vectors.
 pub const OPERATION: Words<String> = Words { read: as_typed, list: operations };
 
@@ -230,7 +232,8 @@ fn computed_profiles() -> Vec<&'static str> {
     tile::Profile::ALL.map(tile::Profile::name).into_iter().chain(tosa::Freedoms::words()).collect()
 }
 
-fn profiles() -> Vec<&'static str> {
+/// Those by which `run` computes, and those by which results of TOSA are judged.
+pub fn profiles() -> Vec<&'static str> {
     let judging = tosa::check::Profile::ALL.map(|profile| profile.name());
     let judging = judging.into_iter().filter(|name| !computed_profiles().contains(name));
     computed_profiles().into_iter().chain(judging).collect()

@@ -5,6 +5,9 @@ use truecast_core::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals
 use truecast_core::spec::{SpecError, ieee, onnx, openvino, tile, tosa};
 use truecast_core::{CastSpec, DType, Rounding};
 
+/// The names of the specifications.
+pub const SPECS: [&str; 5] = ["onnx", "tosa", "openvino", "tile", "ieee"];
+
 /// Which standard decides, and how its options are set.
 ///
 /// # Examples
@@ -65,7 +68,7 @@ pub enum Standard {
 #[non_exhaustive]
 pub enum RequestError {
     /// The specification is unknown.
-    #[error("unknown specification {name:?}; known are onnx, tosa, openvino, tile, ieee")]
+    #[error("unknown specification {name:?}; known are {}", SPECS.join(", "))]
     Specification {
         /// Its name.
         name: String,
@@ -345,15 +348,13 @@ const TILE_ROUNDINGS: [(&str, Rounding); 6] = [
 ];
 
 /// A rounding by its name, or as Tile IR writes it.
-#[must_use]
-pub fn rounding(text: &str) -> Option<Rounding> {
+fn rounding(text: &str) -> Option<Rounding> {
     let ours = Rounding::ALL.into_iter().find(|rounding| rounding.name() == text);
     ours.or_else(|| TILE_ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, rounding)| *rounding))
 }
 
 /// A rounding mode of Tile IR by its name, or by that of the same rounding.
-#[must_use]
-pub fn tile_rounding(text: &str) -> Option<tile::RoundingMode> {
+fn tile_rounding(text: &str) -> Option<tile::RoundingMode> {
     let same = || TILE_ROUNDINGS.iter().find(|(_, rounding)| rounding.name() == text).map(|(name, _)| *name);
     tile::RoundingMode::of_name(text).or_else(|| tile::RoundingMode::of_name(same()?))
 }

@@ -1,12 +1,12 @@
 //! `run`.
 
 use super::threads::ThreadsArgs;
-use crate::policy::StringStyleArg;
 use crate::words;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use truecast::io::FileFormat;
 use truecast::models::openvino::Packing;
+use truecast::policy::TextStyle;
 
 /// `run`
 #[derive(Args, Debug)]
@@ -30,8 +30,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub force: bool,
     /// ONNX: floating-point numbers that become text: as the reference evaluator writes them, or plain (default reference)
-    #[arg(long, value_name = "STYLE")]
-    pub string_style: Option<StringStyleArg>,
+    #[arg(long, value_name = "STYLE", value_parser = words::STRING_STYLE)]
+    pub string_style: Option<TextStyle>,
     /// Tile IR: whose rules (default the newest)
     #[arg(long, value_name = "NAME[@VERSION]", value_parser = words::TILE)]
     pub spec: Option<String>,

@@ -15,7 +15,6 @@ use truecast::io::Existing;
 use truecast::io::atomic::leftover;
 use truecast::models::openvino::Packing;
 use truecast::models::{Error as ModelError, OpenResults, Reason};
-use truecast::policy::TextStyle;
 use truecast::run::{Model, ModelKind, RunError, RunOptions, RunReport, Written, tile, tosa};
 use truecast::spec::tosa::Freedoms;
 
@@ -72,7 +71,7 @@ fn evaluated(
         Settings::Other(entry) => entry,
     };
     let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
-    let model = model.with_text_style(args.string_style.map_or(TextStyle::default(), TextStyle::from));
+    let model = model.with_text_style(args.string_style.unwrap_or_default());
     if model.is_tile() { model.run_tile(entry, &options) } else { model.run(&options) }
 }
 

@@ -114,7 +114,7 @@ fn rescales(args: &VectorsArgs) -> Result<Listed, Failure> {
         return Err(Failure::usage("vectors are of one scale; leave --per-channel out"));
     }
     let target = rescale::target(args.policy().spec())?;
-    let rounding = args.policy.rounding.as_deref().unwrap_or("single");
+    let rounding = args.policy.get("rounding").unwrap_or("single");
     let request = rescale::request(&args.rescale, rounding, target, args.from, args.to)?;
     let codes = rescale_inputs(&request.op, &request.resolve(&[1])?, args.level.into())?;
     let vectors = codes.into_iter().map(|(input, output, interval)| Vector {

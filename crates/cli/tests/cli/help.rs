@@ -170,7 +170,7 @@ fn what_was_probably_meant() {
         ("convert a.npy b.npy --to bf16 --keep-preset norm", "did you mean norms?"),
         (
             "explain 1 --to f16 --spec tile --rounding nearst-even",
-            "did you mean nearest-even? Known are nearest-even, ",
+            "--rounding \"nearst-even\" is not one of nearest_even, ",
         ),
         ("explain 1 --to f16 --spec tosa --profile strct", "did you mean strict?"),
         ("explain 1 --to f16 --spec tile --profile sepc", "did you mean spec?"),

@@ -19,6 +19,7 @@ use truecast::DType;
 use truecast::check::tosa::{Checked, CheckedElements, Compared, check_blocks, check_cast, check_rescale};
 use truecast::convention::{Convention, ConventionGroup};
 use truecast::permitted::NanComparison;
+use truecast::policy::NanRule;
 use truecast::spec::tosa::block::{BlockCast, Direction, SCALE};
 use truecast::spec::tosa::check::tensor::{BlockCheck, Failure as Violation, Findings, Lint, ScaleFailure};
 use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_check};
@@ -27,12 +28,12 @@ use truecast::spec::tosa::{Cast, Target};
 
 /// The destination type, and what every check takes.
 fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared<'a>), Failure> {
-    let profile = args.policy.profile.as_deref().map_or(Ok(Profile::of_version(target.version)), str::parse)?;
+    let profile = args.policy.get("profile").map_or(Ok(Profile::of_version(target.version)), str::parse)?;
     let Asked { to, input, actual } = asked(args)?;
     Ok((to, Compared { input, actual, keep: args.show, profile }))
 }
 
-pub fn cast(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitCode, Failure> {
+pub fn cast(args: &CheckArgs, nan: Option<NanRule>, target: Target, context: &Context) -> Result<ExitCode, Failure> {
     let (to, files) = compared(args, &target)?;
     let from = source_type(args, files.input)?;
     if let Some((cast, scales)) = blocks(args, from, to)? {
@@ -41,9 +42,7 @@ pub fn cast(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitC
     let profile = files.profile;
     let input_unsigned = args.rescale.input_unsigned.then_some(true);
     let mut spec = Cast { target, input_unsigned, ..Cast::to(to) }.resolve(from)?;
-    if let Some(nan) = args.policy.nan {
-        spec.policy.nan = nan.into();
-    }
+    spec.policy.nan = nan.unwrap_or(spec.policy.nan);
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     match check_cast(&spec, &target, files, nan)? {
         Checked::Elements(judged) => Presentation {
@@ -72,7 +71,7 @@ fn blocks(args: &CheckArgs, from: DType, to: DType) -> Result<Option<(BlockCast,
     };
     let others = [
         ("--exact-nan", args.exact_nan),
-        ("--nan", args.policy.nan.is_some()),
+        ("--nan", args.policy.get("nan").is_some()),
         ("--input-unsigned", args.rescale.input_unsigned),
     ];
     match others.iter().find(|(_, given)| *given) {
@@ -110,7 +109,7 @@ fn of_blocks(
 pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitCode, Failure> {
     let (to, files) = compared(args, &target)?;
     let profile = files.profile;
-    let rounding = args.policy.rounding.as_deref().unwrap_or("single");
+    let rounding = args.policy.get("rounding").unwrap_or("single");
     let mut request = rescale::request(&args.rescale, rounding, target, rescale::type_of(files.input)?, to)?;
     if let Some(from) = args.from {
         rescale::state_input(&mut request, from, files.input)?;

@@ -34,8 +34,9 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
     let asked = asked(args)?;
     if args.to == DType::String {
         let mut asked = asked.interpretations(args);
-        if let Some(style) = args.policy.string_style {
-            asked.iter_mut().for_each(|interpretation| interpretation.cast.policy.text = style.into());
+        if args.policy.get("string-style").is_some() {
+            let text = args.policy.request()?.text;
+            asked.iter_mut().for_each(|interpretation| interpretation.cast.policy.text = text);
         }
         return printing::run(args, asked, context);
     }
@@ -95,8 +96,7 @@ fn asked(args: &ExplainArgs) -> Result<Asked, Failure> {
     let (from, to) = (args.from, args.to);
     if args.policy.spec.is_none() {
         // How numbers become text is a question to each of them.
-        let neutral = PolicyArgs { string_style: args.policy.string_style, ..PolicyArgs::default() };
-        return match args.policy == neutral {
+        return match args.policy.without("string-style").settings.is_empty() {
             true => Ok(Asked::Everything),
             false => Err(Failure::usage(
                 "the options of a specification need --spec NAME: without it explain shows every one with its own",
