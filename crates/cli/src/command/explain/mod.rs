@@ -126,14 +126,7 @@ fn chosen(request: &Request, cast: truecast::CastSpec) -> Interpretation {
     let name = request.to_string();
     let (name, attributes) = name.split_once(' ').unwrap_or((&name, ""));
     let version = name.split_once('@').map_or("", |(_, version)| version);
-    let spec = match request.standard {
-        Standard::Onnx { .. } => "onnx",
-        Standard::OpenVino => "openvino",
-        Standard::Tile { .. } => "tile",
-        Standard::Tosa { .. } => "tosa",
-        _ => "ieee",
-    };
-    Interpretation { spec, version: version.into(), attributes: attributes.replace(' ', ", "), cast }
+    Interpretation { spec: request.spec(), version: version.into(), attributes: attributes.replace(' ', ", "), cast }
 }
 
 /// `onnx@28`.
