@@ -1,9 +1,8 @@
 //! Which option belongs to which run: one table for every command.
 //!
-//! An option that cannot change anything in the run that is asked for is an error of the command line, never ignored
-//! (`docs/interfaces.md §2, §5`). A run is described by facts: what it does, whose specification decides, which files it
-//! reads. A row of the table says under which facts its options matter. What they mean is not said here (`policy`,
-//! `command`), nor which of them a command has at all (`args`).
+//! An option that the specification, the command or the kind of file does not have is an error (`docs/interfaces.md §2`, §5).
+//! A run is described by facts: what it does, whose specification decides, which files it reads. A row of the table says
+//! which facts its options need; an option without a row needs none. Which settings a specification has, `Setting` says.
 
 use crate::args::{CheckArgs, Cli, Command, ConvertArgs, SystemArg, VectorFormat};
 use crate::failure::Failure;
@@ -16,6 +15,7 @@ use truecast::io::gguf::GgufFile;
 use truecast::io::{FileFormat, look};
 use truecast::request::SPECS;
 use truecast::run::ModelKind;
+use truecast::setting::Setting;
 
 /// What may be true of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,26 +131,16 @@ use Act::{Cast, JudgeModel, Rescale};
 use Fact::{Does, In, Prints, Reads, Spec, Writes};
 
 const EVERY: &[&str] = &[];
-const ANYWHERE: &[Place] = &[&[]];
-const CASTS: &[&str] = &["convert", "verify", "vectors", "bench", "explain"];
 /// Commands that are told the operation.
 const BY_OPERATION: &[&str] = &["check", "vectors"];
 const OPENVINO: Fact = Fact::System(SystemArg::Openvino);
 
 /// All rows in which an option occurs must hold.
 const TABLE: &[Row] = &[
-    // Specifications and their policies.
-    row(EVERY, &["saturate", "round-mode"], &[&[Spec("onnx")]]),
-    row(EVERY, &["overflow", "inf", "int-overflow", "nan-to-int", "subnormals"], &[&[Spec("ieee")]]),
-    row(EVERY, &["saturating"], &[&[Spec("tile")]]),
-    row(CASTS, &["string-style"], &[&[Spec("onnx")], &[Spec("ieee")]]),
-    row(&["check"], &["string-style"], &[&[Does(Cast), Spec("onnx")], &[Does(Cast), Spec("ieee")]]),
+    // Settings of specifications, beyond what `Setting` says of casts.
     row(&["run"], &["string-style"], &[&[Reads(Form::Onnx)]]),
-    row(&["convert", "verify", "bench", "explain"], &["rounding"], &[&[Spec("ieee")], &[Spec("tile")]]),
-    row(BY_OPERATION, &["rounding"], &[&[Does(Cast), Spec("ieee")], &[Does(Cast), Spec("tile")], &[Does(Rescale)]]),
-    row(CASTS, &["tile-option"], &[&[Spec("tile")]]),
-    row(CASTS, &["profile"], &[&[Spec("tile")], &[Spec("tosa")]]),
-    row(&["check"], &["profile"], &[&[Spec("tile")], &[Does(Cast), Spec("tosa")], &[Does(Rescale)]]),
+    row(BY_OPERATION, &["rounding"], &[&[Does(Cast)], &[Does(Rescale)]]),
+    row(&["check"], &["profile"], &[&[Spec("tile")], &[Does(Cast)], &[Does(Rescale)]]),
     row(&["check"], &["tile-option"], &[&[Spec("tile")]]),
     row(EVERY, &["tile-option strict"], &[&[In("run")]]),
     row(EVERY, &["tile-option tf32_as_32_bit"], &[&[In("run")], &[Does(JudgeModel)]]),
@@ -166,8 +156,6 @@ const TABLE: &[Row] = &[
         &[&[Does(Cast)], &[In("run")]],
     ),
     row(EVERY, &["spec tile@file"], &[&[In("run")], &[Does(JudgeModel)]]),
-    row(CASTS, &["spec", "nan"], ANYWHERE),
-    row(&["check", "rescale"], &["spec"], ANYWHERE),
     row(&["run"], &["spec", "entry", "tile-option"], &[&[Reads(Form::Tile)]]),
     row(&["run"], &["profile"], &[&[Reads(Form::Tile)], &[Reads(Form::Tosa)]]),
     // What `check` does.
@@ -182,6 +170,7 @@ const TABLE: &[Row] = &[
             "nan-to-int",
             "subnormals",
             "saturating",
+            "string-style",
             "nan",
             "exact-nan",
         ],
@@ -197,25 +186,6 @@ const TABLE: &[Row] = &[
     row(&["vectors"], &["nan"], &[&[Does(Cast)]]),
     row(&["check"], &["input-scale", "actual-scale"], &[&[Does(Cast), Spec("tosa")]]),
     row(&["check"], &["input-unsigned"], &[&[Does(Rescale)], &[Does(Cast), Spec("tosa")]]),
-    row(
-        &["rescale"],
-        &[
-            "to",
-            "rounding",
-            "force",
-            "max-memory",
-            "multiplier",
-            "shift",
-            "scale",
-            "input-zp",
-            "output-zp",
-            "scale32",
-            "per-channel",
-            "input-unsigned",
-            "output-unsigned",
-        ],
-        ANYWHERE,
-    ),
     // Files.
     row(EVERY, &["lenient"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)]]),
     row(EVERY, &["follow-links"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Folder)]]),
@@ -242,11 +212,7 @@ const TABLE: &[Row] = &[
     row(&["convert"], &["part", "no-sidecars", "delete-source"], &[&[Reads(Form::Folder)]]),
     row(&["convert"], &["resume", "merge"], &[&[Reads(Form::Folder), Writes(Output::Files)]]),
     row(EVERY, &["min-elements"], &[&[Reads(Form::Onnx)]]),
-    row(&["convert", "verify"], &["to", "from", "rule", "keep"], ANYWHERE),
-    row(&["verify"], &["report", "full", "sample", "seed"], ANYWHERE),
-    row(&["convert"], &["max-memory", "dry-run", "force"], ANYWHERE),
     row(&["convert"], &["report", "fail-on", "worst"], &[&[Writes(Output::Files)]]),
-    row(&["convert"], &["sort", "summary"], ANYWHERE),
     row(
         &["inspect"],
         &["stats", "from", "filter", "sort"],
@@ -259,25 +225,17 @@ const TABLE: &[Row] = &[
             &[Reads(Form::Tensors)],
         ],
     ),
-    row(&["compare"], &["from", "to", "fail-on", "sort", "worst", "summary"], ANYWHERE),
     row(&["compare"], &["fail-on saturated", "fail-on wrapped", "fail-on undefined"], &[&[In("convert")]]),
-    row(&["run"], &["input", "output-dir", "output-format", "force"], ANYWHERE),
     row(&["run"], &["output-format pb"], &[&[Reads(Form::Onnx)], &[Reads(Form::OpenVino)], &[Reads(Form::Tile)]]),
     row(&["run"], &["ir-layout"], &[&[Reads(Form::OpenVino)]]),
     // The others.
-    row(&["explain"], &["to", "from", "exact", "string-style"], ANYWHERE),
-    row(&["vectors"], &["from", "to", "level", "format", "output"], ANYWHERE),
     row(&["vectors"], &["force"], &[&[Writes(Output::Files)]]),
     row(&["vectors"], &["json"], &[&[Fact::Format(VectorFormat::Json)]]),
-    row(&["bench"], &["pairs", "sizes", "level", "best-of", "counts", "routes", "scaled"], ANYWHERE),
-    row(&["promote"], &["table", "system"], ANYWHERE),
     row(&["promote"], &["unsafe", "strict", "pytorch-scalar", "u64-target"], &[&[OPENVINO]]),
     row(&["promote"], &["lhs-rank", "rhs-rank"], &[&[OPENVINO], &[Fact::System(SystemArg::Torch)]]),
     row(&["promote"], &["jax-x64"], &[&[Fact::System(SystemArg::Jax)]]),
     row(&["promote"], &["tensorflow-mode"], &[&[Fact::System(SystemArg::Tensorflow)]]),
     // Of every command.
-    row(EVERY, &["quiet", "threads"], ANYWHERE),
-    row(&["man"], &["all"], ANYWHERE),
     row(EVERY, &["json", "wide", "color"], &[&[Prints(Printed::Results)]]),
 ];
 
@@ -297,7 +255,15 @@ pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     for option in given(command, sub) {
         for row in TABLE.iter().filter(|row| row.is_of(command, &option)) {
             if !row.places.iter().any(|place| place.iter().all(|fact| holds(fact, &facts))) {
-                return Err(refusal(&option, row, &facts));
+                return Err(refusal(&option, row.places, &facts));
+            }
+        }
+        // A cast has the settings of its specification.
+        if let Some(setting) = Setting::of_name(&option).filter(|_| facts.iter().any(|(fact, _)| *fact == Does(Cast))) {
+            let specs: Vec<[Fact; 1]> = setting.specs().iter().map(|spec| [Spec(spec)]).collect();
+            if !specs.iter().any(|[spec]| holds(spec, &facts)) {
+                let places: Vec<&[Fact]> = specs.iter().map(|spec| &spec[..]).collect();
+                return Err(refusal(&option, &places, &facts));
             }
         }
     }
@@ -311,8 +277,8 @@ fn holds(fact: &Fact, facts: &[Said]) -> bool {
 }
 
 /// `--show belongs to check cast or check rescale; this is check model.onnx`.
-fn refusal(option: &str, row: &Row, facts: &[Said]) -> Failure {
-    let place = |place: &Place| {
+fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
+    let place = |place: &&[Fact]| {
         let mut words = String::new();
         for fact in place.iter() {
             words += match fact {
@@ -324,14 +290,14 @@ fn refusal(option: &str, row: &Row, facts: &[Said]) -> Failure {
         }
         words
     };
-    let places: Vec<String> = row.places.iter().map(place).collect();
-    let places = match places.as_slice() {
+    let said: Vec<String> = places.iter().map(place).collect();
+    let said = match said.as_slice() {
         [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
         all => all.concat(),
     };
     // That a file is written, as it must be, says nothing.
     let asked = |fact: &Fact| {
-        let mut all = row.places.iter().flat_map(|place| place.iter());
+        let mut all = places.iter().flat_map(|place| place.iter());
         match fact {
             Writes(_) => all.clone().any(|f| f.is_about_the_same(fact)) && !all.any(|f| f == fact),
             _ => all.any(|f| f.is_about_the_same(fact)),
@@ -339,7 +305,7 @@ fn refusal(option: &str, row: &Row, facts: &[Said]) -> Failure {
     };
     let mut this: Vec<&str> = facts.iter().filter(|(fact, _)| asked(fact)).map(|(_, said)| said.as_str()).collect();
     this.dedup();
-    Failure::usage(format_args!("--{option} belongs to {places}; this is {}", this.join(" ")))
+    Failure::usage(format_args!("--{option} belongs to {said}; this is {}", this.join(" ")))
 }
 
 /// The options that were typed, by their long names, and again with each of their values, up to a `=`.
@@ -477,18 +443,15 @@ fn judged(args: &CheckArgs) -> Vec<Said> {
 mod tests {
     use super::*;
 
-    /// Every option has a row that says where it belongs, and every row is about options that exist.
+    /// Every row is about options that exist.
     #[test]
-    fn every_option_of_every_command_has_its_place() {
+    fn rows_are_about_options() {
         let definition = Cli::command();
         let global: Vec<&str> = definition.get_arguments().filter_map(|a| a.get_long()).collect();
         let mut all: Vec<(&str, &str)> = Vec::new();
         for command in definition.get_subcommands() {
             let own = command.get_arguments().filter_map(|a| a.get_long());
             all.extend(own.chain(global.iter().copied()).map(|option| (command.get_name(), option)));
-        }
-        for (command, option) in &all {
-            assert!(TABLE.iter().any(|row| row.is_of(command, option)), "{command} --{option}");
         }
         for row in TABLE {
             for option in row.options {

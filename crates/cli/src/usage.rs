@@ -216,13 +216,8 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         definition.get_subcommands().filter(|c| has(c, long)).map(Command::get_name).collect()
     };
     if typed.starts_with("--") && !owners(word).is_empty() {
-        let note = match name {
-            "explain" if has_policy(word) => ", which shows the results under every value of it",
-            "truecast" => "; write it behind the command",
-            _ => "",
-        };
-        let this = if command.is_some() { format!("; this is {name}") } else { String::new() };
-        return format!("{typed} belongs to {}{this}{note}", one_of(&owners(word)));
+        let this = if command.is_some() { format!("; this is {name}") } else { "; write it behind the command".into() };
+        return format!("{typed} belongs to {}{this}", one_of(&owners(word)));
     }
     if let Some(meant) = closest(word, own) {
         return format!("unknown option {typed}; did you mean --{meant}?");
@@ -234,13 +229,6 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         }
         _ => format!("unknown option {typed} of {name}"),
     }
-}
-
-/// `explain` takes no settings, because it shows them all.
-fn has_policy(long: &str) -> bool {
-    use clap::Args;
-    let policies = crate::policy::PolicyArgs::augment_args(Command::new("policies"));
-    policies.get_arguments().any(|arg| arg.get_long() == Some(long))
 }
 
 fn one_of(names: &[&str]) -> String {

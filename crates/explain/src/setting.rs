@@ -147,6 +147,12 @@ impl Setting {
         Setting::all().find(|setting| setting.name == name)
     }
 
+    /// The names of the specifications that have it.
+    #[must_use]
+    pub const fn specs(&self) -> &'static [&'static str] {
+        self.specs
+    }
+
     /// Whether a specification has it, by the name of the specification.
     #[must_use]
     pub fn is_of(&self, spec: &str) -> bool {

@@ -138,7 +138,20 @@ impl Provenance {
         let writing = Writing::from_json(object).map_err(|(field, why)| wrong(field, why))?;
         let reading = Reading::from_json(object).map_err(|(field, why)| wrong(field, why))?;
         let detected = Detected::from_json(object.get("detected")).map_err(|why| wrong("detected", why))?;
-        Ok(Provenance { request: request(object)?, selection, min_elements, onnx, writing, reading, detected })
+        let request = request(object)?;
+        let provenance = Provenance {
+            request: request.unwrap_or_default(),
+            selection,
+            min_elements,
+            onnx,
+            writing,
+            reading,
+            detected,
+        };
+        match request.is_none() && provenance.casts() {
+            true => Err(wrong("spec", "not a name, and tensors are cast")),
+            false => Ok(provenance),
+        }
     }
 }
 
@@ -177,9 +190,10 @@ fn attributes_to_json(request: &Request) -> Value {
     all.into()
 }
 
-fn request(object: &Value) -> Result<Request, ProvenanceError> {
+/// `None` of a run that casts nothing.
+fn request(object: &Value) -> Result<Option<Request>, ProvenanceError> {
     let spec = match field(object, "spec")? {
-        Value::Null => return Ok(Request::default()),
+        Value::Null => return Ok(None),
         spec => spec.as_str().ok_or_else(|| wrong("spec", "not a name"))?,
     };
     let version = match field(object, "version")? {
@@ -203,7 +217,7 @@ fn request(object: &Value) -> Result<Request, ProvenanceError> {
             value => all.push((name, value.as_str().ok_or_else(odd)?)),
         }
     }
-    Request::from_attributes(spec, version, all).map_err(|error| wrong("attributes", error))
+    Request::from_attributes(spec, version, all).map(Some).map_err(|error| wrong("attributes", error))
 }
 
 fn wrong(field: &'static str, why: impl ToString) -> ProvenanceError {
