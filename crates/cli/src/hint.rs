@@ -111,9 +111,10 @@ impl Hint for Error {
             }
             Error::Scheme { cause, .. } => of_scheme(cause),
             Error::Spec(error) => error.hint(),
+            Error::Scaled(error) => of_scaled(error),
             Error::Tensor { cause, .. } => match &**cause {
                 Cause::Spec(error) => error.hint(),
-                Cause::Scaled(ScaledError::NotFinite { .. }) => Some("--nonfinite saturate replaces it".into()),
+                Cause::Scaled(error) => of_scaled(error),
                 Cause::NoMemory(_) => Some("give less --max-memory, or convert where there is more".into()),
                 _ => None,
             },
@@ -123,6 +124,10 @@ impl Hint for Error {
             _ => None,
         }
     }
+}
+
+fn of_scaled(cause: &ScaledError) -> Option<String> {
+    matches!(cause, ScaledError::NotFinite { .. }).then(|| "--nonfinite saturate replaces it".into())
 }
 
 fn of_checkpoint(cause: &CheckpointError) -> Option<String> {

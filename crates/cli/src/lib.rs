@@ -146,6 +146,18 @@ pub fn shown(text: &str) -> String {
     table::in_one_line(text, &Terminal { width: None, color: false, room: Room::Python })
 }
 
+/// What one can do about an error, as the command says it after the cause: options have their dashes.
+///
+/// # Examples
+/// ```
+/// let error = truecast::Error::Memory { got: 1, least: 4096 };
+/// assert_eq!(truecast_cli::hint(&error).unwrap(), "give --max-memory of 4096 or more");
+/// ```
+#[must_use]
+pub fn hint(error: &truecast::Error) -> Option<String> {
+    hint::Hint::hint(error)
+}
+
 /// The type whose name, in any ecosystem, is nearest to a word that is none.
 ///
 /// # Examples

@@ -93,6 +93,10 @@ pub fn of(py: Python<'_>, error: &Error) -> PyErr {
         Error::Io(truecast::io::Error::Exists { .. }) => {
             raise(py, class, format_args!("{error}; force=True replaces it"))
         }
+        Error::Checkpoint { .. } | Error::Scheme { .. } | Error::Scaled(_) | Error::Tensor { .. } => {
+            let hint = truecast_cli::hint(error).map_or(String::new(), |hint| format!("; {hint}"));
+            raise(py, class, in_python(&format!("{error}{hint}")))
+        }
         _ => raise(py, class, in_python(&error.to_string())),
     }
 }
