@@ -4,6 +4,7 @@
 pub mod digits;
 pub mod elements;
 pub mod flatbuffer;
+pub mod formats;
 pub mod memory;
 pub mod proto;
 pub mod random;

@@ -5,23 +5,13 @@ use crate::files::{Parsed, f32s, safetensors};
 use crate::gguf::Written;
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::formats::{E2M1, e4m3};
 
 const LINE: &str = "--scheme gguf:nvfp4 --relayout";
 
 /// A number of 0 to `n` - 1 that looks drawn.
 fn drawn(i: usize, n: usize) -> usize {
     ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % n
-}
-
-fn e2m1(code: u8) -> f32 {
-    let magnitude = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0][usize::from(code & 7)];
-    if code & 8 == 0 { magnitude } else { -magnitude }
-}
-
-/// Four bits of exponent of bias 7, three of significand; without sign, and no NaN.
-fn e4m3(code: u8) -> f32 {
-    let (field, fraction) = (i32::from(code >> 3), f32::from(code & 7));
-    if field == 0 { fraction * 2f32.powi(-9) } else { (8.0 + fraction) * 2f32.powi(field - 10) }
 }
 
 /// A stack of matrices, by codes and scales of 16 of them.
@@ -68,7 +58,7 @@ impl Nvfp4 {
     fn values(&self) -> Vec<[f32; 2]> {
         let of_matrix = self.codes.len() / self.seconds.len();
         let value = |(i, code): (usize, &u8)| {
-            let (c, s, g) = (e2m1(*code), e4m3(self.scales[i / 16]), self.seconds[i / of_matrix]);
+            let (c, s, g) = (E2M1[usize::from(*code)], e4m3(self.scales[i / 16]), self.seconds[i / of_matrix]);
             let code = if *code == 8 { 0.0 } else { 2.0 * c };
             [c * (s * g), code * (s / 2.0) * g]
         };

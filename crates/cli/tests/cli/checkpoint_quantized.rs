@@ -4,32 +4,7 @@ use crate::checkpoint::tree;
 use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
-
-/// The value of an E4M3FN code; NaN of 7F and FF.
-fn e4m3(code: u8) -> f32 {
-    let (exponent, fraction) = (i32::from(code >> 3 & 15), f32::from(code & 7));
-    let magnitude = match (exponent, code & 7) {
-        (15, 7) => f32::NAN,
-        (0, _) => fraction * 2f32.powi(-9),
-        _ => (8.0 + fraction) * 2f32.powi(exponent - 10),
-    };
-    if code & 0x80 == 0 { magnitude } else { -magnitude }
-}
-
-const E2M1: [f32; 16] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
-
-/// To the nearest bf16, ties to even; NaN is 7FC0 with the sign.
-fn bf16(x: f32) -> u16 {
-    let bits = x.to_bits();
-    match x.is_nan() {
-        true => 0x7fc0 | (bits >> 16) as u16 & 0x8000,
-        false => ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16,
-    }
-}
-
-fn bf16s(bytes: &[u8]) -> Vec<u16> {
-    bytes.chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
-}
+use truecast_testkit::formats::{E2M1, bf16, e4m3, halves};
 
 fn config(folder: &Folder, value: &Value) {
     folder.write("model/config.json", serde_json::to_string_pretty(value).unwrap().as_bytes());
@@ -88,7 +63,7 @@ fn block_fp8_becomes_bf16() {
     });
     let expected: Vec<u16> = expected.collect();
     assert_eq!((one.dtype("a.weight"), one.shape("a.weight")), ("BF16", &json!([ROWS, COLS])));
-    assert_eq!(bf16s(one.bytes("a.weight")), expected);
+    assert_eq!(halves(one.bytes("a.weight")), expected);
     assert_eq!(one.bytes("norm.weight"), [0x80, 0x3f, 0, 0x40]);
     // The scales are gone from the other file, from the index and from the configuration.
     let two = Parsed::new(&folder.read("out/two.safetensors"));
@@ -184,7 +159,7 @@ fn gpt_oss_becomes_bf16() {
     let out = Parsed::new(&folder.read("out/model.safetensors"));
     let dense = "model.layers.0.mlp.experts.gate_up_proj";
     assert_eq!(out.shape(dense), &json!([2, 96, 6]));
-    let got = bf16s(out.bytes(dense));
+    let got = halves(out.bytes(dense));
     for expert in 0..experts {
         for row in 0..rows {
             for col in 0..32 * groups {

@@ -5,21 +5,13 @@ use crate::checkpoint::tree;
 use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
-
-/// The finite values of E4M3FN without a sign, in the order of their codes.
-fn e4m3() -> Vec<f32> {
-    let value = |code: u8| match (code >> 3, f32::from(code & 7)) {
-        (0, fraction) => fraction * 2f32.powi(-9),
-        (exponent, fraction) => (8.0 + fraction) * 2f32.powi(i32::from(exponent) - 10),
-    };
-    (0..0x7f).map(value).collect()
-}
+use truecast_testkit::formats::e4m3;
 
 /// The code of the nearest value, of ties the even one; beyond the last is the last.
 fn to_e4m3(x: f32) -> u8 {
     let distance = |value: f32| (f64::from(x.abs()) - f64::from(value)).abs();
     let nearest = |best: u8, code: u8| {
-        let (old, new) = (distance(e4m3()[usize::from(best)]), distance(e4m3()[usize::from(code)]));
+        let (old, new) = (distance(e4m3(best)), distance(e4m3(code)));
         if new < old || (new == old && code.is_multiple_of(2)) { code } else { best }
     };
     (0..0x7f).fold(0, nearest) | if x.is_sign_negative() { 0x80 } else { 0 }
@@ -128,11 +120,7 @@ fn blocks_of_fp8() {
     let row = report["tensors"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
     assert_eq!((&row["from"], &row["to"], &row["to_scheme"]), (&json!("f32"), &json!("f8e4m3fn"), &json!("fp8-block")));
     assert_eq!((&row["group"], &row["bytes_out"]), (&json!("converted"), &json!(ROWS * COLS + 8)));
-    let table = e4m3();
-    let value = |i: usize| {
-        let magnitude = table[usize::from(codes[i] & 0x7f)] * scales[i / COLS / 128];
-        if codes[i] & 0x80 == 0 { magnitude } else { -magnitude }
-    };
+    let value = |i: usize| e4m3(codes[i]) * scales[i / COLS / 128];
     let error = |i: usize| (f64::from(value(i)) - f64::from(weights[i])).abs();
     let largest = (0..codes.len()).map(error).fold(0.0, f64::max);
     assert_eq!(row["max_abs_error"].as_f64(), Some(largest));

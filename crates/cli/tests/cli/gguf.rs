@@ -3,6 +3,7 @@
 use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::json;
+use truecast_testkit::formats::{bf16, halves};
 
 fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
@@ -32,15 +33,6 @@ fn gguf(keys: &[Vec<u8>], tensors: &[Tensor]) -> Vec<u8> {
     }
     file.resize(file.len().next_multiple_of(32), 0);
     [file, data].concat()
-}
-
-fn bf16(x: f32) -> u16 {
-    let bits = x.to_bits();
-    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
-}
-
-fn bf16s(bytes: &[u8]) -> Vec<u16> {
-    bytes.chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
 }
 
 /// A finite f16 without its sign.
@@ -170,7 +162,7 @@ fn blocks_become_dense() {
     for (name, shape, values) in &expected {
         assert_eq!((result.dtype(name), result.shape(name)), ("BF16", &json!(shape)), "{name}");
         let values: Vec<u16> = values.iter().map(|value| bf16(*value)).collect();
-        assert_eq!(bf16s(result.bytes(name)), values, "{name}");
+        assert_eq!(halves(result.bytes(name)), values, "{name}");
     }
     assert_eq!((result.dtype("ids"), result.bytes("half.bias")), ("I32", &[0x80, 0x3f, 0xc0, 0x7f][..]));
     assert_eq!(result.names().len(), 7);
