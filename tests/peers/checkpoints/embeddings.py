@@ -58,7 +58,7 @@ SENTENCES = [
     "An octopus has three hearts.",
     "Can the warranty be extended to five years?",
     "The jury found the evidence unconvincing.",
-    "Vaccines train the immune system to recognize a pathogen.",
+    "Vaccines train the immune system to recognise a pathogen.",
     "The old clock in the hall runs four minutes fast.",
     "No refunds are given for used tickets.",
     "A tensor is stored in row-major order unless strides say otherwise.",
