@@ -374,7 +374,8 @@ def campaign(binary: Path, folder: Path, seconds: float, seed: int = 1, python: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--binary", type=Path, default=ROOT / "target/release/truecast")
-    parser.add_argument("--python")
+    # A link is kept: an interpreter finds its packages by the name that it was called by.
+    parser.add_argument("--python", type=lambda path: str(Path(path).absolute()))
     parser.add_argument("--seconds", type=float, default=2 * 3600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="words of the names of jobs, with commas")
