@@ -171,7 +171,9 @@ class Driver:
         ended_by_system = code < 0 or code in (127, 128 + 9, 128 + 15)
         if not job.deletes and job.source(found) != job.source(job.before):
             return wrong("the source was changed")
-        shown = {name: data for name, data in job.result(found).items() if not is_hidden(name)}
+        # A killed run may leave the folder that it made for its files.
+        made = lambda name: name.endswith("/") and not is_hidden(name) and was_killed
+        shown = {name: data for name, data in job.result(found).items() if not is_hidden(name) and not made(name)}
         old, full = job.result(job.before), job.result(new)
         hidden = [name for name in found if is_hidden(name)]
         if code == 0:

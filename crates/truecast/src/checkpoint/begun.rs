@@ -6,6 +6,7 @@ use super::options::Options;
 use super::stage;
 use crate::error::Error;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use truecast_io::atomic::leftover;
 use truecast_io::folder::{self, Folder};
@@ -27,8 +28,11 @@ pub(super) fn remove_kept(dst: &Path, manifest: &Manifest) -> Result<(), Error> 
         for entry in &manifest.shards {
             folder::remove(&kept(dst, &entry.name))?;
         }
-        // Fails where something else lies there.
-        std::fs::remove_dir(&all).ok();
+        if let Err(source) = std::fs::remove_dir(&all)
+            && source.kind() != ErrorKind::DirectoryNotEmpty
+        {
+            return Err(truecast_io::Error::Io { path: all, action: "removing the folder", source }.into());
+        }
     }
     Ok(())
 }
