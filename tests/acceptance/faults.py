@@ -160,7 +160,9 @@ class Driver:
         except subprocess.TimeoutExpired:
             self.findings.append(f"{where}: has not ended")
             return
-        self.judge(job, new, where, done.returncode, done.stderr.decode(errors="replace"), "KILL" in what)
+        # truecast sets no signal handler in somebody else's program: TERM ends Python's process as KILL does.
+        was_killed = "KILL" in what or job.python is not None and done.returncode == -signal.SIGTERM
+        self.judge(job, new, where, done.returncode, done.stderr.decode(errors="replace"), was_killed)
 
     def judge(self, job: Job, new: Tree, where: str, code: int, said: str, was_killed: bool) -> None:
         def wrong(why: str) -> None:
