@@ -110,7 +110,7 @@ class Driver:
             command = [job.python, "-c", code]
         else:
             command = [self.binary, *job.words, *more]
-        traced = ["strace", "-f", "-qq", "-o", "/dev/null", *strace] if strace else []
+        traced = ["strace", "-f", "-qq", "-o", str(self.folder / "log"), *strace] if strace else []
         self.runs["runs"] += 1
         return subprocess.run(
             [*traced, *command], cwd=self.folder / "at", stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
@@ -162,6 +162,11 @@ class Driver:
             return
         # truecast sets no signal handler in somebody else's program: TERM ends Python's process as KILL does.
         was_killed = "KILL" in what or job.python is not None and done.returncode == -signal.SIGTERM
+        # strace counts the calls of each thread, so that one injection may also hit the write of the message.
+        log = (self.folder / "log").read_text(errors="replace")
+        if re.search(r"\bwrite\(2, .*\(INJECTED\)", log) and done.returncode != 0:
+            self.runs["messages that could not be written"] += 1
+            done.stderr = b"truecast: (not written)"
         self.judge(job, new, where, done.returncode, done.stderr.decode(errors="replace"), was_killed)
 
     def judge(self, job: Job, new: Tree, where: str, code: int, said: str, was_killed: bool) -> None:

@@ -14,8 +14,7 @@ pub fn error(text: &str) {
 /// The same as an object, with the exit code.
 pub fn error_object(text: &str, code: u8) {
     let line = json!({ "truecast": env!("CARGO_PKG_VERSION"), "error": text, "exit_code": code });
-    // Nobody is left to tell if standard error is gone too.
-    writeln!(io::stderr(), "{}", json_line(&line)).ok();
+    write_line(&json_line(&line));
 }
 
 /// Tells on standard error what is odd.
@@ -28,6 +27,11 @@ fn message(mark: Mark, head: &str, text: &str) {
     let terminal = Terminal::stderr();
     let lines = terminal.wrap(&format!("{head} {}", one_line(text)));
     let body = lines.strip_prefix(head).unwrap_or_default();
-    // A closed standard error cannot be reported anywhere.
-    writeln!(io::stderr(), "{}{body}", terminal.paint(mark, head)).ok();
+    write_line(&format!("{}{body}", terminal.paint(mark, head)));
+}
+
+/// At once, so that lines of several processes do not mix.
+fn write_line(line: &str) {
+    // Nobody is left to tell if standard error is gone too.
+    io::stderr().write_all(format!("{line}\n").as_bytes()).ok();
 }
