@@ -8,7 +8,7 @@ use clap::{ArgAction, ArgMatches};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use truecast::CastOptions;
-use truecast::checkpoint::Options;
+use truecast::convert::Options;
 use truecast::verify::{Coverage, Record};
 
 /// An option of a command.
@@ -80,7 +80,7 @@ pub struct Conversion {
 /// # Examples
 /// ```
 /// let asked = truecast_cli::conversion(["--to", "bf16", "a.npy", "b.npy"])?;
-/// assert_eq!(asked.options.tensors.selection.to, Some(truecast::DType::Bf16));
+/// assert_eq!(asked.options.selection.to, Some(truecast::DType::Bf16));
 /// assert!(truecast_cli::conversion(["--tow", "bf16", "a.npy", "b.npy"]).unwrap_err().message.contains("--to"));
 /// # Ok::<(), truecast_cli::Refused>(())
 /// ```

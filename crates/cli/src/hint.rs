@@ -3,7 +3,7 @@
 use std::path::Path;
 use truecast::bench;
 use truecast::check::CheckError;
-use truecast::checkpoint::{CheckpointError, SchemeError};
+use truecast::convert::{CheckpointError, SchemeError};
 use truecast::io::folder::FolderError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;

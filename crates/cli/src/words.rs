@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use truecast::bench::pairs::ParsePairError;
-use truecast::checkpoint::Nibbles;
+use truecast::convert::Nibbles;
 use truecast::dtype::ParseTypeError;
 use truecast::policy::TextStyle;
 use truecast::promote::PythonNumber;

@@ -1,6 +1,6 @@
 //! What conversions write down about themselves, and what is told of activations: JSON that is read back.
 
-use truecast::checkpoint::recorded;
+use truecast::convert::recorded;
 use truecast::report::Provenance;
 use truecast::verify::Record;
 
@@ -39,7 +39,7 @@ fn says_the_same(provenance: &Provenance) {
 
 /// The file of `--activation-ranges`.
 pub fn activation_ranges(input: &[u8]) {
-    RANGES.with(|place| match truecast::checkpoint::activation_ranges(place.holding(input)) {
+    RANGES.with(|place| match truecast::convert::activation_ranges(place.holding(input)) {
         Ok(ranges) => assert!(ranges.values().all(|range| range.is_finite() && *range > 0.0)),
         Err(error) => harmless(error),
     });

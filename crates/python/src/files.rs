@@ -4,13 +4,13 @@
 use crate::error::{self, Class, raise};
 use crate::report::{json, written};
 use crate::watched::watched;
-use crate::{dtypes, folder, pool, request};
+use crate::{dtypes, pool, request};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use truecast::compare::{bytes_of, compare as compare_files};
-use truecast::file::{Options, Plan, Verification, is_of_folders};
+use truecast::convert::{Options, Plan, Verification, finished};
 use truecast::io::{OpenOptions, onnx};
 use truecast::report::Rows;
 use truecast::request::Request;
@@ -31,12 +31,12 @@ fn conversion(py: Python<'_>, words: Vec<OsString>, decides: &Decides<'_>) -> Py
     let request = asked(py, decides)?;
     let asked = py.detach(|| truecast_cli::conversion(words)).map_err(|refused| error::refused(py, &refused))?;
     let truecast_cli::Conversion { src, dst, mut options } = asked;
-    options.tensors.exec = pool::options();
-    if request.is_some() && options.writing.is_some() && !options.tensors.selection.casts() {
+    options.exec = pool::options();
+    if request.is_some() && options.writing.is_some() && !options.selection.casts() {
         let message = "spec and its attributes are about casts, and scheme alone casts nothing: give a type too";
         return Err(raise(py, Class::Usage, message));
     }
-    options.tensors.request = request.unwrap_or(options.tensors.request);
+    options.request = request.unwrap_or(options.request);
     let dst = truecast::io::follow(&dst).map_err(|error| error::of(py, &error.into()))?;
     Ok((src, dst, options))
 }
@@ -52,16 +52,17 @@ pub fn convert(
 ) -> PyResult<String> {
     let (src, dst, options) = conversion(py, words, &decides)?;
     let fail = |error: Error| error::of(py, &error);
-    if is_of_folders(&src, &dst).map_err(fail)? {
-        return folder::convert(py, (&src, &dst), options, dry_run, progress);
+    // Its source is gone, so that there is no plan.
+    if let Some(report) = watched(py, None, 0, |stop, _| finished(&src, &dst, &options, dry_run, stop))? {
+        return written(py, &dst, &report);
     }
     let plan = py.detach(|| Plan::new(&src, &dst, &options)).map_err(fail)?;
-    plan.check(&dst).map_err(fail)?;
+    py.detach(|| plan.check()).map_err(fail)?;
     if dry_run {
         return json(py, &plan.report().with(Rows::All));
     }
     let total = plan.bytes().0;
-    let report = watched(py, progress, total, |stop, tell| plan.run(&dst, stop, tell))?;
+    let report = watched(py, progress, total, |stop, tell| plan.run(stop, tell))?;
     written(py, &dst, &report)
 }
 
@@ -69,7 +70,7 @@ pub fn convert(
 #[pyfunction]
 pub fn clear(py: Python<'_>, words: Vec<OsString>, decides: Decides<'_>) -> PyResult<()> {
     let (src, dst, options) = conversion(py, words, &decides)?;
-    folder::clear(py, (&src, &dst), &options)
+    py.detach(|| Plan::new(&src, &dst, &options)?.clear()).map_err(|error| error::of(py, &error))
 }
 
 /// Verifies a file or a folder that was converted; arguments are as those of `convert`.
@@ -84,26 +85,22 @@ pub fn verify(
     let request = asked(py, &decides)?;
     let asked = py.detach(|| truecast_cli::verification(words)).map_err(|refused| error::refused(py, &refused))?;
     let truecast_cli::Verification { src, dst, mut options, is_recorded, coverage, seed, record } = asked;
-    options.tensors.exec = pool::options();
+    options.exec = pool::options();
     if let Some(request) = request {
-        if is_recorded && request != options.tensors.request {
+        if is_recorded && request != options.request {
             let message = "spec and its attributes contradict what was written down of the conversion; leave them out";
             return Err(raise(py, Class::Usage, message));
         }
-        options.tensors.request = request;
-    }
-    if is_of_folders(&src, &dst).map_err(fail)? {
-        return folder::verify(py, (&src, &dst), &options, record, (coverage, seed), progress);
+        options.request = request;
     }
     let verification = py.detach(|| Verification::new(&src, &dst, &options, coverage, seed)).map_err(fail)?;
     let total = verification.bytes();
-    let mut verdict = watched(py, progress, total, |stop, tell| verification.run(&dst, stop, tell))?;
+    let mut verdict = watched(py, progress, total, |stop, tell| verification.run(stop, tell))?;
     if let Some(record) = record {
         let differences = watched(py, None, 0, |stop, _| record.differences(&dst, stop))?;
         verdict.differences.extend(differences);
     }
-    let names = verification.names().into_iter();
-    let shown = truecast_cli::verified_text(&verdict, |name| verification.source_type(name), names);
+    let shown = truecast_cli::verified_text(&verdict, |name| verification.source_type(name), verification.names());
     Ok((json(py, &truecast_cli::verified(&verdict))?, shown))
 }
 

@@ -11,7 +11,6 @@ mod command;
 mod dtypes;
 mod error;
 mod files;
-mod folder;
 mod memory;
 mod pages;
 mod pool;

@@ -1,6 +1,6 @@
 //! How two files differ as numbers, across types.
 
-use crate::checkpoint::values::{Contained, Logical, Values, open};
+use crate::convert::values::{Contained, Logical, Values, open};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::{Assessed, Beside, Counted, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};

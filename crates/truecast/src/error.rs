@@ -1,7 +1,7 @@
 //! The one error type of this crate, and whose fault an error is.
 
 #[cfg(feature = "files")]
-use crate::checkpoint::error::CheckpointError;
+use crate::convert::error::CheckpointError;
 #[cfg(feature = "files")]
 use std::path::Path;
 #[cfg(feature = "files")]

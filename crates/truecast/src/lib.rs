@@ -11,7 +11,7 @@
 //! | read or write one element of a packed buffer | [`Elements::get`](Buffer::get), [`ElementsMut::set`](Buffer::set) |
 //! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
 //! | judge the results of other code | [`permitted`], [`vectors`] |
-//! | convert, verify and compare files in bounded memory | `file`, `convert`, `checkpoint`, `verify`, `compare` |
+//! | convert, verify and compare files and folders in bounded memory | `convert`, `verify`, `compare` |
 //! | quantize a tensor with scales, and make it dense again | `scaled` |
 //!
 //! # Examples
@@ -41,7 +41,6 @@ pub mod text;
 mod typed;
 
 #[cfg(feature = "files")]
-pub mod checkpoint;
 #[cfg(feature = "files")]
 pub mod compare;
 #[cfg(feature = "files")]
@@ -49,7 +48,6 @@ pub mod convert;
 #[cfg(feature = "files")]
 pub mod digest;
 #[cfg(feature = "files")]
-pub mod file;
 #[cfg(feature = "files")]
 pub mod inspect;
 #[cfg(feature = "files")]

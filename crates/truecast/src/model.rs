@@ -2,7 +2,6 @@
 //!
 //! How the file is rewritten is `truecast_io::onnx`'s business. Read first: `docs/spec/onnx.md §3.10`, §3.11.
 
-use crate::convert::options::TensorOptions;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::select::Eligibility;
@@ -34,16 +33,16 @@ const NOT_IN_CONSTANTS: [DType; 2] = [DType::F6E2M3, DType::F6E3M2];
 const INITIALIZERS_ARE_NO_INPUTS_SINCE: i64 = 4;
 
 /// What may become of each tensor of a model. Source: `docs/spec/onnx.md §3.10`.
-pub(crate) fn eligibilities(file: &ModelFile, options: &TensorOptions) -> Vec<Eligibility> {
+pub(crate) fn eligibilities(file: &ModelFile, min_elements: u64) -> Vec<Eligibility> {
     let listed = file.tensors().iter().zip(file.feeding(&SENSITIVE));
-    listed.map(|(listed, is_sensitive)| eligibility(file.model(), listed, is_sensitive, options)).collect()
+    listed.map(|(listed, is_sensitive)| eligibility(file.model(), listed, is_sensitive, min_elements)).collect()
 }
 
-fn eligibility(model: &Model, listed: &Listed, is_sensitive: bool, options: &TensorOptions) -> Eligibility {
+fn eligibility(model: &Model, listed: &Listed, is_sensitive: bool, min_elements: u64) -> Eligibility {
     let Role::Value { is_input, .. } = listed.role else { return Eligibility::Kept };
     let is_weight = listed.tensor.dtype().is_some_and(DType::is_float)
         && listed.tensor.dims.len() >= 2
-        && listed.tensor.len() >= options.min_elements;
+        && listed.tensor.len() >= min_elements;
     let is_interface = is_input && model.ir_version >= INITIALIZERS_ARE_NO_INPUTS_SINCE;
     match is_weight && !is_interface && !is_sensitive {
         true => Eligibility::Converted,

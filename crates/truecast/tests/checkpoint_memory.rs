@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use truecast::checkpoint::{Options, Plan, Verification};
-use truecast::convert::TensorOptions;
+use truecast::convert::{Options, Plan, Verification};
 use truecast::select::{Rule, Selection, Writing};
 use truecast::verify::Coverage;
 use truecast::{CastOptions, DType, Layout};
@@ -31,16 +30,21 @@ fn peaks(pool: &ThreadPool, folder: &Path, tensors: Vec<Tensor>, scheme: &str) -
     writer.finish().unwrap();
     let exec = CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() };
     let selection = Selection { rules: vec![Rule::quantize("*").unwrap()], ..Selection::default() };
-    let tensors = TensorOptions { selection, max_memory: MEMORY, exec, ..TensorOptions::default() };
-    let options = Options { tensors, writing: Some(Writing::of(scheme.parse().unwrap())), ..Options::default() };
+    let options = Options {
+        selection,
+        max_memory: MEMORY,
+        exec,
+        writing: Some(Writing::of(scheme.parse().unwrap())),
+        ..Options::default()
+    };
     let stop = AtomicBool::new(false);
     memory::begin();
-    Plan::new(&src, &options).unwrap().run(&out, &stop, |_| ()).unwrap();
+    Plan::new(&src, &out, &options).unwrap().run(&stop, |_| ()).unwrap();
     let converting = memory::peak();
     let verifying = pool.install(|| {
         memory::begin();
-        let verification = Verification::new(&src, &options, Coverage::Full, 0).unwrap();
-        assert_eq!(verification.run(&out, &stop, |_| ()).unwrap().differences, []);
+        let verification = Verification::new(&src, &out, &options, Coverage::Full, 0).unwrap();
+        assert_eq!(verification.run(&stop, |_| ()).unwrap().differences, []);
         memory::peak()
     });
     [converting, verifying]

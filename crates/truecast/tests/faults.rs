@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use truecast::convert::{TensorOptions, convert};
+use truecast::convert::{Options, convert};
 use truecast::io::change::{Fault, failing, named_only};
 use truecast::io::{Existing, FileFormat};
 use truecast::run::{Model, RunOptions};
@@ -92,16 +92,16 @@ fn a_converted_model_has_its_data() {
     let source = folder.path().join("source.onnx");
     fs::write(folder.path().join("w"), [7; 8192]).unwrap();
     fs::write(&source, model(8, 17, &graph)).unwrap();
-    let options = |to| TensorOptions {
+    let options = |to| Options {
         selection: Selection { to: Some(to), ..Selection::default() },
         existing: Existing::Replace,
         exec: exec(),
-        ..TensorOptions::default()
+        ..Options::default()
     };
     // What a reader gets of it.
     let reads = |path: &Path| {
         let read = path.with_file_name("read.safetensors");
-        let everything = TensorOptions { selection: Selection::default(), ..options(DType::F32) };
+        let everything = Options { selection: Selection::default(), ..options(DType::F32) };
         convert(path, &read, &everything).map(|_| fs::read(&read).unwrap())
     };
     for n in 0.. {
@@ -160,7 +160,7 @@ fn checkpoint(folder: &Path) {
 /// Whatever call of the system fails, a folder is what it was, or what was asked for, or what the next run finishes.
 #[test]
 fn a_folder_is_old_or_new_or_goes_on() {
-    use truecast::checkpoint::{Options, Plan, is_begun};
+    use truecast::convert::{Options, Plan, is_begun};
     // Thousands of files are brought to rest.
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
@@ -169,9 +169,8 @@ fn a_folder_is_old_or_new_or_goes_on() {
     let source = tree(&src);
     let convert = |to, existing, resume| {
         let selection = Selection { to: Some(to), ..Selection::default() };
-        let tensors = TensorOptions { selection, existing, exec: exec(), ..TensorOptions::default() };
-        let options = Options { tensors, resume, ..Options::default() };
-        Plan::new(&src, &options)?.run(&dst, &false.into(), |_| {})
+        let options = Options { selection, existing, exec: exec(), resume, ..Options::default() };
+        Plan::new(&src, &dst, &options)?.run(&false.into(), |_| {})
     };
     let [old, new] = [DType::F16, DType::Bf16].map(|to| {
         fs::remove_dir_all(&dst).ok();

@@ -1,7 +1,7 @@
 //! A report says how its result came about, completely: options become JSON and the same options again.
 
 use serde_json::{Value, json};
-use truecast::convert::TensorOptions;
+use truecast::convert::Options;
 use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
 use truecast::report::Provenance;
 use truecast::request::{Request, Standard};
@@ -10,32 +10,26 @@ use truecast::spec::{ieee, onnx, tile, tosa};
 use truecast::{DType, Rounding};
 
 /// Through text, as a report is written and read.
-fn again(options: &TensorOptions) -> TensorOptions {
+fn again(options: &Options) -> Options {
     let text = Provenance::of(options).to_json().to_string();
     Provenance::from_json(&serde_json::from_str(&text).unwrap()).unwrap().options()
 }
 
-fn keeps(options: &TensorOptions) {
+fn keeps(options: &Options) {
     let back = again(options);
     assert_eq!(Provenance::of(&back), Provenance::of(options), "{}", Provenance::of(options).to_json());
 }
 
-fn of_request(standard: Standard) -> TensorOptions {
-    TensorOptions { request: Request { standard, nan: None, text: TextStyle::default() }, ..TensorOptions::default() }
+fn of_request(standard: Standard) -> Options {
+    Options { request: Request { standard, nan: None, text: TextStyle::default() }, ..Options::default() }
 }
 
 #[test]
 fn every_option_of_the_selection_is_kept() {
-    keeps(&TensorOptions::default());
+    keeps(&Options::default());
     for to in DType::ALL {
-        keeps(&TensorOptions {
-            selection: Selection { to: Some(to), ..Selection::default() },
-            ..TensorOptions::default()
-        });
-        keeps(&TensorOptions {
-            selection: Selection { from: Some(to), ..Selection::default() },
-            ..TensorOptions::default()
-        });
+        keeps(&Options { selection: Selection { to: Some(to), ..Selection::default() }, ..Options::default() });
+        keeps(&Options { selection: Selection { from: Some(to), ..Selection::default() }, ..Options::default() });
     }
     // The order decides: the first match wins.
     let rule = |glob, to| Rule::new(glob, to).unwrap();
@@ -45,10 +39,8 @@ fn every_option_of_the_selection_is_kept() {
         rule("\u{e4}[0-9]", Some(DType::F8E4M3Fn)),
         rule("*", None),
     ];
-    let options = TensorOptions {
-        selection: Selection { rules: rules.clone(), ..Selection::default() },
-        ..TensorOptions::default()
-    };
+    let options =
+        Options { selection: Selection { rules: rules.clone(), ..Selection::default() }, ..Options::default() };
     keeps(&options);
     let reversed = Selection { rules: rules.into_iter().rev().collect(), ..Selection::default() };
     assert_ne!(again(&options).selection, reversed);
@@ -56,11 +48,11 @@ fn every_option_of_the_selection_is_kept() {
 
 #[test]
 fn every_option_of_reading_is_kept() {
-    keeps(&TensorOptions { min_elements: 0, ..TensorOptions::default() });
-    keeps(&TensorOptions { min_elements: u64::MAX, ..TensorOptions::default() });
+    keeps(&Options { min_elements: 0, ..Options::default() });
+    keeps(&Options { min_elements: u64::MAX, ..Options::default() });
     for (lenient, follow_links) in [(true, false), (false, true), (true, true)] {
         let onnx = truecast::io::onnx::Options { lenient, follow_links };
-        keeps(&TensorOptions { onnx, ..TensorOptions::default() });
+        keeps(&Options { onnx, ..Options::default() });
     }
 }
 
@@ -78,11 +70,11 @@ fn every_attribute_of_onnx_is_kept() {
     }
     for text in TextStyle::ALL {
         for standard in [Request::default().standard, Standard::Ieee(ieee::Cast::to(DType::F32))] {
-            keeps(&TensorOptions { request: Request { standard, nan: None, text }, ..TensorOptions::default() });
+            keeps(&Options { request: Request { standard, nan: None, text }, ..Options::default() });
         }
     }
     for nan in [NanRule::Keep, NanRule::Canonical, NanRule::Error] {
-        keeps(&TensorOptions { request: Request { nan: Some(nan), ..Request::default() }, ..TensorOptions::default() });
+        keeps(&Options { request: Request { nan: Some(nan), ..Request::default() }, ..Options::default() });
     }
 }
 
@@ -164,7 +156,7 @@ fn every_target_of_tosa_is_kept() {
 /// A report that was edited or comes from another program is refused by name of the field.
 #[test]
 fn what_is_no_provenance_is_refused() {
-    let good = Provenance::of(&TensorOptions::default()).to_json();
+    let good = Provenance::of(&Options::default()).to_json();
     for (field, value) in [
         ("spec", json!("iso")),
         ("spec", json!(null)),

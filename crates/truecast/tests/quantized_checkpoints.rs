@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use truecast::checkpoint::{Options, Plan, Verification, convert};
-use truecast::convert::TensorOptions;
+use truecast::convert::{Options, Plan, Verification, convert};
 use truecast::report::Report;
 use truecast::select::writing::{MxScale, Quantization, Scheme, Search};
 use truecast::select::{Rule, Selection, Writing};
@@ -123,12 +122,12 @@ fn options(writing: Writing) -> Options {
 
 fn dense() -> Options {
     let selection = Selection { to: Some(DType::F32), ..Selection::default() };
-    Options { tensors: TensorOptions { selection, ..TensorOptions::default() }, ..Options::default() }
+    Options { selection, ..Options::default() }
 }
 
 fn verify(src: &Path, out: &Path, options: &Options) {
-    let verification = Verification::new(src, options, Coverage::Full, 0).unwrap();
-    let verdict = verification.run(out, &AtomicBool::new(false), |_| ()).unwrap();
+    let verification = Verification::new(src, out, options, Coverage::Full, 0).unwrap();
+    let verdict = verification.run(&AtomicBool::new(false), |_| ()).unwrap();
     assert_eq!(verdict.differences, []);
 }
 
@@ -155,15 +154,15 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
     let writing = Writing { how, ..Writing::of(scheme.parse().unwrap()) };
     let rules = vec![Rule::quantize(NAME).unwrap()];
     let selection = Selection { rules, ..Selection::default() };
-    let tensors = TensorOptions { selection, ..TensorOptions::default() };
-    let options = Options { tensors, ..options(writing) };
+    let options = Options { selection, ..options(writing) };
     let report = convert(&src, &out, &options).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     verify(&src, &out, &options);
     // Beside it stands what `--to` gives.
     let row = report.tensors.iter().find(|row| &*row.name == NAME).unwrap();
-    if let (Some(cast), DType::F8E4M3Fn | DType::F8E5M2) = (row.beside.cast, row.to) {
+    if let (Some(cast), DType::F8E4M3Fn | DType::F8E5M2) = (row.beside.as_ref().and_then(|beside| beside.cast), row.to)
+    {
         let selection = Selection { to: Some(row.to), ..Selection::default() };
-        let plain = Options { tensors: TensorOptions { selection, ..TensorOptions::default() }, ..Options::default() };
+        let plain = Options { selection, ..Options::default() };
         let plain = convert(&src, &folder.path().join("plain"), &plain).unwrap();
         let noise = plain.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts.noise;
         assert!((cast.noise - noise).abs() <= 1e-12 * noise, "{scheme}: {} and {noise}", cast.noise);
@@ -283,7 +282,8 @@ fn scales_are_chosen_as_asked() {
         let searched = check(scheme, DType::F32, &[65, 96], mse);
         let noise = |report: &Report| report.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts.noise;
         assert!(noise(&searched) < noise(&formula), "{scheme}");
-        let beside = |report: &Report| report.tensors.iter().find(|row| &*row.name == NAME).unwrap().beside;
+        let beside =
+            |report: &Report| report.tensors.iter().find(|row| &*row.name == NAME).unwrap().beside.clone().unwrap();
         assert_eq!(beside(&searched).formula.unwrap().noise, noise(&formula), "{scheme}");
         assert_eq!(beside(&formula).formula, None);
         // Codes of floats have a plain cast.
@@ -319,18 +319,17 @@ fn counts_do_not_depend_on_pieces() {
             let exec = CastOptions { threads: std::num::NonZeroUsize::new(threads).unwrap(), ..CastOptions::default() };
             let rules = vec![Rule::quantize("a.weight").unwrap()];
             let selection = Selection { rules, ..Selection::default() };
-            let tensors =
-                TensorOptions { selection, max_memory: memory.max(2 << 20), exec, ..TensorOptions::default() };
-            let options = Options { tensors, ..options(Writing::of(scheme.parse().unwrap())) };
+            let max_memory = memory.max(2 << 20);
+            let options = Options { selection, max_memory, exec, ..options(Writing::of(scheme.parse().unwrap())) };
             let out = folder.path().join(format!(
                 "{}-{i}-{}",
                 scheme.replace([':', ','], "-"),
                 shape.len() * shape[0] as usize
             ));
-            let report = Plan::new(&src, &options).unwrap().run(&out, &AtomicBool::new(false), |_| ()).unwrap();
+            let report = Plan::new(&src, &out, &options).unwrap().run(&AtomicBool::new(false), |_| ()).unwrap();
             seen.push((
                 *report.tensors[0].counts,
-                report.tensors[0].beside,
+                report.tensors[0].beside.clone(),
                 std::fs::read(out.join("model.safetensors")).unwrap(),
             ));
         }
@@ -356,12 +355,12 @@ fn no_byte_may_differ() {
         let path = out.join("model.safetensors");
         let right = std::fs::read(&path).unwrap();
         let data = 8 + u64::from_le_bytes(right[..8].try_into().unwrap()) as usize;
-        let verification = Verification::new(&src, &options, Coverage::Full, 0).unwrap();
+        let verification = Verification::new(&src, &out, &options, Coverage::Full, 0).unwrap();
         for at in data..right.len() {
             let mut wrong = right.clone();
             wrong[at] ^= 1 << (at % 8);
             std::fs::write(&path, wrong).unwrap();
-            let found = verification.run(&out, &AtomicBool::new(false), |_| ());
+            let found = verification.run(&AtomicBool::new(false), |_| ());
             let is_seen = found.map_or(true, |verdict| !verdict.differences.is_empty());
             assert!(is_seen, "{scheme}: byte {} of the data", at - data);
         }

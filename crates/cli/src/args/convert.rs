@@ -6,7 +6,7 @@ use crate::policy::PolicyArgs;
 use crate::{size, words};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
-use truecast::checkpoint::{Nibbles, Part, Scheme};
+use truecast::convert::{Nibbles, Part, Scheme};
 use truecast::select::writing::{MxScale, NonFinite, Relayout, Search};
 
 /// `convert`

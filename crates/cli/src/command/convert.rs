@@ -18,51 +18,75 @@ use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use truecast::Error;
-use truecast::checkpoint::{Options, Share};
-use truecast::file::{Plan, is_of_folders};
+use truecast::convert::{Options, Plan, Share};
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
 use truecast::io::{Existing, FileFormat, FileId, Foreign, OutputFile, Shown, follow, look};
 use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
 use truecast::verify::RecordedFile;
-use truecast::{CastOptions, DType, Ecosystem};
+use truecast::{CastOptions, DType, Ecosystem, Error, ErrorKind};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
     let options = options(args, rules, context.exec)?;
-    if is_of_folders(&args.src, &args.dst)? {
-        return folder::run(args, &options, context);
-    }
-    let (request, existing) = (options.tensors.request, options.tensors.existing);
+    let (request, existing) = (options.request, options.existing);
     let limits = thresholds::parse(&args.fail_on, &words::counts())?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
+    let seen = signals::stop_flag(context.json);
+    if let Some(report) = truecast::convert::finished(&args.src, &args.dst, &options, args.dry_run, &seen)? {
+        return folder::finished(report, args, existing, context);
+    }
     let plan = Plan::new(&args.src, &args.dst, &options)?;
     // A path given on the command line is followed; the kind is that of the name that was given.
     let dst = follow(&args.dst)?;
-    plan.check(&dst)?;
+    plan.check()?;
     let report_path = args.report.as_deref().map(report_place).transpose()?;
     if let Some(report) = &report_path {
-        refuse_data(report, &dst, &plan)?;
+        refuse_data(report, &args.src, &dst, &plan)?;
     }
-    let (told, is_text) = (plan.warnings(), !context.json && !context.quiet);
+    let (told, is_folder) = (plan.warnings(), !plan.is_one_file());
+    let is_text = !context.json && !context.quiet;
     if is_text {
         super::warn(told.clone());
+        if is_folder {
+            folder::print_plan(&plan.report(), args, &context.terminal)?;
+        }
     }
+    let listed = |report: &Report| match &args.list.sort {
+        // Checkpoints have thousands of tensors: they are listed on request, and in JSON.
+        None if !context.json && is_folder => Listed::None,
+        _ => Listed::new(&args.list, &sorting, report.tensors.len(), |i| item(report, i)),
+    };
     if args.dry_run {
-        print_dry_run(&plan, &sorting, args, context)?;
+        let planned = plan.report();
+        let listed = listed(&planned);
+        if context.json {
+            let report = planned.with(listed.rows());
+            let (destination, undefined_reasons) = (destination(args), Vec::new());
+            let object = Printed { dry_run: true, destination, report, undefined_reasons, outputs: None };
+            output::json("convert", object)?;
+        } else if is_text {
+            print_tensors(&planned, &listed, args, &context.terminal)?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
-    let left = super::tell_leftovers(leftover::of(&dst), existing, context);
+    let left = if is_folder { Vec::new() } else { leftover::of(&dst) };
+    let left = super::tell_leftovers(left, existing, context);
     // From here on there are temporary files, which a request to end must not leave behind.
     let stop = signals::stop_flag(context.json);
     // Refused before the work rather than after it.
     let report_file = report_path.map(|path| OutputFile::create(&path, existing)).transpose()?;
 
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
+    let stays = folder::what_stays(&plan, &dst, args);
+    signals::say_what_stays(stays.clone());
     let begin = Instant::now();
-    let mut report = plan.run(&dst, &stop, |progress| bar.at(progress))?;
+    let ran = plan.run(&stop, |progress| bar.at(progress));
     bar.finish();
+    let mut report = ran.map_err(|error| match stays().filter(|_| error.kind() != ErrorKind::Usage) {
+        Some(hint) => Failure::from(error).with_hint(hint),
+        None => error.into(),
+    })?;
     let elapsed = begin.elapsed();
     if is_text {
         super::warn(report.warnings.iter().filter(|warning| !told.contains(warning)).cloned());
@@ -70,8 +94,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     report.warnings.extend(left);
 
     let assessment = assess(report.tensors.iter().map(TensorReport::assessed), args.list.worst);
-    let sentences = assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true);
-    report.warnings.extend(sentences);
+    report.warnings.extend(assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true));
     let open = left_open::of(&report, &request);
     let undefined_reasons = left_open::to_json(&open);
     let outputs = report_file.is_some().then(|| RecordedFile::all(&report, &stop)).transpose();
@@ -84,15 +107,19 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         let (dry_run, destination) = (false, destination(args));
         write_report(file, Printed { dry_run, destination, report: &report, undefined_reasons, outputs })?;
     }
-    let listed = Listed::new(&args.list, &sorting, report.tensors.len(), |i| item(&report, i));
+    let listed = listed(&report);
     let failed = thresholds::exceeded(&limits, &report.total.all.counts);
     if context.json {
         let report = report.with(listed.rows());
         let (dry_run, destination) = (false, destination(args));
         output::json("convert", Printed { dry_run, destination, report, undefined_reasons, outputs })?;
-    } else if !context.quiet {
-        let open = left_open::text(&open, &context.terminal);
-        print(&report, &assessment, &listed, &open, elapsed, args, &context.terminal)?;
+    } else if is_text {
+        // Tensors that an earlier run converted have no figures.
+        if !(report.tensors.is_empty() && folder::resumed(&report) > 0) {
+            let open = left_open::text(&open, &context.terminal);
+            print(&report, &assessment, &listed, &open, elapsed, args, &context.terminal)?;
+        }
+        output::text(&context.terminal.wrap(&folder::ending(&report, args)))?;
     }
     Ok(thresholds::report(&failed, "; the result was written", context.json))
 }
@@ -100,7 +127,12 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
 /// Everything that is asked for.
 pub fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
     let writing = select::writing(&args.writing)?;
-    let tensors = truecast::convert::TensorOptions {
+    let share = match (args.folder.merge, args.folder.part) {
+        (true, _) => Share::Merge,
+        (false, Some(part)) => Share::Part(part),
+        (false, None) => Share::Whole,
+    };
+    Ok(Options {
         selection: select::selection(&args.select, &args.policy, rules, writing.is_some())?,
         request: args.policy.request()?,
         max_memory: args.max_memory,
@@ -108,16 +140,13 @@ pub fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Resu
         exec,
         min_elements: args.select.min_elements,
         onnx: args.select.onnx.options(),
-    };
-    let share = match (args.folder.merge, args.folder.part) {
-        (true, _) => Share::Merge,
-        (false, Some(part)) => Share::Part(part),
-        (false, None) => Share::Whole,
-    };
-    let (sidecars, resume) = (!args.folder.no_sidecars, args.folder.resume);
-    let reading = select::reading(&args.scheme);
-    let delete_source = args.folder.delete_source.then(|| follow(&args.dst)).transpose()?;
-    Ok(Options { tensors, sidecars, resume, share, reading, delete_source, writing })
+        sidecars: !args.folder.no_sidecars,
+        resume: args.folder.resume,
+        share,
+        reading: select::reading(&args.scheme),
+        delete_source: args.folder.delete_source,
+        writing,
+    })
 }
 
 /// Where a report is written, which is a file.
@@ -130,8 +159,11 @@ fn report_place(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// A report takes the place of neither the source nor the destination, nor of a file that belongs to either.
-fn refuse_data(report: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
-    let data = plan.external_data(dst)?;
+fn refuse_data(report: &Path, src: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
+    if !plan.is_one_file() {
+        return [src, dst].into_iter().try_for_each(|folder| refuse_place(report, folder));
+    }
+    let data = plan.external_data()?;
     let is_data = data.map_or(Ok(false), |data| same_place(report, &data))?;
     if plan.is_source(report)? || same_place(report, dst)? || is_data {
         let path = report.display();
@@ -194,21 +226,6 @@ fn item(report: &Report, index: usize) -> Item<'_> {
     Item { name, bytes: *bytes_in, elements: *elements, counts }
 }
 
-fn print_dry_run(plan: &Plan, sorting: &list::Sorting, args: &ConvertArgs, context: &Context) -> Result<(), Failure> {
-    let report = plan.report();
-    let listed = Listed::new(&args.list, sorting, report.tensors.len(), |i| item(&report, i));
-    if context.json {
-        let report = report.with(listed.rows());
-        let (dry_run, destination, undefined_reasons) = (true, destination(args), Vec::new());
-        let object = Printed { dry_run, destination, report, undefined_reasons, outputs: None };
-        return output::json("convert", object);
-    }
-    print_tensors(&report, &listed, args, &context.terminal)?;
-    let memory = number::bytes(args.max_memory);
-    let note = format!("dry run: nothing was written; buffers would take at most {memory}\n");
-    output::text(&context.terminal.wrap(&note))
-}
-
 /// The tensors before anything is done.
 fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal: &Terminal) -> Result<(), Failure> {
     let columns = || {
@@ -235,8 +252,17 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
             out.write_all(terminal.wrap(&left_out(report)).as_bytes())?;
         }
         out.write_all(terminal.wrap(&kept(report)).as_bytes())?;
-        out.write_all(terminal.wrap(&summary(report, args)).as_bytes())
+        out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;
+        if report.folder.is_none() {
+            let note = format!("{}\n", dry_run_note(args));
+            out.write_all(terminal.wrap(&note).as_bytes())?;
+        }
+        Ok(())
     })
+}
+
+fn dry_run_note(args: &ConvertArgs) -> String {
+    format!("dry run: nothing was written; buffers would take at most {}", number::bytes(args.max_memory))
 }
 
 /// The tensors that the result lacks.

@@ -2,7 +2,7 @@
 //! (`truecast::report::Provenance`).
 
 use crate::message;
-use truecast::convert::TensorOptions;
+use truecast::convert::Options;
 use truecast::report::Provenance;
 
 /// `--spec onnx@28 --to f16 --keep '*norm*'`: may be typed after `convert SRC DST` and `verify SRC DST`.
@@ -38,7 +38,7 @@ pub fn typed(provenance: &Provenance) -> String {
     for rule in &selection.rules {
         words.extend([format!("--{}", rule.option()), quoted(&rule.to_string())]);
     }
-    if *min_elements != TensorOptions::default().min_elements {
+    if *min_elements != Options::default().min_elements {
         words.extend(["--min-elements".to_string(), min_elements.to_string()]);
     }
     words.extend(onnx.lenient.then(|| "--lenient".to_string()));
@@ -65,15 +65,16 @@ mod tests {
     fn provenance(line: &[&str]) -> Provenance {
         let matches = Cli::command().get_matches_from(line);
         let Command::Convert(args) = Cli::from_arg_matches(&matches).unwrap().command else { panic!("{line:?}") };
-        let options = TensorOptions {
+        let options = Options {
             selection: super::super::select::selection(&args.select, &args.policy, &RuleOrder::of(&matches), false)
                 .unwrap(),
             request: args.policy.request().unwrap(),
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),
-            ..TensorOptions::default()
+            reading: super::super::select::reading(&args.scheme),
+            ..Options::default()
         };
-        Provenance { reading: super::super::select::reading(&args.scheme), ..Provenance::of(&options) }
+        Provenance::of(&options)
     }
 
     /// What is printed may be typed, and means the same.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use truecast_testkit::proto;
 
 /// Beyond the bytes of the header.
-const MOST: usize = 600;
+const MOST: usize = 680;
 const MOST_OF_BLOCKS: usize = 1000;
 const MOST_OF_NODES: usize = 700;
 const TENSORS: usize = 100_000;

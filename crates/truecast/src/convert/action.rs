@@ -3,9 +3,7 @@
 use super::planned::Planned;
 use crate::error::Cause;
 use crate::text::{CellCaster, is_text};
-use foldhash::{HashMap, HashMapExt};
-use std::collections::hash_map::Entry;
-use truecast_core::{CastSpec, DType};
+use truecast_core::DType;
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut, PlanError};
 
@@ -34,34 +32,6 @@ impl Action {
                 Action::Copy(tensor.from.is_numeric().then(between))
             }
         })
-    }
-}
-
-/// What happens to the elements of many tensors. Those that are treated alike share what was planned: checkpoints have
-/// thousands of them.
-pub(crate) struct Actions(HashMap<(DType, Option<CastSpec>), Action>);
-
-impl Actions {
-    /// Plans each conversion once.
-    ///
-    /// # Errors
-    /// The first tensor that has none, with the reason.
-    pub fn new<'a>(
-        tensors: impl IntoIterator<Item = &'a Planned>,
-        exec: &CastOptions,
-    ) -> Result<Actions, (&'a Planned, PlanError)> {
-        let mut actions = HashMap::new();
-        for tensor in tensors {
-            if let Entry::Vacant(entry) = actions.entry((tensor.from, tensor.cast)) {
-                entry.insert(Action::new(tensor, exec).map_err(|cause| (tensor, cause))?);
-            }
-        }
-        Ok(Actions(actions))
-    }
-
-    /// What happens to those of a tensor that was among them.
-    pub fn of(&self, tensor: &Planned) -> &Action {
-        &self.0[&(tensor.from, tensor.cast)]
     }
 }
 

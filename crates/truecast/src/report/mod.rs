@@ -56,7 +56,7 @@ pub struct TensorReport {
     /// The scheme that it was quantized by; `to` is the type of the codes.
     pub to_scheme: Option<Arc<str>>,
     /// What other ways to store it would have cost, of one that was quantized.
-    pub beside: Beside,
+    pub beside: Option<Box<Beside>>,
     /// What became of its blocks, of one that was quantized.
     pub blocks: Option<Box<Blocks>>,
     /// False if its bytes were copied.
@@ -83,7 +83,7 @@ impl TensorReport {
             to: target.dtype,
             scheme: None,
             to_scheme: None,
-            beside: Beside::default(),
+            beside: None,
             blocks: None,
             converted: cast.is_some_and(|cast| cast != CastSpec::copy(from)),
             kept_by,
@@ -187,7 +187,7 @@ impl Serialize for ReportJson<'_> {
                 shape: &t.shape,
                 types: (t.from, t.to),
                 group: t.group(),
-                beside: origin.map_or(Beside::default(), |_| t.beside),
+                beside: origin.and_then(|_| t.beside.as_deref().copied()).unwrap_or_default(),
                 blocks: t.blocks.as_deref().copied(),
                 schemes: (t.scheme.as_deref(), t.to_scheme.as_deref()),
                 converted: Some(t.converted),

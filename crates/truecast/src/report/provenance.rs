@@ -1,7 +1,7 @@
-//! How a result came about: the part of [`TensorOptions`] that decides every bit of it, and its JSON form
+//! How a result came about: the part of [`Options`] that decides every bit of it, and its JSON form
 //! (`docs/interfaces.md §6`). What only says with which means the work is done (memory, threads) is no part of it.
 
-use crate::convert::options::TensorOptions;
+use crate::convert::options::Options;
 use crate::request::Request;
 use crate::select::{Detected, Layer, Reading, Rule, Selection, Writing};
 use serde_json::{Map, Value, json};
@@ -11,9 +11,9 @@ use truecast_core::DType;
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, convert::TensorOptions, report::Provenance, select::Selection};
+/// use truecast::{DType, convert::Options, report::Provenance, select::Selection};
 /// let selection = Selection { to: Some(DType::Bf16), ..Selection::default() };
-/// let provenance = Provenance::of(&TensorOptions { selection, ..TensorOptions::default() });
+/// let provenance = Provenance::of(&Options { selection, ..Options::default() });
 /// assert_eq!(Provenance::from_json(&provenance.to_json())?, provenance);
 /// assert_eq!(provenance.options().selection.to, Some(DType::Bf16));
 /// # Ok::<(), truecast::report::ProvenanceError>(())
@@ -49,26 +49,27 @@ pub struct ProvenanceError {
 impl Provenance {
     /// What decides the results under these options.
     #[must_use]
-    pub fn of(options: &TensorOptions) -> Provenance {
+    pub fn of(options: &Options) -> Provenance {
         // Every option is named, so that a new one is not forgotten.
-        let TensorOptions { selection, request, max_memory: _, existing: _, exec: _, min_elements, onnx } = options;
+        let Options { selection, request, min_elements, onnx, reading, writing, .. } = options;
+        let Options { max_memory: _, existing: _, exec: _, sidecars: _, resume: _, share: _, delete_source: _, .. } =
+            options;
         Provenance {
             request: *request,
             selection: selection.clone(),
             min_elements: *min_elements,
             onnx: *onnx,
-            writing: None,
-            reading: Reading::default(),
+            writing: writing.clone().filter(|writing| !writing.scheme.is_plain()),
+            reading: reading.clone(),
             detected: Detected::default(),
         }
     }
 
-    /// Options that give the same results, beside [`Provenance::writing`] and [`Provenance::reading`]; their means are the
-    /// default ones.
+    /// Options that give the same results; their means are the default ones.
     #[must_use]
-    pub fn options(&self) -> TensorOptions {
-        let Provenance { request, selection, min_elements, onnx, writing: _, reading: _, detected: _ } = self.clone();
-        TensorOptions { request, selection, min_elements, onnx, ..TensorOptions::default() }
+    pub fn options(&self) -> Options {
+        let Provenance { request, selection, min_elements, onnx, writing, reading, detected: _ } = self.clone();
+        Options { request, selection, min_elements, onnx, writing, reading, ..Options::default() }
     }
 
     /// Whether the request decides anything: a scheme alone casts nothing.

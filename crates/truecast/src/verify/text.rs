@@ -17,7 +17,7 @@ use truecast_text::utf32;
 const PIECE: usize = 64;
 
 /// What differs in a pair.
-pub(super) fn compare(
+pub(crate) fn compare(
     pair: &Pair<'_>,
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 ) -> Result<Option<FileDifference>, Error> {

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast::DType;
-use truecast::checkpoint;
+use truecast::convert;
 use truecast::inspect::{Magnitudes, Stats, stats};
 use truecast::io::folder::Folder;
 use truecast::io::onnx::{Listed, ModelFile};
@@ -116,7 +116,7 @@ pub struct Listing {
 impl Listing {
     pub fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Listing, Failure> {
         let opened = Opened::open(path, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
-        let (opened, schemes) = checkpoint::schemes(opened);
+        let (opened, schemes) = convert::schemes(opened);
         let schemes = schemes.map_err(|error| error.to_string());
         let held = opened.tensors();
         let indices: Vec<usize> = (0..held.len()).filter(|&i| asked.lists(&held[i].tensor().name)).collect();

@@ -12,9 +12,7 @@ use crate::{output, progress};
 use groups::Groups;
 use serde_json::{Map, Value};
 use std::sync::atomic::AtomicBool;
-use truecast::checkpoint;
-use truecast::convert::TensorOptions;
-use truecast::file::{Verification, is_of_folders};
+use truecast::convert::{self, Options, Verification};
 use truecast::io::{Error as FileError, look};
 use truecast::report::Provenance;
 use truecast::request::Request;
@@ -31,7 +29,7 @@ const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to 
 /// What is asked for.
 pub struct Asked {
     /// How the conversion was done.
-    pub options: checkpoint::Options,
+    pub options: Options,
     /// A report or a folder says so, and not who asks.
     pub is_recorded: bool,
     /// How much is recomputed.
@@ -49,35 +47,29 @@ pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<
     for path in [&args.src, &args.dst].into_iter().filter(|_| nothing_typed && record.is_none()) {
         std::fs::metadata(path).map_err(|source| FileError::Io { path: path.clone(), action: "opening", source })?;
     }
-    let wants_manifest = is_of_folders(&args.src, &args.dst)? && record.is_none() && nothing_typed;
-    let manifest = if wants_manifest { checkpoint::recorded(&args.dst)? } else { None };
+    let wants_manifest = record.is_none() && nothing_typed && look::is_folder(&args.dst)?;
+    let manifest = if wants_manifest { convert::recorded(&args.dst)? } else { None };
     let record_of = record.as_ref().map(|record| &record.provenance).or(manifest.as_ref());
     let is_recorded = record_of.is_some();
     let options = match record_of {
         Some(record) => recorded(record, args, (rules, &typed_writing))?,
         None if nothing_typed => return Err(Failure::usage(NO_OPTIONS)),
-        None => TensorOptions {
+        None => Options {
             selection: select::selection(&args.select, &args.policy, rules, typed_writing.is_some())?,
             request: args.policy.request()?,
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),
-            ..TensorOptions::default()
+            ..Options::default()
         },
     };
-    let options = TensorOptions { exec, ..options };
     let coverage = match args.sample {
         Some(part) => Coverage::Sample(part),
         None if args.full => Coverage::Full,
         None => Coverage::BySize,
     };
-    let written = record_of.cloned().unwrap_or_default();
     // What is typed goes before what was written down.
-    let options = checkpoint::Options {
-        tensors: options,
-        reading: select::reading(&args.scheme).or(&written.reading),
-        writing: typed_writing.or(written.writing),
-        ..Default::default()
-    };
+    let (reading, writing) = (select::reading(&args.scheme).or(&options.reading), typed_writing.or(options.writing));
+    let options = Options { exec, reading, writing, ..options };
     Ok(Asked { options, is_recorded, coverage, record })
 }
 
@@ -90,18 +82,14 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         )));
     }
     let Asked { options, coverage, record, .. } = asked(args, rules, context.exec)?;
-    if is_of_folders(&args.src, &args.dst)? {
-        return of_folder(args, record, &options, coverage, context);
-    }
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
-    let mut verdict = verification.run(&args.dst, &NEVER, |progress| bar.at(progress))?;
+    let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;
     bar.finish();
     if let Some(record) = record {
         verdict.differences.extend(record.differences(&args.dst, &NEVER)?);
     }
-    let names = || verification.names().into_iter();
-    print(&verdict, || Groups::of(&verdict, |name| verification.source_type(name), names()), context)
+    print(&verdict, || Groups::of(&verdict, |name| verification.source_type(name), verification.names()), context)
 }
 
 /// Says what was found, in rows of groups.
@@ -116,24 +104,6 @@ fn print<'a>(
         false => output::text(&printing::render(verdict, &groups(), &context.terminal))?,
     }
     Ok(if verdict.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-/// A checkpoint.
-fn of_folder(
-    args: &VerifyArgs,
-    record: Option<Record>,
-    options: &checkpoint::Options,
-    coverage: Coverage,
-    context: &Context,
-) -> Result<ExitCode, Failure> {
-    let verification = checkpoint::Verification::new(&args.src, options, coverage, args.seed)?;
-    let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
-    let mut verdict = verification.run(&args.dst, &NEVER, |progress| bar.at(progress))?;
-    bar.finish();
-    if let Some(record) = record {
-        verdict.differences.extend(record.differences(&args.dst, &NEVER)?);
-    }
-    print(&verdict, || Groups::of(&verdict, |name| verification.source_type(name), verification.names()), context)
 }
 
 /// The object of `--json`.
@@ -155,9 +125,9 @@ fn recorded(
     record: &Provenance,
     args: &VerifyArgs,
     (rules, writing): (&RuleOrder, &Option<Writing>),
-) -> Result<TensorOptions, Failure> {
+) -> Result<Options, Failure> {
     let typed_rules = select::rules(rules)?;
-    let (request, select, defaults) = (args.policy.request()?, &args.select, TensorOptions::default());
+    let (request, select, defaults) = (args.policy.request()?, &args.select, Options::default());
     let onnx = select.onnx.options();
     // A switch or number that is left at its default says nothing.
     let contradictions = [

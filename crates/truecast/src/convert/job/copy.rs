@@ -1,0 +1,74 @@
+//! A tensor that is copied or cast, and one whose bytes are known.
+
+use super::{Check, Checked, Job, Piece, Reading, elements_in};
+use crate::convert::planned::Planned;
+use crate::convert::stored::Stored;
+use crate::error::Error;
+use crate::stream::{room, zeros};
+use crate::verify::coverage::elements_of;
+use crate::verify::difference::FileDifference;
+use crate::verify::elements;
+use crate::verify::pair::Pair;
+use crate::verify::text;
+use truecast_core::DType;
+use truecast_io::folder::Folder;
+use truecast_io::gguf::Block;
+
+impl Job for Stored {
+    fn sources(&self) -> Vec<usize> {
+        vec![self.shard]
+    }
+
+    fn stored(&self) -> Option<Stored> {
+        Some(*self)
+    }
+
+    fn block(&self, folder: &Folder, planned: &Planned) -> Option<Block> {
+        // The format has no such type: these are the bytes of blocks.
+        let blocks = folder.shards()[self.shard].source.blocks();
+        (planned.target.dtype == DType::U8).then(|| blocks.get(self.tensor).copied())?
+    }
+
+    fn read(&self, piece: &Piece<'_>, from: &mut Reading<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+        let bytes = room(buffer, piece.item.src_bytes(piece.len))?;
+        from.next(*self, piece.first == 0, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn check<'p>(&'p self, check: Check<'_, 'p>) -> Checked {
+        let Check { folder, planned, result: (result, at), stretches, prepared, methods, progress, .. } = check;
+        let source = &folder.shards()[self.shard].source;
+        let pair = Pair { source, index: self.tensor, tensor: planned, result, at: at[0], stretches };
+        let copied = methods.copied;
+        let difference = match [planned.from, planned.target.dtype].contains(&DType::String) {
+            true => text::compare(&pair, progress),
+            false => elements::compare(&pair, prepared, methods, progress),
+        }?;
+        let block = self.block(folder, planned);
+        methods.copied = copied + elements_in(block, methods.copied - copied);
+        Ok((difference.into_iter().collect(), elements_in(block, elements_of(stretches))))
+    }
+}
+
+/// A tensor whose bytes are known before anything is read.
+#[derive(Debug)]
+pub(in crate::convert) struct Known(pub Vec<u8>);
+
+impl Job for Known {
+    fn sources(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn read(&self, piece: &Piece<'_>, _: &mut Reading<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+        let bytes = room(buffer, piece.item.src_bytes(piece.len))?;
+        bytes.copy_from_slice(&self.0[piece.item.src_bytes(piece.first) as usize..][..bytes.len()]);
+        Ok(bytes.len())
+    }
+
+    fn check<'p>(&'p self, Check { planned, result: (result, at), stretches, .. }: Check<'_, 'p>) -> Checked {
+        let mut actual = zeros(self.0.len() as u64)?;
+        result.read_at(at[0], 0, &mut actual)?;
+        let difference = FileDifference::of_bytes(&planned.target.name, &self.0, &actual);
+        Ok((difference.into_iter().collect(), elements_of(stretches)))
+    }
+}

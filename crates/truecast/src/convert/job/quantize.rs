@@ -1,0 +1,88 @@
+//! A tensor that becomes codes and scales, and what else belongs to them.
+
+use super::{Check, Checked, Job, Piece, Put, Reading};
+use crate::convert::encode::Encoder;
+use crate::convert::meter::Loss;
+use crate::convert::operations::Operations;
+use crate::convert::planned::Planned;
+use crate::convert::prove_blocks;
+use crate::convert::prove_scaled::ScaledProof;
+use crate::convert::scaled::Scaled;
+use crate::error::{Cause, Error};
+use crate::report::TensorReport;
+use crate::stream::Item;
+use truecast_core::scaled::{Coding, Part};
+use truecast_io::folder::Folder;
+use truecast_io::gguf::Block;
+
+impl Job for Scaled {
+    fn item(&self, _: &Planned, index: usize) -> Item {
+        Scaled::item(self, index)
+    }
+
+    fn bytes_in(&self, planned: &Planned) -> u64 {
+        let of_dense = || planned.from.bytes_in(planned.src_layout, planned.target.len()).unwrap_or(0);
+        self.source.as_ref().map_or_else(of_dense, |quantized| quantized.bytes)
+    }
+
+    fn sources(&self) -> Vec<usize> {
+        Scaled::sources(self)
+    }
+
+    fn scaled(&self) -> Option<&Scaled> {
+        Some(self)
+    }
+
+    fn block(&self, _: &Folder, _: &Planned) -> Option<Block> {
+        match self.layout.coding {
+            Coding::Blocks { block, .. } => Some(Block::of_scaled(block)),
+            _ => None,
+        }
+    }
+
+    fn plan(&self, _: &Planned, operations: &Operations<'_>) -> Result<(), Cause> {
+        operations.quantize(self).map(drop)
+    }
+
+    fn read(&self, piece: &Piece<'_>, from: &mut Reading<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+        let plans = piece.operations.quantize(self).map_err(piece.failed(from.folder))?;
+        plans.input.read(from.folder, Scaled::place(self), piece.first, piece.len, buffer)
+    }
+
+    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
+        let plans = piece.operations.quantize(self)?;
+        Encoder { plans: &plans, amax: piece.amax }.run(piece.first, piece.len, src, dst)
+    }
+
+    fn place(&self, piece: &Piece<'_>, mut bytes: &[u8], put: Put<'_>) -> Result<(), Error> {
+        let plans = piece.operations.quantize(self).expect("every job is planned before the first piece");
+        let encoder = Encoder { plans: &plans, amax: piece.amax };
+        for write in encoder.writes(piece.first, piece.len) {
+            let output = self.output(write.part).expect("what is made has its tensor");
+            let now = bytes.split_off(..write.bytes() as usize).expect("a piece has the bytes of its parts");
+            // A scale of more rows than a piece has is made with each of them.
+            if write.part == Part::Codes || encoder.begins_block(piece.first) {
+                put(output, write.first, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&self, row: &mut TensorReport) {
+        if let Some(quantized) = &self.source {
+            quantized.report(row);
+        }
+        (row.bytes_out, row.to_scheme, row.converted) = (self.bytes_out(), Some(self.scheme.clone()), true);
+    }
+
+    fn check<'p>(&'p self, check: Check<'_, 'p>) -> Checked {
+        let Check { folder, planned, shared, result, stretches, roundings, source, methods, progress, .. } = check;
+        let proof = ScaledProof { folder, scaled: self, shared, planned, result, source };
+        let (differences, by) = match self.layout.coding {
+            Coding::Blocks { block, .. } => prove_blocks::compare(&proof, block, stretches, progress)?,
+            _ => proof.compare(stretches, roundings, progress)?,
+        };
+        methods.add(&by);
+        Ok((differences, by.all()))
+    }
+}

@@ -1,0 +1,125 @@
+//! What becomes of a source, by its kind and that of the destination; and results that are one file.
+
+use super::container::format_of;
+use super::error::CheckpointError;
+use super::gguf;
+use super::options::Options;
+use super::plan::Plan;
+use super::reference::{Reference, contents};
+use super::write::{Shards, not_numbers};
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::report::Report;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use truecast_io::folder::Folder;
+use truecast_io::gguf::GgufFile;
+use truecast_io::{FileFormat, OpenOptions, Source, follow, look};
+use truecast_schemes::Scheme;
+
+/// A checkpoint in a folder becomes a folder, unless the destination is a `.gguf` file.
+fn is_of_folders(src: &Path, dst: &Path) -> Result<bool, Error> {
+    Ok(look::is_folder(src)? && !GgufFile::is_named(dst))
+}
+
+impl Plan {
+    /// Opens the source and settles what becomes of each tensor. Nothing is written. The scheme `plain` takes codes by value.
+    /// Where the destination is a `.gguf` file the source may be the folder of a checkpoint.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the folder, the headers or the options; scales that belong to nothing that is
+    /// understood.
+    pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
+        if is_of_folders(src, dst)? {
+            return Plan::of_folder(src, dst, options);
+        }
+        if GgufFile::is_named(dst) {
+            return Plan::into_gguf(src, dst, options);
+        }
+        let is_gguf = GgufFile::is_named(src);
+        let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
+        let by_value = options.reading.from_scheme == Some(Scheme::PLAIN) && !writes;
+        let of_source = FileFormat::of_path(src);
+        if !is_gguf && (by_value || of_source != Some(FileFormat::Safetensors)) {
+            FileFormat::known(src)?;
+            format_of(dst)?;
+            // In a checkpoint a rule says which tensors are reinterpreted. A model says itself what its tensors are.
+            let from = options.selection.from.filter(|_| of_source != Some(FileFormat::Safetensors));
+            let source = Source::open_with(src, OpenOptions { from, onnx: options.onnx })?;
+            return Plan::by_value(source, dst, options);
+        }
+        let folder = Folder::of_file(src)?;
+        let reference = Reference::of(options)?;
+        let found = contents(&folder, options, reference.as_ref())?;
+        if !is_gguf && !writes && !found.is_quantized() {
+            let source = folder.into_source().expect("it was opened as a file");
+            return Plan::by_value(source, dst, options);
+        }
+        if format_of(dst)? != FileFormat::Safetensors {
+            return Err(Error::checkpoint(dst, CheckpointError::NotSafetensors));
+        }
+        let plan = Plan::of(folder, found, options, reference, dst)?;
+        if let (Some(file), Some(writing)) = (plan.configuration.files.first(), &options.writing) {
+            let (scheme, file) = (writing.scheme.to_string(), file.name.clone());
+            return Err(Error::checkpoint(src, CheckpointError::Declared { scheme, file }));
+        }
+        Ok(plan)
+    }
+
+    /// The plan of a file or a folder that becomes a GGUF file.
+    fn into_gguf(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
+        let is_checkpoint = GgufFile::is_named(src) || FileFormat::of_path(src) == Some(FileFormat::Safetensors);
+        let folder = if look::is_folder(src)? {
+            gguf::check_options(src, options)?;
+            Folder::open(src, options.onnx.follow_links)?
+        } else if is_checkpoint {
+            Folder::of_file(src)?
+        } else {
+            return Err(Error::checkpoint(src, CheckpointError::IntoGguf));
+        };
+        let reference = Reference::of(options)?;
+        let found = contents(&folder, options, reference.as_ref())?;
+        Plan::of(folder, found, options, reference, dst)
+    }
+
+    /// Whether the one file could be written.
+    pub(super) fn check_file(&self, dst: &Path) -> Result<(), Error> {
+        if self.is_source(dst)? {
+            return Err(Error::SameFile { path: dst.display().to_string() });
+        }
+        self.shards.iter().try_for_each(|shard| self.check_output(dst, shard))
+    }
+
+    /// The file at `path` is a source.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn is_source(&self, path: &Path) -> Result<bool, Error> {
+        for shard in self.folder.shards() {
+            if shard.source.same_file(path)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Converts the one file. The destination is complete or untouched.
+    pub(super) fn run_file(
+        mut self,
+        stop: &AtomicBool,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<Report, Error> {
+        self.check()?;
+        let dst = &follow(&self.dst)?;
+        self.widen_texts(stop)?;
+        let mut outputs = vec![dst.to_path_buf()];
+        outputs.extend(self.external_data()?);
+        let mut shards = Shards::new(&self, stop);
+        // Nobody asks for its digest.
+        shards.write(0, (dst, Vec::new()), (self.options.existing, false), progress)?;
+        let Shards { rows, warnings, .. } = shards;
+        let warnings = self.warnings().into_iter().chain(warnings).chain(not_numbers(&rows)).collect();
+        let report = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
+        Ok(Report { outputs, dropped: self.dropped.clone(), ..report })
+    }
+}

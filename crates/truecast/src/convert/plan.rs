@@ -1,0 +1,128 @@
+//! What becomes of a checkpoint, file by file and tensor by tensor. It is made by `settle`; files beside the shards are the
+//! business of `files`.
+
+use super::config::Configuration;
+use super::container::Container;
+use super::job::Work;
+use super::options::{Options, Share};
+use super::relayout::Relaid;
+use super::scaled::Scaled;
+use super::shard::ShardPlan;
+use super::stored::Stored;
+use crate::error::Error;
+use crate::report::Provenance;
+use crate::stream::{Item, LEAST_MEMORY};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use truecast_core::DType;
+use truecast_io::folder::Folder;
+use truecast_io::{FileFormat, Shown};
+
+/// A conversion of a checkpoint whose every question is settled: nothing was written yet.
+#[derive(Debug)]
+pub struct Plan {
+    /// Where the result will stand.
+    pub(super) dst: PathBuf,
+    pub(super) folder: Folder,
+    pub(super) container: Container,
+    pub(super) provenance: Provenance,
+    pub(super) shards: Vec<ShardPlan>,
+    /// Files beside the shards that are written anew, or not copied.
+    pub(super) configuration: Configuration,
+    /// Sets of tensors with a common second scale.
+    pub(super) shares: Vec<Vec<Stored>>,
+    /// Of the tensors in them their places among the works of their shards.
+    pub(super) sharing: HashMap<Stored, usize>,
+    /// Quantized tensors whose codes and scales are carried over.
+    pub(super) relaid: Vec<Relaid>,
+    /// Tensors that the result lacks because they mean nothing without others, with the reason.
+    pub(super) dropped: Vec<(String, String)>,
+    /// Tensors of the source whose data this plan was made from.
+    pub(super) read: Vec<Stored>,
+    /// Those that settling it gave.
+    pub(super) warnings: Vec<String>,
+    pub(super) options: Options,
+}
+
+impl Plan {
+    /// The source that was opened.
+    #[must_use]
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// What decides the result.
+    #[must_use]
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    pub(super) fn works(&self) -> impl Iterator<Item = &Work> + Clone {
+        self.shards.iter().flat_map(|shard| &shard.works)
+    }
+
+    /// The tensors that have a second scale in common with this one, itself among them.
+    pub(super) fn shared(&self, scaled: &Scaled) -> &[Stored] {
+        scaled.share.map_or(&[], |set| &self.shares[set])
+    }
+
+    /// A tensor that has a second scale in common with others, by its place in the source.
+    pub(super) fn scaled(&self, at: Stored) -> Option<&Scaled> {
+        let work = *self.sharing.get(&at)?;
+        self.shards[at.shard].works[work].job.scaled()
+    }
+
+    /// The shard is converted by this run.
+    pub(super) fn is_mine(&self, shard: usize) -> bool {
+        match self.options.share {
+            Share::Whole => true,
+            Share::Part(part) => part.has(shard),
+            Share::Merge => false,
+        }
+    }
+
+    /// The result is one file.
+    #[must_use]
+    pub fn is_one_file(&self) -> bool {
+        !matches!(self.container, Container::Folder)
+    }
+
+    /// Bytes of tensor data that this run will read and write.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, u64) {
+        let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)).map(|(_, shard)| shard.bytes());
+        mine.fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1))
+    }
+
+    /// What a user should know before relying on the result.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        // Arrays that safetensors files cannot hold are not left out of GGUF files.
+        let of_folder = if matches!(self.container, Container::Gguf(_)) && self.folder.is_file() {
+            &[]
+        } else {
+            self.folder.warnings()
+        };
+        let mut warnings = [of_folder, &self.warnings].concat();
+        let is_in_safetensors = |at: Stored| self.folder.shards()[at.shard].source.format() == FileFormat::Safetensors;
+        let is_f6 = |work: &&Work| {
+            matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2)
+                && work.job.stored().is_some_and(is_in_safetensors)
+        };
+        warnings.extend(self.works().find(is_f6).map(|work| {
+            let (path, name) = (self.folder.path().display(), Shown(&work.planned.name));
+            format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
+        }));
+        warnings
+    }
+
+    /// Every worker has room for the least piece of every tensor.
+    pub(super) fn check_memory(&self) -> Result<(), Error> {
+        let items = self.works().enumerate().map(|(index, work)| work.item(index));
+        let least = items.map(|item: Item| item.least_memory()).fold(LEAST_MEMORY, u64::max);
+        match self.options.max_memory {
+            got if got < least => Err(Error::Memory { got, least }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Converting one shard into a file, in bounded memory: what is read, what is made of it on any thread, where it is written.
+
+use super::amax::Amax;
+use super::encode::Encoder;
+use super::feed::{FolderFeed, ShardSink};
+use super::job::{Reading, Work};
+use super::meter::Loss;
+use super::operations::Operations;
+use super::outline::Outline;
+use super::plan::Plan;
+use super::scaled::Scaled;
+use super::tally::Tally;
+use crate::convert::planned::Planned;
+use crate::error::{Cause, Error};
+use crate::progress::Progress;
+use crate::report::{Beside, Counted, Noise, TensorReport};
+use crate::stream::{Limits, run};
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use truecast_core::scaled::{GlobalRule, Part};
+use truecast_io::{Existing, NewFolder, Shown};
+use truecast_kernel::{CastOptions, Counting, Counts};
+use truecast_schemes::Content;
+
+/// Shards that are converted one after the other.
+pub(super) struct Shards<'a> {
+    plan: &'a Plan,
+    stop: &'a AtomicBool,
+    /// What was done to the tensors so far.
+    pub rows: Vec<TensorReport>,
+    /// Bytes of the source that are done.
+    pub read: u64,
+    /// What is odd about the results.
+    pub warnings: Vec<String>,
+    /// Of tensors whose scales need it.
+    amax: Amax,
+    operations: Operations<'a>,
+}
+
+impl<'a> Shards<'a> {
+    pub fn new(plan: &'a Plan, stop: &'a AtomicBool) -> Shards<'a> {
+        let options = &plan.options;
+        // Pieces are converted at the same time, each by one thread.
+        let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
+        let operations = Operations::new(&options.request, exec);
+        Shards { plan, stop, rows: Vec::new(), read: 0, warnings: Vec::new(), amax: Amax::default(), operations }
+    }
+
+    /// Converts shard `at` into the file `path`; with it stays what was made for it. Returns its length, and its digest if
+    /// that is asked for.
+    pub fn write(
+        &mut self,
+        at: usize,
+        (path, made): (&Path, Vec<NewFolder>),
+        (existing, wants_digest): (Existing, bool),
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<(u64, Option<String>), Error> {
+        let plan = self.plan;
+        let (shard, options) = (&plan.shards[at], &plan.options);
+        let source = plan.folder.shards()[at].source.path();
+        let failed = |tensor: &Planned, cause: Cause| Error::tensor(source, &tensor.name, cause);
+        let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
+        let (read, operations) = (&mut self.read, &self.operations);
+        self.amax.find(plan, shard, operations, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
+        // What cannot be done is known before anything is written.
+        for work in &shard.works {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            work.job.plan(&work.planned, operations).map_err(|cause| failed(&work.planned, cause))?;
+        }
+        let amax = |(at, work): (usize, &Work)| Some((at, self.amax.of(plan, work.job.scaled()?)));
+        let amax = shard.works.iter().enumerate().filter_map(amax).collect();
+
+        let writer = plan.writer(path, shard, existing)?;
+        let outline = Outline::new(shard, amax, &writer);
+        let items = &outline.items;
+        let mut sink = ShardSink::new(writer, path, &outline, operations, wants_digest);
+        for (at, work) in shard.works.iter().enumerate() {
+            if let Some(scaled) = work.job.scaled() {
+                let plans = operations.quantize(scaled).map_err(|cause| failed(&work.planned, cause))?;
+                let encoder = Encoder { plans: &plans, amax: outline.amax(at) };
+                self.warnings.extend(unlikely(&work.planned.name, scaled, &encoder));
+                for (output, bytes) in small(scaled, &encoder) {
+                    sink.put(outline.offset(at, output), &bytes)?;
+                }
+            }
+        }
+        let mut all_counts = vec![Counted::default(); shard.works.len()];
+        let mut of_scaled: HashMap<usize, ([Counted; 2], Tally)> = HashMap::new();
+        let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
+            let piece = outline.piece(operations, at, first, len);
+            outline.job(at).run(&piece, src, dst).map_err(|cause| failed(piece.planned, cause))
+        };
+        let done = |at: usize, Loss { counts, cast, formula, tally }: Loss, bytes: u64| {
+            let index = items[at].index;
+            counts.iter().for_each(|part| all_counts[index].add(part));
+            if shard.works[index].job.scaled().is_some() {
+                let (beside, of_blocks) = of_scaled.entry(index).or_default();
+                of_blocks.add(&tally);
+                for (total, parts) in beside.iter_mut().zip([cast, formula]) {
+                    parts.iter().for_each(|part| total.add(part));
+                }
+            }
+            *read += bytes;
+            progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
+        };
+        let feed = FolderFeed { reading: Reading::of(&plan.folder), outline: &outline, operations };
+        let sink = run(feed, sink, items, &limits, work, done)?;
+        let written = sink.finish(made, self.stop)?;
+        drop(outline);
+        for (at, (work, counts)) in shard.works.iter().zip(all_counts).enumerate() {
+            let ([cast, formula], tally) = of_scaled.remove(&at).unwrap_or_default();
+            let (counts, cast, formula) = (*counts, *cast, *formula);
+            // What leaves out other elements cannot be compared.
+            let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
+            let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
+            let scaled = work.job.scaled();
+            let beside = scaled.map(|_| Box::new(Beside { cast: whole(cast), formula: whole(formula) }));
+            let blocks = scaled.map(|scaled| Box::new(scaled.padding(tally.total())));
+            let counts = work.job.counts(&work.planned).unwrap_or(counts);
+            self.rows.push(TensorReport { beside, blocks, ..plan.row(work, counts) });
+        }
+        Ok(written)
+    }
+}
+
+/// Outputs whose bytes are known before the first piece: the second scale, and what only describes.
+fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
+    let global = encoder.global().map(|global| global.to_le_bytes().to_vec());
+    let bytes = |(at, output): (usize, &truecast_schemes::Output)| match &output.content {
+        Content::Part(Part::Global) => Some((at, global.clone()?)),
+        Content::Part(_) => None,
+        Content::Bytes(bytes) => Some((at, bytes.clone())),
+    };
+    scaled.outputs.iter().enumerate().filter_map(bytes).collect()
+}
+
+/// A second scale that readers take for one of the other convention (`docs/spec/checkpoints.md §4.5.1`).
+fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<String> {
+    let (rule, value) = (scaled.layout.planes()?.global?.rule, encoder.global()?);
+    let is_likely = if rule == GlobalRule::Divide { value >= 1.0 } else { value < 1.0 };
+    let tensor = Shown(tensor);
+    (!is_likely).then(|| {
+        format!(
+            "tensor {tensor}: magnitudes above 2688 give the second scale {value:?}, which looks like one of the other \
+             convention; --trust-scales reads it, --keep {tensor} leaves the tensor as it is"
+        )
+    })
+}
+
+/// Values of a quantized source that are NaN: most often a scale is.
+pub(super) fn not_numbers(rows: &[TensorReport]) -> Option<String> {
+    let mut found = rows.iter().filter(|row| row.scheme.is_some() && row.counts.nan_in > 0);
+    let first = found.next()?;
+    let others = match found.count() {
+        0 => String::new(),
+        others => format!(", and of {others} other tensors some"),
+    };
+    let (name, count, of) = (Shown(&first.name), first.counts.nan_in, first.elements);
+    Some(format!("tensor {name}: {count} of {of} values are NaN in the source{others}: codes or scales are NaN"))
+}
