@@ -24,7 +24,7 @@ pub enum Mark {
     Warn,
     /// Wrong, lost or left open.
     Bad,
-    /// Beside the point.
+    /// Alternatives the point.
     Dim,
     /// A heading, or what was asked for.
     Strong,

@@ -19,7 +19,7 @@ use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
 use truecast::request::SPECS;
 use truecast::scaled::{Scheme, SchemeError};
-use truecast::select::writing::{self, Layer, MxScale, NonFinite, Relayout, Search};
+use truecast::select::quantize_options::{self, Layer, MxScale, NonFinite, Relayout, Search};
 use truecast::spec::{onnx, openvino, tile, tosa};
 use truecast::{DType, Ecosystem, scaled};
 
@@ -246,20 +246,21 @@ pub fn operations() -> Vec<&'static str> {
 
 /// How scales are searched.
 pub const SCALE_SEARCH: Words<Search> =
-    Words { read: writing::search, list: || writing::SEARCHES.map(|(n, _)| n).into() };
+    Words { read: quantize_options::search, list: || quantize_options::SEARCHES.map(|(n, _)| n).into() };
 /// A rule of scales that are powers of two.
-pub const MX_SCALE: Words<MxScale> = Words { read: writing::mx_scale, list: || MxScale::ALL.map(|(n, _)| n).into() };
+pub const MX_SCALE: Words<MxScale> =
+    Words { read: quantize_options::mx_scale, list: || MxScale::ALL.map(|(n, _)| n).into() };
 /// What becomes of NaN and infinities.
 pub const NONFINITE: Words<NonFinite> =
-    Words { read: writing::nonfinite, list: || writing::NONFINITE.map(|(n, _)| n).into() };
+    Words { read: quantize_options::nonfinite, list: || quantize_options::NONFINITE.map(|(n, _)| n).into() };
 /// Which nibble of a byte comes first.
 pub const NIBBLES: Words<Nibbles> = Words { read: str::parse, list: || Nibbles::ALL.map(Nibbles::name).into() };
 /// How codes and scales are carried over.
 pub const RELAYOUT: Words<Relayout> =
-    Words { read: writing::relayout, list: || writing::RELAYOUTS.map(|(n, _)| n).into() };
+    Words { read: quantize_options::relayout, list: || quantize_options::RELAYOUTS.map(|(n, _)| n).into() };
 /// Tensors that are not quantized.
 pub const PRESET: Words<Layer> = Words {
-    read: |text| text.parse().map_err(|error: writing::UnknownLayer| error.to_string()),
+    read: |text| text.parse().map_err(|error: quantize_options::UnknownLayer| error.to_string()),
     list: || Layer::PRESETS.map(|(name, _)| name).into(),
 };
 

@@ -1,6 +1,6 @@
 //! Patterns for names, which also stand in reports and manifests: a line with the pattern, the rest is the name.
 
-use truecast::select::{Glob, Rule, Share};
+use truecast::select::{Glob, Rule, SharedGlobalScale};
 
 use crate::harmless;
 
@@ -25,7 +25,7 @@ pub fn patterns(input: &[u8]) {
     if let Ok(itself) = Glob::new(&escaped) {
         assert!(itself.matches(name) && !itself.matches(&format!("{name}x")), "{name:?}");
     }
-    let _ = Share::new(pattern);
+    let _ = SharedGlobalScale::new(pattern);
     if let Err(error) = Rule::new(pattern, None) {
         harmless(error);
     }

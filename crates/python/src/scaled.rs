@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use truecast::scaled::{
     Array, Code, Dequantizer, Form, Packing, Part, Plane, Quantization, Quantizer, Scheme, SchemeError, scheme, written,
 };
-use truecast::select::writing;
+use truecast::select::quantize_options;
 use truecast::spelling::nearest;
 use truecast::{CastSpec, DType, Error, Layout};
 
@@ -39,12 +39,14 @@ fn how(
 ) -> PyResult<Quantization> {
     let usage = |name: &str, why: String| raise(py, Class::Usage, format_args!("{name}: {why}"));
     Ok(Quantization {
-        mx: mx_scale.map_or(Ok(Default::default()), writing::mx_scale).map_err(|why| usage("mx_scale", why))?,
+        mx: mx_scale
+            .map_or(Ok(Default::default()), quantize_options::mx_scale)
+            .map_err(|why| usage("mx_scale", why))?,
         search: scale_search
-            .map_or(Ok(Default::default()), writing::search)
+            .map_or(Ok(Default::default()), quantize_options::search)
             .map_err(|why| usage("scale_search", why))?,
         nonfinite: nonfinite
-            .map_or(Ok(Default::default()), writing::nonfinite)
+            .map_or(Ok(Default::default()), quantize_options::nonfinite)
             .map_err(|why| usage("nonfinite", why))?,
         ..Quantization::default()
     })

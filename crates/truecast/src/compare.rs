@@ -1,9 +1,9 @@
 //! How two files differ as numbers, across types.
 
-use crate::convert::values::{Contained, Logical, Values, open};
+use crate::convert::dequantize::values::{Contained, Logical, Values, open};
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::report::{Assessed, Beside, Counted, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
+use crate::report::{Alternatives, Assessed, Counted, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
 use foldhash::HashMap;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -126,7 +126,7 @@ impl Serialize for ComparisonJson<'_> {
                 types: row.types,
                 group: row.group(),
                 schemes: (row.schemes.0.as_deref(), row.schemes.1.as_deref()),
-                beside: Beside::default(),
+                beside: Alternatives::default(),
                 blocks: None,
                 converted: None,
                 kept_by: None,

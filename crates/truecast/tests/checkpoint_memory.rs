@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast::convert::{Options, Plan, Verification};
-use truecast::select::{Rule, Selection, Writing};
+use truecast::select::{QuantizeOptions, Rule, Selection};
 use truecast::verify::Coverage;
 use truecast::{CastOptions, DType, Layout};
 use truecast_io::{Existing, FileFormat, Tensor, Writer};
@@ -34,7 +34,7 @@ fn peaks(pool: &ThreadPool, folder: &Path, tensors: Vec<Tensor>, scheme: &str) -
         selection,
         max_memory: MEMORY,
         exec,
-        writing: Some(Writing::of(scheme.parse().unwrap())),
+        writing: Some(QuantizeOptions::of(scheme.parse().unwrap())),
         ..Options::default()
     };
     let stop = AtomicBool::new(false);

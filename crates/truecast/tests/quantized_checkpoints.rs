@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast::convert::{Options, Plan, Verification, convert};
 use truecast::report::Report;
-use truecast::select::writing::{MxScale, Quantization, Scheme, Search};
-use truecast::select::{Rule, Selection, Writing};
+use truecast::select::quantize_options::{MxScale, Quantization, Scheme, Search};
+use truecast::select::{QuantizeOptions, Rule, Selection};
 use truecast::verify::Coverage;
 use truecast::{CastOptions, DType, Layout, cast_one, spec::ieee};
 use truecast_core::scaled::{Code, Planes, Terms, Zero, amax, value_of};
@@ -116,7 +116,7 @@ fn defined(values: &[u32], layout: &truecast_core::scaled::Layout, how: &Quantiz
     result
 }
 
-fn options(writing: Writing) -> Options {
+fn options(writing: QuantizeOptions) -> Options {
     Options { writing: Some(writing), ..Options::default() }
 }
 
@@ -151,13 +151,13 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
         &src.join("model.safetensors"),
         &[(NAME, dtype, shape, bytes.clone()), ("model.norm.weight", dtype, &[8], norm.clone())],
     );
-    let writing = Writing { how, ..Writing::of(scheme.parse().unwrap()) };
+    let writing = QuantizeOptions { how, ..QuantizeOptions::of(scheme.parse().unwrap()) };
     let rules = vec![Rule::quantize(NAME).unwrap()];
     let selection = Selection { rules, ..Selection::default() };
     let options = Options { selection, ..options(writing) };
     let report = convert(&src, &out, &options).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     verify(&src, &out, &options);
-    // Beside it stands what `--to` gives.
+    // Alternatives it stands what `--to` gives.
     let row = report.tensors.iter().find(|row| &*row.name == NAME).unwrap();
     if let (Some(cast), DType::F8E4M3Fn | DType::F8E5M2) = (row.beside.as_ref().and_then(|beside| beside.cast), row.to)
     {
@@ -320,7 +320,8 @@ fn counts_do_not_depend_on_pieces() {
             let rules = vec![Rule::quantize("a.weight").unwrap()];
             let selection = Selection { rules, ..Selection::default() };
             let max_memory = memory.max(2 << 20);
-            let options = Options { selection, max_memory, exec, ..options(Writing::of(scheme.parse().unwrap())) };
+            let options =
+                Options { selection, max_memory, exec, ..options(QuantizeOptions::of(scheme.parse().unwrap())) };
             let out = folder.path().join(format!(
                 "{}-{i}-{}",
                 scheme.replace([':', ','], "-"),
@@ -350,7 +351,7 @@ fn no_byte_may_differ() {
         std::fs::write(src.join("config.json"), r#"{"model_type": "x"}"#).unwrap();
         let bytes = stored(&values(5 * 64), DType::F32);
         write(&src.join("model.safetensors"), &[(NAME, DType::F32, &[5, 64], bytes)]);
-        let options = options(Writing::of(scheme.parse().unwrap()));
+        let options = options(QuantizeOptions::of(scheme.parse().unwrap()));
         convert(&src, &out, &options).unwrap();
         let path = out.join("model.safetensors");
         let right = std::fs::read(&path).unwrap();

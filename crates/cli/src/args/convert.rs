@@ -6,8 +6,8 @@ use crate::policy::PolicyArgs;
 use crate::{size, words};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
-use truecast::convert::{Nibbles, Part, Scheme};
-use truecast::select::writing::{MxScale, NonFinite, Relayout, Search};
+use truecast::convert::{Nibbles, Partition, Scheme};
+use truecast::select::quantize_options::{MxScale, NonFinite, Relayout, Search};
 
 /// `convert`
 #[derive(Args, Debug)]
@@ -105,7 +105,7 @@ pub struct FolderArgs {
     pub resume: bool,
     /// Folders: convert the shards of part I of N, for one of several processes; the last to finish ends the work
     #[arg(long, value_name = "I/N", conflicts_with = "merge")]
-    pub part: Option<Part>,
+    pub part: Option<Partition>,
     /// Folders: read again what all parts have written, and end the work
     #[arg(long, conflicts_with_all = ["resume", "force"])]
     pub merge: bool,

@@ -5,7 +5,7 @@ use crate::words;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use truecast::DType;
-use truecast::select::writing::Layer;
+use truecast::select::quantize_options::Layer;
 
 /// Options that choose tensors and what they become.
 #[derive(Args, Debug, Clone)]

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use truecast::convert::{Options, Plan, Share};
+use truecast::convert::{Options, Plan, RunScope};
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
 use truecast::io::{Existing, FileFormat, FileId, Foreign, OutputFile, Shown, follow, look};
@@ -128,9 +128,9 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
 pub fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
     let writing = select::writing(&args.writing)?;
     let share = match (args.folder.merge, args.folder.part) {
-        (true, _) => Share::Merge,
-        (false, Some(part)) => Share::Part(part),
-        (false, None) => Share::Whole,
+        (true, _) => RunScope::Merge,
+        (false, Some(part)) => RunScope::Part(part),
+        (false, None) => RunScope::Whole,
     };
     Ok(Options {
         selection: select::selection(&args.select, &args.policy, rules, writing.is_some())?,

@@ -5,8 +5,8 @@ use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;
 use crate::policy::PolicyArgs;
 use crate::words::read_type;
-use truecast::select::writing::{Quantization, Share, Writing};
-use truecast::select::{Reading, Rule, Selection};
+use truecast::select::quantize_options::{Quantization, QuantizeOptions, SharedGlobalScale};
+use truecast::select::{Rule, Selection, SourceScheme};
 
 /// What was asked for, beside a scheme if `quantizes`. A specification decides casts, and a scheme casts nothing.
 pub fn selection(
@@ -29,7 +29,7 @@ pub fn selection(
 }
 
 /// How tensors are quantized, if they are.
-pub fn writing(args: &WritingArgs) -> Result<Option<Writing>, Failure> {
+pub fn writing(args: &WritingArgs) -> Result<Option<QuantizeOptions>, Failure> {
     let Some(scheme) = args.scheme.filter(|scheme| !scheme.is_plain()) else { return Ok(None) };
     let how = Quantization {
         mx: args.mx_scale,
@@ -38,17 +38,18 @@ pub fn writing(args: &WritingArgs) -> Result<Option<Writing>, Failure> {
         ..Quantization::default()
     };
     let share = |text: &String| {
-        Share::new(text).map_err(|(glob, why)| Failure::usage(format_args!("--share-global {glob:?}: {why}")))
+        SharedGlobalScale::new(text)
+            .map_err(|(glob, why)| Failure::usage(format_args!("--share-global {glob:?}: {why}")))
     };
     let share = args.share_global.iter().map(share).collect::<Result<_, _>>()?;
     let activation_ranges = args.activation_ranges.clone();
-    Ok(Some(Writing { scheme, how, share, relayout: args.relayout, activation_ranges }))
+    Ok(Some(QuantizeOptions { scheme, how, share, relayout: args.relayout, activation_ranges }))
 }
 
 /// How quantized tensors of the source are understood.
-pub fn reading(args: &SchemeArgs) -> Reading {
+pub fn reading(args: &SchemeArgs) -> SourceScheme {
     let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.clone();
-    Reading { from_scheme, trust_scales, nibbles, reference }
+    SourceScheme { from_scheme, trust_scales, nibbles, reference }
 }
 
 /// The rules as they were typed.

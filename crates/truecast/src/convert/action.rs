@@ -1,6 +1,6 @@
 //! What happens to the elements of a tensor, chunk by chunk.
 
-use super::planned::Planned;
+use crate::convert::planned::Planned;
 use crate::error::Cause;
 use crate::text::{CellCaster, is_text};
 use truecast_core::DType;

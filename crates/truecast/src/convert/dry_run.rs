@@ -1,10 +1,10 @@
 //! What can be said of a conversion before anything is written: whether it may begin, and a report without counts.
 
-use super::place;
-use super::plan::Plan;
-use super::release::Release;
-use super::shard::ShardPlan;
-use super::stage;
+use crate::convert::place::destination;
+use crate::convert::place::release::Release;
+use crate::convert::place::stage;
+use crate::convert::plan::Plan;
+use crate::convert::shard::ShardPlan;
 use crate::error::Error;
 use crate::report::{FolderReport, Report, ShardReport, ShardState};
 use truecast_io::{folder, follow, look};
@@ -27,7 +27,7 @@ impl Plan {
             self.check_output(&path, shard)?;
         }
         Release::of(self, dst)?;
-        place::look(self, dst, &self.options, &self.manifest()?).map(drop)
+        destination::look(self, dst, &self.options, &self.manifest()?).map(drop)
     }
 
     /// Removes from the destination, where files may be replaced, what of an earlier result would make a half-written one look whole:
@@ -37,7 +37,7 @@ impl Plan {
     /// Those of [`check`](Plan::check) about the destination; a file that cannot be removed.
     pub fn clear(&self) -> Result<(), Error> {
         let dst = &follow(&self.dst)?;
-        place::look(self, dst, &self.options, &self.manifest()?)?;
+        destination::look(self, dst, &self.options, &self.manifest()?)?;
         if look::is_folder(dst)? {
             stage::outdated(dst)?.iter().try_for_each(|path| folder::remove(path))?;
         }
@@ -55,7 +55,7 @@ impl Plan {
         Report { is_dry_run: true, dropped: self.dropped.clone(), folder, ..report }
     }
 
-    pub(super) fn folder_report(&self) -> FolderReport {
+    pub(crate) fn folder_report(&self) -> FolderReport {
         let shard = |(at, shard): (usize, &ShardPlan)| {
             let (bytes_in, bytes_out) = shard.bytes();
             let state = match () {

@@ -1,8 +1,8 @@
-//! Reading pieces of tensors from any shard of a checkpoint, and writing a shard while its digest is taken.
+//! SourceReader pieces of tensors from any shard of a checkpoint, and writing a shard while its digest is taken.
 
-use super::job::Reading;
-use super::operations::Operations;
-use super::outline::Outline;
+use crate::convert::job::SourceReader;
+use crate::convert::operations::Operations;
+use crate::convert::outline::Outline;
 use crate::digest::{Sha256, sha256};
 use crate::error::Error;
 use crate::stream::{Feed, Sink};
@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 use truecast_io::{Finished, NewFolder, Writer};
 
 /// What the works of a shard read.
-pub(super) struct FolderFeed<'a> {
-    pub reading: Reading<'a>,
+pub(crate) struct FolderFeed<'a> {
+    pub reading: SourceReader<'a>,
     pub outline: &'a Outline<'a>,
     pub operations: &'a Operations<'a>,
 }
@@ -26,7 +26,7 @@ impl Feed for FolderFeed<'_> {
 
 /// A file of tensors, and its digest, where it is asked for: that of what is written, as long as it is written from front to
 /// back; otherwise the file is read again at the end.
-pub(super) struct ShardSink<'a> {
+pub(crate) struct ShardSink<'a> {
     writer: Writer,
     path: PathBuf,
     digest: Option<Sha256>,

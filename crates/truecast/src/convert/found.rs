@@ -1,8 +1,8 @@
 //! What the tensors of a checkpoint mean together: which are quantized, which are dropped, and what its configuration says
 //! afterwards. How that is known is the business of `truecast_schemes`.
 
-use super::dense::Quantized;
-use super::stored::Stored;
+use crate::convert::dequantize::dequantizer::Quantized;
+use crate::convert::stored::Stored;
 use crate::error::Error;
 use std::collections::BTreeMap;
 use truecast_core::scaled::Part;
@@ -11,7 +11,7 @@ use truecast_io::{FileFormat, Source};
 use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, Role, detect, detect_gguf};
 
 /// The tensors of a checkpoint and what they are.
-pub(super) struct Contents {
+pub(crate) struct Contents {
     /// Every tensor that counts, in the order of files and data.
     pub stored: Vec<Stored>,
     pub documents: Documents,
@@ -85,12 +85,12 @@ fn detection(
 }
 
 /// Bytes of a small tensor that are read to know what others are.
-pub(super) fn bytes_read(source: &Source, tensor: usize) -> usize {
+pub(crate) fn bytes_read(source: &Source, tensor: usize) -> usize {
     source.tensors()[tensor].bytes().min(MAX_READ_BYTES) as usize
 }
 
 /// A group with the places of its parts.
-pub(super) fn quantized(folder: &Folder, stored: &[Stored], group: &Group) -> Quantized {
+pub(crate) fn quantized(folder: &Folder, stored: &[Stored], group: &Group) -> Quantized {
     let parts: Vec<(Part, Stored)> = group.parts.iter().map(|&(part, number)| (part, stored[number])).collect();
     let bytes = |(_, at): &(Part, Stored)| folder.shards()[at.shard].source.tensors()[at.tensor].bytes();
     let bytes = parts.iter().map(bytes).sum();

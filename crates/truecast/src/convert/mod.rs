@@ -1,79 +1,43 @@
-//! Converting files and folders. Each is a checkpoint of shards: what becomes of every tensor (`plan`, made by `settle` or
-//! `by_value`), then one pass over the shards (`run`), which may be interrupted, resumed and divided among processes.
+//! Converting files and folders. Each is a checkpoint of shards: what becomes of every tensor (`plan`, made by `planner`
+//! or `container::by_value`), then one pass over the shards (`run`), which may be interrupted, resumed and divided among processes.
 //!
-//! What a folder is, is the business of `truecast_io::folder`.
+//! `truecast_io::folder` says what a folder is.
 //! Read first: `docs/spec/checkpoints.md §2`, §11.
 
 pub(crate) mod action;
-mod activations;
-mod amax;
-mod begun;
-mod by_value;
-mod config;
-mod container;
-mod dense;
+pub(crate) mod container;
+pub(crate) mod dequantize;
 mod dry_run;
-mod element;
-mod encode;
 pub(crate) mod error;
 mod feed;
-mod files;
-mod finished;
-mod flat;
 mod found;
-mod gatherer;
-mod gguf;
-mod gguf_file;
-mod input;
 mod job;
-mod manifest;
-mod marks;
-mod meter;
 mod open;
 mod operations;
 pub(crate) mod options;
 mod outline;
-mod parts;
-mod place;
-mod plain;
+pub(crate) mod place;
 mod plan;
 pub(crate) mod planned;
-mod prove;
-mod prove_blocks;
-mod prove_codes;
-mod prove_fields;
-mod prove_pieces;
-mod prove_planes;
-mod prove_relaid;
-mod prove_scaled;
-mod prove_source;
-mod prove_units;
-mod prove_values;
-mod quantize;
-mod reference;
+pub(crate) mod planner;
+pub(crate) mod quantize;
+pub(crate) mod recompute;
 mod relayout;
-mod release;
 mod run;
-mod scaled;
 mod schemes;
-mod segment;
-mod settle;
 mod shard;
-mod stage;
 mod stored;
-mod tally;
-pub(crate) mod values;
 mod verification;
 mod write;
 
-#[doc(hidden)]
-pub use activations::activation_ranges;
 pub use error::CheckpointError;
-pub use finished::finished;
-pub use options::{Options, Part, Share};
+pub use options::{Options, Partition, RunScope};
+pub use place::finished::finished;
+pub use place::stage::is_begun;
 pub use plan::Plan;
+#[doc(hidden)]
+pub use quantize::activations::activation_ranges;
 pub use schemes::schemes;
-pub use stage::is_begun;
 pub use truecast_schemes::{Error as SchemeError, Nibbles, Scheme};
 pub use verification::{Verification, recorded, verify};
 

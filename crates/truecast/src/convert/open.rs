@@ -1,12 +1,12 @@
 //! What becomes of a source, by its kind and that of the destination; and results that are one file.
 
-use super::container::format_of;
-use super::error::CheckpointError;
-use super::gguf;
-use super::options::Options;
-use super::plan::Plan;
-use super::reference::{Reference, contents};
-use super::write::{Shards, not_numbers};
+use crate::convert::container::format_of;
+use crate::convert::container::gguf;
+use crate::convert::dequantize::reference::{Reference, contents};
+use crate::convert::error::CheckpointError;
+use crate::convert::options::Options;
+use crate::convert::plan::Plan;
+use crate::convert::write::{Shards, not_numbers};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -83,7 +83,7 @@ impl Plan {
     }
 
     /// Whether the one file could be written.
-    pub(super) fn check_file(&self, dst: &Path) -> Result<(), Error> {
+    pub(crate) fn check_file(&self, dst: &Path) -> Result<(), Error> {
         if self.is_source(dst)? {
             return Err(Error::SameFile { path: dst.display().to_string() });
         }
@@ -104,7 +104,7 @@ impl Plan {
     }
 
     /// Converts the one file. The destination is complete or untouched.
-    pub(super) fn run_file(
+    pub(crate) fn run_file(
         mut self,
         stop: &AtomicBool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),

@@ -1,13 +1,13 @@
 //! The operations that convert tensors. Tensors that are treated alike share one. Of unlike ones only some are kept, so that
 //! memory does not grow with their number.
 
-use super::dense::{Maker, Quantized};
-use super::encode::Plans;
-use super::gatherer::{Alike, Gatherer};
-use super::plain::PlainCast;
-use super::scaled::Scaled;
 use crate::convert::action::Action;
+use crate::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::convert::planned::Planned;
+use crate::convert::quantize::cast_baseline::CastBaseline;
+use crate::convert::quantize::encode::Plans;
+use crate::convert::quantize::scaled::Scaled;
+use crate::convert::relayout::gatherer::{Alike, Gatherer};
 use crate::error::Cause;
 use crate::request::Request;
 use foldhash::{HashMap, HashMapExt};
@@ -45,17 +45,17 @@ impl<K: Eq + Hash, P: Clone> Kept<K, P> {
 }
 
 /// The operations of a conversion, planned when they are first asked for.
-pub(super) struct Operations<'a> {
+pub(crate) struct Operations<'a> {
     request: &'a Request,
     exec: CastOptions,
     casts: Kept<(DType, Option<CastSpec>), Arc<Action>>,
-    dequantize: Kept<(Layout, Option<CastSpec>), Arc<Maker>>,
+    dequantize: Kept<(Layout, Option<CastSpec>), Arc<TensorDequantizer>>,
     /// By the type and the layout that is written, and the layout of a quantized source.
     quantize: Kept<(DType, Layout, Option<Layout>), Arc<Plans>>,
     repack: Kept<Repacking, Arc<Repacker>>,
     gather: Kept<Alike, Arc<Gatherer>>,
     /// Plain casts beside a quantization; `None` where there is none.
-    plain: Kept<(DType, DType), Option<Arc<PlainCast>>>,
+    plain: Kept<(DType, DType), Option<Arc<CastBaseline>>>,
 }
 
 impl<'a> Operations<'a> {
@@ -78,9 +78,9 @@ impl<'a> Operations<'a> {
     }
 
     /// Makes dense elements of quantized ones.
-    pub fn dequantize(&self, quantized: &Quantized, planned: &Planned) -> Result<Arc<Maker>, Cause> {
+    pub fn dequantize(&self, quantized: &Quantized, planned: &Planned) -> Result<Arc<TensorDequantizer>, Cause> {
         let key = (quantized.layout, planned.cast);
-        self.dequantize.get(key, || Ok(Arc::new(Maker::new(quantized, planned, &self.exec)?)))
+        self.dequantize.get(key, || Ok(Arc::new(TensorDequantizer::new(quantized, planned, &self.exec)?)))
     }
 
     /// Quantizes a tensor.
@@ -103,11 +103,11 @@ impl<'a> Operations<'a> {
         self.gather.get(*alike, || Ok(Arc::new(Gatherer::new(alike, &self.exec)?)))
     }
 
-    fn plain(&self, from: DType, to: DType) -> Result<Option<Arc<PlainCast>>, Cause> {
+    fn plain(&self, from: DType, to: DType) -> Result<Option<Arc<CastBaseline>>, Cause> {
         self.plain.get((from, to), || {
             let spec = self.request.resolve(from, to).ok();
             let caster = spec.and_then(|spec| Caster::new(&spec, &self.exec).ok());
-            Ok(caster.map(|caster| Arc::new(PlainCast::new(caster, self.exec))))
+            Ok(caster.map(|caster| Arc::new(CastBaseline::new(caster, self.exec))))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! How a file or a folder is converted: everything that is asked for.
 
 use crate::request::Request;
-use crate::select::{Reading, Selection, Writing};
+use crate::select::{QuantizeOptions, Selection, SourceScheme};
 use std::fmt;
 use std::str::FromStr;
 use truecast_io::Existing;
@@ -30,20 +30,20 @@ pub struct Options {
     /// Goes on where an earlier run stopped.
     pub resume: bool,
     /// Which of the shards are converted.
-    pub share: Share,
+    pub share: RunScope,
     /// How quantized tensors of the source are understood.
-    pub reading: Reading,
+    pub reading: SourceScheme,
     /// Files of the source are deleted as soon as nothing needs them; the folder of the result has their beginnings until it is
     /// complete.
     pub delete_source: bool,
     /// How dense tensors are quantized, if they are.
-    pub writing: Option<Writing>,
+    pub writing: Option<QuantizeOptions>,
 }
 
 impl Options {
     /// How the source is understood; `reference` says the shape of a dense tensor.
-    pub(super) fn schemes<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
-        let Reading { from_scheme, trust_scales, nibbles, reference: _ } = self.reading;
+    pub(crate) fn schemes<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
+        let SourceScheme { from_scheme, trust_scales, nibbles, reference: _ } = self.reading;
         truecast_schemes::Options { from_scheme, trust_scales, nibbles, reference }
     }
 }
@@ -60,8 +60,8 @@ impl Default for Options {
             onnx: truecast_io::onnx::Options::default(),
             sidecars: true,
             resume: false,
-            share: Share::Whole,
-            reading: Reading::default(),
+            share: RunScope::Whole,
+            reading: SourceScheme::default(),
             delete_source: false,
             writing: None,
         }
@@ -70,12 +70,12 @@ impl Default for Options {
 
 /// How much of a checkpoint one run converts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Share {
+pub enum RunScope {
     /// All of it.
     #[default]
     Whole,
     /// One of several parts; the run that finds all of them finished ends the work.
-    Part(Part),
+    Part(Partition),
     /// No shard: it ends the work of finished parts.
     Merge,
 }
@@ -84,25 +84,25 @@ pub enum Share {
 ///
 /// # Examples
 /// ```
-/// use truecast::convert::Part;
-/// let part: Part = "2/3".parse().unwrap();
+/// use truecast::convert::Partition;
+/// let part: Partition = "2/3".parse().unwrap();
 /// assert_eq!((0..7).filter(|&shard| part.has(shard)).collect::<Vec<_>>(), [1, 4]);
-/// assert!("4/3".parse::<Part>().is_err());
+/// assert!("4/3".parse::<Partition>().is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct Partition {
     number: usize,
     of: usize,
 }
 
-impl Part {
+impl Partition {
     /// More parts are nobody's.
     const MOST: usize = 100_000;
 
-    /// Part `number`, from 1 on, of so many; `None` if there is none.
+    /// Partition `number`, from 1 on, of so many; `None` if there is none.
     #[must_use]
-    pub fn new(number: usize, of: usize) -> Option<Part> {
-        ((1..=of).contains(&number) && of <= Part::MOST).then_some(Part { number, of })
+    pub fn new(number: usize, of: usize) -> Option<Partition> {
+        ((1..=of).contains(&number) && of <= Partition::MOST).then_some(Partition { number, of })
     }
 
     /// A shard, by its position from 0, belongs to the part.
@@ -112,23 +112,25 @@ impl Part {
     }
 
     /// All the parts that this is one of.
-    pub(super) fn all(self) -> impl Iterator<Item = Part> {
-        (1..=self.of).map(move |number| Part { number, of: self.of })
+    pub(crate) fn all(self) -> impl Iterator<Item = Partition> {
+        (1..=self.of).map(move |number| Partition { number, of: self.of })
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.of)
     }
 }
 
-impl FromStr for Part {
+impl FromStr for Partition {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Part, String> {
+    fn from_str(text: &str) -> Result<Partition, String> {
         let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-        let part = numbers.and_then(|(number, of)| Part::new(number, of));
-        part.ok_or_else(|| format!("expected a part I/N, such as 1/4, with I from 1 to N and N at most {}", Part::MOST))
+        let part = numbers.and_then(|(number, of)| Partition::new(number, of));
+        part.ok_or_else(|| {
+            format!("expected a part I/N, such as 1/4, with I from 1 to N and N at most {}", Partition::MOST)
+        })
     }
 }

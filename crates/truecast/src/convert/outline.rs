@@ -1,15 +1,15 @@
 //! What is done for a shard: in which order, and where in the file the results lie.
 
-use super::job::{Job, Piece, Work};
-use super::operations::Operations;
-use super::shard::ShardPlan;
+use crate::convert::job::{Job, Piece, TensorJob};
+use crate::convert::operations::Operations;
+use crate::convert::shard::ShardPlan;
 use crate::stream::Item;
 use std::collections::HashMap;
 use truecast_io::Writer;
 
 /// What is done for a shard, in the order in which it is done.
-pub(super) struct Outline<'a> {
-    pub works: &'a [Work],
+pub(crate) struct Outline<'a> {
+    pub works: &'a [TensorJob],
     /// Each has the place of its work.
     pub items: Vec<Item>,
     /// Where the tensors of all works begin, of all data.
@@ -24,7 +24,7 @@ impl<'a> Outline<'a> {
     /// The works in the order in which the first of their tensors lie in the file.
     pub fn new(shard: &'a ShardPlan, amax: HashMap<usize, Vec<f32>>, writer: &Writer) -> Outline<'a> {
         let works = &shard.works;
-        let first = |next: &mut usize, work: &Work| {
+        let first = |next: &mut usize, work: &TensorJob| {
             let first = *next;
             *next += work.targets().count();
             Some(first)

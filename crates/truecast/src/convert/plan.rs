@@ -1,14 +1,14 @@
-//! What becomes of a checkpoint, file by file and tensor by tensor. It is made by `settle`; files beside the shards are the
-//! business of `files`.
+//! What becomes of a checkpoint, file by file and tensor by tensor. `planner` makes it;
+//! `container::files` has the files beside the shards.
 
-use super::config::Configuration;
-use super::container::Container;
-use super::job::Work;
-use super::options::{Options, Share};
-use super::relayout::Relaid;
-use super::scaled::Scaled;
-use super::shard::ShardPlan;
-use super::stored::Stored;
+use crate::convert::container::Container;
+use crate::convert::container::config::Configuration;
+use crate::convert::job::TensorJob;
+use crate::convert::options::{Options, RunScope};
+use crate::convert::quantize::scaled::Scaled;
+use crate::convert::relayout::Relaid;
+use crate::convert::shard::ShardPlan;
+use crate::convert::stored::Stored;
 use crate::error::Error;
 use crate::report::Provenance;
 use crate::stream::{Item, LEAST_MEMORY};
@@ -22,26 +22,26 @@ use truecast_io::{FileFormat, Shown};
 #[derive(Debug)]
 pub struct Plan {
     /// Where the result will stand.
-    pub(super) dst: PathBuf,
-    pub(super) folder: Folder,
-    pub(super) container: Container,
-    pub(super) provenance: Provenance,
-    pub(super) shards: Vec<ShardPlan>,
+    pub(crate) dst: PathBuf,
+    pub(crate) folder: Folder,
+    pub(crate) container: Container,
+    pub(crate) provenance: Provenance,
+    pub(crate) shards: Vec<ShardPlan>,
     /// Files beside the shards that are written anew, or not copied.
-    pub(super) configuration: Configuration,
+    pub(crate) configuration: Configuration,
     /// Sets of tensors with a common second scale.
-    pub(super) shares: Vec<Vec<Stored>>,
+    pub(crate) shares: Vec<Vec<Stored>>,
     /// Of the tensors in them their places among the works of their shards.
-    pub(super) sharing: HashMap<Stored, usize>,
+    pub(crate) sharing: HashMap<Stored, usize>,
     /// Quantized tensors whose codes and scales are carried over.
-    pub(super) relaid: Vec<Relaid>,
+    pub(crate) relaid: Vec<Relaid>,
     /// Tensors that the result lacks because they mean nothing without others, with the reason.
-    pub(super) dropped: Vec<(String, String)>,
+    pub(crate) dropped: Vec<(String, String)>,
     /// Tensors of the source whose data this plan was made from.
-    pub(super) read: Vec<Stored>,
+    pub(crate) read: Vec<Stored>,
     /// Those that settling it gave.
-    pub(super) warnings: Vec<String>,
-    pub(super) options: Options,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) options: Options,
 }
 
 impl Plan {
@@ -57,27 +57,27 @@ impl Plan {
         &self.provenance
     }
 
-    pub(super) fn works(&self) -> impl Iterator<Item = &Work> + Clone {
+    pub(crate) fn works(&self) -> impl Iterator<Item = &TensorJob> + Clone {
         self.shards.iter().flat_map(|shard| &shard.works)
     }
 
     /// The tensors that have a second scale in common with this one, itself among them.
-    pub(super) fn shared(&self, scaled: &Scaled) -> &[Stored] {
+    pub(crate) fn shared(&self, scaled: &Scaled) -> &[Stored] {
         scaled.share.map_or(&[], |set| &self.shares[set])
     }
 
     /// A tensor that has a second scale in common with others, by its place in the source.
-    pub(super) fn scaled(&self, at: Stored) -> Option<&Scaled> {
+    pub(crate) fn scaled(&self, at: Stored) -> Option<&Scaled> {
         let work = *self.sharing.get(&at)?;
         self.shards[at.shard].works[work].job.scaled()
     }
 
     /// The shard is converted by this run.
-    pub(super) fn is_mine(&self, shard: usize) -> bool {
+    pub(crate) fn is_mine(&self, shard: usize) -> bool {
         match self.options.share {
-            Share::Whole => true,
-            Share::Part(part) => part.has(shard),
-            Share::Merge => false,
+            RunScope::Whole => true,
+            RunScope::Part(part) => part.has(shard),
+            RunScope::Merge => false,
         }
     }
 
@@ -105,7 +105,7 @@ impl Plan {
         };
         let mut warnings = [of_folder, &self.warnings].concat();
         let is_in_safetensors = |at: Stored| self.folder.shards()[at.shard].source.format() == FileFormat::Safetensors;
-        let is_f6 = |work: &&Work| {
+        let is_f6 = |work: &&TensorJob| {
             matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2)
                 && work.job.stored().is_some_and(is_in_safetensors)
         };
@@ -117,7 +117,7 @@ impl Plan {
     }
 
     /// Every worker has room for the least piece of every tensor.
-    pub(super) fn check_memory(&self) -> Result<(), Error> {
+    pub(crate) fn check_memory(&self) -> Result<(), Error> {
         let items = self.works().enumerate().map(|(index, work)| work.item(index));
         let least = items.map(|item: Item| item.least_memory()).fold(LEAST_MEMORY, u64::max);
         match self.options.max_memory {

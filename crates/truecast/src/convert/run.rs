@@ -1,16 +1,16 @@
 //! Converting a checkpoint: shard by shard (`write`), each complete before the next is begun, and what makes a folder a
 //! checkpoint last (`docs/spec/checkpoints.md §2.8`, §2.9).
 
-use super::error::CheckpointError;
-use super::manifest::{self, FileEntry, MANIFEST, Manifest, name_of};
-use super::options::Share;
-use super::parts::{is_whole, merged, of_all_parts};
-use super::place::{self, Found};
-use super::plan::Plan;
-use super::release::Release;
-use super::stage;
-use super::verification::Verification;
-use super::write::{Shards, not_numbers};
+use crate::convert::error::CheckpointError;
+use crate::convert::options::RunScope;
+use crate::convert::place::destination::{self, Found};
+use crate::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest, name_of};
+use crate::convert::place::partition::{is_whole, merged, of_all_parts};
+use crate::convert::place::release::Release;
+use crate::convert::place::stage;
+use crate::convert::plan::Plan;
+use crate::convert::verification::Verification;
+use crate::convert::write::{Shards, not_numbers};
 use crate::digest::Sha256;
 use crate::error::Error;
 use crate::progress::Progress;
@@ -40,11 +40,11 @@ impl Plan {
         self.check_memory()?;
         let fresh = self.manifest()?;
         // Nothing is made where nothing may be written.
-        place::look(&self, dst, &self.options, &fresh)?;
+        destination::look(&self, dst, &self.options, &fresh)?;
         let made = NewFolder::make(dst)?;
         let _claim = claim(dst, &self.options.share)?;
         stage::place(dst)?;
-        let Found { at, manifest } = place::look(&self, dst, &self.options, &fresh)?;
+        let Found { at, manifest } = destination::look(&self, dst, &self.options, &fresh)?;
         let this = match &manifest {
             Some(manifest) => self.unless_stale(&at, manifest, stop)?,
             None => self,
@@ -99,11 +99,11 @@ impl Plan {
             release.check(manifest.as_ref().unwrap_or(&fresh))?;
         }
         let is_new = manifest.is_none();
-        if is_new && self.options.share == Share::Whole {
+        if is_new && self.options.share == RunScope::Whole {
             stage::remove(dst)?;
         }
         let mut folder = NewFolder::make(&at)?;
-        if is_new && self.options.share == Share::Whole {
+        if is_new && self.options.share == RunScope::Whole {
             // Without a finished shard there is nothing to go on from.
             folder.note(&at.join(MANIFEST));
         }
@@ -117,7 +117,7 @@ impl Plan {
         let mut report = self.folder_report();
         let result = work.all(manifest, &mut report, progress);
         let finished = report.shards.iter().filter(|shard| shard.is_finished()).count();
-        if result.is_ok() || (!is_new && self.options.share != Share::Merge) {
+        if result.is_ok() || (!is_new && self.options.share != RunScope::Merge) {
             work.keep();
         }
         let result = result.and_then(|()| stage::place(dst));
@@ -138,10 +138,10 @@ impl Plan {
 }
 
 /// The right to write the share into the folder.
-pub(super) fn claim(dst: &Path, share: &Share) -> Result<Claim, Error> {
+pub(crate) fn claim(dst: &Path, share: &RunScope) -> Result<Claim, Error> {
     let part = match share {
-        Share::Part(part) => Some(part.to_string().replace('/', "-of-")),
-        Share::Whole | Share::Merge => None,
+        RunScope::Part(part) => Some(part.to_string().replace('/', "-of-")),
+        RunScope::Whole | RunScope::Merge => None,
     };
     let claim = Claim::of(dst, part.as_deref())?;
     claim.ok_or_else(|| Error::checkpoint(dst, CheckpointError::Busy))
@@ -186,9 +186,9 @@ impl Run<'_> {
     ) -> Result<(), Error> {
         let options = &self.plan.options;
         let part = match options.share {
-            Share::Whole => None,
-            Share::Part(part) => Some(part),
-            Share::Merge => return self.end(&mut merged(self.plan, self.at, &self.fresh, self.stop)?, report),
+            RunScope::Whole => None,
+            RunScope::Part(part) => Some(part),
+            RunScope::Merge => return self.end(&mut merged(self.plan, self.at, &self.fresh, self.stop)?, report),
         };
         let mut release = Release::of(self.plan, self.at)?;
         let mut manifest = self.trusted(begun, report, progress)?;
@@ -272,7 +272,7 @@ impl Run<'_> {
     fn end(&mut self, manifest: &mut Manifest, report: &mut FolderReport) -> Result<(), Error> {
         let plan = self.plan;
         // Another part may be at the same.
-        let existing = if plan.options.share == Share::Whole { self.existing() } else { Existing::Replace };
+        let existing = if plan.options.share == RunScope::Whole { self.existing() } else { Existing::Replace };
         let follow_links = plan.folder.follows_links();
         let mut others = Vec::new();
         for sidecar in plan.copied() {

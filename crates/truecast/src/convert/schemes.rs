@@ -1,6 +1,6 @@
 //! By which schemes the tensors of what was opened are quantized. Nothing is converted here.
 
-use super::found::Contents;
+use crate::convert::found::Contents;
 use crate::error::Error;
 use crate::opened::Opened;
 use std::collections::BTreeMap;

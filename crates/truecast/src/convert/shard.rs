@@ -1,6 +1,6 @@
 //! What becomes of one file of a checkpoint.
 
-use super::job::Work;
+use crate::convert::job::TensorJob;
 use std::collections::BTreeMap;
 use truecast_io::Tensor;
 
@@ -9,20 +9,20 @@ use truecast_io::Tensor;
 pub(crate) struct ShardPlan {
     pub name: String,
     /// In the order of the source's data.
-    pub works: Vec<Work>,
+    pub works: Vec<TensorJob>,
     pub metadata: BTreeMap<String, String>,
 }
 
 impl ShardPlan {
     /// The tensors that it holds; none of a shard that is not written.
     pub fn targets(&self) -> Vec<Tensor> {
-        self.works.iter().flat_map(Work::targets).cloned().collect()
+        self.works.iter().flat_map(TensorJob::targets).cloned().collect()
     }
 
     /// Bytes of tensors that are read and written for it.
     pub fn bytes(&self) -> (u64, u64) {
-        let read = self.works.iter().map(Work::bytes_in).sum();
-        (read, self.works.iter().map(Work::bytes_out).sum())
+        let read = self.works.iter().map(TensorJob::bytes_in).sum();
+        (read, self.works.iter().map(TensorJob::bytes_out).sum())
     }
 
     /// A shard without tensors is not written.

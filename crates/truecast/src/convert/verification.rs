@@ -1,16 +1,16 @@
 //! Does a folder hold what the definition says it should? As `verify` of a file, shard by shard; and index, configuration
 //! and the files beside the weights are what they should be.
 
-use super::container::Container;
-use super::error::CheckpointError;
-use super::job::{Check, Work, elements_in};
-use super::manifest::{self, FileEntry, MANIFEST, Manifest};
-use super::options::Options;
-use super::plan::Plan;
-use super::prove_codes::Roundings;
-use super::prove_relaid::RelaidProof;
-use super::prove_source::SourceValues;
-use super::shard::ShardPlan;
+use crate::convert::container::Container;
+use crate::convert::error::CheckpointError;
+use crate::convert::job::{Check, TensorJob, elements_in};
+use crate::convert::options::Options;
+use crate::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest};
+use crate::convert::plan::Plan;
+use crate::convert::recompute::codes::Roundings;
+use crate::convert::recompute::relaid::RelaidProof;
+use crate::convert::recompute::source::SourceValues;
+use crate::convert::shard::ShardPlan;
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::progress::Progress;
@@ -56,8 +56,8 @@ impl Verification {
     }
 
     /// What a plan should have written.
-    pub(super) fn of(plan: Plan, coverage: Coverage, seed: u64) -> Verification {
-        let bytes: u64 = plan.works().map(Work::bytes_in).sum();
+    pub(crate) fn of(plan: Plan, coverage: Coverage, seed: u64) -> Verification {
+        let bytes: u64 = plan.works().map(TensorJob::bytes_in).sum();
         let (stretches, seed) = coverage.stretches(bytes, seed, plan.works().map(|work| &work.planned));
         Verification { stretches, seed, plan }
     }
@@ -76,13 +76,13 @@ impl Verification {
 
     /// The names that the destination's tensors should have.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.plan.works().flat_map(Work::targets).map(|target| &*target.name)
+        self.plan.works().flat_map(TensorJob::targets).map(|target| &*target.name)
     }
 
     /// Bytes of the source that will be read.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let bytes = |(work, some): (&Work, &Vec<Stretch>)| {
+        let bytes = |(work, some): (&TensorJob, &Vec<Stretch>)| {
             let part = elements_of(some) as f64 / work.planned.target.len().max(1) as f64;
             (work.bytes_in() as f64 * part) as u64
         };
@@ -300,7 +300,7 @@ impl Verification {
     ///
     /// # Errors
     /// As [`Verification::run`].
-    pub(super) fn of_finished(
+    pub(crate) fn of_finished(
         plan: Plan,
         dst: &Path,
         names: &[&str],

@@ -1,19 +1,19 @@
 //! Converting one shard into a file, in bounded memory: what is read, what is made of it on any thread, where it is written.
 
-use super::amax::Amax;
-use super::encode::Encoder;
-use super::feed::{FolderFeed, ShardSink};
-use super::job::{Reading, Work};
-use super::meter::Loss;
-use super::operations::Operations;
-use super::outline::Outline;
-use super::plan::Plan;
-use super::scaled::Scaled;
-use super::tally::Tally;
+use crate::convert::feed::{FolderFeed, ShardSink};
+use crate::convert::job::{SourceReader, TensorJob};
+use crate::convert::operations::Operations;
+use crate::convert::outline::Outline;
+use crate::convert::plan::Plan;
 use crate::convert::planned::Planned;
+use crate::convert::quantize::amax::Amax;
+use crate::convert::quantize::block_stats::BlockStats;
+use crate::convert::quantize::encode::Encoder;
+use crate::convert::quantize::error_meter::ErrorSums;
+use crate::convert::quantize::scaled::Scaled;
 use crate::error::{Cause, Error};
 use crate::progress::Progress;
-use crate::report::{Beside, Counted, Noise, TensorReport};
+use crate::report::{Alternatives, Counted, Noise, TensorReport};
 use crate::stream::{Limits, run};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -25,7 +25,7 @@ use truecast_kernel::{CastOptions, Counting, Counts};
 use truecast_schemes::Content;
 
 /// Shards that are converted one after the other.
-pub(super) struct Shards<'a> {
+pub(crate) struct Shards<'a> {
     plan: &'a Plan,
     stop: &'a AtomicBool,
     /// What was done to the tensors so far.
@@ -71,7 +71,7 @@ impl<'a> Shards<'a> {
             }
             work.job.plan(&work.planned, operations).map_err(|cause| failed(&work.planned, cause))?;
         }
-        let amax = |(at, work): (usize, &Work)| Some((at, self.amax.of(plan, work.job.scaled()?)));
+        let amax = |(at, work): (usize, &TensorJob)| Some((at, self.amax.of(plan, work.job.scaled()?)));
         let amax = shard.works.iter().enumerate().filter_map(amax).collect();
 
         let writer = plan.writer(path, shard, existing)?;
@@ -89,12 +89,12 @@ impl<'a> Shards<'a> {
             }
         }
         let mut all_counts = vec![Counted::default(); shard.works.len()];
-        let mut of_scaled: HashMap<usize, ([Counted; 2], Tally)> = HashMap::new();
+        let mut of_scaled: HashMap<usize, ([Counted; 2], BlockStats)> = HashMap::new();
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
             let piece = outline.piece(operations, at, first, len);
             outline.job(at).run(&piece, src, dst).map_err(|cause| failed(piece.planned, cause))
         };
-        let done = |at: usize, Loss { counts, cast, formula, tally }: Loss, bytes: u64| {
+        let done = |at: usize, ErrorSums { counts, cast, formula, tally }: ErrorSums, bytes: u64| {
             let index = items[at].index;
             counts.iter().for_each(|part| all_counts[index].add(part));
             if shard.works[index].job.scaled().is_some() {
@@ -107,7 +107,7 @@ impl<'a> Shards<'a> {
             *read += bytes;
             progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
         };
-        let feed = FolderFeed { reading: Reading::of(&plan.folder), outline: &outline, operations };
+        let feed = FolderFeed { reading: SourceReader::of(&plan.folder), outline: &outline, operations };
         let sink = run(feed, sink, items, &limits, work, done)?;
         let written = sink.finish(made, self.stop)?;
         drop(outline);
@@ -118,7 +118,7 @@ impl<'a> Shards<'a> {
             let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
             let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
             let scaled = work.job.scaled();
-            let beside = scaled.map(|_| Box::new(Beside { cast: whole(cast), formula: whole(formula) }));
+            let beside = scaled.map(|_| Box::new(Alternatives { cast: whole(cast), formula: whole(formula) }));
             let blocks = scaled.map(|scaled| Box::new(scaled.padding(tally.total())));
             let counts = work.job.counts(&work.planned).unwrap_or(counts);
             self.rows.push(TensorReport { beside, blocks, ..plan.row(work, counts) });
@@ -152,7 +152,7 @@ fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<Stri
 }
 
 /// Values of a quantized source that are NaN: most often a scale is.
-pub(super) fn not_numbers(rows: &[TensorReport]) -> Option<String> {
+pub(crate) fn not_numbers(rows: &[TensorReport]) -> Option<String> {
     let mut found = rows.iter().filter(|row| row.scheme.is_some() && row.counts.nan_in > 0);
     let first = found.next()?;
     let others = match found.count() {

@@ -1,6 +1,6 @@
 //! Which tensors of a report are worth a look, and what would spare them. The rules are here; sentences are not.
 
-use super::spare::spare;
+use super::keep_suggestion::spare;
 use foldhash::HashSet;
 use std::cmp::Ordering;
 use truecast_core::{DType, Kind};

@@ -4,21 +4,21 @@
 //! [`counts`](COUNTS) has the names, [`Total`] what totals cover, [`Assessment`] what is worth a look, [`Provenance`] how the
 //! result came about. How reports look to people is the business of commands.
 
+mod alternatives;
 mod assessment;
-mod beside;
 mod blocks;
 mod counted;
 mod counts;
 mod folder;
+mod keep_suggestion;
 mod provenance;
 mod rows;
-mod spare;
 mod total;
 
+pub use alternatives::{Alternatives, Noise};
 pub use assessment::{
     Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, Unscaled, assess, least_sqnr_db, usual_sqnr_db,
 };
-pub use beside::{Beside, Noise};
 pub use blocks::Blocks;
 pub use counted::Counted;
 pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
@@ -56,7 +56,7 @@ pub struct TensorReport {
     /// The scheme that it was quantized by; `to` is the type of the codes.
     pub to_scheme: Option<Arc<str>>,
     /// What other ways to store it would have cost, of one that was quantized.
-    pub beside: Option<Box<Beside>>,
+    pub beside: Option<Box<Alternatives>>,
     /// What became of its blocks, of one that was quantized.
     pub blocks: Option<Box<Blocks>>,
     /// False if its bytes were copied.

@@ -3,7 +3,7 @@
 
 use crate::convert::options::Options;
 use crate::request::Request;
-use crate::select::{Detected, Layer, Reading, Rule, Selection, Writing};
+use crate::select::{Detected, Layer, QuantizeOptions, Rule, Selection, SourceScheme};
 use serde_json::{Map, Value, json};
 use truecast_core::DType;
 
@@ -29,9 +29,9 @@ pub struct Provenance {
     /// How strictly ONNX files were read.
     pub onnx: truecast_io::onnx::Options,
     /// How tensors of a checkpoint were quantized, if they were.
-    pub writing: Option<Writing>,
+    pub writing: Option<QuantizeOptions>,
     /// What was said of a quantized source.
-    pub reading: Reading,
+    pub reading: SourceScheme,
     /// What was found out of it.
     pub detected: Detected,
 }
@@ -136,8 +136,8 @@ impl Provenance {
         };
         let min_elements = object.get("min_elements").and_then(Value::as_u64);
         let min_elements = min_elements.ok_or_else(|| wrong("min_elements", "not a number of elements"))?;
-        let writing = Writing::from_json(object).map_err(|(field, why)| wrong(field, why))?;
-        let reading = Reading::from_json(object).map_err(|(field, why)| wrong(field, why))?;
+        let writing = QuantizeOptions::from_json(object).map_err(|(field, why)| wrong(field, why))?;
+        let reading = SourceScheme::from_json(object).map_err(|(field, why)| wrong(field, why))?;
         let detected = Detected::from_json(object.get("detected")).map_err(|why| wrong("detected", why))?;
         let request = request(object)?;
         let provenance = Provenance {

@@ -1,6 +1,6 @@
 //! One tensor's object in a report, and which tensors a report lists.
 
-use super::beside::Beside;
+use super::alternatives::Alternatives;
 use super::blocks::Blocks;
 use super::counts::{Origin, put_counts, put_measures};
 use super::total::Group;
@@ -29,7 +29,7 @@ pub(crate) struct RowJson<'a> {
     /// Of tensors that were quantized, and that are.
     pub schemes: (Option<&'a str>, Option<&'a str>),
     /// Of tensors that were quantized.
-    pub beside: Beside,
+    pub beside: Alternatives,
     pub blocks: Option<Blocks>,
     /// Of conversions.
     pub converted: Option<bool>,

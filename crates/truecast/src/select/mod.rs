@@ -2,12 +2,12 @@
 
 pub(crate) mod glob;
 mod near;
-pub mod reading;
-pub mod writing;
+pub mod quantize_options;
+pub mod source_scheme;
 
 pub use glob::{Glob, GlobError};
-pub use reading::{Detected, Reading};
-pub use writing::{Layer, Share, Writing};
+pub use quantize_options::{Layer, QuantizeOptions, SharedGlobalScale};
+pub use source_scheme::{Detected, SourceScheme};
 
 use crate::error::Error;
 use std::fmt;
@@ -39,7 +39,7 @@ impl Rule {
         Rule::of(glob, to.map_or(Becomes::Kept, Becomes::Type))
     }
 
-    /// A rule that quantizes the tensors whose name matches `glob`, whatever they are ([`Writing`]).
+    /// A rule that quantizes the tensors whose name matches `glob`, whatever they are ([`QuantizeOptions`]).
     ///
     /// # Errors
     /// [`Error::Glob`].
@@ -115,7 +115,7 @@ pub struct Selection {
     /// First match wins.
     pub rules: Vec<Rule>,
     /// Tensors that stay as they are where no rule names them, by what their names say. Tensors of these layers are not
-    /// quantized anyway ([`Writing`]).
+    /// quantized anyway ([`QuantizeOptions`]).
     pub keep: Vec<Layer>,
 }
 

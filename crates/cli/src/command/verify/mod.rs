@@ -16,7 +16,7 @@ use truecast::convert::{self, Options, Verification};
 use truecast::io::{Error as FileError, look};
 use truecast::report::Provenance;
 use truecast::request::Request;
-use truecast::select::Writing;
+use truecast::select::QuantizeOptions;
 use truecast::verify::{Coverage, Record, VerifyReport};
 use truecast::{CastOptions, DType};
 
@@ -124,7 +124,7 @@ pub fn to_text<'a>(
 fn recorded(
     record: &Provenance,
     args: &VerifyArgs,
-    (rules, writing): (&RuleOrder, &Option<Writing>),
+    (rules, writing): (&RuleOrder, &Option<QuantizeOptions>),
 ) -> Result<Options, Failure> {
     let typed_rules = select::rules(rules)?;
     let (request, select, defaults) = (args.policy.request()?, &args.select, Options::default());

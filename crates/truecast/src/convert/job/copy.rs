@@ -1,6 +1,6 @@
 //! A tensor that is copied or cast, and one whose bytes are known.
 
-use super::{Check, Checked, Job, Piece, Reading, elements_in};
+use crate::convert::job::{Check, Checked, Job, Piece, SourceReader, elements_in};
 use crate::convert::planned::Planned;
 use crate::convert::stored::Stored;
 use crate::error::Error;
@@ -29,7 +29,7 @@ impl Job for Stored {
         (planned.target.dtype == DType::U8).then(|| blocks.get(self.tensor).copied())?
     }
 
-    fn read(&self, piece: &Piece<'_>, from: &mut Reading<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+    fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let bytes = room(buffer, piece.item.src_bytes(piece.len))?;
         from.next(*self, piece.first == 0, bytes)?;
         Ok(bytes.len())
@@ -52,14 +52,14 @@ impl Job for Stored {
 
 /// A tensor whose bytes are known before anything is read.
 #[derive(Debug)]
-pub(in crate::convert) struct Known(pub Vec<u8>);
+pub(crate) struct Known(pub Vec<u8>);
 
 impl Job for Known {
     fn sources(&self) -> Vec<usize> {
         Vec::new()
     }
 
-    fn read(&self, piece: &Piece<'_>, _: &mut Reading<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+    fn read(&self, piece: &Piece<'_>, _: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let bytes = room(buffer, piece.item.src_bytes(piece.len))?;
         bytes.copy_from_slice(&self.0[piece.item.src_bytes(piece.first) as usize..][..bytes.len()]);
         Ok(bytes.len())

@@ -1,11 +1,11 @@
 //! A quantized tensor that becomes dense.
 
-use super::{Check, Checked, Job, Piece, Reading};
-use crate::convert::dense::Quantized;
-use crate::convert::meter::Loss;
+use crate::convert::dequantize::dequantizer::Quantized;
+use crate::convert::job::{Check, Checked, Job, Piece, SourceReader};
 use crate::convert::operations::Operations;
 use crate::convert::planned::Planned;
-use crate::convert::prove::Proof;
+use crate::convert::quantize::error_meter::ErrorSums;
+use crate::convert::recompute::Proof;
 use crate::error::{Cause, Error};
 use crate::report::TensorReport;
 use crate::stream::{Item, room};
@@ -31,16 +31,16 @@ impl Job for Quantized {
         operations.dequantize(self, planned).map(drop)
     }
 
-    fn read(&self, piece: &Piece<'_>, from: &mut Reading<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+    fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let maker = piece.operations.dequantize(self, piece.planned).map_err(piece.failed(from.folder))?;
         maker.read(from.folder, self, piece.first, piece.len, buffer)
     }
 
-    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
+    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let Piece { planned, operations, item, first, len, .. } = *piece;
         let dst = room(dst, item.dst_bytes(len))?;
         let counts = operations.dequantize(self, planned)?.run(first, len as usize, src, dst)?;
-        Ok((Loss { counts, ..Loss::default() }, dst.len()))
+        Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()))
     }
 
     fn report(&self, row: &mut TensorReport) {

@@ -1,15 +1,15 @@
 //! A tensor of a GGUF file that holds codes and scales of planes of the source in blocks (`gatherer`). The blocks are checked by
 //! the definition (`truecast_core::scaled::Gathering`), which shares no code with what may have written them.
 
-use super::{Check, Checked, Job, OfPlane, Piece, Reading};
-use crate::convert::dense::Quantized;
-use crate::convert::flat::lies_in_rows;
-use crate::convert::gatherer::{Alike, Gatherer, PARTS, Rows};
-use crate::convert::meter::Loss;
+use crate::convert::dequantize::dequantizer::Quantized;
+use crate::convert::job::{Check, Checked, Job, Piece, PlaneMapping, SourceReader};
 use crate::convert::operations::Operations;
 use crate::convert::planned::Planned;
-use crate::convert::prove::{Band, bytes_of};
-use crate::convert::prove_pieces;
+use crate::convert::quantize::error_meter::ErrorSums;
+use crate::convert::quantize::flat::lies_in_rows;
+use crate::convert::recompute::pieces;
+use crate::convert::recompute::{Band, bytes_of};
+use crate::convert::relayout::gatherer::{Alike, Gatherer, PARTS, Rows};
 use crate::error::{Cause, Error};
 use crate::report::TensorReport;
 use crate::stream::{Item, zeros};
@@ -27,7 +27,7 @@ use truecast_schemes::{Family, Scheme};
 
 /// Blocks of the result.
 #[derive(Clone, Debug)]
-pub(in crate::convert) struct Gathered {
+pub(crate) struct Gathered {
     pub source: Quantized,
     pub alike: Alike,
     /// Of all matrices together.
@@ -41,7 +41,7 @@ pub(in crate::convert) struct Gathered {
 
 impl Gathered {
     /// The tensor, with codes and scales as rows of nibbles and of bytes, those of all matrices as one.
-    pub fn new(source: Quantized, planes: &[OfPlane; 2]) -> Gathered {
+    pub fn new(source: Quantized, planes: &[PlaneMapping; 2]) -> Gathered {
         let to_scheme = Scheme::of(Family::Gguf(Gathering::BLOCK)).to_string().into();
         let [of_matrix, cols] = source.layout.out();
         let rows = of_matrix * source.layout.matrices;
@@ -84,7 +84,7 @@ impl Gathered {
     /// Gives codes and scales of some rows to `look`, piece by piece with the first row of each, until it has seen enough.
     ///
     /// # Errors
-    /// Reading.
+    /// SourceReader.
     pub fn look(
         &self,
         folder: &Folder,
@@ -133,14 +133,14 @@ impl Job for Gathered {
         operations.gather(&self.alike).map(drop)
     }
 
-    fn read(&self, piece: &Piece<'_>, from: &mut Reading<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+    fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let gatherer = piece.operations.gather(&self.alike).map_err(piece.failed(from.folder))?;
         self.read_rows(&gatherer, from.folder, &self.rows_of((piece.first, piece.len)), buffer)
     }
 
-    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
+    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let gatherer = piece.operations.gather(&self.alike)?;
-        Ok((Loss::default(), gatherer.run(&self.rows_of((piece.first, piece.len)), src, dst)?))
+        Ok((ErrorSums::default(), gatherer.run(&self.rows_of((piece.first, piece.len)), src, dst)?))
     }
 
     fn offset(&self, _: &Item, first: u64) -> u64 {
@@ -173,7 +173,7 @@ impl Job for Gathered {
             progress((self.bytes() as f64 * rows as f64 / self.rows as f64) as u64)
         };
         let of_band = |band: &Band| self.wrong(folder, (result, at[0]), band);
-        let found = prove_pieces::prove(bands, Found::new(), of_band, Found::merge, done)?;
+        let found = pieces::prove(bands, Found::new(), of_band, Found::merge, done)?;
         let difference = FileDifference::of_found(&planned.target.name, &found);
         Ok((difference.into_iter().collect(), elements_of(stretches)))
     }

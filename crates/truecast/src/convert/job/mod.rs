@@ -7,14 +7,14 @@ mod gather;
 mod quantize;
 mod repack;
 
-use super::meter::Loss;
-use super::operations::Operations;
-use super::prove_codes::Roundings;
-use super::prove_source::SourceValues;
-use super::scaled::Scaled;
-use super::stored::Stored;
 use crate::convert::action::Converter;
+use crate::convert::operations::Operations;
 use crate::convert::planned::Planned;
+use crate::convert::quantize::error_meter::ErrorSums;
+use crate::convert::quantize::scaled::Scaled;
+use crate::convert::recompute::codes::Roundings;
+use crate::convert::recompute::source::SourceValues;
+use crate::convert::stored::Stored;
 use crate::error::{Cause, Error};
 use crate::report::TensorReport;
 use crate::scan::Stretch;
@@ -31,12 +31,12 @@ use truecast_io::gguf::Block;
 use truecast_io::{Source, Tensor, TensorReader};
 use truecast_kernel::Counts;
 
-pub(super) use copy::Known;
-pub(super) use gather::Gathered;
-pub(super) use repack::{OfPlane, Repacked};
+pub(crate) use copy::Known;
+pub(crate) use gather::Gathered;
+pub(crate) use repack::{PlaneMapping, Repacked};
 
 /// A piece of what a job makes.
-pub(super) struct Piece<'a> {
+pub(crate) struct Piece<'a> {
     pub planned: &'a Planned,
     pub operations: &'a Operations<'a>,
     /// The largest magnitude of each matrix, where it is needed before the first piece.
@@ -53,14 +53,14 @@ impl Piece<'_> {
 }
 
 /// Where pieces are read: those of a tensor in their order.
-pub(super) struct Reading<'a> {
+pub(crate) struct SourceReader<'a> {
     pub folder: &'a Folder,
     open: Option<TensorReader>,
 }
 
-impl<'a> Reading<'a> {
-    pub fn of(folder: &'a Folder) -> Reading<'a> {
-        Reading { folder, open: None }
+impl<'a> SourceReader<'a> {
+    pub fn of(folder: &'a Folder) -> SourceReader<'a> {
+        SourceReader { folder, open: None }
     }
 
     /// Fills `bytes` with the next ones of a tensor, or its first.
@@ -74,7 +74,7 @@ impl<'a> Reading<'a> {
 }
 
 /// What is to be compared with what a job should have written.
-pub(super) struct Check<'a, 'p> {
+pub(crate) struct Check<'a, 'p> {
     pub folder: &'p Folder,
     pub planned: &'a Planned,
     /// The tensors that have a second scale in common with it, itself among them.
@@ -90,10 +90,10 @@ pub(super) struct Check<'a, 'p> {
 }
 
 /// What differs, and how many elements were compared.
-pub(super) type Checked = Result<(Vec<FileDifference>, u64), Error>;
+pub(crate) type Checked = Result<(Vec<FileDifference>, u64), Error>;
 
 /// Takes bytes, with the number of the tensor and the offset in it where they belong.
-pub(super) type Put<'a> = &'a mut dyn FnMut(usize, u64, &[u8]) -> Result<(), Error>;
+pub(crate) type Put<'a> = &'a mut dyn FnMut(usize, u64, &[u8]) -> Result<(), Error>;
 
 /// How one tensor of the result is made, or several that belong together. What is not said otherwise is right for elements
 /// that are copied or cast.
@@ -137,15 +137,15 @@ pub(crate) trait Job: Debug + Send + Sync {
     }
 
     /// Reads what a piece is made of into the beginning of `buffer`. Returns how many bytes that are.
-    fn read(&self, piece: &Piece<'_>, from: &mut Reading<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error>;
+    fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error>;
 
     /// Makes a piece of what was read. What it cost, and how many bytes `dst` begins with.
-    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
+    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let Piece { planned, operations, item, first, len, .. } = *piece;
         let action = operations.cast(planned)?;
         let dst = room(dst, item.dst_bytes(len))?;
         let counts = Converter { tensor: planned, action: &action }.run(first, len as usize, src, dst)?;
-        Ok((Loss { counts, ..Loss::default() }, dst.len()))
+        Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()))
     }
 
     /// Where elements begin in the tensor that is written.
@@ -171,20 +171,20 @@ pub(crate) trait Job: Debug + Send + Sync {
 }
 
 /// So many elements are meant where bytes are counted: of blocks that are copied.
-pub(super) fn elements_in(block: Option<Block>, counted: u64) -> u64 {
+pub(crate) fn elements_in(block: Option<Block>, counted: u64) -> u64 {
     block.map_or(counted, |block| counted / block.bytes() * block.elements())
 }
 
 /// What makes tensors of the result that belong together.
 #[derive(Clone, Debug)]
-pub(crate) struct Work {
+pub(crate) struct TensorJob {
     /// What it becomes. Of a quantized tensor `from` is the type of its codes, and `cast` goes from f32; of one that is to be
     /// quantized `target` stands for all that it becomes, with the type of the codes.
     pub planned: Planned,
     pub job: Arc<dyn Job>,
 }
 
-impl Work {
+impl TensorJob {
     /// As the stream sees it.
     pub fn item(&self, index: usize) -> Item {
         self.job.item(&self.planned, index)

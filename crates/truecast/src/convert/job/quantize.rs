@@ -1,13 +1,13 @@
 //! A tensor that becomes codes and scales, and what else belongs to them.
 
-use super::{Check, Checked, Job, Piece, Put, Reading};
-use crate::convert::encode::Encoder;
-use crate::convert::meter::Loss;
+use crate::convert::job::{Check, Checked, Job, Piece, Put, SourceReader};
 use crate::convert::operations::Operations;
 use crate::convert::planned::Planned;
-use crate::convert::prove_blocks;
-use crate::convert::prove_scaled::ScaledProof;
-use crate::convert::scaled::Scaled;
+use crate::convert::quantize::encode::Encoder;
+use crate::convert::quantize::error_meter::ErrorSums;
+use crate::convert::quantize::scaled::Scaled;
+use crate::convert::recompute::blocks;
+use crate::convert::recompute::scaled::ScaledProof;
 use crate::error::{Cause, Error};
 use crate::report::TensorReport;
 use crate::stream::Item;
@@ -44,12 +44,12 @@ impl Job for Scaled {
         operations.quantize(self).map(drop)
     }
 
-    fn read(&self, piece: &Piece<'_>, from: &mut Reading<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+    fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let plans = piece.operations.quantize(self).map_err(piece.failed(from.folder))?;
         plans.input.read(from.folder, Scaled::place(self), piece.first, piece.len, buffer)
     }
 
-    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
+    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let plans = piece.operations.quantize(self)?;
         Encoder { plans: &plans, amax: piece.amax }.run(piece.first, piece.len, src, dst)
     }
@@ -79,7 +79,7 @@ impl Job for Scaled {
         let Check { folder, planned, shared, result, stretches, roundings, source, methods, progress, .. } = check;
         let proof = ScaledProof { folder, scaled: self, shared, planned, result, source };
         let (differences, by) = match self.layout.coding {
-            Coding::Blocks { block, .. } => prove_blocks::compare(&proof, block, stretches, progress)?,
+            Coding::Blocks { block, .. } => blocks::compare(&proof, block, stretches, progress)?,
             _ => proof.compare(stretches, roundings, progress)?,
         };
         methods.add(&by);

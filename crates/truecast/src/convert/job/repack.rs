@@ -2,13 +2,13 @@
 //! the definition (`truecast_core::scaled::Repacking`), which shares no code with what may have written them; bits that belong
 //! to no entry are 0.
 
-use super::{Check, Checked, Job, Piece, Reading};
-use crate::convert::dense::read_into;
-use crate::convert::flat::lies_in_rows;
-use crate::convert::meter::Loss;
+use crate::convert::dequantize::dequantizer::read_into;
+use crate::convert::job::{Check, Checked, Job, Piece, SourceReader};
 use crate::convert::operations::Operations;
 use crate::convert::planned::Planned;
-use crate::convert::prove_pieces::prove;
+use crate::convert::quantize::error_meter::ErrorSums;
+use crate::convert::quantize::flat::lies_in_rows;
+use crate::convert::recompute::pieces::prove;
 use crate::convert::stored::Stored;
 use crate::error::{Cause, Error};
 use crate::report::TensorReport;
@@ -26,14 +26,14 @@ use truecast_kernel::{CastOptions, Counts};
 
 /// A plane of the source, and the one that is made of it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::convert) struct OfPlane {
+pub(crate) struct PlaneMapping {
     pub how: Repacking,
     pub matrices: u64,
     /// Each entry has a code there, whatever it is.
     pub is_total: bool,
 }
 
-impl OfPlane {
+impl PlaneMapping {
     /// The bytes of both are the same.
     pub fn is_same(&self) -> bool {
         let Repacking { from, from_shape, to, to_shape, kept, transposed, change } = self.how;
@@ -47,7 +47,7 @@ impl OfPlane {
 
 /// A plane of a quantized tensor that is packed anew.
 #[derive(Clone, Debug)]
-pub(in crate::convert) struct Repacked {
+pub(crate) struct Repacked {
     pub part: Part,
     /// In the source.
     pub from: Stored,
@@ -70,7 +70,7 @@ impl Repacked {
     ///
     /// # Errors
     /// Planes that do not fit each other.
-    pub fn new(part: Part, (from, bytes): (Stored, u64), of: &OfPlane) -> Result<Repacked, ScaledError> {
+    pub fn new(part: Part, (from, bytes): (Stored, u64), of: &PlaneMapping) -> Result<Repacked, ScaledError> {
         let granule = Repacker::new(&of.how, &CastOptions::default())?.granule();
         let unit = if of.how.transposed { COLUMNS.next_multiple_of(granule) } else { granule };
         Ok(Repacked { part, from, bytes, how: of.how, matrices: of.matrices, unit })
@@ -189,16 +189,16 @@ impl Job for Repacked {
         operations.repack(&self.how).map(drop)
     }
 
-    fn read(&self, piece: &Piece<'_>, from: &mut Reading<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+    fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let repacker = piece.operations.repack(&self.how).map_err(piece.failed(from.folder))?;
         self.read_piece(&repacker, from.folder, (piece.first, piece.len), buffer)
     }
 
-    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
+    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let repacker = piece.operations.repack(&self.how)?;
         let (bytes, wrong) = self.run_piece(&repacker, (piece.first, piece.len), src, dst)?;
         let changed = ScaledError::Layout { why: "its file was changed while it was converted" };
-        wrong.map_or(Ok((Loss::default(), bytes)), |_| Err(changed.into()))
+        wrong.map_or(Ok((ErrorSums::default(), bytes)), |_| Err(changed.into()))
     }
 
     fn counts(&self, planned: &Planned) -> Option<Counts> {

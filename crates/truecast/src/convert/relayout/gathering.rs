@@ -1,15 +1,15 @@
 //! Codes and scales of NVFP4 in blocks of a GGUF file (`docs/spec/checkpoints.md §8`, §9.5): whether every scale and every
 //! value has its equal there, and the factors beside them.
 
-use super::census::{self, Census, OF_SCALE};
-use super::loss::Loss;
-use super::matching::{Matching, Why, matching};
-use super::{Relaid, together};
-use crate::convert::dense::Quantized;
-use crate::convert::gatherer::Rows;
-use crate::convert::job::{Gathered, Job, Known, OfPlane, Work};
+use crate::convert::dequantize::dequantizer::Quantized;
+use crate::convert::job::{Gathered, Job, Known, PlaneMapping, TensorJob};
+use crate::convert::relayout::code_histogram::{self, CodeHistogram, OF_SCALE};
+use crate::convert::relayout::gatherer::Rows;
+use crate::convert::relayout::lossiness::Loss;
+use crate::convert::relayout::plane_map::{PlaneMap, Why, matching};
+use crate::convert::relayout::{Relaid, together};
 use crate::error::Error;
-use crate::select::writing::Relayout;
+use crate::select::quantize_options::Relayout;
 use crate::stream::zeros;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -21,15 +21,15 @@ use truecast_kernel::Counts;
 use truecast_schemes::Target;
 
 /// What becomes of a tensor, or why it stays.
-type Made = Result<(Vec<Work>, Relaid), Cow<'static, str>>;
+type Made = Result<(Vec<TensorJob>, Relaid), Cow<'static, str>>;
 /// What blocks of a matrix are made of, and its rows.
 type Matrix<'a> = (&'a Gathering, Rows);
 
 /// Settles what becomes of a tensor.
 ///
 /// # Errors
-/// Reading.
-pub(super) fn relaid(folder: &Folder, quantized: Quantized, target: Target, how: Relayout) -> Result<Made, Error> {
+/// SourceScheme.
+pub(crate) fn relaid(folder: &Folder, quantized: Quantized, target: Target, how: Relayout) -> Result<Made, Error> {
     let planes = match in_rows(&quantized.layout) {
         Ok(planes) => planes,
         Err(why) => return Ok(Err(why.into())),
@@ -53,14 +53,14 @@ pub(super) fn relaid(folder: &Folder, quantized: Quantized, target: Target, how:
 }
 
 /// Codes and scales as rows of nibbles and of bytes, or why there are no such.
-fn in_rows(from: &Layout) -> Result<[OfPlane; 2], Why> {
+fn in_rows(from: &Layout) -> Result<[PlaneMapping; 2], Why> {
     let Some(planes) = from.planes() else { return Err("its codes and scales lie in blocks of one tensor") };
     let plain = Planes::times(Plane::of(F4E2M1), Plane::of(F8E4M3Fn), [1, Gathering::GROUP]);
     let rows = Layout::new(from.matrices, from.out(), Coding::Planes(plain));
     // What becomes of the second scale is no matter of planes.
     let bare = Layout { coding: Coding::Planes(Planes { global: None, ..*planes }), ..*from };
     match matching(&bare, &rows)? {
-        Matching { codes, scales, zeros: None, midpoint: None, index: None, .. }
+        PlaneMap { codes, scales, zeros: None, midpoint: None, index: None, .. }
             if !from.transposed && codes.matrices == 1 && scales.matrices == 1 =>
         {
             Ok([codes, scales])
@@ -98,7 +98,7 @@ fn seen(
     let (mut counts, mut loss) = (Counts::default(), Loss::default());
     // The first matrix that lost something, and that with the largest error.
     let (mut first, mut worst): (Option<Matrix<'_>>, Option<Matrix<'_>>) = (None, None);
-    let mut census = Census::new();
+    let mut census = CodeHistogram::new();
     for (gathering, row) in gatherings.iter().zip((0..).step_by(of_matrix.max(1) as usize)) {
         let rows = row..row + of_matrix;
         census.clear();
@@ -117,7 +117,7 @@ fn seen(
                     Fate::Lost => is_lost |= n > 0,
                 }
             }
-            counts.add(&census::counts(&gathering.values(scale), &codes));
+            counts.add(&code_histogram::counts(&gathering.values(scale), &codes));
         }
         if is_lost {
             let is_lost = |scale: u8| gathering.fates(scale).map(|fate| fate == Fate::Lost);

@@ -7,13 +7,13 @@ use truecast_io::folder::Folder;
 
 /// Groups of so many entries, in order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Index {
+pub(crate) struct Index {
     pub len: u64,
     pub group: u64,
 }
 
 /// An index of groups says what a division says.
-pub(super) fn is_trivial(folder: &Folder, stored: Stored, index: &Index) -> Result<bool, Error> {
+pub(crate) fn is_trivial(folder: &Folder, stored: Stored, index: &Index) -> Result<bool, Error> {
     const PIECE: u64 = 1 << 16;
     let shard = &folder.shards()[stored.shard];
     let mut bytes = Vec::new();

@@ -2,21 +2,23 @@
 //! the source becomes which of the result, or why none does. Nothing is quantized anew. What lies in the same bytes is copied,
 //! the rest is packed anew (`repacked`).
 
-mod census;
+pub(crate) mod gatherer;
+
+mod code_histogram;
 mod gathering;
 mod index;
-mod loss;
-mod matching;
+mod lossiness;
+mod plane_map;
 
-use super::dense::Quantized;
-use super::element::to_f32;
-use super::job::{Job, Known, OfPlane, Repacked, Work};
+use crate::convert::dequantize::dequantizer::Quantized;
+use crate::convert::job::{Job, Known, PlaneMapping, Repacked, TensorJob};
 use crate::convert::planned::Planned;
+use crate::convert::quantize::element::to_f32;
 use crate::error::{Cause, Error};
-use crate::select::writing::Relayout;
+use crate::select::quantize_options::Relayout;
 use index::is_trivial;
-pub(super) use loss::{Loss, warning};
-use matching::{Matching, matching};
+pub(crate) use lossiness::{Loss, warning};
+use plane_map::{PlaneMap, matching};
 use std::borrow::Cow;
 use std::sync::Arc;
 use truecast_core::DType;
@@ -26,7 +28,7 @@ use truecast_schemes::{Content, Output, Scheme, Target};
 
 /// A quantized tensor that has the same values in the result.
 #[derive(Clone, Debug)]
-pub(super) struct Relaid {
+pub(crate) struct Relaid {
     /// In the source.
     pub quantized: Quantized,
     /// In the result, with the names of its tensors and the file that holds them.
@@ -44,12 +46,12 @@ pub(super) struct Relaid {
 /// # Errors
 /// What the other scheme cannot hold; reading of the second scale, and of scales, zero points and groups whose values decide
 /// whether it can.
-pub(super) fn relaid(
+pub(crate) fn relaid(
     folder: &Folder,
     (quantized, from): (Quantized, Scheme),
     (target, to): (Target, Scheme),
     how: Relayout,
-) -> Result<(Vec<Work>, Relaid), Error> {
+) -> Result<(Vec<TensorJob>, Relaid), Error> {
     let refused = |why: Cow<'static, str>| {
         let (tensor, from, to) = (quantized.name.clone(), Box::new(from), Box::new(to));
         Error::scheme(folder.path(), truecast_schemes::Error::NoRelayout { tensor: tensor.to_string(), from, to, why })
@@ -59,7 +61,7 @@ pub(super) fn relaid(
     }
     let refused = |why: &'static str| refused(why.into());
     let failed = |cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause));
-    let repacked = |part, of: &OfPlane| {
+    let repacked = |part, of: &PlaneMapping| {
         let from = quantized.stored(part);
         let bytes = folder.shards()[from.shard].source.tensors()[from.tensor].bytes();
         Repacked::new(part, (from, bytes), of).map_err(failed)
@@ -77,7 +79,7 @@ pub(super) fn relaid(
     }
     let mut is_rounded = false;
     let made = |part| {
-        let Matching { codes, scales, zeros, globals, .. } = &matching;
+        let PlaneMap { codes, scales, zeros, globals, .. } = &matching;
         let stored = quantized.stored(part);
         if let (Part::Global, Some([rule, other])) = (part, globals)
             && rule != other
@@ -119,7 +121,7 @@ fn together(
     quantized: Quantized,
     target: Target,
     mut made: impl FnMut(Part) -> Result<Arc<dyn Job>, Error>,
-) -> Result<(Vec<Work>, Relaid), Error> {
+) -> Result<(Vec<TensorJob>, Relaid), Error> {
     let (mut works, mut parts) = (Vec::new(), Vec::new());
     for output in &target.tensors {
         let (name, job) = match &output.content {
@@ -141,9 +143,12 @@ fn together(
 }
 
 /// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.
-fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> Work {
+fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> TensorJob {
     let (from, src_layout) = (job.from().unwrap_or(output.tensor.dtype), output.tensor.layout);
-    Work { planned: Planned { name, target: output.tensor.clone(), from, src_layout, cast: None, kept_by: None }, job }
+    TensorJob {
+        planned: Planned { name, target: output.tensor.clone(), from, src_layout, cast: None, kept_by: None },
+        job,
+    }
 }
 
 /// The second scale of another rule that gives the same scales, and whether it does.

@@ -1,0 +1,92 @@
+//! Stacks of small matrices as one matrix of the same bytes, so that nothing is done for each matrix by itself.
+
+use truecast_core::scaled::{Coding, Group, Layout, Packing, Plane, Planes, Scales, Zero};
+
+/// Larger matrices stay what they are.
+const SMALL: u64 = 65_536;
+
+/// The same tensor: codes and scales are the same bytes with the same meaning. A matrix with one scale becomes a row; rows
+/// that share no scale become those of one matrix.
+pub(crate) fn flat(layout: &Layout) -> Layout {
+    let Layout { matrices, rows, cols, kept, transposed, coding } = *layout;
+    let planes = match coding {
+        Coding::Planes(planes) if planes.group == Group::Grid && planes.global.is_none() => planes,
+        _ => return *layout,
+    };
+    if matrices <= 1 || rows * cols > SMALL || kept != [rows, cols] || transposed {
+        return *layout;
+    }
+    let block = planes.scales.block;
+    let grid = layout.grid(block);
+    let flat = if grid == [1, 1] && is_stream(&planes.codes, rows * cols) {
+        let scales = Scales { block: [1, rows * cols], ..planes.scales };
+        Layout::new(1, [matrices, rows * cols], Coding::Planes(Planes { scales, ..planes }))
+    } else if block[0] == 1 {
+        Layout::new(1, [matrices * rows, cols], coding)
+    } else {
+        return *layout;
+    };
+    let zeros = match planes.zero {
+        Zero::Grid { plane, .. } => lies_in_rows(&plane, grid),
+        _ => true,
+    };
+    let are_rows = lies_in_rows(&planes.codes, [rows, cols]) && lies_in_rows(&planes.scales.plane, grid) && zeros;
+    if are_rows && flat.check().is_ok() { flat } else { *layout }
+}
+
+/// Entries lie one after the other in whole bytes: rows of any length are the same.
+fn is_stream(plane: &Plane, cols: u64) -> bool {
+    plane.packing == Packing::BYTES && plane.code.bits() == 8 && plane.bytes([1, cols]) == Some(cols)
+}
+
+/// The bytes of the rows of a matrix lie one after the other.
+pub(crate) fn lies_in_rows(plane: &Plane, [rows, cols]: [u64; 2]) -> bool {
+    let in_rows = matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst | Packing::Padded);
+    let row = plane.bytes([1, cols]).and_then(|row| row.checked_mul(rows));
+    in_rows && row == plane.bytes([rows, cols])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::DType;
+    use truecast_core::scaled::{Code, Parts};
+
+    /// The definition gives the same values of the same bytes.
+    #[test]
+    fn values_stay_the_same() {
+        let bytes: Vec<u8> = (0..4096u32).map(|i| (i * 37 % 251) as u8 & 0x77).collect();
+        let float = Plane::of(DType::F8E4M3Fn);
+        let nibbles = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
+        let of = |codes, block| Planes::times(codes, Plane::of(DType::F32), block);
+        let zeros = Zero::Grid { plane: Plane { code: Code::signed(8), packing: Packing::BYTES }, plus: 0 };
+        let cases = [
+            ([7, 3, 5], of(float, [128, 128]), [1, 7, 15]),
+            ([7, 3, 5], of(float, [1, 5]), [1, 21, 5]),
+            ([7, 1, 1], of(float, [1, 1]), [1, 7, 1]),
+            ([7, 3, 5], Planes { zero: zeros, ..of(Plane { code: Code::signed(8), ..float }, [1, 5]) }, [1, 21, 5]),
+            ([7, 3, 16], of(nibbles, [1, 8]), [1, 21, 16]),
+            ([7, 3, 5], of(nibbles, [128, 128]), [7, 3, 5]),
+            ([7, 3, 5], of(float, [2, 5]), [7, 3, 5]),
+        ];
+        for ([matrices, rows, cols], planes, expected) in cases {
+            let layout = Layout::new(matrices, [rows, cols], Coding::Planes(planes));
+            let flat = flat(&layout);
+            assert_eq!([flat.matrices, flat.rows, flat.cols], expected, "{layout:?}");
+            let part = |part| &bytes[..layout.part_bytes(part).unwrap().unwrap_or(0) as usize];
+            use truecast_core::scaled::Part;
+            for of in Part::ALL {
+                assert_eq!(layout.part_bytes(of).unwrap(), flat.part_bytes(of).unwrap());
+            }
+            let parts = Parts {
+                codes: part(Part::Codes),
+                scales: part(Part::Scales),
+                zeros: part(Part::Zeros),
+                ..Parts::default()
+            };
+            for index in 0..layout.elements() {
+                assert_eq!(layout.value(&parts, index), flat.value(&parts, index), "{layout:?}");
+            }
+        }
+    }
+}

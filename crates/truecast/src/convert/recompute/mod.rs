@@ -1,0 +1,329 @@
+//! Dense elements recomputed from quantized ones, which shares no code with what may have written them: by arithmetic
+//! (`values`), and by the definition (`truecast_core::scaled`) where that leaves a doubt. Bands of rows are read where
+//! rows lie together, else whole matrices.
+
+pub(crate) mod blocks;
+pub(crate) mod codes;
+pub(crate) mod fields;
+pub(crate) mod pieces;
+pub(crate) mod planes;
+pub(crate) mod relaid;
+pub(crate) mod scaled;
+pub(crate) mod source;
+pub(crate) mod units;
+pub(crate) mod values;
+
+use crate::convert::dequantize::dequantizer::Quantized;
+use crate::convert::planned::Planned;
+use crate::convert::quantize::flat::lies_in_rows;
+use crate::convert::recompute::pieces::prove;
+use crate::convert::recompute::values::Arithmetic;
+use crate::error::{Cause, Error};
+use crate::scan::Stretch;
+use crate::stream::zeros;
+use crate::verify::Methods;
+use crate::verify::difference::FileDifference;
+use crate::verify::elements::{Checker, Seen};
+use crate::verify::found::Found;
+use std::ops::{ControlFlow, Range};
+use truecast_core::DType;
+use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Plane, Planes, Zero};
+use truecast_io::Source;
+use truecast_io::folder::Folder;
+use truecast_kernel::Elements;
+
+/// About the elements of a band.
+const BAND: u64 = 1 << 16;
+
+/// A quantized tensor and what became of it.
+pub(crate) struct Proof<'a> {
+    pub folder: &'a Folder,
+    pub quantized: &'a Quantized,
+    pub planned: &'a Planned,
+    /// The result, and the tensor's place in it.
+    pub result: (&'a Source, usize),
+}
+
+/// The f32 values of a quantized tensor.
+pub(crate) struct Values<'a> {
+    pub folder: &'a Folder,
+    pub quantized: &'a Quantized,
+}
+
+/// Rows of one matrix of a tensor.
+#[derive(PartialEq)]
+pub(crate) struct Band {
+    pub matrix: u64,
+    pub rows: Range<u64>,
+}
+
+impl Proof<'_> {
+    /// What differs in these elements, and how they were compared. `checker` is that of the cast from f32.
+    pub fn compare(
+        &self,
+        stretches: &[Stretch],
+        checker: &Checker<'_>,
+        progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
+    ) -> Result<(Option<FileDifference>, Methods), Error> {
+        let layout = &self.quantized.layout;
+        let values = Values { folder: self.folder, quantized: self.quantized };
+        let bytes = |seen: u64| (self.quantized.bytes as f64 * seen as f64 / layout.elements().max(1) as f64) as u64;
+        let (mut seen, mut all) = (0, (Found::new(), Methods::default()));
+        let merge = |a: Seen, b: Seen| {
+            let mut methods = a.1;
+            methods.add(&b.1);
+            (a.0.merge(b.0), methods)
+        };
+        let size = values.together();
+        for Stretch { first, len } in stretches {
+            let (mut at, end) = (*first, first + len);
+            while at < end {
+                // Matrices that are only read as a whole one by one, the others together.
+                let stop = end.min(size.map_or(u64::MAX, |size| (at / size + 1) * size));
+                let held = size.map(|size| values.matrix(at / size)).transpose()?;
+                let pieces = pieces(layout, at..stop);
+                let of_piece = |piece: &Range<u64>| match &held {
+                    Some(held) => self.piece(held, piece.clone(), checker),
+                    None => self.piece(&values.rows(piece)?, piece.clone(), checker),
+                };
+                all = prove(pieces, all, of_piece, merge, |some| {
+                    let before = bytes(seen);
+                    seen += some.iter().map(|piece| piece.end - piece.start).sum::<u64>();
+                    progress(bytes(seen) - before)
+                })?;
+                at = stop;
+            }
+        }
+        let (found, methods) = all;
+        let tensor = || self.planned.target.name.clone();
+        if let Some(index) = found.refused {
+            return Ok((Some(FileDifference::Refused { tensor: tensor().to_string(), index }), methods));
+        }
+        let types = (DType::F32, self.planned.target.dtype);
+        let count = found.count;
+        let of_first = |(_, first)| FileDifference::Elements { tensor: tensor().to_string(), count, first, types };
+        Ok((found.first.map(of_first), methods))
+    }
+
+    fn piece(&self, rows: &HeldRows<'_>, elements: Range<u64>, checker: &Checker<'_>) -> Result<Seen, Error> {
+        let Range { start: from, end: to } = elements;
+        // Elements narrower than a byte begin with one.
+        let begin = from / 8 * 8;
+        let target = &self.planned.target;
+        let bytes = |len| target.dtype.bytes_in(target.layout, len).expect("a container's layout fits its type");
+        let (source, at) = self.result;
+        let mut dst = zeros(bytes(to - begin))?;
+        source.read_at(at, bytes(begin), &mut dst)?;
+        let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
+        let dst = dst.expect("the buffer was made for these elements");
+        let mut seen = (Found::new(), Methods::default());
+        checker.made(from, (&rows.quick(elements), &dst), &mut seen, &|index| rows.value(index))?;
+        Ok(seen)
+    }
+}
+
+impl<'a> Values<'a> {
+    /// Elements that are only read together: those of a matrix, unless a few rows can be read without the others.
+    pub fn together(&self) -> Option<u64> {
+        let layout = &self.quantized.layout;
+        (!are_rows_together(layout)).then(|| layout.out().iter().product::<u64>().max(1))
+    }
+
+    /// Bits of these elements.
+    ///
+    /// # Errors
+    /// Reading; codes that have no value.
+    pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+        let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
+        for piece in pieces(&self.quantized.layout, elements) {
+            all.extend(self.rows(&piece)?.of(piece)?);
+        }
+        Ok(all)
+    }
+
+    /// The rows that hold a piece, or their matrix.
+    fn rows(&self, piece: &Range<u64>) -> Result<HeldRows<'a>, Error> {
+        let layout = &self.quantized.layout;
+        let [rows, cols] = layout.out();
+        let (first, end) = (piece.start / cols, piece.end.div_ceil(cols));
+        let matrix = first / rows;
+        if !are_rows_together(layout) {
+            return self.matrix(matrix);
+        }
+        self.held(matrix, first - matrix * rows..end - matrix * rows)
+    }
+
+    /// A matrix that is read as a whole.
+    ///
+    /// # Errors
+    /// Reading; no memory.
+    pub fn matrix(&self, matrix: u64) -> Result<HeldRows<'a>, Error> {
+        self.held(matrix, 0..self.quantized.layout.rows)
+    }
+
+    fn held(&self, matrix: u64, stored: Range<u64>) -> Result<HeldRows<'a>, Error> {
+        let layout = &self.quantized.layout;
+        let mut parts = Vec::new();
+        for (part, _) in &self.quantized.parts {
+            if let Some(range) = bytes_of(layout, *part, matrix, &stored) {
+                parts.push((*part, self.read(*part, range)?));
+            }
+        }
+        let [out_rows, out_cols] = layout.out();
+        let rows = stored.end - stored.start;
+        let kept = [layout.kept[0].saturating_sub(stored.start).min(rows), layout.kept[1]];
+        let first = if layout.transposed { 0 } else { stored.start };
+        Ok(HeldRows {
+            values: Values { folder: self.folder, quantized: self.quantized },
+            parts,
+            layout: Layout { matrices: 1, rows, kept, ..*layout },
+            before: (matrix * out_rows + first) * out_cols,
+        })
+    }
+
+    fn read(&self, part: Part, range: Range<u64>) -> Result<Vec<u8>, Error> {
+        let stored = self.quantized.stored(part);
+        let source = &self.folder.shards()[stored.shard].source;
+        let mut bytes = zeros(range.end - range.start)?;
+        source.read_at(stored.tensor, range.start, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Stored rows that were read.
+pub(crate) struct HeldRows<'a> {
+    values: Values<'a>,
+    parts: Vec<(Part, Vec<u8>)>,
+    /// Of the rows.
+    layout: Layout,
+    /// Elements of the tensor before them.
+    before: u64,
+}
+
+impl HeldRows<'_> {
+    /// Bits of these elements of the tensor by arithmetic; NaN of those that only the definition knows.
+    fn quick(&self, elements: Range<u64>) -> Vec<u32> {
+        let Range { start, end } = elements;
+        Arithmetic::new(&self.layout, self.parts()).values(start - self.before..end - self.before)
+    }
+
+    /// Bits of these elements of the tensor.
+    ///
+    /// # Errors
+    /// Codes that have no value.
+    pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+        let mut all = self.quick(elements.clone());
+        for (index, value) in elements.zip(&mut all) {
+            if f32::from_bits(*value).is_nan() {
+                *value = self.value(index)?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Bits of an element of the tensor by the definition.
+    ///
+    /// # Errors
+    /// A code that has no value.
+    pub fn value(&self, index: u64) -> Result<u32, Error> {
+        let Values { folder, quantized } = &self.values;
+        let value = self.layout.value(&self.parts(), index - self.before);
+        value.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        let get = |part| self.parts.iter().find(|(of, _)| *of == part).map_or(&[][..], |(_, bytes)| bytes);
+        Parts {
+            codes: get(Part::Codes),
+            scales: get(Part::Scales),
+            global: get(Part::Global),
+            zeros: get(Part::Zeros),
+            biases: get(Part::Biases),
+            index: get(Part::Index),
+        }
+    }
+}
+
+/// Elements that are made together: those of a few rows of a matrix. They do not begin within a block unless they end in the
+/// same.
+fn pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
+    let [rows, cols] = layout.out().map(|len| len.max(1));
+    let blocks = if are_rows_together(layout) { blocks(layout) } else { Vec::new() };
+    let (mut at, end) = (elements.start, elements.end);
+    std::iter::from_fn(move || {
+        let row = at / cols;
+        let first = row % rows;
+        let mut last = rows.min(first + (BAND / cols).max(1));
+        for block in blocks.iter().filter(|block| !first.is_multiple_of(**block)) {
+            last = last.min(first.next_multiple_of(*block));
+        }
+        let piece = at..end.min((row - first + last) * cols);
+        at = piece.end;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Rows that share an entry of a grid.
+fn blocks(layout: &Layout) -> Vec<u64> {
+    let planes = layout.planes();
+    let of = |planes: &Planes| [Some(planes.scales.block[0]), planes.global.map(|global| global.block[0])];
+    planes.map_or(Vec::new(), |planes| of(planes).into_iter().flatten().collect())
+}
+
+/// Every plane has the bytes of a row together, row after row.
+pub(crate) fn are_rows_together(layout: &Layout) -> bool {
+    let Some(planes) = layout.planes() else { return !layout.transposed };
+    let grid = layout.grid(planes.scales.block);
+    let zeros = match planes.zero {
+        Zero::Grid { plane, .. } => lies_in_rows(&plane, grid),
+        _ => true,
+    };
+    !layout.transposed
+        && planes.group != Group::OfRow
+        && lies_in_rows(&planes.codes, [layout.rows, layout.cols])
+        && lies_in_rows(&planes.scales.plane, grid)
+        && zeros
+}
+
+/// The bytes of a part that hold some rows of a matrix; `None` of a part that the layout does not have.
+pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
+    let rows_of = |plane: &Plane, shape: [u64; 2], rows: Range<u64>| {
+        let whole = plane.bytes(shape)?;
+        // All of a matrix, however it lies.
+        if rows == (0..shape[0]) {
+            return Some(matrix * whole..(matrix + 1) * whole);
+        }
+        let row = plane.bytes([1, shape[1]])?;
+        Some(matrix * whole + rows.start * row..matrix * whole + rows.end * row)
+    };
+    let shape = [layout.rows, layout.cols];
+    if let Coding::Blocks { block, factor } = layout.coding {
+        return match part {
+            Part::Codes => {
+                let row = block.bytes_of([1, layout.cols])?;
+                let first = matrix * layout.rows;
+                Some((first + rows.start) * row..(first + rows.end) * row)
+            }
+            Part::Global if factor => Some(matrix * 4..(matrix + 1) * 4),
+            _ => None,
+        };
+    }
+    let planes = layout.planes()?;
+    let on_grid = |plane: &Plane, block: [u64; 2]| {
+        rows_of(plane, layout.grid(block), rows.start / block[0]..rows.end.div_ceil(block[0]))
+    };
+    let block = planes.scales.block;
+    match part {
+        Part::Codes => rows_of(&planes.codes, shape, rows.clone()),
+        Part::Scales | Part::Biases => on_grid(&planes.scales.plane, block),
+        Part::Global => on_grid(&Plane::of(DType::F32), planes.global?.block),
+        Part::Zeros => match planes.zero {
+            Zero::Grid { plane, .. } => on_grid(&plane, block),
+            _ => None,
+        },
+        Part::Index => {
+            let len = if planes.group == Group::OfRow { layout.rows } else { layout.cols };
+            Some(matrix * len * 4..(matrix + 1) * len * 4)
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Which tensors become scaled ones, of which scheme, and how their scales are chosen: `--scheme` and what belongs to it.
+//! Reference: `docs/spec/checkpoints.md §7`, §11.3; `docs/interfaces.md §4.2`.
+
+use super::glob::{Glob, GlobError};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use truecast_core::{DType, Kind};
+use truecast_io::Tensor;
+
+pub use truecast_core::scaled::{MxScale, NonFinite, Quantization, Search};
+use truecast_schemes::Family;
+pub use truecast_schemes::{Layer, Scheme, UnknownLayer};
+
+/// How tensors are quantized.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuantizeOptions {
+    /// Their scheme.
+    pub scheme: Scheme,
+    /// How scales are chosen.
+    pub how: Quantization,
+    /// Tensors that have a second scale in common.
+    pub share: Vec<SharedGlobalScale>,
+    /// Quantized tensors are not quantized anew: codes and scales are carried over.
+    pub relayout: Option<Relayout>,
+    /// A file with the largest magnitudes of the inputs of layers (`docs/spec/checkpoints.md §7.8`).
+    pub activation_ranges: Option<PathBuf>,
+}
+
+/// How codes and scales are carried over to another scheme (`docs/spec/checkpoints.md §8`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relayout {
+    /// Every value stays as it is.
+    Exact,
+    /// A second scale may be the nearest f32.
+    Lossy,
+}
+
+/// The words of `--relayout`.
+pub const RELAYOUTS: [(&str, Relayout); 2] = [("exact", Relayout::Exact), ("lossy", Relayout::Lossy)];
+
+/// Tensors of one module whose names match one of the patterns have a second scale in common (§7.4).
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedGlobalScale {
+    globs: Vec<Glob>,
+}
+
+impl SharedGlobalScale {
+    /// Patterns with commas between them; a comma within `{}` divides none.
+    ///
+    /// # Errors
+    /// A text between commas that is no pattern, with it.
+    pub fn new(text: &str) -> Result<SharedGlobalScale, (String, GlobError)> {
+        let mut parts = vec![String::new()];
+        let mut depth = 0i32;
+        for c in text.chars() {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            match c {
+                ',' if depth == 0 => parts.push(String::new()),
+                c => parts.last_mut().expect("there is always one").push(c),
+            }
+        }
+        let glob = |text: String| Glob::new(&text).map_err(|cause| (text, cause));
+        Ok(SharedGlobalScale { globs: parts.into_iter().map(glob).collect::<Result<_, _>>()? })
+    }
+
+    /// Weights that vLLM holds in one layer, whose second scale is then the largest of theirs: where it is not the same
+    /// before, it is wrong for all others (§7.4). None of schemes without such layers.
+    pub fn usual(family: Family) -> Vec<SharedGlobalScale> {
+        const SETS: [&str; 5] = [
+            "*.q_proj.weight,*.k_proj.weight,*.v_proj.weight",
+            "*.query.weight,*.key.weight,*.value.weight",
+            "*.gate_proj.weight,*.up_proj.weight",
+            "*.w1.weight,*.w3.weight",
+            "*.q_a_proj.weight,*.kv_a_proj_with_mqa.weight",
+        ];
+        match family {
+            Family::CtNvfp4 | Family::ModelOptNvfp4 | Family::ModelOptNvfp4Weights => {
+                SETS.iter().map(|set| SharedGlobalScale::new(set).expect("these are patterns")).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The patterns.
+    pub fn globs(&self) -> &[Glob] {
+        &self.globs
+    }
+
+    /// What the tensors of a group have in common, of one that matches: what stands before the name of its module.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::select::SharedGlobalScale;
+    /// let share = SharedGlobalScale::new("*q_proj*,*k_proj*").unwrap();
+    /// assert_eq!(share.group("layers.3.attn.q_proj.weight"), Some("layers.3.attn"));
+    /// assert_eq!(share.group("layers.3.attn.o_proj.weight"), None);
+    /// ```
+    #[must_use]
+    pub fn group<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let is_named = self.globs.iter().any(|glob| glob.matches(name));
+        is_named.then(|| name.rsplitn(3, '.').nth(2).unwrap_or_default())
+    }
+}
+
+impl std::fmt::Display for SharedGlobalScale {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.globs.iter().map(Glob::as_str).collect::<Vec<_>>().join(","))
+    }
+}
+
+/// The word of [`Search::Mse`].
+const MSE: &str = "mse";
+/// The words of `--scale-search`.
+pub const SEARCHES: [(&str, Search); 1] = [(MSE, Search::Mse)];
+/// The words of what becomes of NaN and infinities.
+pub const NONFINITE: [(&str, NonFinite); 2] = [("error", NonFinite::Error), ("saturate", NonFinite::Saturate)];
+
+impl QuantizeOptions {
+    /// The scheme, with scales by its formula.
+    #[must_use]
+    pub fn of(scheme: Scheme) -> QuantizeOptions {
+        QuantizeOptions {
+            scheme,
+            how: Quantization::default(),
+            share: Vec::new(),
+            relayout: None,
+            activation_ranges: None,
+        }
+    }
+
+    /// A tensor could be quantized at all: a float of 16 bits or more, of two dimensions or more, with elements.
+    #[must_use]
+    pub fn is_about(tensor: &Tensor) -> bool {
+        let is_wide = matches!(tensor.dtype.kind(), Kind::Float(_)) && tensor.dtype.storage_bits() >= Some(16);
+        is_wide && tensor.dtype != DType::Tf32 && tensor.shape.len() >= 2 && !tensor.shape.contains(&0)
+    }
+
+    /// What was chosen beside the scheme, as options and their values; what is as it is by default is left out.
+    #[must_use]
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        let QuantizeOptions { scheme: _, how, share, relayout, activation_ranges } = self;
+        let mut all = Vec::new();
+        if how.search == Search::Mse {
+            all.push(("scale-search", MSE.to_string()));
+        }
+        if how.mx != MxScale::default() {
+            all.push(("mx-scale", name_of(&MxScale::ALL, how.mx)));
+        }
+        if how.nonfinite != NonFinite::default() {
+            all.push(("nonfinite", name_of(&NONFINITE, how.nonfinite)));
+        }
+        all.extend(relayout.map(|how| ("relayout", name_of(&RELAYOUTS, how))));
+        all.extend(activation_ranges.iter().map(|path| ("activation-ranges", path.display().to_string())));
+        all.extend(share.iter().map(|share| ("share-global", share.to_string())));
+        all
+    }
+
+    /// The fields of the object `options` of a report.
+    pub(crate) fn put(&self, object: &mut Map<String, Value>) {
+        let share: Vec<String> = self.share.iter().map(SharedGlobalScale::to_string).collect();
+        let search = (self.how.search == Search::Mse).then_some(MSE);
+        object.insert("scheme".into(), json!(self.scheme.to_string()));
+        object.insert("scale_search".into(), json!(search));
+        object.insert("mx_scale".into(), json!(name_of(&MxScale::ALL, self.how.mx)));
+        object.insert("nonfinite".into(), json!(name_of(&NONFINITE, self.how.nonfinite)));
+        object.insert("share_global".into(), json!(share));
+        if let Some(path) = &self.activation_ranges {
+            object.insert("activation_ranges".into(), json!(path.display().to_string()));
+        }
+        if let Some(how) = self.relayout {
+            object.insert("relayout".into(), json!(name_of(&RELAYOUTS, how)));
+        }
+    }
+
+    /// Reads what [`put`](QuantizeOptions::put) wrote, if it did.
+    ///
+    /// # Errors
+    /// The field that is not understood, and why.
+    pub(crate) fn from_json(object: &Value) -> Result<Option<QuantizeOptions>, (&'static str, String)> {
+        let Some(scheme) = object.get("scheme") else { return Ok(None) };
+        let text = |key: &'static str, value: &Value| {
+            value.as_str().map(str::to_owned).ok_or_else(|| (key, "not a text".to_string()))
+        };
+        let list = |key: &'static str| {
+            let values = object.get(key).and_then(Value::as_array).ok_or_else(|| (key, "not a list".to_string()))?;
+            values.iter().map(|value| text(key, value)).collect::<Result<Vec<_>, _>>()
+        };
+        let of = |key: &'static str| object.get(key).ok_or_else(|| (key, "missing".to_string()));
+        let scheme = text("scheme", scheme)?.parse().map_err(|why| ("scheme", format!("{why}")))?;
+        let search = match of("scale_search")? {
+            Value::Null => Search::Formula,
+            value => search(&text("scale_search", value)?).map_err(|why| ("scale_search", why))?,
+        };
+        let mx = mx_scale(&text("mx_scale", of("mx_scale")?)?).map_err(|why| ("mx_scale", why))?;
+        let nonfinite = nonfinite(&text("nonfinite", of("nonfinite")?)?).map_err(|why| ("nonfinite", why))?;
+        let share = list("share_global")?.into_iter().map(|text| {
+            SharedGlobalScale::new(&text).map_err(|(glob, why)| ("share_global", format!("{glob:?}: {why}")))
+        });
+        let how = Quantization { mx, nonfinite, search, ..Quantization::default() };
+        let how_relaid =
+            object.get("relayout").map(|value| relayout(&text("relayout", value)?).map_err(|why| ("relayout", why)));
+        let relayout = how_relaid.transpose()?;
+        let ranges = object.get("activation_ranges").map(|value| text("activation_ranges", value).map(PathBuf::from));
+        let (share, activation_ranges) = (share.collect::<Result<_, _>>()?, ranges.transpose()?);
+        Ok(Some(QuantizeOptions { scheme, how, share, relayout, activation_ranges }))
+    }
+}
+
+fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: T) -> String {
+    names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name).to_string()
+}
+
+fn named<T: Copy>(names: &[(&'static str, T)], text: &str) -> Result<T, String> {
+    let found = names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+    found.ok_or_else(|| format!("expected {}", names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")))
+}
+
+/// A rule of `--mx-scale`.
+///
+/// # Errors
+/// What is expected.
+pub fn mx_scale(text: &str) -> Result<MxScale, String> {
+    named(&MxScale::ALL, text)
+}
+
+/// A word of `--relayout`.
+///
+/// # Errors
+/// What is expected.
+pub fn relayout(text: &str) -> Result<Relayout, String> {
+    named(&RELAYOUTS, text)
+}
+
+/// A word of `--nonfinite`.
+///
+/// # Errors
+/// What is expected.
+pub fn nonfinite(text: &str) -> Result<NonFinite, String> {
+    named(&NONFINITE, text)
+}
+
+/// A word of `--scale-search`.
+///
+/// # Errors
+/// What is expected.
+pub fn search(text: &str) -> Result<Search, String> {
+    named(&SEARCHES, text)
+}
