@@ -2,18 +2,13 @@
 //!
 //!     cargo run --release --example convert_checkpoint -- SRC.safetensors DST.safetensors
 
-use std::path::Path;
-use truecast::DType;
-use truecast::convert::{Options, convert};
 use truecast::report::Group;
-use truecast::select::{Rule, Selection};
+use truecast::{Convert, DType};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let paths: Vec<String> = std::env::args().skip(1).collect();
     let [src, dst] = &paths[..] else { return Err("usage: convert_checkpoint SRC DST".into()) };
-    let rules = vec![Rule::new("*LayerNorm*", None)?];
-    let selection = Selection { to: Some(DType::F8E4M3Fn), rules, ..Selection::default() };
-    let report = convert(Path::new(src), Path::new(dst), &Options { selection, ..Options::default() })?;
+    let report = Convert::new(src, dst).to(DType::F8E4M3Fn).keep("*LayerNorm*")?.run()?;
     let converted = report.tensors.iter().filter(|t| t.converted);
     let worst = converted.min_by(|a, b| a.counts.sqnr_db().total_cmp(&b.counts.sqnr_db()));
     let converted = report.total.of(Group::Converted);

@@ -11,7 +11,7 @@
 //! | read or write one element of a packed buffer | [`Elements::get`](Buffer::get), [`ElementsMut::set`](Buffer::set) |
 //! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
 //! | judge the results of other code | [`permitted`], [`vectors`] |
-//! | convert, verify and compare files and folders in bounded memory | `convert`, `verify`, `compare` |
+//! | convert, verify and compare files and folders in bounded memory | `Convert`, `convert`, `verify`, `compare` |
 //! | quantize a tensor with scales, and make it dense again | `scaled` |
 //!
 //! # Examples
@@ -41,13 +41,11 @@ pub mod text;
 mod typed;
 
 #[cfg(feature = "files")]
-#[cfg(feature = "files")]
 pub mod compare;
 #[cfg(feature = "files")]
 pub mod convert;
 #[cfg(feature = "files")]
 pub mod digest;
-#[cfg(feature = "files")]
 #[cfg(feature = "files")]
 pub mod inspect;
 #[cfg(feature = "files")]
@@ -82,6 +80,8 @@ pub mod check;
 #[cfg(feature = "models")]
 pub mod models;
 
+#[cfg(feature = "files")]
+pub use convert::Convert;
 pub use error::Error;
 #[cfg(feature = "files")]
 pub use error::{Cause, NoMemory};

@@ -1,8 +1,8 @@
 //! Casts between slices of Rust's own types: a thin layer over [`Caster`], which works on bytes.
 //!
 //! A slice may be of the type that an element type is (`f32`, `i8`, with the features `half` and `float8` also `bf16`,
-//! `F8E4M3`, ..), of unsigned integers of its width, which then are its codes, or of `u8`, which then are its bytes:
-//! elements narrower than a byte lie packed in them. Elements are little-endian in memory, so these functions exist on
+//! `F8E4M3`, ..), of unsigned integers of its width, which then are its codes, if Rust has no type for it, or of `u8`, which
+//! then are its bytes: elements narrower than a byte lie packed in them. Elements are little-endian in memory, so these functions exist on
 //! little-endian machines only; [`cast`](crate::cast) over bytes works everywhere.
 
 use crate::error::Error;
@@ -45,7 +45,8 @@ enum Room {
 /// The elements of `dtype` in `len` values of `T`.
 fn room<T: Element>(dtype: DType, len: usize) -> Result<Room, CastError> {
     let bits = dtype.bits_in(Layout::Packed).ok_or(CastError::Text)? as usize;
-    let is_code = matches!(T::DTYPE, DType::U16 | DType::U32 | DType::U64) && bits == 8 * size_of::<T>();
+    let has_own = matches!(dtype, DType::F32 | DType::F64 | DType::I16 | DType::I32 | DType::I64);
+    let is_code = matches!(T::DTYPE, DType::U16 | DType::U32 | DType::U64) && bits == 8 * size_of::<T>() && !has_own;
     match T::DTYPE {
         DType::U8 if bits < 8 => Ok(Room::AtMost(len * 8 / bits)),
         DType::U8 => Ok(Room::Exactly(len / (bits / 8))),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use truecast::convert::{Options, convert};
+use truecast::convert::Options;
 use truecast::io::change::{Fault, failing, named_only};
 use truecast::io::{Existing, FileFormat};
 use truecast::run::{Model, RunOptions};
@@ -21,6 +21,10 @@ fn files(folder: &Path) -> Option<Files> {
 }
 
 /// One thread: the one on which changes fail.
+fn convert(src: &Path, dst: &Path, options: &Options) -> Result<truecast::report::Report, truecast::Error> {
+    truecast::Convert::new(src, dst).with(options.clone()).run()
+}
+
 fn exec() -> CastOptions {
     CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use truecast::convert::{Options, Plan, Verification, convert};
+use truecast::convert::{Options, Plan, Verification};
 use truecast::report::Report;
 use truecast::select::quantize_options::{MxScale, Quantization, Scheme, Search};
 use truecast::select::{QuantizeOptions, Rule, Selection};
@@ -114,6 +114,10 @@ fn defined(values: &[u32], layout: &truecast_core::scaled::Layout, how: &Quantiz
         }
     }
     result
+}
+
+fn convert(src: &Path, dst: &Path, options: &Options) -> Result<truecast::report::Report, truecast::Error> {
+    truecast::Convert::new(src, dst).with(options.clone()).run()
 }
 
 fn options(writing: QuantizeOptions) -> Options {

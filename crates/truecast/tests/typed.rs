@@ -30,8 +30,16 @@ fn codes_are_unsigned_integers_of_their_width() {
     assert_eq!(bf16, x.map(|v| ((v.to_bits() + 0x7fff + (v.to_bits() >> 16 & 1)) >> 16) as u16));
     let back: Vec<f32> = cast_vec(&onnx_cast(DType::Bf16, DType::F32), &bf16).unwrap();
     assert_eq!(back.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), bf16.map_to_f32_bits());
-    let as_bits: Vec<u32> = cast_vec(&onnx_cast(DType::Bf16, DType::F32), &bf16).unwrap();
-    assert_eq!(as_bits, back.iter().map(|v| v.to_bits()).collect::<Vec<_>>());
+}
+
+/// Integers are not taken for the bits of a type that Rust has.
+#[test]
+fn a_u32_is_no_f32() {
+    let spec = onnx_cast(DType::F32, DType::Bf16);
+    let refused = cast_vec::<u32, u16>(&spec, &[1]).unwrap_err();
+    let expected = CastError::Type { expected: DType::F32, got: DType::U32 };
+    assert_eq!(refused.to_string(), expected.to_string());
+    assert!(cast_vec::<u16, u32>(&onnx_cast(DType::Bf16, DType::I32), &[1]).is_err());
 }
 
 trait ToF32Bits {

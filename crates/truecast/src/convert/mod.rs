@@ -5,6 +5,7 @@
 //! Read first: `docs/spec/checkpoints.md §2`, §11.
 
 pub(crate) mod action;
+mod builder;
 pub(crate) mod container;
 pub(crate) mod dequantize;
 mod dry_run;
@@ -30,6 +31,7 @@ mod stored;
 mod verification;
 mod write;
 
+pub use builder::Convert;
 pub use error::CheckpointError;
 pub use options::{Options, Partition, RunScope};
 pub use place::finished::finished;
@@ -39,37 +41,4 @@ pub use plan::Plan;
 pub use quantize::activations::activation_ranges;
 pub use schemes::schemes;
 pub use truecast_schemes::{Error as SchemeError, Nibbles, Scheme};
-pub use verification::{Verification, recorded, verify};
-
-use crate::error::Error;
-use crate::report::Report;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
-
-/// Converts the file or folder `src` into `dst` in one call.
-///
-/// # Errors
-/// As [`Plan::new`] and [`Plan::run`].
-///
-/// # Examples
-/// ```
-/// use truecast::convert::{Options, convert};
-/// use truecast::{DType, select::Selection};
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let folder = tempfile::tempdir()?;
-/// # let (src, dst) = (folder.path().join("a"), folder.path().join("b"));
-/// # std::fs::create_dir(&src)?;
-/// # let header = br#"{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
-/// # let file = [&(header.len() as u64).to_le_bytes()[..], header, &465f32.to_le_bytes()].concat();
-/// # std::fs::write(src.join("model.safetensors"), file)?;
-/// # std::fs::write(src.join("config.json"), r#"{"torch_dtype": "float32"}"#)?;
-/// let selection = Selection { to: Some(DType::Bf16), ..Selection::default() };
-/// let report = convert(&src, &dst, &Options { selection, ..Options::default() })?;
-/// assert_eq!(report.total.all.counts.inexact, 1); // 465 became 464
-/// assert_eq!(std::fs::read_to_string(dst.join("config.json"))?, r#"{"torch_dtype": "bfloat16"}"#);
-/// # Ok(())
-/// # }
-/// ```
-pub fn convert(src: &Path, dst: &Path, options: &Options) -> Result<Report, Error> {
-    Plan::new(src, dst, options)?.run(&AtomicBool::new(false), |_| ())
-}
+pub use verification::{Verification, recorded};

@@ -332,23 +332,6 @@ impl Verification {
     }
 }
 
-/// Recomputes the conversion of `src` under `options` and compares it with `dst`, bit for bit: as [`Verification`], of
-/// every element.
-///
-/// Cost: of common conversions about a nanosecond per element and core; of others up to 100 ns, or up to 0.2 ms where
-/// text is printed, which is the price of the definition; a few MiB of memory for each core.
-///
-/// # Errors
-/// As [`Verification::new`] and [`Verification::run`].
-pub fn verify(
-    src: &Path,
-    dst: &Path,
-    options: &Options,
-    progress: impl FnMut(Progress<'_>) + Send,
-) -> Result<VerifyReport, Error> {
-    Verification::new(src, dst, options, Coverage::Full, 0)?.run(&AtomicBool::new(false), progress)
-}
-
 /// The manifest of a result, if it can be read.
 fn recorded_in(dst: &Path) -> Result<Option<Manifest>, Error> {
     match Manifest::read(dst, MANIFEST) {
