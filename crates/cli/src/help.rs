@@ -2,8 +2,8 @@
 //! option stands. The options themselves are in `args`.
 
 use crate::args::Cli;
-use crate::pages::{CLAUSES, EXIT_STATUS, PAGES, Page};
-use crate::words;
+use crate::help_text::{CLAUSES, EXIT_STATUS, PAGES, Page};
+use crate::value_parsers;
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::ffi::OsString;
 
@@ -125,7 +125,7 @@ pub fn definition() -> Command {
             let long = format!("{examples}\n\nExit status:\n{}{more}", rows(&EXIT_STATUS));
             let command = match page.command {
                 "explain" => command.mut_arg("spec", |spec| spec.help(ONE_SPEC)),
-                "compare" => command.mut_arg("sort", |sort| sort.value_parser(words::DIFFERENCE_COLUMN)),
+                "compare" => command.mut_arg("sort", |sort| sort.value_parser(value_parsers::DIFFERENCE_COLUMN)),
                 _ => command,
             };
             command.mut_args(headed).override_usage(usage(page)).after_help(examples).after_long_help(long)
@@ -139,7 +139,7 @@ pub fn of_command(args: &[OsString]) -> &[OsString] {
     match args {
         [_, help, command, operation] if help == "help" => {
             let takes = command == "check" || command == "vectors";
-            let is_one = words::operations().iter().any(|known| operation == known);
+            let is_one = value_parsers::operations().iter().any(|known| operation == known);
             if takes && is_one { &args[..3] } else { args }
         }
         _ => args,

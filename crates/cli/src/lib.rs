@@ -7,21 +7,21 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod args;
-mod asked;
 mod command;
 mod escaped;
-mod exact;
+mod exact_decimal;
 mod exit;
 mod failure;
 mod help;
+mod help_text;
 mod hint;
 mod message;
 mod number;
 mod options;
 mod output;
-mod pages;
 mod policy;
 mod progress;
+mod python_args;
 mod signals;
 mod size;
 mod sort_keys;
@@ -29,9 +29,9 @@ mod suggest;
 mod table;
 mod terminal;
 mod usage;
-mod words;
+mod value_parsers;
 
-pub use asked::{Argument, Conversion, Verification, arguments, conversion, verification};
+pub use python_args::{Argument, Conversion, Verification, arguments, conversion, verification};
 
 use clap::FromArgMatches;
 use clap::error::ErrorKind as ClapErrorKind;
@@ -166,7 +166,7 @@ pub fn hint(error: &truecast::Error) -> Option<String> {
 /// ```
 #[must_use]
 pub fn nearest_type(word: &str) -> Option<DType> {
-    words::meant(word)
+    value_parsers::meant(word)
 }
 
 impl From<Failure> for Refused {

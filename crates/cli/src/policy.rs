@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::suggest::did_you_mean;
-use crate::words;
+use crate::value_parsers;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Id};
 use std::ffi::OsStr;
@@ -32,7 +32,7 @@ impl Args for PolicyArgs {
     }
 
     fn augment_args(command: Command) -> Command {
-        let spec = Arg::new("spec").long("spec").value_name("NAME[@VERSION]").value_parser(words::SPEC);
+        let spec = Arg::new("spec").long("spec").value_name("NAME[@VERSION]").value_parser(value_parsers::SPEC);
         let all: Vec<Arg> =
             [spec.hide_possible_values(true).help(SPEC)].into_iter().chain(Setting::all().map(option)).collect();
         let group = ArgGroup::new("PolicyArgs").multiple(true).args(all.iter().map(Arg::get_id));
@@ -68,7 +68,7 @@ impl TypedValueParser for Words {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let values = if self.0.name() == "profile" { words::profiles() } else { self.0.every_value() };
+        let values = if self.0.name() == "profile" { value_parsers::profiles() } else { self.0.every_value() };
         Some(Box::new(values.into_iter().map(PossibleValue::new)))
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! What cells say is decided where the table is filled; the terminal is described in `terminal`.
 
-use crate::exact;
+use crate::exact_decimal;
 use crate::message::{is_unseen, one_line};
 pub use crate::number::grouped;
 pub use crate::terminal::Mark;
@@ -274,7 +274,7 @@ impl Table {
             match self.columns[column].long {
                 _ if natural <= width => vec![text.into()],
                 Long::Wraps => textwrap::wrap(text, terminal::words(width)).into_iter().map(String::from).collect(),
-                _ if self.columns[column].is_of_numbers => vec![exact::shortened(text, width)],
+                _ if self.columns[column].is_of_numbers => vec![exact_decimal::shortened(text, width)],
                 _ => vec![shortened(text, width)],
             }
         };

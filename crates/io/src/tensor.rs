@@ -74,7 +74,7 @@ impl FileFormat {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tensor {
     /// Its name: data, never a path. May be empty and may hold control characters; print it through
-    /// [`Shown`](crate::Shown). A `.npy` file's only tensor is called `data` (`docs/interfaces.md §4`).
+    /// [`Escaped`](crate::Escaped). A `.npy` file's only tensor is called `data` (`docs/interfaces.md §4`).
     pub name: Arc<str>,
     /// The element type.
     pub dtype: DType,

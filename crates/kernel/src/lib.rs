@@ -9,13 +9,11 @@
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
+mod arch;
 pub mod buf;
-mod by_hand;
 pub mod caches;
 pub mod caster;
 mod definition;
-#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
-mod drive;
 mod environment;
 mod error;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
@@ -41,6 +39,8 @@ mod split;
 mod stage;
 mod stream;
 mod table;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod tail;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

@@ -10,10 +10,10 @@ use crate::measure::found::{Next, Seen, Small, Special, Sums};
 use crate::measure::limits::Range;
 use crate::numbers::op::Op;
 use crate::numbers::split::Split;
-use crate::scaled::divided::Divided;
+use crate::scaled::block_quotient::Divided;
 use crate::scaled::lookup::{Codes, Full, Tables};
 use crate::scaled::nibbles::Nibbles;
-use crate::scaled::stepped::{Shape, Stepped, Steps};
+use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::stage::Stage;
 use truecast_core::scaled::BlockType;
 

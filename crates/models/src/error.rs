@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use truecast_core::{DType, ErrorKind};
-use truecast_io::{Shown, ShownPath};
+use truecast_io::{Escaped, EscapedPath};
 
 use crate::cast::DeniedCast;
 use crate::evaluate::UndefinedResult;
@@ -19,7 +19,7 @@ pub enum Error {
     #[error(transparent)]
     File(#[from] truecast_io::Error),
     /// An OpenVINO IR is malformed or unsupported.
-    #[error("{}: {cause}", ShownPath(path))]
+    #[error("{}: {cause}", EscapedPath(path))]
     Ir { path: PathBuf, cause: openvino::IrError },
     /// A `.tosa` file is malformed.
     #[error(transparent)]
@@ -53,16 +53,16 @@ pub enum Error {
     #[error("{name}: {len} elements of {found} where the entry has {declared}")]
     Supplied { name: String, len: u64, found: DType, declared: String },
     /// An input was not fed and has no default.
-    #[error("input {} is missing", Shown(name))]
+    #[error("input {} is missing", Escaped(name))]
     Missing { name: String },
     /// An input is of another type than the graph declares.
-    #[error("input {}: elements are {found}, the model declares {declared}", Shown(name))]
+    #[error("input {}: elements are {found}, the model declares {declared}", Escaped(name))]
     Type { name: String, found: DType, declared: DType },
     /// A tensor has another shape than the graph declares.
-    #[error("{what} {}: shape {found:?} where the model declares {declared}", Shown(name))]
+    #[error("{what} {}: shape {found:?} where the model declares {declared}", Escaped(name))]
     Shape { what: &'static str, name: String, found: Vec<u64>, declared: String },
     /// A tensor's elements are not as many as its shape says.
-    #[error("{}: the elements do not fill the shape {shape:?}", Shown(name))]
+    #[error("{}: the elements do not fill the shape {shape:?}", Escaped(name))]
     Inconsistent { name: String, shape: Vec<u64> },
     /// A conversion was refused.
     #[error("{label}: {cause}")]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use truecast_core::{DType, ErrorKind};
-use truecast_io::{Shown, one_line};
+use truecast_io::{Escaped, one_line};
 
 use crate::scheme::{Scheme, SchemeError};
 
@@ -30,34 +30,34 @@ pub enum Error {
     #[error("{place}: {message}")]
     Json { place: String, message: String },
     /// `docs/spec/checkpoints.md §4.15`.
-    #[error("{place}: scheme {} is not supported", Shown(scheme))]
+    #[error("{place}: scheme {} is not supported", Escaped(scheme))]
     Unsupported { place: String, scheme: String },
     /// A variant of a supported scheme that is not read.
     #[error("{place}: {what} is not supported: {why}")]
     Refused { place: String, what: String, why: &'static str },
     /// Two places declare different schemes for a tensor (§2.5).
-    #[error("tensor {}: {first_place} says {first}, {second_place} says {second}", Shown(tensor))]
+    #[error("tensor {}: {first_place} says {first}, {second_place} says {second}", Escaped(tensor))]
     Contradiction { tensor: String, first: Box<Scheme>, first_place: String, second: Box<Scheme>, second_place: String },
     /// A declared scheme claims nothing (§2.5).
     #[error("{place} declares {scheme}, but no tensor is stored so")]
     Stale { place: String, scheme: Box<Scheme> },
     /// A tensor of codes lacks a tensor that it needs (§5.5).
-    #[error("missing {part} for {}: {scheme} needs tensor {}", Shown(codes), Shown(expected))]
+    #[error("missing {part} for {}: {scheme} needs tensor {}", Escaped(codes), Escaped(expected))]
     Missing { codes: String, part: &'static str, scheme: Box<Scheme>, expected: String },
     /// A tensor has the name of an auxiliary one and belongs to nothing (§5.5).
-    #[error("orphan {what} {}: {why}", Shown(tensor))]
+    #[error("orphan {what} {}: {why}", Escaped(tensor))]
     Orphan { tensor: String, what: &'static str, why: String },
     /// Two groups need a tensor (§5.5).
-    #[error("tensor {} belongs to both {} and {}", Shown(tensor), Shown(first), Shown(second))]
+    #[error("tensor {} belongs to both {} and {}", Escaped(tensor), Escaped(first), Escaped(second))]
     Twice { tensor: String, first: String, second: String },
     /// A group becomes a dense tensor of a name that another tensor has.
-    #[error("tensor {} would be written twice: {} becomes it too", Shown(tensor), Shown(codes))]
+    #[error("tensor {} would be written twice: {} becomes it too", Escaped(tensor), Escaped(codes))]
     Collision { tensor: String, codes: String },
     /// A grid of scales does not fit its tensor (§3.1).
     #[error(
         "tensor {}: shape {found:?} is no grid of {scheme} for {} of shape {logical:?}; expected {expected}",
-        Shown(tensor),
-        Shown(codes)
+        Escaped(tensor),
+        Escaped(codes)
     )]
     Grid {
         tensor: String,
@@ -71,37 +71,37 @@ pub enum Error {
     #[error(
         "tensor {}: shape {found:?} for {} of shape {logical:?} looks like scales of blocks, and no configuration says of \
          which{}",
-        Shown(tensor),
-        Shown(codes),
+        Escaped(tensor),
+        Escaped(codes),
         guess.as_ref().map_or(String::new(), |guess| format!("; {guess} fits all of them"))
     )]
     Undeclared { tensor: String, codes: String, found: Box<[u64]>, logical: Box<[u64]>, guess: Option<String> },
     /// A tensor of a group has a type that its scheme does not have.
-    #[error("tensor {}: {scheme} has no {part} of {found}; expected {}", Shown(tensor), Types(expected))]
+    #[error("tensor {}: {scheme} has no {part} of {found}; expected {}", Escaped(tensor), Types(expected))]
     Type { tensor: String, scheme: Box<Scheme>, part: &'static str, found: DType, expected: Vec<DType> },
     /// The shape of the codes is none of the scheme.
-    #[error("tensor {}: shape {found:?} is none of {scheme}: {why}", Shown(tensor))]
+    #[error("tensor {}: shape {found:?} is none of {scheme}: {why}", Escaped(tensor))]
     Shape { tensor: String, scheme: Box<Scheme>, found: Vec<u64>, why: String },
     /// Something that only a configuration tells is not told (§5.2, §5.4).
-    #[error("tensor {}: {what} of {scheme} is not known; {advice}", Shown(tensor))]
+    #[error("tensor {}: {what} of {scheme} is not known; {advice}", Escaped(tensor))]
     Unknown { tensor: String, scheme: Box<Scheme>, what: &'static str, advice: String },
     /// §5.2 step 7.
     #[error(
         "tensor {}: {dtype} without a scale in a checkpoint that has scales; raw codes are never passed on",
-        Shown(tensor)
+        Escaped(tensor)
     )]
     Unscaled { tensor: String, dtype: DType },
     /// §4.5.1: the guard of global scales.
-    #[error("tensor {}: value {value:?} {why}", Shown(tensor))]
+    #[error("tensor {}: value {value:?} {why}", Escaped(tensor))]
     Guard { tensor: String, value: f32, why: &'static str },
     /// A tensor that is read to recognize a scheme holds something else.
-    #[error("tensor {}: {found} where {expected} is expected", Shown(tensor))]
+    #[error("tensor {}: {found} where {expected} is expected", Escaped(tensor))]
     Content { tensor: String, found: String, expected: String },
     /// A tensor that is read to recognize a scheme should be small.
-    #[error("tensor {}: {bytes} bytes are too many for what describes other tensors", Shown(tensor))]
+    #[error("tensor {}: {bytes} bytes are too many for what describes other tensors", Escaped(tensor))]
     TooLargeToRead { tensor: String, bytes: u64 },
     /// Names are unique.
-    #[error("tensor {} occurs twice", Shown(tensor))]
+    #[error("tensor {} occurs twice", Escaped(tensor))]
     DuplicateName { tensor: String },
     /// The name of a scheme.
     #[error(transparent)]
@@ -110,13 +110,13 @@ pub enum Error {
     #[error("scheme {scheme} is not written{}", if *relayout { " from dense tensors" } else { "" })]
     NotWritten { scheme: Box<Scheme>, relayout: bool },
     /// A dense tensor has no form in a scheme.
-    #[error("tensor {}: {why}, which {scheme} cannot hold", Shown(tensor))]
+    #[error("tensor {}: {why}, which {scheme} cannot hold", Escaped(tensor))]
     NoForm { tensor: String, scheme: Box<Scheme>, why: String },
     /// The values of one scheme are none of another, whatever they are (§8).
-    #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Shown(tensor))]
+    #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Escaped(tensor))]
     NoRelayout { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: Cow<'static, str> },
     /// A description that the definition of scaled tensors refuses.
-    #[error("tensor {}: {cause}", Shown(tensor))]
+    #[error("tensor {}: {cause}", Escaped(tensor))]
     Layout { tensor: String, cause: String },
     /// Reading a small tensor failed.
     #[error(transparent)]

@@ -33,7 +33,7 @@ impl Pattern {
         let refused = |_| Error::Value {
             place: place.to_owned(),
             key: "a pattern of modules".to_owned(),
-            found: truecast_io::Shown(text).to_string(),
+            found: truecast_io::Escaped(text).to_string(),
             expected: "a regular expression without look-around".to_owned(),
         };
         let source = match text.strip_prefix("re:") {

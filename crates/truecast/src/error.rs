@@ -11,7 +11,7 @@ use truecast_core::dtype::ParseTypeError;
 use truecast_core::scaled::ScaledError;
 use truecast_core::spec::SpecError;
 #[cfg(feature = "files")]
-use truecast_io::{Foreign, NoForm, Shown, counted};
+use truecast_io::{Escaped, Foreign, NoForm, counted};
 use truecast_kernel::{CastError, PlanError};
 use truecast_text::TextError;
 
@@ -55,7 +55,7 @@ pub enum Error {
     Io(#[from] truecast_io::Error),
     /// A tensor cannot be converted as asked.
     #[cfg(feature = "files")]
-    #[error("{path}: tensor {}: {cause}", Shown(.tensor))]
+    #[error("{path}: tensor {}: {cause}", Escaped(.tensor))]
     Tensor {
         /// The file.
         path: String,
@@ -198,7 +198,7 @@ pub enum Error {
 /// What a pattern is called.
 #[cfg(feature = "files")]
 fn closest(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().map(|name| Shown(name).to_string()).collect();
+    let shown: Vec<String> = names.iter().map(|name| Escaped(name).to_string()).collect();
     match shown.as_slice() {
         [] => String::new(),
         [one] => format!("; the nearest is {one}"),

@@ -1,9 +1,9 @@
 //! Tensors in files: what is opened and written, and what can be wrong with it.
 
 pub use truecast_io::{
-    DeniedTensor, Error, Existing, FileFormat, FileId, Finished, Foreign, NewFolder, NoForm, OpenOptions, OutputFile,
-    Shown, ShownPath, Source, Tensor, TensorReader, Writer, check_output, follow, is_unseen, layout_for, look, noun,
-    one_line, open_regular,
+    DeniedTensor, Error, Escaped, EscapedPath, Existing, FileFormat, FileId, Finished, Foreign, NewFolder, NoForm,
+    OpenOptions, OutputFile, Source, Tensor, TensorReader, Writer, check_output, follow, is_unseen, layout_for, look,
+    noun, one_line, open_regular,
 };
 
 /// Files that appear complete or not at all.

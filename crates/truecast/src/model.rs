@@ -71,7 +71,7 @@ pub(crate) fn changes(path: &Path, file: &ModelFile, planned: &[Planned]) -> Res
     for (tensor, listed) in planned.iter().zip(file.tensors()) {
         let is_constant = matches!(listed.role, Role::Value { is_constant: true, .. });
         if is_constant && NOT_IN_CONSTANTS.contains(&tensor.target.dtype) {
-            let (name, dtype) = (truecast_io::Shown(&tensor.name), tensor.target.dtype);
+            let (name, dtype) = (truecast_io::Escaped(&tensor.name), tensor.target.dtype);
             let why = format!("tensor {name}: a Constant cannot be {dtype} in any opset; keep it as it is");
             return Err(refused(why));
         }
@@ -147,9 +147,9 @@ fn changed_meaning(node: &Node, from: i64, to: i64) -> Option<String> {
         Raised::ChangedAt(at) => format!("means something else from opset {at} on"),
         Raised::Unknown => "is not known".into(),
     };
-    let name = truecast_io::Shown(&node.name);
+    let name = truecast_io::Escaped(&node.name);
     Some(format!(
         "the type needs opset {to} and the model has {from}, but {} of node {name} {why}; convert the model to opset {to} first, with onnx.version_converter, or choose a type that opset {from} has",
-        truecast_io::Shown(operator)
+        truecast_io::Escaped(operator)
     ))
 }

@@ -56,7 +56,7 @@ fn parse_level(text: &str) -> Result<Level, String> {
 
 fn main() -> ExitCode {
     let Arguments { command, level } = Arguments::parse();
-    let mut session = Session::new(Progress::Shown);
+    let mut session = Session::new(Progress::Escaped);
     if !level.is_empty() {
         session.levels = level;
     }

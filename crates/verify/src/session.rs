@@ -22,7 +22,7 @@ pub struct Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// What is tried on standard output, and a bar on standard error if that is a terminal.
-    Shown,
+    Escaped,
     /// Nowhere.
     Hidden,
 }
@@ -45,7 +45,7 @@ impl Session {
 
     /// Says what is about to be tried, and passes it on.
     pub fn announce(&self, covers: String) -> String {
-        if self.progress == Progress::Shown {
+        if self.progress == Progress::Escaped {
             println!("{covers}");
         }
         covers
@@ -54,7 +54,7 @@ impl Session {
     /// A bar of `n` steps.
     pub fn bar(&self, what: &str, n: usize) -> ProgressBar {
         let target = match self.progress {
-            Progress::Shown => ProgressDrawTarget::stderr(),
+            Progress::Escaped => ProgressDrawTarget::stderr(),
             Progress::Hidden => ProgressDrawTarget::hidden(),
         };
         let style = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len} {elapsed} (left {eta})");

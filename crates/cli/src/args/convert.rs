@@ -3,7 +3,7 @@
 use super::select::{ListArgs, SelectArgs};
 use super::threads::ThreadsArgs;
 use crate::policy::PolicyArgs;
-use crate::{size, words};
+use crate::{size, value_parsers};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use truecast::convert::{Nibbles, Partition, Scheme};
@@ -38,7 +38,7 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
     /// Exit with 1 if a count of the report exceeds N (default 0); the result is kept
-    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = words::COUNT)]
+    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = value_parsers::COUNT)]
     pub fail_on: Vec<String>,
     /// Memory that buffers may take: bytes, or with K, M, G (KiB, MiB, GiB), kB, MB, GB
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
@@ -60,7 +60,7 @@ pub struct SchemeArgs {
     #[arg(long)]
     pub trust_scales: bool,
     /// ComfyUI's NVFP4: which nibble of a byte is its first element, high or low
-    #[arg(long, value_name = "WHICH", value_parser = words::NIBBLES)]
+    #[arg(long, value_name = "WHICH", value_parser = value_parsers::NIBBLES)]
     pub nibbles: Option<Nibbles>,
     /// A dense checkpoint with the same names, for shapes that padding hides and to check the order of nibbles
     #[arg(long, value_name = "DENSE", value_hint = ValueHint::AnyPath)]
@@ -73,20 +73,20 @@ pub struct WritingArgs {
     /// Quantize linear layers and experts by this scheme, such as fp8-block, fp8-channel (a scale for each row, dynamic
     /// for activations), ct:pack-quantized,bits=4,group=32 (4-bit weights), ct:mxfp4-pack-quantized, gpt-oss,
     /// modelopt:W4A16_NVFP4 or modelopt:FP8_PER_CHANNEL_PER_TOKEN; what is not quantized becomes --to, or stays as it is
-    #[arg(long, value_name = "NAME", value_parser = words::SCHEME, hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = value_parsers::SCHEME, hide_possible_values = true)]
     pub scheme: Option<Scheme>,
     /// With --scheme: try scales near that of the formula, and take the one with the least squared error
-    #[arg(long, value_name = "BY", value_parser = words::SCALE_SEARCH, requires = "scheme")]
+    #[arg(long, value_name = "BY", value_parser = value_parsers::SCALE_SEARCH, requires = "scheme")]
     pub scale_search: Option<Search>,
     /// With --scheme: the rule of scales that are powers of two
-    #[arg(long, value_name = "RULE", default_value = "rceil", value_parser = words::MX_SCALE, requires = "scheme")]
+    #[arg(long, value_name = "RULE", default_value = "rceil", value_parser = value_parsers::MX_SCALE, requires = "scheme")]
     pub mx_scale: MxScale,
     /// With --scheme: whether NaN and infinities are an error, or become zero and the largest value
-    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = words::NONFINITE, requires = "scheme")]
+    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = value_parsers::NONFINITE, requires = "scheme")]
     pub nonfinite: NonFinite,
     /// With --scheme: carry codes and scales of quantized tensors over as they are, or else fail (exact), or with a second
     /// scale that is rounded (lossy)
-    #[arg(long, value_name = "HOW", value_parser = words::RELAYOUT, requires = "scheme", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
+    #[arg(long, value_name = "HOW", value_parser = value_parsers::RELAYOUT, requires = "scheme", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
     pub relayout: Option<Relayout>,
     /// With --scheme modelopt:FP8, modelopt:NVFP4 or ct:nvfp4-pack-quantized: a JSON object of layers and the largest
     /// magnitudes of their inputs, of which scales of activations are made

@@ -2,7 +2,7 @@
 
 use super::threads::ThreadsArgs;
 use crate::policy::{PolicyArgs, operator};
-use crate::{size, words};
+use crate::{size, value_parsers};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use truecast::DType;
@@ -19,13 +19,13 @@ pub struct RescaleArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub dst: PathBuf,
     /// Type to rescale to: i8, i16, i32; u8 and u16 imply --output-unsigned
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: DType,
     /// Version of TOSA
-    #[arg(long, value_name = "tosa[@VERSION]", default_value = "tosa", value_parser = words::TOSA)]
+    #[arg(long, value_name = "tosa[@VERSION]", default_value = "tosa", value_parser = value_parsers::TOSA)]
     pub spec: String,
     /// How the scaled value is rounded
-    #[arg(long, value_name = "MODE", default_value = "single", value_parser = words::RESCALE_ROUNDING)]
+    #[arg(long, value_name = "MODE", default_value = "single", value_parser = value_parsers::RESCALE_ROUNDING)]
     pub rounding: String,
     /// Memory that buffers may take
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
@@ -76,13 +76,13 @@ pub struct RescaleAttributes {
 #[derive(Args, Debug)]
 pub struct CheckArgs {
     /// `cast`, `castlike` of ONNX, `rescale`, or a model
-    #[arg(value_name = "cast|castlike|rescale|MODEL", value_parser = words::CHECKED, hide_possible_values = true)]
+    #[arg(value_name = "cast|castlike|rescale|MODEL", value_parser = value_parsers::CHECKED, hide_possible_values = true)]
     pub what: PathBuf,
     /// Source type (default: what the header of the input says)
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     /// Destination type
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
     /// The elements that were converted
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -130,13 +130,13 @@ impl CheckArgs {
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
     /// Operation: cast, castlike of ONNX, or rescale of TOSA
-    #[arg(value_name = "cast|castlike|rescale", value_parser = words::OPERATION, hide_possible_values = true)]
+    #[arg(value_name = "cast|castlike|rescale", value_parser = value_parsers::OPERATION, hide_possible_values = true)]
     pub op: String,
     /// Source type
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: DType,
     /// Destination type
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: DType,
     /// Decisive inputs, or every code of a source of 16 bits or fewer
     #[arg(long, value_name = "WHICH", default_value = "boundary")]

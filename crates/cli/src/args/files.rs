@@ -4,7 +4,7 @@ use super::convert::{SchemeArgs, WritingArgs};
 use super::select::{ListArgs, OnnxArgs, SelectArgs};
 use super::threads::ThreadsArgs;
 use crate::policy::PolicyArgs;
-use crate::words;
+use crate::value_parsers;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use truecast::DType;
@@ -23,14 +23,14 @@ pub struct InspectArgs {
     #[arg(long, value_name = "GLOB")]
     pub filter: Vec<String>,
     /// Type of the elements of an array whose header does not say
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
     #[command(flatten)]
     pub threads: ThreadsArgs,
     /// List the tensors by name, size or elements, with --stats also by min, max, nan, inf, zero or subnormal
-    #[arg(long, value_name = "COLUMN", value_parser = words::INSPECT_COLUMN)]
+    #[arg(long, value_name = "COLUMN", value_parser = value_parsers::INSPECT_COLUMN)]
     pub sort: Option<String>,
 }
 
@@ -83,15 +83,15 @@ pub struct CompareArgs {
     #[arg(value_hint = ValueHint::AnyPath)]
     pub b: PathBuf,
     /// Type of the elements of A, if its header does not say
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     /// Type of the elements of B, if its header does not say
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
     /// Exit with 1 if a count exceeds N (default 0); different: if anything differs
-    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = words::DIFFERENCE)]
+    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = value_parsers::DIFFERENCE)]
     pub fail_on: Vec<String>,
     #[command(flatten)]
     pub threads: ThreadsArgs,

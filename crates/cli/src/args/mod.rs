@@ -19,7 +19,7 @@ pub use select::*;
 pub use threads::*;
 pub use value::*;
 
-use crate::words;
+use crate::value_parsers;
 use clap::{Parser, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -103,7 +103,7 @@ pub enum Command {
     /// Print the manual page
     Man {
         /// The page of one command
-        #[arg(value_parser = words::COMMAND, hide_possible_values = true, conflicts_with = "all")]
+        #[arg(value_parser = value_parsers::COMMAND, hide_possible_values = true, conflicts_with = "all")]
         command: Option<String>,
         /// Write every page into this folder, as truecast.1, truecast-convert.1, ..
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

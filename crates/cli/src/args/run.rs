@@ -1,7 +1,7 @@
 //! `run`.
 
 use super::threads::ThreadsArgs;
-use crate::words;
+use crate::value_parsers;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use truecast::io::FileFormat;
@@ -30,20 +30,20 @@ pub struct RunArgs {
     #[arg(long)]
     pub force: bool,
     /// ONNX: floating-point numbers that become text: as the reference evaluator writes them, or plain (default reference)
-    #[arg(long, value_name = "STYLE", value_parser = words::STRING_STYLE)]
+    #[arg(long, value_name = "STYLE", value_parser = value_parsers::STRING_STYLE)]
     pub string_style: Option<TextStyle>,
     /// Tile IR: whose rules (default the newest)
-    #[arg(long, value_name = "NAME[@VERSION]", value_parser = words::TILE)]
+    #[arg(long, value_name = "NAME[@VERSION]", value_parser = value_parsers::TILE)]
     pub spec: Option<String>,
     /// Tile IR: the entry, if the module has several
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
     /// Tile IR: whose values, spec (default), hw or seed. TOSA: what the implementation chooses where the text leaves a choice,
     /// strict (default) or others, with + between them
-    #[arg(long, value_name = "PROFILE", value_parser = words::RUN_PROFILE)]
+    #[arg(long, value_name = "PROFILE", value_parser = value_parsers::RUN_PROFILE)]
     pub profile: Option<String>,
     /// Tile IR: choices where its sources differ
-    #[arg(long, value_name = "NAME[=VALUE]", value_parser = words::TILE_OPTION)]
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = value_parsers::TILE_OPTION)]
     pub tile_option: Vec<String>,
     #[command(flatten)]
     pub threads: ThreadsArgs,

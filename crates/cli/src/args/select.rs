@@ -1,7 +1,7 @@
 //! Which tensors are converted and to what, how strictly files are read, and which rows of a report are listed: of
 //! `convert`, `verify` and others.
 
-use crate::words;
+use crate::value_parsers;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use truecast::DType;
@@ -11,10 +11,10 @@ use truecast::select::quantize_options::Layer;
 #[derive(Args, Debug, Clone)]
 pub struct SelectArgs {
     /// Type to convert to, such as f16, bf16, f8e4m3fn; `truecast formats` lists them
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
     /// Read the payload as this type; in a checkpoint only of tensors of that width that a rule chooses
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     /// Type of the tensors whose name matches; `*` matches anything, the first of all rules wins
     #[arg(long, value_name = "GLOB=TYPE")]
@@ -26,7 +26,7 @@ pub struct SelectArgs {
     #[arg(long, value_name = "GLOB", requires = "scheme")]
     pub quantize: Vec<String>,
     /// With --to: copy tensors with such names, and all of fewer than two dimensions; --scheme leaves them alone anyway
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = words::PRESET)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET)]
     pub keep_preset: Vec<Layer>,
     /// ONNX models: keep smaller tensors, unless a rule names them
     #[arg(long, value_name = "N", default_value = "1024")]
@@ -58,7 +58,7 @@ impl OnnxArgs {
 pub struct ListArgs {
     /// List the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count: largest or
     /// worst first
-    #[arg(long, value_name = "COLUMN", conflicts_with = "summary", value_parser = words::COLUMN, hide_possible_values = true)]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "summary", value_parser = value_parsers::COLUMN, hide_possible_values = true)]
     pub sort: Option<String>,
     /// Name this many tensors that lost most
     #[arg(long, value_name = "N", default_value = "5")]

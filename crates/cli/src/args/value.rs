@@ -1,7 +1,7 @@
 //! Commands about types and single values: `explain`, `formats`, `promote`.
 
 use crate::policy::PolicyArgs;
-use crate::words;
+use crate::value_parsers;
 use clap::{Args, ValueEnum};
 use truecast::DType;
 
@@ -12,10 +12,10 @@ pub struct ExplainArgs {
     #[arg(allow_hyphen_values = true)]
     pub value: String,
     /// Destination type
-    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: DType,
     /// Source type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: DType,
     /// Every digit of every value, however many there are
     #[arg(long)]
@@ -29,7 +29,7 @@ pub struct ExplainArgs {
 #[derive(Args, Debug)]
 pub struct FormatsArgs {
     /// One type, in detail
-    #[arg(value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    #[arg(value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub dtype: Option<DType>,
 }
 
@@ -37,10 +37,10 @@ pub struct FormatsArgs {
 #[derive(Args, Debug)]
 pub struct PromoteArgs {
     /// Element type, `dynamic` (openvino), or py:bool, py:int, py:float for a Python number
-    #[arg(required_unless_present = "table", value_parser = words::OPERAND, hide_possible_values = true)]
+    #[arg(required_unless_present = "table", value_parser = value_parsers::OPERAND, hide_possible_values = true)]
     pub lhs: Option<String>,
     /// The other one
-    #[arg(required_unless_present = "table", value_parser = words::OPERAND, hide_possible_values = true)]
+    #[arg(required_unless_present = "table", value_parser = value_parsers::OPERAND, hide_possible_values = true)]
     pub rhs: Option<String>,
     /// Print the whole matrix for these options
     #[arg(long, conflicts_with_all = ["lhs", "rhs"])]
@@ -58,7 +58,7 @@ pub struct PromoteArgs {
     #[arg(long)]
     pub pytorch_scalar: bool,
     /// openvino: u64_integer_promotion_target (default f32)
-    #[arg(long, value_name = "TYPE", value_parser = words::OPERAND, hide_possible_values = true)]
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::OPERAND, hide_possible_values = true)]
     pub u64_target: Option<String>,
     /// openvino, torch: rank of LHS, zero or more, or unknown (default n)
     #[arg(long, value_name = "RANK")]

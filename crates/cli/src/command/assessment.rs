@@ -5,7 +5,7 @@ use super::provenance::quoted;
 use crate::number::{count, decibels, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use truecast::io::Shown;
+use truecast::io::Escaped;
 use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, least_sqnr_db};
 
 /// What is said of one tensor, without its name.
@@ -68,7 +68,7 @@ pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a
         all.push(headline(assessment));
         all.extend(assessment.worst.iter().map(|suspect| {
             let row = row(suspect.index);
-            format!("tensor {}: {}", Shown(row.name), words(suspect, &row))
+            format!("tensor {}: {}", Escaped(row.name), words(suspect, &row))
         }));
         all.extend(remedy(assessment).filter(|_| can_keep));
     }

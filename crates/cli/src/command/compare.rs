@@ -1,6 +1,6 @@
 //! `truecast compare`.
 
-use super::figures::Figures;
+use super::error_columns::ErrorColumns;
 use super::list::{self, Item, Known, Listed};
 use super::{Context, assessment, thresholds};
 use crate::args::CompareArgs;
@@ -9,13 +9,13 @@ use crate::failure::Failure;
 use crate::number::count;
 use crate::table::{Cell, Mark};
 use crate::terminal::Terminal;
-use crate::words;
+use crate::value_parsers;
 use crate::{message, output, progress};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
 use truecast::io::npy::HeaderError;
-use truecast::io::{Error as FileError, OpenOptions, Shown};
+use truecast::io::{Error as FileError, Escaped, OpenOptions};
 use truecast::report::{Assessment, Group, assess};
 use truecast::{DType, Error};
 
@@ -25,7 +25,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let (different, counts): (Vec<&String>, Vec<&String>) =
         args.fail_on.iter().partition(|name| *name == thresholds::DIFFERENT);
-    let limits = thresholds::parse(counts, &words::differences())?;
+    let limits = thresholds::parse(counts, &value_parsers::differences())?;
     let sorting = list::sorting(&args.list, Known::Differences)?;
     let total = bytes_of(&args.a)?;
     let bar = progress::bytes(total, context.quiet || context.json);
@@ -107,7 +107,7 @@ fn print(
     args: &CompareArgs,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let figures = Figures::of(&comparison.total.all.counts, true);
+    let figures = ErrorColumns::of(&comparison.total.all.counts, true);
     let columns = || figures.columns("types");
     let row = |i: usize| {
         let row = &comparison.rows[i];
@@ -130,13 +130,13 @@ fn print(
             writeln!(out, "{}", terminal.wrap(&format!("{what}: {rest}")))
         };
         for name in &comparison.only_first {
-            line("only in the first", &Shown(name).to_string())?;
+            line("only in the first", &Escaped(name).to_string())?;
         }
         for name in &comparison.only_second {
-            line("only in the second", &Shown(name).to_string())?;
+            line("only in the second", &Escaped(name).to_string())?;
         }
         for (name, why) in &comparison.incomparable {
-            line("not comparable", &format!("{}: {why}", Shown(name)))?;
+            line("not comparable", &format!("{}: {why}", Escaped(name)))?;
         }
         let equal = terminal.paint(Mark::Good, "equal as numbers");
         writeln!(out, "{}", if comparison.equal() { &equal } else { "different" })

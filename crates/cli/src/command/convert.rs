@@ -2,7 +2,7 @@
 
 mod folder;
 
-use super::figures::Figures;
+use super::error_columns::ErrorColumns;
 use super::list::{self, Item, Known, Listed};
 use super::{Context, assessment, left_open, provenance, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
-use crate::{message, number, output, progress, signals, words};
+use crate::{message, number, output, progress, signals, value_parsers};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use truecast::convert::{Options, Plan, RunScope};
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
-use truecast::io::{Existing, FileFormat, FileId, Foreign, OutputFile, Shown, follow, look};
+use truecast::io::{Escaped, Existing, FileFormat, FileId, Foreign, OutputFile, follow, look};
 use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
 use truecast::verify::RecordedFile;
@@ -30,7 +30,7 @@ use truecast::{CastOptions, DType, Ecosystem, Error, ErrorKind};
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
     let options = options(args, rules, context.exec)?;
     let (request, existing) = (options.request, options.existing);
-    let limits = thresholds::parse(&args.fail_on, &words::counts())?;
+    let limits = thresholds::parse(&args.fail_on, &value_parsers::counts())?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
     let seen = signals::stop_flag(context.json);
     if let Some(report) = truecast::convert::finished(&args.src, &args.dst, &options, args.dry_run, &seen)? {
@@ -269,7 +269,7 @@ fn dry_run_note(args: &ConvertArgs) -> String {
 fn left_out(report: &Report) -> String {
     let Some((first, why)) = report.dropped.first() else { return String::new() };
     let dropped = count(report.dropped.len() as u64, "tensor");
-    format!("{dropped} left out, such as {}: {why}\n", Shown(first))
+    format!("{dropped} left out, such as {}: {why}\n", Escaped(first))
 }
 
 /// What the numbers below came of.
@@ -333,7 +333,7 @@ fn print(
     args: &ConvertArgs,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let figures = Figures::of(&report.total.all.counts, false);
+    let figures = ErrorColumns::of(&report.total.all.counts, false);
     let columns = || figures.columns("type");
     let row = |i: usize| {
         let t = &report.tensors[i];

@@ -1,7 +1,7 @@
 //! Where a released implementation gives another value than its specification's rule: what `explain` adds to its answers.
 
 use super::formats::json_text;
-use crate::exact;
+use crate::exact_decimal;
 use crate::output::bits;
 use crate::table::{Column, Table};
 use crate::terminal::Terminal;
@@ -32,7 +32,7 @@ fn shown(dtype: DType, code: u64) -> (String, String) {
 
 fn text(dtype: DType, code: u64) -> String {
     let (bits, value) = shown(dtype, code);
-    format!("{bits} = {}", exact::few(&value))
+    format!("{bits} = {}", exact_decimal::few(&value))
 }
 
 pub fn render(e: &Explanation, terminal: &Terminal) -> String {

@@ -1,6 +1,6 @@
 //! The tensors of a report in the order that is asked for, as one long table or none (`--sort`, `--summary`), and its totals.
 
-use super::figures::{Figures, HIDDEN_LOSS};
+use super::error_columns::{ErrorColumns, HIDDEN_LOSS};
 use super::thresholds;
 use crate::args::ListArgs;
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ pub use crate::sort_keys::{Item, Known};
 use crate::sort_keys::{KEYS, Key};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use crate::words;
+use crate::value_parsers;
 use std::cmp::Ordering;
 use std::io::{self, Write};
 use truecast::DType;
@@ -43,7 +43,7 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Sorting, Failure> {
     let key = KEYS.into_iter().find(|(known, ..)| *known == name).map(|(_, needs_values, key)| (needs_values, key));
     let count = || thresholds::count(name).map(|count| (true, Key::Count(count)));
     let Some((needs_values, key)) = key.or_else(count) else {
-        let all = words::columns(known);
+        let all = value_parsers::columns(known);
         let error = Failure::usage(format_args!("--sort {column:?} is not one of {}", all.join(", ")));
         return Err(error.of_word(column, all));
     };
@@ -123,7 +123,7 @@ impl Listed {
 }
 
 /// Rows of the groups, by these names, and of everything if there are several groups. One tensor speaks for itself.
-pub fn totals(total: &Total, figures: &Figures, name: impl Fn(Group) -> &'static str) -> Vec<Vec<Cell>> {
+pub fn totals(total: &Total, figures: &ErrorColumns, name: impl Fn(Group) -> &'static str) -> Vec<Vec<Cell>> {
     let groups: Vec<Group> = Group::ALL.into_iter().filter(|group| total.of(*group).tensors > 0).collect();
     let cells = |name: &str, sum: &truecast::report::Sum, measured: bool| {
         let mut cells = vec![Cell::from(name).mark(Mark::Strong), Cell::from(number::count(sum.tensors, "tensor"))];
@@ -138,6 +138,6 @@ pub fn totals(total: &Total, figures: &Figures, name: impl Fn(Group) -> &'static
 }
 
 /// What measures in parentheses mean, if there are any.
-pub fn note(figures: &Figures) -> &'static str {
+pub fn note(figures: &ErrorColumns) -> &'static str {
     if figures.has_hidden_loss() { HIDDEN_LOSS } else { "" }
 }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use crate::words::UnknownType;
+use crate::value_parsers::UnknownType;
 use serde_json::{Map, Value, json};
 use truecast::promote::jax::X64;
 use truecast::promote::openvino::{self, ConvertPromoteTypes, SafeMode, U64Target};

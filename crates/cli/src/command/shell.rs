@@ -3,10 +3,10 @@
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::help::definition;
+use crate::help_text::{CLAUSES, EXIT_STATUS, FILES, Page, page};
 use crate::output;
-use crate::pages::{CLAUSES, EXIT_STATUS, FILES, Page, page};
 use crate::usage;
-use crate::words;
+use crate::value_parsers;
 use clap::{Command, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -32,7 +32,7 @@ pub fn completions(shell: Shell) -> Result<ExitCode, Failure> {
 /// What clap writes for zsh, mended: words exclude files, and `check` takes either; after the first of several files no
 /// option is completed.
 fn for_zsh(script: &str) -> String {
-    let words = words::operations().join(" ");
+    let words = value_parsers::operations().join(" ");
     let is_of_check = |line: &str| line.contains(":what ");
     let line = |line: &str| match is_of_check(line) {
         true => line.replace(&format!("({words})"), &format!("{{compadd {words}; _files}}")),
@@ -79,16 +79,16 @@ fn fish_operands() -> String {
         let condition = format!("__fish_truecast_using_subcommand {command}");
         format!("complete -c truecast -n \"{condition}\"{files} -a \"{}\"\n", words.join(" "))
     };
-    let types = words::types;
+    let types = value_parsers::types;
     let shells = Shell::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let shells: Vec<String> = shells.map(|shell| shell.get_name().to_string()).collect();
     let shells = shells.iter().map(String::as_str).collect();
     [
-        line("check", words::operations(), ""),
-        line("vectors", words::operations(), " -f"),
+        line("check", value_parsers::operations(), ""),
+        line("vectors", value_parsers::operations(), " -f"),
         line("formats", types(), " -f"),
-        line("promote", words::operands(), " -f"),
-        line("man", words::commands(), " -f"),
+        line("promote", value_parsers::operands(), " -f"),
+        line("man", value_parsers::commands(), " -f"),
         line("completions", shells, " -f"),
     ]
     .concat()

@@ -66,10 +66,10 @@ pub fn exceeded(thresholds: &[Threshold], counts: &Counts) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words;
+    use crate::value_parsers;
 
     fn parsed(texts: &[&str]) -> Result<Vec<Threshold>, Failure> {
-        parse(&texts.iter().map(|text| text.to_string()).collect::<Vec<_>>(), &words::counts())
+        parse(&texts.iter().map(|text| text.to_string()).collect::<Vec<_>>(), &value_parsers::counts())
     }
 
     #[test]

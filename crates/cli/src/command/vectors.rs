@@ -9,7 +9,7 @@ use crate::output::{self, bits};
 use crate::policy::operator;
 use crate::signals;
 use crate::suggest::did_you_mean;
-use crate::words;
+use crate::value_parsers;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -26,7 +26,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
         ("rescale", _) => rescales(args)?,
         (_, Some(operator)) => casts(args, operator)?,
         (op, None) => {
-            let known = words::operations();
+            let known = value_parsers::operations();
             let (meant, known) = (did_you_mean(op, known.iter().copied()), known.join(", "));
             return Err(Failure::usage(format_args!("unknown operation {op:?}{meant}; known are {known}")));
         }

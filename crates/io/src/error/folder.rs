@@ -1,6 +1,6 @@
 //! What can be wrong with a checkpoint folder and with the JSON files in it.
 
-use crate::shown::Shown;
+use crate::escaped::Escaped;
 
 /// The longest JSON file that is read (`docs/spec/checkpoints.md §2.2 C4`).
 pub const MAX_JSON_BYTES: u64 = 128 << 20;
@@ -24,7 +24,7 @@ pub enum FolderError {
     #[error("the folder holds several indices ({}); give a folder with one", listed(indices))]
     Indices { indices: Vec<String> },
     /// C1.
-    #[error("tensor {}: shard name {} is no plain file name that ends in .safetensors", Shown(tensor), Shown(name))]
+    #[error("tensor {}: shard name {} is no plain file name that ends in .safetensors", Escaped(tensor), Escaped(name))]
     ShardName { tensor: String, name: String },
     /// C3.
     #[error("is a symbolic link, and of links only those of a Hugging Face cache are followed")]
@@ -33,7 +33,7 @@ pub enum FolderError {
     #[error("a JSON file of {bytes} bytes exceeds the limit of {MAX_JSON_BYTES}")]
     JsonTooLong { bytes: u64 },
     /// C4.
-    #[error("line {line}: key {} occurs twice", Shown(key))]
+    #[error("line {line}: key {} occurs twice", Escaped(key))]
     DuplicateKey { line: usize, key: String },
     /// C4.
     #[error("more than {MAX_JSON_VALUES} values")]
@@ -48,16 +48,21 @@ pub enum FolderError {
     #[error("weight_map is empty: the index names no tensor and no file")]
     EmptyWeightMap,
     /// C5.
-    #[error("weight_map: the value of {} is no string", Shown(tensor))]
+    #[error("weight_map: the value of {} is no string", Escaped(tensor))]
     NotAShard { tensor: String },
     /// §2.3.
-    #[error("shard {} is missing; the index says that it holds {}", Shown(shard), Shown(tensor))]
+    #[error("shard {} is missing; the index says that it holds {}", Escaped(shard), Escaped(tensor))]
     MissingShard { shard: String, tensor: String },
     /// §2.3.
-    #[error("shard {} has no tensor {}, which the index says is there", Shown(shard), Shown(tensor))]
+    #[error("shard {} has no tensor {}, which the index says is there", Escaped(shard), Escaped(tensor))]
     MissingTensor { shard: String, tensor: String },
     /// §2.3.
-    #[error("tensor {} is in {} and in {}, and no index says which counts", Shown(tensor), Shown(first), Shown(second))]
+    #[error(
+        "tensor {} is in {} and in {}, and no index says which counts",
+        Escaped(tensor),
+        Escaped(first),
+        Escaped(second)
+    )]
     DuplicateTensor { tensor: String, first: String, second: String },
 }
 
@@ -69,7 +74,7 @@ impl FolderError {
 }
 
 fn listed(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().map(|name| Shown(name).to_string()).collect();
+    let shown: Vec<String> = names.iter().map(|name| Escaped(name).to_string()).collect();
     match shown.as_slice() {
         [] => "each of its folders".into(),
         [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),

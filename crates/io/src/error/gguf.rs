@@ -1,7 +1,7 @@
 //! What can be wrong with a GGUF header (`docs/spec/checkpoints.md §9.1`).
 
+use crate::escaped::Escaped;
 use crate::gguf::Block;
-use crate::shown::Shown;
 
 /// The longest name of a key or a tensor. The format's own limits are 65,535 and 64 bytes.
 pub const MAX_NAME_BYTES: u64 = 65_535;
@@ -55,33 +55,33 @@ pub enum HeaderError {
     #[error("offset {offset}: arrays are nested deeper than {MAX_DEPTH}")]
     TooDeep { offset: u64 },
     /// Keys are unique.
-    #[error("key {} occurs twice", Shown(key))]
+    #[error("key {} occurs twice", Escaped(key))]
     DuplicateKey { key: String },
     /// Names are unique.
-    #[error("tensor {}: name occurs twice", Shown(tensor))]
+    #[error("tensor {}: name occurs twice", Escaped(tensor))]
     DuplicateTensor { tensor: String },
     /// `general.alignment` makes no sense.
     #[error("general.alignment is no power of two up to 1048576")]
     Alignment,
     /// More than four dimensions.
-    #[error("tensor {}: {rank} dimensions exceed the limit of 4", Shown(tensor))]
+    #[error("tensor {}: {rank} dimensions exceed the limit of 4", Escaped(tensor))]
     Rank { tensor: String, rank: u32 },
     /// A block type that does not exist.
-    #[error("tensor {}: no block type has the number {id}", Shown(tensor))]
+    #[error("tensor {}: no block type has the number {id}", Escaped(tensor))]
     BlockType { tensor: String, id: u32 },
     /// Rows are no whole number of blocks.
-    #[error("tensor {}: rows of {columns} elements are no whole number of blocks of {block}", Shown(tensor))]
+    #[error("tensor {}: rows of {columns} elements are no whole number of blocks of {block}", Escaped(tensor))]
     Columns { tensor: String, columns: u64, block: Block },
     /// Too many elements.
-    #[error("tensor {}: shape has 2^63 elements or more", Shown(tensor))]
+    #[error("tensor {}: shape has 2^63 elements or more", Escaped(tensor))]
     ShapeTooBig { tensor: String },
     /// An offset that is no multiple of the alignment.
-    #[error("tensor {}: offset {offset} is no multiple of {alignment}", Shown(tensor))]
+    #[error("tensor {}: offset {offset} is no multiple of {alignment}", Escaped(tensor))]
     Unaligned { tensor: String, offset: u64, alignment: u64 },
     /// Data of two tensors overlap, or are not in the order of the header.
-    #[error("tensor {}: data begins at {offset} where {expected} is due; tensors overlap", Shown(tensor))]
+    #[error("tensor {}: data begins at {offset} where {expected} is due; tensors overlap", Escaped(tensor))]
     Overlap { tensor: String, offset: u64, expected: u64 },
     /// Data goes on after the end of the file.
-    #[error("tensor {}: data goes on after the end of the file; it is truncated or damaged", Shown(tensor))]
+    #[error("tensor {}: data goes on after the end of the file; it is truncated or damaged", Escaped(tensor))]
     PastEnd { tensor: String },
 }

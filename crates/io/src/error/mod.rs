@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use truecast_core::DType;
 pub use truecast_core::ErrorKind;
 
+use crate::escaped::{Escaped, EscapedPath, counted};
 use crate::foreign::Foreign;
-use crate::shown::{Shown, ShownPath, counted};
 use denied::DeniedTensor;
 
 /// Why a container could not be read or written.
@@ -29,7 +29,7 @@ use denied::DeniedTensor;
 #[non_exhaustive]
 pub enum Error {
     /// The path names no container of this crate.
-    #[error("{}: {found}", ShownPath(path))]
+    #[error("{}: {found}", EscapedPath(path))]
     UnknownKind {
         /// The file.
         path: PathBuf,
@@ -37,7 +37,7 @@ pub enum Error {
         found: Foreign,
     },
     /// Something else lies under the name of a container.
-    #[error("{}: {found}", ShownPath(path))]
+    #[error("{}: {found}", EscapedPath(path))]
     Replaced {
         /// The file.
         path: PathBuf,
@@ -45,13 +45,13 @@ pub enum Error {
         found: Foreign,
     },
     /// The destination exists and replacing it was not asked for.
-    #[error("{}: destination exists", ShownPath(path))]
+    #[error("{}: destination exists", EscapedPath(path))]
     Exists {
         /// The destination.
         path: PathBuf,
     },
     /// The destination exists and is not a regular file; it is not replaced whatever was asked for.
-    #[error("{}: destination is {found}, not a regular file; choose another name", ShownPath(path))]
+    #[error("{}: destination is {found}, not a regular file; choose another name", EscapedPath(path))]
     DestinationNotRegular {
         /// The destination.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum Error {
         found: &'static str,
     },
     /// A type was given for a file whose header states the types.
-    #[error("{}: the header states the types, so nothing is read as {from}", ShownPath(path))]
+    #[error("{}: the header states the types, so nothing is read as {from}", EscapedPath(path))]
     FromNotApplicable {
         /// The file.
         path: PathBuf,
@@ -67,7 +67,7 @@ pub enum Error {
         from: DType,
     },
     /// A type was given for elements of another width.
-    #[error("{}: elements are {dtype}; {from} has another width", ShownPath(path))]
+    #[error("{}: elements are {dtype}; {from} has another width", EscapedPath(path))]
     FromWidth {
         /// The source.
         path: PathBuf,
@@ -77,13 +77,13 @@ pub enum Error {
         dtype: DType,
     },
     /// A model is made from a model only.
-    #[error("{}: a model is only made from a model; choose another container for tensors", ShownPath(path))]
+    #[error("{}: a model is only made from a model; choose another container for tensors", EscapedPath(path))]
     NotAModel {
         /// The destination.
         path: PathBuf,
     },
     /// A `.npy` or `.pb` file holds one tensor.
-    #[error("{}: such a file holds exactly one tensor, not {tensors}; use .npz", ShownPath(path))]
+    #[error("{}: such a file holds exactly one tensor, not {tensors}; use .npz", EscapedPath(path))]
     NotOneTensor {
         /// The destination.
         path: PathBuf,
@@ -91,7 +91,7 @@ pub enum Error {
         tensors: usize,
     },
     /// A container's rules forbid a tensor that was to be written.
-    #[error("{}: tensor {}: {cause}", ShownPath(path), Shown(tensor))]
+    #[error("{}: tensor {}: {cause}", EscapedPath(path), Escaped(tensor))]
     Refused {
         /// The destination.
         path: PathBuf,
@@ -103,7 +103,7 @@ pub enum Error {
     /// The header of the file to be written exceeds what readers accept.
     #[error(
         "{}: a header of {bytes} bytes exceeds the limit of {}; split the file",
-        ShownPath(path),
+        EscapedPath(path),
         safetensors::MAX_HEADER_BYTES
     )]
     HeaderTooLong {
@@ -113,7 +113,7 @@ pub enum Error {
         bytes: u64,
     },
     /// A reader was asked for more bytes than the tensor has left, or a writer was given more or fewer than announced.
-    #[error("{}: {actual} bytes of tensor data where {expected} were announced", ShownPath(path))]
+    #[error("{}: {actual} bytes of tensor data where {expected} were announced", EscapedPath(path))]
     DataLength {
         /// The file.
         path: PathBuf,
@@ -124,13 +124,13 @@ pub enum Error {
     },
     /// The source is a folder, a device, a pipe: anything without a size that can be trusted
     /// (`docs/spec/checkpoints.md §1.6 V22`).
-    #[error("{}: not a regular file", ShownPath(path))]
+    #[error("{}: not a regular file", EscapedPath(path))]
     NotRegular {
         /// The source.
         path: PathBuf,
     },
     /// A safetensors header breaks a rule.
-    #[error("{}: {cause}", ShownPath(path))]
+    #[error("{}: {cause}", EscapedPath(path))]
     Safetensors {
         /// The source.
         path: PathBuf,
@@ -138,7 +138,7 @@ pub enum Error {
         cause: safetensors::HeaderError,
     },
     /// A `.gguf` file is malformed or unsupported.
-    #[error("{}: {cause}", ShownPath(path))]
+    #[error("{}: {cause}", EscapedPath(path))]
     Gguf {
         /// The source.
         path: PathBuf,
@@ -146,7 +146,7 @@ pub enum Error {
         cause: gguf::HeaderError,
     },
     /// A `.npy` file, or a member of a `.npz` file, is malformed or unsupported.
-    #[error("{}: {}{cause}", ShownPath(path), Member(member.as_deref()))]
+    #[error("{}: {}{cause}", EscapedPath(path), Member(member.as_deref()))]
     Npy {
         /// The source.
         path: PathBuf,
@@ -156,7 +156,7 @@ pub enum Error {
         cause: npy::HeaderError,
     },
     /// A `.npz` file is malformed or unsupported.
-    #[error("{}: {cause}", ShownPath(path))]
+    #[error("{}: {cause}", EscapedPath(path))]
     Npz {
         /// The source.
         path: PathBuf,
@@ -164,7 +164,7 @@ pub enum Error {
         cause: npz::ArchiveError,
     },
     /// A `.onnx` or `.pb` file is malformed or unsupported.
-    #[error("{}: {cause}", ShownPath(path))]
+    #[error("{}: {cause}", EscapedPath(path))]
     Proto {
         /// The source.
         path: PathBuf,
@@ -172,7 +172,7 @@ pub enum Error {
         cause: onnx::ProtoError,
     },
     /// The elements of a `.npy` file cannot be of the type.
-    #[error("{}: descr {} does not hold {dtype}", ShownPath(path), Shown(descr))]
+    #[error("{}: descr {} does not hold {dtype}", EscapedPath(path), Escaped(descr))]
     Descr {
         /// The file.
         path: PathBuf,
@@ -182,7 +182,7 @@ pub enum Error {
         dtype: DType,
     },
     /// Packed elements of a `.npy` file end within a byte of a row.
-    #[error("{}: rows of {bytes} bytes are no whole number of {dtype}", ShownPath(path))]
+    #[error("{}: rows of {bytes} bytes are no whole number of {dtype}", EscapedPath(path))]
     Rows {
         /// The file.
         path: PathBuf,
@@ -194,7 +194,7 @@ pub enum Error {
     /// A dimension of a tensor of TOSA is 0.
     #[error(
         "{}: shape {shape:?} has no elements; every dimension of a TOSA tensor is at least 1 (docs/spec/tosa.md §2.4)",
-        ShownPath(path)
+        EscapedPath(path)
     )]
     Empty {
         /// The file.
@@ -203,7 +203,7 @@ pub enum Error {
         shape: Vec<u64>,
     },
     /// A 64-bit element is beyond 48 bits.
-    #[error("{}: element {index} does not fit in 48 bits", ShownPath(path))]
+    #[error("{}: element {index} does not fit in 48 bits", EscapedPath(path))]
     Wide {
         /// The file.
         path: PathBuf,
@@ -211,7 +211,7 @@ pub enum Error {
         index: u64,
     },
     /// There is no memory for the elements.
-    #[error("{}: no memory for {bytes} bytes", ShownPath(path))]
+    #[error("{}: no memory for {bytes} bytes", EscapedPath(path))]
     Memory {
         /// The file.
         path: PathBuf,
@@ -221,8 +221,8 @@ pub enum Error {
     /// An element that takes a byte has bits above its width.
     #[error(
         "{}: tensor {}: element {index} is byte {byte:#04x}, which has bits above the {bits} of {dtype}",
-        ShownPath(path),
-        Shown(tensor)
+        EscapedPath(path),
+        Escaped(tensor)
     )]
     CodeTooWide {
         /// The source.
@@ -239,7 +239,7 @@ pub enum Error {
         dtype: DType,
     },
     /// Reading a tensor's data failed.
-    #[error("{}: tensor {}: reading at offset {offset}: {source}", ShownPath(path), Shown(tensor))]
+    #[error("{}: tensor {}: reading at offset {offset}: {source}", EscapedPath(path), Escaped(tensor))]
     ReadTensor {
         /// The source.
         path: PathBuf,
@@ -251,7 +251,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A checkpoint folder, or a JSON file of one, breaks a rule.
-    #[error("{}: {cause}", ShownPath(path))]
+    #[error("{}: {cause}", EscapedPath(path))]
     Folder {
         /// The folder or the file.
         path: PathBuf,
@@ -259,7 +259,7 @@ pub enum Error {
         cause: folder::FolderError,
     },
     /// The disk has no room for what is to be written.
-    #[error("{}: {needed} bytes are to be written, and {free} are free", ShownPath(path))]
+    #[error("{}: {needed} bytes are to be written, and {free} are free", EscapedPath(path))]
     Space {
         /// The destination.
         path: PathBuf,
@@ -269,7 +269,7 @@ pub enum Error {
         free: u64,
     },
     /// The system refused something else.
-    #[error("{}: {action}: {source}", ShownPath(path))]
+    #[error("{}: {action}: {source}", EscapedPath(path))]
     Io {
         /// The file.
         path: PathBuf,
@@ -418,7 +418,7 @@ struct Member<'a>(Option<&'a str>);
 impl fmt::Display for Member<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(name) => write!(f, "member {}: ", Shown(name)),
+            Some(name) => write!(f, "member {}: ", Escaped(name)),
             None => Ok(()),
         }
     }

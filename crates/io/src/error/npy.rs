@@ -3,7 +3,7 @@
 use truecast_core::DType;
 
 use super::OffBy;
-use crate::shown::Shown;
+use crate::escaped::Escaped;
 use crate::tensor::MAX_RANK;
 
 /// The longest header text that is read. NumPy writes at most 65,535 bytes for every array of this crate's types; the
@@ -31,10 +31,10 @@ pub enum HeaderError {
     #[error("header character {at}: expected {expected}")]
     Syntax { at: usize, expected: &'static str },
     /// A key is repeated.
-    #[error("header key {} occurs twice", Shown(key))]
+    #[error("header key {} occurs twice", Escaped(key))]
     DuplicateKey { key: String },
     /// A key that the format does not have.
-    #[error("unknown header key {}", Shown(key))]
+    #[error("unknown header key {}", Escaped(key))]
     UnknownKey { key: String },
     /// A key is missing.
     #[error("no header key {key:?}")]
@@ -43,19 +43,19 @@ pub enum HeaderError {
     #[error("structured elements are not supported; save the fields as arrays of their own")]
     Structured,
     /// The elements are of a type that is not read.
-    #[error("descr {}: {why}", Shown(descr))]
+    #[error("descr {}: {why}", Escaped(descr))]
     Descr { descr: String, why: &'static str },
     /// The descriptor leaves the type open.
-    #[error("descr {} does not state the type", Shown(descr))]
+    #[error("descr {} does not state the type", Escaped(descr))]
     FromNeeded { descr: String },
     /// The type that was given takes another number of bytes.
-    #[error("descr {} cannot be read as {from}: elements have another size", Shown(descr))]
+    #[error("descr {} cannot be read as {from}: elements have another size", Escaped(descr))]
     FromWidth { descr: String, from: DType },
     /// Text is not reinterpreted.
-    #[error("descr {} is text, not {from}", Shown(descr))]
+    #[error("descr {} is text, not {from}", Escaped(descr))]
     FromText { descr: String, from: DType },
     /// Elements without bytes could be as many as a header likes.
-    #[error("descr {} gives elements no width", Shown(descr))]
+    #[error("descr {} gives elements no width", Escaped(descr))]
     NoWidth { descr: String },
     /// More dimensions than NumPy has.
     #[error("more than {MAX_RANK} dimensions")]

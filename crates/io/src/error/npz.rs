@@ -5,7 +5,7 @@ use std::io;
 use truecast_core::DType;
 
 use super::npy;
-use crate::shown::Shown;
+use crate::escaped::Escaped;
 
 /// What is wrong with a `.npz` archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum ArchiveError {
     #[error("not a readable zip archive: {reason}")]
     Directory { reason: String },
     /// Two members have one name: readers disagree about which one counts.
-    #[error("member {}: name occurs twice", Shown(member))]
+    #[error("member {}: name occurs twice", Escaped(member))]
     DuplicateMember { member: String },
     /// As [`ArchiveError::DuplicateMember`], where the name is not known.
     #[error("a member's name occurs twice")]
@@ -25,25 +25,25 @@ pub enum ArchiveError {
     #[error("members overlap; the archive is damaged or hostile")]
     Overlap,
     /// A member that is not an array.
-    #[error("member {}: not a .npy member; remove it from the archive", Shown(member))]
+    #[error("member {}: not a .npy member; remove it from the archive", Escaped(member))]
     NotNpy { member: String },
     /// A member that needs a password.
-    #[error("member {}: encrypted; save it without a password", Shown(member))]
+    #[error("member {}: encrypted; save it without a password", Escaped(member))]
     Encrypted { member: String },
     /// A member that is neither stored nor deflated.
     #[error(
         "member {}: compression {method} is not supported; save with numpy.savez or numpy.savez_compressed",
-        Shown(member)
+        Escaped(member)
     )]
     Method { member: String, method: String },
     /// A member's stated size or place cannot be right.
-    #[error("member {}: {bytes} bytes at offset {offset} do not fit the file; the archive is damaged", Shown(member))]
+    #[error("member {}: {bytes} bytes at offset {offset} do not fit the file; the archive is damaged", Escaped(member))]
     Place { member: String, offset: u64, bytes: u64 },
     /// A member's data does not expand to what the directory says.
-    #[error("member {}: compressed data is damaged: {reason}", Shown(member))]
+    #[error("member {}: compressed data is damaged: {reason}", Escaped(member))]
     Inflate { member: String, reason: String },
     /// A member's data is not what was stored.
-    #[error("member {}: checksum is {actual:#010x}, not {expected:#010x}; the data is damaged", Shown(member))]
+    #[error("member {}: checksum is {actual:#010x}, not {expected:#010x}; the data is damaged", Escaped(member))]
     Checksum { member: String, expected: u32, actual: u32 },
     /// The type that was given fits no member.
     #[error("no member has elements of the size of {from}")]

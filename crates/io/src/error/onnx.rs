@@ -4,7 +4,7 @@
 
 use truecast_core::DType;
 
-use crate::shown::Shown;
+use crate::escaped::Escaped;
 
 /// What nodes, names and attributes of a model may take in memory: about 260,000 nodes of one attribute. Real models take
 /// a tenth.
@@ -53,21 +53,21 @@ pub enum ProtoError {
     )]
     TooMuch { offset: u64 },
     /// A domain is imported twice, and not alike.
-    #[error("offset {offset}: domain {} is imported in version {first} and in version {second}", Shown(domain))]
+    #[error("offset {offset}: domain {} is imported in version {first} and in version {second}", Escaped(domain))]
     TwoVersions { offset: u64, domain: String, first: i64, second: i64 },
     /// Two functions are called alike.
     #[error(
         "offset {offset}: a second function {} of domain {} and overload {}; no call can say which of them it means",
-        Shown(name),
-        Shown(domain),
-        Shown(overload)
+        Escaped(name),
+        Escaped(domain),
+        Escaped(overload)
     )]
     TwoFunctions { offset: u64, name: String, domain: String, overload: String },
     /// An attribute's value is not of the kind that its type states.
-    #[error("offset {offset}: attribute {}: {why}", Shown(name))]
+    #[error("offset {offset}: attribute {}: {why}", Escaped(name))]
     Attribute { offset: u64, name: String, why: &'static str },
     /// A tensor breaks a rule of `docs/spec/onnx.md §3`.
-    #[error("offset {offset}: tensor {}: {cause}", Shown(tensor))]
+    #[error("offset {offset}: tensor {}: {cause}", Escaped(tensor))]
     Tensor { offset: u64, tensor: String, cause: TensorError },
 }
 
@@ -141,10 +141,10 @@ pub enum ExternalError {
     #[error("external data has no location")]
     NoLocation,
     /// §3.6.
-    #[error("key {} of external data occurs twice", Shown(key))]
+    #[error("key {} of external data occurs twice", Escaped(key))]
     RepeatedKey { key: String },
     /// §3.6.
-    #[error("{key} of external data is {}, not 1 to 20 digits below 2^64", Shown(found))]
+    #[error("{key} of external data is {}, not 1 to 20 digits below 2^64", Escaped(found))]
     NotANumber { key: &'static str, found: String },
     /// §3.5: two places for one tensor.
     #[error("external data and also {field}")]
@@ -156,24 +156,24 @@ pub enum ExternalError {
     #[error("external data of {found} bytes where type and dims need {needed}")]
     Length { found: u64, needed: u64 },
     /// §3.7 rule 1.
-    #[error("location {} of external data is empty, absolute or not a path", Shown(location))]
+    #[error("location {} of external data is empty, absolute or not a path", Escaped(location))]
     Location { location: String },
     /// §3.7 rule 2.
-    #[error("location {} of external data leaves the model's folder", Shown(location))]
+    #[error("location {} of external data leaves the model's folder", Escaped(location))]
     Parent { location: String },
     /// §3.7 rule 3.
-    #[error("location {} of external data is a link that leads outside the model's folder", Shown(location))]
+    #[error("location {} of external data is a link that leads outside the model's folder", Escaped(location))]
     Outside { location: String },
     /// §3.7 rule 4.
-    #[error("location {} of external data is not a regular file", Shown(location))]
+    #[error("location {} of external data is not a regular file", Escaped(location))]
     NotRegular { location: String },
     /// The file is not there.
-    #[error("external data: there is no file {} in the model's folder", Shown(location))]
+    #[error("external data: there is no file {} in the model's folder", Escaped(location))]
     NotFound { location: String },
     /// §3.7 rule 5.
     #[error(
         "external data at {offset}, {bytes} bytes, where file {} has {file_bytes}; it is truncated or another file",
-        Shown(location)
+        Escaped(location)
     )]
     PastEnd { location: String, offset: u64, bytes: u64, file_bytes: u64 },
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use truecast_core::DType;
 
 use super::OffBy;
-use crate::shown::Shown;
+use crate::escaped::Escaped;
 use crate::tensor::MAX_RANK;
 
 /// The longest header that is read or written (`docs/spec/checkpoints.md §1.6 V2`, §1.8).
@@ -43,48 +43,48 @@ pub enum HeaderError {
     #[error("offset {offset}: {}{message}", InTensor(tensor.as_deref()))]
     Json { offset: u64, tensor: Option<String>, message: String },
     /// V7.
-    #[error("tensor {}: name occurs twice", Shown(tensor))]
+    #[error("tensor {}: name occurs twice", Escaped(tensor))]
     DuplicateTensor { tensor: String },
     /// V8.
-    #[error("tensor {}: field {field:?} occurs twice", Shown(tensor))]
+    #[error("tensor {}: field {field:?} occurs twice", Escaped(tensor))]
     DuplicateField { tensor: String, field: &'static str },
     /// V8.
     #[error("{METADATA_KEY} occurs twice")]
     DuplicateMetadata,
     /// V9.
-    #[error("{METADATA_KEY}: key {} occurs twice", Shown(key))]
+    #[error("{METADATA_KEY}: key {} occurs twice", Escaped(key))]
     DuplicateMetadataKey { key: String },
     /// V10.
-    #[error("tensor {}: unknown field {}", Shown(tensor), Shown(field))]
+    #[error("tensor {}: unknown field {}", Escaped(tensor), Escaped(field))]
     UnknownField { tensor: String, field: String },
     /// V10.
-    #[error("tensor {}: no field {field:?}", Shown(tensor))]
+    #[error("tensor {}: no field {field:?}", Escaped(tensor))]
     MissingField { tensor: String, field: &'static str },
     /// V11.
-    #[error("tensor {}: unknown dtype {}", Shown(tensor), Shown(dtype))]
+    #[error("tensor {}: unknown dtype {}", Escaped(tensor), Escaped(dtype))]
     UnknownDtype { tensor: String, dtype: String },
     /// V12.
-    #[error("tensor {}: {field}: {found} is not a plain integer from 0 to 2^64-1", Shown(tensor))]
+    #[error("tensor {}: {field}: {found} is not a plain integer from 0 to 2^64-1", Escaped(tensor))]
     NotAnInteger { tensor: String, field: &'static str, found: String },
     /// V12.
-    #[error("tensor {}: data_offsets does not hold exactly two numbers", Shown(tensor))]
+    #[error("tensor {}: data_offsets does not hold exactly two numbers", Escaped(tensor))]
     OffsetCount { tensor: String },
     /// V13.
-    #[error("tensor {}: shape has 2^63 elements or more", Shown(tensor))]
+    #[error("tensor {}: shape has 2^63 elements or more", Escaped(tensor))]
     ShapeTooBig { tensor: String },
     /// V14.
-    #[error("tensor {}: more than {MAX_RANK} dimensions", Shown(tensor))]
+    #[error("tensor {}: more than {MAX_RANK} dimensions", Escaped(tensor))]
     RankTooHigh { tensor: String },
     /// V15.
-    #[error("tensor {}: {len} elements of {dtype} are no whole number of bytes below 2^61", Shown(tensor))]
+    #[error("tensor {}: {len} elements of {dtype} are no whole number of bytes below 2^61", Escaped(tensor))]
     NotWholeBytes { tensor: String, len: u64, dtype: DType },
     /// V16.
-    #[error("tensor {}: data_offsets [{begin}, {end}] where shape and dtype need {bytes} bytes", Shown(tensor))]
+    #[error("tensor {}: data_offsets [{begin}, {end}] where shape and dtype need {bytes} bytes", Escaped(tensor))]
     WrongLength { tensor: String, begin: u64, end: u64, bytes: u64 },
     /// V17.
     #[error(
         "tensor {}: data begins at {begin} where {expected} is due; tensors overlap or leave a hole",
-        Shown(tensor)
+        Escaped(tensor)
     )]
     NotContiguous { tensor: String, begin: u64, expected: u64 },
     /// V18.
@@ -97,7 +97,7 @@ struct InTensor<'a>(Option<&'a str>);
 impl fmt::Display for InTensor<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(name) => write!(f, "tensor {}: ", Shown(name)),
+            Some(name) => write!(f, "tensor {}: ", Escaped(name)),
             None => Ok(()),
         }
     }

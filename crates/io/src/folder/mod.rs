@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Cause, Error};
+use crate::escaped::{Escaped, counted};
 use crate::gguf::GgufFile;
 use crate::look;
 use crate::open::open_regular;
-use crate::shown::{Shown, counted};
 use crate::source::Source;
 use foldhash::{HashMap, HashMapExt};
 
@@ -167,7 +167,7 @@ impl Folder {
             return Ok(Folder::of_source(Source::of_safetensors(path, file, found.len())?));
         }
         let (source, lists) = Source::of_gguf(path, file, found.len())?;
-        let shown: Vec<String> = lists.iter().take(3).map(|key| Shown(key).to_string()).collect();
+        let shown: Vec<String> = lists.iter().take(3).map(|key| Escaped(key).to_string()).collect();
         let dots = if lists.len() > 3 { ", .." } else { "" };
         let warning = (!lists.is_empty()).then(|| {
             let (path, some) = (path.display(), shown.join(", "));
@@ -227,7 +227,7 @@ impl Folder {
                 let named = index.as_ref().and_then(|index| index.weight_map.get(&**tensor));
                 match named {
                     Some(holder) if holder != name => {
-                        let shown = (Shown(tensor), Shown(name), Shown(holder));
+                        let shown = (Escaped(tensor), Escaped(name), Escaped(holder));
                         warnings.push(format!(
                             "tensor {}: the copy in {} is left out; the index names {}",
                             shown.0, shown.1, shown.2
@@ -241,7 +241,7 @@ impl Folder {
                             return Err(FolderError::DuplicateTensor { tensor, first, second }.at(path));
                         }
                         if index.is_some() {
-                            let (tensor, name) = (Shown(tensor), Shown(name));
+                            let (tensor, name) = (Escaped(tensor), Escaped(name));
                             warnings.push(format!(
                                 "tensor {tensor} of {name} is not in the index; it is taken all the same"
                             ));

@@ -1,8 +1,8 @@
 //! Elements of 6 and 48 bits to bytes; those of 1, 2 and 4 bits are vector loops as they are compiled.
 
 use super::{load, store};
-use crate::drive::{Groups, Store};
 use crate::level::Neon;
+use crate::tail::{Groups, Store};
 use std::arch::aarch64::*;
 
 /// Packed elements of 6 bits to bytes, 64 at a time.

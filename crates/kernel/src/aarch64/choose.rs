@@ -4,7 +4,6 @@ use super::bits::{Pack6, Unpack6, Unpack48};
 use super::float::{Converts, F16ToF32, F32ToF16, F32ToF64, F64ToF32, F64ToF32Odd};
 use super::rows::Rows;
 use super::scaled;
-use crate::drive::{run, stage};
 use crate::level::Level;
 pub(crate) use crate::no_kernels::{add, add_values, small_results, specials};
 pub(crate) use crate::no_kernels::{by_steps, has_steps, steps};
@@ -14,6 +13,7 @@ use crate::numbers::encode::shape;
 use crate::numbers::op::Op;
 use crate::scaled::lookup::{Codes, Tables};
 use crate::stage::Stage;
+use crate::tail::{run, stage};
 
 type Kernel = Option<Box<dyn Stage>>;
 

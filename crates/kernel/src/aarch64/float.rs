@@ -2,9 +2,9 @@
 //! control register says so, so that each conversion sets it to its default first (`docs/kernels.md §5`).
 
 use super::{load, store};
-use crate::drive::{Groups, Store};
 use crate::environment;
 use crate::level::Neon;
+use crate::tail::{Groups, Store};
 use std::arch::aarch64::*;
 use std::arch::asm;
 use std::fmt::Debug;

@@ -2,10 +2,10 @@
 //! the table, `tbx` what was there before. Bytes are interleaved into elements.
 
 use super::{load, store};
-use crate::drive::{Groups, Store};
 use crate::interleave::interleave;
 use crate::level::Neon;
 use crate::numbers::rows::{Need, Nibbles, Tables};
+use crate::tail::{Groups, Store};
 use std::arch::aarch64::*;
 
 /// Results of `N` bytes, looked up.

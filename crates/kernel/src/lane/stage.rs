@@ -67,7 +67,7 @@ impl<L: Lane> Stage for LaneStage<L> {
     }
     #[cfg(target_arch = "x86_64")]
     fn run_streaming(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) -> bool {
-        crate::drive::run_streaming(self, src, dst, n)
+        crate::tail::run_streaming(self, src, dst, n)
     }
 }
 
@@ -75,8 +75,8 @@ impl<L: Lane> Stage for LaneStage<L> {
 #[cfg(target_arch = "x86_64")]
 mod streaming {
     use super::*;
-    use crate::drive::{Groups, Store};
     use crate::stream::{LINE, Line, lines};
+    use crate::tail::{Groups, Store};
     use crate::x86::ahead::Ahead;
 
     struct Lines<'a, L: Lane> {

@@ -2,7 +2,7 @@
 
 use super::cut::Cut;
 use super::nibbles::{Order, scale_of_mxfp4, sixes_of_q4_k, splat};
-use crate::by_hand;
+use crate::arch;
 use crate::level::{Level, Task};
 use std::ops::Range;
 use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1};
@@ -124,7 +124,7 @@ impl<'a> BlockRow<'a> {
         self.at = None;
         let scales = self.scales.as_chunks_mut().0;
         let biases = self.biases.as_deref_mut().unwrap_or(&mut []).as_chunks_mut().0;
-        by_hand::operands(self.level, self.block, src, scales, biases);
+        arch::operands(self.level, self.block, src, scales, biases);
         let n = src.len() as u64 / self.block.bytes() * (self.block.elements() / self.block.group());
         (&self.scales[..4 * n as usize], self.biases.as_deref().map(|biases| &biases[..4 * n as usize]))
     }

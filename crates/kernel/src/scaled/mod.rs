@@ -9,10 +9,10 @@
 //! `repack`, `gather`.
 //! Reference: `docs/kernels.md §15`.
 
+pub(crate) mod block_quotient;
 mod blocks;
 mod cut;
 mod dequantize;
-pub(crate) mod divided;
 mod gather;
 mod grid;
 pub(crate) mod lookup;
@@ -21,7 +21,7 @@ mod products;
 mod quantize;
 mod repack;
 mod short;
-pub(crate) mod stepped;
+pub(crate) mod threshold_table;
 mod unpack;
 mod values;
 

@@ -6,7 +6,7 @@
 use super::lookup::{Full, Sixteen};
 use super::nibbles::{Nibbles, Order, form};
 use super::short::alone;
-use crate::by_hand;
+use crate::arch;
 use crate::lane::Lane;
 use crate::lane::encode::EncodeNearest;
 use crate::level::{Level, Task};
@@ -159,7 +159,7 @@ impl Narrow {
         let (Encode::Upper(Upper { half }), Some(values)) = (self.encode, values.first_chunk()) else { return 0 };
         let Blocks { s, block, .. } = of;
         let (form, u, nan) = (how.form(), of.others(), self.nan[0]);
-        by_hand::nibbles(level, &Nibbles { codes, order, block, values, form, s, u, half, nan }, results, streams)
+        arch::nibbles(level, &Nibbles { codes, order, block, values, form, s, u, half, nan }, results, streams)
     }
 
     fn run(&self, level: Level, how: Combination, what: What<'_>) {

@@ -9,7 +9,6 @@ use super::avx512::integer::{Float, Truncate, Truncates};
 use super::avx512::narrow::{Narrow, Narrows, NonZero};
 use super::avx512::{self, fused::Fused, measure};
 use super::source::{self, Source256, Source512};
-use crate::drive::{Groups, run, run_streaming, stage};
 use crate::level::{Avx2, Avx512, Level};
 use crate::measure::found::{Next, Seen, Small, Special, Sums};
 use crate::measure::limits::Range;
@@ -17,11 +16,12 @@ use crate::numbers::e8m0::EncodeE8m0Cut;
 use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::{Int, Op};
 use crate::numbers::split::Split;
-use crate::scaled::divided::Divided;
+use crate::scaled::block_quotient::Divided;
 use crate::scaled::lookup::{Codes, Full, Tables};
 use crate::scaled::nibbles::Nibbles;
-use crate::scaled::stepped::{Shape, Stepped, Steps};
+use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::stage::Stage;
+use crate::tail::{Groups, run, run_streaming, stage};
 use truecast_core::scaled::BlockType;
 
 type Kernel = Option<Box<dyn Stage>>;
@@ -170,8 +170,8 @@ pub(crate) fn has_steps(level: Level) -> bool {
 pub(crate) fn steps(level: Level, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
     match level {
         Level::Baseline | Level::Neon(_) => {}
-        Level::Avx2(token) => avx2::stepped::tables(token, shape, divisors, tables),
-        Level::Avx512(token) => avx512::stepped::tables(token, shape, divisors, tables),
+        Level::Avx2(token) => avx2::threshold_table::tables(token, shape, divisors, tables),
+        Level::Avx512(token) => avx512::threshold_table::tables(token, shape, divisors, tables),
     }
 }
 
@@ -180,8 +180,8 @@ pub(crate) fn steps(level: Level, shape: &Shape, divisors: &[f32], tables: &mut 
 pub(crate) fn by_steps(level: Level, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
     match level {
         Level::Baseline | Level::Neon(_) => 0,
-        Level::Avx2(token) => avx2::stepped::encode(token, of, dst),
-        Level::Avx512(token) => avx512::stepped::encode(token, of, dst),
+        Level::Avx2(token) => avx2::threshold_table::encode(token, of, dst),
+        Level::Avx512(token) => avx512::threshold_table::encode(token, of, dst),
     }
 }
 
@@ -602,21 +602,21 @@ fn floats_256(load: &[Op], numbers: Nearest, token: Avx2) -> Kernel {
 }
 
 fn upper_bits_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
-    Some(stage(avx2::fused::ToShorts::<S, UPPER>(numbers, source, token)))
+    Some(stage(avx2::fused::ToU16::<S, UPPER>(numbers, source, token)))
 }
 
 fn f16_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
-    use avx2::fused::ToShorts;
+    use avx2::fused::ToU16;
     if !S::HAS_NAN || numbers.shape & shape::PAYLOAD != 0 {
-        return Some(stage(ToShorts::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source, token)));
+        return Some(stage(ToU16::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source, token)));
     }
-    Some(stage(ToShorts::<S, F16_INSTRUCTION>(numbers, source, token)))
+    Some(stage(ToU16::<S, F16_INSTRUCTION>(numbers, source, token)))
 }
 
 fn words_256<S: Source256, const SHAPE: u8>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
-    avx2::fused::Words::<S, SHAPE>::new(numbers, source, token).map(stage)
+    avx2::fused::F32ToU8::<S, SHAPE>::new(numbers, source, token).map(stage)
 }
 
 fn shorts_256<S: avx2::shorts::ByF32, const SHAPE: u8>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
-    avx2::fused::FromShorts::<S, SHAPE>::new(numbers, source, token).map(stage)
+    avx2::fused::HalfToU8::<S, SHAPE>::new(numbers, source, token).map(stage)
 }

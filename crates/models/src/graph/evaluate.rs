@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use truecast_io::Shown;
+use truecast_io::Escaped;
 use truecast_kernel::CastOptions;
 
 use super::{Dimension, Graph, Input, Output, Producer};
@@ -174,8 +174,8 @@ impl Names {
         let dimension = |d: &Dimension| match d {
             Dimension::Known(n) => n.to_string(),
             Dimension::Named(name) => match self.0.get(name) {
-                Some(n) => format!("{} = {n}", Shown(name)),
-                None => Shown(name).to_string(),
+                Some(n) => format!("{} = {n}", Escaped(name)),
+                None => Escaped(name).to_string(),
             },
             Dimension::Between(least, u64::MAX) => format!("{least}.."),
             Dimension::Between(least, most) => format!("{least}..{most}"),

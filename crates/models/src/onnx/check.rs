@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use truecast_core::DType;
 use truecast_core::spec::onnx::{self, DataType, Operator};
 use truecast_core::spelling::nearest;
-use truecast_io::Shown;
+use truecast_io::Escaped;
 use truecast_io::onnx::{Attribute, AttributeValue, Function, Graph, Identity, Model, Node, ValueInfo};
 
 use super::error::NodeError;
@@ -80,7 +80,7 @@ pub fn check(model: &Model, opset_asked: Option<u32>) -> ModelLegality {
     checker.graph(&model.graph, None);
     for function in &model.functions {
         checker.opset = governing(&function.opset_imports);
-        checker.place = format!("function {}: ", Shown(&function.name));
+        checker.place = format!("function {}: ", Escaped(&function.name));
         let defaults = function.attribute_defaults.iter().map(|attribute| &attribute.name);
         checker.formal = function.attributes.iter().chain(defaults).map(String::as_str).collect();
         let mut scope = Scope::default();
@@ -144,7 +144,7 @@ impl<'m> Checker<'m> {
                 && declared != found
             {
                 let cause = NodeError::declared(shown(found), shown(declared));
-                self.find(format_args!("initializer {}", Shown(&input.name)), cause);
+                self.find(format_args!("initializer {}", Escaped(&input.name)), cause);
             }
             scope.given.insert(&input.name, known);
         }
@@ -162,7 +162,7 @@ impl<'m> Checker<'m> {
                 Ok(_) => continue,
                 Err(cause) => cause,
             };
-            self.find(format_args!("{what} {}", Shown(&info.name)), cause);
+            self.find(format_args!("{what} {}", Escaped(&info.name)), cause);
         }
     }
 
@@ -280,8 +280,8 @@ fn shown(row: &DataType) -> &'static str {
 fn written(attribute: &Attribute) -> String {
     let value = match &attribute.value {
         AttributeValue::Int(value) => value.to_string(),
-        AttributeValue::String(text) => Shown(&String::from_utf8_lossy(text)).to_string(),
-        AttributeValue::Reference(name) => format!("attribute {} of the call", Shown(name)),
+        AttributeValue::String(text) => Escaped(&String::from_utf8_lossy(text)).to_string(),
+        AttributeValue::Reference(name) => format!("attribute {} of the call", Escaped(name)),
         other => node::kind_name(other).into(),
     };
     format!("{}={value}", attribute.name.escape_debug())

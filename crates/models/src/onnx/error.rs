@@ -1,7 +1,7 @@
 //! What can be wrong with a model of conversions.
 
 use truecast_core::spec::SpecError;
-use truecast_io::Shown;
+use truecast_io::Escaped;
 
 /// Why a model is not a graph of conversions.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum ModelError {
     #[error("{node}: {cause}")]
     Node { node: String, cause: NodeError },
     /// An input, output or initializer.
-    #[error("{what} {}: {why}", Shown(name))]
+    #[error("{what} {}: {why}", Escaped(name))]
     Value { what: &'static str, name: String, why: String },
 }
 
@@ -34,7 +34,7 @@ pub enum NodeError {
     #[error("opset {version} of the default domain is unknown; known are 1 to 28")]
     Opset { version: i64 },
     /// A value that nothing gives.
-    #[error("input {} is not defined before this node", Shown(name))]
+    #[error("input {} is not defined before this node", Escaped(name))]
     Undefined { name: String },
     /// A required input or output is left out.
     #[error("{what} {index} is required and left out")]
@@ -43,10 +43,10 @@ pub enum NodeError {
     #[error("{found} {what} where {expected} are allowed")]
     Count { what: &'static str, found: usize, expected: usize },
     /// A value has two producers.
-    #[error("output {} is defined twice", Shown(name))]
+    #[error("output {} is defined twice", Escaped(name))]
     DefinedTwice { name: String },
     /// An attribute of a Constant or of a call.
-    #[error("attribute {}: {why}", Shown(name))]
+    #[error("attribute {}: {why}", Escaped(name))]
     Attribute { name: String, why: String },
     /// A constant of a type that is not read.
     #[error("elements of type {name} are not read")]
@@ -64,10 +64,10 @@ pub enum NodeError {
     #[error("no operator of ONNX has this name; did you mean {meant}?")]
     Misspelled { meant: &'static str },
     /// A function that calls itself.
-    #[error("function {} calls itself", Shown(function))]
+    #[error("function {} calls itself", Escaped(function))]
     Recursion { function: String },
     /// A function's output that its body does not give.
-    #[error("function {} gives no {}", Shown(function), Shown(output))]
+    #[error("function {} gives no {}", Escaped(function), Escaped(output))]
     NoResult { function: String, output: String },
     /// Functions within functions.
     #[error("functions call each other more than {limit} deep")]

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use truecast_core::DType;
 use truecast_core::spec::onnx::{self, Attributes, DataType, Operator};
-use truecast_io::Shown;
+use truecast_io::Escaped;
 use truecast_io::onnx::{Attribute, AttributeValue, Function, Node, OpsetImport, ValueType, default_opset};
 
 use super::error::NodeError;
@@ -18,8 +18,8 @@ pub(super) fn label(node: &Node) -> String {
     };
     let operator = operator.escape_debug();
     match (node.name.as_str(), node.outputs.first()) {
-        ("", Some(output)) => format!("node that gives {} ({operator})", Shown(output)),
-        (name, _) => format!("node {} ({operator})", Shown(name)),
+        ("", Some(output)) => format!("node that gives {} ({operator})", Escaped(output)),
+        (name, _) => format!("node {} ({operator})", Escaped(name)),
     }
 }
 
@@ -82,7 +82,7 @@ impl<'a> Bindings<'a> {
         for attribute in &call.attributes {
             let name = attribute.name.as_str();
             if !callable.attributes.contains_key(name) {
-                let why = format!("function {} has no such attribute", Shown(&callable.function.name));
+                let why = format!("function {} has no such attribute", Escaped(&callable.function.name));
                 return Err(NodeError::Attribute { name: name.into(), why });
             }
             if let Some(value) = outer.resolve(attribute)? {

@@ -9,7 +9,7 @@ use truecast_core::promote::openvino::SafeMode;
 use truecast_core::promote::{Element, Rank};
 use truecast_core::spec::openvino::Convert;
 use truecast_core::{DType, Ecosystem};
-use truecast_io::Shown;
+use truecast_io::Escaped;
 
 use super::error::{LayerError, ModelError};
 use super::layer::{Meaning, meaning, rank_of};
@@ -100,7 +100,7 @@ impl From<Types> for LegalityReport {
 
 /// How errors name a layer.
 pub(super) fn label(layer: &Layer) -> String {
-    format!("layer {} {} ({})", layer.id, Shown(&layer.name), layer.operator.escape_debug())
+    format!("layer {} {} ({})", layer.id, Escaped(&layer.name), layer.operator.escape_debug())
 }
 
 /// Settles the types of a network; those of parameters that are `fed` are what is fed.
@@ -211,7 +211,7 @@ impl Types {
     fn check(&mut self, layer: &Layer, port: &Port, inferred: Element) {
         let contradicts = declared(port).is_some_and(|d| d != inferred && d != Element::Dynamic);
         if contradicts && inferred != Element::Dynamic {
-            let (layer, precision) = (label(layer), Shown(&port.precision));
+            let (layer, precision) = (label(layer), Escaped(&port.precision));
             self.warnings.push(format!("{layer}: port {} declares {precision}, but gives {inferred}", port.id));
         }
     }

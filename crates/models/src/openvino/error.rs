@@ -3,7 +3,7 @@
 use truecast_core::DType;
 use truecast_core::promote::PromotionError;
 use truecast_core::spec::SpecError;
-use truecast_io::Shown;
+use truecast_io::Escaped;
 
 /// The largest XML file that is read; networks of thousands of layers take a hundredth of it.
 pub const MAX_XML_BYTES: u64 = 64 << 20;
@@ -26,7 +26,7 @@ pub enum ModelError {
     #[error("{layer}: the element type is not known until an input is fed")]
     Dynamic { layer: String },
     /// Two inputs, or two outputs, of one name.
-    #[error("two {what} are named {}", Shown(name))]
+    #[error("two {what} are named {}", Escaped(name))]
     Name { what: &'static str, name: String },
 }
 
@@ -48,16 +48,16 @@ pub enum LayerError {
     #[error("no operator set has an operator of this name; did you mean {meant}?")]
     Misspelled { meant: &'static str },
     /// An operator set of OpenVINO's that does not exist.
-    #[error("there is no operator set {}; they are opset1 to opset{newest}", Shown(version))]
+    #[error("there is no operator set {}; they are opset1 to opset{newest}", Escaped(version))]
     UnknownSet { version: String, newest: u32 },
     /// An operator set without the operator.
-    #[error("operator set {}: ConvertPromoteTypes is in opset14, opset15 and opset16", Shown(version))]
+    #[error("operator set {}: ConvertPromoteTypes is in opset14, opset15 and opset16", Escaped(version))]
     OperatorSet { version: String },
     /// A required attribute is missing.
     #[error("attribute {name} is missing")]
     Missing { name: &'static str },
     /// An attribute has a value that it may not have.
-    #[error("attribute {name}: {} {why}", Shown(value))]
+    #[error("attribute {name}: {} {why}", Escaped(value))]
     Attribute { name: &'static str, value: String, why: &'static str },
     /// The numbers of ports do not fit the operator.
     #[error("{found} {what} ports where {expected} are needed")]
@@ -97,42 +97,42 @@ pub enum IrError {
     #[error("line {line}: namespaces are not read")]
     Namespace { line: usize },
     /// Not well-formed, or with a document type.
-    #[error("not the XML of a network: {}", Shown(reason))]
+    #[error("not the XML of a network: {}", Escaped(reason))]
     Xml { reason: String },
     /// Another format.
-    #[error("the root element is {}, not net", Shown(found))]
+    #[error("the root element is {}, not net", Escaped(found))]
     Root { found: String },
     /// A version of the format that is not read.
-    #[error("net version {}; 10 and 11 are read", Shown(found))]
+    #[error("net version {}; 10 and 11 are read", Escaped(found))]
     NetVersion { found: String },
     /// An element lacks what it must have.
     #[error("line {line}: {element} without {missing}")]
     Missing { line: u32, element: &'static str, missing: &'static str },
     /// An attribute or text is no number.
-    #[error("line {line}: {what} {} is no decimal number", Shown(found))]
+    #[error("line {line}: {what} {} is no decimal number", Escaped(found))]
     Number { line: u32, what: &'static str, found: String },
     /// Two layers, ports or edges where there can be one.
     #[error("line {line}: {what} twice")]
     Twice { line: u32, what: String },
     /// A constant needs more elements than a number can say.
-    #[error("constant {}: {elements} is more than can be counted", Shown(layer))]
+    #[error("constant {}: {elements} is more than can be counted", Escaped(layer))]
     Overflow { layer: String, elements: &'static str },
     /// A constant's bytes are too few.
-    #[error("constant {}: size {size}, but its shape and type need {needed} bytes", Shown(layer))]
+    #[error("constant {}: size {size}, but its shape and type need {needed} bytes", Escaped(layer))]
     Size { layer: String, size: u64, needed: u64 },
     /// A constant lies outside the weights file.
-    #[error("constant {}: bytes {offset} to {end} of a weights file of {bytes} bytes", Shown(layer))]
+    #[error("constant {}: bytes {offset} to {end} of a weights file of {bytes} bytes", Escaped(layer))]
     Range { layer: String, offset: u64, end: u64, bytes: u64 },
     /// There is no weights file.
-    #[error("constant {}: the file {} is missing", Shown(layer), Shown(path))]
+    #[error("constant {}: the file {} is missing", Escaped(layer), Escaped(path))]
     NoWeights { layer: String, path: String },
     /// A layout that cannot be known.
     #[error(
         "constant {}: the layout of {dtype} changed after release 2026.4, and this file was written by {release}",
-        Shown(layer)
+        Escaped(layer)
     )]
     UnknownLayout { layer: String, dtype: DType, release: String },
     /// A type whose elements are not read.
-    #[error("constant {}: elements of type {dtype} are not read", Shown(layer))]
+    #[error("constant {}: elements of type {dtype} are not read", Escaped(layer))]
     Elements { layer: String, dtype: DType },
 }

@@ -94,7 +94,7 @@ fn flag(layer: &Layer, name: &'static str, warn: &mut impl FnMut(String)) -> boo
     let Some(text) = layer.data.get(name) else { return false };
     let is = |word: &str| text.eq_ignore_ascii_case(word);
     if !["true", "false", "1", "0"].into_iter().any(is) {
-        warn(format!("attribute {name}: {} is read as false", truecast_io::Shown(text)));
+        warn(format!("attribute {name}: {} is read as false", truecast_io::Escaped(text)));
     }
     is("true") || is("1")
 }

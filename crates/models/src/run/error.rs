@@ -5,7 +5,7 @@ use crate::array::ArrayError;
 use crate::tile::Diagnostic;
 use std::path::Path;
 use truecast_core::ErrorKind;
-use truecast_io::Shown;
+use truecast_io::Escaped;
 
 /// Why a model was not evaluated.
 #[derive(Debug, thiserror::Error)]
@@ -36,13 +36,13 @@ pub enum RunError {
     #[error("{path}: models of this kind are checked by the rules of {fitting}")]
     Rules { path: String, fitting: &'static str },
     /// An input file is not what it should be.
-    #[error("input {}: {cause}", Shown(name))]
+    #[error("input {}: {cause}", Escaped(name))]
     Input { name: String, cause: Box<ArrayError> },
     /// A file is given for what is no input, or twice.
     #[error("input {given:?}: {why}; the inputs are {inputs}")]
     NoInput { given: String, why: &'static str, inputs: String },
     /// No file is given for an input that has no default.
-    #[error("{path}: input {} is not given", Shown(name))]
+    #[error("{path}: input {} is not given", Escaped(name))]
     NotGiven { path: String, name: String },
     /// A result would replace a file that is read.
     #[error("{path}: is read and cannot be the place of a result")]
@@ -53,18 +53,18 @@ pub enum RunError {
     /// The name of a result is too long for a file.
     #[error(
         "the file of an output would be called {}, {} bytes where at most {LONGEST_NAME} are possible; rename the output in the model",
-        Shown(file),
+        Escaped(file),
         file.len()
     )]
     LongName { file: String },
     /// An array of a graph of TOSA is not what it should be.
-    #[error("{what} {}: {cause}", Shown(name))]
+    #[error("{what} {}: {cause}", Escaped(name))]
     TosaArray { what: &'static str, name: String, cause: Box<truecast_io::Error> },
     /// A result cannot be written.
-    #[error("output {}: {cause}", Shown(name))]
+    #[error("output {}: {cause}", Escaped(name))]
     Output { name: String, cause: Box<truecast_io::Error> },
     /// A text that the chosen form would change.
-    #[error("output {}: element {index} {why}, which .npy cannot hold", Shown(name))]
+    #[error("output {}: element {index} {why}, which .npy cannot hold", Escaped(name))]
     Text { name: String, index: usize, why: &'static str },
 }
 

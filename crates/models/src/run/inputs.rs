@@ -3,12 +3,12 @@
 use super::error::RunError;
 use std::collections::BTreeMap;
 use std::path::Path;
-use truecast_io::Shown;
+use truecast_io::Escaped;
 
 /// The files of the inputs by name. Names and paths may hold `=`: the split is where the name of an input ends.
 pub(super) fn assign<'a>(given: &'a [String], inputs: &[&str]) -> Result<BTreeMap<&'a str, &'a Path>, RunError> {
     let wrong = |given: &str, why| {
-        let names: Vec<_> = inputs.iter().map(|name| Shown(name).to_string()).collect();
+        let names: Vec<_> = inputs.iter().map(|name| Escaped(name).to_string()).collect();
         RunError::NoInput { given: given.into(), why, inputs: names.join(", ") }
     };
     let mut files = BTreeMap::new();

@@ -7,7 +7,7 @@ use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
 use truecast_core::spec::tosa::rescale::{Operand, Operands, rounding_mode};
 use truecast_core::spec::tosa::{Cast, Feature, Freedoms, Requirement, Rescale, Target};
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_io::Shown;
+use truecast_io::Escaped;
 
 use super::error::{GraphError, operands};
 use super::read::{Graph, Operator, RescaleAttribute, Tensor, op};
@@ -20,7 +20,7 @@ use crate::tensor::{Data, Tensor as Value};
 pub(super) fn place(index: usize, operator: &Operator<'_>) -> String {
     let name = op::name(operator.op);
     match operator.outputs.first() {
-        Some(result) => format!("{name} {}", Shown(result)),
+        Some(result) => format!("{name} {}", Escaped(result)),
         None => format!("{name} number {index}"),
     }
 }

@@ -1,6 +1,6 @@
 //! What graphs are made of.
 
-use truecast_io::Shown;
+use truecast_io::Escaped;
 
 use super::read::{Graph, RescaleAttribute, op};
 use super::value::element_type;
@@ -24,7 +24,7 @@ pub fn describe(graphs: &[Graph<'_>]) -> Description {
                     // The others are what scales, not what is scaled.
                     let from = operator.inputs.first().map_or("?".into(), |name| type_name(graph, name));
                     let to = operator.outputs.first().map_or("?".into(), |name| type_name(graph, name));
-                    let place = operator.outputs.first().map_or(String::new(), |name| Shown(name).to_string());
+                    let place = operator.outputs.first().map_or(String::new(), |name| Escaped(name).to_string());
                     let operation = name + &operator.rescale.map_or(String::new(), attributes);
                     all.conversions.push(Conversion { place, operation, from, to, legality: None });
                 }

@@ -1,7 +1,7 @@
 //! What can be wrong with a `.tosa` file, and with a graph.
 
 use truecast_core::spec::SpecError;
-use truecast_io::Shown;
+use truecast_io::Escaped;
 
 use crate::evaluate::UndefinedResult;
 
@@ -35,7 +35,7 @@ pub enum FileError {
     #[error("an operator with more than {MOST_OPERANDS} operands")]
     Operands,
     /// Two tensors of one name.
-    #[error("two tensors are named {}", Shown(name))]
+    #[error("two tensors are named {}", Escaped(name))]
     Duplicate { name: String },
 }
 
@@ -57,7 +57,7 @@ pub enum GraphError {
     #[error("{place}: {what}")]
     Operands { place: String, what: String },
     /// A name that no tensor has, or that has no value when it is used.
-    #[error("tensor {}: {what}", Shown(name))]
+    #[error("tensor {}: {what}", Escaped(name))]
     Tensor { name: String, what: String },
     /// A result takes more memory than there is.
     #[error("{place}: no memory for {bytes} bytes")]

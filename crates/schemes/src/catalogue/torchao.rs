@@ -74,8 +74,8 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
         "MXTensor" => mx(found, torchao),
         "NVFP4Tensor" => nvfp4(found, torchao),
         class => Err(Error::Refused {
-            place: format!("tensor {}", truecast_io::Shown(found.name)),
-            what: format!("torchao {}", truecast_io::Shown(class)),
+            place: format!("tensor {}", truecast_io::Escaped(found.name)),
+            what: format!("torchao {}", truecast_io::Escaped(class)),
             why: "its packing is that of one kernel",
         }),
     }

@@ -48,7 +48,7 @@ pub(super) fn awq(value: &Map<String, Value>, place: &str) -> Result<Declaration
     if let Some((_, version)) = agreed(value, &["version", "format", "checkpoint_format"], place)?
         && !version.eq_ignore_ascii_case("gemm")
     {
-        let what = format!("AWQ version {}", truecast_io::Shown(&version.to_ascii_lowercase()));
+        let what = format!("AWQ version {}", truecast_io::Escaped(&version.to_ascii_lowercase()));
         return Err(Error::Refused { place: place.to_owned(), what, why: "only gemm is read" });
     }
     let group = either(value, ["group_size", "q_group_size"], place)?;

@@ -53,7 +53,7 @@ impl Keys {
     fn walk(&self, object: &Map<String, Value>, path: &str) -> Result<(), Unknown> {
         for (key, value) in object.iter().filter(|(_, value)| !value.is_null()) {
             let full = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            let unknown = || Unknown::Key { key: truecast_io::Shown(&full).to_string(), found: brief(value) };
+            let unknown = || Unknown::Key { key: truecast_io::Escaped(&full).to_string(), found: brief(value) };
             let is_in = |lists: &[&[&str]]| lists.iter().any(|list| list.contains(&key.as_str()));
             let inner = self.objects.iter().find(|(known, _)| known == key).map(|(_, inner)| *inner);
             match (inner, value) {

@@ -171,7 +171,7 @@ impl<'a> Claims<'a> {
                 let tensor = number.map_or(name, |number| &self.index.tensor(number).name);
                 let part = part.name();
                 let cause =
-                    format!("{bytes} bytes of {part} where {expected} are expected ({})", truecast_io::Shown(tensor));
+                    format!("{bytes} bytes of {part} where {expected} are expected ({})", truecast_io::Escaped(tensor));
                 return Err(refused(cause));
             }
         }
@@ -274,7 +274,7 @@ impl<'a> Claims<'a> {
         let tensor = self.index.tensor(number);
         let name = tensor.name.clone();
         let refused = Error::Refused {
-            place: format!("tensor {}", truecast_io::Shown(&name)),
+            place: format!("tensor {}", truecast_io::Escaped(&name)),
             what: "a factor beside the weight".to_owned(),
             why: "it belongs to the activation, and a dense weight would be another one",
         };

@@ -170,12 +170,12 @@ fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
             format!(
                 "no configuration and no rule by name makes a group of it; {} is {} {:?}; name the scheme with \
                  --from-scheme{guess}",
-                truecast_io::Shown(&found.name),
+                truecast_io::Escaped(&found.name),
                 found.dtype,
                 found.shape
             )
         }
-        None => format!("there is no {}", truecast_io::Shown(&weight)),
+        None => format!("there is no {}", truecast_io::Escaped(&weight)),
     };
     Error::Orphan { tensor: name.to_owned(), what, why }
 }

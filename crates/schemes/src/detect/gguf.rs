@@ -67,7 +67,7 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
 
 fn refused(tensor: &Tensor, block: Block) -> Error {
     Error::Refused {
-        place: format!("tensor {}", truecast_io::Shown(&tensor.name)),
+        place: format!("tensor {}", truecast_io::Escaped(&tensor.name)),
         what: format!("block type {block}"),
         why: "its values come from tables that docs/spec/checkpoints.md does not have",
     }

@@ -38,7 +38,7 @@ pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
         if let Some(attributes) = entry.get("_data").and_then(Value::as_object)
             && claims.options.from_scheme.is_none()
         {
-            let place = format!("__metadata__: {}", truecast_io::Shown(name));
+            let place = format!("__metadata__: {}", truecast_io::Escaped(name));
             known::TORCHAO_TENSOR.check(attributes, &place, Some(Family::Torchao))?;
         }
         let setting = Setting { torchao: Some(torchao), ..Setting::of(Scheme::of(Family::Torchao)) };
@@ -65,7 +65,7 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
         let name = &*claims.index.tensor(number).name;
         let Some(layer) = name.strip_suffix(COMFY_QUANT).and_then(|front| front.strip_suffix('.')) else { continue };
         let bytes = claims.read(number)?;
-        let place = format!("tensor {}", truecast_io::Shown(name));
+        let place = format!("tensor {}", truecast_io::Escaped(name));
         let text = String::from_utf8_lossy(&bytes);
         entries.push((layer.to_owned(), place.clone(), parse(&place, text.trim_end_matches('\0'))?));
         claims.drop(number, Dropped::Marker);
@@ -79,7 +79,7 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
         for (layer, entry) in layers.into_iter().flatten() {
             entries.push((
                 layer.clone(),
-                format!("{QUANTIZATION_METADATA}: {}", truecast_io::Shown(layer)),
+                format!("{QUANTIZATION_METADATA}: {}", truecast_io::Escaped(layer)),
                 entry.clone(),
             ));
         }
@@ -148,7 +148,11 @@ fn setting(entry: &Value, place: &str) -> Result<Option<Setting>, Error> {
     let is_rotated = field("convrot").is_some_and(|value| *value != Value::Bool(false) && !value.is_null());
     let family = Family::of_name(&format!("comfy:{format}")).filter(|_| !is_rotated).ok_or_else(|| Error::Refused {
         place: place.to_owned(),
-        what: format!("ComfyUI format {}{}", truecast_io::Shown(format), if is_rotated { " with convrot" } else { "" }),
+        what: format!(
+            "ComfyUI format {}{}",
+            truecast_io::Escaped(format),
+            if is_rotated { " with convrot" } else { "" }
+        ),
         why: "weights that are rotated, or in a code book, have no dense form here",
     })?;
     let takes_group = matches!(family, Family::ComfyFp8Blocks | Family::ComfyInt8Blocks);

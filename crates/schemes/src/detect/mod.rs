@@ -88,7 +88,7 @@ fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), E
         match (found, error) {
             (Some((claim, place)), _) => {
                 if is_ignored {
-                    let module = truecast_io::Shown(&claim.group.module).to_string();
+                    let module = truecast_io::Escaped(&claim.group.module).to_string();
                     claims
                         .warnings
                         .push(format!("{place} excepts {module}, but it is stored as {}", claim.group.scheme));

@@ -1,7 +1,7 @@
 //! What can be wrong with a checkpoint as a whole, beside what is wrong with its files.
 
 use truecast_core::{DType, ErrorKind};
-use truecast_io::{Shown, counted, one_line};
+use truecast_io::{Escaped, counted, one_line};
 
 /// Why a checkpoint was not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,13 +14,13 @@ pub enum CheckpointError {
     #[error("names a file, and a checkpoint becomes a folder; choose another destination")]
     NotAFolder,
     /// The destination holds something.
-    #[error("the folder exists and holds {}", Shown(.holds))]
+    #[error("the folder exists and holds {}", Escaped(.holds))]
     Occupied {
         /// One of its files.
         holds: String,
     },
     /// The destination holds a whole result.
-    #[error("the folder holds {}, so a whole result, which parts do not replace; remove it", Shown(.holds))]
+    #[error("the folder holds {}, so a whole result, which parts do not replace; remove it", Escaped(.holds))]
     Whole {
         /// What makes it one.
         holds: String,
@@ -29,7 +29,7 @@ pub enum CheckpointError {
     #[error("another process is writing into the folder; wait for its end")]
     Busy,
     /// Weights would be left that do not belong to the result.
-    #[error("holds {}, which the result would not replace; remove it, or choose another destination", Shown(.file))]
+    #[error("holds {}, which the result would not replace; remove it, or choose another destination", Escaped(.file))]
     Stale {
         /// The file.
         file: String,
@@ -38,7 +38,7 @@ pub enum CheckpointError {
     #[error("holds no truecast-manifest.json that says what was begun, so nothing can be resumed")]
     NoManifest,
     /// The manifest cannot be understood.
-    #[error("{} is no manifest of this version: {}", Shown(.file), one_line(.why))]
+    #[error("{} is no manifest of this version: {}", Escaped(.file), one_line(.why))]
     Manifest {
         /// Its name.
         file: String,
@@ -61,31 +61,31 @@ pub enum CheckpointError {
     #[error("files of the source are deleted by one run that converts all of them")]
     DeletedByParts,
     /// What a link leads to belongs to others.
-    #[error("{} is a link, and what it leads to is not deleted", Shown(.file))]
+    #[error("{} is a link, and what it leads to is not deleted", Escaped(.file))]
     DeletedLink {
         /// The file.
         file: String,
     },
     /// It cannot be converted any more.
-    #[error("{} was deleted, and not all of what is made of it is finished in the destination", Shown(.file))]
+    #[error("{} was deleted, and not all of what is made of it is finished in the destination", Escaped(.file))]
     Deleted {
         /// The file.
         file: String,
     },
     /// It cannot be made again.
-    #[error("{} is not what was written, and its source was deleted", Shown(.file))]
+    #[error("{} is not what was written, and its source was deleted", Escaped(.file))]
     Lost {
         /// The file.
         file: String,
     },
     /// Another file has its name.
-    #[error("{} is not the file any more that was converted; it is not deleted", Shown(.file))]
+    #[error("{} is not the file any more that was converted; it is not deleted", Escaped(.file))]
     Exchanged {
         /// The file.
         file: String,
     },
     /// What was written reads back otherwise.
-    #[error("{} is not what was written; the source is not deleted", Shown(.file))]
+    #[error("{} is not what was written; the source is not deleted", Escaped(.file))]
     Damaged {
         /// The file.
         file: String,
@@ -134,7 +134,7 @@ pub enum CheckpointError {
     /// A dense result has no place for codes.
     #[error(
         "tensor {} is quantized ({scheme}) and would be kept so in a result without its scales",
-        Shown(.tensor)
+        Escaped(.tensor)
     )]
     Kept {
         /// Its name.
@@ -143,7 +143,7 @@ pub enum CheckpointError {
         scheme: String,
     },
     /// The scales of the source would be dropped for a type that needs some.
-    #[error("the source is quantized ({scheme}, as tensor {} is): {to} would drop the scales", Shown(.tensor))]
+    #[error("the source is quantized ({scheme}, as tensor {} is): {to} would drop the scales", Escaped(.tensor))]
     Narrow {
         /// The first tensor of which that is true.
         tensor: String,
@@ -164,7 +164,7 @@ pub enum CheckpointError {
     #[error(
         "{scheme} quantizes activations too, and its loaders need the largest magnitude of the inputs of each layer; none \
          is known for {}{}",
-        Shown(.tensor),
+        Escaped(.tensor),
         of_others(*.others)
     )]
     NoActivations {
@@ -201,7 +201,7 @@ fn of_others(count: u64) -> String {
 }
 
 fn alike(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(LISTED).map(|name| Shown(name).to_string()).collect();
+    let shown: Vec<String> = names.iter().take(LISTED).map(|name| Escaped(name).to_string()).collect();
     match names.len() {
         0 => String::new(),
         n if n > LISTED => format!("; {n} others too, such as {}", shown.join(", ")),

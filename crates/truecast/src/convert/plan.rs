@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
-use truecast_io::{FileFormat, Shown};
+use truecast_io::{Escaped, FileFormat};
 
 /// A conversion of a checkpoint whose every question is settled: nothing was written yet.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Plan {
                 && work.job.stored().is_some_and(is_in_safetensors)
         };
         warnings.extend(self.works().find(is_f6).map(|work| {
-            let (path, name) = (self.folder.path().display(), Shown(&work.planned.name));
+            let (path, name) = (self.folder.path().display(), Escaped(&work.planned.name));
             format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
         }));
         warnings

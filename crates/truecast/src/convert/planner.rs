@@ -25,7 +25,7 @@ use std::sync::Arc;
 use truecast_core::scaled::{Packing, Part};
 use truecast_core::{DType, Layout};
 use truecast_io::folder::{Folder, Shard};
-use truecast_io::{FileFormat, Shown, Tensor};
+use truecast_io::{Escaped, FileFormat, Tensor};
 use truecast_schemes::{Detection, Family, Group, Model, Nibbles, Outcome, Role, Scheme};
 
 impl Plan {
@@ -270,7 +270,7 @@ fn carried_over(src: &Path, all: &[Relaid]) -> Vec<String> {
     let mut warnings = Vec::new();
     let rounded: Vec<&Relaid> = all.iter().filter(|relaid| relaid.is_rounded).collect();
     if let Some(first) = rounded.first() {
-        let (path, name) = (src.display(), Shown(&first.quantized.name));
+        let (path, name) = (src.display(), Escaped(&first.quantized.name));
         let others = match rounded.len() - 1 {
             0 => String::new(),
             1 => " and 1 other".into(),

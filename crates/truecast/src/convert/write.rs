@@ -20,7 +20,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::scaled::{GlobalRule, Part};
-use truecast_io::{Existing, NewFolder, Shown};
+use truecast_io::{Escaped, Existing, NewFolder};
 use truecast_kernel::{CastOptions, Counting, Counts};
 use truecast_schemes::Content;
 
@@ -142,7 +142,7 @@ fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
 fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<String> {
     let (rule, value) = (scaled.layout.planes()?.global?.rule, encoder.global()?);
     let is_likely = if rule == GlobalRule::Divide { value >= 1.0 } else { value < 1.0 };
-    let tensor = Shown(tensor);
+    let tensor = Escaped(tensor);
     (!is_likely).then(|| {
         format!(
             "tensor {tensor}: magnitudes above 2688 give the second scale {value:?}, which looks like one of the other \
@@ -159,6 +159,6 @@ pub(crate) fn not_numbers(rows: &[TensorReport]) -> Option<String> {
         0 => String::new(),
         others => format!(", and of {others} other tensors some"),
     };
-    let (name, count, of) = (Shown(&first.name), first.counts.nan_in, first.elements);
+    let (name, count, of) = (Escaped(&first.name), first.counts.nan_in, first.elements);
     Some(format!("tensor {name}: {count} of {of} values are NaN in the source{others}: codes or scales are NaN"))
 }

@@ -8,7 +8,7 @@ use std::mem;
 use std::ops::ControlFlow;
 use truecast_core::text::{parse_one, print_one};
 use truecast_core::{CastSpec, Layout};
-use truecast_io::Shown;
+use truecast_io::Escaped;
 use truecast_kernel::Elements;
 use truecast_kernel::parallel;
 use truecast_text::utf32;
@@ -87,7 +87,7 @@ impl Cell {
     fn shown(&self) -> String {
         match self {
             Cell::Number(storage) => format!("{storage:#x}"),
-            Cell::Text(text) => Shown(&String::from_utf8_lossy(text)).to_string(),
+            Cell::Text(text) => Escaped(&String::from_utf8_lossy(text)).to_string(),
         }
     }
 }

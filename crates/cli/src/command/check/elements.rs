@@ -4,7 +4,7 @@ use super::groups;
 use super::source::{Asked, asked, source_type};
 use crate::args::CheckArgs;
 use crate::command::Context;
-use crate::exact::code_with_value;
+use crate::exact_decimal::code_with_value;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
@@ -13,7 +13,7 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use truecast::check::{CastFindings, CastViolation, ElementValue, check};
-use truecast::io::Shown;
+use truecast::io::Escaped;
 use truecast::permitted::{NanComparison, Permitted};
 use truecast::request::Request;
 use truecast::{CastSpec, DType};
@@ -48,10 +48,10 @@ fn permitted_texts(spec: &CastSpec, violation: &CastViolation) -> Vec<String> {
         Permitted::Codes(codes) => codes.iter().map(|&code| bits(code, spec.dst.code_bits())).collect(),
         // Text becomes text as it is.
         Permitted::ReadsBack(text) if spec.src == DType::String => {
-            text.iter().map(|text| Shown(text).to_string()).collect()
+            text.iter().map(|text| Escaped(text).to_string()).collect()
         }
         Permitted::ReadsBack(text) => {
-            text.iter().map(|text| format!("{} or what reads back alike", Shown(text))).collect()
+            text.iter().map(|text| format!("{} or what reads back alike", Escaped(text))).collect()
         }
         _ => vec!["any".into()],
     }
@@ -61,7 +61,7 @@ fn permitted_texts(spec: &CastSpec, violation: &CastViolation) -> Vec<String> {
 fn shown(element: &ElementValue, dtype: DType) -> String {
     match element {
         ElementValue::Code(code) => bits(*code, dtype.code_bits()),
-        ElementValue::Text(text) => Shown(&String::from_utf8_lossy(text)).to_string(),
+        ElementValue::Text(text) => Escaped(&String::from_utf8_lossy(text)).to_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::args::CheckArgs;
 use crate::command::rescale;
 use crate::failure::Failure;
-use crate::pages::page;
+use crate::help_text::page;
 use std::path::Path;
 use truecast::DType;
 use truecast::check::{CheckError, stated_type};

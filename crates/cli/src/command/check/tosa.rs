@@ -4,7 +4,7 @@ use super::groups::{self, Named};
 use super::source::{Asked, asked, source_type};
 use crate::args::CheckArgs;
 use crate::command::{Context, rescale};
-use crate::exact::code_with_value;
+use crate::exact_decimal::code_with_value;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::message;

@@ -3,13 +3,13 @@
 
 mod picture;
 mod printing;
+mod sentences;
 mod source;
-mod words;
 
 use super::formats::json_text;
 use super::{Context, differences};
 use crate::args::ExplainArgs;
-use crate::exact;
+use crate::exact_decimal;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{self, bits};
@@ -162,7 +162,7 @@ fn to_json(args: &ExplainArgs, e: &Explanation, source: &Source) -> Map<String, 
         "previous": previous.as_ref().map(element), "next": next.as_ref().map(element)
     });
     if let Some(off) = &source.off_by {
-        read["error"] = exact::json(off.value);
+        read["error"] = exact_decimal::json(off.value);
         read["error_ulp"] = json!(off.ulps);
     }
     if let Some(nan) = e.source.nan() {
@@ -177,7 +177,7 @@ fn to_json(args: &ExplainArgs, e: &Explanation, source: &Source) -> Map<String, 
         "midpoint": n.midpoint.map(to_decimal),
         "threshold": n.threshold.map(to_decimal),
         "ulp": n.steps,
-        "decision": words::decision(args, e, source)
+        "decision": sentences::decision(args, e, source)
     }));
     let results = e.answers.iter().map(|Answer { interpretation: i, outcome }| {
         let (bits, value) = match outcome.code() {

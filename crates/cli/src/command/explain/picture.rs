@@ -1,7 +1,7 @@
 //! What is seen: the value among its neighbors, bit patterns under each other, and the answers.
 
+use super::sentences::{self, ulps};
 use super::source::Source;
-use super::words::{self, ulps};
 use super::{code_text, differences, name_of};
 use crate::args::ExplainArgs;
 use crate::output::bits;
@@ -13,11 +13,11 @@ use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn render(args: &ExplainArgs, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
     let mut text = String::new();
-    if let Some(reading) = words::reading(args, source) {
+    if let Some(reading) = sentences::reading(args, source) {
         text += &terminal.wrap(&format!("{reading}\n\n"));
     }
     text += &neighborhood(args, e, terminal);
-    text += &terminal.wrap(&format!("{}\n\n", words::decision(args, e, source)));
+    text += &terminal.wrap(&format!("{}\n\n", sentences::decision(args, e, source)));
     text += &answers(args, e, terminal);
     text.push('\n');
     text += &clauses(e, terminal);
@@ -37,15 +37,15 @@ struct Row {
 impl Row {
     fn of(name: &str, element: &Decoded, args: &ExplainArgs) -> Row {
         let value = match element.nan() {
-            Some(nan) if nan.is_quiet == Some(false) => format!("signalling {}", words::value(args, element.value)),
-            _ => words::value(args, element.value),
+            Some(nan) if nan.is_quiet == Some(false) => format!("signalling {}", sentences::value(args, element.value)),
+            _ => sentences::value(args, element.value),
         };
         let (name, ulp) = (name.into(), String::new());
         Row { name, value, code: code_text(element), ulp, element: Some(element.clone()), mark: Mark::Plain }
     }
 
     fn number(name: &str, value: Exact, args: &ExplainArgs) -> Row {
-        let (name, value) = (name.into(), words::value(args, value));
+        let (name, value) = (name.into(), sentences::value(args, value));
         Row { name, value, code: String::new(), ulp: String::new(), element: None, mark: Mark::Plain }
     }
 }
@@ -117,7 +117,7 @@ fn destination_rows(args: &ExplainArgs, e: &Explanation) -> Vec<Row> {
     }
     if let Some((step, code)) = &n.beyond {
         let code = match code {
-            Some(element) => format!("{} is {}", code_text(element), words::value(args, element.value)),
+            Some(element) => format!("{} is {}", code_text(element), sentences::value(args, element.value)),
             None => "no code".into(),
         };
         rows.push(Row { code, ulp: to_second, ..Row::number("beyond", *step, args) });
@@ -179,7 +179,7 @@ fn answers(args: &ExplainArgs, e: &Explanation, terminal: &Terminal) -> String {
     ]);
     for Answer { interpretation: i, outcome } in &e.answers {
         let (code, value) = match outcome.code() {
-            Some(code) => (bits(code, e.to.code_bits()), words::value(args, decode(e.to, code))),
+            Some(code) => (bits(code, e.to.code_bits()), sentences::value(args, decode(e.to, code))),
             None => ("-".into(), String::new()),
         };
         let note = match outcome {

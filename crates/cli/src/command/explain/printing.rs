@@ -1,7 +1,7 @@
 //! `truecast explain --to string`: the text of one element, under every specification.
 
 use super::source::Source;
-use super::{code_text, name_of, picture, words};
+use super::{code_text, name_of, picture, sentences};
 use crate::args::ExplainArgs;
 use crate::command::Context;
 use crate::exit::ExitCode;
@@ -40,7 +40,7 @@ fn open(interpretation: &Interpretation) -> Option<&'static str> {
 
 fn render(args: &ExplainArgs, element: &Decoded, source: &Source, answers: &Answers, terminal: &Terminal) -> String {
     let mut text = String::new();
-    if let Some(reading) = words::reading(args, source) {
+    if let Some(reading) = sentences::reading(args, source) {
         text += &terminal.wrap(&format!("{reading}\n\n"));
     }
     text += &picture::of_element(args, element, terminal);

@@ -5,7 +5,7 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use truecast::io::{FileFormat, Shown};
+use truecast::io::{Escaped, FileFormat};
 use truecast::run::{Constant, Conversion, Description, Legality, ModelKind};
 
 /// Whether the file is such a model.
@@ -51,7 +51,7 @@ pub fn render(model: &Description, terminal: &Terminal) -> String {
         let mut table =
             Table::new([Column::left("constant").shrinks(), Column::left("type"), Column::left("shape").shrinks()]);
         for Constant { name, dtype, shape } in &model.constants {
-            table.row([Shown(name).to_string(), dtype.escape_debug().to_string(), shape.escape_debug().to_string()]);
+            table.row([Escaped(name).to_string(), dtype.escape_debug().to_string(), shape.escape_debug().to_string()]);
         }
         text += &table.render(terminal);
     }

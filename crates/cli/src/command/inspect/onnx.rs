@@ -2,7 +2,7 @@
 
 use crate::number::count;
 use serde_json::{Value, json};
-use truecast::io::Shown;
+use truecast::io::Escaped;
 use truecast::io::onnx::{Listed, ModelFile, OpsetImport};
 use truecast::run::Conversion;
 
@@ -27,7 +27,8 @@ pub fn to_json(file: &ModelFile, conversions: &[Conversion]) -> Value {
 
 pub fn render(file: &ModelFile) -> String {
     let model = file.model();
-    let domain = |i: &OpsetImport| if i.is_default_domain() { "ai.onnx".into() } else { Shown(&i.domain).to_string() };
+    let domain =
+        |i: &OpsetImport| if i.is_default_domain() { "ai.onnx".into() } else { Escaped(&i.domain).to_string() };
     let imports: Vec<_> = model.opset_imports.iter().map(|i| format!("{} {}", domain(i), i.version)).collect();
     let operators: Vec<_> = file.operators().iter().map(|(name, n)| format!("{} {n}", name.escape_debug())).collect();
     let mut text = format!("IR version {}, opset {}\n", model.ir_version, imports.join(", "));
@@ -35,6 +36,6 @@ pub fn render(file: &ModelFile) -> String {
     let mut files: Vec<_> = file.tensors().iter().filter_map(Listed::location).collect();
     files.sort();
     files.dedup();
-    files.iter().for_each(|location| text += &format!("external data in {}\n", Shown(location)));
+    files.iter().for_each(|location| text += &format!("external data in {}\n", Escaped(location)));
     text
 }

@@ -8,7 +8,7 @@ use crate::number::grouped;
 use crate::output;
 use crate::table::{Cell, Column, Mark, Table, in_one_line};
 use crate::terminal::Terminal;
-use crate::words::INSPECT_COLUMNS;
+use crate::value_parsers::INSPECT_COLUMNS;
 use crate::{message, number, progress};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};

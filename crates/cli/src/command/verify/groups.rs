@@ -3,7 +3,7 @@
 use crate::command::provenance::quoted;
 use std::fmt;
 use truecast::DType;
-use truecast::io::Shown;
+use truecast::io::Escaped;
 use truecast::verify::{FileDifference, VerifyReport};
 
 /// Fewer have a line each.
@@ -79,7 +79,7 @@ impl fmt::Display for Group<'_> {
             let rules: Vec<_> = keep.iter().map(|glob| format!("--keep {}", quoted(glob))).collect();
             return write!(f, "{}; if they were kept: {}", keep.join(", "), rules.join(" "));
         }
-        let shown: Vec<_> = tensors.iter().take(FEW).map(|tensor| Shown(tensor).to_string()).collect();
+        let shown: Vec<_> = tensors.iter().take(FEW).map(|tensor| Escaped(tensor).to_string()).collect();
         write!(f, "{}, and {} more", shown.join(", "), tensors.len() - shown.len())
     }
 }

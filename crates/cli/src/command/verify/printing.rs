@@ -6,7 +6,7 @@ use crate::terminal::Terminal;
 use crate::{number, output};
 use serde_json::{Map, Value, json};
 use truecast::DType;
-use truecast::io::Shown;
+use truecast::io::Escaped;
 use truecast::verify::{FileDifference, Sample, VerifyReport};
 
 /// A storage element with all its digits.
@@ -76,7 +76,7 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
     // Explains the others.
     for difference in &verdict.differences {
         if let FileDifference::Source { path, why } = difference {
-            text += &format!("{}: {why}\n", Shown(path));
+            text += &format!("{}: {why}\n", Escaped(path));
         }
     }
     for group in &groups.all {
@@ -84,11 +84,11 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
     }
     for difference in verdict.differences.iter().filter(|difference| !groups.hold(difference)) {
         text += &match difference {
-            FileDifference::Missing { tensor } => format!("tensor {} is missing\n", Shown(tensor)),
-            FileDifference::Extra { tensor } => format!("tensor {} is not in the source\n", Shown(tensor)),
+            FileDifference::Missing { tensor } => format!("tensor {} is missing\n", Escaped(tensor)),
+            FileDifference::Extra { tensor } => format!("tensor {} is not in the source\n", Escaped(tensor)),
             FileDifference::Header { tensor, expected, actual } => format!(
                 "tensor {}: {} {:?} where {} {:?} is right\n",
-                Shown(tensor),
+                Escaped(tensor),
                 actual.0,
                 actual.1,
                 expected.0,
@@ -102,30 +102,30 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
             }
             FileDifference::Part { tensor, count, index, expected, actual } => format!(
                 "tensor {}: {}; the first is {index}: {actual:#x}, right is {expected:#x}\n",
-                Shown(tensor),
+                Escaped(tensor),
                 count_of(*count, "wrong entry", "wrong entries")
             ),
             FileDifference::Texts { tensor, count, first } => {
                 wrong_elements(tensor, *count, first.index, &first.source, &first.actual, &first.expected)
             }
             FileDifference::Refused { tensor, index } => {
-                format!("tensor {}: element {index} is refused, so no result is right\n", Shown(tensor))
+                format!("tensor {}: element {index} is refused, so no result is right\n", Escaped(tensor))
             }
-            FileDifference::Metadata { key } => format!("metadata {} differs\n", Shown(key)),
+            FileDifference::Metadata { key } => format!("metadata {} differs\n", Escaped(key)),
             FileDifference::Structure { offset } => {
                 format!("the model differs at offset {offset}, outside its tensors\n")
             }
             FileDifference::ExternalData { location, offset } => {
-                format!("{} differs at offset {offset}, outside its tensors\n", Shown(location))
+                format!("{} differs at offset {offset}, outside its tensors\n", Escaped(location))
             }
             FileDifference::Source { .. } => String::new(),
-            FileDifference::File { path, why } => format!("{}: {why}\n", Shown(path)),
+            FileDifference::File { path, why } => format!("{}: {why}\n", Escaped(path)),
             FileDifference::Digest { path, actual: None, .. } => {
-                format!("{}: missing; the report names it\n", Shown(path))
+                format!("{}: missing; the report names it\n", Escaped(path))
             }
             FileDifference::Digest { path, expected, actual: Some(actual) } => format!(
                 "{}: {} bytes of sha256 {}; the report says {} of {}\n",
-                Shown(path),
+                Escaped(path),
                 grouped(actual.0),
                 actual.1,
                 grouped(expected.0),
@@ -153,6 +153,6 @@ fn count_of(count: u64, one: &str, more: &str) -> String {
 }
 
 fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &str, expected: &str) -> String {
-    let (tensor, wrong) = (Shown(tensor), number::count(count, "wrong element"));
+    let (tensor, wrong) = (Escaped(tensor), number::count(count, "wrong element"));
     format!("tensor {tensor}: {wrong}; the first is {index}: {source} became {actual}, right is {expected}\n")
 }

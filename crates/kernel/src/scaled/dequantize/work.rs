@@ -4,7 +4,7 @@ use super::plan::{Coded, LONG_BLOCK, Lookup, Plan};
 use super::source::Source;
 use super::tables::Tables;
 use super::transposed::{self, COLUMNS, STRIP, Strip};
-use crate::by_hand;
+use crate::arch;
 use crate::environment;
 use crate::pipeline::Stores;
 use crate::scaled::blocks::BlockRow;
@@ -418,11 +418,7 @@ impl Work<'_> {
         let level = plan.exec.level;
         let Source::Blocks(blocks) = &mut self.source else { return None };
         let order = blocks.nibbles()?;
-        if plan.lookup != Lookup::Sixteen
-            || want == Want::Exact
-            || self.factor.is_some()
-            || !by_hand::has_nibbles(level)
-        {
+        if plan.lookup != Lookup::Sixteen || want == Want::Exact || self.factor.is_some() || !arch::has_nibbles(level) {
             return None;
         }
         let (narrow, how) = plan.values.combination(false, false)?;
@@ -453,7 +449,7 @@ impl Work<'_> {
             && block.is_multiple_of(32)
             && self.cols.start.is_multiple_of(block)
             && plan.is_packed(4, |packing| matches!(packing, Packing::Rows { .. }));
-        if !fits || !by_hand::has_nibbles(level) {
+        if !fits || !arch::has_nibbles(level) {
             return Ok(false);
         }
         let operands = self.source.operands();

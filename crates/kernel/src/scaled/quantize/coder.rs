@@ -7,7 +7,7 @@ use super::source::{F32, Ratios, Source, by_source, how, may_be_nearly_divided};
 use super::steps::{Stepper, Tables};
 use crate::level::{Level, Task};
 use crate::pipeline::Scratch;
-use crate::scaled::divided::Divided;
+use crate::scaled::block_quotient::Divided;
 use truecast_core::DType;
 use truecast_core::scaled::{Planes, Quantization, ScaledError};
 

@@ -3,7 +3,7 @@
 use super::source::{
     INF, Largest, LargestOfRows, Most, OfBf16, OfF16, Ranges, Source, ToZero, Widened, by_source, is_source,
 };
-use crate::by_hand;
+use crate::arch;
 use crate::level::Level;
 use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::scaled::values::pipeline;
@@ -114,7 +114,7 @@ fn by_kernel<S: Source<Magnitude = i16>>(
     const BLOCKS: usize = 64;
     let (mut magnitudes, mut done) = ([0; BLOCKS], 0);
     for (src, largest) in src.chunks(BLOCKS.saturating_mul(2 * block)).zip(largest.chunks_mut(BLOCKS)) {
-        let n = by_hand::largest(level, block, src, ahead, &mut magnitudes[..largest.len()]);
+        let n = arch::largest(level, block, src, ahead, &mut magnitudes[..largest.len()]);
         if n == 0 {
             break;
         }

@@ -3,10 +3,10 @@
 
 use super::groups::{groups, turns};
 use super::select;
-use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::numbers::e8m0::EncodeE8m0Cut;
 use crate::stream::LINE;
+use crate::tail::{Groups, Store};
 use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load256};
 use std::arch::x86_64::*;

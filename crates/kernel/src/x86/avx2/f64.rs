@@ -4,9 +4,9 @@
 
 use super::groups::groups;
 use super::{in_order, select};
-use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::stream::LINE;
+use crate::tail::{Groups, Store};
 use crate::x86::pairs::both;
 use crate::x86::{Block, load256};
 use std::arch::x86_64::*;

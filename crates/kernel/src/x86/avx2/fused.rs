@@ -7,12 +7,12 @@
 use super::encoder::EncoderSplat;
 use super::groups::{groups, turns};
 use super::method::{BY_F32, JAMMED_16, Method, UPPER, UPPER_16, UPPER_32, is_taken};
-use super::shorts::{ByF32, CONSTANTS, Shorts};
+use super::shorts::{ByF32, CONSTANTS, HalfWords};
 use super::{bytes, in_order};
-use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::numbers::encode::{Nearest, shape};
 use crate::stream::LINE;
+use crate::tail::{Groups, Store};
 use crate::x86::pairs::both;
 use crate::x86::source::{Bf16, Source, Source256};
 use crate::x86::{Block, F16_INSTRUCTION, bytes_where, load256};
@@ -27,13 +27,13 @@ const fn packs<S: Source>(shape: u8) -> bool {
 
 /// Elements of 32 and 64 bits to bytes.
 #[derive(Debug)]
-pub(crate) struct Words<S, const SHAPE: u8> {
+pub(crate) struct F32ToU8<S, const SHAPE: u8> {
     numbers: Nearest,
     method: Method,
     source: PhantomData<S>,
 }
 
-impl<S: Source256, const SHAPE: u8> Words<S, SHAPE> {
+impl<S: Source256, const SHAPE: u8> F32ToU8<S, SHAPE> {
     /// `None` if no loop is compiled for these numbers.
     pub fn new(numbers: Nearest, _: S, _: Avx2) -> Option<Self> {
         let method = Method::of::<Bf16, SHAPE>(&numbers);
@@ -44,13 +44,13 @@ impl<S: Source256, const SHAPE: u8> Words<S, SHAPE> {
 
 /// Elements of 16 bits to bytes.
 #[derive(Debug)]
-pub(crate) struct FromShorts<S, const SHAPE: u8> {
+pub(crate) struct HalfToU8<S, const SHAPE: u8> {
     numbers: Nearest,
     method: Method,
     source: PhantomData<S>,
 }
 
-impl<S: ByF32, const SHAPE: u8> FromShorts<S, SHAPE> {
+impl<S: ByF32, const SHAPE: u8> HalfToU8<S, SHAPE> {
     /// `None` if no loop is compiled for these numbers.
     pub fn new(numbers: Nearest, _: S, _: Avx2) -> Option<Self> {
         let method = Method::of::<S, SHAPE>(&numbers);
@@ -61,7 +61,7 @@ impl<S: ByF32, const SHAPE: u8> FromShorts<S, SHAPE> {
 
 /// To 16 bits: the shape has [`shape::UPPER_BITS`] or [`F16_INSTRUCTION`].
 #[derive(Debug)]
-pub(crate) struct ToShorts<S, const SHAPE: u8>(pub Nearest, pub S, pub Avx2);
+pub(crate) struct ToU16<S, const SHAPE: u8>(pub Nearest, pub S, pub Avx2);
 
 /// Whether the code of a NaN has a payload, or a sign that is not the source's or its inverse: in a format with a negative
 /// zero, a case of its own.
@@ -92,7 +92,7 @@ macro_rules! to_bits {
     };
 }
 
-impl<S: Source256, const SHAPE: u8> Groups for Words<S, SHAPE> {
+impl<S: Source256, const SHAPE: u8> Groups for F32ToU8<S, SHAPE> {
     fn group(&self) -> usize {
         32
     }
@@ -103,7 +103,7 @@ impl<S: Source256, const SHAPE: u8> Groups for Words<S, SHAPE> {
         (8 * S::BYTES, 1)
     }
     fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        let Words { numbers, method, .. } = self;
+        let F32ToU8 { numbers, method, .. } = self;
         // SAFETY: a token, with which this was made, proves that the features were detected.
         unsafe { to_bits!(store, numbers, words_by::<S, SHAPE>(numbers, method, src, dst)) }
     }
@@ -118,7 +118,7 @@ impl<S: Source256, const SHAPE: u8> Groups for Words<S, SHAPE> {
     }
 }
 
-impl<S: ByF32, const SHAPE: u8> Groups for FromShorts<S, SHAPE> {
+impl<S: ByF32, const SHAPE: u8> Groups for HalfToU8<S, SHAPE> {
     fn group(&self) -> usize {
         32
     }
@@ -129,7 +129,7 @@ impl<S: ByF32, const SHAPE: u8> Groups for FromShorts<S, SHAPE> {
         (16, 1)
     }
     fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        let FromShorts { numbers, method, .. } = self;
+        let HalfToU8 { numbers, method, .. } = self;
         // SAFETY: a token, with which this was made, proves that the features were detected.
         unsafe { to_bits!(store, numbers, shorts_by::<S, SHAPE>(numbers, method, src, dst)) }
     }
@@ -144,7 +144,7 @@ impl<S: ByF32, const SHAPE: u8> Groups for FromShorts<S, SHAPE> {
     }
 }
 
-impl<S: Source256, const SHAPE: u8> Groups for ToShorts<S, SHAPE> {
+impl<S: Source256, const SHAPE: u8> Groups for ToU16<S, SHAPE> {
     fn group(&self) -> usize {
         32
     }
@@ -230,7 +230,7 @@ fn words<
     let one = _mm256_set1_epi16(black_box(1));
     let encoder = EncoderSplat::new(numbers);
     // Unknown too: where registers are few, it would broadcast them again in each iteration.
-    let shorts = Shorts::new::<Bf16>(&encoder, numbers, method, black_box(CONSTANTS));
+    let shorts = HalfWords::new::<Bf16>(&encoder, numbers, method, black_box(CONSTANTS));
     groups::<32, 1, BITS, STREAMS>(S::BYTES, src, dst, |source| {
         if METHOD == BY_F32 {
             return [encoder.words_to_bytes::<SHAPE, ANY_NAN>(load_f32s::<S>(source))];
@@ -279,7 +279,7 @@ fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const 
     let encoder = EncoderSplat::new(numbers);
     // As above: packing takes registers.
     let constants = if BITS < 8 { black_box(CONSTANTS) } else { CONSTANTS };
-    let shorts = Shorts::new::<S>(&encoder, numbers, method, constants);
+    let shorts = HalfWords::new::<S>(&encoder, numbers, method, constants);
     groups::<32, 1, BITS, STREAMS>(2, src, dst, |source| {
         let (halves, _) = source.as_chunks();
         [in_order(shorts.to_bytes::<S, SHAPE, METHOD, ANY_NAN>([load256(&halves[0]), load256(&halves[1])]))]

@@ -3,9 +3,9 @@
 
 use super::groups::groups;
 use super::select;
-use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::stream::LINE;
+use crate::tail::{Groups, Store};
 use crate::x86::load256;
 use crate::x86::pairs::both;
 use std::arch::x86_64::*;

@@ -1,7 +1,7 @@
 //! i48, `docs/kernels.md §7`: eight bytes each against six packed ones, eight elements at a time.
 
-use crate::drive::{Groups, Store};
 use crate::level::Avx2;
+use crate::tail::{Groups, Store};
 use crate::x86::{Block, bytes_where, load128, load256, store256};
 use std::arch::x86_64::*;
 

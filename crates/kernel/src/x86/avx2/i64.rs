@@ -2,9 +2,9 @@
 //! takes the instructions of 32-bit integers and of f64, and what they get wrong is found and computed apart.
 
 use super::groups::groups;
-use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::stream::LINE;
+use crate::tail::{Groups, Store};
 use crate::x86::load256;
 use crate::x86::pairs::both;
 use std::arch::x86_64::*;

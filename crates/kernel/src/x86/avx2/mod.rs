@@ -14,7 +14,7 @@ pub(super) mod pack6;
 pub(super) mod rows;
 pub(super) mod scaled;
 pub(super) mod shorts;
-pub(super) mod stepped;
+pub(super) mod threshold_table;
 
 use std::arch::x86_64::*;
 

@@ -1,8 +1,8 @@
 //! Six-bit elements, `docs/kernels.md §7`: codes of a byte each against three packed bytes for four.
 
 use super::groups::packed_48;
-use crate::drive::{Groups, Store};
 use crate::level::Avx2;
+use crate::tail::{Groups, Store};
 use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load128, load256, store128, store256};
 use std::arch::x86_64::*;

@@ -1,11 +1,11 @@
 //! Tables of results by shuffles of 16 bytes, `docs/kernels.md §7`: how many rows are looked up [`Tables`] says; the bytes
 //! are interleaved into elements.
 
-use crate::drive::{Groups, Store};
 use crate::interleave::interleave;
 use crate::level::Avx2;
 use crate::numbers::rows::{EXCEPTIONS, Need, Nibbles, Tables};
 use crate::stream::LINE;
+use crate::tail::{Groups, Store};
 use crate::x86::ahead::Ahead;
 use crate::x86::{load128, load256, store256, stream256};
 use std::arch::x86_64::*;

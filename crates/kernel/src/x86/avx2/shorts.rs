@@ -10,7 +10,7 @@ use crate::x86::source::{Bf16, F16};
 use std::arch::x86_64::*;
 
 /// What is done with elements of 16 bits, in every lane.
-pub(super) struct Shorts<'a> {
+pub(super) struct HalfWords<'a> {
     encoder: &'a EncoderSplat,
     last_ordinary: __m256i,
     /// Fraction bits that the destination lacks, and the payload's after these.
@@ -32,7 +32,7 @@ pub(super) struct Shorts<'a> {
 /// Constants of the loops: a short without its sign, and 1.
 pub(super) const CONSTANTS: (i16, u8) = (i16::MAX, 1);
 
-impl<'a> Shorts<'a> {
+impl<'a> HalfWords<'a> {
     /// The constants are [`CONSTANTS`], which the compiler may have to take for unknown.
     #[inline]
     #[target_feature(enable = "avx2")]

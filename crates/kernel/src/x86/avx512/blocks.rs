@@ -2,9 +2,9 @@
 //! past the caches or packed where that is asked for. What becomes of an element is a [`Kernel`]'s.
 
 use super::bits::store_packed;
-use crate::drive::{Groups, Store};
 use crate::level::Avx512;
 use crate::stream::LINE;
+use crate::tail::{Groups, Store};
 use crate::x86::ahead::Ahead;
 use crate::x86::{Block, store, stream};
 use std::arch::x86_64::*;

@@ -2,8 +2,8 @@
 
 use super::bits::load_codes;
 use super::blocks::{Blocks, Kernel, Params};
-use crate::drive::{Groups, run};
 use crate::level::Avx512;
+use crate::tail::{Groups, run};
 use std::arch::x86_64::*;
 
 /// Codes of a tile as they are: packed ones in a byte each, or bytes.

@@ -1,8 +1,8 @@
 //! f64 and 64-bit integers by the conversion instructions, which flush f32 subnormals where the environment says so
 //! (`docs/kernels.md §5.3`): whatever is subnormal in f32 is computed apart, in blocks that have such an element.
 
-use crate::drive::{Groups, Store};
 use crate::level::Avx512;
+use crate::tail::{Groups, Store};
 use crate::x86::source::{self, Source};
 use crate::x86::{Block, load, store256};
 use std::arch::x86_64::*;

@@ -1,7 +1,7 @@
 //! i48, `docs/kernels.md §7`: eight bytes each against six packed ones, eight elements at a time.
 
-use crate::drive::{Groups, Store};
 use crate::level::Avx512;
+use crate::tail::{Groups, Store};
 use crate::x86::{Block, bytes_where, load, load128, load256, store};
 use std::arch::x86_64::*;
 

@@ -17,8 +17,8 @@ pub(super) mod operands;
 pub(super) mod quantize;
 pub(super) mod scaled;
 pub(super) mod split;
-pub(super) mod stepped;
 pub(super) mod table;
+pub(super) mod threshold_table;
 pub(super) mod turn;
 
 use std::arch::x86_64::*;

@@ -5,7 +5,7 @@ use super::bits::store_packed;
 use super::split::Tables;
 use crate::level::Avx512;
 use crate::numbers::split::Split;
-use crate::scaled::divided::{Divided, F32, how};
+use crate::scaled::block_quotient::{Divided, F32, how};
 use crate::x86::pairs::both;
 use crate::x86::{bytes_where, load, load256, prefetch, store, store256};
 use std::arch::x86_64::*;

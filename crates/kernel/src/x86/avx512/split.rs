@@ -1,9 +1,9 @@
 //! The lookups of [`Split`]: bytes are taken apart, permuted out of tables in registers, and added.
 
 use super::blocks::{Kernel, alignment, convert, group_of};
-use crate::drive::{Groups, Store};
 use crate::level::Avx512;
 use crate::numbers::split::Split;
+use crate::tail::{Groups, Store};
 use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load};
 use std::arch::x86_64::*;

@@ -3,9 +3,9 @@
 
 use super::bits::{load_codes, packs};
 use super::blocks::{Kernel, alignment, convert, group_of};
-use crate::drive::{Groups, Store};
 use crate::interleave::interleave;
 use crate::level::Avx512;
+use crate::tail::{Groups, Store};
 use crate::x86::{Block, load};
 use std::arch::x86_64::*;
 

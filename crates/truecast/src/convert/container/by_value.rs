@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::{DType, Layout};
 use truecast_io::folder::Folder;
-use truecast_io::{FileFormat, Shown, Source};
+use truecast_io::{Escaped, FileFormat, Source};
 use truecast_text::TextError;
 
 impl Plan {
@@ -97,7 +97,7 @@ impl Plan {
 /// Codes of quantized tensors that are taken for values.
 fn codes_by_value(path: &Path, planned: &[Planned]) -> Option<String> {
     let found = planned.iter().find(|tensor| truecast_schemes::is_auxiliary(&tensor.name))?;
-    let (path, name) = (path.display(), Shown(&found.name));
+    let (path, name) = (path.display(), Escaped(&found.name));
     Some(format!(
         "{path}: tensor {name} belongs to quantized weights: codes are converted by value, without their scales"
     ))

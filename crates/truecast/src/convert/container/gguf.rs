@@ -14,7 +14,7 @@ use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Coding, Layout};
 use truecast_io::folder::Folder;
 use truecast_io::gguf::{GgufFile, Keys, NewTensor};
-use truecast_io::{FileFormat, Shown, Tensor};
+use truecast_io::{Escaped, FileFormat, Tensor};
 use truecast_schemes::{Documents, Family, Group, Scheme};
 
 const FILE_TYPE: &str = "general.file_type";
@@ -142,7 +142,7 @@ pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor]) -> Vec<String> {
     });
     let mut long = tensors.iter().filter(|tensor| tensor.name.len() > LONGEST_NAME);
     let too_long = long.next().map(|first| {
-        let (name, others) = (Shown(&first.name), long.count());
+        let (name, others) = (Escaped(&first.name), long.count());
         format!(
             "{path}: the names of tensor {name} and {others} others are longer than ggml takes ({LONGEST_NAME} bytes)"
         )

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use truecast_core::scaled::{Coding, Layout};
 use truecast_io::gguf::{Block, Keys, NewFile, NewTensor, differing_keys};
-use truecast_io::{Shown, Source, Tensor};
+use truecast_io::{Escaped, Source, Tensor};
 use truecast_kernel::Counts;
 
 impl Plan {
@@ -58,7 +58,7 @@ impl Plan {
         let expected: HashMap<&str, Block> = new.tensors.iter().map(|tensor| (&*tensor.name, tensor.block)).collect();
         for (tensor, actual) in found.tensors().iter().zip(found.blocks()) {
             if let Some(block) = expected.get(&*tensor.name).filter(|block| *block != actual) {
-                let why = format!("has tensor {} in blocks of {actual}, not {block}", Shown(&tensor.name));
+                let why = format!("has tensor {} in blocks of {actual}, not {block}", Escaped(&tensor.name));
                 all.push(FileDifference::File { path: found.path().display().to_string(), why });
             }
         }

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use truecast_core::scaled::{self, Code, MxScale, Search};
 use truecast_core::{DType, Layout};
-use truecast_io::{Shown, Tensor, counted};
+use truecast_io::{Escaped, Tensor, counted};
 use truecast_schemes::{Family, Layer, Limit, Model, Scheme, target};
 
 /// The dense tensors of a checkpoint, one after the other.
@@ -233,12 +233,12 @@ impl<'a> Quantizing<'a> {
         }
         for (share, used) in share.iter().zip(&self.used) {
             if let Some((glob, _)) = share.globs().iter().zip(used).find(|(_, used)| !**used) {
-                let why = format!("{} matches no tensor that is quantized", Shown(glob.as_str()));
+                let why = format!("{} matches no tensor that is quantized", Escaped(glob.as_str()));
                 return no_effect("--share-global", why);
             }
         }
         let limit = |((program, what), first): ((&'static str, &'static str), String)| {
-            format!("{}: tensor {}: {program} {what} (docs/loads.md)", path.display(), Shown(&first))
+            format!("{}: tensor {}: {program} {what} (docs/loads.md)", path.display(), Escaped(&first))
         };
         let left = left.into_iter().map(|said| format!("{}: {said}", path.display()));
         let warnings = left.chain(self.limits.into_iter().map(limit)).collect();
@@ -253,5 +253,5 @@ fn not_quantized((why, (first, count)): (String, (String, usize))) -> String {
         0 => " is".to_string(),
         n => format!(" and {} are", counted(n as u64, "other")),
     };
-    format!("tensor {}{others} not quantized: {why}", Shown(&first))
+    format!("tensor {}{others} not quantized: {why}", Escaped(&first))
 }

@@ -2,7 +2,7 @@
 
 use crate::convert::relayout::Relaid;
 use std::path::Path;
-use truecast_io::{Shown, counted};
+use truecast_io::{Escaped, counted};
 
 /// Values that are not quite the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(crate) fn warning(src: &Path, relaid: &[Relaid]) -> Option<String> {
         0 => String::new(),
         n => format!(" and {}", counted(n, "other")),
     };
-    Some(format!("{}: tensor {}{others}: {all}", src.display(), Shown(&first.quantized.name)))
+    Some(format!("{}: tensor {}{others}: {all}", src.display(), Escaped(&first.quantized.name)))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! bf16 to codes by tables of steps, 64 elements at a time (`scaled::stepped`).
+//! bf16 to codes by tables of steps, 64 elements at a time (`scaled::threshold_table`).
 
 use crate::level::Avx512;
-use crate::scaled::stepped::{Shape, Stepped, Steps};
+use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::x86::{bytes_where, load, prefetch, store, store256, stream, stream256};
 use std::arch::x86_64::*;
 

@@ -3,7 +3,7 @@
 use super::code_text;
 use super::source::Source;
 use crate::args::ExplainArgs;
-use crate::exact::{self, Digits};
+use crate::exact_decimal::{self, Digits};
 use crate::output::bits;
 use crate::policy::PolicyArgs;
 use truecast::decimal::to_decimal;
@@ -13,7 +13,7 @@ use truecast::{DType, Exact, FloatFormat, Kind, Rounding};
 
 /// How a value is written; `--exact` gives every digit.
 pub fn value(args: &ExplainArgs, value: Exact) -> String {
-    exact::shown(value, if args.exact { Digits::Every } else { Digits::Few })
+    exact_decimal::shown(value, if args.exact { Digits::Every } else { Digits::Few })
 }
 
 /// What was rounded before anything was converted.
@@ -33,14 +33,14 @@ pub fn reading(args: &ExplainArgs, source: &Source) -> Option<String> {
             Kind::Float(f) => {
                 let largest = decode(from, f.max_code());
                 let every = to_decimal(largest);
-                format!(" (largest {})", if every.len() > 9 { exact::scientific(largest, 3) } else { every })
+                format!(" (largest {})", if every.len() > 9 { exact_decimal::scientific(largest, 3) } else { every })
             }
             _ => String::new(),
         };
         return Some(format!("{typed} is beyond {from}{largest} and was read as {read}{takes}"));
     }
     let off = source.off_by.as_ref().map_or(String::new(), |off| {
-        let by = exact::scientific(off.value, 3);
+        let by = exact_decimal::scientific(off.value, 3);
         let (than, by) = by.strip_prefix('-').map_or(("smaller", by.as_str()), |by| ("larger", by));
         format!("; the {} is {than} by {by} ({} ulp)", args.from, ulps(off.ulps, false))
     });

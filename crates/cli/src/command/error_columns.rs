@@ -21,19 +21,19 @@ const SHOWN: [(&str, u8); 11] = [
     ("left_out", 4),
 ];
 
-/// What is said below a table with [`Figures::has_hidden_loss`].
+/// What is said below a table with [`ErrorColumns::has_hidden_loss`].
 pub const HIDDEN_LOSS: &str = "( ): measured without values that are Inf or NaN on one side only\n";
 
 /// The columns of a report.
 #[derive(Debug)]
-pub struct Figures {
+pub struct ErrorColumns {
     counts: Vec<(Count, u8)>,
     /// Whether the mean error and the cosine are shown.
     is_comparison: bool,
     has_hidden_loss: bool,
 }
 
-impl Figures {
+impl ErrorColumns {
     /// The columns for tensors with these counts in all.
     pub fn of(all: &Counts, is_comparison: bool) -> Self {
         let find = |(name, drops): (&str, u8)| Some((COUNTS.into_iter().find(|count| count.name == name)?, drops));
@@ -115,7 +115,7 @@ mod tests {
     fn measures_of_a_part_are_marked() {
         let rest = Counts { elements: 3, finite_pairs: 2, signal: 1e9, noise: 1e-9, inexact: 2, ..Counts::default() };
         let text = |c: &Counts| {
-            let figures = Figures::of(c, true);
+            let figures = ErrorColumns::of(c, true);
             let mut table = crate::table::Table::new(figures.columns("types"));
             table.row([Cell::from("w"), Cell::from("f32 | f16")].into_iter().chain(figures.cells(c, true, &[])));
             table.render(&crate::terminal::Terminal::default())

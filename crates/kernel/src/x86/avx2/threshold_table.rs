@@ -1,7 +1,7 @@
-//! bf16 to codes by tables of steps, 32 elements at a time (`scaled::stepped`).
+//! bf16 to codes by tables of steps, 32 elements at a time (`scaled::threshold_table`).
 
 use crate::level::Avx2;
-use crate::scaled::stepped::{Shape, Stepped, Steps};
+use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::x86::pairs::both;
 use crate::x86::{load128, prefetch, store128, store256, stream128, stream256};
 use std::arch::x86_64::*;

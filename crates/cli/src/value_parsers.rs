@@ -3,7 +3,7 @@
 
 use crate::command::thresholds::DIFFERENT;
 use crate::failure::Failure;
-use crate::pages::PAGES;
+use crate::help_text::PAGES;
 use crate::sort_keys::{KEYS, Known};
 use crate::suggest::{MEANT, closest, did_you_mean, joined};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};

@@ -8,14 +8,14 @@ use std::path::Path;
 ///
 /// # Examples
 /// ```
-/// use truecast_io::Shown;
-/// assert_eq!(Shown("a\u{1b}[31m").to_string(), r#""a\u{1b}[31m""#);
-/// assert_eq!(Shown(&"x".repeat(300)).to_string().len(), 2 + 200 + "…".len());
+/// use truecast_io::Escaped;
+/// assert_eq!(Escaped("a\u{1b}[31m").to_string(), r#""a\u{1b}[31m""#);
+/// assert_eq!(Escaped(&"x".repeat(300)).to_string().len(), 2 + 200 + "…".len());
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'a>(pub &'a str);
+pub struct Escaped<'a>(pub &'a str);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.char_indices().nth(200) {
             None => f.write_str(&one_line(&format!("{:?}", self.0))),
@@ -29,9 +29,9 @@ impl fmt::Display for Shown<'_> {
 
 /// A path as it may be printed: without quotes, unprintable characters escaped.
 #[derive(Clone, Copy, Debug)]
-pub struct ShownPath<'a>(pub &'a Path);
+pub struct EscapedPath<'a>(pub &'a Path);
 
-impl fmt::Display for ShownPath<'_> {
+impl fmt::Display for EscapedPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.to_string_lossy().chars() {
             match c {
@@ -112,16 +112,16 @@ mod tests {
             ('\n', r"\n"),
         ] {
             let name = format!("a{c}b");
-            assert_eq!(Shown(&name).to_string(), format!("\"a{escaped}b\""));
-            assert_eq!(ShownPath(Path::new(&name)).to_string(), format!("a{escaped}b"));
+            assert_eq!(Escaped(&name).to_string(), format!("\"a{escaped}b\""));
+            assert_eq!(EscapedPath(Path::new(&name)).to_string(), format!("a{escaped}b"));
             assert_eq!(one_line(&name), format!("a{escaped}b"));
         }
-        assert_eq!(Shown("q\"é").to_string(), r#""q\"é""#);
+        assert_eq!(Escaped("q\"é").to_string(), r#""q\"é""#);
     }
 
     #[test]
     fn a_cut_name_stays_quoted() {
-        let text = Shown(&"\n".repeat(201)).to_string();
+        let text = Escaped(&"\n".repeat(201)).to_string();
         assert_eq!(text, format!("\"{}…\"", "\\n".repeat(200)));
     }
 }
