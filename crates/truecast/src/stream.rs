@@ -9,7 +9,6 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use truecast_io::{Source, TensorReader, Writer};
 
 /// A chunk's elements are a multiple of this, so that counts do not depend on chunks (`docs/spec/checkpoints.md §10`);
 /// of less only if they are wide text.
@@ -79,38 +78,6 @@ pub(crate) trait Feed: Send {
 pub(crate) trait Sink: Send {
     /// Takes what the elements `first .. first + len` of the item at a position became.
     fn write(&mut self, at: usize, first: u64, len: u64, bytes: &[u8]) -> Result<(), Error>;
-}
-
-impl Sink for Writer {
-    fn write(&mut self, _: usize, _: u64, _: u64, bytes: &[u8]) -> Result<(), Error> {
-        Ok(Writer::write(self, bytes)?)
-    }
-}
-
-/// The tensors of one container.
-pub(crate) struct FileFeed<'a> {
-    source: &'a Source,
-    items: &'a [Item],
-    reader: Option<(usize, TensorReader)>,
-}
-
-impl<'a> FileFeed<'a> {
-    pub fn new(source: &'a Source, items: &'a [Item]) -> FileFeed<'a> {
-        FileFeed { source, items, reader: None }
-    }
-}
-
-impl Feed for FileFeed<'_> {
-    fn read(&mut self, at: usize, _: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        let item = &self.items[at];
-        let reader = match &mut self.reader {
-            Some((open, reader)) if *open == at => reader,
-            other => &mut other.insert((at, self.source.reader(item.index)?)).1,
-        };
-        let bytes = room(buffer, item.src_bytes(len))?;
-        reader.read(bytes)?;
-        Ok(bytes.len())
-    }
 }
 
 /// What streaming is allowed to use.
