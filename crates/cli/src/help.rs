@@ -108,12 +108,43 @@ const HEADINGS: [(&str, &[&str]); 9] = [
 const ONE_SPEC: &str = "Show the results of this specification only, with its options: onnx, onnx@OPSET, tosa, tosa@VERSION, \
                         openvino, tile, tile@RELEASE or ieee (default: all)";
 
+/// What other tools call these options: words, and single letters.
+const ALIASES: [(&str, &[&str], &[char]); 9] = [
+    ("force", &["overwrite", "replace", "clobber", "yes"], &['f', 'y']),
+    ("to", &["dtype", "type", "to-type", "target", "target-type", "out-type", "outtype", "precision"], &['t']),
+    ("from", &["from-type", "src-type", "source-type", "input-type", "in-type"], &[]),
+    ("keep", &["exclude", "skip", "ignore"], &[]),
+    ("rounding", &["rounding-mode", "round"], &[]),
+    ("threads", &["jobs", "workers", "num-threads"], &['j']),
+    ("spec", &["standard", "specification"], &[]),
+    ("max-memory", &["memory", "mem", "max-mem"], &[]),
+    ("quiet", &["silent"], &['q']),
+];
+
+/// What other tools call these commands.
+const COMMAND_ALIASES: [(&str, &[&str]); 6] = [
+    ("convert", &["cast", "quantize", "quantise"]),
+    ("inspect", &["info", "show", "ls", "list", "dump", "view"]),
+    ("compare", &["diff", "cmp"]),
+    ("formats", &["types", "dtypes"]),
+    ("bench", &["benchmark", "perf"]),
+    ("completions", &["completion"]),
+];
+
+/// With the names of other tools.
+fn aliased(arg: Arg) -> Arg {
+    match ALIASES.iter().find(|(name, ..)| arg.get_long() == Some(name)) {
+        Some((_, names, letters)) => arg.aliases(*names).short_aliases(letters.to_vec()),
+        None => arg,
+    }
+}
+
 /// The command line as `args` defines it, with everything that is said of it.
 pub fn definition() -> Command {
     let help =
         Arg::new("help").short('h').long("help").action(ArgAction::Help).global(true).help("Print help (-h: short)");
     let mut root = Cli::command().disable_help_flag(true).arg(help);
-    root = root.mut_args(headed).after_help(format!("Exit status:\n{}", rows(&EXIT_STATUS)));
+    root = root.mut_args(headed).mut_args(aliased).after_help(format!("Exit status:\n{}", rows(&EXIT_STATUS)));
     for page in &PAGES {
         root = root.mut_subcommand(page.command, |command| {
             let examples = examples(page);
@@ -128,7 +159,14 @@ pub fn definition() -> Command {
                 "compare" => command.mut_arg("sort", |sort| sort.value_parser(value_parsers::DIFFERENCE_COLUMN)),
                 _ => command,
             };
-            command.mut_args(headed).override_usage(usage(page)).after_help(examples).after_long_help(long)
+            let aliases = COMMAND_ALIASES.iter().find(|(name, _)| *name == page.command);
+            let command = command.aliases(aliases.map_or(&[][..], |(_, aliases)| aliases));
+            command
+                .mut_args(headed)
+                .mut_args(aliased)
+                .override_usage(usage(page))
+                .after_help(examples)
+                .after_long_help(long)
         });
     }
     root

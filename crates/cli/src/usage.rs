@@ -12,48 +12,10 @@ use std::ffi::OsString;
 use std::io;
 use std::num::{IntErrorKind, ParseIntError};
 
-/// Words of other tools, and what they are called here.
-const SYNONYMS: [(&[&str], &str); 12] = [
-    (&["--overwrite", "--replace", "--clobber", "--yes", "-f", "-y"], "force"),
-    (
-        &[
-            "--dtype",
-            "--type",
-            "--to-type",
-            "--target",
-            "--target-type",
-            "--out-type",
-            "--outtype",
-            "--precision",
-            "-t",
-        ],
-        "to",
-    ),
-    (&["--from-type", "--src-type", "--source-type", "--input-type", "--in-type"], "from"),
-    (&["--exclude", "--skip", "--ignore"], "keep"),
-    (&["--include", "--only", "--tensor", "--tensor-type"], "rule"),
-    (&["--rounding-mode", "--round"], "rounding"),
-    (&["--clamp", "--sat", "--saturated"], "saturate"),
-    (&["--jobs", "--workers", "--num-threads", "-j"], "threads"),
-    (&["--opset", "--standard", "--specification"], "spec"),
-    (&["--memory", "--mem", "--max-mem"], "max-memory"),
-    (&["--silent", "-q"], "quiet"),
-    (&["--output", "--out", "--out-dir", "--output-file", "-o"], "output-dir"),
-];
 /// Names of the destination that are no option where it is an argument.
 const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];
 /// Options that say more of `--scheme`.
 const OF_SCHEME: [&str; 4] = ["--scale-search", "--mx-scale", "--nonfinite", "--share-global"];
-/// Commands of other tools.
-const COMMANDS: [(&[&str], &str); 6] = [
-    (&["cast", "quantize", "quantise", "to", "cvt"], "convert"),
-    (&["info", "show", "ls", "list", "dump", "view"], "inspect"),
-    (&["diff", "cmp"], "compare"),
-    (&["types", "dtypes", "type", "format"], "formats"),
-    (&["benchmark", "perf"], "bench"),
-    (&["completion"], "completions"),
-];
-
 /// What clap says of a command line, or help and version, which it treats alike.
 pub fn report(error: &Error, args: &[OsString]) -> ExitCode {
     let json = args.iter().any(|arg| arg == "--json");
@@ -200,10 +162,6 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     if takes_destination && is_destination {
         return format!("unknown option {typed}: the destination is the second argument, {name} SRC DST");
     }
-    let synonym = SYNONYMS.iter().find(|(words, _)| words.contains(&typed)).map(|(_, meant)| *meant);
-    if let Some(meant) = synonym.filter(|meant| own.contains(meant)) {
-        return format!("unknown option {typed}; did you mean --{meant}?");
-    }
     if typed.starts_with("--") && own.contains(&word) {
         let at = |is_it: &dyn Fn(&str) -> bool| words.iter().position(|word| is_it(word)).unwrap_or(words.len());
         return match at(&|word| word == "--") < at(&|word| word.split('=').next() == Some(typed)) {
@@ -223,7 +181,7 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         return format!("unknown option {typed}; did you mean --{meant}?");
     }
     let elsewhere = definition.get_subcommands().flat_map(|c| c.get_arguments().filter_map(|arg| arg.get_long()));
-    match synonym.or_else(|| closest(word, elsewhere)) {
+    match closest(word, elsewhere) {
         Some(meant) if !owners(meant).is_empty() => {
             format!("unknown option {typed}; --{meant} belongs to {}, this is {name}", one_of(&owners(meant)))
         }
@@ -244,9 +202,7 @@ pub fn unknown_command(typed: &str) -> String {
         return format!("the name of a command is expected, not {typed}; see truecast --help");
     }
     let definition = help::definition();
-    let synonym = COMMANDS.iter().find(|(words, _)| words.contains(&typed)).map(|(_, meant)| *meant);
-    let known = || definition.get_subcommands().map(Command::get_name);
-    let meant = match synonym.or_else(|| closest(typed, known())) {
+    let meant = match closest(typed, definition.get_subcommands().map(Command::get_name)) {
         Some(meant) => format!("; did you mean {meant}?"),
         None => String::new(),
     };

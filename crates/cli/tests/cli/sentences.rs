@@ -178,7 +178,7 @@ fn nothing_of_the_right_type_is_no_sample() {
 fn words_that_were_probably_meant() {
     let folder = folder();
     for (line, said) in [
-        ("convert a.npy o.npy --dtype f16", "unknown option --dtype; did you mean --to? See truecast convert --help"),
+        ("convert a.npy o.npy --rul x=f16", "unknown option --rul; did you mean --rule? See truecast convert --help"),
         ("convrt a.npy o.npy", "there is no command \"convrt\"; did you mean convert? See truecast --help"),
         (
             "convert a.npy o.npy --to f16 --spec tossa",
