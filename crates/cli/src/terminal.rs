@@ -24,7 +24,7 @@ pub enum Mark {
     Warn,
     /// Wrong, lost or left open.
     Bad,
-    /// Alternatives the point.
+    /// Beside the point.
     Dim,
     /// A heading, or what was asked for.
     Strong,

@@ -49,7 +49,7 @@ pub enum Error {
     /// A text is not a number, or does not fit.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// SourceScheme or writing a container.
+    /// Reading or writing a container.
     #[cfg(feature = "files")]
     #[error(transparent)]
     Io(#[from] truecast_io::Error),

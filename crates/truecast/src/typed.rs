@@ -2,8 +2,8 @@
 //!
 //! A slice may be of the type that an element type is (`f32`, `i8`, with the features `half` and `float8` also `bf16`,
 //! `F8E4M3`, ..), of unsigned integers of its width, which then are its codes, if Rust has no type for it, or of `u8`, which
-//! then are its bytes: elements narrower than a byte lie packed in them. Elements are little-endian in memory, so these functions exist on
-//! little-endian machines only; [`cast`](crate::cast) over bytes works everywhere.
+//! then are its bytes: elements narrower than a byte lie packed in them. Elements are little-endian in memory, so these
+//! functions exist on little-endian machines only; [`cast`](crate::cast) over bytes works everywhere.
 
 use crate::error::Error;
 use bytemuck::Pod;

@@ -161,7 +161,7 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
     let options = Options { selection, ..options(writing) };
     let report = convert(&src, &out, &options).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     verify(&src, &out, &options);
-    // Alternatives it stands what `--to` gives.
+    // Beside it stands what `--to` gives.
     let row = report.tensors.iter().find(|row| &*row.name == NAME).unwrap();
     if let (Some(cast), DType::F8E4M3Fn | DType::F8E5M2) = (row.beside.as_ref().and_then(|beside| beside.cast), row.to)
     {

@@ -32,9 +32,12 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     let (request, existing) = (options.request, options.existing);
     let limits = thresholds::parse(&args.fail_on, &value_parsers::counts())?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
-    let seen = signals::stop_flag(context.json);
-    if let Some(report) = truecast::convert::finished(&args.src, &args.dst, &options, args.dry_run, &seen)? {
-        return folder::finished(report, args, existing, context);
+    // Nothing else is asked before a plan is made: a request to end it ends the process.
+    if options.delete_source {
+        let stop = signals::stop_flag(context.json);
+        if let Some(report) = truecast::convert::finished(&args.src, &args.dst, &options, args.dry_run, &stop)? {
+            return folder::finished(report, args, existing, context);
+        }
     }
     let plan = Plan::new(&args.src, &args.dst, &options)?;
     // A path given on the command line is followed; the kind is that of the name that was given.

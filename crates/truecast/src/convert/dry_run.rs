@@ -30,8 +30,8 @@ impl Plan {
         destination::look(self, dst, &self.options, &self.manifest()?).map(drop)
     }
 
-    /// Removes from the destination, where files may be replaced, what of an earlier result would make a half-written one look whole:
-    /// several parts may be written there then, as into a new folder.
+    /// Removes from the destination, where files may be replaced, what of an earlier result would make a half-written one look
+    /// whole: several parts may be written there then, as into a new folder.
     ///
     /// # Errors
     /// Those of [`check`](Plan::check) about the destination; a file that cannot be removed.

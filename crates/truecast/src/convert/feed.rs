@@ -1,4 +1,4 @@
-//! SourceReader pieces of tensors from any shard of a checkpoint, and writing a shard while its digest is taken.
+//! Reading pieces of tensors from any shard of a checkpoint, and writing a shard while its digest is taken.
 
 use crate::convert::job::SourceReader;
 use crate::convert::operations::Operations;

@@ -17,11 +17,6 @@ use truecast_io::gguf::GgufFile;
 use truecast_io::{FileFormat, OpenOptions, Source, follow, look};
 use truecast_schemes::Scheme;
 
-/// A checkpoint in a folder becomes a folder, unless the destination is a `.gguf` file.
-fn is_of_folders(src: &Path, dst: &Path) -> Result<bool, Error> {
-    Ok(look::is_folder(src)? && !GgufFile::is_named(dst))
-}
-
 impl Plan {
     /// Opens the source and settles what becomes of each tensor. Nothing is written. The scheme `plain` takes codes by value.
     /// Where the destination is a `.gguf` file the source may be the folder of a checkpoint.
@@ -30,11 +25,11 @@ impl Plan {
     /// Everything that is wrong with the folder, the headers or the options; scales that belong to nothing that is
     /// understood.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        if is_of_folders(src, dst)? {
-            return Plan::of_folder(src, dst, options);
-        }
         if GgufFile::is_named(dst) {
             return Plan::into_gguf(src, dst, options);
+        }
+        if look::is_folder(src)? {
+            return Plan::of_folder(src, dst, options);
         }
         let is_gguf = GgufFile::is_named(src);
         let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
@@ -84,10 +79,15 @@ impl Plan {
 
     /// Whether the one file could be written.
     pub(crate) fn check_file(&self, dst: &Path) -> Result<(), Error> {
-        if self.is_source(dst)? {
-            return Err(Error::SameFile { path: dst.display().to_string() });
-        }
+        self.refuse_source(dst)?;
         self.shards.iter().try_for_each(|shard| self.check_output(dst, shard))
+    }
+
+    fn refuse_source(&self, dst: &Path) -> Result<(), Error> {
+        match self.is_source(dst)? {
+            true => Err(Error::SameFile { path: dst.display().to_string() }),
+            false => Ok(()),
+        }
     }
 
     /// The file at `path` is a source.
@@ -109,17 +109,17 @@ impl Plan {
         stop: &AtomicBool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<Report, Error> {
-        self.check()?;
+        self.check_memory()?;
         let dst = &follow(&self.dst)?;
+        self.refuse_source(dst)?;
         self.widen_texts(stop)?;
-        let mut outputs = vec![dst.to_path_buf()];
-        outputs.extend(self.external_data()?);
         let mut shards = Shards::new(&self, stop);
         // Nobody asks for its digest.
         shards.write(0, (dst, Vec::new()), (self.options.existing, false), progress)?;
-        let Shards { rows, warnings, .. } = shards;
+        let Shards { rows, data, warnings, .. } = shards;
         let warnings = self.warnings().into_iter().chain(warnings).chain(not_numbers(&rows)).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
+        let outputs = [vec![dst.clone()], data].concat();
         Ok(Report { outputs, dropped: self.dropped.clone(), ..report })
     }
 }

@@ -99,7 +99,7 @@ impl Partition {
     /// More parts are nobody's.
     const MOST: usize = 100_000;
 
-    /// Partition `number`, from 1 on, of so many; `None` if there is none.
+    /// Part `number`, from 1 on, of so many; `None` if there is none.
     #[must_use]
     pub fn new(number: usize, of: usize) -> Option<Partition> {
         ((1..=of).contains(&number) && of <= Partition::MOST).then_some(Partition { number, of })

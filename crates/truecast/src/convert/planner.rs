@@ -218,8 +218,8 @@ impl<'a> Planner<'a> {
             Some(_) => &Tensor { dtype: DType::F32, ..tensor.clone() },
             None => tensor,
         };
-        if let (Some(_), Some(group), None) = (self.carried, group, choice.to) {
-            return self.carry_over(tensor, value, at, group);
+        if let (Some(carried), Some(group), None) = (self.carried, group, choice.to) {
+            return self.carry_over((tensor, value), (at, group), carried);
         }
         if self.carried.is_some() {
             self.dense.extend(truecast_schemes::loaded_module(tensor));
@@ -274,8 +274,12 @@ impl<'a> Planner<'a> {
     }
 
     /// Carries codes and scales over to another scheme.
-    fn carry_over(&mut self, tensor: &Tensor, value: &Tensor, at: Stored, group: &Group) -> Result<(), Error> {
-        let Some((scheme, how)) = self.carried else { return Ok(()) };
+    fn carry_over(
+        &mut self,
+        (tensor, value): (&Tensor, &Tensor),
+        (at, group): (Stored, &Group),
+        (scheme, how): (Scheme, Relayout),
+    ) -> Result<(), Error> {
         let made = truecast_schemes::target_of_layout(value, scheme, &group.layout);
         let (mut target, scheme) = made.map_err(|cause| Error::scheme(self.path(at), cause))?;
         target.tensors.extend(self.activations.output(value));

@@ -17,7 +17,7 @@ use crate::report::{Alternatives, Counted, Noise, TensorReport};
 use crate::stream::{Limits, run};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::scaled::{GlobalRule, Part};
 use truecast_io::{Escaped, Existing, NewFolder};
@@ -32,6 +32,8 @@ pub(crate) struct Shards<'a> {
     pub rows: Vec<TensorReport>,
     /// Bytes of the source that are done.
     pub read: u64,
+    /// Files of external data beside models.
+    pub data: Vec<PathBuf>,
     /// What is odd about the results.
     pub warnings: Vec<String>,
     /// Of tensors whose scales need it.
@@ -45,7 +47,16 @@ impl<'a> Shards<'a> {
         // Pieces are converted at the same time, each by one thread.
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
         let operations = Operations::new(&options.request, exec);
-        Shards { plan, stop, rows: Vec::new(), read: 0, warnings: Vec::new(), amax: Amax::default(), operations }
+        Shards {
+            plan,
+            stop,
+            rows: Vec::new(),
+            read: 0,
+            data: Vec::new(),
+            warnings: Vec::new(),
+            amax: Amax::default(),
+            operations,
+        }
     }
 
     /// Converts shard `at` into the file `path`; with it stays what was made for it. Returns its length, and its digest if
@@ -74,7 +85,8 @@ impl<'a> Shards<'a> {
         let amax = |(at, work): (usize, &TensorJob)| Some((at, self.amax.of(plan, work.job.scaled()?)));
         let amax = shard.works.iter().enumerate().filter_map(amax).collect();
 
-        let writer = plan.writer(path, shard, existing)?;
+        let (writer, data) = plan.writer(path, shard, existing)?;
+        self.data.extend(data);
         let outline = Outline::new(shard, amax, &writer);
         let items = &outline.items;
         let mut sink = ShardSink::new(writer, path, &outline, operations, wants_digest);

@@ -43,7 +43,10 @@ pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
 impl Plan {
     /// The model to be written at `dst`, if the result is one.
     pub(crate) fn new_model(&self, dst: &Path) -> Result<Option<NewModel>, Error> {
-        self.new_model_with(&unused_location(dst)?)
+        match self.container {
+            Container::Model(..) => self.new_model_with(&unused_location(dst)?),
+            _ => Ok(None),
+        }
     }
 
     /// The model to be written, with a given name for its file of external data.
@@ -80,15 +83,20 @@ impl Plan {
         }
     }
 
-    /// Begins the file at `path` that a shard becomes.
-    pub(crate) fn writer(&self, path: &Path, shard: &ShardPlan, existing: Existing) -> Result<Writer, Error> {
+    /// Begins the file at `path` that a shard becomes. Says where external data of a model comes into being.
+    pub(crate) fn writer(
+        &self,
+        path: &Path,
+        shard: &ShardPlan,
+        existing: Existing,
+    ) -> Result<(Writer, Option<PathBuf>), Error> {
         if let Some(new) = self.gguf() {
-            return Ok(Writer::create_gguf(path, &new, existing)?);
+            return Ok((Writer::create_gguf(path, &new, existing)?, None));
         }
         if let Some(new) = self.new_model(path)? {
-            return Ok(Writer::create_model(path, &new, existing)?);
+            return Ok((Writer::create_model(path, &new, existing)?, new.data_path(path)));
         }
         let format = if let Container::File(format) = self.container { format } else { FileFormat::Safetensors };
-        Ok(Writer::create(path, format, shard.targets(), &shard.metadata, existing)?)
+        Ok((Writer::create(path, format, shard.targets(), &shard.metadata, existing)?, None))
     }
 }

@@ -84,7 +84,7 @@ impl Gathered {
     /// Gives codes and scales of some rows to `look`, piece by piece with the first row of each, until it has seen enough.
     ///
     /// # Errors
-    /// SourceReader.
+    /// Reading.
     pub fn look(
         &self,
         folder: &Folder,

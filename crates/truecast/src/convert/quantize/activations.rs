@@ -31,7 +31,7 @@ impl Activations {
     /// Reads what the source and the file say, if the target has such scales.
     ///
     /// # Errors
-    /// SourceScheme; a file that is not understood, or given for a target without such scales.
+    /// Reading; a file that is not understood, or given for a target without such scales.
     pub fn new(
         folder: &Folder,
         stored: &[Stored],

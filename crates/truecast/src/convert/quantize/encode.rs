@@ -1,4 +1,4 @@
-//! Codes and scales of dense tensors: what becomes of a piece of whole units (`scaled`). What that cost is told by `error_meter`.
+//! Codes and scales of dense tensors: what becomes of a piece of whole units (`scaled`). `error_meter` tells the cost.
 
 use crate::convert::quantize::cast_baseline::CastBaseline;
 use crate::convert::quantize::error_meter::{ErrorMeter, ErrorSums, Made};

@@ -29,7 +29,8 @@ pub(crate) struct SaturationCounter {
     half_steps: [f64; 2],
     /// Times a scale: beyond it codes are saturated, whatever the sign.
     reach: f64,
-    /// Times a scale: up to it no code is, since `y >= LOWER_SLACK end scale`, and `x - y > UPPER_SLACK step scale` of those that are.
+    /// Times a scale: up to it no code is, since `y >= LOWER_SLACK end scale`, and `x - y > UPPER_SLACK step scale` of those
+    /// that are.
     safe: f64,
     scale_codes: ScaleCodes,
     /// Rows of a matrix that belong to the tensor.

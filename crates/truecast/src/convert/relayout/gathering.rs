@@ -28,7 +28,7 @@ type Matrix<'a> = (&'a Gathering, Rows);
 /// Settles what becomes of a tensor.
 ///
 /// # Errors
-/// SourceScheme.
+/// Reading.
 pub(crate) fn relaid(folder: &Folder, quantized: Quantized, target: Target, how: Relayout) -> Result<Made, Error> {
     let planes = match in_rows(&quantized.layout) {
         Ok(planes) => planes,
