@@ -260,7 +260,7 @@ pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         }
         // A cast has the settings of its specification.
         if let Some(setting) = Setting::of_name(&option).filter(|_| facts.iter().any(|(fact, _)| *fact == Does(Cast))) {
-            let specs: Vec<[Fact; 1]> = setting.specs().iter().map(|spec| [Spec(spec)]).collect();
+            let specs: Vec<[Fact; 1]> = setting.specs().into_iter().map(|spec| [Spec(spec)]).collect();
             if !specs.iter().any(|[spec]| holds(spec, &facts)) {
                 let places: Vec<&[Fact]> = specs.iter().map(|spec| &spec[..]).collect();
                 return Err(refusal(&option, &places, &facts));
@@ -385,7 +385,7 @@ fn said(fact: Fact) -> Said {
 /// The name before the version, if there is such a specification.
 fn spec(typed: &str) -> Option<Said> {
     let name = typed.split('@').next()?;
-    let known = SPECS.into_iter().find(|known| *known == name)?;
+    let known = SPECS.iter().copied().find(|known| *known == name)?;
     Some((Spec(known), format!("--spec {typed}")))
 }
 

@@ -9,7 +9,7 @@ use crate::value_parsers;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Id};
 use std::ffi::OsStr;
-use truecast::request::{Request, RequestError, SPECS};
+use truecast::request::{self, Request, RequestError, SPECS};
 use truecast::setting::Setting;
 use truecast::spec::{SpecError, onnx, tile};
 
@@ -23,8 +23,10 @@ pub struct PolicyArgs {
 }
 
 /// Help of `--spec`.
-const SPEC: &str = "Specification that decides: onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile, tile@RELEASE or ieee \
-                    (default onnx; where only one exists, that one)";
+fn spec_help() -> String {
+    let all: Vec<String> = request::spelled().collect();
+    format!("Specification that decides: {} (default {DEFAULT_SPEC}; where only one exists, that one)", all.join(", "))
+}
 
 impl Args for PolicyArgs {
     fn group_id() -> Option<Id> {
@@ -34,7 +36,7 @@ impl Args for PolicyArgs {
     fn augment_args(command: Command) -> Command {
         let spec = Arg::new("spec").long("spec").value_name("NAME[@VERSION]").value_parser(value_parsers::SPEC);
         let all: Vec<Arg> =
-            [spec.hide_possible_values(true).help(SPEC)].into_iter().chain(Setting::all().map(option)).collect();
+            [spec.hide_possible_values(true).help(spec_help())].into_iter().chain(Setting::all().map(option)).collect();
         let group = ArgGroup::new("PolicyArgs").multiple(true).args(all.iter().map(Arg::get_id));
         command.group(group).args(all)
     }
@@ -159,7 +161,7 @@ impl PolicyArgs {
         let values = |name: &str| Setting::of_name(name).map_or(Vec::new(), |setting| setting.values(spec));
         Request::from_attributes(spec, version, settings()).map_err(|error| match error {
             RequestError::Specification { name } => {
-                let meant = did_you_mean(&name, SPECS);
+                let meant = did_you_mean(&name, SPECS.iter().copied());
                 let unknown = Failure::usage(format_args!("unknown specification {name:?}{meant}"));
                 unknown.with_hint(&format!("known are {}", SPECS.join(", ")))
             }

@@ -17,10 +17,10 @@ use truecast::dtype::ParseTypeError;
 use truecast::policy::TextStyle;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
-use truecast::request::SPECS;
+use truecast::request::{self, SPECS};
 use truecast::scaled::{Scheme, SchemeError};
 use truecast::select::quantize_options::{self, Layer, MxScale, NonFinite, Relayout, Search};
-use truecast::spec::{onnx, openvino, tile, tosa};
+use truecast::spec::{tile, tosa};
 use truecast::{DType, Ecosystem, scaled};
 
 /// A value parser with words to complete.
@@ -155,19 +155,13 @@ fn versions(name: &str) -> Vec<&'static str> {
     specs().into_iter().filter(|spec| spec.split('@').next() == Some(name)).collect()
 }
 
-static VERSIONS: LazyLock<Vec<String>> = LazyLock::new(|| SPECS.into_iter().flat_map(with_versions).collect());
-
-/// A specification by itself, and with each of its versions.
-fn with_versions(name: &str) -> Vec<String> {
-    let versions: Vec<String> = match name {
-        "onnx" => (1..=onnx::NEWEST_OPSET).map(|opset| opset.to_string()).collect(),
-        "tosa" => tosa::Version::ALL.map(|v| v.name().to_string()).into(),
-        "openvino" => vec![openvino::VERSION.into()],
-        "tile" => tile::Release::ALL.map(|r| r.name().to_string()).into(),
-        _ => Vec::new(),
+static VERSIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let with_versions = |name: &'static str| {
+        let each = request::versions(name).into_iter().map(move |version| format!("{name}@{version}"));
+        [name.to_string()].into_iter().chain(each)
     };
-    [name.to_string()].into_iter().chain(versions.iter().map(|version| format!("{name}@{version}"))).collect()
-}
+    SPECS.iter().copied().flat_map(with_versions).collect()
+});
 
 // ---- schemes ----
 

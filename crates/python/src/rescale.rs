@@ -32,7 +32,7 @@ impl Numbers {
 fn version(py: Python<'_>, spec: Option<&str>) -> PyResult<Version> {
     let asked = request::of(py, Some(spec.unwrap_or("tosa")), None)?;
     match asked.standard {
-        Standard::Tosa { target, .. } => Ok(target),
+        Standard::Tosa(cast) => Ok(cast.target),
         _ => Err(raise(py, Class::Usage, "RESCALE is an operator of TOSA")),
     }
 }

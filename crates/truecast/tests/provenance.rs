@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use truecast::convert::Options;
 use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
 use truecast::report::Provenance;
-use truecast::request::{Request, Standard};
+use truecast::request::{Request, Standard, Tile};
 use truecast::select::{Rule, Selection};
-use truecast::spec::{ieee, onnx, tile, tosa};
+use truecast::spec::{ieee, onnx, openvino, tile, tosa};
 use truecast::{DType, Rounding};
 
 /// Through text, as a report is written and read.
@@ -63,7 +63,13 @@ fn every_attribute_of_onnx_is_kept() {
         for saturate in [None, Some(false), Some(true)] {
             for operator in onnx::Operator::ALL {
                 for opset in 1..=onnx::NEWEST_OPSET {
-                    keeps(&of_request(Standard::Onnx { operator, opset, saturate, round_mode }));
+                    keeps(&of_request(Standard::Onnx(onnx::Cast {
+                        operator,
+                        saturate,
+                        round_mode,
+                        opset,
+                        to: DType::F32,
+                    })));
                 }
             }
         }
@@ -128,7 +134,7 @@ fn every_option_of_tile_is_kept() {
     }
     let all_rules = tile::Release::ALL.map(tile::Rules::Of).into_iter().chain([tile::Rules::OfFile]);
     for rules in all_rules {
-        casts.iter().for_each(|&cast| keeps(&of_request(Standard::Tile { cast, rules })));
+        casts.iter().for_each(|&cast| keeps(&of_request(Standard::Tile(Tile { cast, rules }))));
     }
 }
 
@@ -146,11 +152,15 @@ fn every_target_of_tosa_is_kept() {
             tosa::Target { level, ..target },
         ] {
             for freedoms in ["strict", "flush", "toward-zero", "flush-bf16+toward-zero"] {
-                keeps(&of_request(Standard::Tosa { target, freedoms: freedoms.parse().unwrap() }));
+                keeps(&of_request(Standard::Tosa(tosa::Cast {
+                    target,
+                    freedoms: freedoms.parse().unwrap(),
+                    ..tosa::Cast::to(DType::F32)
+                })));
             }
         }
     }
-    keeps(&of_request(Standard::OpenVino));
+    keeps(&of_request(Standard::OpenVino(openvino::Convert::to(DType::F32))));
 }
 
 /// A report that was edited or comes from another program is refused by name of the field.

@@ -92,7 +92,7 @@ fn provenance(request: &RescaleRequest) -> Value {
 pub fn target(spec: &str) -> Result<Target, Failure> {
     let asked = crate::policy::PolicyArgs { spec: Some(spec.into()), ..Default::default() }.request()?;
     match asked.standard {
-        Standard::Tosa { target, .. } => Ok(target),
+        Standard::Tosa(cast) => Ok(cast.target),
         _ => Err(Failure::usage(format_args!("RESCALE is an operator of TOSA; --spec {spec} does not have it"))),
     }
 }

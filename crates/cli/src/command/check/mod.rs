@@ -21,7 +21,7 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     let Some(operator) = operator(named) else { return model::run(args, context) };
     let request = args.policy.judging().request_of(operator)?;
     match request.standard {
-        Standard::Tosa { target, .. } => tosa::cast(args, request.nan, target, context),
+        Standard::Tosa(cast) => tosa::cast(args, request.nan, cast.target, context),
         _ => elements::run(args, &request, context),
     }
 }

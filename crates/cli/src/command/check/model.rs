@@ -10,16 +10,16 @@ use crate::output;
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use truecast::request::Standard;
+use truecast::request::{Standard, Tile};
 use truecast::run::{LegalityReport, Model, ModelRules};
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     let path: &Path = &args.what;
     let rules = match args.policy().request()?.standard {
-        Standard::Onnx { opset, .. } => ModelRules::Onnx(Some(opset).filter(|_| args.policy.spec().contains('@'))),
-        Standard::OpenVino => ModelRules::OpenVino,
-        Standard::Tile { cast, rules } => ModelRules::Tile(rules, cast.profile, cast.options),
-        Standard::Tosa { target, .. } => ModelRules::Tosa(Some(target).filter(|_| args.policy.spec().contains('@'))),
+        Standard::Onnx(cast) => ModelRules::Onnx(Some(cast.opset).filter(|_| args.policy.spec().contains('@'))),
+        Standard::OpenVino(_) => ModelRules::OpenVino,
+        Standard::Tile(Tile { cast, rules }) => ModelRules::Tile(rules, cast.profile, cast.options),
+        Standard::Tosa(cast) => ModelRules::Tosa(Some(cast.target).filter(|_| args.policy.spec().contains('@'))),
         _ => {
             return Err(Failure::usage(
                 "models are checked by --spec onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile or tile@RELEASE",

@@ -21,8 +21,8 @@ use truecast::exact::decode;
 use truecast::explain::{
     Absent, Answer, Decoded, Explanation, absent, explain, explain_text, explain_tile, explain_tile_as, explain_under,
 };
-use truecast::request::{Request, Standard};
-use truecast::spec::{Interpretation, ieee, interpretations, onnx, openvino, tile, tosa};
+use truecast::request::{Request, Standard, Tile};
+use truecast::spec::{Interpretation, interpretations, tile};
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -107,17 +107,14 @@ fn asked(args: &ExplainArgs) -> Result<Asked, Failure> {
     let plain = PolicyArgs { spec: args.policy.spec.clone(), ..PolicyArgs::default() }.request()?;
     let has_options = request != plain;
     let is_text = [from, to].contains(&DType::String);
-    if let (Standard::Tile { cast, .. }, false) = (request.standard, is_text) {
+    if let (Standard::Tile(Tile { cast, .. }), false) = (request.standard, is_text) {
         let cast = tile::Cast { to, ..cast };
         return Ok(if has_options { Asked::TileAs(cast) } else { Asked::Tile(cast) });
     }
     let cast = request.resolve(from, to)?;
-    Ok(Asked::These(match request.standard {
-        _ if has_options => vec![chosen(&request, cast)],
-        Standard::Onnx { opset, .. } => onnx::interpretations_at(opset, from, to)?,
-        Standard::OpenVino => openvino::interpretations(from, to),
-        Standard::Tosa { target, .. } => tosa::interpretations_at(target.version, from, to)?,
-        _ => ieee::interpretations(from, to),
+    Ok(Asked::These(match has_options {
+        true => vec![chosen(&request, cast)],
+        false => request.interpretations(from, to)?,
     }))
 }
 

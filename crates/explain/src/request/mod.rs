@@ -1,0 +1,275 @@
+//! A specification with its options, before the types are known: what `--spec` and the policies say.
+
+mod ieee;
+mod onnx;
+mod openvino;
+mod specification;
+mod tile;
+mod tosa;
+
+use specification::{Specification, changed, lower_case, one_of};
+use std::fmt;
+pub use tile::Tile;
+use truecast_core::policy::{NanRule, TextStyle};
+use truecast_core::spec::{self, Interpretation, SpecError};
+use truecast_core::{CastSpec, DType};
+
+pub(crate) use specification::SWITCH;
+
+/// The list of specifications: a variant each, with the type that holds its attributes.
+macro_rules! standards {
+    ($($(#[$about:meta])* $variant:ident($of:ty),)*) => {
+        /// The names of the specifications.
+        pub const SPECS: &[&str] = &[$(<$of>::NAME),*];
+
+        /// A standard with its own options. The destination of a cast stands for nothing: it is replaced by that of each pair.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Standard {
+            $($(#[$about])* $variant($of),)*
+        }
+
+        /// One expression for whichever specification it is.
+        macro_rules! of_each {
+            ($standard:expr, $one:ident => $what:expr) => {
+                match $standard { $(Standard::$variant($one) => $what,)* }
+            };
+        }
+
+        /// One expression for the type of the specification of a name.
+        macro_rules! of_name {
+            ($name:expr, $one:ident => $what:expr, $none:expr) => {
+                $(if $name == <$of>::NAME {
+                    type $one = $of;
+                    $what
+                } else)* {
+                    $none
+                }
+            };
+        }
+
+        impl Standard {
+            /// A standard at a version (default: the newest), without options.
+            fn of_version(name: &str, version: Option<&str>) -> Result<Standard, RequestError> {
+                $(if name == <$of>::NAME {
+                    return Ok(Standard::$variant(<$of>::of_version(version)?));
+                })*
+                Err(RequestError::Specification { name: name.into() })
+            }
+        }
+    };
+}
+
+standards! {
+    /// ONNX Cast, or CastLike.
+    Onnx(spec::onnx::Cast),
+    /// TOSA CAST.
+    Tosa(spec::tosa::Cast),
+    /// OpenVINO Convert, which has no options.
+    OpenVino(spec::openvino::Convert),
+    /// Tile IR.
+    Tile(Tile),
+    /// Free policies.
+    Ieee(spec::ieee::Cast),
+}
+
+/// Which standard decides, and how its options are set.
+///
+/// # Examples
+/// ```
+/// use truecast_core::DType;
+/// use truecast_explain::request::Request;
+/// let cast = Request::default().resolve(DType::F32, DType::F16)?;
+/// assert_eq!(cast.dst, DType::F16);
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The standard.
+    pub standard: Standard,
+    /// Overrides what becomes of a NaN's sign and payload; works with every standard (`docs/interfaces.md §2`).
+    pub nan: Option<NanRule>,
+    /// The notation of floating-point numbers as text, with the standards that have text (`docs/interfaces.md §2`).
+    pub text: TextStyle,
+}
+
+/// The request is invalid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The specification is unknown.
+    #[error("unknown specification {name:?}; known are {}", SPECS.join(", "))]
+    Specification {
+        /// Its name.
+        name: String,
+    },
+    /// The specification has no such attribute or policy, or not this value of it.
+    #[error("{spec} has no {name} = {value:?}")]
+    Attribute {
+        /// The specification.
+        spec: String,
+        /// The attribute.
+        name: String,
+        /// The value.
+        value: String,
+    },
+    /// The specification refuses the version or the value.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+}
+
+impl Default for Request {
+    /// ONNX at its newest opset, without options.
+    fn default() -> Self {
+        let standard = Standard::Onnx(spec::onnx::Cast::to(specification::UNSET));
+        Request { standard, nan: None, text: TextStyle::default() }
+    }
+}
+
+/// The specification of a name with what may follow it: `onnx@OPSET`; help lists them.
+pub fn spelled() -> impl Iterator<Item = String> {
+    let with = |name: &&str| match of_name!(*name, Of => Of::VERSION, None) {
+        Some(version) => format!("{name}, {name}@{version}"),
+        None => name.to_string(),
+    };
+    SPECS.iter().map(with)
+}
+
+/// The names of the versions of a specification, oldest first.
+#[must_use]
+pub fn versions(spec: &str) -> Vec<String> {
+    of_name!(spec, Of => Of::versions(), Vec::new())
+}
+
+/// The values that a setting knows in a specification, as words; none where it does not have the setting.
+pub(crate) fn values(spec: &str, setting: &str) -> Vec<&'static str> {
+    match setting {
+        "nan" if SPECS.contains(&spec) => vec!["keep", "canonical", "error"],
+        "string-style" if of_name!(spec, Of => Of::HAS_TEXT, false) => TextStyle::ALL.map(TextStyle::name).into(),
+        _ => of_name!(spec, Of => Of::values(setting), Vec::new()),
+    }
+}
+
+impl Request {
+    /// The same request of another operator of ONNX; `None` if another standard decides.
+    #[must_use]
+    pub fn of_operator(self, operator: spec::onnx::Operator) -> Option<Request> {
+        match self.standard {
+            Standard::Onnx(cast) => {
+                Some(Request { standard: Standard::Onnx(spec::onnx::Cast { operator, ..cast }), ..self })
+            }
+            _ => None,
+        }
+    }
+
+    /// Settles every question for a pair.
+    ///
+    /// # Errors
+    /// What the standard forbids.
+    pub fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError> {
+        let mut cast = of_each!(self.standard, of => Specification::resolve(&of, src, dst))?;
+        if let Some(nan) = self.nan {
+            cast.policy.nan = nan;
+        }
+        if dst == DType::String && src.is_float() {
+            cast.policy.text = self.text;
+        }
+        Ok(cast)
+    }
+
+    /// What the specification makes of a pair with each value of its attributes. Tile IR has none here: a pair may be
+    /// several of its operations, for which [`explain`](crate::explain) answers.
+    ///
+    /// # Errors
+    /// What the standard forbids.
+    pub fn interpretations(&self, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError> {
+        of_each!(self.standard, of => of.interpretations(src, dst))
+    }
+}
+
+/// `onnx@28 saturate=0`, `ieee overflow=saturate`: the specification, its version, and the options that were set.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.spec())?;
+        of_each!(self.standard, of => of.release()).iter().try_for_each(|release| write!(f, "@{release}"))?;
+        self.attributes().into_iter().try_for_each(|(name, value)| match (name, value.as_str()) {
+            // ONNX attributes are integers.
+            ("saturate", value) => write!(f, " saturate={}", (value == "true") as u8),
+            (name, value) => write!(f, " {name}={value}"),
+        })
+    }
+}
+
+impl Request {
+    /// The specification, as `--spec` names it.
+    #[must_use]
+    pub fn spec(&self) -> &'static str {
+        fn name<S: Specification>(_: S) -> &'static str {
+            S::NAME
+        }
+        of_each!(self.standard, of => name(of))
+    }
+
+    /// Its version, as `--spec NAME@VERSION` names it; `None` where there are no versions.
+    #[must_use]
+    pub fn version(&self) -> Option<String> {
+        of_each!(self.standard, of => of.version())
+    }
+
+    /// Names and values of the attributes and policies that were given, or that are not the specification's defaults: with
+    /// [`spec`](Request::spec) and [`version`](Request::version), all there is to know. `tile-option` may occur several times.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::policy::NanRule;
+    /// use truecast_explain::request::Request;
+    /// let request = Request { nan: Some(NanRule::Canonical), ..Request::default() };
+    /// assert_eq!(request.attributes(), [("nan", "canonical".to_string())]);
+    /// let again = Request::from_attributes("onnx", request.version().as_deref(), [("nan", "canonical")])?;
+    /// assert_eq!(again, request);
+    /// # Ok::<(), truecast_explain::request::RequestError>(())
+    /// ```
+    pub fn attributes(&self) -> Vec<(&'static str, String)> {
+        let mut all = of_each!(self.standard, of => of.attributes());
+        let nan = match self.standard {
+            Standard::Ieee(cast) => self.nan.or((cast.nan != NanRule::Keep).then_some(cast.nan)),
+            _ => self.nan,
+        };
+        all.push(("nan", nan.as_ref().map(lower_case)));
+        all.push(("string_style", changed(self.text, TextStyle::default())));
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    /// The request of a specification, a version (default: the newest) and what [`attributes`](Request::attributes) gave;
+    /// `-` and `_` in names are alike.
+    ///
+    /// # Errors
+    /// [`RequestError`] for what the specification does not have.
+    pub fn from_attributes<'a>(
+        spec: &str,
+        version: Option<&str>,
+        attributes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Request, RequestError> {
+        let mut request =
+            Request { standard: Standard::of_version(spec, version)?, nan: None, text: TextStyle::default() };
+        for (name, value) in attributes {
+            let unknown = || RequestError::Attribute { spec: spec.into(), name: name.into(), value: value.into() };
+            request.set(&name.replace('-', "_"), value)?.ok_or_else(unknown)?;
+        }
+        Ok(request)
+    }
+
+    /// `None` if the standard has no such attribute or value.
+    fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
+        match name {
+            "nan" => {
+                self.nan = one_of([NanRule::Keep, NanRule::Canonical, NanRule::Error], value);
+                Ok(self.nan.map(drop))
+            }
+            "string_style" if !values(self.spec(), "string-style").is_empty() => {
+                Ok(specification::put(&mut self.text, one_of(TextStyle::ALL, value)))
+            }
+            _ => of_each!(&mut self.standard, of => of.set(name, value)),
+        }
+    }
+}

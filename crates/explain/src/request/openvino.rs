@@ -1,0 +1,30 @@
+//! OpenVINO Convert, which has no attributes.
+
+use super::specification::{Specification, UNSET};
+use truecast_core::spec::openvino::{self, Convert, VERSION};
+use truecast_core::spec::{Interpretation, SpecError};
+use truecast_core::{CastSpec, DType};
+
+impl Specification for Convert {
+    const NAME: &'static str = "openvino";
+
+    fn versions() -> Vec<String> {
+        vec![VERSION.into()]
+    }
+
+    fn of_version(version: Option<&str>) -> Result<Self, SpecError> {
+        openvino::version(version).map(|()| Convert::to(UNSET))
+    }
+
+    fn version(&self) -> Option<String> {
+        Some(VERSION.into())
+    }
+
+    fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError> {
+        Convert::to(dst).resolve(src)
+    }
+
+    fn interpretations(&self, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError> {
+        Ok(openvino::interpretations(src, dst))
+    }
+}

@@ -1,0 +1,101 @@
+//! NVIDIA CUDA Tile IR.
+
+use super::specification::{SWITCH, Specification, UNSET, put};
+use truecast_core::spec::tile::{Cast, Options, Profile, Release, RoundingMode, Rules};
+use truecast_core::spec::{Interpretation, SpecError};
+use truecast_core::{CastSpec, DType, Rounding};
+
+/// Tile IR with its attributes, profile and options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Attributes, profile and options; its destination stands for nothing.
+    pub cast: Cast,
+    /// The release as it was asked for.
+    pub rules: Rules,
+}
+
+impl Specification for Tile {
+    const NAME: &'static str = "tile";
+    const VERSION: Option<&'static str> = Some("RELEASE");
+
+    fn versions() -> Vec<String> {
+        Release::ALL.map(|release| release.name().into()).into()
+    }
+
+    fn of_version(version: Option<&str>) -> Result<Self, SpecError> {
+        let rules: Rules = version.map_or(Ok(Rules::default()), str::parse)?;
+        Ok(Tile { cast: Cast { release: rules.release(Release::NEWEST), ..Cast::to(UNSET) }, rules })
+    }
+
+    fn version(&self) -> Option<String> {
+        Some(match self.rules {
+            Rules::OfFile => "file".into(),
+            Rules::Of(release) => release.name().into(),
+        })
+    }
+
+    /// No file says here what its own release is.
+    fn release(&self) -> Option<String> {
+        Some(self.cast.release.to_string())
+    }
+
+    fn values(setting: &str) -> Vec<&'static str> {
+        match setting {
+            "rounding" => RoundingMode::ALL.iter().map(|mode| mode.name()).collect(),
+            "saturating" => SWITCH.into(),
+            "profile" => Profile::ALL.map(Profile::name).into(),
+            "tile-option" => Options::NAMES.into(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Option<String>)> {
+        let Tile { cast, rules } = self;
+        let is_other = cast.release != rules.release(Release::NEWEST);
+        let mut all = vec![
+            ("profile", Some(cast.profile.name().into())),
+            ("release", is_other.then(|| cast.release.name().into())),
+            ("rounding", cast.rounding.map(|mode| mode.name().into())),
+            ("saturating", cast.saturating.then(|| "true".into())),
+        ];
+        all.extend(cast.options.names().map(|name| ("tile-option", Some(name.into()))));
+        all
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
+        let cast = &mut self.cast;
+        Ok(match name {
+            "profile" => put(&mut cast.profile, Some(value.parse()?)),
+            "release" => put(&mut cast.release, Release::ALL.into_iter().find(|release| release.name() == value)),
+            "rounding" => put(&mut cast.rounding, rounding(value).map(Some)),
+            "saturating" => put(&mut cast.saturating, value.parse().ok()),
+            "tile_option" => Some(cast.options.set(value)?),
+            _ => None,
+        })
+    }
+
+    fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError> {
+        Cast { to: dst, ..self.cast }.resolve(src)
+    }
+
+    /// A pair may be several operations here: [`explain`](crate::explain) answers for each.
+    fn interpretations(&self, _src: DType, _dst: DType) -> Result<Vec<Interpretation>, SpecError> {
+        Ok(Vec::new())
+    }
+}
+
+/// Spellings of Tile IR, accepted beside our own (`docs/interfaces.md §2`).
+pub(super) const ROUNDINGS: [(&str, Rounding); 6] = [
+    ("nearest_even", Rounding::NearestEven),
+    ("nearest_away", Rounding::NearestAway),
+    ("nearest_int_to_zero", Rounding::TowardZero),
+    ("zero", Rounding::TowardZero),
+    ("positive_inf", Rounding::Up),
+    ("negative_inf", Rounding::Down),
+];
+
+/// A rounding mode of Tile IR by its name, or by that of the same rounding.
+fn rounding(text: &str) -> Option<RoundingMode> {
+    let same = || ROUNDINGS.iter().find(|(_, rounding)| rounding.name() == text).map(|(name, _)| *name);
+    RoundingMode::of_name(text).or_else(|| RoundingMode::of_name(same()?))
+}
