@@ -1,12 +1,12 @@
 //! Errors of the process: one line on standard error (or one object with `--json`) and an exit code.
 //! Source: `docs/interfaces.md §5`.
 
+use crate::bench;
 use crate::exit::ExitCode;
 use crate::hint::Hint;
 use crate::message;
 use crate::suggest::{did_you_mean, joined};
 use truecast::ErrorKind;
-use truecast::bench;
 use truecast::check::CheckError;
 use truecast::promote::PromotionError;
 use truecast::rescale;

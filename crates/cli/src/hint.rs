@@ -1,7 +1,7 @@
 //! What to type about an error: libraries name causes, and the command line adds its own options here.
 
+use crate::bench;
 use std::path::Path;
-use truecast::bench;
 use truecast::check::CheckError;
 use truecast::convert::{CheckpointError, SchemeError};
 use truecast::io::folder::FolderError;

@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod args;
+pub mod bench;
 mod command;
 mod escaped;
 mod exact_decimal;

@@ -1,6 +1,7 @@
 //! Values of options that are words: how they are read, and the list of them that completion offers. Completion lists
 //! canonical names only; every name that the library understands is read.
 
+use crate::bench::pairs::ParsePairError;
 use crate::command::thresholds::DIFFERENT;
 use crate::failure::Failure;
 use crate::help_text::PAGES;
@@ -11,7 +12,6 @@ use clap::{Arg, Command, error};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
-use truecast::bench::pairs::ParsePairError;
 use truecast::convert::Nibbles;
 use truecast::dtype::ParseTypeError;
 use truecast::policy::TextStyle;

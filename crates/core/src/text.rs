@@ -1,7 +1,7 @@
 //! Elements as text and text as elements: the definition.
 //!
 //! [`parse_one`] reads a text by the grammar of [`crate::decimal`] and rounds it once; [`print_one`] writes the fewest
-//! digits that read back. Nothing here is fast (`truecast-text` is, and is tested against this). Read it beside
+//! digits that read back. Nothing here is fast (`truecast_kernel::text` is, and is tested against this). Read it beside
 //! `docs/spec/onnx.md §6`.
 
 use crate::decimal::{Decimal, Number, ParseDecimalError, scan, to_decimal};

@@ -5,7 +5,7 @@ use truecast_core::policy::TextStyle;
 use truecast_core::spec::onnx::Cast;
 use truecast_core::text::{parse_one, print_one};
 use truecast_core::{DType, Outcome, Rounding};
-use truecast_text::{TextCaster, Texts, utf32};
+use truecast_kernel::text::{TextCaster, Texts, utf32};
 
 const TYPES: [DType; 14] = [
     DType::Bool,

@@ -41,6 +41,7 @@ mod stream;
 mod table;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod tail;
+pub mod text;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

@@ -7,8 +7,8 @@ use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::npy::tosa::narrow;
 use truecast_io::onnx::{Options, TensorFile};
 use truecast_io::{FileFormat, Source};
+use truecast_kernel::text::utf32;
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
-use truecast_text::utf32;
 
 /// Why a file is not the tensor that it should be.
 #[derive(Debug, thiserror::Error)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use truecast_core::policy::Condition;
 use truecast_core::{CastSpec, DType, Layout, Outcome};
+use truecast_kernel::text::{TextCaster, TextError, Texts};
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Elements, ElementsMut, PlanError};
-use truecast_text::{TextCaster, TextError, Texts};
 
 use crate::evaluate::OpenResults;
 use crate::tensor::{Data, Tensor};

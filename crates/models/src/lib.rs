@@ -38,4 +38,4 @@ pub use evaluate::{OpenResults, Reason, UndefinedResult};
 pub use graph::{Dimension, Graph, Input, Load, Output, ValueId, evaluate};
 pub use packer::Packer;
 pub use tensor::{Data, Tensor};
-pub use truecast_text::Texts;
+pub use truecast_kernel::text::Texts;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use truecast_core::{DType, Layout};
 use truecast_kernel::Elements;
-use truecast_text::Texts;
+use truecast_kernel::text::Texts;
 
 use crate::packer::Packer;
 

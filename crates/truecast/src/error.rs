@@ -12,8 +12,8 @@ use truecast_core::scaled::ScaledError;
 use truecast_core::spec::SpecError;
 #[cfg(feature = "files")]
 use truecast_io::{Escaped, Foreign, NoForm, counted};
+use truecast_kernel::text::TextError;
 use truecast_kernel::{CastError, PlanError};
-use truecast_text::TextError;
 
 use truecast_core::ErrorKind;
 

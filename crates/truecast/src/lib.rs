@@ -28,17 +28,20 @@
 //! rayon pool: [`CastOptions::threads`] bounds their number, a pool of your own the threads. Neither changes a bit.
 //!
 //! # Features
-//! `parallel` (default): large buffers on every core; without it, everything runs on the caller's thread. `files`
-//! (default): safetensors, NumPy and ONNX files. `models` (default): models of conversions, and judging results in files.
-//! `bench` (default): throughput. `half` and `float8`: slices of those crates' types. With `default-features = false`
-//! the engine, the specifications, text and `explain` are left.
+//! `parallel` (default): large buffers on every core; without it, everything runs on the caller's thread. `files`:
+//! safetensors, GGUF, NumPy and ONNX files, checkpoints, and scaled tensors. `models`: models of conversions, and judging
+//! results in files. `half` and `float8`: slices of those crates' types. Without `files` and `models` the engine, the
+//! specifications, text and `explain` are left.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod error;
-pub mod text;
+pub mod explain;
+pub mod request;
+pub mod setting;
 #[cfg(target_endian = "little")]
 mod typed;
+pub mod vectors;
 
 #[cfg(feature = "files")]
 pub mod compare;
@@ -90,8 +93,6 @@ pub use progress::Progress;
 #[cfg(target_endian = "little")]
 pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec};
 
-#[cfg(feature = "bench")]
-pub use truecast_bench as bench;
 #[cfg(feature = "models")]
 pub use truecast_models::{array::ArrayError, convention, run};
 
@@ -99,11 +100,16 @@ pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, ErrorKind, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one,
     decimal, dtype, exact, format, literal, permitted, policy, promote, round, spec, spelling,
 };
-pub use truecast_explain::{explain, request, setting, vectors};
 pub use truecast_kernel::{
     Buffer, Caches, CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, PlanError,
     RescaleCounts, RescaleError, Rescaler, Route, measure,
 };
+
+/// Elements as text and back: cells of fixed width in buffers, and texts of any length, as models have them.
+pub mod text {
+    pub use truecast_core::text as definition;
+    pub use truecast_kernel::text::{Parsed, TextCaster, TextError, Texts, is_text};
+}
 
 /// Converts a buffer once, on every core. For repeated use, or to count, make a [`Caster`].
 ///
@@ -135,6 +141,6 @@ pub fn cast(spec: &CastSpec, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<
             return Err(CastError::Type { expected, got: dtype }.into());
         }
     }
-    text::CellCaster::new(spec, &CastOptions::default())?.cast(src, dst)?;
+    truecast_kernel::text::CellCaster::new(spec, &CastOptions::default())?.cast(src, dst)?;
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! `bench`.
 
 use super::threads::ThreadsArgs;
+use crate::bench::Size;
 use crate::policy::PolicyArgs;
 use clap::{Args, ValueEnum};
 use std::num::NonZeroUsize;
-use truecast::bench::Size;
 
 /// `bench`
 #[derive(Args, Debug)]
@@ -36,7 +36,7 @@ pub struct BenchArgs {
         value_delimiter = ',',
         num_args = 0..,
         require_equals = true,
-        value_parser = clap::builder::PossibleValuesParser::new(truecast::bench::scaled::names()),
+        value_parser = clap::builder::PossibleValuesParser::new(crate::bench::scaled::names()),
         hide_possible_values = true,
         conflicts_with_all = ["pairs", "sizes", "counts", "routes", "threads", "PolicyArgs"]
     )]

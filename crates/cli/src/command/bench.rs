@@ -2,6 +2,8 @@
 
 use super::Context;
 use crate::args::{BenchArgs, LevelArg};
+use crate::bench::scaled::{self, Direction, ScaledRow};
+use crate::bench::{BenchOptions, BenchPlan, BenchRow, pairs, route};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::grouped;
@@ -10,8 +12,6 @@ use crate::terminal::Terminal;
 use crate::{number, output, progress};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
-use truecast::bench::scaled::{self, Direction, ScaledRow};
-use truecast::bench::{BenchOptions, BenchPlan, BenchRow, pairs, route};
 use truecast::request::Request;
 use truecast::{Caches, CastOptions, Counting, DType, Level};
 

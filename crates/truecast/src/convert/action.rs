@@ -2,9 +2,9 @@
 
 use crate::convert::planned::Planned;
 use crate::error::Cause;
-use crate::text::{CellCaster, is_text};
 use truecast_core::DType;
 use truecast_kernel::measure::Measure;
+use truecast_kernel::text::{CellCaster, is_text};
 use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut, PlanError};
 
 /// What a worker does to the chunks of one tensor.

@@ -11,7 +11,7 @@ use truecast_core::{CastSpec, Layout};
 use truecast_io::Escaped;
 use truecast_kernel::Elements;
 use truecast_kernel::parallel;
-use truecast_text::utf32;
+use truecast_kernel::text::utf32;
 
 /// Elements that are recomputed together.
 const PIECE: usize = 64;

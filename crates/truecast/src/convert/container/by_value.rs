@@ -13,14 +13,13 @@ use crate::model::{changes, eligibilities, raise_warning};
 use crate::parts::Parts;
 use crate::report::Provenance;
 use crate::select::Eligibility;
-use crate::text::CellCaster;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::{DType, Layout};
 use truecast_io::folder::Folder;
 use truecast_io::{Escaped, FileFormat, Source};
-use truecast_text::TextError;
+use truecast_kernel::text::{CellCaster, TextError};
 
 impl Plan {
     /// Settles what becomes of each tensor of a file whose tensors are taken by value.

@@ -78,7 +78,7 @@ standards! {
 /// # Examples
 /// ```
 /// use truecast_core::DType;
-/// use truecast_explain::request::Request;
+/// use truecast::request::Request;
 /// let cast = Request::default().resolve(DType::F32, DType::F16)?;
 /// assert_eq!(cast.dst, DType::F16);
 /// # Ok::<(), truecast_core::spec::SpecError>(())
@@ -222,12 +222,12 @@ impl Request {
     /// # Examples
     /// ```
     /// use truecast_core::policy::NanRule;
-    /// use truecast_explain::request::Request;
+    /// use truecast::request::Request;
     /// let request = Request { nan: Some(NanRule::Canonical), ..Request::default() };
     /// assert_eq!(request.attributes(), [("nan", "canonical".to_string())]);
     /// let again = Request::from_attributes("onnx", request.version().as_deref(), [("nan", "canonical")])?;
     /// assert_eq!(again, request);
-    /// # Ok::<(), truecast_explain::request::RequestError>(())
+    /// # Ok::<(), truecast::request::RequestError>(())
     /// ```
     pub fn attributes(&self) -> Vec<(&'static str, String)> {
         let mut all = of_each!(self.standard, of => of.attributes());

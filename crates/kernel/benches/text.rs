@@ -1,9 +1,9 @@
-//! Throughput of text, in bytes of text: `cargo bench -p truecast-text`.
+//! Throughput of text, in bytes of text: `cargo bench -p truecast-kernel`.
 
 use divan::{Bencher, counter::BytesCount};
 use truecast_core::DType::{self, F8E4M3Fn, F16, F32, F64, I64};
 use truecast_core::spec::onnx::Cast;
-use truecast_text::{TextCaster, Texts};
+use truecast_kernel::text::{TextCaster, Texts};
 
 fn main() {
     divan::main();

@@ -124,7 +124,7 @@ impl<E> Neighbors<E> {
 /// # Examples
 /// ```
 /// use truecast_core::{DType, FloatFormat, exact::decode};
-/// use truecast_explain::explain::{Decision, explain_format};
+/// use truecast::explain::{Decision, explain_format};
 /// let e3m3 = FloatFormat::ieee(3, 3)?;
 /// let value = decode(DType::F32, 1.0625f32.to_bits().into());
 /// let e = explain_format(value, &e3m3)?;

@@ -51,13 +51,13 @@ const EVERY_VALUE_BITS: u32 = 16;
 /// # Examples
 /// ```
 /// use truecast_core::DType;
-/// use truecast_explain::vectors::{inputs, Extent};
+/// use truecast::vectors::{inputs, Extent};
 /// let codes = inputs(DType::F32, DType::F8E4M3Fn, Extent::Boundary)?;
 /// for x in [448f32, 464.0, 464f32.next_up(), f32::INFINITY, -0.0, f32::NAN] {
 ///     assert!(codes.contains(&x.to_bits().into())); // the largest value, the tie above it, what overflows, specials
 /// }
 /// assert!(inputs(DType::F32, DType::F16, Extent::Exhaustive).is_err());
-/// # Ok::<(), truecast_explain::vectors::VectorError>(())
+/// # Ok::<(), truecast::vectors::VectorError>(())
 /// ```
 pub fn inputs(src: DType, dst: DType, extent: Extent) -> Result<Vec<u64>, VectorError> {
     if let Some(dtype) = [src, dst].into_iter().find(|dtype| !dtype.is_numeric()) {

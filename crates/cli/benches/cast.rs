@@ -1,5 +1,5 @@
 //! Throughput of one pair per route and width at every level, beside memcpy and the crates that convert slices today:
-//! `cargo bench -p truecast`. Sizes, data and buffers are those of `truecast bench` (`docs/kernels.md §13`).
+//! `cargo bench -p truecast-cli`. Sizes, data and buffers are those of `truecast bench` (`docs/kernels.md §13`).
 
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -7,8 +7,8 @@ use half::slice::HalfFloatSliceExt;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{LazyLock, Mutex};
-use truecast::bench::{Arrays, Size, data, memcpy, pool::Pool};
 use truecast::request::Request;
+use truecast_cli::bench::{Arrays, Size, data, memcpy, pool::Pool};
 use truecast_core::DType;
 use truecast_kernel::{Caches, CastOptions, Caster, Elements, ElementsMut, Level};
 

@@ -35,7 +35,7 @@ impl Decoded {
     /// # Examples
     /// ```
     /// use truecast_core::DType;
-    /// use truecast_explain::explain::explain;
+    /// use truecast::explain::explain;
     /// let one = explain(DType::F16, 0x3c00, DType::F32).source;
     /// assert_eq!(one.adjacent().map(|e| e.map(|e| e.code)), [Some(0x3bff), Some(0x3c01)]);
     /// ```

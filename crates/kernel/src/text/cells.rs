@@ -1,32 +1,29 @@
 //! Text in the buffers of tensors: cells of fixed width on one side, elements in either layout on the other.
-//!
-//! Texts of any length, as models have them, are `truecast_text`'s [`TextCaster`] and [`Texts`]. What a text means is
-//! [`mod@crate::text::definition`].
 
-#[cfg(feature = "files")]
-mod counted;
-
+use super::{Parsed, TextCaster, TextError};
+use crate::{CastOptions, Caster, Elements, ElementsMut, PlanError};
 use std::borrow::Cow;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut, PlanError};
-
-pub use truecast_core::text as definition;
-pub use truecast_text::{Parsed, TextCaster, TextError, Texts};
 
 /// Is one side of the conversion text, and the other not?
-pub(crate) fn is_text(spec: &CastSpec) -> bool {
+#[must_use]
+pub fn is_text(spec: &CastSpec) -> bool {
     (spec.src == DType::String) != (spec.dst == DType::String)
 }
 
 /// A planned conversion between cells and elements.
 #[derive(Debug)]
-pub(crate) struct CellCaster {
-    caster: TextCaster,
+pub struct CellCaster {
+    pub(super) caster: TextCaster,
     /// Between the packed layout of narrow elements and one a byte.
-    relayout: Option<Caster>,
+    pub(super) relayout: Option<Caster>,
 }
 
 impl CellCaster {
+    /// Plans a conversion of which exactly one side is text.
+    ///
+    /// # Errors
+    /// [`PlanError::Unsupported`] for other pairs.
     pub fn new(spec: &CastSpec, exec: &CastOptions) -> Result<CellCaster, PlanError> {
         let CastSpec { src, dst, .. } = *spec;
         let caster = TextCaster::new(spec).map_err(|_| PlanError::Unsupported { src, dst })?;
@@ -38,6 +35,9 @@ impl CellCaster {
     }
 
     /// Converts without counting.
+    ///
+    /// # Errors
+    /// [`TextError`] if a text is not a number, or does not fit, or neither side has cells.
     pub fn cast(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<(), TextError> {
         match (src.layout(), dst.layout()) {
             (Layout::Utf32 { width }, _) => self.parse(src.bytes(), width, dst, |_| ()),
@@ -46,7 +46,13 @@ impl CellCaster {
         }
     }
 
-    fn parse(&self, cells: &[u8], width: u32, dst: ElementsMut<'_>, see: impl FnMut(Parsed)) -> Result<(), TextError> {
+    pub(super) fn parse(
+        &self,
+        cells: &[u8],
+        width: u32,
+        dst: ElementsMut<'_>,
+        see: impl FnMut(Parsed),
+    ) -> Result<(), TextError> {
         let (dtype, layout, len) = (dst.dtype(), dst.layout(), dst.len());
         let Some(relayout) = self.relayout.as_ref().filter(|_| layout == Layout::Packed) else {
             return self.caster.parse_cells(cells, width, dst.into_bytes(), see);
@@ -59,7 +65,7 @@ impl CellCaster {
     }
 
     /// The bytes of elements in [`Layout::Bytes`].
-    fn loose<'a>(&self, src: Elements<'a>) -> Cow<'a, [u8]> {
+    pub(super) fn loose<'a>(&self, src: Elements<'a>) -> Cow<'a, [u8]> {
         let Some(relayout) = self.relayout.as_ref().filter(|_| src.layout() == Layout::Packed) else {
             return Cow::Borrowed(src.bytes());
         };

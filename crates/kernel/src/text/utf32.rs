@@ -2,7 +2,7 @@
 //!
 //! A cell is `4 * width` bytes ([`truecast_core::Layout::Utf32`]). They are converted in batches through [`Texts`].
 
-use crate::{Parsed, TextCaster, TextError, Texts};
+use super::{Parsed, TextCaster, TextError, Texts};
 
 /// Bytes of a code point.
 const UNIT: usize = 4;
@@ -113,7 +113,7 @@ impl TextCaster {
 /// # Examples
 /// ```
 /// let mut text = Vec::new();
-/// truecast_text::utf32::read(b"1\0\0\0.\0\0\05\0\0\0\0\0\0\0", &mut text);
+/// truecast_kernel::text::utf32::read(b"1\0\0\0.\0\0\05\0\0\0\0\0\0\0", &mut text);
 /// assert_eq!(text, b"1.5");
 /// ```
 #[inline]

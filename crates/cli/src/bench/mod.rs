@@ -3,8 +3,6 @@
 //! What is timed, and why so, is `docs/kernels.md §13`. Nothing here knows how a conversion works or how a result is
 //! printed. Read in this order: [`BenchPlan`], `pairs`, [`data`], [`pool`], `clock`.
 
-#![forbid(unsafe_code)]
-
 mod clock;
 pub mod data;
 mod memory;
@@ -17,9 +15,9 @@ pub use clock::memcpy;
 use clock::Contender;
 use pool::Pool;
 use std::num::NonZeroUsize;
+use truecast::request::Request;
 use truecast_core::spec::SpecError;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_explain::request::Request;
 use truecast_kernel::plain::Plain;
 use truecast_kernel::{Caches, CastError, CastOptions, Caster, Counting, Elements, Level, PlanError, Route};
 
@@ -125,7 +123,7 @@ impl Arrays {
     ///
     /// # Examples
     /// ```
-    /// use truecast_bench::{Arrays, Size};
+    /// use truecast_cli::bench::{Arrays, Size};
     /// use truecast_core::DType;
     /// use truecast_kernel::Caches;
     /// let caches = Caches { l2: 1 << 20, llc: 32 << 20, all_llcs: 32 << 20 };
@@ -359,9 +357,9 @@ fn planned((src, dst): (DType, DType), request: &Request, exec: &CastOptions) ->
 ///
 /// # Examples
 /// ```
-/// use truecast_bench::route;
+/// use truecast_cli::bench::route;
 /// use truecast_core::DType;
-/// use truecast_explain::request::Request;
+/// use truecast::request::Request;
 /// use truecast_kernel::Level;
 /// let baseline = Level::available()[0];
 /// assert_eq!(route((DType::F8E5M2, DType::F32), &Request::default(), baseline)?.to_string(), "table8");

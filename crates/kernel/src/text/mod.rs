@@ -1,14 +1,14 @@
 //! Elements as text and back, fast.
 //!
 //! What a text means and how an element is written is `truecast_core::text`, against which everything here is tested,
-//! bit for bit and byte for byte. This crate has no rule of its own: `power` finds the 64 leading bits of a decimal
+//! bit for bit and byte for byte. Nothing here has a rule of its own: `power` finds the 64 leading bits of a decimal
 //! without big integers, `print` takes shortest digits from a library or a table, [`texts`] holds many texts, and [`utf32`]
 //! reads and writes the cells of NumPy's fixed-width text.
 //!
 //! # Examples
 //! ```
 //! use truecast_core::{DType, spec::onnx::Cast};
-//! use truecast_text::{TextCaster, Texts};
+//! use truecast_kernel::text::{TextCaster, Texts};
 //! let parser = TextCaster::new(&Cast::to(DType::F16).resolve(DType::String)?)?;
 //! let mut codes = [0; 4];
 //! parser.parse(["0.1", "65519.9999999999999999999"], &mut codes)?;
@@ -22,12 +22,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod cells;
+mod counted;
 mod error;
 mod power;
 mod print;
 pub mod texts;
 pub mod utf32;
 
+pub use cells::{CellCaster, is_text};
 pub use error::TextError;
 pub use texts::Texts;
 

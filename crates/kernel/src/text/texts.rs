@@ -4,7 +4,7 @@
 ///
 /// # Examples
 /// ```
-/// use truecast_text::Texts;
+/// use truecast_kernel::text::Texts;
 /// let texts: Texts = ["1.5", "", "nan"].into_iter().collect();
 /// assert_eq!((texts.len(), texts.get(2)), (3, Some(&b"nan"[..])));
 /// assert_eq!(texts.longest(), 3);

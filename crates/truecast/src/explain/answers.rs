@@ -74,7 +74,7 @@ pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Int
 /// # Examples
 /// ```
 /// use truecast_core::{DType, Outcome, spec::interpretations};
-/// use truecast_explain::explain::{Decision, explain_text};
+/// use truecast::explain::{Decision, explain_text};
 /// let all = interpretations(DType::String, DType::F8E4M3Fn);
 /// let e = explain_text(b"464.0000000000000000001", DType::F8E4M3Fn, all)?;
 /// assert_eq!(e.neighbors.decision, Decision::Above); // 464 is the tie; f64 would not see the difference

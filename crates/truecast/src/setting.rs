@@ -55,7 +55,7 @@ impl Setting {
     ///
     /// # Examples
     /// ```
-    /// use truecast_explain::setting::Setting;
+    /// use truecast::setting::Setting;
     /// assert_eq!(Setting::of_name("int_overflow").unwrap().name(), "int-overflow");
     /// ```
     #[must_use]

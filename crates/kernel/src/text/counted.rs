@@ -1,14 +1,17 @@
 //! What conversions from and to text count (`docs/interfaces.md §6`).
 
 use super::{CellCaster, Parsed, TextError};
+use crate::measure::Measure;
+use crate::{CastOptions, Counts, Elements, ElementsMut};
 use truecast_core::exact::decode;
 use truecast_core::policy::{Condition, IntOverflow};
 use truecast_core::{CastSpec, DType, Exact, Kind, Layout, Outcome};
-use truecast_kernel::measure::Measure;
-use truecast_kernel::{CastOptions, Counts, Elements, ElementsMut};
 
 impl CellCaster {
     /// Converts, and counts in parts of `block` elements that are to be added in order.
+    ///
+    /// # Errors
+    /// As [`CellCaster::cast`].
     pub fn cast_parts(&self, src: Elements<'_>, dst: ElementsMut<'_>, block: usize) -> Result<Vec<Counts>, TextError> {
         match src.layout() {
             Layout::Utf32 { width } => {
@@ -24,6 +27,9 @@ impl CellCaster {
     }
 
     /// Characters of the longest text.
+    ///
+    /// # Errors
+    /// [`TextError`] if the bytes are not whole elements.
     pub fn longest(&self, src: Elements<'_>) -> Result<usize, TextError> {
         self.caster.longest(&self.loose(src))
     }

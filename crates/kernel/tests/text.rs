@@ -6,8 +6,8 @@ use truecast_core::policy::{IntOverflow, NanRule, Overflow, Subnormals, TextStyl
 use truecast_core::spec::{ieee, onnx};
 use truecast_core::text::{parse_one, print_one, read};
 use truecast_core::{CastSpec, Exact, Layout, Outcome, Rounding};
+use truecast_kernel::text::{TextCaster, TextError, Texts};
 use truecast_testkit::{digits::one_less, random::seed};
-use truecast_text::{TextCaster, TextError, Texts};
 
 fn numeric() -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(|t| t.is_numeric())

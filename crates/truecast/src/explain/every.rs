@@ -13,7 +13,7 @@ use truecast_core::spec::{SpecError, interpretations, onnx, openvino, tile, tosa
 /// # Examples
 /// ```
 /// use truecast_core::{DType, Outcome};
-/// use truecast_explain::explain::explain;
+/// use truecast::explain::explain;
 /// let e = explain(DType::F32, 465f32.to_bits().into(), DType::F8E4M3Fn);
 /// assert_eq!(e.neighbors.below.unwrap().code, 0x7e); // 448
 /// assert_eq!(e.answers[0].outcome, Outcome::Defined(0x7e)); // ONNX saturates

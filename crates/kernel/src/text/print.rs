@@ -1,7 +1,7 @@
 //! Printing one element: shortest digits of f32 and f64 from a library, of narrow types from a table that the definition
 //! fills on demand.
 
-use crate::power::leading_bits;
+use super::power::leading_bits;
 use std::sync::OnceLock;
 use truecast_core::decimal::Decimal;
 use truecast_core::exact::encode;

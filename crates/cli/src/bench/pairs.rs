@@ -94,7 +94,7 @@ pub enum ParsePairError {
 ///
 /// # Examples
 /// ```
-/// use truecast_bench::pairs;
+/// use truecast_cli::bench::pairs;
 /// use truecast_core::DType;
 /// assert_eq!(pairs::parse("f32:bf16"), Ok((DType::F32, DType::Bf16)));
 /// assert_eq!(pairs::parse("ov:f8e4m3:f32"), Ok((DType::F8E4M3Fn, DType::F32)));

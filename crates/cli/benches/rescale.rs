@@ -1,12 +1,12 @@
 //! Throughput of RESCALE per type pair at every level, beside memcpy and beside a plain loop over the same arithmetic:
-//! `cargo bench -p truecast --bench rescale`. Sizes and buffers are those of `truecast bench`.
+//! `cargo bench -p truecast-cli --bench rescale`. Sizes and buffers are those of `truecast bench`.
 
 use divan::Bencher;
 use divan::counter::BytesCount;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{LazyLock, Mutex};
-use truecast::bench::{Arrays, Size, data, memcpy, pool::Pool};
+use truecast_cli::bench::{Arrays, Size, data, memcpy, pool::Pool};
 use truecast_core::rescale::{Channel, RescaleSpec, RoundingMode};
 use truecast_core::spec::tosa::signless;
 use truecast_core::{DType, IntFormat};

@@ -47,7 +47,7 @@ pub struct RoundingError {
 /// # Examples
 /// ```
 /// use truecast_core::{DType, decimal::to_decimal, literal::ratio};
-/// use truecast_explain::explain::{explain, rounding_error};
+/// use truecast::explain::{explain, rounding_error};
 /// let read = explain(DType::F32, 0.1f32.to_bits().into(), DType::F16).source;
 /// let error = rounding_error(&ratio("0.1").unwrap(), &read).unwrap();
 /// assert!(to_decimal(error.value).starts_with("-0.0000000014901161193847656249"));
