@@ -87,7 +87,7 @@ fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
 
 /// Conversion instructions in one loop, which take less than tables.
 fn is_instruction(ops: &[Op], route: &Route) -> bool {
-    *route == Route::kernel_of(ops) && !matches!(ops.last(), Some(Op::Nearest { .. } | Op::E8m0Cut(_)))
+    *route == Route::kernel_of(ops) && !matches!(ops.last(), Some(Op::Nearest { .. }))
 }
 
 /// Stages from elements of 16 bits or f32 to bytes, or what looks their results up (`docs/kernels.md §2.4`).
@@ -222,8 +222,7 @@ impl Planner<'_> {
     fn encode(&self, f: &FloatFormat) -> Option<Op> {
         let CastSpec { dst, policy, .. } = self.spec;
         if !f.has_zero {
-            let encoder = EncodeE8m0::new(*dst, f, policy)?;
-            return Some(encoder.cut().map_or(Op::E8m0(encoder), Op::E8m0Cut));
+            return Some(Op::E8m0(EncodeE8m0::new(*dst, f, policy)?));
         }
         let (encoder, bytes) = (Encoder::new(*dst, f, policy)?, slot_bytes(*dst));
         let nearest = encoder

@@ -40,7 +40,7 @@ impl Route {
     /// Of a kernel written by hand for these operations.
     pub(crate) fn kernel_of(ops: &[Op]) -> Route {
         Route(Cow::Borrowed(match ops.last() {
-            Some(Op::Nearest { .. } | Op::Encode { .. } | Op::E8m0(_) | Op::E8m0Cut(_)) => "fused",
+            Some(Op::Nearest { .. }) => "fused",
             Some(Op::IntToInt { .. }) => "narrow",
             Some(Op::NonZero { .. }) => "nonzero",
             _ => "instruction",

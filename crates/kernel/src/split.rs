@@ -24,7 +24,7 @@ pub(crate) struct Split16 {
 
 impl Split16 {
     /// Whether a pair has elements that the tables are for: a result of a byte is that of 16 bits of the source, or of those
-    /// that are left of an f32 (`docs/kernels.md §3.1`). E8M0 takes less than that, an addition and a shift.
+    /// that are left of an f32 (`docs/kernels.md §3.1`). E8M0 is left to its lane.
     pub fn fits(src: DType, dst: DType) -> bool {
         let odd = || matches!(dst.kind(), Kind::Float(f) if f.has_zero && BF16.is_safe_odd_intermediate_for(&f));
         slot_bytes(dst) == 1 && (slot_bytes(src) == 2 || src == DType::F32 && odd())

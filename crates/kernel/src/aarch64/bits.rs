@@ -1,6 +1,5 @@
-//! Elements of 6 and 48 bits to bytes; those of 1, 2 and 4 bits are vector loops as they are compiled.
+//! Elements of 6 bits to bytes; those of 1, 2 and 4 bits are vector loops as they are compiled.
 
-use super::{load, store};
 use crate::level::Neon;
 use crate::tail::{Groups, Store};
 use std::arch::aarch64::*;
@@ -12,10 +11,6 @@ pub(crate) struct Unpack6(pub Neon);
 /// Bytes to packed elements of 6 bits, 64 at a time.
 #[derive(Debug)]
 pub(crate) struct Pack6(pub Neon);
-
-/// i48 to 8 bytes each, eight at a time.
-#[derive(Debug)]
-pub(crate) struct Unpack48(pub Neon);
 
 impl Groups for Unpack6 {
     fn group(&self) -> usize {
@@ -40,19 +35,6 @@ impl Groups for Pack6 {
     fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
         // SAFETY: the token proves that the feature was detected.
         unsafe { pack_6(src.as_chunks().0, dst.as_chunks_mut().0) };
-    }
-}
-
-impl Groups for Unpack48 {
-    fn group(&self) -> usize {
-        8
-    }
-    fn widths(&self) -> (usize, usize) {
-        (48, 8)
-    }
-    fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
-        // SAFETY: the token proves that the feature was detected.
-        unsafe { unpack_48(src.as_chunks().0, dst.as_chunks_mut().0.as_chunks_mut().0) };
     }
 }
 
@@ -82,21 +64,5 @@ fn pack_6(sources: &[[u8; 64]], targets: &mut [[u8; 48]]) {
         let c = vsliq_n_u8::<2>(vshrq_n_u8::<4>(third), last);
         // SAFETY: the reference is to 48 writable bytes, and the store needs no alignment.
         unsafe { vst3q_u8(target.as_mut_ptr(), uint8x16x3_t(a, b, c)) }
-    }
-}
-
-/// Two elements at a time are moved to the upper bytes of eight each, and shifted down with their signs.
-#[target_feature(enable = "neon")]
-fn unpack_48(sources: &[[u8; 48]], targets: &mut [[[u8; 16]; 4]]) {
-    /// Where the 12 bytes of two elements are loaded, and where they lie in what was loaded.
-    const PLACES: [(usize, u8); 4] = [(0, 0), (12, 0), (24, 0), (32, 4)];
-    const NONE: u8 = 0x80;
-    const SPREAD: [u8; 16] = [NONE, NONE, 0, 1, 2, 3, 4, 5, NONE, NONE, 6, 7, 8, 9, 10, 11];
-    for (target, source) in targets.iter_mut().zip(sources) {
-        for (target, (first, skipped)) in target.iter_mut().zip(PLACES) {
-            let bytes = load(source[first..].first_chunk().expect("48 bytes"));
-            let upper = vqtbl1q_u8(bytes, vaddq_u8(load(&SPREAD), vdupq_n_u8(skipped)));
-            store(target, vreinterpretq_u8_s64(vshrq_n_s64::<16>(vreinterpretq_s64_u8(upper))));
-        }
     }
 }

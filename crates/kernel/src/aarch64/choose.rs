@@ -1,6 +1,6 @@
 //! Which kernel written by hand there is for operations, at a level: the only place that names them.
 
-use super::bits::{Pack6, Unpack6, Unpack48};
+use super::bits::{Pack6, Unpack6};
 use super::float::{Converts, F16ToF32, F32ToF16, F32ToF64, F64ToF32, F64ToF32Odd};
 use super::rows::Rows;
 use super::scaled;
@@ -69,11 +69,10 @@ pub(crate) fn sixteen(
     scaled::sixteen(token, codes, block, tables, dst)
 }
 
-/// Unpacks `n` elements of so many bits into bytes, i48 into 8 bytes each. False, and nothing is done, if no kernel does.
+/// Unpacks `n` elements of so many bits into bytes. False, and nothing is done, if no kernel does.
 pub(crate) fn unpack(bits: u32, level: Level, src: &[u8], dst: &mut [u8], n: usize) -> bool {
     match (level, bits) {
         (Level::Neon(token), 6) => run(&Unpack6(token), (bits, src), (8, dst), n),
-        (Level::Neon(token), 48) => run(&Unpack48(token), (bits, src), (64, dst), n),
         _ => return false,
     }
     true

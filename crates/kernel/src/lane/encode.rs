@@ -5,7 +5,7 @@
 
 use super::{F32Parts, Lane, Reach, f32_parts};
 use crate::numbers::F32_INF;
-use crate::numbers::e8m0::{EncodeE8m0, EncodeE8m0Cut};
+use crate::numbers::e8m0::EncodeE8m0;
 use crate::numbers::encode::{Encoder, Nearest, shape};
 use crate::slot::Slot;
 use std::marker::PhantomData;
@@ -106,27 +106,6 @@ impl Lane for EncodeE8m0 {
         r = if b == 0 { self.zero } else { r };
         r = if b == F32_INF { if neg != 0 { self.inf[1] } else { self.inf[0] } } else { r };
         r = if b > F32_INF { self.nan } else { r };
-        r as u8
-    }
-}
-
-impl Lane for EncodeE8m0Cut {
-    const UP_TO: Reach = Reach::Avx2;
-    type Src = u32;
-    type Dst = u8;
-    #[inline(always)]
-    fn one(&self, x: u32) -> u8 {
-        let abs = x & 0x7fff_ffff;
-        let b = abs.max(self.floor).min(self.cap);
-        // As in the other lane.
-        let v = if b < 0x0080_0000 { (b << 1).wrapping_sub(0x0080_0000) } else { b };
-        let addend = if v & 0x0080_0000 != 0 { self.addends[1] } else { self.addends[0] };
-        let mut r = v.wrapping_add(addend) >> 23;
-        // Negative, but neither -0 nor NaN.
-        let [replaces, negative] = self.replaces_negative;
-        let below_zero = x.wrapping_sub(0x8000_0001) < F32_INF;
-        r = if below_zero & (replaces != 0) { negative } else { r };
-        r = if abs >= self.special_from { self.special } else { r };
         r as u8
     }
 }

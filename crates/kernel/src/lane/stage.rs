@@ -199,7 +199,6 @@ pub(crate) fn of(op: &Op, level: Level) -> Box<dyn Stage> {
             2 => stage(EncodeAny::<u16, false>(numbers, Of), level),
             _ => stage(EncodeAny::<u32, false>(numbers, Of), level),
         },
-        Op::E8m0Cut(lane) => stage(lane, level),
         Op::E8m0(lane) => stage(lane, level),
         Op::F64ToF32Nearest(numbers) => stage(F64ToF32Nearest(numbers), level),
         Op::F64ToF32(lane) => stage(lane, level),

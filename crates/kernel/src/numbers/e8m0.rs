@@ -25,7 +25,6 @@ pub(crate) struct EncodeE8m0 {
     pub replaces_negative: [u32; 2],
 }
 
-const E8M0_MAX: u32 = 254;
 const E8M0_MIN_BITS: u32 = 0x0040_0000; // 2^-127
 const E8M0_MAX_BITS: u32 = 0x7f00_0000; // 2^127
 
@@ -68,42 +67,6 @@ impl EncodeE8m0 {
                 Unrepresentable::Magnitude => [0, 0],
                 _ => [1, code(finite(true, 1, 0))?],
             },
-        })
-    }
-}
-
-/// [`EncodeE8m0`] where what vanishes gets the smallest code, and overflow the largest or the one above it: magnitudes are
-/// cut to those that have these codes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EncodeE8m0Cut {
-    pub addends: [u32; 2],
-    pub floor: u32,
-    pub cap: u32,
-    pub special_from: u32,
-    pub special: u32,
-    pub replaces_negative: [u32; 2],
-}
-
-impl EncodeE8m0 {
-    /// The same by fewer steps, if the codes allow it.
-    pub fn cut(&self) -> Option<EncodeE8m0Cut> {
-        let EncodeE8m0 { addends, over_from, vanish_below, over, vanish, zero, nan, inf, replaces_negative } = *self;
-        let next = over == E8M0_MAX + 1;
-        let below_zero = if replaces_negative[0] != 0 { replaces_negative[1] } else { over };
-        let special_from = match (inf == [over, below_zero], nan == over) {
-            (true, true) => u32::MAX,
-            (true, false) => F32_INF + 1,
-            (false, _) if inf == [nan; 2] => F32_INF,
-            _ => return None,
-        };
-        let fits = (vanish, zero) == (0, 0) && (next || over == E8M0_MAX);
-        fits.then_some(EncodeE8m0Cut {
-            addends,
-            floor: vanish_below.max(1),
-            cap: over_from - !next as u32,
-            special_from,
-            special: nan,
-            replaces_negative,
         })
     }
 }

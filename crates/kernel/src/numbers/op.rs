@@ -1,6 +1,6 @@
 //! Operations: what a conversion is made of, one function of an element after the other.
 
-use super::e8m0::{EncodeE8m0, EncodeE8m0Cut};
+use super::e8m0::EncodeE8m0;
 use super::encode::{Encoder, Nearest};
 use super::int::{IntRange, ToInt};
 use super::wide::{F32ToF32, F32ToF64, F64ToF32, NanBits};
@@ -33,8 +33,6 @@ pub(crate) enum Op {
     Nearest { numbers: Nearest, bytes: usize },
     /// f32 to a narrower float of so many bytes, any rounding and policy.
     Encode { numbers: Encoder, bytes: usize },
-    /// f32 to E8M0, where its codes allow few steps.
-    E8m0Cut(EncodeE8m0Cut),
     /// f32 to E8M0.
     E8m0(EncodeE8m0),
     /// f64 to f32, nearest even.

@@ -4,7 +4,6 @@ use super::F16_INSTRUCTION;
 use super::avx2;
 use super::avx512::blocks::{Blocks, Params};
 use super::avx512::convert::ToFloat;
-use super::avx512::e8m0::{Scaled, ToE8m0, grows};
 use super::avx512::integer::{Float, Truncate, Truncates};
 use super::avx512::narrow::{Narrow, Narrows, NonZero};
 use super::avx512::{self, fused::Fused, measure};
@@ -12,7 +11,6 @@ use super::source::{self, Source256, Source512};
 use crate::level::{Avx2, Avx512, Level};
 use crate::measure::found::{Next, Seen, Small, Special, Sums};
 use crate::measure::limits::Range;
-use crate::numbers::e8m0::EncodeE8m0Cut;
 use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::{Int, Op};
 use crate::numbers::split::Split;
@@ -21,7 +19,7 @@ use crate::scaled::lookup::{Codes, Full, Tables};
 use crate::scaled::nibbles::Nibbles;
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::stage::Stage;
-use crate::tail::{Groups, run, run_streaming, stage};
+use crate::tail::{run, run_streaming, stage};
 use truecast_core::scaled::BlockType;
 
 type Kernel = Option<Box<dyn Stage>>;
@@ -185,14 +183,11 @@ pub(crate) fn by_steps(level: Level, of: &Stepped<'_>, dst: (&mut [u8], usize)) 
     }
 }
 
-/// Unpacks `n` elements of so many bits into bytes, i48 into 8 bytes each. False, and nothing is done, if no kernel does.
+/// Unpacks `n` elements of so many bits into bytes. False, and nothing is done, if no kernel does.
 pub(crate) fn unpack(bits: u32, level: Level, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-    let by = |kernel: &dyn Groups, dst: &mut [u8]| run(kernel, (bits, src), (8 * kernel.widths().1 as u32, dst), n);
     match (level, bits) {
-        (Level::Avx512(token), 48) => by(&avx512::i48::Unpack(token), dst),
         (Level::Avx512(token), 2 | 4 | 6) => avx512::codes::unpack(token, bits, src, dst, n),
-        (Level::Avx2(token), 48) => by(&avx2::i48::Unpack(token), dst),
-        (Level::Avx2(token), 6) => by(&avx2::pack6::Unpack(token), dst),
+        (Level::Avx2(token), 6) => run(&avx2::pack6::Unpack(token), (6, src), (8, dst), n),
         _ => return false,
     }
     true
@@ -338,14 +333,6 @@ macro_rules! to_bytes {
 fn of_avx512(ops: &[Op], token: Avx512) -> Kernel {
     match *ops {
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused_512(load, numbers, bytes, token),
-        [ref load @ .., Op::E8m0Cut(numbers)] => with_source!(
-            load, |source| to_e8m0(source, numbers, token),
-            [Op::F64ToF32Odd { reduced: false }] => F64,
-            [Op::IntToF32Odd(Int { bytes: 4, signed: true })] => I32Odd,
-            [Op::IntToF32Odd(Int { bytes: 4, signed: false })] => U32Odd,
-            [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => I64Odd,
-            [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => U64Odd
-        ),
         [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
             true => blocks::<_, 4>(ToFloat::<_, true>(source::F16), token),
             false => blocks::<_, 4>(ToFloat::<_, false>(source::F16), token),
@@ -478,17 +465,6 @@ fn f16_512<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> Kernel {
     Some(blocks::<_, 2>(Fused::<S, F16_INSTRUCTION>(numbers, source), token))
 }
 
-fn to_e8m0<S: Scaled>(source: S, numbers: EncodeE8m0Cut, token: Avx512) -> Kernel {
-    Some(match grows::of(numbers.addends) {
-        grows::BY_PARITY => blocks::<_, 1>(ToE8m0::<S, { grows::BY_PARITY }>(numbers, source), token),
-        // Only integers are rounded on the way.
-        grows::ABOVE if !S::HAS_NAN && S::BYTES > 2 => {
-            blocks::<_, 1>(ToE8m0::<S, { grows::ABOVE }>(numbers, source), token)
-        }
-        _ => blocks::<_, 1>(ToE8m0::<S, { grows::FROM }>(numbers, source), token),
-    })
-}
-
 fn truncates<S: Float>(source: S, numbers: Truncate, bytes: usize, token: Avx512) -> Kernel {
     Some(match (bytes, numbers.nan) {
         (1, 0) => blocks::<_, 1>(Truncates::<S, false>(numbers, source), token),
@@ -513,7 +489,6 @@ fn narrows<const SRC: usize, const DST: usize>(signed: bool, numbers: Narrow, to
 fn of_avx2(ops: &[Op], token: Avx2) -> Kernel {
     match *ops {
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused_256(load, numbers, bytes, token),
-        [Op::E8m0Cut(numbers)] if numbers.special_from != u32::MAX => Some(stage(avx2::bytes::ToE8m0(numbers, token))),
         [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
             // The instruction quiets NaN. The intermediate's NaN may be either: what encodes it sets the quiet bit.
             true => stage(avx2::half::ToF32::<true>(token)),

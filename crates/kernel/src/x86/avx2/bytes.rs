@@ -2,9 +2,7 @@
 //! instructions than that when they are compiled, since the compiler packs each vector apart.
 
 use super::groups::{groups, turns};
-use super::select;
 use crate::level::Avx2;
-use crate::numbers::e8m0::EncodeE8m0Cut;
 use crate::stream::LINE;
 use crate::tail::{Groups, Store};
 use crate::x86::pairs::both;
@@ -76,34 +74,8 @@ pub(crate) struct Clamps<const SIGNED: bool>(pub [u32; 2], pub u8, pub Avx2);
 #[derive(Debug)]
 pub(crate) struct Wraps(pub u8, pub Avx2);
 
-impl Groups for Wraps {
-    fn group(&self) -> usize {
-        32
-    }
-    fn group_of(&self, dst_bits: usize) -> usize {
-        32 * turns(dst_bits)
-    }
-    fn widths(&self) -> (usize, usize) {
-        (64, 1)
-    }
-    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        // SAFETY: the token proves that the features were detected.
-        unsafe { by_store!(store, wrap(self.0, src, dst)) }
-    }
-    fn writes_packed(&self, bits: u32) -> bool {
-        bits == 4
-    }
-    fn stream_alignment(&self, bits: u32) -> Option<usize> {
-        (bits == 8 || self.writes_packed(bits)).then_some(LINE)
-    }
-}
-
-/// The lane [`EncodeE8m0Cut`], if some magnitudes are special.
-#[derive(Debug)]
-pub(crate) struct ToE8m0(pub EncodeE8m0Cut, pub Avx2);
-
-macro_rules! of_words {
-    ($([$($signed:ident)?] $kernel:ty, $packs:expr, |$self:ident, $src:ident, $store:ident, $dst:ident| $run:expr;)*) => {$(
+macro_rules! to_bytes {
+    ($([$($signed:ident)?] $kernel:ty, $src_bits:literal, |$self:ident, $src:ident, $store:ident, $dst:ident| $run:expr;)*) => {$(
         impl$(<const $signed: bool>)? Groups for $kernel {
             fn group(&self) -> usize {
                 32
@@ -112,14 +84,14 @@ macro_rules! of_words {
                 32 * turns(dst_bits)
             }
             fn widths(&self) -> (usize, usize) {
-                (32, 1)
+                ($src_bits, 1)
             }
             fn convert(&$self, _: u32, $src: &[u8], $store: Store, $dst: &mut [u8]) {
                 // SAFETY: the token proves that the features were detected.
                 unsafe { $run }
             }
             fn writes_packed(&self, bits: u32) -> bool {
-                $packs.contains(&bits)
+                bits == 4
             }
             fn stream_alignment(&self, bits: u32) -> Option<usize> {
                 (bits == 8 || self.writes_packed(bits)).then_some(LINE)
@@ -128,22 +100,10 @@ macro_rules! of_words {
     )*};
 }
 
-of_words! {
-    [] Truncates, [4], |self, src, store, dst| by_store!(store, truncate(self.0, src, dst));
-    [SIGNED] Clamps<SIGNED>, [4], |self, src, store, dst| by_store!(store, clamp[SIGNED](self.0, self.1, src, dst));
-    [] ToE8m0, [], |self, src, store, dst| {
-        let EncodeE8m0Cut { addends: [even, odd], replaces_negative: [replaces, _], .. } = self.0;
-        match (even != odd, replaces != 0, store.streams()) {
-            (false, false, false) => e8m0::<false, false, false>(&self.0, src, dst),
-            (false, false, true) => e8m0::<false, false, true>(&self.0, src, dst),
-            (false, true, false) => e8m0::<false, true, false>(&self.0, src, dst),
-            (false, true, true) => e8m0::<false, true, true>(&self.0, src, dst),
-            (true, false, false) => e8m0::<true, false, false>(&self.0, src, dst),
-            (true, false, true) => e8m0::<true, false, true>(&self.0, src, dst),
-            (true, true, false) => e8m0::<true, true, false>(&self.0, src, dst),
-            (true, true, true) => e8m0::<true, true, true>(&self.0, src, dst),
-        }
-    };
+to_bytes! {
+    [] Truncates, 32, |self, src, store, dst| by_store!(store, truncate(self.0, src, dst));
+    [SIGNED] Clamps<SIGNED>, 32, |self, src, store, dst| by_store!(store, clamp[SIGNED](self.0, self.1, src, dst));
+    [] Wraps, 64, |self, src, store, dst| by_store!(store, wrap(self.0, src, dst));
 }
 
 #[target_feature(enable = "avx2,f16c")]
@@ -194,45 +154,5 @@ fn wrap<const BITS: usize, const STREAMS: bool>(mask: u8, src: &[u8], dst: &mut 
             *word = _mm256_and_si256(_mm256_castps_si256(lower), mask);
         }
         [_mm256_shuffle_epi8(super::in_order(bytes_of(words)), in_turns)]
-    });
-}
-
-/// `PARITY`: the addend depends on the last bit that is kept. `NEGATIVE`: negative values have a code of their own.
-#[target_feature(enable = "avx2,f16c")]
-fn e8m0<const PARITY: bool, const NEGATIVE: bool, const STREAMS: bool>(
-    lane: &EncodeE8m0Cut,
-    src: &[u8],
-    dst: &mut [u8],
-) {
-    let word = |bits: u32| _mm256_set1_epi32(bits as i32);
-    let byte = |code: u32| _mm256_set1_epi8(code as i8);
-    let (floor, cap, last_ordinary) = (word(lane.floor), word(lane.cap), word(lane.special_from - 1));
-    let (special, negative, addends) = (byte(lane.special), byte(lane.replaces_negative[1]), lane.addends.map(word));
-    each_word::<8, STREAMS>(src, dst, |mut words| {
-        let (mut is_negative, mut is_special) = (words, words);
-        for i in 0..4 {
-            let abs = _mm256_and_si256(words[i], _mm256_set1_epi32(i32::MAX));
-            is_special[i] = _mm256_cmpgt_epi32(abs, last_ordinary);
-            // Negative, but neither -0 nor NaN.
-            let below = _mm256_add_epi32(words[i], _mm256_set1_epi32(-1));
-            is_negative[i] = _mm256_cmpgt_epi32(_mm256_set1_epi32(-0x0080_0000), below);
-            let cut = _mm256_min_epi32(_mm256_max_epi32(abs, floor), cap);
-            // What a subnormal lacks of the smallest normal counts twice.
-            let lacks = _mm256_min_epi32(_mm256_sub_epi32(cut, word(0x0080_0000)), _mm256_setzero_si256());
-            let scaled = _mm256_add_epi32(cut, lacks);
-            let addend = if PARITY {
-                let parity = _mm256_castsi256_ps(_mm256_slli_epi32::<8>(scaled));
-                let [even, odd] = both(addends, |addend| _mm256_castsi256_ps(addend));
-                _mm256_castps_si256(_mm256_blendv_ps(even, odd, parity))
-            } else {
-                addends[0]
-            };
-            words[i] = _mm256_srli_epi32::<23>(_mm256_add_epi32(scaled, addend));
-        }
-        let mut codes = bytes_of(words);
-        if NEGATIVE {
-            codes = select(bytes_of_signed(is_negative), negative, codes);
-        }
-        select(bytes_of_signed(is_special), special, codes)
     });
 }

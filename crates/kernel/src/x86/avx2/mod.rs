@@ -6,7 +6,6 @@ pub(super) mod f64;
 pub(super) mod fused;
 mod groups;
 pub(super) mod half;
-pub(super) mod i48;
 pub(super) mod i64;
 mod load;
 mod method;
