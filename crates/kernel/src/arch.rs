@@ -1,8 +1,155 @@
-//! The chooser of kernels written by hand: that of this architecture.
+//! Kernels written by hand: what the rest of the crate asks of them, and where those of a level are.
+//!
+//! A level answers for what it has a kernel for, by overriding a method; all others answer that there is none. Asked once
+//! for a plan, a tile or a stage, never in a loop over elements.
 
-#[cfg(target_arch = "aarch64")]
-pub(crate) use crate::aarch64::choose::*;
-#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
-pub(crate) use crate::no_kernels::*;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use crate::x86::choose::*;
+use crate::level::Level;
+use crate::measure::found::{Next, Seen, Small, Special, Sums};
+use crate::measure::limits::Range;
+use crate::numbers::op::Op;
+use crate::numbers::split::Split;
+use crate::scaled::block_quotient::Divided;
+use crate::scaled::lookup::{Codes, Full, Tables};
+use crate::scaled::threshold_table::{Shape, Stepped, Steps};
+use crate::stage::Stage;
+
+/// The stage of a kernel, if there is one.
+pub(crate) type Kernel = Option<Box<dyn Stage>>;
+
+/// Values of 4 or 8 bytes, in the default floating-point environment.
+pub(crate) type Values<'a> = (usize, &'a [u8]);
+
+/// The kernels of a level. Without an answer of its own, there is none.
+#[allow(unused_variables)] // what an answer of "none" does not look at
+pub(crate) trait Kernels {
+    /// The kernel that computes these operations, one after the other, in one loop.
+    fn of(&self, ops: &[Op]) -> Kernel {
+        None
+    }
+
+    /// The lookup of 256 results of so many bytes, of bytes or of packed codes of so many bits.
+    fn table(&self, results: &[u64; 256], bytes: usize, code_bits: u32) -> Kernel {
+        None
+    }
+
+    /// Unpacks `n` elements of so many bits into bytes. False, and nothing is done, if no kernel does.
+    fn unpack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
+        false
+    }
+
+    /// Packs `n` bytes to so many bits each. False, and nothing is done, if no kernel does.
+    fn pack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
+        false
+    }
+
+    /// Whether there is a lookup of [`Split`] tables.
+    fn has_split(&self) -> bool {
+        false
+    }
+
+    /// Whether it packs results of elements of so many bytes to so many bits.
+    fn split_packs(&self, src_bytes: usize, bits: u32) -> bool {
+        false
+    }
+
+    /// Looks up `n` codes of 16 bits, or f32, to results of so many bits, past the caches if it `streams`. False, and nothing
+    /// is done, if there is no lookup or no such stores in these buffers.
+    fn look_up(&self, split: &Split, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
+        false
+    }
+
+    /// Looks up elements with tables of 16 results of two bytes, and returns how many it did, from the first on.
+    fn lookup16(&self, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8], streams: bool) -> usize {
+        0
+    }
+
+    /// Whether there is a lookup with tables of 256 results of two bytes.
+    fn has_lookup256(&self) -> bool {
+        false
+    }
+
+    /// Looks up codes of rows with the same tables of 256 results of two bytes, and returns how many elements of each row it
+    /// did, from the first on.
+    fn lookup256(&self, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full], streams: bool) -> usize {
+        0
+    }
+
+    /// Transposes rows of groups of eight bytes, so many bytes apart, into columns so many bytes apart, and returns how many
+    /// columns it did, from the first on.
+    fn transpose8(&self, rows: (&[u8], usize), n_cols: usize, columns: (&mut [u8], usize), streams: bool) -> usize {
+        0
+    }
+
+    /// The largest magnitudes of blocks of elements of 16 bits, as many as there is room for; how many blocks it did, from the
+    /// first on. Asks for what lies `ahead` bytes after each.
+    fn block_amax(&self, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+        0
+    }
+
+    /// Divides and encodes elements of rows by the tables of bf16, to so many bits, and returns how many of each row it did,
+    /// from the first on. The results of a row begin so many bytes after those of the one before.
+    fn encode_quotients(&self, rows: &Divided<'_>, split: &Split, bits: usize, dst: (&mut [u8], usize)) -> usize {
+        0
+    }
+
+    /// Whether there are [`Kernels::encode_by_thresholds`] and its tables.
+    fn has_thresholds(&self) -> bool {
+        false
+    }
+
+    /// Adds the threshold tables of divisors.
+    fn add_thresholds(&self, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {}
+
+    /// Encodes elements of rows by threshold tables, and returns how many of each row it did, from the first on. The results
+    /// of a row begin so many bytes after those of the one before.
+    fn encode_by_thresholds(&self, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
+        0
+    }
+
+    /// What [`crate::measure`] adds of pairs; `None`, and nothing is done, if no kernel does.
+    fn add(
+        &self,
+        masked: bool,
+        x: Values<'_>,
+        y: Values<'_>,
+        next: [Next; 2],
+        sums: &mut Sums,
+    ) -> Option<Option<Seen>> {
+        None
+    }
+
+    /// As [`Kernels::add`], of values that stand for themselves.
+    fn add_values(&self, masked: bool, values: Values<'_>, next: [Next; 2], sums: &mut Sums) -> Option<Option<Seen>> {
+        None
+    }
+
+    /// What [`crate::measure`] counts of small results; `None` if no kernel does.
+    fn small_results(&self, masked: bool, x: Values<'_>, y: Values<'_>, min_normal: f64) -> Option<Small> {
+        None
+    }
+
+    /// What [`crate::measure`] counts of values that are not finite or out of range; `None` if no kernel does.
+    fn specials(&self, x: Values<'_>, y: Values<'_>, range: &Range) -> Option<Special> {
+        None
+    }
+}
+
+/// A level without kernels.
+struct NoKernels;
+
+impl Kernels for NoKernels {}
+
+impl Level {
+    /// The kernels of this level.
+    pub(crate) fn kernels(&self) -> &dyn Kernels {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(token) => token,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(token) => token,
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon(token) => token,
+            _ => &NoKernels,
+        }
+    }
+}

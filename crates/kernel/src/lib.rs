@@ -22,8 +22,6 @@ mod intermediate;
 mod lane;
 pub mod level;
 pub mod measure;
-#[cfg(not(target_arch = "x86_64"))]
-mod no_kernels;
 mod numbers;
 mod options;
 mod pack;

@@ -2,7 +2,6 @@
 //!
 //! Unpacked, an element of fewer than 8 bits takes a byte, and an i48 is sign-extended to 8 bytes.
 
-use crate::arch;
 use crate::level::{Level, Task};
 
 /// Elements of `BITS` bits, `PER_BYTE` of them in each byte.
@@ -114,7 +113,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
 /// # Panics
 /// On other widths: [`crate::stage`] asks for none.
 pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
-    if arch::unpack(bits, level, src, dst, len) {
+    if level.kernels().unpack(bits, src, dst, len) {
         return;
     }
     let done = match bits {
@@ -145,7 +144,7 @@ pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: u
 /// # Panics
 /// As [`unpack`].
 pub(crate) fn pack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
-    if arch::pack(bits, level, src, dst, len) {
+    if level.kernels().pack(bits, src, dst, len) {
         return;
     }
     let done = match bits {

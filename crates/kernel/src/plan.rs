@@ -4,7 +4,6 @@
 //! lane's constructor answers `None` where a policy asks for something that it does not compute; the plan then goes on
 //! to the next route, and ends at the definition itself.
 
-use crate::arch;
 use crate::definition::Scalar;
 use crate::intermediate::Intermediate;
 use crate::lane::stage::{self as lane, has_nearest};
@@ -74,10 +73,10 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
 
 /// By a kernel for all operations at once, if there is one; else one after the other.
 fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
-    if let Some(kernel) = arch::kernel(ops, level) {
+    if let Some(kernel) = level.kernels().of(ops) {
         return (Route::kernel_of(ops), vec![kernel]);
     }
-    let one = |op: &Op| match arch::kernel(std::slice::from_ref(op), level) {
+    let one = |op: &Op| match level.kernels().of(std::slice::from_ref(op)) {
         Some(kernel) => (Route::kernel_of(std::slice::from_ref(op)), kernel),
         None => (Route::LANE, lane::of(op, level)),
     };
@@ -92,7 +91,7 @@ fn is_instruction(ops: &[Op], route: &Route) -> bool {
 
 /// Stages from elements of 16 bits or f32 to bytes, or what looks their results up (`docs/kernels.md §2.4`).
 fn split(spec: &CastSpec, level: Level, route: Route, stages: Stages) -> (Route, Stages) {
-    if !arch::has_split(level) || !Split16::fits(spec.src, spec.dst) {
+    if !level.kernels().has_split() || !Split16::fits(spec.src, spec.dst) {
         return (route, stages);
     }
     let split = Split16::new(spec.src, Pipeline::new(spec.src, spec.dst, level, stages), level);

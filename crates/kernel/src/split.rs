@@ -1,7 +1,6 @@
 //! The stage that looks up results of 16-bit codes in the tables of [`Split`], once that pays; of f32, those of the bf16
 //! that it becomes when it is rounded to odd (`docs/kernels.md §2.4`).
 
-use crate::arch;
 use crate::level::Level;
 use crate::numbers::split::Split;
 use crate::pipeline::{Pipeline, Scratch, Stores};
@@ -86,13 +85,13 @@ impl Stage for Split16 {
     fn writes_packed(&self, bits: u32) -> bool {
         match self.stage() {
             Some(stage) => stage.writes_packed(bits),
-            None => self.tables().is_some() && arch::split_packs(self.src_bytes, bits),
+            None => self.tables().is_some() && self.level.kernels().split_packs(self.src_bytes, bits),
         }
     }
     fn run_streaming(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) -> bool {
         match (self.stage(), self.tables()) {
             (Some(stage), _) => stage.run_streaming(src, dst, n),
-            (None, Some(tables)) => arch::look_up(tables, self.level, src, dst, n, true),
+            (None, Some(tables)) => self.level.kernels().look_up(tables, src, dst, n, true),
             (None, None) => false,
         }
     }
@@ -107,7 +106,7 @@ impl Stage for Split16 {
 
 impl Split16 {
     fn look_up(&self, tables: &Split, src: &[u8], dst: (u32, &mut [u8]), n: usize) {
-        let looked_up = arch::look_up(tables, self.level, (8 * self.src_bytes as u32, src), dst, n, false);
+        let looked_up = self.level.kernels().look_up(tables, (8 * self.src_bytes as u32, src), dst, n, false);
         assert!(looked_up, "planned only where there is a lookup");
     }
 }

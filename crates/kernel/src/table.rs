@@ -1,7 +1,6 @@
 //! Routes through tables of results (`docs/kernels.md §2.3, §2.4`). The tables are filled by the definition, so every
 //! policy is covered.
 
-use crate::arch;
 use crate::definition::{Scalar, scalar};
 use crate::level::{Level, Task};
 use crate::pipeline::Pipeline;
@@ -49,7 +48,7 @@ pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<Pipeline> {
 
 /// The table stage of these results, `dst_bytes` wide, one for each source byte, or for each packed code of `code_bits`.
 pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, code_bits: u32) -> Box<dyn Stage> {
-    if let Some(stage) = arch::table(results, dst_bytes, code_bits, level) {
+    if let Some(stage) = level.kernels().table(results, dst_bytes, code_bits) {
         return stage;
     }
     match dst_bytes {

@@ -4,9 +4,8 @@
 //! Every kernel computes exactly what a lane or a table does, never another rule. Memory is touched through references to
 //! whole arrays; intrinsics on values are safe inside functions that have the feature.
 
-mod bits;
-pub(crate) mod choose;
-mod float;
+mod choose;
+mod f16;
 mod rows;
 mod scaled;
 

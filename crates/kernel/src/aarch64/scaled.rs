@@ -6,7 +6,7 @@ use crate::scaled::lookup::{Codes, Tables};
 use std::arch::aarch64::*;
 
 /// Looks up whole vectors of 16 elements and returns how many elements that were.
-pub(crate) fn sixteen(_: Neon, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8]) -> usize {
+pub(crate) fn lookup16(_: Neon, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8]) -> usize {
     // SAFETY: the token proves that the feature was detected.
     unsafe {
         match codes {

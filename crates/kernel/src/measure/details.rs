@@ -6,7 +6,6 @@ use super::found::{Small, Special};
 use super::limits::{Limits, Open, Range};
 use super::sums::Pairs;
 use super::value::{Value, finite};
-use crate::arch;
 use crate::level::{Level, Task};
 
 /// Counts results that are zero or below the smallest normal. If not `masked`, all values are finite.
@@ -17,14 +16,14 @@ pub(super) fn small_results<X: Value, Y: Value>(
     min_normal: f64,
 ) -> Small {
     let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
-    let by_hand = arch::small_results(level, masked, x, y, min_normal);
+    let by_hand = level.kernels().small_results(masked, x, y, min_normal);
     by_hand.unwrap_or_else(|| level.run_at_most_avx2(SmallResults { pairs, min_normal }))
 }
 
 /// Counts what is not finite or lies beyond the range.
 pub(super) fn specials<X: Value, Y: Value>(level: Level, pairs: Pairs<'_, X, Y>, range: &Range) -> Special {
     let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
-    arch::specials(level, x, y, range).unwrap_or_else(|| level.run_at_most_avx2(Specials { pairs, range }))
+    level.kernels().specials(x, y, range).unwrap_or_else(|| level.run_at_most_avx2(Specials { pairs, range }))
 }
 
 struct SmallResults<'a, X: Value, Y: Value> {

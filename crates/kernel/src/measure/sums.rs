@@ -8,7 +8,6 @@
 
 use super::found::{Next, Seen, Sums, suspect_above};
 use super::value::{Value, finite};
-use crate::arch;
 use crate::level::{Level, Task};
 
 /// A tile of source values and results.
@@ -85,7 +84,7 @@ pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<
     let Pass { level, masked, next } = pass;
     let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
     if pairs.residuals.is_none()
-        && let Some(seen) = arch::add(level, masked, x, y, next, sums)
+        && let Some(seen) = level.kernels().add(masked, x, y, next, sums)
     {
         return seen;
     }
@@ -106,7 +105,7 @@ pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<
 /// counted.
 pub(super) fn add_values<V: Value>(sums: &mut Sums, pass: Pass, values: &[V::Bytes]) -> Option<Seen> {
     let Pass { level, masked, next } = pass;
-    if let Some(seen) = arch::add_values(level, masked, (V::BYTES, V::bytes(values)), next, sums) {
+    if let Some(seen) = level.kernels().add_values(masked, (V::BYTES, V::bytes(values)), next, sums) {
         return seen;
     }
     match masked {

@@ -1,8 +1,6 @@
 //! Blocks of GGUF files: codes, scales and biases of a row, unpacked (`truecast_core::scaled`, `blocks`).
 
 use super::cut::Cut;
-use super::nibbles::{Order, scale_of_mxfp4, sixes_of_q4_k, splat};
-use crate::arch;
 use crate::level::{Level, Task};
 use std::ops::Range;
 use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1};
@@ -88,25 +86,8 @@ impl<'a> BlockRow<'a> {
         Ok(())
     }
 
-    /// Where the nibbles of blocks are whose operands [`operands`](BlockRow::operands) gives.
-    pub fn nibbles(&self) -> Option<Order> {
-        let bytes = self.block.bytes() as usize;
-        match self.block {
-            BlockType::Q4_0 => Some(Order::Halves { at: 2, bytes }),
-            BlockType::Q4_1 => Some(Order::Halves { at: 4, bytes }),
-            BlockType::Mxfp4 => Some(Order::Halves { at: 1, bytes }),
-            BlockType::Q4_K => Some(Order::Quarters { at: 16, bytes }),
-            _ => None,
-        }
-    }
-
-    /// Bytes and elements of a block.
-    pub fn size(&self) -> (usize, usize) {
-        (self.block.bytes() as usize, self.block.elements() as usize)
-    }
-
-    /// The bytes of a row, which is not unpacked. If a block has a scale that is no value, its first column and that scale.
-    pub fn bytes(&self, row: u64) -> Result<&'a [u8], (u64, u64)> {
+    /// The bytes of a row. If a block has a scale that is no value, its first column and that scale.
+    fn bytes(&self, row: u64) -> Result<&'a [u8], (u64, u64)> {
         let block = self.block;
         let (elements, size) = (block.elements() as usize, block.bytes() as usize);
         let first = self.cols.start / block.elements() * block.bytes();
@@ -117,16 +98,6 @@ impl<'a> BlockRow<'a> {
             return Err((self.cols.start + (at * elements) as u64, 0xff));
         }
         Ok(src)
-    }
-
-    /// Scales and biases of some blocks, of a type that has [`nibbles`](BlockRow::nibbles).
-    pub fn operands(&mut self, src: &[u8]) -> (&[u8], Option<&[u8]>) {
-        self.at = None;
-        let scales = self.scales.as_chunks_mut().0;
-        let biases = self.biases.as_deref_mut().unwrap_or(&mut []).as_chunks_mut().0;
-        arch::operands(self.level, self.block, src, scales, biases);
-        let n = src.len() as u64 / self.block.bytes() * (self.block.elements() / self.block.group());
-        (&self.scales[..4 * n as usize], self.biases.as_deref().map(|biases| &biases[..4 * n as usize]))
     }
 }
 
@@ -239,7 +210,7 @@ fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u
                 }
             }
             let (d, m) = (half(b, 0), half(b, 2));
-            let [of_scales, of_biases] = sixes_of_q4_k(b.first_chunk().expect("a block of them"));
+            let [of_scales, of_biases] = sixes_of_q4_k(b);
             for g in 0..8 {
                 scales[g] = (d * f32::from((of_scales >> (8 * g)) as u8)).to_le_bytes();
                 biases[g] = (-(m * f32::from((of_biases >> (8 * g)) as u8))).to_le_bytes();
@@ -314,6 +285,31 @@ fn two_bits(src: &[u8], codes: &mut [u8]) {
     for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
         fields(&src[i / 4 * 32..][..32], i % 4 * 2, 3, codes);
     }
+}
+
+/// What the scales and the biases of the eight groups of a block of Q4_K or Q5_K are multiples of their factors by, in a
+/// byte each: six bits, as the drawing beside the definition has them, four at a time.
+#[inline(always)]
+fn sixes_of_q4_k(b: &[u8; MOST_BYTES]) -> [u64; 2] {
+    /// The lower four bytes of a word.
+    const LOWER: u64 = 0xffff_ffff;
+    let word = |at: usize| u64::from(u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]));
+    let (first, second, low) = (word(4), word(8), word(12));
+    let six = |all: u64, low: u64| all & splat(63) | (low & splat(15) | all >> 2 & splat(48)) << 32;
+    [six(first & LOWER, low), six(second & LOWER, low >> 4)]
+}
+
+/// The scale of a block of MXFP4, of whose codes the values are doubled: 2^(e - 128) as f32, the first two of which are
+/// subnormal. (255 is no value.)
+#[inline(always)]
+fn scale_of_mxfp4(e: u8) -> u32 {
+    let e = u32::from(e);
+    if e < 2 { 0x0020_0000 << e } else { (e - 1) << 23 }
+}
+
+/// A byte, eight times: fields of eight bytes are taken at once.
+const fn splat(byte: u8) -> u64 {
+    byte as u64 * 0x0101_0101_0101_0101
 }
 
 /// An f16 as f32: the exponent is moved by a product, which is exact.

@@ -2,7 +2,6 @@
 //!
 //! What lives here is the plain loop, and what a kernel written by hand leaves over; those are asked for first.
 
-use crate::arch;
 use crate::level::Level;
 
 /// Results of 16 codes.
@@ -64,21 +63,16 @@ pub(crate) fn fits_sixteen(block: u64) -> bool {
 /// Looks up as many codes as there is room for results, in blocks that [`fits_sixteen`] accepts. With `streams`, results
 /// go past the caches where they can; a fence is then the caller's.
 pub(crate) fn sixteen(level: Level, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8], streams: bool) {
-    let done = arch::sixteen(level, codes, block, tables, dst, streams);
+    let done = level.kernels().lookup16(codes, block, tables, dst, streams);
     for (i, result) in dst.as_chunks_mut::<2>().0.iter_mut().enumerate().skip(done) {
         let code = codes.get(i);
         result.copy_from_slice(&tables.of(i / block)[2 * code..][..2]);
     }
 }
 
-/// Whether there is a loop for tables of 256 codes that is faster than arithmetic.
-pub(crate) fn has_full(level: Level) -> bool {
-    arch::has_full(level)
-}
-
 /// As [`sixteen`], of codes of up to 8 bits, of rows with the same tables: codes and room for results of each.
 pub(crate) fn full(level: Level, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full], streams: bool) {
-    let done = arch::full(level, rows, block, tables, streams);
+    let done = level.kernels().lookup256(rows, block, tables, streams);
     for (codes, dst) in rows {
         for (i, result) in dst.as_chunks_mut::<2>().0.iter_mut().enumerate().skip(done) {
             let ([low, high], code) = (&tables[i / block], codes[i] as usize);

@@ -16,7 +16,6 @@ mod dequantize;
 mod gather;
 mod grid;
 pub(crate) mod lookup;
-pub(crate) mod nibbles;
 mod products;
 mod quantize;
 mod repack;

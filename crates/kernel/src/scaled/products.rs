@@ -4,9 +4,7 @@
 //! [`super::values`] does.
 
 use super::lookup::{Full, Sixteen};
-use super::nibbles::{Nibbles, Order, form};
 use super::short::alone;
-use crate::arch;
 use crate::lane::Lane;
 use crate::lane::encode::EncodeNearest;
 use crate::level::{Level, Task};
@@ -18,7 +16,7 @@ use truecast_core::{CastSpec, Kind, Rounding};
 
 type F32 = [u8; 4];
 
-/// How a code `c` is combined with the operands `s` and `u` of its block, in f32.
+/// How a code `c` is combined with the operands `s` and `u` of its block, in f32: as a number, the const parameter of loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Combination {
     /// `c * s`.
@@ -33,19 +31,6 @@ pub(super) enum Combination {
     TimesPlus,
     /// The same with both roundings to bf16.
     TimesPlusBf16,
-}
-
-impl Combination {
-    fn form(self) -> u8 {
-        match self {
-            Combination::Times => form::TIMES,
-            Combination::TimesOfNan => form::TIMES_OF_NAN,
-            Combination::Divide => form::DIVIDE,
-            Combination::MinusTimes => form::MINUS_TIMES,
-            Combination::TimesPlus => form::TIMES_PLUS,
-            Combination::TimesPlusBf16 => form::TIMES_PLUS_BF16,
-        }
-    }
 }
 
 /// The conversion of f32 to results.
@@ -145,23 +130,6 @@ impl Narrow {
         self.run(level, how, What::Full(codes, of, tables));
     }
 
-    /// Results of nibbles in blocks of a multiple of 32, in one loop with their tables, and how many: none, where no kernel
-    /// does that.
-    pub fn nibbles(
-        &self,
-        level: Level,
-        how: Combination,
-        (codes, order): (&[u8], Order),
-        values: &[F32],
-        of: Blocks<'_>,
-        (results, streams): (&mut [u8], bool),
-    ) -> usize {
-        let (Encode::Upper(Upper { half }), Some(values)) = (self.encode, values.first_chunk()) else { return 0 };
-        let Blocks { s, block, .. } = of;
-        let (form, u, nan) = (how.form(), of.others(), self.nan[0]);
-        arch::nibbles(level, &Nibbles { codes, order, block, values, form, s, u, half, nan }, results, streams)
-    }
-
     fn run(&self, level: Level, how: Combination, what: What<'_>) {
         match self.encode {
             Encode::Upper(encode) => self.encode(level, how, what, encode),
@@ -172,12 +140,12 @@ impl Narrow {
     fn encode<E: Encodes>(&self, level: Level, how: Combination, what: What<'_>, encode: E) {
         let to = To { encode, nan: self.nan };
         match how {
-            Combination::Times => what.run::<{ form::TIMES }, E>(level, to),
-            Combination::TimesOfNan => what.run::<{ form::TIMES_OF_NAN }, E>(level, to),
-            Combination::Divide => what.run::<{ form::DIVIDE }, E>(level, to),
-            Combination::MinusTimes => what.run::<{ form::MINUS_TIMES }, E>(level, to),
-            Combination::TimesPlus => what.run::<{ form::TIMES_PLUS }, E>(level, to),
-            Combination::TimesPlusBf16 => what.run::<{ form::TIMES_PLUS_BF16 }, E>(level, to),
+            Combination::Times => what.run::<{ Combination::Times as u8 }, E>(level, to),
+            Combination::TimesOfNan => what.run::<{ Combination::TimesOfNan as u8 }, E>(level, to),
+            Combination::Divide => what.run::<{ Combination::Divide as u8 }, E>(level, to),
+            Combination::MinusTimes => what.run::<{ Combination::MinusTimes as u8 }, E>(level, to),
+            Combination::TimesPlus => what.run::<{ Combination::TimesPlus as u8 }, E>(level, to),
+            Combination::TimesPlusBf16 => what.run::<{ Combination::TimesPlusBf16 as u8 }, E>(level, to),
         }
     }
 }
@@ -216,14 +184,19 @@ impl<E: Encodes> To<E> {
     /// The result of a code with its operands; NaN as `docs/spec/checkpoints.md §3.6` has it.
     #[inline(always)]
     fn one<const FORM: u8>(&self, c: f32, s: f32, u: f32) -> [u8; 2] {
-        let p = match FORM {
-            form::DIVIDE => c / s,
-            form::MINUS_TIMES => (c - u) * s, // the difference is exact: integers
-            form::TIMES_PLUS => c * s + u,
-            form::TIMES_PLUS_BF16 => to_bf16(to_bf16(c * s) + u),
-            _ => c * s,
+        let is = |how: Combination| FORM == how as u8;
+        let p = if is(Combination::Divide) {
+            c / s
+        } else if is(Combination::MinusTimes) {
+            (c - u) * s // the difference is exact: integers
+        } else if is(Combination::TimesPlus) {
+            c * s + u
+        } else if is(Combination::TimesPlusBf16) {
+            to_bf16(to_bf16(c * s) + u)
+        } else {
+            c * s
         };
-        let negative = (FORM == form::TIMES_OF_NAN) & c.is_nan() & (c.to_bits() >> 31 != 0);
+        let negative = is(Combination::TimesOfNan) & c.is_nan() & (c.to_bits() >> 31 != 0);
         let nan = if negative { self.nan[1] } else { self.nan[0] };
         let code = self.encode.one(p.to_bits());
         (if p.is_nan() { nan } else { code }).to_le_bytes()

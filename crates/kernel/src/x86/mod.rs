@@ -7,8 +7,8 @@
 
 pub(crate) mod ahead;
 mod avx2;
-pub(crate) mod avx512;
-pub(crate) mod choose;
+mod avx512;
+mod choose;
 mod interleave;
 mod pairs;
 mod source;

@@ -14,9 +14,6 @@ const RANGE: Expected = Expected::Aside("the ends of a vector are compared one b
 const RULES: Expected = Expected::Calls("three of the rules of a scale ask the definition, once for each block");
 const WITHIN: Expected = Expected::Aside("eight bytes within each word change places");
 const ONCE: Expected = Expected::Scalar("a comparison once for each block");
-const GROUPS: Expected = Expected::Aside("a table is made at the eight places where a group may begin a block");
-const RECORDS: Expected = Expected::Aside("records of codes lie a variable distance apart, which is not followed");
-const BLOCKS: Expected = Expected::Aside("operands of a block, once for 32 to 256 elements");
 const PROOF: Expected = Expected::Aside("values before rounding, which only reports on losses ask for");
 const CLEARED: Expected = Expected::Aside("lanes of all blocks are cleared, which moves more bytes than reading them");
 const SUMS: Expected = Expected::Aside("sums in the order of the elements, of eight blocks at once");
@@ -78,22 +75,10 @@ pub const SCALED: &[Row] = &[
     row("scaled::values::Minus", [vector(118), vector(40), vector(20)]),
     row("scaled::values::OfInt", [vector(384), vector(122), vector(61)]),
 
-    avx2("x86::avx2::scaled::largest_of", vector(332)),
+    avx2("x86::avx2::scaled::amax_of_blocks", vector(332)),
     avx2("x86::avx2::scaled::rows::<*>", HALVES),
     avx2("x86::avx2::threshold_table::groups::<*>", vector(1485)),
     avx2("x86::avx2::threshold_table::tables::make", SHARED_STEPS),
-    avx2("x86::avx512::operands::of_halves::<*>", BLOCKS),
-    avx512("x86::avx512::nibbles::all::<*>", vector(44)),
-    avx512("x86::avx512::nibbles::groups::<*::Halves, *>", vector(512)),
-    avx512("x86::avx512::nibbles::groups::<*::Pairs, [034], *>", vector(366)),
-    avx512("x86::avx512::nibbles::groups::<*::Pairs, 5, *>", vector(512)),
-    avx512("x86::avx512::nibbles::groups::<*::Quarters, *>", GROUPS),
-    avx512("x86::avx512::nibbles::twos::<*::Halves, *>", RECORDS),
-    avx512("x86::avx512::nibbles::twos::<*::Pairs, [034], *>", vector(204)),
-    avx512("x86::avx512::nibbles::twos::<*::Pairs, 5, *>", vector(320)),
-    avx512("x86::avx512::nibbles::twos::<*::Quarters, *>", RECORDS),
-    avx512("x86::avx512::operands::of_mxfp4", BLOCKS),
-    avx512("x86::avx512::operands::of_q4_k", BLOCKS),
     avx512("x86::avx512::quantize::groups::<*::Of*16, 0, [46], *>", vector(379)),
     avx512("x86::avx512::quantize::groups::<*::Of*16, 0, 8, *>", vector(278)),
     avx512("x86::avx512::quantize::groups::<*::Of*16, 3, [46], *>", vector(493)),
@@ -102,7 +87,7 @@ pub const SCALED: &[Row] = &[
     avx512("x86::avx512::quantize::groups::<*::OfF32, 1, *>", vector(213)),
     avx512("x86::avx512::threshold_table::groups::<*>", vector(845)),
     avx512("x86::avx512::threshold_table::tables::make", SHARED_STEPS),
-    avx512("x86::avx512::turn::squares::<*>", STRIDES),
+    avx512("x86::avx512::transpose::squares::<*>", STRIDES),
     avx512("x86::avx512::scaled::by_tables::<*>", vector(121)),
     avx512("x86::avx512::scaled::of_bytes::<*>", vector(112)),
 ];

@@ -191,7 +191,7 @@ fn lookup(layout: &Layout, planes: &Planes, block: u64, dst_bytes: usize, level:
     }
     let sharing = planes.scales.block[0].min(layout.rows).saturating_mul(block);
     let rows_follow = planes.group == Group::Grid || planes.scales.block[0] == 1;
-    if bits > 4 && lookup::has_full(level) && block.is_multiple_of(64) && sharing >= FULL_FROM && rows_follow {
+    if bits > 4 && level.kernels().has_lookup256() && block.is_multiple_of(64) && sharing >= FULL_FROM && rows_follow {
         return Lookup::Full;
     }
     Lookup::Arithmetic

@@ -1,7 +1,6 @@
 //! Rows that become columns: four rows are interleaved, so that four results of a column lie together, then moved there, by
 //! a kernel if there is one.
 
-use crate::arch;
 use crate::level::{Level, Task};
 use crate::stream;
 
@@ -59,7 +58,12 @@ fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, room: &mut Room, ds
     }
     let done = if N == 2 {
         let columns = (dst[first_col * n_rows + first_row..].as_flattened_mut(), n_rows * N);
-        arch::turn(level, (fours.as_flattened().as_flattened(), stride * 4 * N), n_cols, columns, strip.streams)
+        level.kernels().transpose8(
+            (fours.as_flattened().as_flattened(), stride * 4 * N),
+            n_cols,
+            columns,
+            strip.streams,
+        )
     } else {
         0
     };

@@ -4,14 +4,12 @@ use super::plan::{Coded, LONG_BLOCK, Lookup, Plan};
 use super::source::Source;
 use super::tables::Tables;
 use super::transposed::{self, COLUMNS, STRIP, Strip};
-use crate::arch;
 use crate::environment;
 use crate::pipeline::Stores;
 use crate::scaled::blocks::BlockRow;
 use crate::scaled::cut::{Cut, Window};
 use crate::scaled::grid::{PartCut, Want};
 use crate::scaled::lookup::{self, Codes};
-use crate::scaled::nibbles::Order;
 use crate::scaled::products::Blocks;
 use crate::scaled::unpack;
 use crate::scaled::values::{Exact, Operands, Room, TILE, spread};
@@ -229,11 +227,6 @@ impl Work<'_> {
     /// Makes the elements of a stored row, or of several that [`Plan::rows_with_tables`] puts together.
     fn rows(&mut self, rows: Range<u64>, dst: &mut [u8]) -> Result<(), ScaledError> {
         let row = rows.start;
-        if let Source::Blocks(_) = self.source
-            && let Some(done) = self.by_nibbles_of_blocks(row, dst)
-        {
-            return done;
-        }
         let version = match &mut self.source {
             Source::Grid(grid) => {
                 grid.go_to(row)?;
@@ -255,10 +248,6 @@ impl Work<'_> {
                 Some(done) => done,
             },
             Lookup::Sixteen => {
-                if self.by_nibbles(row, dst)? {
-                    return Ok(());
-                }
-                let Work { job: Job { plan, .. }, tables, source, room, .. } = self;
                 if fresh {
                     tables.make_sixteen(plan, source, self.factor, room);
                 }
@@ -408,71 +397,6 @@ impl Work<'_> {
                 spread(all, times, skip, of_columns);
             }
         }
-    }
-
-    /// Blocks of GGUF files, of which no codes are unpacked: a few blocks at a time, so that their operands are made while
-    /// results leave.
-    fn by_nibbles_of_blocks(&mut self, row: u64, dst: &mut [u8]) -> Option<Result<(), ScaledError>> {
-        const BYTES: usize = 1024;
-        let Job { plan, streams, want, .. } = self.job;
-        let level = plan.exec.level;
-        let Source::Blocks(blocks) = &mut self.source else { return None };
-        let order = blocks.nibbles()?;
-        if plan.lookup != Lookup::Sixteen || want == Want::Exact || self.factor.is_some() || !arch::has_nibbles(level) {
-            return None;
-        }
-        let (narrow, how) = plan.values.combination(false, false)?;
-        let bytes = match blocks.bytes(row) {
-            Ok(bytes) => bytes,
-            Err((col, scale)) => return Some(Err(ScaledError::Scale { index: self.index(row, col), scale })),
-        };
-        let (size, elements) = blocks.size();
-        let step = (BYTES / size).max(1);
-        for (codes, dst) in bytes.chunks(step * size).zip(dst.chunks_mut(2 * step * elements)) {
-            let (scales, biases) = blocks.operands(codes);
-            let (s, u) = (scales.as_chunks().0, biases.unwrap_or(&[]).as_chunks().0);
-            let of = Blocks { s, u, block: plan.block as usize };
-            let values = plan.of_codes.as_chunks().0;
-            if narrow.nibbles(level, how, (codes, order), values, of, (&mut *dst, streams)) != dst.len() / 2 {
-                return None;
-            }
-        }
-        Some(Ok(()))
-    }
-
-    /// Nibbles of a row of the grid of its own, where a kernel takes them. False, and nothing is done, where none does.
-    fn by_nibbles(&mut self, row: u64, dst: &mut [u8]) -> Result<bool, ScaledError> {
-        let Job { plan, streams, .. } = self.job;
-        let (level, block, n_cols) = (plan.exec.level, plan.block, self.n_cols());
-        let Coded::Planes(planes, _) = &plan.coded else { return Ok(false) };
-        let fits = planes.scales.block[0] == 1
-            && block.is_multiple_of(32)
-            && self.cols.start.is_multiple_of(block)
-            && plan.is_packed(4, |packing| matches!(packing, Packing::Rows { .. }));
-        if !fits || !arch::has_nibbles(level) {
-            return Ok(false);
-        }
-        let operands = self.source.operands();
-        let found = plan.values.combination(operands.zeros.is_some(), plan.decoder.has_nan());
-        let Some((narrow, how)) = found.filter(|_| self.factor.is_none()) else { return Ok(false) };
-        let (cut, bytes) = self.codes;
-        let codes = &bytes[cut.byte_of([row, self.cols.start])..][..n_cols.div_ceil(2)];
-        let (s, u) = (operands.scales.as_chunks().0, operands.others().as_chunks().0);
-        let (of, values) = (Blocks { s, u, block: block as usize }, plan.of_codes.as_chunks().0);
-        let done = narrow.nibbles(level, how, (codes, Order::Pairs), values, of, (&mut *dst, streams));
-        if done == 0 {
-            return Ok(false);
-        }
-        if done < n_cols {
-            // Less than 32 elements, of one block.
-            let at = done / block as usize;
-            let of = Blocks { s: &s[at..=at], u: if u.is_empty() { u } else { &u[at..=at] }, block: 0 };
-            let mut tables = [[0; 32]];
-            narrow.sixteen(level, how, values, of, &mut tables);
-            let (codes, tables) = (Codes::Nibbles(&codes[done / 2..]), lookup::Tables::InOrder(&tables));
-            lookup::sixteen(level, codes, block as usize, tables, &mut dst[2 * done..], false);
-        }
-        Ok(true)
     }
 
     fn by_sixteen(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {

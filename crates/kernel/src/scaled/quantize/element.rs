@@ -1,7 +1,6 @@
 //! How quotients become codes.
 
 use super::source::F32;
-use crate::arch;
 use crate::level::{Level, Task};
 use crate::numbers::split::Split;
 use crate::pack;
@@ -64,7 +63,7 @@ impl Element {
     pub fn prepare(&self, len: u64) {
         let Some(encode) = &self.encode else { return };
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        if arch::has_split(self.level) && len >= TABLE16_FROM {
+        if self.level.kernels().has_split() && len >= TABLE16_FROM {
             self.split.get_or_init(|| {
                 let bf16: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
                 let mut codes = vec![0; 1 << 16];
@@ -80,7 +79,7 @@ impl Element {
     pub fn divided(&self, rows: &Divided<'_>, packed: bool, (to, stride): (&mut [u8], usize)) -> usize {
         let Some(Some(split)) = self.split.get() else { return 0 };
         let bits = if packed { self.bits() } else { 8 };
-        let done = arch::encode(rows, split, self.level, bits, (&mut *to, stride));
+        let done = self.level.kernels().encode_quotients(rows, split, bits, (&mut *to, stride));
         if packed {
             self.finish(done, to, stride);
         }

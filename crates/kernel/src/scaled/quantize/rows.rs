@@ -3,7 +3,6 @@
 use super::source::{
     INF, Largest, LargestOfRows, Most, OfBf16, OfF16, Ranges, Source, ToZero, Widened, by_source, is_source,
 };
-use crate::arch;
 use crate::level::Level;
 use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::scaled::values::pipeline;
@@ -114,7 +113,7 @@ fn by_kernel<S: Source<Magnitude = i16>>(
     const BLOCKS: usize = 64;
     let (mut magnitudes, mut done) = ([0; BLOCKS], 0);
     for (src, largest) in src.chunks(BLOCKS.saturating_mul(2 * block)).zip(largest.chunks_mut(BLOCKS)) {
-        let n = arch::largest(level, block, src, ahead, &mut magnitudes[..largest.len()]);
+        let n = level.kernels().block_amax(block, src, ahead, &mut magnitudes[..largest.len()]);
         if n == 0 {
             break;
         }

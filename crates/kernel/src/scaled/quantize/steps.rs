@@ -3,7 +3,6 @@
 use super::element::Element;
 use super::rows::{Found, Rows};
 use super::scales::{self, Scaler};
-use crate::arch;
 use crate::level::Level;
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use truecast_core::DType;
@@ -37,7 +36,7 @@ impl Stepper {
     /// None, where no kernel takes them.
     pub fn new(code: Code, level: Level) -> Option<Stepper> {
         let Code::Float(dtype) = code else { return None };
-        Shape::of(dtype).filter(|_| arch::has_steps(level)).map(|shape| Stepper { shape, level })
+        Shape::of(dtype).filter(|_| level.kernels().has_thresholds()).map(|shape| Stepper { shape, level })
     }
 
     /// Encodes rows with stored scales, packed, and returns how many elements of each row that were, from the first on.
@@ -60,7 +59,7 @@ impl Stepper {
         let block = if block < cols { block } else { cols.next_multiple_of(64) };
         let of =
             Stepped { src, stride: src_stride, cols, block, shape: &self.shape, firsts, which, tables, streams, next };
-        let done = arch::by_steps(self.level, &of, (&mut *to, stride));
+        let done = self.level.kernels().encode_by_thresholds(&of, (&mut *to, stride));
         element.finish(done, to, stride);
         done
     }
@@ -80,7 +79,7 @@ impl Stepper {
         let all = if scaler.has_inverses() {
             // Powers of two differ in where their tables begin.
             tables.clear();
-            arch::steps(self.level, &self.shape, &[1.0], tables);
+            self.level.kernels().add_thresholds(&self.shape, &[1.0], tables);
             let divisors = || scaler.powers(stored).zip(&found.largest);
             firsts.extend(divisors().map(|(t, most)| if *most == 0 { u16::MAX } else { self.shape.first(t) }));
             divisors().fold(true, |all, (t, most)| all & ((*most == 0) | self.shape.takes(t)))
@@ -105,7 +104,7 @@ impl Stepper {
             let all = divisors.iter().all(|t| self.shape.takes(*t));
             if all {
                 tables.clear();
-                arch::steps(self.level, &self.shape, &divisors, tables);
+                self.level.kernels().add_thresholds(&self.shape, &divisors, tables);
                 firsts.extend(divisors.iter().map(|t| self.shape.first(*t)));
                 which.extend((0..divisors.len()).map(|i| i as u8));
             }
@@ -136,7 +135,7 @@ impl Stepper {
             by_code[code] = u32::from(self.shape.first(t)) | (table as u32) << 16;
         }
         tables.clear();
-        arch::steps(self.level, &self.shape, &of_tables, tables);
+        self.level.kernels().add_thresholds(&self.shape, &of_tables, tables);
         by_code
     }
 }

@@ -1,19 +1,20 @@
 //! Kernels with vectors of 256 bits, most of them 32 elements at a time.
 
-pub(super) mod bytes;
+mod bytes;
+mod choose;
 mod encoder;
-pub(super) mod f64;
-pub(super) mod fused;
+mod f64;
+mod fused;
 mod groups;
-pub(super) mod half;
-pub(super) mod i64;
+mod half;
+mod i64;
 mod load;
 mod method;
-pub(super) mod pack6;
-pub(super) mod rows;
+mod pack6;
+mod rows;
 pub(super) mod scaled;
-pub(super) mod shorts;
-pub(super) mod threshold_table;
+mod shorts;
+mod threshold_table;
 
 use std::arch::x86_64::*;
 

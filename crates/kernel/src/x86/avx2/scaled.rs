@@ -7,7 +7,7 @@ use crate::x86::ahead::Ahead;
 use std::arch::x86_64::*;
 
 /// Looks up whole vectors of 16 elements and returns how many elements that were.
-pub(crate) fn sixteen(_: Avx2, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8]) -> usize {
+pub(crate) fn lookup16(_: Avx2, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8]) -> usize {
     // SAFETY: the token proves that the features were detected.
     unsafe {
         match codes {
@@ -57,13 +57,13 @@ fn planes(table: &Sixteen) -> (__m128i, __m128i) {
 
 /// The largest magnitudes of whole blocks of 16 or 32 elements of 16 bits; how many blocks those were. Asks for what lies
 /// `ahead` bytes after each.
-pub(crate) fn largest(_: Avx2, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+pub(crate) fn block_amax(_: Avx2, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
     // SAFETY: the token proves that the features were detected.
-    unsafe { largest_of(block, src, ahead, magnitudes) }
+    unsafe { amax_of_blocks(block, src, ahead, magnitudes) }
 }
 
 #[target_feature(enable = "avx2")]
-pub(in crate::x86) fn largest_of(block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+pub(in crate::x86) fn amax_of_blocks(block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
     match block {
         16 => of_vectors::<1>(src, ahead, magnitudes),
         32 => of_vectors::<2>(src, ahead, magnitudes),

@@ -1,23 +1,22 @@
 //! Kernels with vectors of 512 bits, 64 elements at a time by the loop in `blocks`.
 
-pub(super) mod bits;
-pub(super) mod blocks;
-pub(super) mod codes;
-pub(super) mod convert;
-pub(super) mod f64;
-pub(super) mod fused;
-pub(super) mod integer;
+mod bits;
+mod blocks;
+mod choose;
+mod codes;
+mod convert;
+mod f64;
+mod fused;
+mod integer;
 mod load;
-pub(crate) mod measure;
-pub(super) mod narrow;
-pub(super) mod nibbles;
-pub(super) mod operands;
-pub(super) mod quantize;
-pub(super) mod scaled;
-pub(super) mod split;
-pub(super) mod table;
-pub(super) mod threshold_table;
-pub(super) mod turn;
+mod measure;
+mod narrow;
+mod quantize;
+mod scaled;
+mod split;
+mod table;
+mod threshold_table;
+mod transpose;
 
 use std::arch::x86_64::*;
 

@@ -6,7 +6,7 @@ use crate::scaled::lookup::{Codes, Full, Sixteen, Tables};
 use std::arch::x86_64::*;
 
 /// Looks up whole vectors of 32 elements and returns how many elements that were.
-pub(crate) fn sixteen(
+pub(crate) fn lookup16(
     _: Avx512,
     codes: Codes<'_>,
     block: usize,
@@ -110,7 +110,13 @@ fn words<const NIBBLES: bool>(codes: &[u8]) -> __m512i {
 
 /// Looks up whole vectors of 64 elements of rows that share tables, in blocks that are multiples of that, and returns how
 /// many elements of a row that was.
-pub(crate) fn full(_: Avx512, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full], streams: bool) -> usize {
+pub(crate) fn lookup256(
+    _: Avx512,
+    rows: &mut [(&[u8], &mut [u8])],
+    block: usize,
+    tables: &[Full],
+    streams: bool,
+) -> usize {
     if !block.is_multiple_of(64) {
         return 0;
     }
@@ -182,8 +188,8 @@ fn found([t0, t1, t2, t3]: &[__m512i; 4], codes: __m512i, upper: __mmask64) -> _
     _mm512_mask_blend_epi8(upper, low, _mm512_permutex2var_epi8(*t2, codes, *t3))
 }
 
-/// As `largest` of AVX2, which nothing wider does better.
-pub(crate) fn largest(_: Avx512, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+/// As `block_amax` of AVX2, which nothing wider does better.
+pub(crate) fn block_amax(_: Avx512, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
     // SAFETY: the token proves that the features of AVX2 were detected too.
-    unsafe { avx2::scaled::largest_of(block, src, ahead, magnitudes) }
+    unsafe { avx2::scaled::amax_of_blocks(block, src, ahead, magnitudes) }
 }

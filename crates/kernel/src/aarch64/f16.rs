@@ -1,4 +1,4 @@
-//! Between f16, f32 and f64 by the conversion instructions. They flush subnormals, drop payloads or know no Inf where the
+//! Between f16 and f32 by the conversion instructions. They flush subnormals, drop payloads or know no Inf where the
 //! control register says so, so that each conversion sets it to its default first (`docs/kernels.md §5`).
 
 use super::{load, store};
@@ -51,18 +51,6 @@ pub(crate) struct F16ToF32<const PAYLOAD: bool>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32ToF16<const PAYLOAD: bool>;
 
-/// f64 to f32, nearest even, overflow and Inf to Inf; NaN as of [`F16ToF32`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct F64ToF32<const PAYLOAD: bool>;
-
-/// f32 to f64, exact; NaN as of [`F16ToF32`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct F32ToF64<const PAYLOAD: bool>;
-
-/// f64 to f32, rounded to odd.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct F64ToF32Odd;
-
 impl<const PAYLOAD: bool> Conversion for F16ToF32<PAYLOAD> {
     const BYTES: (usize, usize) = (2, 4);
     #[inline]
@@ -103,43 +91,6 @@ impl<const PAYLOAD: bool> Conversion for F32ToF16<PAYLOAD> {
     }
 }
 
-impl<const PAYLOAD: bool> Conversion for F64ToF32<PAYLOAD> {
-    const BYTES: (usize, usize) = (8, 4);
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn eight(source: &[[u8; 16]], target: &mut [[u8; 16]]) {
-        for (target, [low, high]) in target.iter_mut().zip(source.as_chunks().0) {
-            let [low, high] = [low, high].map(|half| vreinterpretq_f64_u8(load(half)));
-            store_f32::<PAYLOAD>(target, vcvt_high_f32_f64(vcvt_f32_f64(low), high));
-        }
-    }
-}
-
-impl<const PAYLOAD: bool> Conversion for F32ToF64<PAYLOAD> {
-    const BYTES: (usize, usize) = (4, 8);
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn eight(source: &[[u8; 16]], target: &mut [[u8; 16]]) {
-        for ([low, high], source) in target.as_chunks_mut().0.iter_mut().zip(source) {
-            let values = vreinterpretq_f32_u8(load(source));
-            store_f64::<PAYLOAD>(low, vcvt_f64_f32(vget_low_f32(values)));
-            store_f64::<PAYLOAD>(high, vcvt_high_f64_f32(values));
-        }
-    }
-}
-
-impl Conversion for F64ToF32Odd {
-    const BYTES: (usize, usize) = (8, 4);
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn eight(source: &[[u8; 16]], target: &mut [[u8; 16]]) {
-        for (target, [low, high]) in target.iter_mut().zip(source.as_chunks().0) {
-            let [low, high] = [low, high].map(|half| vreinterpretq_f64_u8(load(half)));
-            store(target, vreinterpretq_u8_f32(vcvtx_high_f32_f64(vcvtx_f32_f64(low), high)));
-        }
-    }
-}
-
 #[inline]
 #[target_feature(enable = "neon")]
 fn store_f32<const PAYLOAD: bool>(target: &mut [u8; 16], value: float32x4_t) {
@@ -149,15 +100,4 @@ fn store_f32<const PAYLOAD: bool>(target: &mut [u8; 16], value: float32x4_t) {
         bits = vbslq_u32(vceqq_f32(value, value), bits, canonical);
     }
     store(target, vreinterpretq_u8_u32(bits));
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn store_f64<const PAYLOAD: bool>(target: &mut [u8; 16], value: float64x2_t) {
-    let mut bits = vreinterpretq_u64_f64(value);
-    if !PAYLOAD {
-        let canonical = vorrq_u64(vandq_u64(bits, vdupq_n_u64(1 << 63)), vdupq_n_u64(0x7ff8_0000_0000_0000));
-        bits = vbslq_u64(vceqq_f64(value, value), bits, canonical);
-    }
-    store(target, vreinterpretq_u8_u64(bits));
 }

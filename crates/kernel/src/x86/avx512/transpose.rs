@@ -4,9 +4,9 @@ use super::super::{load, store, stream};
 use crate::level::Avx512;
 use std::arch::x86_64::*;
 
-/// Turns whole squares: `rows` of groups that are `stride` bytes apart, a multiple of eight of them, of which eight groups of
+/// Transposes whole squares: `rows` of groups that are `stride` bytes apart, a multiple of eight of them, of which eight groups of
 /// a column are a line of the result; columns are `column` bytes apart. Returns how many of `n_cols` columns it did.
-pub(crate) fn turn(
+pub(crate) fn transpose8(
     _: Avx512,
     (rows, stride): (&[u8], usize),
     n_cols: usize,
@@ -35,8 +35,8 @@ unsafe fn squares<const STREAMS: bool>(rows: &[u8], stride: usize, n_cols: usize
     for first in (0..n_cols / 8 * 8).step_by(8) {
         for (line, rows) in rows.chunks_exact(8 * stride).enumerate() {
             let row = |i: usize| load(rows[i * stride + 8 * first..].first_chunk().expect("eight groups"));
-            let turned = turned([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
-            for (i, groups) in turned.into_iter().enumerate() {
+            let columns = transposed([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
+            for (i, groups) in columns.into_iter().enumerate() {
                 let to = dst[(first + i) * column + 64 * line..].first_chunk_mut().expect("a line of a column");
                 if STREAMS {
                     // SAFETY: the caller aligned the first line, and columns are whole lines apart.
@@ -52,7 +52,7 @@ unsafe fn squares<const STREAMS: bool>(rows: &[u8], stride: usize, n_cols: usize
 /// Eight by eight quadwords, turned.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn turned(rows: [__m512i; 8]) -> [__m512i; 8] {
+fn transposed(rows: [__m512i; 8]) -> [__m512i; 8] {
     let [a, b, c, d, e, f, g, h] = rows;
     // Quarters k of the first four: columns 2 k of two rows; of the others: columns 2 k + 1.
     let even = [(a, b), (c, d), (e, f), (g, h)].map(|(x, y)| _mm512_unpacklo_epi64(x, y));

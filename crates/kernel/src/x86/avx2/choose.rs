@@ -1,0 +1,162 @@
+//! Which kernel of AVX2 there is for what is asked: the only place that names them.
+
+use super::fused::{F32ToU8, HalfToU8, ToU16};
+use super::rows::Rows;
+use super::shorts::ByF32;
+use super::{bytes, f64, half, i64, pack6, scaled, threshold_table};
+use crate::arch::{Kernel, Kernels};
+use crate::level::Avx2;
+use crate::numbers::encode::{Nearest, shape};
+use crate::numbers::op::{Int, Op};
+use crate::scaled::lookup::{Codes, Tables};
+use crate::scaled::threshold_table::{Shape, Stepped, Steps};
+use crate::tail::{run, stage};
+use crate::x86::F16_INSTRUCTION;
+use crate::x86::choose::{SPECIAL, UNSIGNED_SPECIAL, UPPER, to_bytes, with_source};
+use crate::x86::source::{self, Source256};
+
+impl Kernels for Avx2 {
+    fn of(&self, ops: &[Op]) -> Kernel {
+        of(ops, *self)
+    }
+
+    fn table(&self, results: &[u64; 256], bytes: usize, code_bits: u32) -> Kernel {
+        Some(match bytes {
+            1 => stage(Rows::<1>::new(results, code_bits, *self)),
+            2 => stage(Rows::<2>::new(results, code_bits, *self)),
+            4 => stage(Rows::<4>::new(results, code_bits, *self)),
+            _ => stage(Rows::<8>::new(results, code_bits, *self)),
+        })
+    }
+
+    fn unpack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
+        if bits == 6 {
+            run(&pack6::Unpack(*self), (6, src), (8, dst), n);
+        }
+        bits == 6
+    }
+
+    fn pack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
+        if bits == 6 {
+            run(&pack6::Pack(*self), (8, src), (6, dst), n);
+        }
+        bits == 6
+    }
+
+    fn lookup16(&self, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8], _streams: bool) -> usize {
+        scaled::lookup16(*self, codes, block, tables, dst)
+    }
+
+    fn block_amax(&self, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+        scaled::block_amax(*self, block, src, ahead, magnitudes)
+    }
+
+    fn has_thresholds(&self) -> bool {
+        true
+    }
+
+    fn add_thresholds(&self, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
+        threshold_table::tables(*self, shape, divisors, tables);
+    }
+
+    fn encode_by_thresholds(&self, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
+        threshold_table::encode(*self, of, dst)
+    }
+}
+
+/// As [`Kernels::of`].
+fn of(ops: &[Op], token: Avx2) -> Kernel {
+    match *ops {
+        [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
+        [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
+            // The instruction quiets NaN. The intermediate's NaN may be either: what encodes it sets the quiet bit.
+            true => stage(half::ToF32::<true>(token)),
+            false => stage(half::ToF32::<false>(token)),
+        }),
+        [Op::F64ToF32Nearest(numbers)] if numbers.overflows_to_inf() => Some(match numbers.keeps_payload() {
+            true => stage(f64::ToF32::<true>(token)),
+            false => stage(f64::ToF32::<false>(token)),
+        }),
+        [Op::F32ToF64(numbers)] if numbers.keeps_inf() => Some(match numbers.keeps_payload() {
+            true => stage(f64::FromF32::<true>(token)),
+            false => stage(f64::FromF32::<false>(token)),
+        }),
+        [Op::F32ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => match (bytes, numbers.nan_and_mask()) {
+            (1, (0, mask)) => Some(stage(bytes::Truncates(mask as u8, token))),
+            (8, (0, _)) => Some(stage(i64::Truncates(token))),
+            _ => None,
+        },
+        [Op::IntToF32(Int { bytes: 8, signed: false })] => Some(stage(i64::UnsignedToF32(token))),
+        [Op::IntToInt { from: Int { bytes: 8, .. }, range, bytes: 1 }] if range.bounds.is_none() => {
+            Some(stage(bytes::Wraps(range.mask as u8, token)))
+        }
+        [Op::IntToInt { from: Int { bytes: 4, signed }, range, bytes: 1 }] => {
+            let mask = range.mask as u8;
+            Some(match (signed, range.bounds) {
+                (true, bounds) => {
+                    let (low, high) = bounds.map_or((i32::MIN.into(), i32::MAX.into()), |(l, h)| (l as i64, h as i64));
+                    let range = [low, high].map(|end| end.clamp(i32::MIN.into(), i32::MAX.into()) as u32);
+                    stage(bytes::Clamps::<true>(range, mask, token))
+                }
+                (false, bounds) => {
+                    let (low, high) = bounds.unwrap_or((0, u32::MAX.into()));
+                    let range = [low, high].map(|end| end.min(u32::MAX.into()) as u32);
+                    stage(bytes::Clamps::<false>(range, mask, token))
+                }
+            })
+        }
+        _ => None,
+    }
+}
+
+fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx2) -> Kernel {
+    match bytes {
+        2 if numbers.shape & shape::UPPER_BITS != 0 => {
+            with_source!(odd: load, |source| upper_bits(source, numbers, token))
+        }
+        2 if numbers.is_ieee_f16 => with_source!(
+            clamped: load, |source| to_f16(source, numbers, token),
+            [] => F32,
+            [Op::Bf16ToF32(_)] => Bf16,
+            [Op::F16ToF32(_)] => F16,
+            [Op::F64ToF32Odd { reduced: true }] => F64Reduced
+        ),
+        1 => floats(load, numbers, token).or_else(|| {
+            let numbers = numbers.of_integers()?;
+            with_source!(clamped: load, |source| words::<_, { shape::SUBNORMAL }>(source, numbers, token))
+        }),
+        _ => None,
+    }
+}
+
+/// Floats to 8 bits.
+fn floats(load: &[Op], numbers: Nearest, token: Avx2) -> Kernel {
+    match load {
+        [Op::Bf16ToF32(_)] => to_bytes!(numbers, |SHAPE| shorts::<_, SHAPE>(source::Bf16, numbers, token)),
+        [Op::F16ToF32(_)] => to_bytes!(numbers, |SHAPE| shorts::<_, SHAPE>(source::F16, numbers, token)),
+        _ => with_source!(
+            load, |source| to_bytes!(numbers, |SHAPE| words::<_, SHAPE>(source, numbers, token)),
+            [] => F32,
+            [Op::F64ToF32Odd { reduced: true }] => F64Reduced
+        ),
+    }
+}
+
+fn upper_bits<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    Some(stage(ToU16::<S, UPPER>(numbers, source, token)))
+}
+
+fn to_f16<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    if !S::HAS_NAN || numbers.shape & shape::PAYLOAD != 0 {
+        return Some(stage(ToU16::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source, token)));
+    }
+    Some(stage(ToU16::<S, F16_INSTRUCTION>(numbers, source, token)))
+}
+
+fn words<S: Source256, const SHAPE: u8>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    F32ToU8::<S, SHAPE>::new(numbers, source, token).map(stage)
+}
+
+fn shorts<S: ByF32, const SHAPE: u8>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    HalfToU8::<S, SHAPE>::new(numbers, source, token).map(stage)
+}

@@ -1,0 +1,310 @@
+//! Which kernel of AVX-512 there is for what is asked: the only place that names them.
+
+use super::blocks::{Blocks, Params};
+use super::convert::ToFloat;
+use super::f64::ToF32Odd;
+use super::fused::Fused;
+use super::integer::{Float, Truncate, Truncates};
+use super::narrow::{Narrow, Narrows, NonZero};
+use super::split::BySplit;
+use super::table::Planes;
+use super::{codes, measure, quantize, scaled, split, threshold_table, transpose};
+use crate::arch::{Kernel, Kernels, Values};
+use crate::level::Avx512;
+use crate::measure::found::{Next, Seen, Small, Special, Sums};
+use crate::measure::limits::Range;
+use crate::numbers::encode::{Nearest, shape};
+use crate::numbers::op::{Int, Op};
+use crate::numbers::split::Split;
+use crate::scaled::block_quotient::Divided;
+use crate::scaled::lookup::{Codes, Full, Tables};
+use crate::scaled::threshold_table::{Shape, Stepped, Steps};
+use crate::stage::Stage;
+use crate::tail::{run, run_streaming, stage};
+use crate::x86::F16_INSTRUCTION;
+use crate::x86::choose::{SPECIAL, UNSIGNED_SPECIAL, UPPER, to_bytes, with_source};
+use crate::x86::source::{self, Source512};
+
+impl Kernels for Avx512 {
+    fn of(&self, ops: &[Op]) -> Kernel {
+        of(ops, *self)
+    }
+
+    fn table(&self, results: &[u64; 256], bytes: usize, code_bits: u32) -> Kernel {
+        Some(match bytes {
+            1 => stage(Planes::<1>::new(results, code_bits, *self)),
+            2 => stage(Planes::<2>::new(results, code_bits, *self)),
+            4 => stage(Planes::<4>::new(results, code_bits, *self)),
+            _ => stage(Planes::<8>::new(results, code_bits, *self)),
+        })
+    }
+
+    fn unpack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
+        let does = matches!(bits, 2 | 4 | 6);
+        if does {
+            codes::unpack(*self, bits, src, dst, n);
+        }
+        does
+    }
+
+    fn pack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
+        let does = matches!(bits, 2 | 4 | 6);
+        if does {
+            codes::pack(*self, bits, src, dst, n);
+        }
+        does
+    }
+
+    fn has_split(&self) -> bool {
+        true
+    }
+
+    fn split_packs(&self, src_bytes: usize, bits: u32) -> bool {
+        split::packs(src_bytes, bits)
+    }
+
+    fn look_up(&self, split: &Split, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
+        let kernel = BySplit { split, src_bits: src.0, token: *self };
+        if streams {
+            return run_streaming(&kernel, src, dst, n);
+        }
+        run(&kernel, src, dst, n);
+        true
+    }
+
+    fn lookup16(&self, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8], streams: bool) -> usize {
+        scaled::lookup16(*self, codes, block, tables, dst, streams)
+    }
+
+    fn has_lookup256(&self) -> bool {
+        true
+    }
+
+    fn lookup256(&self, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full], streams: bool) -> usize {
+        scaled::lookup256(*self, rows, block, tables, streams)
+    }
+
+    fn transpose8(&self, rows: (&[u8], usize), n_cols: usize, columns: (&mut [u8], usize), streams: bool) -> usize {
+        transpose::transpose8(*self, rows, n_cols, columns, streams)
+    }
+
+    fn block_amax(&self, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+        scaled::block_amax(*self, block, src, ahead, magnitudes)
+    }
+
+    fn encode_quotients(&self, rows: &Divided<'_>, split: &Split, bits: usize, dst: (&mut [u8], usize)) -> usize {
+        quantize::encode(*self, rows, split, bits, dst)
+    }
+
+    fn has_thresholds(&self) -> bool {
+        true
+    }
+
+    fn add_thresholds(&self, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
+        threshold_table::tables(*self, shape, divisors, tables);
+    }
+
+    fn encode_by_thresholds(&self, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
+        threshold_table::encode(*self, of, dst)
+    }
+
+    fn add(
+        &self,
+        masked: bool,
+        (x_bytes, x): Values<'_>,
+        (y_bytes, y): Values<'_>,
+        next: [Next; 2],
+        sums: &mut Sums,
+    ) -> Option<Option<Seen>> {
+        Some(match (x_bytes, y_bytes, masked) {
+            (4, 4, false) => measure::add::<64, 64, false>(*self, x, y, next, sums),
+            (4, 4, true) => measure::add::<64, 64, true>(*self, x, y, next, sums),
+            (4, _, false) => measure::add::<64, 128, false>(*self, x, y, next, sums),
+            (4, _, true) => measure::add::<64, 128, true>(*self, x, y, next, sums),
+            (_, 4, false) => measure::add::<128, 64, false>(*self, x, y, next, sums),
+            (_, 4, true) => measure::add::<128, 64, true>(*self, x, y, next, sums),
+            (.., false) => measure::add::<128, 128, false>(*self, x, y, next, sums),
+            (.., true) => measure::add::<128, 128, true>(*self, x, y, next, sums),
+        })
+    }
+
+    fn add_values(
+        &self,
+        masked: bool,
+        (bytes, values): Values<'_>,
+        next: [Next; 2],
+        sums: &mut Sums,
+    ) -> Option<Option<Seen>> {
+        Some(match (bytes, masked) {
+            (4, false) => measure::add_values::<64, false>(*self, values, next, sums),
+            (4, true) => measure::add_values::<64, true>(*self, values, next, sums),
+            (_, false) => measure::add_values::<128, false>(*self, values, next, sums),
+            (_, true) => measure::add_values::<128, true>(*self, values, next, sums),
+        })
+    }
+
+    fn small_results(
+        &self,
+        masked: bool,
+        (x_bytes, x): Values<'_>,
+        (y_bytes, y): Values<'_>,
+        min_normal: f64,
+    ) -> Option<Small> {
+        Some(match (x_bytes, y_bytes, masked) {
+            (4, 4, false) => measure::small_results::<64, 64, false>(*self, x, y, min_normal),
+            (4, 4, true) => measure::small_results::<64, 64, true>(*self, x, y, min_normal),
+            (4, ..) => measure::small_results::<64, 128, true>(*self, x, y, min_normal),
+            (_, 4, _) => measure::small_results::<128, 64, true>(*self, x, y, min_normal),
+            _ => measure::small_results::<128, 128, true>(*self, x, y, min_normal),
+        })
+    }
+
+    fn specials(&self, (x_bytes, x): Values<'_>, (y_bytes, y): Values<'_>, range: &Range) -> Option<Special> {
+        Some(match (x_bytes, y_bytes) {
+            (4, 4) => measure::specials::<64, 64>(*self, x, y, range),
+            (4, _) => measure::specials::<64, 128>(*self, x, y, range),
+            (_, 4) => measure::specials::<128, 64>(*self, x, y, range),
+            _ => measure::specials::<128, 128>(*self, x, y, range),
+        })
+    }
+}
+
+/// As [`Kernels::of`].
+fn of(ops: &[Op], token: Avx512) -> Kernel {
+    match *ops {
+        [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
+        [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
+            true => blocks::<_, 4>(ToFloat::<_, true>(source::F16), token),
+            false => blocks::<_, 4>(ToFloat::<_, false>(source::F16), token),
+        }),
+        [Op::Bf16ToF32(nan)] => Some(match nan.keeps_payload() {
+            true => blocks::<_, 4>(ToFloat::<_, true>(source::Bf16), token),
+            false => blocks::<_, 4>(ToFloat::<_, false>(source::Bf16), token),
+        }),
+        [Op::F64ToF32Nearest(numbers)] if numbers.overflows_to_inf() => Some(match numbers.keeps_payload() {
+            true => blocks::<_, 4>(ToFloat::<_, true>(source::F64), token),
+            false => blocks::<_, 4>(ToFloat::<_, false>(source::F64), token),
+        }),
+        [Op::F32ToF64(numbers)] if numbers.keeps_inf() => Some(match numbers.keeps_payload() {
+            true => blocks::<_, 8>(ToFloat::<_, true>(source::F32), token),
+            false => blocks::<_, 8>(ToFloat::<_, false>(source::F32), token),
+        }),
+        [Op::IntToF32(from)] => match (from.bytes, from.signed) {
+            (4, true) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::I32), token)),
+            (4, false) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::U32), token)),
+            (8, true) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::I64), token)),
+            (8, false) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::U64), token)),
+            _ => None,
+        },
+        [Op::IntToF64 { from, odd: false }] => match (from.bytes, from.signed) {
+            (4, true) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::I32), token)),
+            (4, false) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::U32), token)),
+            (8, true) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::I64), token)),
+            (8, false) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::U64), token)),
+            _ => None,
+        },
+        [Op::F64ToF32Odd { reduced: true }] => Some(stage(ToF32Odd(source::F64Reduced, token))),
+        [Op::F64ToF32Odd { reduced: false }] => Some(stage(ToF32Odd(source::F64, token))),
+        [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => Some(stage(ToF32Odd(source::I64Odd, token))),
+        [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => Some(stage(ToF32Odd(source::U64Odd, token))),
+        [ref load @ .., Op::F32ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => {
+            let (nan, mask) = numbers.nan_and_mask();
+            match load {
+                [] => truncates(source::F32, Truncate { nan, mask }, bytes, token),
+                [Op::Bf16ToF32(_)] => truncates(source::Bf16, Truncate { nan, mask }, bytes, token),
+                [Op::F16ToF32(_)] => truncates(source::F16, Truncate { nan, mask }, bytes, token),
+                _ => None,
+            }
+        }
+        [Op::F64ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => {
+            let (nan, mask) = numbers.nan_and_mask();
+            truncates(source::F64, Truncate { nan, mask }, bytes, token)
+        }
+        [Op::IntToInt { from, range, bytes }] => {
+            let numbers = Narrow { bounds: range.bounds, mask: range.mask };
+            match (from.bytes, bytes) {
+                (4, 1) => Some(narrows::<4, 1>(from.signed, numbers, token)),
+                (4, 2) => Some(narrows::<4, 2>(from.signed, numbers, token)),
+                (8, 1) => Some(narrows::<8, 1>(from.signed, numbers, token)),
+                (8, 2) => Some(narrows::<8, 2>(from.signed, numbers, token)),
+                (8, 4) => Some(narrows::<8, 4>(from.signed, numbers, token)),
+                _ => None,
+            }
+        }
+        [Op::NonZero { bytes: 4, mask }] => Some(blocks::<_, 1>(NonZero::<4> { mask }, token)),
+        [Op::NonZero { bytes: 8, mask }] => Some(blocks::<_, 1>(NonZero::<8> { mask }, token)),
+        _ => None,
+    }
+}
+
+fn blocks<T: Params<N> + 'static, const N: usize>(params: T, token: Avx512) -> Box<dyn Stage> {
+    stage(Blocks::<T, N>(params, token))
+}
+
+fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx512) -> Kernel {
+    match bytes {
+        2 if numbers.shape & shape::UPPER_BITS != 0 => with_source!(
+            odd: load, |source| upper_bits(source, numbers, token),
+            [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => U64Odd
+        ),
+        2 if numbers.is_ieee_f16 => with_source!(
+            clamped: load, |source| to_f16(source, numbers, token),
+            [Op::IntToF32Clamped(Int { bytes: 8, signed: false })] => U64Clamped,
+            [] => F32,
+            [Op::Bf16ToF32(_)] => Bf16,
+            [Op::F16ToF32(_)] => F16,
+            [Op::F64ToF32Odd { reduced: true }] => F64Reduced
+        ),
+        1 => floats(load, numbers, token).or_else(|| {
+            let numbers = numbers.of_integers()?;
+            with_source!(
+                clamped: load,
+                |source| Some(blocks::<_, 1>(Fused::<_, { shape::SUBNORMAL }>(numbers, source), token)),
+                [Op::IntToF32Clamped(Int { bytes: 8, signed: false })] => U64Clamped
+            )
+        }),
+        _ => None,
+    }
+}
+
+/// Floats to 8 bits.
+fn floats(load: &[Op], numbers: Nearest, token: Avx512) -> Kernel {
+    with_source!(
+        load, |source| to_bytes!(numbers, |SHAPE| Some(blocks::<_, 1>(Fused::<_, SHAPE>(numbers, source), token))),
+        [] => F32,
+        [Op::Bf16ToF32(_)] => Bf16,
+        [Op::F16ToF32(_)] => F16,
+        [Op::F64ToF32Odd { reduced: true }] => F64Reduced
+    )
+}
+
+fn upper_bits<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> Kernel {
+    Some(blocks::<_, 2>(Fused::<S, UPPER>(numbers, source), token))
+}
+
+fn to_f16<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> Kernel {
+    // The instruction keeps payloads; a canonical NaN costs a comparison, which integers do not need.
+    if !S::HAS_NAN || numbers.shape & shape::PAYLOAD != 0 {
+        return Some(blocks::<_, 2>(Fused::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source), token));
+    }
+    Some(blocks::<_, 2>(Fused::<S, F16_INSTRUCTION>(numbers, source), token))
+}
+
+fn truncates<S: Float>(source: S, numbers: Truncate, bytes: usize, token: Avx512) -> Kernel {
+    Some(match (bytes, numbers.nan) {
+        (1, 0) => blocks::<_, 1>(Truncates::<S, false>(numbers, source), token),
+        (1, _) => blocks::<_, 1>(Truncates::<S, true>(numbers, source), token),
+        (2, 0) => blocks::<_, 2>(Truncates::<S, false>(numbers, source), token),
+        (2, _) => blocks::<_, 2>(Truncates::<S, true>(numbers, source), token),
+        (4, _) => blocks::<_, 4>(Truncates::<S, true>(numbers, source), token),
+        _ => blocks::<_, 8>(Truncates::<S, true>(numbers, source), token),
+    })
+}
+
+fn narrows<const SRC: usize, const DST: usize>(signed: bool, numbers: Narrow, token: Avx512) -> Box<dyn Stage> {
+    match (numbers.bounds.is_some(), signed) {
+        (true, true) => blocks::<_, DST>(Narrows::<SRC, true, true>(numbers), token),
+        (true, false) => blocks::<_, DST>(Narrows::<SRC, true, false>(numbers), token),
+        (false, _) => blocks::<_, DST>(Narrows::<SRC, false, false>(numbers), token),
+    }
+}
