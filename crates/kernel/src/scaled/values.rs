@@ -10,7 +10,6 @@ use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::plan::{PlanError, plan, refuses};
 use crate::stage::slot_bytes;
 use truecast_core::scaled::{Code, Form, GlobalRule, ScaledError};
-use truecast_core::spec::ieee;
 use truecast_core::{CastPolicy, CastSpec, DType, Layout};
 
 /// Elements of a tile.
@@ -41,7 +40,6 @@ enum Of {
 /// From f32 exactly, to f32: the conversion of one element type to another in the policy of IEEE 754.
 pub(super) fn pipeline(src: DType, dst: DType, level: Level) -> Result<Pipeline, ScaledError> {
     let spec = CastSpec { src, dst, policy: CastPolicy::IEEE, undefined: &[], clause: "exact" };
-    let spec = ieee::Cast::to(dst).resolve(src).unwrap_or(spec);
     plan(&spec, level).map(|(_, pipeline)| pipeline).map_err(|_| ScaledError::Layout { why: "its codes have no value" })
 }
 
