@@ -9,7 +9,7 @@ use crate::measure::limits::Range;
 use crate::numbers::op::Op;
 use crate::numbers::split::Split;
 use crate::scaled::block_quotient::Divided;
-use crate::scaled::lookup::{Codes, Full, Tables};
+use crate::scaled::lookup::{Codes, Table256, Tables};
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::stage::Stage;
 
@@ -70,7 +70,7 @@ pub(crate) trait Kernels {
 
     /// Looks up codes of rows with the same tables of 256 results of two bytes, and returns how many elements of each row it
     /// did, from the first on.
-    fn lookup256(&self, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full], streams: bool) -> usize {
+    fn lookup256(&self, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Table256], streams: bool) -> usize {
         0
     }
 

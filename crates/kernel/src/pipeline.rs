@@ -139,7 +139,7 @@ impl Pipeline {
             && done == 0
             && ends.is_plain()
             && observer.is_none()
-            && stage.run_streaming((ends.src_bits as u32, src), (ends.dst_bits as u32, dst), len)
+            && stage.run_in_place((ends.src_bits as u32, src), (ends.dst_bits as u32, dst), len, true)
         {
             stream::fence();
             return Ok(());
@@ -222,7 +222,8 @@ impl Pipeline {
                 let (src_bytes, dst_bytes) = stage.widths();
                 let src_bits = if src_packed { ends.src_bits } else { 8 * src_bytes };
                 let dst_bits = if dst_packed { ends.dst_bits } else { 8 * dst_bytes };
-                stage.run_packed((src_bits as u32, from), (dst_bits as u32, to), n);
+                let done = stage.run_in_place((src_bits as u32, from), (dst_bits as u32, to), n, false);
+                assert!(done, "a stage that reads or writes packed elements does so in any buffer");
             } else {
                 stage.run(from, to)?;
             }

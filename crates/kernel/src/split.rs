@@ -77,7 +77,11 @@ impl Stage for Split16 {
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         match self.tables() {
-            Some(tables) => self.look_up(tables, src, (8, dst), src.len() / self.src_bytes),
+            Some(tables) => {
+                let (n, bits) = (src.len() / self.src_bytes, 8 * self.src_bytes as u32);
+                let looked_up = self.level.kernels().look_up(tables, (bits, src), (8, dst), n, false);
+                assert!(looked_up, "planned only where there is a lookup");
+            }
             None => self.by_stages(src, dst)?,
         }
         Ok(())
@@ -88,25 +92,11 @@ impl Stage for Split16 {
             None => self.tables().is_some() && self.level.kernels().split_packs(self.src_bytes, bits),
         }
     }
-    fn run_streaming(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) -> bool {
+    fn run_in_place(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
         match (self.stage(), self.tables()) {
-            (Some(stage), _) => stage.run_streaming(src, dst, n),
-            (None, Some(tables)) => self.level.kernels().look_up(tables, src, dst, n, true),
+            (Some(stage), _) => stage.run_in_place(src, dst, n, streams),
+            (None, Some(tables)) => self.level.kernels().look_up(tables, src, dst, n, streams),
             (None, None) => false,
         }
-    }
-    fn run_packed(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) {
-        match (self.stage(), self.tables()) {
-            (Some(stage), _) => stage.run_packed(src, dst, n),
-            (None, Some(tables)) => self.look_up(tables, src.1, dst, n),
-            (None, None) => unreachable!("several stages write no packed elements here"),
-        }
-    }
-}
-
-impl Split16 {
-    fn look_up(&self, tables: &Split, src: &[u8], dst: (u32, &mut [u8]), n: usize) {
-        let looked_up = self.level.kernels().look_up(tables, (8 * self.src_bytes as u32, src), dst, n, false);
-        assert!(looked_up, "planned only where there is a lookup");
     }
 }

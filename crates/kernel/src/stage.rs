@@ -37,11 +37,6 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn streaming(&self) -> Streaming {
         Streaming::ByWidth
     }
-    /// As [`Stage::run_packed`], with stores that go past the caches ([`Streaming::Itself`]). False, and nothing is done, if
-    /// they cannot in these buffers.
-    fn run_streaming(&self, _src: (u32, &[u8]), _dst: (u32, &mut [u8]), _n: usize) -> bool {
-        unreachable!("only for a stage that streams itself")
-    }
     /// Whether packed elements of so many bits are read as they lie, without a pass that unpacks them.
     fn reads_packed(&self, _bits: u32) -> bool {
         false
@@ -51,9 +46,10 @@ pub(crate) trait Stage: Debug + Send + Sync {
         false
     }
     /// As [`Stage::run`] for a stage that refuses nothing, given `n` elements and their bits where they lie: those of
-    /// [`Stage::widths`], or of packed ones that the stage reads or writes.
-    fn run_packed(&self, (_src_bits, _src): (u32, &[u8]), (_dst_bits, _dst): (u32, &mut [u8]), _n: usize) {
-        unreachable!("only for a stage that reads or writes packed elements")
+    /// [`Stage::widths`], or of packed ones that the stage reads or writes. If it `streams`, by stores that go past the caches
+    /// ([`Streaming::Itself`]): false then, and nothing is done, if they cannot in these buffers.
+    fn run_in_place(&self, _src: (u32, &[u8]), _dst: (u32, &mut [u8]), _n: usize, _streams: bool) -> bool {
+        unreachable!("only for a stage that streams itself, or reads or writes packed elements")
     }
 }
 

@@ -2,66 +2,23 @@
 //! through buffers of one group. What becomes of an element is the kernel's.
 
 use crate::stage::{Refusal, Stage, Streaming};
+use crate::stream::LINE;
 use std::fmt::Debug;
 
 /// What a loop does with results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Store {
-    /// Each in its bytes.
-    Plain,
-    /// The same, past the caches.
-    PastCaches,
-    /// Packed to so many bits.
-    Packed(u32),
-    /// The same, past the caches.
-    PackedPastCaches(u32),
-}
-
-impl Store {
-    /// Bits of a result that has so many bytes unpacked.
-    fn bits(self, bytes: usize) -> usize {
-        match self {
-            Store::Plain | Store::PastCaches => 8 * bytes,
-            Store::Packed(bits) | Store::PackedPastCaches(bits) => bits as usize,
-        }
-    }
-
-    /// The same into the caches.
-    fn plain(self) -> Store {
-        match self {
-            Store::Plain | Store::PastCaches => Store::Plain,
-            Store::Packed(bits) | Store::PackedPastCaches(bits) => Store::Packed(bits),
-        }
-    }
-
-    /// Whether it is past the caches.
-    #[cfg(target_arch = "x86_64")]
-    pub fn streams(self) -> bool {
-        matches!(self, Store::PastCaches | Store::PackedPastCaches(_))
-    }
-
-    fn past_caches(self) -> Store {
-        match self {
-            Store::Plain | Store::PastCaches => Store::PastCaches,
-            Store::Packed(bits) | Store::PackedPastCaches(bits) => Store::PackedPastCaches(bits),
-        }
-    }
-
-    /// To results of so many bits, of which the kernel has some unpacked.
-    fn to(bits: u32, kernel: &dyn Groups) -> Store {
-        if bits as usize == 8 * kernel.widths().1 { Store::Plain } else { Store::Packed(bits) }
-    }
+pub(crate) struct Store {
+    /// Packs them to so many bits; else each lies in its bytes.
+    pub packed: Option<u32>,
+    /// Stores them past the caches.
+    pub streams: bool,
 }
 
 /// A loop over whole groups of elements, compiled for a level. Whoever has one has the proof that its features were
 /// detected.
 pub(crate) trait Groups: Debug + Send + Sync {
-    /// Elements of a group: a multiple of 8, at most 128.
-    fn group(&self) -> usize;
-    /// The same where results take so many bits.
-    fn group_of(&self, _dst_bits: usize) -> usize {
-        self.group()
-    }
+    /// Elements of a group where results take so many bits: a multiple of 8, at most 128.
+    fn group(&self, dst_bits: usize) -> usize;
     /// Bits of an element of the source, and bytes of a result.
     fn widths(&self) -> (usize, usize);
     /// Converts a whole number of groups, from elements of so many bits.
@@ -70,7 +27,7 @@ pub(crate) trait Groups: Debug + Send + Sync {
     fn reads_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// Whether it has [`Store::Packed`] to so many bits.
+    /// Whether it packs results to so many bits.
     fn writes_packed(&self, _bits: u32) -> bool {
         false
     }
@@ -80,17 +37,81 @@ pub(crate) trait Groups: Debug + Send + Sync {
     }
 }
 
+/// A loop over groups with no numbers of its own: bytes of a source to those of results.
+pub(crate) type Run = unsafe fn(&[u8], &mut [u8]);
+
+/// Groups of a fixed number of elements, by one loop, or by another past the caches.
+#[derive(Debug)]
+pub(crate) struct Fixed {
+    group: usize,
+    widths: (usize, usize),
+    plain: Run,
+    past_caches: Option<Run>,
+}
+
+impl Fixed {
+    /// Bits of an element of the source and bytes of a result are the `widths`.
+    ///
+    /// # Safety
+    /// This CPU has the features of both loops, which are safe to call but for those.
+    pub const unsafe fn new(group: usize, widths: (usize, usize), plain: Run, past_caches: Option<Run>) -> Fixed {
+        Fixed { group, widths, plain, past_caches }
+    }
+}
+
+impl Groups for Fixed {
+    fn group(&self, _: usize) -> usize {
+        self.group
+    }
+    fn widths(&self) -> (usize, usize) {
+        self.widths
+    }
+    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
+        let run = self.past_caches.filter(|_| store.streams).unwrap_or(self.plain);
+        // SAFETY: whoever made this knows that the features are there.
+        unsafe { run(src, dst) }
+    }
+    fn stream_alignment(&self, _: u32) -> Option<usize> {
+        self.past_caches.map(|_| LINE)
+    }
+}
+
 /// Bytes of 128 elements of 8 bytes.
 const LARGEST_GROUP: usize = 1024;
 
-/// Converts `n` elements of so many bits to results of so many.
-pub(crate) fn run(kernel: &dyn Groups, src: (u32, &[u8]), (dst_bits, dst): (u32, &mut [u8]), n: usize) {
-    drive(kernel, src, Store::to(dst_bits, kernel), dst, n);
+/// Converts `n` elements of so many bits to results of so many, with stores past the caches if it `streams`: false then,
+/// and nothing is done, if the kernel has none, or if no element of `dst` begins where they may that is read from the
+/// beginning of a byte.
+pub(crate) fn run(
+    kernel: &dyn Groups,
+    (src_bits, src): (u32, &[u8]),
+    (dst_bits, dst): (u32, &mut [u8]),
+    n: usize,
+    streams: bool,
+) -> bool {
+    let packed = (dst_bits as usize != 8 * kernel.widths().1).then_some(dst_bits);
+    let plain = Store { packed, streams: false };
+    if !streams {
+        drive(kernel, (src_bits, src), plain, dst, n);
+        return true;
+    }
+    let Some(alignment) = kernel.stream_alignment(dst_bits) else { return false };
+    let head = dst.as_ptr().align_offset(alignment);
+    let elements = 8 * head / dst_bits as usize;
+    let head_bits = elements * src_bits as usize;
+    if elements * dst_bits as usize != 8 * head || !head_bits.is_multiple_of(8) || elements > n {
+        return false;
+    }
+    let (src_head, src) = src.split_at(head_bits / 8);
+    let (dst_head, dst) = dst.split_at_mut(head);
+    drive(kernel, (src_bits, src_head), plain, dst_head, elements);
+    drive(kernel, (src_bits, src), Store { streams, ..plain }, dst, n - elements);
+    true
 }
 
 fn drive(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), store: Store, dst: &mut [u8], n: usize) {
-    let dst_bits = store.bits(kernel.widths().1);
-    let group = kernel.group_of(dst_bits);
+    let dst_bits = store.packed.map_or(8 * kernel.widths().1, |bits| bits as usize);
+    let group = kernel.group(dst_bits);
     let (src_group, dst_group) = (group / 8 * src_bits as usize, group / 8 * dst_bits);
     let (whole, rest) = (n / group, n % group);
     let (src, src_rest) = src.split_at(whole * src_group);
@@ -102,7 +123,8 @@ fn drive(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), store: Store, dst: 
     let (mut source, mut target) = ([0; LARGEST_GROUP], [0; LARGEST_GROUP]);
     let bytes = (rest * src_bits as usize).div_ceil(8);
     source[..bytes].copy_from_slice(&src_rest[..bytes]);
-    kernel.convert(src_bits, &source[..src_group], store.plain(), &mut target[..dst_group]);
+    let store = Store { streams: false, ..store };
+    kernel.convert(src_bits, &source[..src_group], store, &mut target[..dst_group]);
     let bits = rest * dst_bits;
     if !bits.is_multiple_of(8) {
         // The elements that the source was filled up with have results as well.
@@ -110,29 +132,6 @@ fn drive(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), store: Store, dst: 
     }
     let bytes = bits.div_ceil(8);
     dst_rest[..bytes].copy_from_slice(&target[..bytes]);
-}
-
-/// Converts `n` elements with stores past the caches. False, and nothing is done, if the kernel has none, or if no element
-/// of `dst` begins where they may that is read from the beginning of a byte.
-pub(crate) fn run_streaming(
-    kernel: &dyn Groups,
-    (src_bits, src): (u32, &[u8]),
-    (dst_bits, dst): (u32, &mut [u8]),
-    n: usize,
-) -> bool {
-    let Some(alignment) = kernel.stream_alignment(dst_bits) else { return false };
-    let head = dst.as_ptr().align_offset(alignment);
-    let elements = 8 * head / dst_bits as usize;
-    let head_bits = elements * src_bits as usize;
-    if elements * dst_bits as usize != 8 * head || !head_bits.is_multiple_of(8) || elements > n {
-        return false;
-    }
-    let store = Store::to(dst_bits, kernel);
-    let (src_head, src) = src.split_at(head_bits / 8);
-    let (dst_head, dst) = dst.split_at_mut(head);
-    drive(kernel, (src_bits, src_head), store, dst_head, elements);
-    drive(kernel, (src_bits, src), store.past_caches(), dst, n - elements);
-    true
 }
 
 /// The stage of a kernel.
@@ -152,15 +151,12 @@ impl Stage for ByHand {
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         let (src_bits, dst_bytes) = self.0.widths();
         let n = dst.len() / dst_bytes;
-        drive(&*self.0, (src_bits as u32, src), Store::Plain, dst, n);
+        run(&*self.0, (src_bits as u32, src), (8 * dst_bytes as u32, dst), n, false);
         Ok(())
     }
     fn streaming(&self) -> Streaming {
         let (_, dst_bytes) = self.0.widths();
         if self.0.stream_alignment(8 * dst_bytes as u32).is_some() { Streaming::Itself } else { Streaming::ByWidth }
-    }
-    fn run_streaming(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) -> bool {
-        run_streaming(&*self.0, src, dst, n)
     }
     fn reads_packed(&self, bits: u32) -> bool {
         self.0.reads_packed(bits)
@@ -168,7 +164,7 @@ impl Stage for ByHand {
     fn writes_packed(&self, bits: u32) -> bool {
         self.0.writes_packed(bits)
     }
-    fn run_packed(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) {
-        run(&*self.0, src, dst, n);
+    fn run_in_place(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
+        run(&*self.0, src, dst, n, streams)
     }
 }

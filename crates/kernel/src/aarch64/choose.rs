@@ -1,6 +1,6 @@
 //! Which kernel written by hand there is for what is asked: the only place that names them.
 
-use super::f16::{Converts, F16ToF32, F32ToF16};
+use super::f16::{f16_to_f32, f32_to_f16};
 use super::rows::Rows;
 use super::scaled;
 use crate::arch::{Kernel, Kernels};
@@ -15,12 +15,12 @@ impl Kernels for Neon {
         Some(match *ops {
             [Op::F16ToF32(nan)] => match nan.keeps_payload() {
                 // The instruction quiets NaN. The intermediate's NaN may be either: what encodes it sets the quiet bit.
-                true => stage(Converts(F16ToF32::<true>, *self)),
-                false => stage(Converts(F16ToF32::<false>, *self)),
+                true => stage(f16_to_f32::<true>(*self)),
+                false => stage(f16_to_f32::<false>(*self)),
             },
             [Op::Nearest { numbers, bytes: 2 }] if numbers.is_ieee_f16 => match numbers.shape {
-                shape::SUBNORMAL_PAYLOAD => stage(Converts(F32ToF16::<true>, *self)),
-                shape::SUBNORMAL_SPECIAL => stage(Converts(F32ToF16::<false>, *self)),
+                shape::SUBNORMAL_PAYLOAD => stage(f32_to_f16::<true>(*self)),
+                shape::SUBNORMAL_SPECIAL => stage(f32_to_f16::<false>(*self)),
                 _ => return None,
             },
             _ => return None,

@@ -30,7 +30,7 @@ impl<const N: usize> Rows<N> {
 }
 
 impl<const N: usize> Groups for Rows<N> {
-    fn group(&self) -> usize {
+    fn group(&self, _: usize) -> usize {
         64
     }
     fn widths(&self) -> (usize, usize) {

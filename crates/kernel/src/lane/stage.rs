@@ -66,8 +66,8 @@ impl<L: Lane> Stage for LaneStage<L> {
         if cfg!(target_arch = "x86_64") && L::STREAMS { Streaming::Itself } else { Streaming::ByWidth }
     }
     #[cfg(target_arch = "x86_64")]
-    fn run_streaming(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) -> bool {
-        crate::tail::run_streaming(self, src, dst, n)
+    fn run_in_place(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
+        crate::tail::run(self, src, dst, n, streams)
     }
 }
 
@@ -102,14 +102,14 @@ mod streaming {
     }
 
     impl<L: Lane> Groups for LaneStage<L> {
-        fn group(&self) -> usize {
+        fn group(&self, _: usize) -> usize {
             LINE / L::Dst::BYTES
         }
         fn widths(&self) -> (usize, usize) {
             (8 * L::Src::BYTES, L::Dst::BYTES)
         }
         fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-            if const { L::STREAMS } && store == Store::PastCaches {
+            if const { L::STREAMS } && store.streams {
                 self.task(Lines { lane: &self.lane, src: L::Src::view(src), dst: lines(dst) });
             } else {
                 self.task(Loop { lane: &self.lane, src: L::Src::view(src), dst: L::Dst::view_mut(dst) });

@@ -5,10 +5,10 @@
 use crate::level::Level;
 
 /// Results of 16 codes.
-pub(crate) type Sixteen = [u8; 32];
+pub(crate) type Table16 = [u8; 32];
 
 /// Results of 256 codes: their low bytes, then their high ones.
-pub(crate) type Full = [[u8; 256]; 2];
+pub(crate) type Table256 = [[u8; 256]; 2];
 
 /// Codes of a row of blocks.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +23,9 @@ pub(crate) enum Codes<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tables<'a> {
     /// One after the other.
-    InOrder(&'a [Sixteen]),
+    InOrder(&'a [Table16]),
     /// That of the code of its scale.
-    ByScale { tables: &'a [Sixteen; 256], scales: &'a [u8] },
+    ByScale { tables: &'a [Table16; 256], scales: &'a [u8] },
 }
 
 impl<'a> Tables<'a> {
@@ -38,7 +38,7 @@ impl<'a> Tables<'a> {
     }
 
     #[inline(always)]
-    pub fn of(&self, block: usize) -> &'a Sixteen {
+    pub fn of(&self, block: usize) -> &'a Table16 {
         match self {
             Tables::InOrder(tables) => &tables[block],
             Tables::ByScale { tables, scales } => &tables[scales[block] as usize],
@@ -56,13 +56,20 @@ impl Codes<'_> {
 }
 
 /// Whether rows of blocks of so many elements are looked up with 16 codes.
-pub(crate) fn fits_sixteen(block: u64) -> bool {
+pub(crate) fn fits_lookup16(block: u64) -> bool {
     block == 16 || block.is_multiple_of(32)
 }
 
-/// Looks up as many codes as there is room for results, in blocks that [`fits_sixteen`] accepts. With `streams`, results
+/// Looks up as many codes as there is room for results, in blocks that [`fits_lookup16`] accepts. With `streams`, results
 /// go past the caches where they can; a fence is then the caller's.
-pub(crate) fn sixteen(level: Level, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8], streams: bool) {
+pub(crate) fn lookup16(
+    level: Level,
+    codes: Codes<'_>,
+    block: usize,
+    tables: Tables<'_>,
+    dst: &mut [u8],
+    streams: bool,
+) {
     let done = level.kernels().lookup16(codes, block, tables, dst, streams);
     for (i, result) in dst.as_chunks_mut::<2>().0.iter_mut().enumerate().skip(done) {
         let code = codes.get(i);
@@ -70,8 +77,14 @@ pub(crate) fn sixteen(level: Level, codes: Codes<'_>, block: usize, tables: Tabl
     }
 }
 
-/// As [`sixteen`], of codes of up to 8 bits, of rows with the same tables: codes and room for results of each.
-pub(crate) fn full(level: Level, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full], streams: bool) {
+/// As [`lookup16`], of codes of up to 8 bits, of rows with the same tables: codes and room for results of each.
+pub(crate) fn lookup256(
+    level: Level,
+    rows: &mut [(&[u8], &mut [u8])],
+    block: usize,
+    tables: &[Table256],
+    streams: bool,
+) {
     let done = level.kernels().lookup256(rows, block, tables, streams);
     for (codes, dst) in rows {
         for (i, result) in dst.as_chunks_mut::<2>().0.iter_mut().enumerate().skip(done) {

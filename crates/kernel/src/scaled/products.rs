@@ -3,7 +3,8 @@
 //! There is a loop for the usual conversions, to bf16 and f16 to nearest even. What it computes in f32 is what
 //! [`super::values`] does.
 
-use super::lookup::{Full, Sixteen};
+use super::block_quotient::F32;
+use super::lookup::{Table16, Table256};
 use super::short::alone;
 use crate::lane::Lane;
 use crate::lane::encode::EncodeNearest;
@@ -13,8 +14,6 @@ use crate::numbers::encode::{Encoder, Nearest, shape};
 use std::marker::PhantomData;
 use truecast_core::policy::{RangeTest, Subnormals};
 use truecast_core::{CastSpec, Kind, Rounding};
-
-type F32 = [u8; 4];
 
 /// How a code `c` is combined with the operands `s` and `u` of its block, in f32: as a number, the const parameter of loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,59 +114,59 @@ impl Narrow {
 
     /// Results of decoded codes.
     pub fn products(&self, level: Level, how: Combination, values: &[F32], of: Blocks<'_>, results: &mut [u8]) {
-        self.run(level, how, What::Products(values, of, results.as_chunks_mut().0));
+        self.run(level, how, Output::Products(values, of, results.as_chunks_mut().0));
     }
 
     /// The results of 16 codes, with the operands of each block.
-    pub fn sixteen(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Sixteen]) {
+    pub fn tables16(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Table16]) {
         let Some(codes) = codes.first_chunk() else { return };
-        self.run(level, how, What::Sixteen(codes, of, tables));
+        self.run(level, how, Output::Table16(codes, of, tables));
     }
 
     /// The results of 256 codes, with the operands of each block.
-    pub fn full(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Full]) {
+    pub fn tables256(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Table256]) {
         let Some(codes) = codes.first_chunk() else { return };
-        self.run(level, how, What::Full(codes, of, tables));
+        self.run(level, how, Output::Table256(codes, of, tables));
     }
 
-    fn run(&self, level: Level, how: Combination, what: What<'_>) {
+    fn run(&self, level: Level, how: Combination, output: Output<'_>) {
         match self.encode {
-            Encode::Upper(encode) => self.encode(level, how, what, encode),
-            Encode::Half(encode) => self.encode(level, how, what, encode),
+            Encode::Upper(encode) => self.encode(level, how, output, encode),
+            Encode::Half(encode) => self.encode(level, how, output, encode),
         }
     }
 
-    fn encode<E: Encodes>(&self, level: Level, how: Combination, what: What<'_>, encode: E) {
+    fn encode<E: Encodes>(&self, level: Level, how: Combination, output: Output<'_>, encode: E) {
         let to = To { encode, nan: self.nan };
         match how {
-            Combination::Times => what.run::<{ Combination::Times as u8 }, E>(level, to),
-            Combination::TimesOfNan => what.run::<{ Combination::TimesOfNan as u8 }, E>(level, to),
-            Combination::Divide => what.run::<{ Combination::Divide as u8 }, E>(level, to),
-            Combination::MinusTimes => what.run::<{ Combination::MinusTimes as u8 }, E>(level, to),
-            Combination::TimesPlus => what.run::<{ Combination::TimesPlus as u8 }, E>(level, to),
-            Combination::TimesPlusBf16 => what.run::<{ Combination::TimesPlusBf16 as u8 }, E>(level, to),
+            Combination::Times => output.run::<{ Combination::Times as u8 }, E>(level, to),
+            Combination::TimesOfNan => output.run::<{ Combination::TimesOfNan as u8 }, E>(level, to),
+            Combination::Divide => output.run::<{ Combination::Divide as u8 }, E>(level, to),
+            Combination::MinusTimes => output.run::<{ Combination::MinusTimes as u8 }, E>(level, to),
+            Combination::TimesPlus => output.run::<{ Combination::TimesPlus as u8 }, E>(level, to),
+            Combination::TimesPlusBf16 => output.run::<{ Combination::TimesPlusBf16 as u8 }, E>(level, to),
         }
     }
 }
 
-enum What<'a> {
+enum Output<'a> {
     Products(&'a [F32], Blocks<'a>, &'a mut [[u8; 2]]),
-    Sixteen(&'a [F32; 16], Blocks<'a>, &'a mut [Sixteen]),
-    Full(&'a [F32; 256], Blocks<'a>, &'a mut [Full]),
+    Table16(&'a [F32; 16], Blocks<'a>, &'a mut [Table16]),
+    Table256(&'a [F32; 256], Blocks<'a>, &'a mut [Table256]),
 }
 
-impl What<'_> {
+impl Output<'_> {
     fn run<const FORM: u8, E: Encodes>(self, level: Level, to: To<E>) {
         match self {
-            What::Products(values, of, results) => {
+            Output::Products(values, of, results) => {
                 let Blocks { s, block, .. } = of;
                 level.run(Products::<FORM, E> { values, s, u: of.others(), block, to, results });
             }
-            What::Sixteen(codes, of, tables) => {
+            Output::Table16(codes, of, tables) => {
                 level.run(Tables::<FORM, E> { codes, s: of.s, u: of.others(), to, tables });
             }
-            What::Full(codes, of, tables) => {
-                level.run(FullTables::<FORM, E> { codes, s: of.s, u: of.others(), to, tables });
+            Output::Table256(codes, of, tables) => {
+                level.run(Tables256::<FORM, E> { codes, s: of.s, u: of.others(), to, tables });
             }
         }
     }
@@ -281,7 +280,7 @@ struct Tables<'a, const FORM: u8, E> {
     s: &'a [F32],
     u: &'a [F32],
     to: To<E>,
-    tables: &'a mut [Sixteen],
+    tables: &'a mut [Table16],
 }
 
 impl<const FORM: u8, E: Encodes> Task for Tables<'_, FORM, E> {
@@ -302,19 +301,19 @@ impl<const FORM: u8, E: Encodes> Task for Tables<'_, FORM, E> {
     }
 }
 
-struct FullTables<'a, const FORM: u8, E> {
+struct Tables256<'a, const FORM: u8, E> {
     codes: &'a [F32; 256],
     s: &'a [F32],
     u: &'a [F32],
     to: To<E>,
-    tables: &'a mut [Full],
+    tables: &'a mut [Table256],
 }
 
-impl<const FORM: u8, E: Encodes> Task for FullTables<'_, FORM, E> {
+impl<const FORM: u8, E: Encodes> Task for Tables256<'_, FORM, E> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let FullTables { codes, s, u, to, tables } = self;
+        let Tables256 { codes, s, u, to, tables } = self;
         for ([low, high], (s, u)) in tables.iter_mut().zip(s.iter().zip(u)) {
             let (s, u) = (float(*s), float(*u));
             for ((low, high), c) in low.iter_mut().zip(high).zip(codes) {

@@ -3,6 +3,7 @@
 //! Tiles are bytes, as everywhere in this crate; those of f32 hold four for each element. Everything here is to be run in
 //! the default floating-point environment.
 
+use super::block_quotient::F32;
 use super::blocks;
 use super::products::{Combination, Narrow};
 use crate::level::{Level, Task};
@@ -14,8 +15,6 @@ use truecast_core::{CastPolicy, CastSpec, DType, Layout};
 
 /// Elements of a tile.
 pub(super) const TILE: usize = 2048;
-
-type F32 = [u8; 4];
 
 /// Codes, one in each byte, to f32.
 #[derive(Debug)]

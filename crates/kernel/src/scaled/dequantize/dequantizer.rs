@@ -1,7 +1,7 @@
 //! [`Dequantizer`]: scaled elements to plain ones, planned once.
 
 use super::plan::Plan;
-use super::work;
+use super::row_run;
 use crate::options::CastOptions;
 use crate::scaled::cut::{Read, Window};
 use crate::scaled::grid::Want;
@@ -96,7 +96,7 @@ impl Dequantizer {
     /// # Errors
     /// [`ScaledError::Size`] if a buffer does not fit; codes, scales and groups that are no value.
     pub fn run(&self, window: &Window, parts: &Parts<'_>, dst: &mut [u8]) -> Result<(), ScaledError> {
-        work::run(&self.plan, window, parts, dst, Want::Results)
+        row_run::run(&self.plan, window, parts, dst, Want::Results)
     }
 
     /// Makes the values of a window before any rounding, as f64: what results are compared with (§10 of the page). They are
@@ -106,6 +106,6 @@ impl Dequantizer {
     /// # Errors
     /// As [`Dequantizer::run`]; `exact` takes eight bytes for each element.
     pub fn exact(&self, window: &Window, parts: &Parts<'_>, exact: &mut [u8]) -> Result<(), ScaledError> {
-        work::run(&self.plan, window, parts, exact, Want::Exact)
+        row_run::run(&self.plan, window, parts, exact, Want::Exact)
     }
 }

@@ -43,15 +43,15 @@ pub(super) enum Lookup {
     /// None: they are computed one by one.
     Arithmetic,
     /// One for each block of a row.
-    Sixteen,
+    Table16,
     /// One for each code of a scale.
-    SixteenByScale,
+    Table16ByScale,
     /// One of all bytes, for blocks that many elements share.
-    Full,
+    Table256,
 }
 
 /// Blocks of at least so many elements pay for a table of 256 results.
-const FULL_FROM: u64 = 4096;
+const TABLE256_FROM: u64 = 4096;
 /// Columns from which on windows do not begin at blocks.
 pub(super) const LONG_BLOCK: u64 = 1024;
 
@@ -88,7 +88,7 @@ impl Plan {
             Some((code, minus)) => (Decoder::new(code, minus, exec.level)?, code.bits()),
             None => (Decoder::doubled(), 4),
         };
-        let lookup = if bits <= 4 && values.dst_bytes == 2 { Lookup::Sixteen } else { Lookup::Arithmetic };
+        let lookup = if bits <= 4 && values.dst_bytes == 2 { Lookup::Table16 } else { Lookup::Arithmetic };
         let coded = Coded::Blocks { block, factor };
         Ok(Plan::with(layout, exec, values, decoder, coded, lookup, block.group(), block.elements()))
     }
@@ -104,7 +104,7 @@ impl Plan {
         block: u64,
         column_align: u64,
     ) -> Plan {
-        let n_codes: usize = if lookup == Lookup::Full { 256 } else { 16 };
+        let n_codes: usize = if lookup == Lookup::Table256 { 256 } else { 16 };
         let mut of_codes = vec![0; n_codes * 4];
         let all: Vec<u8> = (0..n_codes).map(|code| code as u8).collect();
         decoder.run(&all, &mut of_codes, &mut Default::default());
@@ -149,7 +149,7 @@ impl Plan {
     /// The end of the rows from one on that are made with the tables of all of them, one at least.
     pub fn rows_with_tables(&self, row: u64, end: u64) -> u64 {
         let Coded::Planes(planes, _) = &self.coded else { return row + 1 };
-        if self.lookup != Lookup::Full || planes.group != Group::Grid {
+        if self.lookup != Lookup::Table256 || planes.group != Group::Grid {
             return row + 1;
         }
         let end_of = |block: u64| (row / block + 1).saturating_mul(block);
@@ -183,16 +183,21 @@ fn lookup(layout: &Layout, planes: &Planes, block: u64, dst_bytes: usize, level:
         return Lookup::Arithmetic;
     }
     let bits = planes.codes.code.bits();
-    if bits <= 4 && lookup::fits_sixteen(block) {
+    if bits <= 4 && lookup::fits_lookup16(block) {
         let alone = planes.form != Form::Affine && !matches!(planes.zero, Zero::Grid { .. });
         let one_global = planes.global.is_none_or(|global| global.block[1] >= layout.cols);
         let by_scale = planes.scales.plane.code.bits() == 8 && alone && one_global;
-        return if by_scale { Lookup::SixteenByScale } else { Lookup::Sixteen };
+        return if by_scale { Lookup::Table16ByScale } else { Lookup::Table16 };
     }
     let sharing = planes.scales.block[0].min(layout.rows).saturating_mul(block);
     let rows_follow = planes.group == Group::Grid || planes.scales.block[0] == 1;
-    if bits > 4 && level.kernels().has_lookup256() && block.is_multiple_of(64) && sharing >= FULL_FROM && rows_follow {
-        return Lookup::Full;
+    if bits > 4
+        && level.kernels().has_lookup256()
+        && block.is_multiple_of(64)
+        && sharing >= TABLE256_FROM
+        && rows_follow
+    {
+        return Lookup::Table256;
     }
     Lookup::Arithmetic
 }

@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::source::{OfRow, Source};
-use crate::scaled::lookup::{self, Full, Sixteen};
+use crate::scaled::lookup::{self, Table16, Table256};
 use crate::scaled::products::Blocks;
 use crate::scaled::values::{Operands, Room, TILE, spread};
 
@@ -10,17 +10,17 @@ use crate::scaled::values::{Operands, Room, TILE, spread};
 #[derive(Default)]
 pub(super) struct Tables {
     /// Of all scales, and the bits of the second scale that they were made for.
-    by_scale: Option<(u32, Box<[Sixteen; 256]>)>,
-    sixteen: Vec<Sixteen>,
-    full: Vec<Full>,
+    by_scale: Option<(u32, Box<[Table16; 256]>)>,
+    tables16: Vec<Table16>,
+    tables256: Vec<Table256>,
 }
 
 impl Tables {
     /// Makes tables of 16 results for each block of a row.
-    pub fn make_sixteen(&mut self, plan: &Plan, source: &Source<'_>, factor: Option<f32>, room: &mut Room) {
+    pub fn make_tables16(&mut self, plan: &Plan, source: &Source<'_>, factor: Option<f32>, room: &mut Room) {
         let operands = source.operands();
-        self.sixteen.resize(operands.scales.len() / 4, [0; 32]);
-        sixteen(plan, operands, factor, &mut self.sixteen, room);
+        self.tables16.resize(operands.scales.len() / 4, [0; 32]);
+        tables16(plan, operands, factor, &mut self.tables16, room);
     }
 
     /// Makes tables of 16 results for each code of a scale.
@@ -32,17 +32,17 @@ impl Tables {
         }
         let mut tables = Box::new([[0; 32]; 256]);
         let scales = grid.all_scales();
-        sixteen(plan, OfRow { scales: &scales, zeros: None, biases: None }, None, &mut tables[..], room);
+        tables16(plan, OfRow { scales: &scales, zeros: None, biases: None }, None, &mut tables[..], room);
         self.by_scale = Some((bits, tables));
     }
 
     /// Makes tables of 256 results for each block of a row.
-    pub fn make_full(&mut self, plan: &Plan, source: &Source<'_>, room: &mut Room) {
+    pub fn make_tables256(&mut self, plan: &Plan, source: &Source<'_>, room: &mut Room) {
         let operands = source.operands();
-        let tables = &mut self.full;
+        let tables = &mut self.tables256;
         tables.resize(operands.scales.len() / 4, [[0; 256]; 2]);
         if let Some((narrow, how)) = plan.values.combination(operands.zeros.is_some(), plan.decoder.has_nan()) {
-            narrow.full(plan.exec.level, how, plan.of_codes.as_chunks().0, blocks(operands), tables);
+            narrow.tables256(plan.exec.level, how, plan.of_codes.as_chunks().0, blocks(operands), tables);
             return;
         }
         let mut both = [0; 512];
@@ -59,16 +59,16 @@ impl Tables {
     }
 
     /// The tables of 16 results; `scales` are the codes of scales of one byte.
-    pub fn sixteen<'a>(&'a self, scales: Option<&'a [u8]>) -> lookup::Tables<'a> {
+    pub fn tables16<'a>(&'a self, scales: Option<&'a [u8]>) -> lookup::Tables<'a> {
         match (&self.by_scale, scales) {
             (Some((_, tables)), Some(scales)) => lookup::Tables::ByScale { tables, scales },
-            _ => lookup::Tables::InOrder(&self.sixteen),
+            _ => lookup::Tables::InOrder(&self.tables16),
         }
     }
 
     /// The tables of 256 results.
-    pub fn full(&self) -> &[Full] {
-        &self.full
+    pub fn tables256(&self) -> &[Table256] {
+        &self.tables256
     }
 }
 
@@ -76,10 +76,10 @@ fn blocks(operands: OfRow<'_>) -> Blocks<'_> {
     Blocks { s: operands.scales.as_chunks().0, u: operands.others().as_chunks().0, block: 0 }
 }
 
-fn sixteen(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, tables: &mut [Sixteen], room: &mut Room) {
+fn tables16(plan: &Plan, operands: OfRow<'_>, factor: Option<f32>, tables: &mut [Table16], room: &mut Room) {
     match plan.values.combination(operands.zeros.is_some(), plan.decoder.has_nan()) {
         Some((narrow, how)) if factor.is_none() => {
-            narrow.sixteen(plan.exec.level, how, plan.of_codes.as_chunks().0, blocks(operands), tables);
+            narrow.tables16(plan.exec.level, how, plan.of_codes.as_chunks().0, blocks(operands), tables);
         }
         _ => results(plan, operands, factor, tables.as_flattened_mut(), room),
     }

@@ -52,11 +52,11 @@ fn each_word<const BITS: usize, const STREAMS: bool>(
 /// Calls a function for how results are stored: of 8 bits, or packed to 4.
 macro_rules! by_store {
     ($store:expr, $function:ident $([$parameter:ident])? ($($argument:expr),*)) => {
-        match ($store, $store.streams()) {
-            (Store::Packed(_), _) => $function::<$($parameter,)? 4, false>($($argument),*),
-            (Store::PackedPastCaches(_), _) => $function::<$($parameter,)? 4, true>($($argument),*),
-            (_, false) => $function::<$($parameter,)? 8, false>($($argument),*),
-            (_, true) => $function::<$($parameter,)? 8, true>($($argument),*),
+        match ($store.packed.is_some(), $store.streams) {
+            (true, false) => $function::<$($parameter,)? 4, false>($($argument),*),
+            (true, true) => $function::<$($parameter,)? 4, true>($($argument),*),
+            (false, false) => $function::<$($parameter,)? 8, false>($($argument),*),
+            (false, true) => $function::<$($parameter,)? 8, true>($($argument),*),
         }
     };
 }
@@ -77,10 +77,7 @@ pub(crate) struct Wraps(pub u8, pub Avx2);
 macro_rules! to_bytes {
     ($([$($signed:ident)?] $kernel:ty, $src_bits:literal, |$self:ident, $src:ident, $store:ident, $dst:ident| $run:expr;)*) => {$(
         impl$(<const $signed: bool>)? Groups for $kernel {
-            fn group(&self) -> usize {
-                32
-            }
-            fn group_of(&self, dst_bits: usize) -> usize {
+            fn group(&self, dst_bits: usize) -> usize {
                 32 * turns(dst_bits)
             }
             fn widths(&self) -> (usize, usize) {

@@ -30,17 +30,11 @@ impl Kernels for Avx2 {
     }
 
     fn unpack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-        if bits == 6 {
-            run(&pack6::Unpack(*self), (6, src), (8, dst), n);
-        }
-        bits == 6
+        bits == 6 && run(&pack6::unpack_6(*self), (6, src), (8, dst), n, false)
     }
 
     fn pack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-        if bits == 6 {
-            run(&pack6::Pack(*self), (8, src), (6, dst), n);
-        }
-        bits == 6
+        bits == 6 && run(&pack6::pack_6(*self), (8, src), (6, dst), n, false)
     }
 
     fn lookup16(&self, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8], _streams: bool) -> usize {
@@ -70,23 +64,23 @@ fn of(ops: &[Op], token: Avx2) -> Kernel {
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
         [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
             // The instruction quiets NaN. The intermediate's NaN may be either: what encodes it sets the quiet bit.
-            true => stage(half::ToF32::<true>(token)),
-            false => stage(half::ToF32::<false>(token)),
+            true => stage(half::f16_to_f32::<true>(token)),
+            false => stage(half::f16_to_f32::<false>(token)),
         }),
         [Op::F64ToF32Nearest(numbers)] if numbers.overflows_to_inf() => Some(match numbers.keeps_payload() {
-            true => stage(f64::ToF32::<true>(token)),
-            false => stage(f64::ToF32::<false>(token)),
+            true => stage(f64::f64_to_f32::<true>(token)),
+            false => stage(f64::f64_to_f32::<false>(token)),
         }),
         [Op::F32ToF64(numbers)] if numbers.keeps_inf() => Some(match numbers.keeps_payload() {
-            true => stage(f64::FromF32::<true>(token)),
-            false => stage(f64::FromF32::<false>(token)),
+            true => stage(f64::f32_to_f64::<true>(token)),
+            false => stage(f64::f32_to_f64::<false>(token)),
         }),
         [Op::F32ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => match (bytes, numbers.nan_and_mask()) {
             (1, (0, mask)) => Some(stage(bytes::Truncates(mask as u8, token))),
-            (8, (0, _)) => Some(stage(i64::Truncates(token))),
+            (8, (0, _)) => Some(stage(i64::f32_to_i64(token))),
             _ => None,
         },
-        [Op::IntToF32(Int { bytes: 8, signed: false })] => Some(stage(i64::UnsignedToF32(token))),
+        [Op::IntToF32(Int { bytes: 8, signed: false })] => Some(stage(i64::u64_to_f32(token))),
         [Op::IntToInt { from: Int { bytes: 8, .. }, range, bytes: 1 }] if range.bounds.is_none() => {
             Some(stage(bytes::Wraps(range.mask as u8, token)))
         }

@@ -5,8 +5,7 @@
 use super::groups::groups;
 use super::{in_order, select};
 use crate::level::Avx2;
-use crate::stream::LINE;
-use crate::tail::{Groups, Store};
+use crate::tail::Fixed;
 use crate::x86::pairs::both;
 use crate::x86::{Block, load256};
 use std::arch::x86_64::*;
@@ -60,45 +59,15 @@ pub(super) fn nonzero(words: __m256i) -> __m256i {
 }
 
 /// f64 to f32, nearest even, overflow and Inf to Inf; NaN keeps its `PAYLOAD`, or is the canonical one of its sign.
-#[derive(Debug)]
-pub(crate) struct ToF32<const PAYLOAD: bool>(pub Avx2);
-
-/// f32 to f64, exact; NaN as of [`ToF32`].
-#[derive(Debug)]
-pub(crate) struct FromF32<const PAYLOAD: bool>(pub Avx2);
-
-impl<const PAYLOAD: bool> Groups for ToF32<PAYLOAD> {
-    fn group(&self) -> usize {
-        8
-    }
-    fn widths(&self) -> (usize, usize) {
-        (64, 4)
-    }
-    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        // SAFETY: the token proves that the features were detected.
-        unsafe { if store.streams() { to_f32::<PAYLOAD, true>(src, dst) } else { to_f32::<PAYLOAD, false>(src, dst) } }
-    }
-    fn stream_alignment(&self, _: u32) -> Option<usize> {
-        Some(LINE)
-    }
+pub(crate) fn f64_to_f32<const PAYLOAD: bool>(_: Avx2) -> Fixed {
+    // SAFETY: the token proves that the features were detected.
+    unsafe { Fixed::new(8, (64, 4), to_f32::<PAYLOAD, false>, Some(to_f32::<PAYLOAD, true>)) }
 }
 
-impl<const PAYLOAD: bool> Groups for FromF32<PAYLOAD> {
-    fn group(&self) -> usize {
-        8
-    }
-    fn widths(&self) -> (usize, usize) {
-        (32, 8)
-    }
-    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        // SAFETY: the token proves that the features were detected.
-        unsafe {
-            if store.streams() { from_f32::<PAYLOAD, true>(src, dst) } else { from_f32::<PAYLOAD, false>(src, dst) }
-        }
-    }
-    fn stream_alignment(&self, _: u32) -> Option<usize> {
-        Some(LINE)
-    }
+/// f32 to f64, exact; NaN as of [`f64_to_f32`].
+pub(crate) fn f32_to_f64<const PAYLOAD: bool>(_: Avx2) -> Fixed {
+    // SAFETY: the token proves that the features were detected.
+    unsafe { Fixed::new(8, (32, 8), from_f32::<PAYLOAD, false>, Some(from_f32::<PAYLOAD, true>)) }
 }
 
 #[target_feature(enable = "avx2,f16c")]

@@ -25,40 +25,6 @@ const fn packs<S: Source>(shape: u8) -> bool {
     S::HAS_NAN && S::BYTES <= 4 && shape & shape::NEGATIVE_ZERO != 0
 }
 
-/// Elements of 32 and 64 bits to bytes.
-#[derive(Debug)]
-pub(crate) struct F32ToU8<S, const SHAPE: u8> {
-    numbers: Nearest,
-    method: Method,
-    source: PhantomData<S>,
-}
-
-impl<S: Source256, const SHAPE: u8> F32ToU8<S, SHAPE> {
-    /// `None` if no loop is compiled for these numbers.
-    pub fn new(numbers: Nearest, _: S, _: Avx2) -> Option<Self> {
-        let method = Method::of::<Bf16, SHAPE>(&numbers);
-        let compiled = !S::HAS_NAN || is_taken::<Bf16>(SHAPE, 8, method.number());
-        compiled.then_some(Self { numbers, method, source: PhantomData })
-    }
-}
-
-/// Elements of 16 bits to bytes.
-#[derive(Debug)]
-pub(crate) struct HalfToU8<S, const SHAPE: u8> {
-    numbers: Nearest,
-    method: Method,
-    source: PhantomData<S>,
-}
-
-impl<S: ByF32, const SHAPE: u8> HalfToU8<S, SHAPE> {
-    /// `None` if no loop is compiled for these numbers.
-    pub fn new(numbers: Nearest, _: S, _: Avx2) -> Option<Self> {
-        let method = Method::of::<S, SHAPE>(&numbers);
-        let compiled = is_taken::<S>(SHAPE, 8, method.number());
-        compiled.then_some(Self { numbers, method, source: PhantomData })
-    }
-}
-
 /// To 16 bits: the shape has [`shape::UPPER_BITS`] or [`F16_INSTRUCTION`].
 #[derive(Debug)]
 pub(crate) struct ToU16<S, const SHAPE: u8>(pub Nearest, pub S, pub Avx2);
@@ -72,17 +38,17 @@ fn any_nan<const SHAPE: u8>(numbers: &Nearest) -> bool {
 /// Calls a function for how results are stored, and for [`any_nan`].
 macro_rules! to_bits {
     ($store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
-        match $store.streams() {
+        match $store.streams {
             true => to_bits!(@ true, $store, $numbers, $function::<$s, $shape>($($argument),*)),
             false => to_bits!(@ false, $store, $numbers, $function::<$s, $shape>($($argument),*)),
         }
     };
     (@ $streams:literal, $store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
-        match $store {
-            Store::Packed(4) | Store::PackedPastCaches(4) if const { packs::<$s>($shape) } => {
+        match $store.packed {
+            Some(4) if const { packs::<$s>($shape) } => {
                 $function::<$s, $shape, 4, false, $streams>($($argument),*)
             }
-            Store::Packed(_) | Store::PackedPastCaches(_) if const { packs::<$s>($shape) } => {
+            Some(_) if const { packs::<$s>($shape) } => {
                 $function::<$s, $shape, 6, false, $streams>($($argument),*)
             }
             _ if const { $shape & shape::SPECIAL != 0 && $shape & shape::NEGATIVE_ZERO != 0 }
@@ -92,60 +58,60 @@ macro_rules! to_bits {
     };
 }
 
-impl<S: Source256, const SHAPE: u8> Groups for F32ToU8<S, SHAPE> {
-    fn group(&self) -> usize {
-        32
-    }
-    fn group_of(&self, dst_bits: usize) -> usize {
-        32 * turns(dst_bits)
-    }
-    fn widths(&self) -> (usize, usize) {
-        (8 * S::BYTES, 1)
-    }
-    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        let F32ToU8 { numbers, method, .. } = self;
-        // SAFETY: a token, with which this was made, proves that the features were detected.
-        unsafe { to_bits!(store, numbers, words_by::<S, SHAPE>(numbers, method, src, dst)) }
-    }
-    fn writes_packed(&self, bits: u32) -> bool {
-        packs::<S>(SHAPE)
-            && matches!(bits, 4 | 6)
-            && !any_nan::<SHAPE>(&self.numbers)
-            && is_taken::<Bf16>(SHAPE, bits as usize, self.method.number())
-    }
-    fn stream_alignment(&self, bits: u32) -> Option<usize> {
-        (bits == 8 || self.writes_packed(bits)).then_some(LINE)
-    }
+/// Encoders to bytes. The method is that of the source, or of the bf16 that it becomes on its way.
+macro_rules! to_u8 {
+    ($(#[$doc:meta] $name:ident, $of:ident, $method_of:ty, $by:ident;)*) => {$(
+        #[$doc]
+        #[derive(Debug)]
+        pub(crate) struct $name<S, const SHAPE: u8> {
+            numbers: Nearest,
+            method: Method,
+            source: PhantomData<S>,
+        }
+
+        impl<S: $of, const SHAPE: u8> $name<S, SHAPE> {
+            /// `None` if no loop is compiled for these numbers.
+            pub fn new(numbers: Nearest, _: S, _: Avx2) -> Option<Self> {
+                let method = Method::of::<$method_of, SHAPE>(&numbers);
+                let compiled = !S::HAS_NAN || is_taken::<$method_of>(SHAPE, 8, method.number());
+                compiled.then_some(Self { numbers, method, source: PhantomData })
+            }
+        }
+
+        impl<S: $of, const SHAPE: u8> Groups for $name<S, SHAPE> {
+            fn group(&self, dst_bits: usize) -> usize {
+                32 * turns(dst_bits)
+            }
+            fn widths(&self) -> (usize, usize) {
+                (8 * S::BYTES, 1)
+            }
+            fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
+                let Self { numbers, method, .. } = self;
+                // SAFETY: a token, with which this was made, proves that the features were detected.
+                unsafe { to_bits!(store, numbers, $by::<S, SHAPE>(numbers, method, src, dst)) }
+            }
+            fn writes_packed(&self, bits: u32) -> bool {
+                packs::<S>(SHAPE)
+                    && matches!(bits, 4 | 6)
+                    && !any_nan::<SHAPE>(&self.numbers)
+                    && is_taken::<$method_of>(SHAPE, bits as usize, self.method.number())
+            }
+            fn stream_alignment(&self, bits: u32) -> Option<usize> {
+                (bits == 8 || self.writes_packed(bits)).then_some(LINE)
+            }
+        }
+    )*};
 }
 
-impl<S: ByF32, const SHAPE: u8> Groups for HalfToU8<S, SHAPE> {
-    fn group(&self) -> usize {
-        32
-    }
-    fn group_of(&self, dst_bits: usize) -> usize {
-        32 * turns(dst_bits)
-    }
-    fn widths(&self) -> (usize, usize) {
-        (16, 1)
-    }
-    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        let HalfToU8 { numbers, method, .. } = self;
-        // SAFETY: a token, with which this was made, proves that the features were detected.
-        unsafe { to_bits!(store, numbers, shorts_by::<S, SHAPE>(numbers, method, src, dst)) }
-    }
-    fn writes_packed(&self, bits: u32) -> bool {
-        packs::<S>(SHAPE)
-            && matches!(bits, 4 | 6)
-            && !any_nan::<SHAPE>(&self.numbers)
-            && is_taken::<S>(SHAPE, bits as usize, self.method.number())
-    }
-    fn stream_alignment(&self, bits: u32) -> Option<usize> {
-        (bits == 8 || self.writes_packed(bits)).then_some(LINE)
-    }
+to_u8! {
+    /// Elements of 32 and 64 bits to bytes.
+    F32ToU8, Source256, Bf16, words_by;
+    /// Elements of 16 bits to bytes.
+    HalfToU8, ByF32, S, shorts_by;
 }
 
 impl<S: Source256, const SHAPE: u8> Groups for ToU16<S, SHAPE> {
-    fn group(&self) -> usize {
+    fn group(&self, _: usize) -> usize {
         32
     }
     fn widths(&self) -> (usize, usize) {
@@ -154,7 +120,7 @@ impl<S: Source256, const SHAPE: u8> Groups for ToU16<S, SHAPE> {
     fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
         // SAFETY: the token proves that the features were detected.
         unsafe {
-            match store.streams() {
+            match store.streams {
                 true => to_16::<S, SHAPE, true>(&self.0, src, dst),
                 false => to_16::<S, SHAPE, false>(&self.0, src, dst),
             }

@@ -4,8 +4,7 @@
 use super::groups::groups;
 use super::select;
 use crate::level::Avx2;
-use crate::stream::LINE;
-use crate::tail::{Groups, Store};
+use crate::tail::Fixed;
 use crate::x86::load256;
 use crate::x86::pairs::both;
 use std::arch::x86_64::*;
@@ -14,23 +13,9 @@ const F32_SIGN_AND_EXPONENT: i32 = 0xff80_0000_u32 as i32;
 const F32_NAN: i32 = 0x7fc0_0000;
 
 /// f16 to f32. NaN keeps its `PAYLOAD`, or is the canonical one of its sign.
-#[derive(Debug)]
-pub(crate) struct ToF32<const PAYLOAD: bool>(pub Avx2);
-
-impl<const PAYLOAD: bool> Groups for ToF32<PAYLOAD> {
-    fn group(&self) -> usize {
-        16
-    }
-    fn widths(&self) -> (usize, usize) {
-        (16, 4)
-    }
-    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        // SAFETY: the token proves that the features were detected.
-        unsafe { if store.streams() { decode::<PAYLOAD, true>(src, dst) } else { decode::<PAYLOAD, false>(src, dst) } }
-    }
-    fn stream_alignment(&self, _: u32) -> Option<usize> {
-        Some(LINE)
-    }
+pub(crate) fn f16_to_f32<const PAYLOAD: bool>(_: Avx2) -> Fixed {
+    // SAFETY: the token proves that the features were detected.
+    unsafe { Fixed::new(16, (16, 4), decode::<PAYLOAD, false>, Some(decode::<PAYLOAD, true>)) }
 }
 
 #[target_feature(enable = "avx2,f16c")]

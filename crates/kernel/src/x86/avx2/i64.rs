@@ -3,8 +3,7 @@
 
 use super::groups::groups;
 use crate::level::Avx2;
-use crate::stream::LINE;
-use crate::tail::{Groups, Store};
+use crate::tail::Fixed;
 use crate::x86::load256;
 use crate::x86::pairs::both;
 use std::arch::x86_64::*;
@@ -12,23 +11,9 @@ use std::arch::x86_64::*;
 const F32_INF: i32 = crate::numbers::F32_INF as i32;
 
 /// f32 truncated and wrapped to 64 bits; NaN and Inf give 0.
-#[derive(Debug)]
-pub(crate) struct Truncates(pub Avx2);
-
-impl Groups for Truncates {
-    fn group(&self) -> usize {
-        8
-    }
-    fn widths(&self) -> (usize, usize) {
-        (32, 8)
-    }
-    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        // SAFETY: the token proves that the features were detected.
-        unsafe { if store.streams() { truncate::<true>(src, dst) } else { truncate::<false>(src, dst) } }
-    }
-    fn stream_alignment(&self, _: u32) -> Option<usize> {
-        Some(LINE)
-    }
+pub(crate) fn f32_to_i64(_: Avx2) -> Fixed {
+    // SAFETY: the token proves that the features were detected.
+    unsafe { Fixed::new(8, (32, 8), truncate::<false>, Some(truncate::<true>)) }
 }
 
 #[target_feature(enable = "avx2,f16c")]
@@ -50,23 +35,9 @@ fn truncate<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
 }
 
 /// u64 to f32, nearest even.
-#[derive(Debug)]
-pub(crate) struct UnsignedToF32(pub Avx2);
-
-impl Groups for UnsignedToF32 {
-    fn group(&self) -> usize {
-        8
-    }
-    fn widths(&self) -> (usize, usize) {
-        (64, 4)
-    }
-    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        // SAFETY: the token proves that the features were detected.
-        unsafe { if store.streams() { unsigned::<true>(src, dst) } else { unsigned::<false>(src, dst) } }
-    }
-    fn stream_alignment(&self, _: u32) -> Option<usize> {
-        Some(LINE)
-    }
+pub(crate) fn u64_to_f32(_: Avx2) -> Fixed {
+    // SAFETY: the token proves that the features were detected.
+    unsafe { Fixed::new(8, (64, 4), unsigned::<false>, Some(unsigned::<true>)) }
 }
 
 #[target_feature(enable = "avx2,f16c")]

@@ -25,7 +25,7 @@ impl<const N: usize> Rows<N> {
 }
 
 impl<const N: usize> Groups for Rows<N> {
-    fn group(&self) -> usize {
+    fn group(&self, _: usize) -> usize {
         32
     }
     fn widths(&self) -> (usize, usize) {
@@ -34,10 +34,10 @@ impl<const N: usize> Groups for Rows<N> {
     fn convert(&self, src_bits: u32, src: &[u8], store: Store, dst: &mut [u8]) {
         // SAFETY: the token, with which this was made, proves that the features were detected.
         unsafe {
-            match (src_bits, store) {
-                (4, Store::PastCaches) => self.run::<ONE, 16, true>(src, dst),
+            match (src_bits, store.streams) {
+                (4, true) => self.run::<ONE, 16, true>(src, dst),
                 (4, _) => self.run::<ONE, 16, false>(src, dst),
-                (_, Store::PastCaches) => self.by_need::<true>(src, dst),
+                (_, true) => self.by_need::<true>(src, dst),
                 _ => self.by_need::<false>(src, dst),
             }
         }

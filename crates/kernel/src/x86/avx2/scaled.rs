@@ -2,7 +2,7 @@
 
 use super::super::{load128, load256, prefetch, store128};
 use crate::level::Avx2;
-use crate::scaled::lookup::{Codes, Sixteen, Tables};
+use crate::scaled::lookup::{Codes, Table16, Tables};
 use crate::x86::ahead::Ahead;
 use std::arch::x86_64::*;
 
@@ -47,7 +47,7 @@ fn rows<const NIBBLES: bool>(codes: &[u8], block: usize, tables: Tables<'_>, dst
 /// The low bytes of 16 results, and the high ones.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn planes(table: &Sixteen) -> (__m128i, __m128i) {
+fn planes(table: &Table16) -> (__m128i, __m128i) {
     let (halves, _) = table.as_chunks::<16>();
     let (first, second) = (load128(&halves[0]), load128(&halves[1]));
     let byte = _mm_set1_epi16(0xff);

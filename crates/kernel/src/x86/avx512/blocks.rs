@@ -120,35 +120,25 @@ pub(crate) trait Params<const N: usize>: Debug + Send + Sync {
 
 /// The loop of a kernel, for what is to be done with results.
 pub(super) fn convert<K: Kernel<N>, const N: usize>(_: Avx512, kernel: &K, src: &[u8], store: Store, dst: &mut [u8]) {
+    let Store { packed, streams } = store;
+    assert!(!streams || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
+    macro_rules! packed {
+        ($bits:literal) => {
+            match streams {
+                true => packed_blocks::<K, N, { $bits | PACKED_PAST_CACHES }, $bits, true>(kernel, src, dst),
+                false => packed_blocks::<K, N, $bits, $bits, false>(kernel, src, dst),
+            }
+        };
+    }
     // SAFETY: the token proves that the features were detected; results that are streamed begin at a line.
     unsafe {
-        match store {
-            Store::Plain => blocks::<K, N, PLAIN>(kernel, src, dst),
-            Store::PastCaches => {
-                assert!(dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
-                if const { K::STREAMS } {
-                    blocks::<K, N, PAST_CACHES>(kernel, src, dst);
-                }
-            }
-            Store::Packed(2) if const { packs(K::PACKS, 2) } => packed_blocks::<K, N, 2, 2, false>(kernel, src, dst),
-            Store::Packed(4) if const { packs(K::PACKS, 4) } => packed_blocks::<K, N, 4, 4, false>(kernel, src, dst),
-            Store::Packed(6) if const { packs(K::PACKS, 6) } => packed_blocks::<K, N, 6, 6, false>(kernel, src, dst),
-            Store::PackedPastCaches(bits) => {
-                assert!(dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
-                match bits {
-                    2 if const { packs(K::PACKS, 2) } => {
-                        packed_blocks::<K, N, { 2 | PACKED_PAST_CACHES }, 2, true>(kernel, src, dst);
-                    }
-                    4 if const { packs(K::PACKS, 4) } => {
-                        packed_blocks::<K, N, { 4 | PACKED_PAST_CACHES }, 4, true>(kernel, src, dst);
-                    }
-                    6 if const { packs(K::PACKS, 6) } => {
-                        packed_blocks::<K, N, { 6 | PACKED_PAST_CACHES }, 6, true>(kernel, src, dst);
-                    }
-                    _ => unreachable!("results are not packed to {bits} bits"),
-                }
-            }
-            Store::Packed(bits) => unreachable!("results are not packed to {bits} bits"),
+        match packed {
+            None if !streams => blocks::<K, N, PLAIN>(kernel, src, dst),
+            None if const { K::STREAMS } => blocks::<K, N, PAST_CACHES>(kernel, src, dst),
+            Some(2) if const { packs(K::PACKS, 2) } => packed!(2),
+            Some(4) if const { packs(K::PACKS, 4) } => packed!(4),
+            Some(6) if const { packs(K::PACKS, 6) } => packed!(6),
+            _ => unreachable!("no such stores of this kernel: {store:?}"),
         }
     }
 }
@@ -175,10 +165,7 @@ const fn packs(all: &[u32], bits: u32) -> bool {
 pub(crate) struct Blocks<T, const N: usize>(pub T, pub Avx512);
 
 impl<T: Params<N>, const N: usize> Groups for Blocks<T, N> {
-    fn group(&self) -> usize {
-        ELEMENTS
-    }
-    fn group_of(&self, dst_bits: usize) -> usize {
+    fn group(&self, dst_bits: usize) -> usize {
         group_of(dst_bits)
     }
     fn widths(&self) -> (usize, usize) {

@@ -2,7 +2,7 @@
 
 use super::blocks::{Blocks, Params};
 use super::convert::ToFloat;
-use super::f64::ToF32Odd;
+use super::f64::to_odd_f32;
 use super::fused::Fused;
 use super::integer::{Float, Truncate, Truncates};
 use super::narrow::{Narrow, Narrows, NonZero};
@@ -17,10 +17,10 @@ use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::{Int, Op};
 use crate::numbers::split::Split;
 use crate::scaled::block_quotient::Divided;
-use crate::scaled::lookup::{Codes, Full, Tables};
+use crate::scaled::lookup::{Codes, Table256, Tables};
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::stage::Stage;
-use crate::tail::{run, run_streaming, stage};
+use crate::tail::{run, stage};
 use crate::x86::F16_INSTRUCTION;
 use crate::x86::choose::{SPECIAL, UNSIGNED_SPECIAL, UPPER, to_bytes, with_source};
 use crate::x86::source::{self, Source512};
@@ -40,19 +40,11 @@ impl Kernels for Avx512 {
     }
 
     fn unpack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-        let does = matches!(bits, 2 | 4 | 6);
-        if does {
-            codes::unpack(*self, bits, src, dst, n);
-        }
-        does
+        codes::unpack(*self, bits, src, dst, n)
     }
 
     fn pack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-        let does = matches!(bits, 2 | 4 | 6);
-        if does {
-            codes::pack(*self, bits, src, dst, n);
-        }
-        does
+        codes::pack(*self, bits, src, dst, n)
     }
 
     fn has_split(&self) -> bool {
@@ -64,12 +56,7 @@ impl Kernels for Avx512 {
     }
 
     fn look_up(&self, split: &Split, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
-        let kernel = BySplit { split, src_bits: src.0, token: *self };
-        if streams {
-            return run_streaming(&kernel, src, dst, n);
-        }
-        run(&kernel, src, dst, n);
-        true
+        run(&BySplit { split, src_bits: src.0, token: *self }, src, dst, n, streams)
     }
 
     fn lookup16(&self, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8], streams: bool) -> usize {
@@ -80,7 +67,7 @@ impl Kernels for Avx512 {
         true
     }
 
-    fn lookup256(&self, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full], streams: bool) -> usize {
+    fn lookup256(&self, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Table256], streams: bool) -> usize {
         scaled::lookup256(*self, rows, block, tables, streams)
     }
 
@@ -203,10 +190,10 @@ fn of(ops: &[Op], token: Avx512) -> Kernel {
             (8, false) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::U64), token)),
             _ => None,
         },
-        [Op::F64ToF32Odd { reduced: true }] => Some(stage(ToF32Odd(source::F64Reduced, token))),
-        [Op::F64ToF32Odd { reduced: false }] => Some(stage(ToF32Odd(source::F64, token))),
-        [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => Some(stage(ToF32Odd(source::I64Odd, token))),
-        [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => Some(stage(ToF32Odd(source::U64Odd, token))),
+        [Op::F64ToF32Odd { reduced: true }] => Some(stage(to_odd_f32(source::F64Reduced, token))),
+        [Op::F64ToF32Odd { reduced: false }] => Some(stage(to_odd_f32(source::F64, token))),
+        [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => Some(stage(to_odd_f32(source::I64Odd, token))),
+        [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => Some(stage(to_odd_f32(source::U64Odd, token))),
         [ref load @ .., Op::F32ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => {
             let (nan, mask) = numbers.nan_and_mask();
             match load {

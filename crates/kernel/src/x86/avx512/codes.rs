@@ -29,17 +29,18 @@ impl<const BITS: usize> Params<1> for Codes<BITS> {
     }
 }
 
-/// Unpacks `len` elements of 2, 4 or 6 bits.
-pub(crate) fn unpack(token: Avx512, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
-    let mut run = |kernel: &dyn Groups| run(kernel, (bits, src), (8, dst), len);
+/// Unpacks `len` elements of 2, 4 or 6 bits. False, and nothing is done, for other widths.
+pub(crate) fn unpack(token: Avx512, bits: u32, src: &[u8], dst: &mut [u8], len: usize) -> bool {
+    let mut run = |kernel: &dyn Groups| run(kernel, (bits, src), (8, dst), len, false);
     match bits {
         2 => run(&Blocks::<_, 1>(Codes::<2>, token)),
         4 => run(&Blocks::<_, 1>(Codes::<4>, token)),
-        _ => run(&Blocks::<_, 1>(Codes::<6>, token)),
+        6 => run(&Blocks::<_, 1>(Codes::<6>, token)),
+        _ => false,
     }
 }
 
-/// Packs `len` elements of 2, 4 or 6 bits.
-pub(crate) fn pack(token: Avx512, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
-    run(&Blocks::<_, 1>(Codes::<8>, token), (8, src), (bits, dst), len);
+/// Packs `len` elements to 2, 4 or 6 bits. False, and nothing is done, for other widths.
+pub(crate) fn pack(token: Avx512, bits: u32, src: &[u8], dst: &mut [u8], len: usize) -> bool {
+    matches!(bits, 2 | 4 | 6) && run(&Blocks::<_, 1>(Codes::<8>, token), (8, src), (bits, dst), len, false)
 }

@@ -2,7 +2,7 @@
 //! (`docs/kernels.md §5.3`): whatever is subnormal in f32 is computed apart, in blocks that have such an element.
 
 use crate::level::Avx512;
-use crate::tail::{Groups, Store};
+use crate::tail::Fixed;
 use crate::x86::source::{self, Source};
 use crate::x86::{Block, load, store256};
 use std::arch::x86_64::*;
@@ -40,10 +40,12 @@ fn signs(bits: __m512i) -> __m256i {
 
 /// To f32, rounded to odd, eight at a time: f64 ([`F64`](source::F64) and what is reduced below the normal range) and
 /// 64-bit integers.
-#[derive(Debug)]
-pub(crate) struct ToF32Odd<S>(pub S, pub Avx512);
+pub(crate) fn to_odd_f32<S: Source8>(_: S, _: Avx512) -> Fixed {
+    // SAFETY: the token proves that the features were detected.
+    unsafe { Fixed::new(8, (64, 4), to_f32_odd::<S>, None) }
+}
 
-/// Sources of [`ToF32Odd`].
+/// Sources of [`to_odd_f32`].
 pub(crate) trait Source8: Source {
     /// Eight elements.
     ///
@@ -71,22 +73,9 @@ eight! {
     U64Odd int_to_f32_odd_8::<false>;
 }
 
-impl<S: Source8> Groups for ToF32Odd<S> {
-    fn group(&self) -> usize {
-        8
-    }
-    fn widths(&self) -> (usize, usize) {
-        (64, 4)
-    }
-    fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
-        // SAFETY: the token proves that the features were detected.
-        unsafe { to_f32_odd::<S>(src.as_chunks().0, dst.as_chunks_mut().0) };
-    }
-}
-
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-fn to_f32_odd<S: Source8>(sources: &[Block], targets: &mut [[u8; 32]]) {
-    for (target, source) in targets.iter_mut().zip(sources) {
+fn to_f32_odd<S: Source8>(src: &[u8], dst: &mut [u8]) {
+    for (target, source) in dst.as_chunks_mut().0.iter_mut().zip(src.as_chunks().0) {
         // SAFETY: this function has the features.
         store256(target, unsafe { S::eight(source) });
     }

@@ -51,16 +51,30 @@ trait Source {
     /// # Safety
     /// Needs the features of [`Avx512`].
     unsafe fn pair(bytes: &[u8]) -> [__m512; 2];
-    /// Two operands, each of 16 elements that follow each other.
+    /// Two operands, each of 16 elements that follow each other: of pairs in order.
     ///
     /// # Safety
     /// As [`pair`](Source::pair).
-    unsafe fn of_sixteen(low: f32, high: f32) -> [__m512; 2];
-    /// [`with_rest`] of all in order.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn of_sixteen(low: f32, high: f32) -> [__m512; 2] {
+        [_mm512_set1_ps(low), _mm512_set1_ps(high)]
+    }
+    /// [`with_rest`] of all in order: of pairs in order.
     ///
     /// # Safety
     /// As [`pair`](Source::pair).
-    unsafe fn upper(pair: [__m512; 2]) -> __m512i;
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn upper(pair: [__m512; 2]) -> __m512i {
+        let [low, high] = both(pair, |half| _mm512_castps_si512(half));
+        // Words 2 i and 2 i + 1 of both, which indices of words say.
+        let lower = load(const { &bytes_where!(|i| (1 - i % 2) * i) });
+        let upper = _mm512_add_epi16(lower, _mm512_set1_epi16(1));
+        let upper = _mm512_permutex2var_epi16(low, upper, high);
+        let lower = _mm512_permutex2var_epi16(low, lower, high);
+        with_rest(upper, lower)
+    }
 }
 
 struct OfBf16;
@@ -99,22 +113,6 @@ impl Source for OfF16 {
         let (halves, _) = bytes.as_chunks();
         [_mm512_cvtph_ps(load256(&halves[0])), _mm512_cvtph_ps(load256(&halves[1]))]
     }
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn of_sixteen(low: f32, high: f32) -> [__m512; 2] {
-        [_mm512_set1_ps(low), _mm512_set1_ps(high)]
-    }
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn upper(pair: [__m512; 2]) -> __m512i {
-        let [low, high] = both(pair, |half| _mm512_castps_si512(half));
-        // Words 2 i and 2 i + 1 of both, which indices of words say.
-        let lower = load(const { &bytes_where!(|i| (1 - i % 2) * i) });
-        let upper = _mm512_add_epi16(lower, _mm512_set1_epi16(1));
-        let upper = _mm512_permutex2var_epi16(low, upper, high);
-        let lower = _mm512_permutex2var_epi16(low, lower, high);
-        with_rest(upper, lower)
-    }
 }
 
 struct OfF32;
@@ -125,18 +123,6 @@ impl Source for OfF32 {
     unsafe fn pair(bytes: &[u8]) -> [__m512; 2] {
         let (halves, _) = bytes.as_chunks();
         [_mm512_castsi512_ps(load(&halves[0])), _mm512_castsi512_ps(load(&halves[1]))]
-    }
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn of_sixteen(low: f32, high: f32) -> [__m512; 2] {
-        // SAFETY: the same features.
-        unsafe { OfF16::of_sixteen(low, high) }
-    }
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn upper(pair: [__m512; 2]) -> __m512i {
-        // SAFETY: the same features.
-        unsafe { OfF16::upper(pair) }
     }
 }
 

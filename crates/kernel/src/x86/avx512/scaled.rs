@@ -2,7 +2,7 @@
 
 use super::super::{AHEAD, Block, avx2, load, load128, load256, prefetch, store, stream};
 use crate::level::Avx512;
-use crate::scaled::lookup::{Codes, Full, Sixteen, Tables};
+use crate::scaled::lookup::{Codes, Table16, Table256, Tables};
 use std::arch::x86_64::*;
 
 /// Looks up whole vectors of 32 elements and returns how many elements that were.
@@ -53,7 +53,7 @@ unsafe fn by_tables<const NIBBLES: bool, const STREAMS: bool>(
 unsafe fn rows<'a, const NIBBLES: bool, const STREAMS: bool>(
     codes: &[u8],
     block: usize,
-    table: impl Fn(usize) -> &'a Sixteen,
+    table: impl Fn(usize) -> &'a Table16,
     dst: &mut [u8],
 ) -> usize {
     /// Bytes of the codes of a vector.
@@ -114,20 +114,22 @@ pub(crate) fn lookup256(
     _: Avx512,
     rows: &mut [(&[u8], &mut [u8])],
     block: usize,
-    tables: &[Full],
+    tables: &[Table256],
     streams: bool,
 ) -> usize {
     if !block.is_multiple_of(64) {
         return 0;
     }
+    let n = rows.iter().map(|(codes, dst)| codes.len().min(dst.len() / 2) / 64).min().unwrap_or(0);
     let streams = streams && rows.iter().all(|(_, dst)| dst.as_ptr().addr().is_multiple_of(64));
     // SAFETY: the token proves that the features were detected; where it streams, results are aligned.
     unsafe {
         match streams {
-            true => of_bytes::<true>(rows, block, tables),
-            false => of_bytes::<false>(rows, block, tables),
+            true => of_bytes::<true>(rows, n, block, tables),
+            false => of_bytes::<false>(rows, n, block, tables),
         }
     }
+    64 * n
 }
 
 /// Where each code goes, so that interleaving the bytes of results within 128 bits puts elements in order: vector `j` takes
@@ -141,11 +143,12 @@ const ORDER: Block = {
     order
 };
 
+/// `n` vectors of 64 elements of each row.
+///
 /// # Safety
 /// Needs the features; where it streams, results must be aligned to 64.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn of_bytes<const STREAMS: bool>(rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full]) -> usize {
-    let n = rows.iter().map(|(codes, dst)| codes.len().min(dst.len() / 2) / 64).min().unwrap_or(0);
+unsafe fn of_bytes<const STREAMS: bool>(rows: &mut [(&[u8], &mut [u8])], n: usize, block: usize, tables: &[Table256]) {
     let (order, per_block) = (load(&ORDER), block / 64);
     for (table, first) in tables.iter().zip((0..n).step_by(per_block)) {
         let (low, high) = (registers(&table[0]), registers(&table[1]));
@@ -171,7 +174,6 @@ unsafe fn of_bytes<const STREAMS: bool>(rows: &mut [(&[u8], &mut [u8])], block: 
             }
         }
     }
-    n * 64
 }
 
 #[inline]

@@ -22,10 +22,7 @@ pub(crate) fn packs(src_bytes: usize, bits: u32) -> bool {
 }
 
 impl Groups for BySplit<'_> {
-    fn group(&self) -> usize {
-        64
-    }
-    fn group_of(&self, dst_bits: usize) -> usize {
+    fn group(&self, dst_bits: usize) -> usize {
         group_of(dst_bits)
     }
     fn widths(&self) -> (usize, usize) {

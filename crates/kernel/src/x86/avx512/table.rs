@@ -47,10 +47,7 @@ impl<const N: usize> Planes<N> {
 }
 
 impl<const N: usize> Groups for Planes<N> {
-    fn group(&self) -> usize {
-        64
-    }
-    fn group_of(&self, dst_bits: usize) -> usize {
+    fn group(&self, dst_bits: usize) -> usize {
         group_of(dst_bits)
     }
     fn widths(&self) -> (usize, usize) {

@@ -74,12 +74,12 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// Begins with rows of which these columns are made.
-    fn work(self, cols: Range<u64>) -> Result<Work<'a>, ScaledError> {
+    fn begin(self, cols: Range<u64>) -> Result<RowRun<'a>, ScaledError> {
         let Job { plan, cuts, parts, want, .. } = self;
         let [Some((_, codes)), ..] = cuts else { unreachable!("every layout has codes") };
         let (source, factor) = match &plan.coded {
             Coded::Planes(_, grid) => {
-                let by_scale = plan.lookup == Lookup::SixteenByScale && want == Want::Results;
+                let by_scale = plan.lookup == Lookup::Table16ByScale && want == Want::Results;
                 let of_row = if by_scale { Want::Codes } else { want };
                 (Source::Grid(Box::new(grid.row(cuts, parts, grid.columns(&cols), of_row)?)), None)
             }
@@ -89,7 +89,7 @@ impl<'a> Job<'a> {
                 (Source::Blocks(row), of_tensor.filter(|_| *factor))
             }
         };
-        Ok(Work {
+        Ok(RowRun {
             job: self,
             codes: (codes, parts.codes),
             source,
@@ -113,12 +113,12 @@ impl<'a> Job<'a> {
         let wide = (all.end - all.start) as usize * bytes;
         let skipped = (cols.start - all.start) as usize * bytes;
         let is_whole = wide == row_bytes;
-        let mut work = Job { streams: self.streams && is_whole, ..self }.work(all)?;
+        let mut run = Job { streams: self.streams && is_whole, ..self }.begin(all)?;
         let mut whole = if is_whole { Vec::new() } else { vec![0; wide] };
         let mut row = rows.start;
         for dst in dst.chunks_mut(row_bytes * if is_whole { TOGETHER } else { 1 }) {
             if !is_whole {
-                work.rows(row..row + 1, &mut whole)?;
+                run.rows(row..row + 1, &mut whole)?;
                 dst.copy_from_slice(&whole[skipped..][..row_bytes]);
                 row += 1;
                 continue;
@@ -127,7 +127,7 @@ impl<'a> Job<'a> {
             while row < end {
                 let next = self.plan.rows_with_tables(row, end);
                 let (now, after) = rest.split_at_mut((next - row) as usize * row_bytes);
-                work.rows(row..next, now)?;
+                run.rows(row..next, now)?;
                 (row, rest) = (next, after);
             }
         }
@@ -149,14 +149,14 @@ impl<'a> Job<'a> {
                 continue;
             }
             let wide = (tile.end - tile.start) as usize * bytes;
-            let mut work = Job { streams: false, ..self }.work(tile)?;
+            let mut run = Job { streams: false, ..self }.begin(tile)?;
             for first_row in (0..n_rows).step_by(STRIP) {
                 let n = STRIP.min(n_rows - first_row);
                 strip.resize(n * wide, 0);
                 for (i, made) in strip.chunks_mut(wide).enumerate() {
                     let row = rows.start + (first_row + i) as u64;
-                    work.ask_for(row + ROWS_AHEAD);
-                    work.rows(row..row + 1, made)?;
+                    run.ask_for(row + ROWS_AHEAD);
+                    run.rows(row..row + 1, made)?;
                 }
                 let strip = Strip {
                     rows: &strip,
@@ -184,7 +184,7 @@ struct Columns {
 }
 
 /// Rows of a window, of which some columns are made.
-struct Work<'a> {
+struct RowRun<'a> {
     job: Job<'a>,
     codes: (&'a Cut, &'a [u8]),
     source: Source<'a>,
@@ -204,7 +204,7 @@ struct Work<'a> {
     room: Room,
 }
 
-impl Work<'_> {
+impl RowRun<'_> {
     fn n_cols(&self) -> usize {
         (self.cols.end - self.cols.start) as usize
     }
@@ -240,29 +240,29 @@ impl Work<'_> {
         };
         let fresh = self.made != Some(version);
         self.made = Some(version);
-        let Work { job: Job { plan, want, .. }, tables, source, room, .. } = self;
+        let RowRun { job: Job { plan, want, .. }, tables, source, room, .. } = self;
         match plan.lookup {
             _ if *want == Want::Exact => self.by_operations(row, fresh, dst),
             Lookup::Arithmetic => match self.by_loop(row, dst) {
                 None => self.by_operations(row, fresh, dst),
                 Some(done) => done,
             },
-            Lookup::Sixteen => {
+            Lookup::Table16 => {
                 if fresh {
-                    tables.make_sixteen(plan, source, self.factor, room);
+                    tables.make_tables16(plan, source, self.factor, room);
                 }
-                self.by_sixteen(row, dst)
+                self.by_lookup16(row, dst)
             }
-            Lookup::SixteenByScale => {
+            Lookup::Table16ByScale => {
                 tables.make_by_scale(plan, source, room);
-                self.by_sixteen(row, dst)
+                self.by_lookup16(row, dst)
             }
-            Lookup::Full => {
+            Lookup::Table256 => {
                 if fresh {
-                    tables.make_full(plan, source, room);
+                    tables.make_tables256(plan, source, room);
                 }
                 let row_bytes = dst.len() / (rows.end - rows.start) as usize;
-                self.by_full(rows, dst, row_bytes)
+                self.by_lookup256(rows, dst, row_bytes)
             }
         }
     }
@@ -313,7 +313,7 @@ impl Work<'_> {
             if let Err(error) = self.unpack(row, self.cols.start + first as u64, n) {
                 return Some(Err(error));
             }
-            let Work { values, room, tile, source, cols, unpacked, .. } = self;
+            let RowRun { values, room, tile, source, cols, unpacked, .. } = self;
             let values = &mut values[..4 * n];
             plan.decoder.run(unpacked, values, &mut room.scratch);
             let operands = source.operands();
@@ -348,7 +348,7 @@ impl Work<'_> {
         }
         for (first, n) in self.tiles() {
             self.unpack(row, self.cols.start + first as u64, n)?;
-            let Work { values, room, tile, columns, factor, .. } = self;
+            let RowRun { values, room, tile, columns, factor, .. } = self;
             let of = |operands: &[u8]| 4 * first..4 * (first + n).min(operands.len());
             let values = &mut values[..4 * n];
             plan.decoder.run(&self.unpacked, values, &mut room.scratch);
@@ -380,7 +380,7 @@ impl Work<'_> {
     fn spread_operands(&mut self) {
         let (n_cols, block) = (self.n_cols(), self.job.plan.columns_of_scale());
         let (skip, times) = ((self.cols.start % block) as usize, usize::try_from(block).unwrap_or(usize::MAX));
-        let Work { source, columns, .. } = self;
+        let RowRun { source, columns, .. } = self;
         let operands = source.operands();
         let globals = match &*source {
             Source::Grid(grid) if !grid.globals().is_empty() => Some(grid.globals()),
@@ -399,7 +399,7 @@ impl Work<'_> {
         }
     }
 
-    fn by_sixteen(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
+    fn by_lookup16(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
         let Job { plan, streams, .. } = self.job;
         let (level, block) = (plan.exec.level, plan.block);
         let (cut, bytes) = self.codes;
@@ -419,7 +419,7 @@ impl Work<'_> {
             _ if high_first => Codes::Nibbles(&self.unpacked),
             _ => Codes::Bytes(&self.unpacked),
         };
-        let tables = self.tables.sixteen(match &self.source {
+        let tables = self.tables.tables16(match &self.source {
             Source::Grid(grid) => Some(grid.codes()),
             Source::Blocks(_) => None,
         });
@@ -429,13 +429,13 @@ impl Work<'_> {
                 Codes::Bytes(codes) => Codes::Bytes(&codes[first..first + n]),
             };
             let dst = &mut dst[2 * first..2 * (first + n)];
-            lookup::sixteen(level, codes, block as usize, tables.from(at), dst, streams);
+            lookup::lookup16(level, codes, block as usize, tables.from(at), dst, streams);
         }
         Ok(())
     }
 
     /// Rows of a row of the grid, of so many bytes of results each.
-    fn by_full(&mut self, rows: Range<u64>, dst: &mut [u8], row_bytes: usize) -> Result<(), ScaledError> {
+    fn by_lookup256(&mut self, rows: Range<u64>, dst: &mut [u8], row_bytes: usize) -> Result<(), ScaledError> {
         let Job { plan, streams, .. } = self.job;
         let (level, block, cut_bytes, cols) = (plan.exec.level, plan.block, self.codes, self.cols.clone());
         let n_cols = self.n_cols();
@@ -445,7 +445,7 @@ impl Work<'_> {
                 self.unpack(row, cols.start, n_cols)?;
                 for (first, n, at) in pieces(cols.clone(), block) {
                     let row = (&self.unpacked[first..first + n], &mut dst[2 * first..2 * (first + n)]);
-                    lookup::full(level, &mut [row], block as usize, &self.tables.full()[at..], streams);
+                    lookup::lookup256(level, &mut [row], block as usize, &self.tables.tables256()[at..], streams);
                 }
             }
             return Ok(());
@@ -461,7 +461,7 @@ impl Work<'_> {
             let n_rows = (rows.end - rows.start) as usize;
             let made = rows.clone().zip(dst.chunks_mut(row_bytes)).map(one);
             of_rows.iter_mut().zip(made).for_each(|(place, row)| *place = row);
-            lookup::full(level, &mut of_rows[..n_rows], block as usize, &self.tables.full()[at..], streams);
+            lookup::lookup256(level, &mut of_rows[..n_rows], block as usize, &self.tables.tables256()[at..], streams);
         }
         Ok(())
     }
