@@ -4,7 +4,7 @@
 //! Lives here: reading machine code and rules about it. The rules are predicates, since a different but equally good loop
 //! must pass. Nothing is run, so code is checked for levels that this CPU does not have.
 //!
-//! Read in this order: [`kernels`] and [`scaled`] (which kernels there are, and what is expected of each), [`rules`],
+//! Read in this order: [`kernels`] (which kernels there are, and what is expected of each), [`rules`],
 //! [`audit`]; [`functions`], [`loops`], [`instructions`] and [`level`] are how machine code is read.
 
 pub mod audit;
@@ -14,4 +14,3 @@ pub mod kernels;
 pub mod level;
 pub mod loops;
 pub mod rules;
-pub mod scaled;

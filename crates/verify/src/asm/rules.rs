@@ -53,7 +53,7 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Unlisted => f.write_str("in no row of the table for this level (crates/verify/src/asm/kernels.rs)"),
+            Fault::Unlisted => f.write_str("in no row of the table for this level (crates/verify/src/asm/kernels.txt)"),
             Fault::NoLoop => f.write_str("no loop"),
             Fault::NotVector { bits, head } => {
                 let register = match bits {

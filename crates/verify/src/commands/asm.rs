@@ -1,8 +1,7 @@
 //! `verify asm`: the compiled code of every kernel at every level, in this executable or another (`docs/kernels.md §12`).
 
 use crate::asm::audit::Audit;
-use crate::asm::kernels::KERNELS;
-use crate::asm::scaled::SCALED;
+use crate::asm::kernels::table;
 use crate::report::Findings;
 use crate::session::Session;
 use std::fmt;
@@ -73,7 +72,7 @@ fn audit(options: &Options) -> Audit {
     if !cfg!(target_arch = "x86_64") {
         return Audit { covers: "asm: nothing, since the guard reads x86-64 only".into(), ..Audit::default() };
     }
-    let table = [KERNELS, SCALED].concat();
+    let table = table();
     match (&options.executable, std::env::current_exe()) {
         (Some(path), _) => Audit::of_executable(path, &table),
         (None, _) if cfg!(debug_assertions) => {

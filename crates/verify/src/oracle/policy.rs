@@ -2,9 +2,9 @@
 //!
 //! No behavior lives here; `convert.rs` gives each choice its meaning.
 
-/// Declares a plain enum with the list of all its values, which sweeps need.
+/// Declares plain enums with the list of all their values, which sweeps need.
 macro_rules! choices {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident),+ $(,)? }) => {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident,)+ })+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name { $($(#[$vdoc])* $variant),+ }
@@ -13,7 +13,7 @@ macro_rules! choices {
             /// Every value, in the order of declaration.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
         }
-    };
+    )+};
 }
 
 choices! {
@@ -36,9 +36,7 @@ choices! {
         /// The one with the odd code.
         ToOdd,
     }
-}
 
-choices! {
     /// What a value beyond the largest finite one becomes.
     OnRange {
         /// Infinity, or NaN without one, or the largest finite value without either.
@@ -50,9 +48,7 @@ choices! {
         /// The conversion is refused.
         Error,
     }
-}
 
-choices! {
     /// What happens to NaN.
     Nan {
         /// Sign and leading payload bits survive between IEEE formats; an unchanged type copies the code.
@@ -62,9 +58,7 @@ choices! {
         /// The conversion is refused.
         Error,
     }
-}
 
-choices! {
     /// What NaN becomes in a format without NaN.
     NanSubstitute {
         /// +NaN gives the code of -0, -NaN that of +0.
@@ -76,9 +70,7 @@ choices! {
         /// The code 0.
         CodeZero,
     }
-}
 
-choices! {
     /// What an integer out of range becomes.
     IntOverflow {
         /// Its residue modulo 2^N.
@@ -88,9 +80,7 @@ choices! {
         /// The conversion is refused.
         Error,
     }
-}
 
-choices! {
     /// What NaN becomes in an integer type.
     NanToInt {
         /// 0.
@@ -100,9 +90,7 @@ choices! {
         /// The conversion is refused.
         Error,
     }
-}
 
-choices! {
     /// Whether subnormals are numbers.
     Subnormals {
         /// They are.
@@ -114,9 +102,7 @@ choices! {
         /// They are written as zero of their sign.
         FlushResult,
     }
-}
 
-choices! {
     /// On which value the range of a float destination is tested.
     Range {
         /// On the rounded value.
@@ -124,9 +110,7 @@ choices! {
         /// On the source value.
         Source,
     }
-}
 
-choices! {
     /// What a negative value becomes in a format without sign.
     Negative {
         /// The smallest code, 0.
@@ -138,9 +122,7 @@ choices! {
         /// The conversion is refused.
         Error,
     }
-}
 
-choices! {
     /// What zero, or a value that rounds to it, becomes in a format without zero.
     Vanishing {
         /// The smallest code, 0.

@@ -1,7 +1,8 @@
-//! Witnesses from the pages as literal rows, and agreement with three things that share nothing with the oracle:
+//! Witnesses from the pages as literal rows, here and in `witnesses.txt`, and agreement with three things that share nothing with the oracle:
 //! `rustc_apfloat`, the language's own `as`, and a linear scan in f64.
 
 use super::*;
+use crate::random::Random;
 
 fn ty(name: &str) -> Type {
     Type::from_name(name).unwrap_or_else(|| panic!("no type {name}"))
@@ -19,10 +20,6 @@ fn of_f64(x: f64, dst: &str, policy: &Policy) -> Option<u64> {
     convert(Type::F64, ty(dst), policy, x.to_bits())
 }
 
-fn of_i64(x: i64, dst: &str, policy: &Policy) -> Option<u64> {
-    convert(Type::I64, ty(dst), policy, x as u64)
-}
-
 fn to_float(rounding: Rounding) -> Policy {
     Policy { to_float: rounding, ..Policy::default() }
 }
@@ -36,24 +33,16 @@ fn p(k: i32) -> f64 {
     2f64.powi(k)
 }
 
-/// A splitmix64 stream; the seed stands in each test, so a failure repeats.
-struct Random(u64);
+/// The stream of a seed, which stands in each test, so that a failure repeats.
+fn stream(seed: u64) -> Random {
+    Random::new(seed, &[])
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// An f64 whose exponent is near those of the narrow formats, and whose fraction is often short.
-    fn f64(&mut self) -> f64 {
-        let fraction = (self.next() >> 12) & (u64::MAX << (self.next() % 53));
-        let exponent = 1023 - 160 + self.next() % 320;
-        f64::from_bits((self.next() << 63) | (exponent << 52) | (fraction & ((1 << 52) - 1)))
-    }
+/// An f64 whose exponent is near those of the narrow formats, and whose fraction is often short.
+fn near_narrow(random: &mut Random) -> f64 {
+    let fraction = (random.bits() >> 12) & (u64::MAX << (random.bits() % 53));
+    let exponent = 1023 - 160 + random.bits() % 320;
+    f64::from_bits((random.bits() << 63) | (exponent << 52) | (fraction & ((1 << 52) - 1)))
 }
 
 #[test]
@@ -66,52 +55,57 @@ fn names() {
     assert_eq!(ty("tf32").bits(), 19);
 }
 
+/// A line of `witnesses.txt` takes a source, its value or code, a destination, and choices that are not the default ones.
+fn witness(src: Type, value: &str, dst: Type, choices: &[&str]) -> Option<u64> {
+    let number = || match value.split_once("2^") {
+        None => value.parse().expect("a number"),
+        Some(("", power)) => p(power.parse().expect("a power")),
+        Some(("-", power)) => -p(power.parse().expect("a power")),
+        Some((factor, power)) => {
+            let factor: f64 = factor.trim_end_matches('*').parse().expect("a factor");
+            factor * p(power.parse().expect("a power"))
+        }
+    };
+    let code = match (value.strip_prefix("0x"), src) {
+        (Some(code), _) => u64::from_str_radix(code, 16).expect("a code"),
+        (None, Type::F64) => f64::to_bits(number()),
+        (None, Type::F32) => (number() as f32).to_bits().into(),
+        _ => value.parse::<i64>().expect("an integer") as u64 & (u64::MAX >> (64 - src.bits())),
+    };
+    let mut policy = Policy::default();
+    for choice in choices {
+        let (field, value) = choice.split_once('=').expect("a field and a choice");
+        macro_rules! set {
+            ($($name:ident $choices:ident),*) => {
+                match field {
+                    $(stringify!($name) => {
+                        let found = $choices::ALL.iter().find(|choice| format!("{choice:?}") == value);
+                        policy.$name = *found.unwrap_or_else(|| panic!("no choice {value}"));
+                    })*
+                    _ => panic!("no field {field}"),
+                }
+            };
+        }
+        set!(
+            to_float Rounding, overflow OnRange, inf OnRange, nan Nan, nan_substitute NanSubstitute,
+            int_overflow IntOverflow, nan_to_int NanToInt, subnormals Subnormals, range Range, negative Negative,
+            vanishing Vanishing
+        );
+    }
+    convert(src, dst, &policy, code)
+}
+
 #[test]
 fn witnesses() {
-    // spec/onnx.md §2.5, §4.3, §4.6; design/style.md §15.1.
-    let above_464 = f32::from_bits(464f32.to_bits() + 1);
-    let any = Policy::default();
-    assert_eq!(of_f32(464.0, "f8e4m3fn", &any), Some(0x7E));
-    assert_eq!(of_f32(above_464, "f8e4m3fn", &any), Some(0x7F));
-    assert_eq!(of_f32(-above_464, "f8e4m3fn", &any), Some(0xFF));
-    assert_eq!(of_f32(464.0, "f8e4m3fn", &saturate()), Some(0x7E));
-    assert_eq!(of_f32(above_464, "f8e4m3fn", &saturate()), Some(0x7E));
-    assert_eq!(of_f64(65519.99999999999, "f16", &any), Some(0x7BFF));
-    assert_eq!(of_f64(65520.0, "f16", &any), Some(0x7C00));
-    assert_eq!(of_i64(65519, "f16", &any), Some(0x7BFF));
-    assert_eq!(of_i64(65520, "f16", &any), Some(0x7C00));
-    assert_eq!(default("i32", "bf16", 16_842_753), Some(0x4B81));
-    assert_eq!(of_f64(1.0625 + p(-30), "f8e4m3fn", &any), Some(0x39));
-    assert_eq!(of_i64((1 << 40) + (1 << 32) + 1, "bf16", &any), Some(0x5381));
-    assert_eq!(of_f64(p(-25) * (1.0 + p(-52)), "f16", &any), Some(1));
-    assert_eq!(of_f64(p(-25), "f16", &any), Some(0));
-    assert_eq!(of_f64(p(-10) * (1.0 - p(-53)), "f8e4m3fn", &to_float(Rounding::NearestAway)), Some(0));
-    assert_eq!(of_f64(p(-10), "f8e4m3fn", &to_float(Rounding::NearestAway)), Some(1));
-    // The directed roundings that rustc_apfloat gets wrong.
-    assert_eq!(of_f64(-497.575, "f8e4m3fn", &to_float(Rounding::Up)), Some(0xFE));
-    assert_eq!(of_f64(-497.575, "f8e4m3fn", &to_float(Rounding::Down)), Some(0xFF));
-    // E8M0 into IEEE formats.
-    for (code, f16) in [(0x66, 0), (0x67, 1), (0x8E, 0x7800), (0x8F, 0x7C00), (0xFE, 0x7C00), (0xFF, 0x7E00)] {
-        assert_eq!(default("f8e8m0", "f16", code), Some(f16), "{code:02X}");
+    let mut n = 0;
+    for line in include_str!("witnesses.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [src, value, dst, want, ref choices @ ..] = fields[..] else { panic!("{line}") };
+        let want = (want != "refused").then(|| u64::from_str_radix(want, 16).expect("a code"));
+        assert_eq!(witness(ty(src), value, ty(dst), choices), want, "{line}");
+        n += 1;
     }
-    assert_eq!(default("f8e8m0", "f32", 0), Some(0x0040_0000));
-    assert_eq!(default("f8e8m0", "bf16", 0), Some(0x0040));
-    assert_eq!(default("f8e8m0", "f64", 0), Some(0x3800_0000_0000_0000));
-    // Bool.
-    assert_eq!(default("bool", "f32", 1), Some(0x3F80_0000));
-    assert_eq!(default("bool", "f8e8m0", 2), Some(0x7F));
-    assert_eq!(default("bool", "bool", 0x80), Some(1));
-    assert_eq!(default("i1", "i8", 2), Some(0xFF));
-    for (src, code, truth) in [
-        ("f32", 0x8000_0000, 0),
-        ("f32", 1, 1),
-        ("f32", 0x7FC0_0000, 1),
-        ("f16", 0xFC00, 1),
-        ("f8e8m0", 0, 1),
-        ("i16", 256, 1),
-    ] {
-        assert_eq!(default(src, "bool", code), Some(truth), "{src} {code:X}");
-    }
+    assert_eq!(n, 317);
 }
 
 #[test]
@@ -201,53 +195,6 @@ fn float8_table() {
             assert_eq!(of_f32(x, name, &Policy::default()), Some(without[column]), "{x} {name}");
         }
     }
-    // §2.5: the last magnitude that does not overflow, and the first that does.
-    for (name, last, max, overflowed) in
-        [("f8e4m3fnuz", 248.0f32, 0x7F, 0x80), ("f8e5m2", 61440.0, 0x7B, 0x7C), ("f8e5m2fnuz", 61440.0, 0x7F, 0x80)]
-    {
-        assert_eq!(of_f32(f32::from_bits(last.to_bits() - 1), name, &Policy::default()), Some(max), "{name}");
-        assert_eq!(of_f32(last, name, &Policy::default()), Some(overflowed), "{name}");
-        assert_eq!(of_f32(last, name, &saturate()), Some(max), "{name}");
-    }
-    // §2.5: rounds to zero up to here.
-    for (name, half) in [
-        ("f16", -25),
-        ("bf16", -134),
-        ("f32", -150),
-        ("f8e4m3fn", -10),
-        ("f8e4m3fnuz", -11),
-        ("f8e5m2", -17),
-        ("f8e5m2fnuz", -18),
-        ("f4e2m1", -2),
-        ("f6e2m3", -4),
-        ("f6e3m2", -5),
-    ] {
-        assert_eq!(of_f64(p(half), name, &Policy::default()), Some(0), "{name}");
-        assert_eq!(of_f64(p(half) * (1.0 + p(-52)), name, &Policy::default()), Some(1), "{name}");
-    }
-    // §4.10: f8e5m2 to itself follows the table.
-    for (code, with) in [(0x7C, 0x7B), (0xFC, 0xFB)] {
-        assert_eq!(convert(Type::F8E5M2, Type::F8E5M2, &saturate(), code), Some(with));
-        assert_eq!(default("f8e5m2", "f8e5m2", code), Some(code));
-    }
-}
-
-#[test]
-fn float4_ties() {
-    // spec/onnx.md §4.8.
-    for (x, code) in
-        [(0.25, 0), (0.75, 2), (1.25, 2), (1.75, 4), (2.5, 4), (3.5, 6), (5.0, 6), (-0.25, 8), (1e30, 7), (-1e30, 15)]
-    {
-        assert_eq!(of_f64(x, "f4e2m1", &Policy::default()), Some(code), "{x}");
-    }
-    assert_eq!(of_f64(f64::INFINITY, "f6e2m3", &Policy::default()), Some(0x1F));
-    // Between the maximum 6 and 8 the rounded value decides; 7 is a tie with the even, larger code.
-    let refuse = Policy { overflow: OnRange::Error, ..Policy::default() };
-    assert_eq!(of_f64(6.999, "f4e2m1", &refuse), Some(7));
-    assert_eq!(of_f64(7.0, "f4e2m1", &refuse), None);
-    assert_eq!(of_f64(6.001, "f4e2m1", &Policy { range: Range::Source, ..refuse }), None);
-    assert_eq!(of_f64(7.9, "f4e2m1", &Policy { to_float: Rounding::TowardZero, ..refuse }), Some(7));
-    assert_eq!(of_f64(8.0, "f4e2m1", &Policy { to_float: Rounding::TowardZero, ..refuse }), None);
 }
 
 #[test]
@@ -309,67 +256,6 @@ fn e8m0_table() {
 }
 
 #[test]
-fn e8m0_by_code_parity() {
-    // spec/openvino.md §6.7.
-    let policy = Policy {
-        overflow: OnRange::Saturate,
-        inf: OnRange::Saturate,
-        negative: Negative::Smallest,
-        vanishing: Vanishing::Smallest,
-        ..Policy::default()
-    };
-    for (x, code) in [
-        (1.5, 0x80),
-        (3.0, 0x80),
-        (6.0, 0x82),
-        (1.5 * p(-127), 0),
-        (1.5000001 * p(-127), 1),
-        (p(-140), 0),
-        (0.0, 0),
-        (-3.0, 0),
-        (p(127), 0xFE),
-        (p(128), 0xFE),
-        (f64::INFINITY, 0xFE),
-        (f64::NAN, 0xFF),
-    ] {
-        assert_eq!(of_f64(x, "f8e8m0", &policy), Some(code), "{x:e}");
-    }
-    // Without saturation nothing up to the tie 1.5 * 2^127 overflows: the lower code FE is the even one.
-    assert_eq!(of_f64(1.5 * p(127), "f8e8m0", &Policy::default()), Some(0xFE));
-    assert_eq!(of_f64(1.5000001 * p(127), "f8e8m0", &Policy::default()), Some(0xFF));
-    // Below the smallest value: half of it is a tie between nothing, odd, and the code 0.
-    let rows = [
-        (Rounding::NearestEven, 0.5, 0),
-        (Rounding::NearestEven, 0.4999, 0xFF),
-        (Rounding::NearestAway, 0.5, 0),
-        (Rounding::NearestUp, 0.5, 0),
-        (Rounding::TowardZero, 0.9999, 0xFF),
-        (Rounding::Down, 0.9999, 0xFF),
-        (Rounding::Up, 0.0001, 0),
-        (Rounding::AwayFromZero, 0.0001, 0),
-        (Rounding::ToOdd, 0.9999, 0xFF),
-        (Rounding::ToOdd, 1.0001, 1),
-        (Rounding::ToOdd, 2.0001, 1),
-        (Rounding::ToOdd, 1.0, 0),
-    ];
-    for (rounding, units, code) in rows {
-        assert_eq!(of_f64(units * p(-127), "f8e8m0", &to_float(rounding)), Some(code), "{rounding:?} {units}");
-        let refuse = Policy { vanishing: Vanishing::Error, ..to_float(rounding) };
-        assert_eq!(of_f64(units * p(-127), "f8e8m0", &refuse), if code == 0xFF { None } else { Some(code) });
-    }
-    // The smaller of the rules for sign and size comes first: a negative value is negative, however it rounds.
-    let magnitude = Policy { negative: Negative::Magnitude, ..Policy::default() };
-    assert_eq!(of_f64(-3.0, "f8e8m0", &magnitude), Some(0x80));
-    assert_eq!(of_f64(-2.5, "f8e8m0", &Policy { to_float: Rounding::Down, ..magnitude }), Some(0x80));
-    assert_eq!(of_f64(-f64::INFINITY, "f8e8m0", &magnitude), Some(0xFF));
-    assert_eq!(of_f64(-f64::INFINITY, "f8e8m0", &Policy { inf: OnRange::Saturate, ..magnitude }), Some(0xFE));
-    assert_eq!(of_f64(-f64::INFINITY, "f8e8m0", &Policy { negative: Negative::Error, ..magnitude }), None);
-    assert_eq!(of_f64(-p(-149), "f8e5m3fnu", &Policy::default()), Some(0xFF));
-    assert_eq!(of_f64(-p(-149), "f8e5m3fnu", &magnitude), Some(0));
-    assert_eq!(of_f64(-0.0, "f8e5m3fnu", &Policy { negative: Negative::Error, ..magnitude }), Some(0));
-}
-
-#[test]
 fn integer_table() {
     // spec/onnx.md §4.5: finite values, wrapped. Columns i8 u8 i16 u16 i32 u32 i64 u64, then 4 and 2 bits all zero.
     let names = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"];
@@ -394,69 +280,6 @@ fn integer_table() {
         for name in names.iter().chain(&["i48", "i4", "u4", "i2", "u2", "u3", "u6"]) {
             assert_eq!(of_f32(x, name, &Policy::default()), Some(0), "{x} {name}");
         }
-    }
-    for (x, name, code) in [
-        (300.0, "i8", 44),
-        (-129.0, "i8", 127),
-        (-1.0, "u8", 255),
-        (-1.0, "u64", u64::MAX),
-        (9.0, "i4", 9),
-        (-1.0, "u4", 15),
-        (3.0, "i2", 3),
-        (-0.99, "u8", 0),
-        (-128.9, "i8", 0x80),
-        (2.999, "i32", 2),
-        (-2.5, "i32", 0xFFFF_FFFE),
-    ] {
-        assert_eq!(of_f32(x, name, &Policy::default()), Some(code), "{x} {name}");
-    }
-    for (src, code, dst, want) in [
-        ("i16", 200, "i8", 0xC8),
-        ("u8", 200, "i4", 8),
-        ("i4", 8, "u4", 8),
-        ("i4", 8, "u8", 248),
-        ("i8", 0xFF, "u64", u64::MAX),
-        ("bool", 7, "i1", 1),
-        ("i1", 1, "i64", u64::MAX),
-        ("i1", 1, "bool", 1),
-        ("u1", 1, "i1", 1),
-        ("f8e8m0", 0x7E, "i8", 0),
-        ("f8e8m0", 0x85, "i8", 64),
-        ("f8e8m0", 0xFE, "u64", 0),
-        ("f8e8m0", 0xFF, "i32", 0),
-    ] {
-        assert_eq!(default(src, dst, code), Some(want), "{src} {code:X} {dst}");
-    }
-    // The other policies.
-    let clamp = Policy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Saturate, ..Policy::default() };
-    for (x, name, code) in [
-        (300.0, "i8", 127),
-        (-300.0, "i8", 0x80),
-        (-1.0, "u8", 0),
-        (f32::INFINITY, "i48", (1 << 47) - 1),
-        (-f32::INFINITY, "i48", 1 << 47),
-        (f32::MAX, "u64", u64::MAX),
-        (f32::MIN, "u64", 0),
-        (f32::MIN, "i64", 1 << 63),
-        (-f32::NAN, "i16", 0x7FFF),
-        (f32::NAN, "i1", 0),
-        (5.0, "i1", 0),
-        (-5.0, "i1", 1),
-        (-0.9, "u1", 0),
-    ] {
-        assert_eq!(of_f32(x, name, &clamp), Some(code), "{x} {name}");
-    }
-    let refuse = Policy { int_overflow: IntOverflow::Error, nan_to_int: NanToInt::Error, ..Policy::default() };
-    for (x, name, code) in [
-        (127.9, "i8", Some(127)),
-        (128.0, "i8", None),
-        (-128.9, "i8", Some(0x80)),
-        (f32::MAX, "i64", None),
-        (f32::INFINITY, "i8", None),
-        (f32::NAN, "i8", None),
-        (-0.99, "u8", Some(0)),
-    ] {
-        assert_eq!(of_f32(x, name, &refuse), code, "{x} {name}");
     }
     // The eight roundings of ±k/4.
     use Rounding::*;
@@ -519,153 +342,12 @@ fn nan_table() {
         let refuse = Policy { nan: Nan::Error, ..Policy::default() };
         assert_eq!(convert(Type::F32, ty(name), &refuse, 0x7FC0_0000), None, "{name}");
     }
-    for (src, code, dst, want) in [
-        ("f32", 0x7FE0_0000, "f8e5m2", 0x7F),
-        ("f32", 0x7F80_0001, "f16", 0x7E00),
-        ("bf16", 0x7FC1, "f32", 0x7FC1_0000),
-        ("f16", 0x7C01, "f32", 0x7FC0_2000),
-        ("f16", 0x7C01, "f64", 0x7FF8_0400_0000_0000),
-        ("f32", 0xFFFF_FFFF, "f64", 0xFFFF_FFFF_E000_0000),
-        ("f32", 0x7F80_0001, "f32", 0x7F80_0001),
-        ("f8e5m2", 0x7D, "f8e5m2", 0x7D),
-        ("f8e5m2", 0x7D, "f8e4m3ieee", 0x7E),
-        ("f64", 0x7FF4_0000_0000_0000, "f8e3m4", 0x7C),
-    ] {
-        assert_eq!(default(src, dst, code), Some(want), "{src} {code:X} {dst}");
-    }
-    let canonical = Policy { nan: Nan::Canonical, ..Policy::default() };
-    assert_eq!(convert(Type::F32, Type::F32, &canonical, 0xFF80_0001), Some(0xFFC0_0000));
-    assert_eq!(convert(Type::F8E5M2, Type::F8E5M2, &canonical, 0x7D), Some(0x7E));
-    for (substitute, rows) in [
-        (NanSubstitute::MaxSigned, [("f4e2m1", 7, 15), ("f6e3m2", 0x1F, 0x3F), ("mxint8", 0x7F, 0x80), ("nf4", 15, 0)]),
-        (
-            NanSubstitute::MaxPositive,
-            [("f4e2m1", 7, 7), ("f6e3m2", 0x1F, 0x1F), ("mxint8", 0x7F, 0x7F), ("nf4", 15, 15)],
-        ),
-        (NanSubstitute::CodeZero, [("f4e2m1", 0, 0), ("f6e3m2", 0, 0), ("mxint8", 0, 0), ("nf4", 0, 0)]),
-    ] {
-        let policy = Policy { nan_substitute: substitute, ..Policy::default() };
-        for (name, positive, negative) in rows {
-            assert_eq!(of_f32(f32::NAN.abs(), name, &policy), Some(positive), "{name}");
-            assert_eq!(of_f32(-f32::NAN.abs(), name, &policy), Some(negative), "{name}");
-        }
-    }
-}
-
-#[test]
-fn subnormals_flushed() {
-    let flush = Policy { subnormals: Subnormals::Flush, ..Policy::default() };
-    for (src, code, dst, want) in [
-        ("f32", 1, "f64", 0),
-        ("f32", 0x807F_FFFF, "f64", 1 << 63),
-        ("f32", 0x0080_0000, "f64", 0x3810_0000_0000_0000),
-        ("f32", 0x3380_0000, "f16", 0),
-        ("f32", 0xB380_0000, "f16", 0x8000),
-        ("f32", 0x3880_0000, "f16", 0x0400),
-        // Rounded up to the smallest normal: no subnormal.
-        ("f32", 0x387F_FFFF, "f16", 0x0400),
-        ("f4e2m1", 9, "f32", 0x8000_0000),
-        ("f8e8m0", 0, "f32", 0),
-        ("f8e8m0", 0, "f8e8m0", 0),
-        ("f8e4m3fnuz", 0x81, "f32", 0x8000_0000),
-        ("f32", 0xBA80_0000, "f8e4m3fnuz", 0),
-        ("f16", 1, "i8", 0),
-        ("f16", 1, "bool", 0),
-        ("f32", 1, "f8e8m0", 0xFF),
-        ("mxint8", 1, "f32", 0x3C80_0000),
-        ("f32", 0x3C80_0000, "mxint8", 1),
-        ("f16", 0x7C01, "f16", 0x7C01),
-    ] {
-        assert_eq!(convert(ty(src), ty(dst), &flush, code), Some(want), "{src} {code:X} {dst}");
-    }
-}
-
-#[test]
-fn one_side_flushed() {
-    let of = |subnormals| Policy { subnormals, ..Policy::default() };
-    for (subnormals, src, code, dst, want) in [
-        (Subnormals::FlushSource, "f16", 0x8001, "f32", 0x8000_0000),
-        (Subnormals::FlushResult, "f16", 0x8001, "f32", 0xB380_0000),
-        (Subnormals::FlushSource, "f32", 0x3800_0000, "f16", 0x0200),
-        (Subnormals::FlushResult, "f32", 0xB800_0000, "f16", 0x8000),
-        (Subnormals::FlushSource, "f32", 0x007F_FFFF, "bf16", 0),
-        (Subnormals::FlushResult, "f32", 0x007F_FFFF, "bf16", 0x0080),
-    ] {
-        assert_eq!(convert(ty(src), ty(dst), &of(subnormals), code), Some(want), "{src} {code:X} {dst}");
-    }
-}
-
-#[test]
-fn beyond_the_largest_under_any_rounding() {
-    for (rounding, x, want) in [
-        (Rounding::TowardZero, 65535.0, 0x7BFF),
-        (Rounding::TowardZero, 65536.0, 0x7C00),
-        (Rounding::TowardZero, -1e300, 0xFC00),
-        (Rounding::Down, 1e300, 0x7C00),
-        (Rounding::NearestEven, 65520.0, 0x7C00),
-    ] {
-        let always = Policy { overflow: OnRange::NonfiniteAlways, ..to_float(rounding) };
-        assert_eq!(of_f64(x, "f16", &always), Some(want), "{rounding:?} {x}");
-    }
-}
-
-#[test]
-fn beyond_the_largest() {
-    use Rounding::*;
-    // f16, between the largest, 65504 (odd code 7BFF), and 65536.
-    for (rounding, plus, minus) in [
-        (NearestEven, 0x7C00, 0xFC00),
-        (NearestAway, 0x7C00, 0xFC00),
-        (NearestUp, 0x7C00, 0xFBFF),
-        (TowardZero, 0x7BFF, 0xFBFF),
-        (AwayFromZero, 0x7C00, 0xFC00),
-        (Up, 0x7C00, 0xFBFF),
-        (Down, 0x7BFF, 0xFC00),
-        (ToOdd, 0x7BFF, 0xFBFF),
-    ] {
-        assert_eq!(of_f64(65520.0, "f16", &to_float(rounding)), Some(plus), "{rounding:?}");
-        assert_eq!(of_f64(-65520.0, "f16", &to_float(rounding)), Some(minus), "{rounding:?}");
-        let refuse = Policy { overflow: OnRange::Error, ..to_float(rounding) };
-        let stays = |code, max| if code == max { Some(max) } else { None };
-        assert_eq!(of_f64(65520.0, "f16", &refuse), stays(plus, 0x7BFF), "{rounding:?}");
-        assert_eq!(of_f64(-65520.0, "f16", &refuse), stays(minus, 0xFBFF), "{rounding:?}");
-        assert_eq!(of_f64(1e300, "f16", &refuse), None, "{rounding:?}");
-        assert_eq!(of_f64(65520.0, "f16", &Policy { overflow: OnRange::Saturate, ..to_float(rounding) }), Some(0x7BFF));
-        let source = Policy { range: Range::Source, ..to_float(rounding) };
-        assert_eq!(of_f64(65504.5, "f16", &source), Some(0x7C00), "{rounding:?}");
-    }
-    // f8e4m3fn: the largest, 448, has an even code, so odd rounding oversteps it.
-    assert_eq!(of_f64(449.0, "f8e4m3fn", &to_float(ToOdd)), Some(0x7E));
-    assert_eq!(of_f64(449.0, "f8e4m3fn", &Policy { overflow: OnRange::Error, ..to_float(ToOdd) }), None);
-    // Far beyond.
-    for rounding in [TowardZero, Down, ToOdd] {
-        assert_eq!(of_f64(f64::MAX, "f8e4m3fnuz", &to_float(rounding)), Some(0x7F), "{rounding:?}");
-    }
-    assert_eq!(of_f64(f64::INFINITY, "f16", &to_float(TowardZero)), Some(0x7C00));
-    assert_eq!(of_f64(f64::INFINITY, "f4e2m1", &Policy { inf: OnRange::Error, ..Policy::default() }), None);
 }
 
 #[test]
 fn mxint8_and_nf4() {
     let any = Policy::default();
-    for (x, code) in [
-        (0.0078125, 0),
-        (0.0234375, 2),
-        (-0.0078125, 0),
-        (-0.5, 0xE0),
-        (1.9921875, 127),
-        (-2.0, 0x80),
-        (5.0, 127),
-        (-1e300, 0x80),
-    ] {
-        assert_eq!(of_f64(x, "mxint8", &any), Some(code), "{x}");
-    }
     let refuse = Policy { overflow: OnRange::Error, inf: OnRange::Error, ..any };
-    assert_eq!(of_f64(127.49 / 64.0, "mxint8", &refuse), Some(127));
-    assert_eq!(of_f64(127.5 / 64.0, "mxint8", &refuse), None);
-    assert_eq!(of_f64(-128.5 / 64.0, "mxint8", &refuse), Some(0x80));
-    assert_eq!(of_f64(f64::NEG_INFINITY, "mxint8", &refuse), None);
-    assert_eq!(of_f64(f64::NEG_INFINITY, "mxint8", &any), Some(0x80));
     // nf4: a value equal to a threshold takes the lower code.
     for (code, threshold) in (0..).zip(super::format::NF4_THRESHOLDS) {
         let x = f64::from(f32::from_bits(threshold));
@@ -756,7 +438,7 @@ fn scan(values: &[(f64, u64)], rounding: Rounding, x: f64) -> u64 {
 fn agrees_with_a_linear_scan() {
     let narrow: Vec<Type> = Type::ALL.iter().copied().filter(|t| t.name().starts_with('f') && t.bits() <= 8).collect();
     assert_eq!(narrow.len(), 12);
-    let mut random = Random(0x5EED_0001);
+    let mut random = stream(0x5EED_0001);
     for dst in narrow {
         let values: Vec<(f64, u64)> = (0..1 << dst.bits())
             .map(|code| (f64::from_bits(convert(dst, Type::F64, &Policy::default(), code).unwrap()), code))
@@ -766,7 +448,7 @@ fn agrees_with_a_linear_scan() {
         let least = values.iter().map(|v| v.0).fold(f64::MAX, f64::min);
         let mut inputs: Vec<f64> =
             (0..1u32 << 16).step_by(3).map(|code| f64::from(f32::from_bits(code << 16))).collect();
-        inputs.extend((0..500).map(|_| random.f64()));
+        inputs.extend((0..500).map(|_| near_narrow(&mut random)));
         for pair in values.iter().zip(&values[1..]) {
             let middle = (pair.0.0 + pair.1.0) / 2.0;
             inputs.extend([
@@ -794,11 +476,11 @@ fn agrees_with_a_linear_scan() {
 
 #[test]
 fn agrees_with_rustc_apfloat() {
-    let mut random = Random(0x5EED_0002);
+    let mut random = stream(0x5EED_0002);
     let roundings = [Rounding::NearestEven, Rounding::NearestAway, Rounding::TowardZero, Rounding::Up, Rounding::Down];
     for dst in [Type::F32, Type::F16, Type::Bf16, Type::F8E5M2, Type::F8E4M3Fn] {
         let mut codes = boundaries(Type::F64, dst);
-        codes.extend((0..200_000).map(|k| if k % 4 == 0 { random.next() } else { random.f64().to_bits() }));
+        codes.extend((0..200_000).map(|k| if k % 4 == 0 { random.bits() } else { near_narrow(&mut random).to_bits() }));
         let mut compared = 0u64;
         for code in codes {
             for rounding in roundings {
@@ -817,11 +499,12 @@ fn agrees_with_rustc_apfloat() {
 
 #[test]
 fn agrees_with_native_casts() {
-    let mut random = Random(0x5EED_0003);
+    let mut random = stream(0x5EED_0003);
     let mut inputs = |src: Type, dst: Type| {
         let mut codes = boundaries(src, dst);
         codes.extend((0..50_000).map(|k| {
-            let code = if k % 2 == 0 { random.next() >> (random.next() % 64) } else { random.f64().to_bits() };
+            let code =
+                if k % 2 == 0 { random.bits() >> (random.bits() % 64) } else { near_narrow(&mut random).to_bits() };
             if src == Type::F32 {
                 u64::from((f64::from_bits(code) as f32).to_bits())
             } else {
@@ -890,10 +573,10 @@ fn agrees_with_native_casts() {
 #[test]
 fn wrapping_is_modular() {
     // Exact integers far beyond 2^64, against repeated doubling modulo 2^64.
-    let mut random = Random(0x5EED_0004);
+    let mut random = stream(0x5EED_0004);
     for _ in 0..20_000 {
-        let significand = (random.next() >> 11) | (1 << 52);
-        let shift = (random.next() % 140) as u32;
+        let significand = (random.bits() >> 11) | (1 << 52);
+        let shift = (random.bits() % 140) as u32;
         let x = significand as f64 * p(shift as i32);
         let mut residue = significand;
         for _ in 0..shift {
@@ -955,10 +638,10 @@ fn nothing_panics() {
     policies.extend(Range::ALL.iter().map(|&range| Policy { range, ..any }));
     policies.extend(Negative::ALL.iter().map(|&negative| Policy { negative, ..any }));
     policies.extend(Vanishing::ALL.iter().map(|&vanishing| Policy { vanishing, ..any }));
-    let mut random = Random(0x5EED_0005);
+    let mut random = stream(0x5EED_0005);
     for &src in Type::ALL {
         let codes: Vec<u64> =
-            if src.bits() <= 8 { (0..256).collect() } else { (0..200).map(|_| random.next()).collect() };
+            if src.bits() <= 8 { (0..256).collect() } else { (0..200).map(|_| random.bits()).collect() };
         for &dst in Type::ALL {
             for policy in &policies {
                 for &code in &codes {
