@@ -237,60 +237,44 @@ fn messages() {
     use Rank::*;
     let accepted = "boolean, u1, u4, u8, u16, u32, u64, i4, i8, i16, i32, i64, f8e4m3, f8e5m2, bf16, f16, f32, f64";
     let p1 = format!("ConvertPromoteTypes does not take element type u2 (input 1); it takes {accepted}, and dynamic");
-    let rows: [(bool, DType, Rank, DType, Rank, &str); 7] = [
-        (false, F8E4M3Fn, Dimensioned, U2, Dimensioned, &p1),
+    let rows: [((DType, Rank), DType, &str); 7] = [
+        ((F8E4M3Fn, Dimensioned), U2, &p1),
         (
-            false,
-            U8,
-            Dimensioned,
+            (U8, Dimensioned),
             F8E4M3Fn,
-            Dimensioned,
             "safe promotion of u8 with f8e4m3 refused: f8e4m3 has 8 bits and 16 are required; unsafe promotion would give f8e4m3",
         ),
         (
-            true,
-            I64,
-            Scalar,
+            (I64, Scalar),
             U8,
-            Dimensioned,
             "safe scalar promotion refused: a i64 scalar may not become u8; unsafe promotion would give u8",
         ),
         (
-            false,
-            I8,
-            Dimensioned,
+            (I8, Dimensioned),
             U16,
-            Dimensioned,
             "safe promotion of u16 with i8 refused: a signed integer of 32 bits is required and i8 has 8; unsafe promotion would give i32",
         ),
         (
-            false,
-            I8,
-            Dimensioned,
+            (I8, Dimensioned),
             U64,
-            Dimensioned,
             "safe promotion of u64 with i8 refused: a signed integer of 128 bits is required and i8 has 8; unsafe promotion would give f64",
         ),
         (
-            false,
-            F16,
-            Dimensioned,
+            (F16, Dimensioned),
             Bf16,
-            Dimensioned,
             "safe promotion of f16 with bf16 refused: same width, different formats; unsafe promotion would give f32",
         ),
         (
-            false,
-            U4,
-            Dimensioned,
+            (U4, Dimensioned),
             F8E5M2,
-            Dimensioned,
             "strict promotion refused: u4 -> f8e5m2 does not keep every value of u4; safe mode openvino would give f8e5m2",
         ),
     ];
-    for (torch, a, lhs, b, rhs, message) in rows {
-        let inputs = ((Element::Type(a), lhs), (Element::Type(b), rhs));
-        let error = of(false, torch, F64).promote(inputs.0, inputs.1, SafeMode::Strict).unwrap_err();
+    for ((a, rank), b, message) in rows {
+        // Only scalars are promoted by the rule for them.
+        let attributes = of(false, rank == Scalar, F64);
+        let inputs = ((Element::Type(a), rank), (Element::Type(b), Dimensioned));
+        let error = attributes.promote(inputs.0, inputs.1, SafeMode::Strict).unwrap_err();
         assert_eq!(error.to_string(), message);
     }
     let refused = System::Numpy.promote(F16.into(), Bf16.into()).unwrap_err();
@@ -345,59 +329,64 @@ fn matrices_of_other_systems() {
 /// §12.3, last paragraph; §12.5, the rules beside the matrix.
 #[test]
 fn further_rules() {
-    let off = |a: DType, b: DType| cell_of(System::Jax(X64::Off).promote(a.into(), b.into()));
-    for (a, b, expected) in [
-        (U32, I8, "i32"),
-        (U32, I32, "i32"),
-        (U64, I64, "i32"),
-        (U64, U8, "u32"),
-        (F64, F32, "f32"),
-        (U16, I16, "i32"),
-        (I64, Bf16, "bf16"),
-        (F64, F64, "f32"),
-        (U8, I8, "i16"),
-    ] {
-        assert_eq!(off(a, b), expected, "{a} {b}");
-        assert_eq!(off(b, a), expected, "{b} {a}");
-    }
-    let torch = |a: DType, b: DType| cell_of(System::Torch.promote(a.into(), b.into()));
-    for (a, b, expected) in [
-        (U3, Bf16, "bf16"),
-        (U6, F32, "f32"),
-        (U4, U4, "u4"),
-        (U4, U8, "-"),
-        (U4, Bool, "-"),
-        (I4, I4, "i4"),
-        (I4, F32, "-"),
-        (I2, Bool, "-"),
-        (F8E4M3Fn, F32, "-"),
-        (F8E8M0, F8E8M0, "f8e8m0"),
-        (F4E2M1, U16, "-"),
-        (F4E2M1, F4E2M1, "f4e2m1"),
-    ] {
-        assert_eq!(torch(a, b), expected, "{a} {b}");
-        assert_eq!(torch(b, a), expected, "{b} {a}");
-    }
-    let numpy = |a: DType, b: DType| cell_of(System::Numpy.promote(a.into(), b.into()));
-    for (a, b, expected) in [
-        (F6E2M3, U4, "-"),
-        (F6E2M3, U2, "f6e2m3"),
-        (F6E3M2, I4, "f6e3m2"),
-        (F8E5M2Fnuz, F8E4M3Fn, "f8e4m3fn"),
-        (F8E3M4, F4E2M1, "f8e3m4"),
-        (F8E3M4, U16, "-"),
-        (F8E3M4, F16, "-"),
-        (F8E3M4, F32, "f32"),
-        (I1, I2, "i2"),
-        (I2, U8, "-"),
-        (I2, I64, "i64"),
-        (I1, F16, "f16"),
-        (I1, Bf16, "-"),
-        (I2, F8E5M2, "-"),
-        (I1, Bool, "i1"),
-    ] {
-        assert_eq!(numpy(a, b), expected, "{a} {b}");
-        assert_eq!(numpy(b, a), expected, "{b} {a}");
+    type Row = (DType, DType, &'static str);
+    let rows: [(System, &[Row]); 3] = [
+        (
+            System::Jax(X64::Off),
+            &[
+                (U32, I8, "i32"),
+                (U32, I32, "i32"),
+                (U64, I64, "i32"),
+                (U64, U8, "u32"),
+                (F64, F32, "f32"),
+                (U16, I16, "i32"),
+                (I64, Bf16, "bf16"),
+                (F64, F64, "f32"),
+                (U8, I8, "i16"),
+            ],
+        ),
+        (
+            System::Torch,
+            &[
+                (U3, Bf16, "bf16"),
+                (U6, F32, "f32"),
+                (U4, U4, "u4"),
+                (U4, U8, "-"),
+                (U4, Bool, "-"),
+                (I4, I4, "i4"),
+                (I4, F32, "-"),
+                (I2, Bool, "-"),
+                (F8E4M3Fn, F32, "-"),
+                (F8E8M0, F8E8M0, "f8e8m0"),
+                (F4E2M1, U16, "-"),
+                (F4E2M1, F4E2M1, "f4e2m1"),
+            ],
+        ),
+        (
+            System::Numpy,
+            &[
+                (F6E2M3, U4, "-"),
+                (F6E2M3, U2, "f6e2m3"),
+                (F6E3M2, I4, "f6e3m2"),
+                (F8E5M2Fnuz, F8E4M3Fn, "f8e4m3fn"),
+                (F8E3M4, F4E2M1, "f8e3m4"),
+                (F8E3M4, U16, "-"),
+                (F8E3M4, F16, "-"),
+                (F8E3M4, F32, "f32"),
+                (I1, I2, "i2"),
+                (I2, U8, "-"),
+                (I2, I64, "i64"),
+                (I1, F16, "f16"),
+                (I1, Bf16, "-"),
+                (I2, F8E5M2, "-"),
+                (I1, Bool, "i1"),
+            ],
+        ),
+    ];
+    for (system, &(a, b, expected)) in rows.iter().flat_map(|(system, rows)| rows.iter().map(move |row| (*system, row)))
+    {
+        assert_eq!(cell_of(system.promote(a.into(), b.into())), expected, "{system:?} {a} {b}");
+        assert_eq!(cell_of(system.promote(b.into(), a.into())), expected, "{system:?} {b} {a}");
     }
 }
 

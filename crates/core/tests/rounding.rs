@@ -6,7 +6,7 @@
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use truecast_core::DType::{self, *};
 use truecast_core::policy::*;
-use truecast_core::{CastPolicy, CastSpec, Outcome, Rounding, cast_one};
+use truecast_core::{CastPolicy, CastSpec, FloatFormat, Kind, Outcome, Rounding, cast_one};
 use truecast_testkit::random::Random;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,23 +148,18 @@ fn wide_sources_round_correctly() {
 /// `outcome` is the rounding of `x` under the IEEE policy: a negative value in an unsigned format and a vanishing one in a
 /// format without zero are NaN, overflow is Inf, else NaN, else the largest value.
 fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
-    let fail = |why: &str| panic!("{x:e} to {} {rounding}: {outcome:x?}: {why}", f.dtype);
-    let Outcome::Defined(code) = outcome else { return fail("nothing is undefined or refused") };
+    let what = || format!("{x:e} to {} {rounding}: {outcome:x?}", f.dtype);
+    let check = |is_right: bool, why: &str| assert!(is_right, "{}: {why}", what());
+    let Outcome::Defined(code) = outcome else { return check(false, "nothing is undefined or refused") };
     let (a, neg) = (x.abs(), x.is_sign_negative());
     if neg && f.sign == 0 {
         if a == 0.0 && f.has_zero() {
-            return if code != 0 {
-                fail("-0 is zero")
-            };
+            return check(code == 0, "-0 is zero");
         }
-        return if code != f.nan() {
-            fail("negative is NaN")
-        };
+        return check(code == f.nan(), "negative is NaN");
     }
     if a.is_infinite() {
-        return if code != f.over(neg) {
-            fail("Inf")
-        };
+        return check(code == f.over(neg), "Inf");
     }
     // The index of the result: the code of its magnitude, max + 1 for overflow, -1 for what vanishes.
     let overflowed = f.top != Top::Finite && code == f.over(neg);
@@ -174,13 +169,9 @@ fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
         false => (code & f.magnitude_mask()) as i64,
     };
     if !overflowed {
-        if index > f.max() {
-            fail("not finite");
-        }
+        check(index <= f.max(), "not finite");
         let keeps_sign = index != 0 || f.top != Top::Fnuz;
-        if (code & f.sign_bit() != 0) != (neg && keeps_sign) {
-            fail("sign");
-        }
+        check((code & f.sign_bit() != 0) == (neg && keeps_sign), "sign");
     }
     let (at, above) = (f.magnitude(index), f.magnitude(index + 1));
     let below = if index > -1 && (index > 0 || !f.has_zero()) { Some(f.magnitude(index - 1)) } else { None };
@@ -216,7 +207,7 @@ fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
         }
     };
     if !ok {
-        fail(&format!("it lies between {below:?}, {at:e} and {above:e}"));
+        check(false, &format!("it lies between {below:?}, {at:e} and {above:e}"));
     }
 }
 
@@ -231,20 +222,8 @@ fn direction(rounding: Rounding, neg: bool) -> Direction {
     match rounding {
         Rounding::TowardZero => Direction::Toward,
         Rounding::AwayFromZero => Direction::Away,
-        Rounding::Up => {
-            if neg {
-                Direction::Toward
-            } else {
-                Direction::Away
-            }
-        }
-        Rounding::Down => {
-            if neg {
-                Direction::Away
-            } else {
-                Direction::Toward
-            }
-        }
+        Rounding::Up | Rounding::Down if neg == (rounding == Rounding::Up) => Direction::Toward,
+        Rounding::Up | Rounding::Down => Direction::Away,
         Rounding::ToOdd => Direction::Odd,
         Rounding::NearestEven => Direction::Nearest { up_on_tie: None },
         Rounding::NearestAway => Direction::Nearest { up_on_tie: Some(true) },
@@ -305,23 +284,24 @@ fn wide_floats_to_integers() {
     to_integers(F32, &signed().map(|x| (x as f32).to_bits() as u64).collect::<Vec<_>>());
 }
 
+const INT_OVERFLOWS: [IntOverflow; 3] = [IntOverflow::Wrap, IntOverflow::Saturate, IntOverflow::Error];
+
 fn to_integers(src: DType, codes: &[u64]) {
     for (dst, bits, signed) in INTEGERS {
         let (min, max) = integer_range(bits, signed);
         for to_int in Rounding::ALL {
             let with = |int_overflow| spec(src, dst, CastPolicy { to_int, int_overflow, ..CastPolicy::IEEE });
-            let [wrap, saturate, error] = [IntOverflow::Wrap, IntOverflow::Saturate, IntOverflow::Error].map(with);
+            let specs = INT_OVERFLOWS.map(with);
             for &code in codes {
                 let Value::Number(x) = value(src, code) else { continue };
-                let what = || format!("{src} {x:e} to {dst} {to_int}");
-                let got = [wrap, saturate, error].map(|s| cast_one(&s, code).code());
+                let got = specs.map(|s| cast_one(&s, code).code());
                 let expected = match round_to_integer(x, to_int) {
                     Some(t) if (min..=max).contains(&t) => [Some(low_bits(t, bits)); 3],
                     Some(t) => [Some(low_bits(t, bits)), Some(low_bits(t.clamp(min, max), bits)), None],
                     // Beyond 2^120: a multiple of 2^64, or an infinity.
                     None => [Some(0), Some(low_bits(if x < 0.0 { min } else { max }, bits)), None],
                 };
-                assert_eq!(got, expected, "{}", what());
+                assert_eq!(got, expected, "{src} {x:e} to {dst} {to_int}");
             }
         }
     }
@@ -334,11 +314,11 @@ fn integers_to_integers() {
         for (dst, bits, signed) in INTEGERS {
             let (min, max) = integer_range(bits, signed);
             let with = |int_overflow| spec(src, dst, CastPolicy { int_overflow, ..CastPolicy::IEEE });
-            let [wrap, saturate, error] = [IntOverflow::Wrap, IntOverflow::Saturate, IntOverflow::Error].map(with);
+            let specs = INT_OVERFLOWS.map(with);
             let all: Vec<u64> = if src_bits <= 8 { codes(src).collect() } else { integer_edges(src_bits) };
             for code in all {
                 let t = integer_value(code, src_bits, src_signed);
-                let got = [wrap, saturate, error].map(|s| cast_one(&s, code).code());
+                let got = specs.map(|s| cast_one(&s, code).code());
                 let in_range = (min..=max).contains(&t).then_some(low_bits(t, bits));
                 let expected = [Some(low_bits(t, bits)), Some(low_bits(t.clamp(min, max), bits)), in_range];
                 assert_eq!(got, expected, "{src} {t} to {dst}");
@@ -460,33 +440,13 @@ fn to_code_book() {
                 let x = x.clamp(-1.0, 1.0);
                 let up = values.iter().position(|&v| v >= x).unwrap() as u64;
                 let down = values.iter().rposition(|&v| v <= x).unwrap() as u64;
-                let expected = match to_float {
-                    Rounding::NearestEven | Rounding::NearestAway | Rounding::NearestUp => {
-                        thresholds.iter().filter(|&&t| x > t).count() as u64
-                    }
-                    Rounding::Up => up,
-                    Rounding::Down => down,
-                    Rounding::TowardZero => {
-                        if x < 0.0 {
-                            up
-                        } else {
-                            down
-                        }
-                    }
-                    Rounding::AwayFromZero => {
-                        if x < 0.0 {
-                            down
-                        } else {
-                            up
-                        }
-                    }
-                    Rounding::ToOdd => {
-                        if up == down || up % 2 == 1 {
-                            up
-                        } else {
-                            down
-                        }
-                    }
+                let (inner, outer) = if x < 0.0 { (up, down) } else { (down, up) };
+                let expected = match direction(to_float, x < 0.0) {
+                    Direction::Nearest { .. } => thresholds.iter().filter(|&&t| x > t).count() as u64,
+                    Direction::Toward => inner,
+                    Direction::Away => outer,
+                    Direction::Odd if up == down || up % 2 == 1 => up,
+                    Direction::Odd => down,
                 };
                 let got = [clamp, error].map(|s| cast_one(&s, code).code());
                 assert_eq!(got, [Some(expected), fits.then_some(expected)], "{src} {x:e} {to_float}");
@@ -576,11 +536,7 @@ fn widening_then_narrowing_is_the_identity() {
             (0..1 << a.bits()).filter(|&c| matches!(a.read(c), Value::Number(x) if x.is_finite())).collect();
         for b in FORMATS {
             let embeds = finite.iter().all(|&c| b.holds(a.value(c)));
-            let (truecast_core::Kind::Float(fa), truecast_core::Kind::Float(fb)) = (a.dtype.kind(), b.dtype.kind())
-            else {
-                panic!("floats")
-            };
-            assert_eq!(fa.embeds_in(&fb), embeds, "{} in {}", a.dtype, b.dtype);
+            assert_eq!(float(a.dtype).embeds_in(&float(b.dtype)), embeds, "{} in {}", a.dtype, b.dtype);
             if !embeds {
                 continue;
             }
@@ -667,7 +623,7 @@ const SPECIALS: [(DType, u64, u64, u64, u64); 15] = [
 #[test]
 fn infinity_and_nan() {
     for (dst, inf, max, nan, negative_nan) in SPECIALS {
-        let cast = |x: u64, policy| cast_one(&spec(F64, dst, policy), x).code();
+        let cast = |x, policy| cast(F64, dst, policy, x);
         let inf_bits = f64::INFINITY.to_bits();
         for to_float in Rounding::ALL {
             let policy = CastPolicy { to_float, nan: NanRule::Canonical, ..CastPolicy::IEEE };
@@ -688,9 +644,7 @@ fn infinity_and_nan() {
         for (src, nan, neg) in
             [(F32, 0x7fc00000, false), (F32, 0xff800001, true), (F8E4M3Fnuz, 0x80, true), (F8E8M0, 0xff, false)]
         {
-            let cast = |nan_substitute| {
-                cast_one(&spec(src, dst, CastPolicy { nan_substitute, ..CastPolicy::IEEE }), nan).code()
-            };
+            let cast = |nan_substitute| cast(src, dst, CastPolicy { nan_substitute, ..CastPolicy::IEEE }, nan);
             assert_eq!(cast(NanSubstitute::ZeroFlipped), Some(if neg { minus } else { plus }), "{src} to {dst}");
             assert_eq!(cast(NanSubstitute::MaxSigned), Some(if neg { negative_max } else { max }), "{src} to {dst}");
             assert_eq!(cast(NanSubstitute::MaxPositive), Some(max), "{src} to {dst}");
@@ -699,8 +653,7 @@ fn infinity_and_nan() {
     for (dst, bits, signed) in INTEGERS {
         let (_, max) = integer_range(bits, signed);
         for nan in [0x7fc00000, 0xffc00000] {
-            let cast =
-                |nan_to_int| cast_one(&spec(F32, dst, CastPolicy { nan_to_int, ..CastPolicy::IEEE }), nan).code();
+            let cast = |nan_to_int| cast(F32, dst, CastPolicy { nan_to_int, ..CastPolicy::IEEE }, nan);
             assert_eq!(cast(NanToInt::Zero), Some(0));
             assert_eq!(cast(NanToInt::Saturate), Some(low_bits(max, bits)), "{dst}");
         }
@@ -714,13 +667,8 @@ fn unrepresentable_values() {
     for src in [F16, Bf16, I8, F8E5M2] {
         for dst in FORMATS.iter().filter(|f| f.sign == 0) {
             for to_float in Rounding::ALL {
-                let cast = |negative, vanishing, code| {
-                    cast_one(
-                        &spec(src, dst.dtype, CastPolicy { to_float, negative, vanishing, ..CastPolicy::IEEE }),
-                        code,
-                    )
-                    .code()
-                };
+                let with = |negative, vanishing| CastPolicy { to_float, negative, vanishing, ..CastPolicy::IEEE };
+                let cast = |negative, vanishing, code| cast(src, dst.dtype, with(negative, vanishing), code);
                 for code in codes(src) {
                     let Value::Number(x) = value(src, code) else { continue };
                     let vanishes = x == 0.0 && !dst.has_zero();
@@ -736,11 +684,9 @@ fn unrepresentable_values() {
                         assert_eq!(cast(Smallest, Error, code), Some(0), "{x:e}");
                         assert_eq!(cast(Nan, Error, code), Some(dst.nan()), "{x:e}");
                         assert_eq!(cast(Error, Nan, code), None, "{x:e}");
-                        let magnitude = cast_one(
-                            &spec(F64, dst.dtype, CastPolicy { to_float, ..CastPolicy::IEEE }),
-                            (-x).to_bits(),
-                        );
-                        assert_eq!(cast(Magnitude, Nan, code), magnitude.code(), "{x:e} {to_float}");
+                        let plain = spec(F64, dst.dtype, CastPolicy { to_float, ..CastPolicy::IEEE });
+                        let magnitude = cast_one(&plain, (-x).to_bits()).code();
+                        assert_eq!(cast(Magnitude, Nan, code), magnitude, "{x:e} {to_float}");
                     }
                 }
             }
@@ -771,9 +717,8 @@ fn errors_refuse_exactly() {
             };
             let inf = |x| matches!(x, Value::Number(x) if x.is_infinite());
             only(CastPolicy { nan: NanRule::Error, ..ieee }, "nan", &|x| matches!(x, Value::Nan));
-            only(CastPolicy { nan_to_int: NanToInt::Error, ..ieee }, "nan_to_int", &|x| {
-                integer && matches!(x, Value::Nan)
-            });
+            let nan = |x| integer && matches!(x, Value::Nan);
+            only(CastPolicy { nan_to_int: NanToInt::Error, ..ieee }, "nan_to_int", &nan);
             only(CastPolicy { inf: Overflow::Error, ..ieee }, "inf", &|x| floating && inf(x));
             only(CastPolicy { negative: Unrepresentable::Error, ..ieee }, "negative", &|x| {
                 unsigned && matches!(x, Value::Number(x) if x < 0.0)
@@ -817,13 +762,7 @@ fn overflow_is_decided_before_a_rounding_stops() {
                 let exceeds = match direction(to_float, x < 0.0) {
                     Direction::Toward => a >= next,
                     Direction::Away => a > max,
-                    Direction::Odd => {
-                        if odd {
-                            a >= next
-                        } else {
-                            a > max
-                        }
-                    }
+                    Direction::Odd => a >= next || (!odd && a > max),
                     Direction::Nearest { up_on_tie } => match compare(a, middle) {
                         Less => false,
                         Equal => up_on_tie.unwrap_or(odd),
@@ -831,13 +770,8 @@ fn overflow_is_decided_before_a_rounding_stops() {
                     },
                 };
                 let stops = matches!(direction(to_float, x < 0.0), Direction::Toward | Direction::Odd);
-                let cast = |overflow, range| {
-                    cast_one(
-                        &spec(F64, f.dtype, CastPolicy { to_float, overflow, range, ..CastPolicy::IEEE }),
-                        x.to_bits(),
-                    )
-                    .code()
-                };
+                let with = |overflow, range| CastPolicy { to_float, overflow, range, ..CastPolicy::IEEE };
+                let cast = |overflow, range| cast(F64, f.dtype, with(overflow, range), x.to_bits());
                 let sign = if x < 0.0 { f.sign_bit() } else { 0 };
                 let max_code = f.max() as u64 | sign;
                 let nonfinite = if f.top == Top::Finite { max_code } else { f.over(x < 0.0) };
@@ -846,11 +780,8 @@ fn overflow_is_decided_before_a_rounding_stops() {
                 assert_eq!(cast(Overflow::Error, RangeTest::Source).is_none(), a > max, "{what}");
                 assert_eq!(cast(Overflow::Saturate, RangeTest::Source), Some(max_code), "{what}");
                 assert_eq!(cast(Overflow::Saturate, RangeTest::Rounded), Some(max_code), "{what}");
-                assert_eq!(
-                    cast(Overflow::Nonfinite, RangeTest::Source),
-                    Some(if a > max { nonfinite } else { max_code }),
-                    "{what}"
-                );
+                let tested = if a > max { nonfinite } else { max_code };
+                assert_eq!(cast(Overflow::Nonfinite, RangeTest::Source), Some(tested), "{what}");
                 let rounded = if exceeds && !stops { nonfinite } else { max_code };
                 assert_eq!(cast(Overflow::Nonfinite, RangeTest::Rounded), Some(rounded), "{what}");
             }
@@ -898,7 +829,7 @@ fn flush() {
 #[test]
 fn half_a_flush() {
     let of = |subnormals| CastPolicy { subnormals, ..CastPolicy::IEEE };
-    let code = |subnormals, src, dst, code| cast_one(&spec(src, dst, of(subnormals)), code).code();
+    let code = |subnormals, src, dst, code| cast(src, dst, of(subnormals), code);
     let (source, result) = (Subnormals::FlushSource, Subnormals::FlushResult);
     assert_eq!(
         (code(source, F16, F32, 0x8001), code(result, F16, F32, 0x8001)),
@@ -992,12 +923,7 @@ fn odd_intermediates() {
         let mut sources = boundaries(&dst, &mut random);
         sources.extend((0..5000).map(|_| f64::from_bits(random.next())).filter(|x| !x.is_nan()));
         for intermediate in [F32, F16] {
-            let (truecast_core::Kind::Float(h), truecast_core::Kind::Float(d)) =
-                (intermediate.kind(), dst.dtype.kind())
-            else {
-                panic!("floats")
-            };
-            if !h.is_safe_odd_intermediate_for(&d) {
+            if !float(intermediate).is_safe_odd_intermediate_for(&float(dst.dtype)) {
                 continue;
             }
             let to_intermediate = spec(F64, intermediate, CastPolicy { to_float: Rounding::ToOdd, ..CastPolicy::IEEE });
@@ -1006,12 +932,8 @@ fn odd_intermediates() {
                 let (direct, from_intermediate) = (spec(F64, dst.dtype, policy), spec(intermediate, dst.dtype, policy));
                 for x in sources.iter().flat_map(|&x| [x.next_down(), x, x.next_up(), -x, -x.next_up()]) {
                     let through = cast_one(&from_intermediate, cast_one(&to_intermediate, x.to_bits()).code().unwrap());
-                    assert_eq!(
-                        cast_one(&direct, x.to_bits()),
-                        through,
-                        "{x:e} by {intermediate} to {} {to_float}",
-                        dst.dtype
-                    );
+                    let what = || format!("{x:e} by {intermediate} to {} {to_float}", dst.dtype);
+                    assert_eq!(cast_one(&direct, x.to_bits()), through, "{}", what());
                 }
             }
         }
@@ -1230,4 +1152,16 @@ fn round_to_integer(x: f64, rounding: Rounding) -> Option<i128> {
 
 fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
     CastSpec { src, dst, policy, undefined: &[], clause: "a test" }
+}
+
+/// The code that a conversion gives; `None` if it refuses.
+fn cast(src: DType, dst: DType, policy: CastPolicy, code: u64) -> Option<u64> {
+    cast_one(&spec(src, dst, policy), code).code()
+}
+
+fn float(dtype: DType) -> FloatFormat {
+    match dtype.kind() {
+        Kind::Float(format) => format,
+        _ => panic!("{dtype}"),
+    }
 }
