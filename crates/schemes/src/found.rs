@@ -142,6 +142,26 @@ impl<'a> Found<'a> {
         self.part(Part::Scales).ok_or_else(|| self.unknown("scales", "the group has none"))
     }
 
+    /// Elements of a group, which the scheme's name or the configuration says; `advice` where neither does.
+    pub(crate) fn group(&self, advice: &str) -> Result<u64, Error> {
+        self.parameters().group.ok_or_else(|| self.unknown("the group", advice))
+    }
+
+    /// Bits of a code.
+    pub(crate) fn bits(&self, advice: &str) -> Result<u32, Error> {
+        self.parameters().bits.ok_or_else(|| self.unknown("the width", advice))
+    }
+
+    /// Rows and columns of a block.
+    pub(crate) fn block(&self, advice: &str) -> Result<[u64; 2], Error> {
+        self.parameters().block.ok_or_else(|| self.unknown("the block", advice))
+    }
+
+    /// A product of sizes of the codes.
+    pub(crate) fn product(&self, a: u64, b: u64) -> Result<u64, Error> {
+        a.checked_mul(b).ok_or_else(|| self.bad_shape("it is too big"))
+    }
+
     /// The shape of the codes is none of the scheme.
     pub(crate) fn bad_shape(&self, why: impl Into<String>) -> Error {
         Error::Shape {

@@ -46,8 +46,7 @@ impl Stack {
     pub(crate) fn of_codes(found: &Found<'_>, per_entry: u64) -> Result<Stack, Error> {
         let stack =
             Stack::of(&found.codes().shape).ok_or_else(|| found.bad_shape("it has fewer than two dimensions"))?;
-        let cols = stack.cols.checked_mul(per_entry).ok_or_else(|| found.bad_shape("it is too big"))?;
-        Ok(Stack { cols, ..stack })
+        Ok(Stack { cols: found.product(stack.cols, per_entry)?, ..stack })
     }
 
     /// The last two dimensions are those of the matrices.
@@ -117,12 +116,18 @@ impl Stack {
 
     /// As [`fit`](Stack::fit), of groups that have to fill a row.
     pub(crate) fn fit_groups(&self, found: &Found<'_>, tensor: &Tensor, group: u64) -> Result<Fit, Error> {
-        if !self.cols.is_multiple_of(group) {
-            return Err(
-                found.bad_shape(format!("rows of {} elements are no whole number of groups of {group}", self.cols))
-            );
-        }
+        self.check_groups(found, group)?;
         self.fit(found, tensor, &[Share::Group(group)])
+    }
+
+    pub(crate) fn check_groups(&self, found: &Found<'_>, group: u64) -> Result<(), Error> {
+        match self.cols.is_multiple_of(group) {
+            true => Ok(()),
+            false => {
+                let why = format!("rows of {} elements are no whole number of groups of {group}", self.cols);
+                Err(found.bad_shape(why))
+            }
+        }
     }
 
     /// The logical tensor of planes whose scales fit so.
@@ -150,6 +155,13 @@ impl Described {
         self.shape.swap(last - 2, last - 1);
         self
     }
+}
+
+/// Codes that share scales in one of these ways.
+pub(crate) fn shared(found: &Found<'_>, codes: Plane, kinds: &[Share]) -> Result<Described, Error> {
+    let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
+    let fit = stack.fit(found, scales, kinds)?;
+    Ok(stack.times(fit, codes, scale_plane(scales.dtype)))
 }
 
 /// Entries of a scale tensor; bytes without a type of their own are powers of two (§5.4).

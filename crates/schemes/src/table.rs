@@ -85,6 +85,14 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    pub(crate) const fn scales(names: &'static [Name], dtypes: &'static [DType]) -> Row {
+        Row::required(Part::Scales, names, dtypes)
+    }
+
+    pub(crate) const fn factor(names: &'static [Name], dtypes: &'static [DType]) -> Row {
+        Row { piece: Piece::Factor, names, dtypes, need: Need::Optional }
+    }
+
     pub(crate) const fn required(part: Part, names: &'static [Name], dtypes: &'static [DType]) -> Row {
         Row { piece: Piece::Part(part), names, dtypes, need: Need::Required }
     }
@@ -94,16 +102,27 @@ impl Row {
     }
 }
 
+/// Names and types of a tensor of codes.
+pub(crate) type Codes = &'static [(Name, &'static [DType])];
+
+/// What the tensors of a group are together.
+type Describe = fn(&Found<'_>) -> Result<Described, Error>;
+
 /// A scheme's tensors, and what they are together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) family: Family,
-    /// Names and types of the tensor of codes.
-    pub(crate) codes: &'static [(Name, &'static [DType])],
-    /// The tensors beside it.
+    pub(crate) codes: Codes,
+    /// The tensors beside the codes.
     pub(crate) rows: &'static [Row],
     /// The logical tensor.
-    pub(crate) describe: fn(&Found<'_>) -> Result<Described, Error>,
+    pub(crate) describe: Describe,
+}
+
+impl Entry {
+    pub(crate) const fn new(family: Family, codes: Codes, rows: &'static [Row], describe: Describe) -> Entry {
+        Entry { family, codes, rows, describe }
+    }
 }
 
 /// A logical tensor.

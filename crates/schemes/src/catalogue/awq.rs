@@ -10,22 +10,15 @@ use crate::scheme::Family;
 use crate::table::Name::Sibling;
 use crate::table::{Described, Entry, Row};
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
-    family: Family::Awq,
-    codes: &[(Sibling("qweight"), &[I32])],
-    rows: &[
-        Row::required(Part::Scales, &[Sibling("scales")], &[F16, Bf16]),
-        Row::optional(Part::Zeros, &[Sibling("qzeros")], &[I32]),
-    ],
-    describe,
-}];
+const ROWS: &[Row] =
+    &[Row::scales(&[Sibling("scales")], &[F16, Bf16]), Row::optional(Part::Zeros, &[Sibling("qzeros")], &[I32])];
+
+pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::Awq, &[(Sibling("qweight"), &[I32])], ROWS, describe)];
 
 fn describe(found: &Found<'_>) -> Result<Described, Error> {
     let stack = Stack::of_codes(found, 8)?;
     let scales = found.scales()?;
-    let group = found.parameters().group.ok_or_else(|| {
-        found.unknown("the group", "give it with --from-scheme awq,group=128, or as group_size in the configuration")
-    })?;
+    let group = found.group("give it with --from-scheme awq,group=128, or as group_size in the configuration")?;
     if !stack.lead.is_empty() || !stack.rows.is_multiple_of(group) {
         return Err(found.bad_shape(format!("{} inputs are no whole number of groups of {group}", stack.rows)));
     }

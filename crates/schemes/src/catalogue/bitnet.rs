@@ -1,7 +1,7 @@
 //! BitNet (§4.11): three values in two bits, divided by a scale or times one.
 
 use truecast_core::DType::{Bf16, F16, F32, U8};
-use truecast_core::scaled::{Code, Form, Packing, Part, Plane, Planes, Zero};
+use truecast_core::scaled::{Code, Form, Packing, Plane, Planes, Zero};
 
 use crate::error::Error;
 use crate::found::Found;
@@ -10,20 +10,16 @@ use crate::scheme::Family;
 use crate::table::Name::Append;
 use crate::table::{Described, Entry, Row};
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
-    family: Family::BitNet,
-    codes: &[(Append(""), &[U8])],
-    rows: &[Row::required(Part::Scales, &[Append("_scale")], &[Bf16, F16, F32])],
-    describe,
-}];
+const ROWS: &[Row] = &[Row::scales(&[Append("_scale")], &[Bf16, F16, F32])];
+
+pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::BitNet, &[(Append(""), &[U8])], ROWS, describe)];
 
 fn describe(found: &Found<'_>) -> Result<Described, Error> {
     let stored = Stack::of_codes(found, 1)?;
     if !stored.lead.is_empty() {
         return Err(found.bad_shape("it has more than two dimensions"));
     }
-    let rows = stored.rows.checked_mul(4).ok_or_else(|| found.bad_shape("it is too big"))?;
-    let (stack, scales) = (Stack { rows, ..stored }, found.scales()?);
+    let (stack, scales) = (Stack { rows: found.product(stored.rows, 4)?, ..stored }, found.scales()?);
     let fit = stack.fit(found, scales, &[Share::Tensor])?;
     let codes = Plane { code: Code::unsigned(2), packing: Packing::Planes };
     let planes = Planes::times(codes, Plane::of(scales.dtype), fit.block);

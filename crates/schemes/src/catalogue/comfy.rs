@@ -7,86 +7,46 @@ use truecast_io::Tensor;
 use super::fp8::MX_GROUP;
 use crate::error::Error;
 use crate::found::{Found, Nibbles};
-use crate::grid::{Fit, Share, Stack, scale_plane};
+use crate::grid::{Fit, Share, Stack, scale_plane, shared};
 use crate::scheme::Family;
 use crate::table::Name::{self, Append, Sibling};
-use crate::table::{Described, Entry, Row};
+use crate::table::{Codes, Described, Entry, Row};
 
 /// The last component of the tensor that marks a file of scaled FP8.
 pub(crate) const SCALED_FP8_MARKER: &str = "scaled_fp8";
 
-const WEIGHT: Name = Append("");
 const SCALE: &[Name] = &[Append("_scale")];
 const FLOATS: &[DType] = &[F32, Bf16, F16];
-const FLOAT_SCALES: &[Row] = &[Row::required(Part::Scales, SCALE, FLOATS)];
+const FLOAT_SCALES: &[Row] = &[Row::scales(SCALE, FLOATS)];
+const FP8: Codes = &[(Append(""), &[F8E4M3Fn])];
+const INT8_CODES: Codes = &[(Append(""), &[I8])];
+const NVFP4: &[Row] =
+    &[Row::scales(SCALE, &[F8E4M3Fn, U8]), Row::required(Part::Global, &[Append("_scale_2")], &[F32])];
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
-        family: Family::ComfyScaledFp8,
-        codes: &[(WEIGHT, &[F8E4M3Fn, F8E5M2])],
-        rows: &[Row::required(Part::Scales, &[Sibling("scale_weight")], FLOATS)],
-        describe: scaled_fp8,
-    },
-    Entry {
-        family: Family::ComfyFp8E4M3,
-        codes: &[(WEIGHT, &[F8E4M3Fn, U8])],
-        rows: FLOAT_SCALES,
-        describe: |found| shared(found, Plane::of(F8E4M3Fn), &[Share::Tensor]),
-    },
-    Entry {
-        family: Family::ComfyFp8E5M2,
-        codes: &[(WEIGHT, &[F8E5M2, U8])],
-        rows: FLOAT_SCALES,
-        describe: |found| shared(found, Plane::of(F8E5M2), &[Share::Tensor]),
-    },
-    Entry {
-        family: Family::ComfyFp8Rows,
-        codes: &[(WEIGHT, &[F8E4M3Fn])],
-        rows: FLOAT_SCALES,
-        describe: |found| shared(found, Plane::of(F8E4M3Fn), &[Share::Channel]),
-    },
-    Entry {
-        family: Family::ComfyFp8Blocks,
-        codes: &[(WEIGHT, &[F8E4M3Fn])],
-        rows: FLOAT_SCALES,
-        describe: |found| squares(found, Plane::of(F8E4M3Fn)),
-    },
-    Entry {
-        family: Family::ComfyInt8,
-        codes: &[(WEIGHT, &[I8])],
-        rows: FLOAT_SCALES,
-        describe: |found| shared(found, INT8, &[Share::Tensor, Share::Channel]),
-    },
-    Entry {
-        family: Family::ComfyInt8Blocks,
-        codes: &[(WEIGHT, &[I8])],
-        rows: FLOAT_SCALES,
-        describe: |found| squares(found, INT8),
-    },
-    Entry {
-        family: Family::ComfyNvfp4,
-        codes: &[(WEIGHT, &[U8])],
-        rows: &[
-            Row::required(Part::Scales, SCALE, &[F8E4M3Fn, U8]),
-            Row::required(Part::Global, &[Append("_scale_2")], &[F32]),
-        ],
-        describe: nvfp4,
-    },
-    Entry {
-        family: Family::ComfyMxfp8,
-        codes: &[(WEIGHT, &[F8E4M3Fn])],
-        rows: &[Row::required(Part::Scales, SCALE, &[U8, F8E8M0])],
-        describe: mxfp8,
-    },
+    Entry::new(
+        Family::ComfyScaledFp8,
+        &[(Append(""), &[F8E4M3Fn, F8E5M2])],
+        &[Row::scales(&[Sibling("scale_weight")], FLOATS)],
+        scaled_fp8,
+    ),
+    Entry::new(Family::ComfyFp8E4M3, &[(Append(""), &[F8E4M3Fn, U8])], FLOAT_SCALES, |found| {
+        shared(found, Plane::of(F8E4M3Fn), &[Share::Tensor])
+    }),
+    Entry::new(Family::ComfyFp8E5M2, &[(Append(""), &[F8E5M2, U8])], FLOAT_SCALES, |found| {
+        shared(found, Plane::of(F8E5M2), &[Share::Tensor])
+    }),
+    Entry::new(Family::ComfyFp8Rows, FP8, FLOAT_SCALES, |found| shared(found, Plane::of(F8E4M3Fn), &[Share::Channel])),
+    Entry::new(Family::ComfyFp8Blocks, FP8, FLOAT_SCALES, |found| squares(found, Plane::of(F8E4M3Fn))),
+    Entry::new(Family::ComfyInt8, INT8_CODES, FLOAT_SCALES, |found| {
+        shared(found, INT8, &[Share::Tensor, Share::Channel])
+    }),
+    Entry::new(Family::ComfyInt8Blocks, INT8_CODES, FLOAT_SCALES, |found| squares(found, INT8)),
+    Entry::new(Family::ComfyNvfp4, &[(Append(""), &[U8])], NVFP4, nvfp4),
+    Entry::new(Family::ComfyMxfp8, FP8, &[Row::scales(SCALE, &[U8, F8E8M0])], mxfp8),
 ];
 
 const INT8: Plane = Plane { code: Code::signed(8), packing: Packing::BYTES };
-
-fn shared(found: &Found<'_>, codes: Plane, kinds: &[Share]) -> Result<Described, Error> {
-    let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
-    let fit = stack.fit(found, scales, kinds)?;
-    Ok(stack.times(fit, codes, scale_plane(scales.dtype)))
-}
 
 /// The marker's group is the side of a square.
 fn squares(found: &Found<'_>, codes: Plane) -> Result<Described, Error> {
@@ -126,11 +86,7 @@ fn check_tiles(found: &Found<'_>, stack: &Stack, scales: &Tensor, group: u64) ->
     if !stack.lead.is_empty() || !shapes.iter().any(|shape| **shape == *scales.shape) {
         return Err(found.bad_grid(scales, &stack.shape(), &shapes));
     }
-    if !stack.cols.is_multiple_of(group) {
-        return Err(
-            found.bad_shape(format!("rows of {} elements are no whole number of groups of {group}", stack.cols))
-        );
-    }
+    stack.check_groups(found, group)?;
     Ok(Fit { block: [1, group], is_common: false })
 }
 

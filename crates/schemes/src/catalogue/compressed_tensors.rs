@@ -4,77 +4,44 @@ use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E8M0, F16, F3
 use truecast_core::scaled::{Code, Global, GlobalRule, Group, Packing, Part, Plane, Planes, Zero};
 use truecast_io::Tensor;
 
-use super::fp8::{MX_GROUP, mx};
+use super::fp8::{mx, mx_of};
 use crate::error::Error;
 use crate::found::{Found, Piece};
 use crate::grid::{Fit, Share, Stack, scale_plane};
 use crate::scheme::{Family, Strategy};
 use crate::table::Name::{self, Append};
-use crate::table::{Described, Entry, Need, Row};
+use crate::table::{Codes, Described, Entry, Need, Row};
 
-const WEIGHT: Name = Append("");
-const PACKED: Name = Append("_packed");
-const SCALE: &[Name] = &[Append("_scale")];
-const ZERO: &[Name] = &[Append("_zero_point")];
+const FP8: Codes = &[(Append(""), &[F8E4M3Fn])];
+const INT8: Codes = &[(Append(""), &[I8])];
+const BYTES: Codes = &[(Append("_packed"), &[U8])];
+const WORDS: Codes = &[(Append("_packed"), &[I32])];
 const FLOATS: &[DType] = &[Bf16, F16, F32];
+const SCALE: &[Name] = &[Append("_scale")];
+const SCALES: Row = Row::scales(SCALE, FLOATS);
+const MX_SCALES: &[Row] = &[Row::scales(SCALE, &[U8, F8E8M0])];
+const ZERO: &[Name] = &[Append("_zero_point")];
+const INTEGERS: &[Row] = &[SCALES, Row::optional(Part::Zeros, ZERO, &[I8])];
+const PACKED: &[Row] = &[
+    SCALES,
+    Row { piece: Piece::Shape, names: &[Append("_shape")], dtypes: &[I64, I32], need: Need::Required },
+    Row::optional(Part::Zeros, ZERO, &[I32]),
+    Row::optional(Part::Index, &[Append("_g_idx")], &[I32]),
+];
+const NVFP4: &[Row] =
+    &[Row::scales(SCALE, &[F8E4M3Fn]), Row::required(Part::Global, &[Append("_global_scale")], &[F32])];
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
-        family: Family::CtFloatQuantized,
-        codes: &[(WEIGHT, &[F8E4M3Fn])],
-        rows: &[Row::required(Part::Scales, SCALE, FLOATS)],
-        describe: float,
-    },
-    Entry {
-        family: Family::CtNaiveQuantized,
-        codes: &[(WEIGHT, &[F8E4M3Fn, I8])],
-        rows: &[Row::required(Part::Scales, SCALE, FLOATS), Row::optional(Part::Zeros, ZERO, &[I8])],
-        describe: |found| if found.codes().dtype == I8 { int(found) } else { float(found) },
-    },
-    Entry {
-        family: Family::CtIntQuantized,
-        codes: &[(WEIGHT, &[I8])],
-        rows: &[Row::required(Part::Scales, SCALE, FLOATS), Row::optional(Part::Zeros, ZERO, &[I8])],
-        describe: int,
-    },
-    Entry {
-        family: Family::CtPackQuantized,
-        codes: &[(PACKED, &[I32])],
-        rows: &[
-            Row::required(Part::Scales, SCALE, FLOATS),
-            Row { piece: Piece::Shape, names: &[Append("_shape")], dtypes: &[I64, I32], need: Need::Required },
-            Row::optional(Part::Zeros, ZERO, &[I32]),
-            Row::optional(Part::Index, &[Append("_g_idx")], &[I32]),
-        ],
-        describe: packed,
-    },
-    Entry {
-        family: Family::CtNvfp4,
-        codes: &[(PACKED, &[U8])],
-        rows: &[
-            Row::required(Part::Scales, SCALE, &[F8E4M3Fn]),
-            Row::required(Part::Global, &[Append("_global_scale")], &[F32]),
-        ],
-        describe: nvfp4,
-    },
-    Entry {
-        family: Family::CtMxfp4,
-        codes: &[(PACKED, &[U8])],
-        rows: &[Row::required(Part::Scales, SCALE, &[U8, F8E8M0])],
-        describe: |found| mx_packed(found, F4E2M1, 1, 2),
-    },
-    Entry {
-        family: Family::CtMxfp6,
-        codes: &[(PACKED, &[U8])],
-        rows: &[Row::required(Part::Scales, SCALE, &[U8, F8E8M0])],
-        describe: |found| mx_packed(found, F6E2M3, 3, 4),
-    },
-    Entry {
-        family: Family::CtMxfp8,
-        codes: &[(WEIGHT, &[F8E4M3Fn])],
-        rows: &[Row::required(Part::Scales, SCALE, &[U8, F8E8M0])],
-        describe: mx,
-    },
+    Entry::new(Family::CtFloatQuantized, FP8, &[SCALES], float),
+    Entry::new(Family::CtNaiveQuantized, &[(Append(""), &[F8E4M3Fn, I8])], INTEGERS, |found| {
+        if found.codes().dtype == I8 { int(found) } else { float(found) }
+    }),
+    Entry::new(Family::CtIntQuantized, INT8, INTEGERS, int),
+    Entry::new(Family::CtPackQuantized, WORDS, PACKED, packed),
+    Entry::new(Family::CtNvfp4, BYTES, NVFP4, nvfp4),
+    Entry::new(Family::CtMxfp4, BYTES, MX_SCALES, |found| mx_packed(found, F4E2M1, 1, 2)),
+    Entry::new(Family::CtMxfp6, BYTES, MX_SCALES, |found| mx_packed(found, F6E2M3, 3, 4)),
+    Entry::new(Family::CtMxfp8, FP8, MX_SCALES, mx),
 ];
 
 /// The grid that the configuration names.
@@ -118,9 +85,9 @@ fn packed(found: &Found<'_>) -> Result<Described, Error> {
     let (words, scales) = (found.codes(), found.scales()?);
     let stated = found.stated.as_deref().unwrap_or_default();
     let stack = Stack::of(stated).ok_or_else(|| found.bad_shape("its stated shape has fewer than two dimensions"))?;
-    let bits = found.parameters().bits.ok_or_else(|| found.unknown("the width", advice("bits=4")))?;
+    let bits = found.bits(&advice("bits=4"))?;
     let wide = |cols: u64| -> Result<(u64, u64), Error> {
-        let bits_of_row = cols.checked_mul(bits.into()).ok_or_else(|| found.bad_shape("it is too big"))?;
+        let bits_of_row = found.product(cols, bits.into())?;
         Ok((bits_of_row.div_ceil(32), cols.div_ceil(32 / u64::from(bits))))
     };
     let [lead @ .., rows, per_row] = &*words.shape else {
@@ -184,8 +151,5 @@ fn mx_packed(found: &Found<'_>, code: DType, bytes: u64, elements: u64) -> Resul
     if !stored.cols.is_multiple_of(bytes) {
         return Err(found.bad_shape(format!("rows are no whole number of {bytes} bytes")));
     }
-    let cols = (stored.cols / bytes).checked_mul(elements).ok_or_else(|| found.bad_shape("it is too big"))?;
-    let stack = Stack { cols, ..stored };
-    let fit = stack.fit_groups(found, found.scales()?, MX_GROUP)?;
-    Ok(stack.times(fit, Plane::of(code), Plane::of(F8E8M0)))
+    mx_of(found, &Stack { cols: found.product(stored.cols / bytes, elements)?, ..stored }, code)
 }

@@ -1,22 +1,20 @@
 //! DeepSeek V4 (§4.2): pairs of E2M1 codes in I8 beside E4M3 codes in blocks; both have `.scale`.
 
 use truecast_core::DType::{self, F4E2M1, F8E4M3Fn, F8E8M0, F32, I8};
-use truecast_core::scaled::{Part, Plane};
+use truecast_core::scaled::Plane;
 
-use super::fp8::MX_GROUP;
+use super::fp8::mx_of;
 use crate::error::Error;
 use crate::found::Found;
-use crate::grid::{Share, Stack, scale_plane};
+use crate::grid::{Share, Stack, shared};
 use crate::scheme::Family;
 use crate::table::Name::{Append, Sibling};
-use crate::table::{Described, Entry, Row};
+use crate::table::{Codes, Described, Entry, Row};
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
-    family: Family::DeepSeekV4,
-    codes: &[(Append(""), &[I8, F8E4M3Fn])],
-    rows: &[Row::required(Part::Scales, &[Sibling("scale")], &[F8E8M0, F32])],
-    describe,
-}];
+const CODES: Codes = &[(Append(""), &[I8, F8E4M3Fn])];
+const ROWS: &[Row] = &[Row::scales(&[Sibling("scale")], &[F8E8M0, F32])];
+
+pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::DeepSeekV4, CODES, ROWS, describe)];
 
 fn describe(found: &Found<'_>) -> Result<Described, Error> {
     let scales = found.scales()?;
@@ -25,19 +23,10 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
         if scales.dtype != F8E8M0 {
             return Err(found.bad_shape(format!("pairs of f4e2m1 have scales of f8e8m0, not {}", scales.dtype)));
         }
-        let stack = Stack::of_codes(found, 2)?;
-        let fit = stack.fit_groups(found, scales, MX_GROUP)?;
-        return Ok(stack.times(fit, Plane::of(F4E2M1), Plane::of(F8E8M0)));
+        return mx_of(found, &Stack::of_codes(found, 2)?, F4E2M1);
     }
-    let block = found.parameters().block.ok_or_else(|| {
-        found.unknown(
-            "the block",
-            "give it with --from-scheme deepseek-v4,block=128x128, or as weight_block_size in config.json",
-        )
-    })?;
-    let stack = Stack::of_codes(found, 1)?;
-    let fit = stack.fit(found, scales, &[Share::Block(block)])?;
-    Ok(stack.times(fit, Plane::of(F8E4M3Fn), scale_plane(scales.dtype)))
+    let advice = "give it with --from-scheme deepseek-v4,block=128x128, or as weight_block_size in config.json";
+    shared(found, Plane::of(F8E4M3Fn), &[Share::Block(found.block(advice)?)])
 }
 
 /// `expert_dtype` of the configuration agrees with the type of an expert's weight.

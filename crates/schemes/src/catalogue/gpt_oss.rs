@@ -1,21 +1,19 @@
 //! gpt-oss MXFP4 (§4.3).
 
-use truecast_core::DType::{F4E2M1, F8E8M0, U8};
-use truecast_core::scaled::{Part, Plane};
+use truecast_core::DType::{F4E2M1, U8};
 
+use super::fp8::{MX_GROUP, mx_of};
 use crate::error::Error;
 use crate::found::Found;
-use crate::grid::{Share, Stack};
+use crate::grid::Stack;
 use crate::scheme::Family;
 use crate::table::Name::Append;
-use crate::table::{Described, Entry, Row};
+use crate::table::{Codes, Described, Entry, Row};
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
-    family: Family::GptOss,
-    codes: &[(Append("_blocks"), &[U8]), (Append(".blocks"), &[U8])],
-    rows: &[Row::required(Part::Scales, &[Append("_scales"), Append(".scales")], &[U8])],
-    describe,
-}];
+const CODES: Codes = &[(Append("_blocks"), &[U8]), (Append(".blocks"), &[U8])];
+const ROWS: &[Row] = &[Row::scales(&[Append("_scales"), Append(".scales")], &[U8])];
+
+pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::GptOss, CODES, ROWS, describe)];
 
 /// Bytes of a block of 32 elements.
 const BLOCK_BYTES: u64 = 16;
@@ -26,10 +24,8 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     let [lead @ .., rows, blocks, BLOCK_BYTES] = &*found.codes().shape else {
         return Err(found.bad_shape("expected [.., rows, blocks, 16]"));
     };
-    let cols = blocks.checked_mul(32).ok_or_else(|| found.bad_shape("it is too big"))?;
-    let stack = Stack { lead: lead.to_vec(), rows: *rows, cols };
-    let fit = stack.fit(found, found.scales()?, &[Share::Group(32)])?;
-    let described = stack.times(fit, Plane::of(F4E2M1), Plane::of(F8E8M0));
+    let stack = Stack { lead: lead.to_vec(), rows: *rows, cols: found.product(*blocks, MX_GROUP)? };
+    let described = mx_of(found, &stack, F4E2M1)?;
     Ok(if has_input_rows(found.name) { described.transposed() } else { described })
 }
 

@@ -7,32 +7,30 @@ use crate::error::Error;
 use crate::found::Found;
 use crate::grid::{Fit, Stack};
 use crate::scheme::Family;
-use crate::table::Name::{self, Sibling};
-use crate::table::{Described, Entry, Row};
+use crate::table::Name::Sibling;
+use crate::table::{Codes, Described, Entry, Row};
 
 const ROWS: &[Row] = &[
-    Row::required(Part::Scales, &[Sibling("scales")], &[F16, Bf16, F32]),
+    Row::scales(&[Sibling("scales")], &[F16, Bf16, F32]),
     Row::required(Part::Zeros, &[Sibling("qzeros")], &[I32]),
     Row::optional(Part::Index, &[Sibling("g_idx")], &[I32]),
 ];
-const CODES: &[(Name, &[truecast_core::DType])] = &[(Sibling("qweight"), &[I32])];
+const CODES: Codes = &[(Sibling("qweight"), &[I32])];
 
 pub(super) const ENTRIES: &[Entry] = &[
     // The first format stores zero points less 1.
-    Entry { family: Family::Gptq, codes: CODES, rows: ROWS, describe: |found| describe(found, 1) },
-    Entry { family: Family::GptqV2, codes: CODES, rows: ROWS, describe: |found| describe(found, 0) },
+    Entry::new(Family::Gptq, CODES, ROWS, |found| describe(found, 1)),
+    Entry::new(Family::GptqV2, CODES, ROWS, |found| describe(found, 0)),
 ];
 
 fn describe(found: &Found<'_>, plus: u8) -> Result<Described, Error> {
     let scales = found.scales()?;
-    let bits = found.parameters().bits.ok_or_else(|| {
-        found.unknown("the width", "give it with --from-scheme gptq,bits=4,group=128, or as bits in the configuration")
-    })?;
+    let bits = found.bits("give it with --from-scheme gptq,bits=4,group=128, or as bits in the configuration")?;
     let &[words, cols] = &*found.codes().shape else {
         return Err(found.bad_shape("it has not two dimensions"));
     };
     let wide = u64::from(bits);
-    let all_bits = words.checked_mul(32).ok_or_else(|| found.bad_shape("it is too big"))?;
+    let all_bits = found.product(words, 32)?;
     if !all_bits.is_multiple_of(wide) {
         return Err(found.bad_shape(format!("{words} words hold no whole number of {bits} bits")));
     }
@@ -44,7 +42,7 @@ fn describe(found: &Found<'_>, plus: u8) -> Result<Described, Error> {
         return Err(found.bad_grid(scales, &stack.shape(), &[vec![groups, cols]]));
     }
     let code = Code::unsigned(bits as u8);
-    let per_row = cols.checked_mul(wide).ok_or_else(|| found.bad_shape("it is too big"))?.div_ceil(32);
+    let per_row = found.product(cols, wide)?.div_ceil(32);
     let zero = match found.part(Part::Zeros) {
         Some(zeros) if *zeros.shape == [groups, per_row] => {
             Zero::Grid { plane: Plane { code, packing: Packing::WORDS }, plus }

@@ -7,44 +7,21 @@ use crate::error::Error;
 use crate::found::Found;
 use crate::grid::{Fit, Share, Stack};
 use crate::scheme::Family;
-use crate::table::Name::{self, Append, Sibling};
-use crate::table::{Described, Entry, Row};
+use crate::table::Name::{Append, Sibling};
+use crate::table::{Codes, Described, Entry, Row};
 
-const CODES: &[(Name, &[DType])] = &[(Append(""), &[U32])];
-const SCALES: &[Name] = &[Sibling("scales")];
-const BYTE_SCALES: &[Row] = &[Row::required(Part::Scales, SCALES, &[U8])];
+const CODES: Codes = &[(Append(""), &[U32])];
+const FLOATS: &[DType] = &[Bf16, F16, F32];
+const FLOAT_SCALES: Row = Row::scales(&[Sibling("scales")], FLOATS);
+const BYTE_SCALES: Row = Row::scales(&[Sibling("scales")], &[U8]);
+const AFFINE: &[Row] = &[FLOAT_SCALES, Row::required(Part::Biases, &[Sibling("biases")], FLOATS)];
+const NVFP4: &[Row] = &[BYTE_SCALES, Row::optional(Part::Global, &[Sibling("global_scale")], &[F32])];
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
-        family: Family::MlxAffine,
-        codes: CODES,
-        rows: &[
-            Row::required(Part::Scales, SCALES, &[Bf16, F16, F32]),
-            Row::required(Part::Biases, &[Sibling("biases")], &[Bf16, F16, F32]),
-        ],
-        describe: affine,
-    },
-    Entry {
-        family: Family::MlxMxfp4,
-        codes: CODES,
-        rows: BYTE_SCALES,
-        describe: |found| words(found, F4E2M1, F8E8M0, 32),
-    },
-    Entry {
-        family: Family::MlxMxfp8,
-        codes: CODES,
-        rows: BYTE_SCALES,
-        describe: |found| words(found, F8E4M3Fn, F8E8M0, 32),
-    },
-    Entry {
-        family: Family::MlxNvfp4,
-        codes: CODES,
-        rows: &[
-            Row::required(Part::Scales, SCALES, &[U8]),
-            Row::optional(Part::Global, &[Sibling("global_scale")], &[F32]),
-        ],
-        describe: nvfp4,
-    },
+    Entry::new(Family::MlxAffine, CODES, AFFINE, affine),
+    Entry::new(Family::MlxMxfp4, CODES, &[BYTE_SCALES], |found| words(found, F4E2M1, F8E8M0, 32)),
+    Entry::new(Family::MlxMxfp8, CODES, &[BYTE_SCALES], |found| words(found, F8E4M3Fn, F8E8M0, 32)),
+    Entry::new(Family::MlxNvfp4, CODES, NVFP4, nvfp4),
 ];
 
 /// Rows of words that hold whole elements.
@@ -59,8 +36,7 @@ fn stack(found: &Found<'_>, bits: u32) -> Result<Stack, Error> {
 fn affine(found: &Found<'_>) -> Result<Described, Error> {
     let scales = found.scales()?;
     let advice = "give it with --from-scheme mlx:affine,bits=4,group=64, or in quantization in config.json";
-    let bits = found.parameters().bits.ok_or_else(|| found.unknown("the width", advice))?;
-    let group = found.parameters().group.ok_or_else(|| found.unknown("the group", advice))?;
+    let (bits, group) = (found.bits(advice)?, found.group(advice)?);
     let stack = stack(found, bits)?;
     let fit = stack.fit_groups(found, scales, group)?;
     match found.part(Part::Biases) {

@@ -8,29 +8,22 @@ use truecast_io::Tensor;
 
 use super::fp8::MX_GROUP;
 use crate::error::Error;
-use crate::found::{Found, Piece, Torchao};
+use crate::found::{Found, Torchao};
 use crate::grid::{Fit, Share, Stack};
 use crate::scheme::Family;
 use crate::table::Name::Hidden;
-use crate::table::{Described, Entry, Need, Row};
+use crate::table::{Codes, Described, Entry, Row};
 
-pub(super) const ENTRIES: &[Entry] = &[Entry {
-    family: Family::Torchao,
-    codes: &[(Hidden("qdata"), &[F8E4M3Fn, F8E5M2, U8, I8])],
-    rows: &[
-        Row::required(Part::Scales, &[Hidden("scale")], &[F32, Bf16, F16, F8E8M0, F8E4M3Fn, U8]),
-        Row::optional(Part::Zeros, &[Hidden("zero_point")], &[I8]),
-        Row::optional(Part::Global, &[Hidden("per_tensor_scale")], &[F32]),
-        // Multiplies the activation (SmoothQuant).
-        Row {
-            piece: Piece::Factor,
-            names: &[Hidden("act_pre_scale")],
-            dtypes: &[F32, Bf16, F16],
-            need: Need::Optional,
-        },
-    ],
-    describe,
-}];
+const CODES: Codes = &[(Hidden("qdata"), &[F8E4M3Fn, F8E5M2, U8, I8])];
+const ROWS: &[Row] = &[
+    Row::scales(&[Hidden("scale")], &[F32, Bf16, F16, F8E8M0, F8E4M3Fn, U8]),
+    Row::optional(Part::Zeros, &[Hidden("zero_point")], &[I8]),
+    Row::optional(Part::Global, &[Hidden("per_tensor_scale")], &[F32]),
+    // Multiplies the activation (SmoothQuant).
+    Row::factor(&[Hidden("act_pre_scale")], &[F32, Bf16, F16]),
+];
+
+pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::Torchao, CODES, ROWS, describe)];
 
 /// Reads the entry of a tensor in a header; `None` if it is a dense one.
 pub(crate) fn attributes(entry: &Value) -> Option<Torchao> {

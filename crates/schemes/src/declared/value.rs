@@ -9,29 +9,32 @@ pub(super) fn wrong(place: &str, key: &str, found: &Value, expected: &str) -> Er
     Error::Value { place: place.to_owned(), key: key.to_owned(), found: brief(found), expected: expected.to_owned() }
 }
 
+/// A value that is there, as `read` takes it.
+fn optional<'a, T>(
+    value: Option<&'a Value>,
+    place: &str,
+    key: &str,
+    expected: &str,
+    read: impl FnOnce(&'a Value) -> Option<T>,
+) -> Result<Option<T>, Error> {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+    read(value).map(Some).ok_or_else(|| wrong(place, key, value, expected))
+}
+
 /// An object, or nothing.
 pub(crate) fn object<'a>(
     value: Option<&'a Value>,
     place: &str,
     key: &str,
 ) -> Result<Option<&'a Map<String, Value>>, Error> {
-    match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(object)) => Ok(Some(object)),
-        Some(other) => Err(wrong(place, key, other, "an object")),
-    }
+    optional(value, place, key, "an object", Value::as_object)
 }
 
 /// A number of at least 1, or nothing; -1 stands for all.
 pub(super) fn count(value: Option<&Value>, place: &str, key: &str) -> Result<Option<u64>, Error> {
-    match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(number) if number.as_i64() == Some(-1) => Ok(None),
-        Some(number) => {
-            let known = number.as_u64().filter(|n| (1..=1 << 31).contains(n));
-            known.map(Some).ok_or_else(|| wrong(place, key, number, "a number from 1 to 2^31"))
-        }
-    }
+    let value = value.filter(|number| number.as_i64() != Some(-1));
+    let known = |number: &Value| number.as_u64().filter(|n| (1..=1 << 31).contains(n));
+    optional(value, place, key, "a number from 1 to 2^31", known)
 }
 
 /// Rows and columns of a block.
@@ -50,18 +53,10 @@ pub(super) fn block(value: Option<&Value>, place: &str, key: &str) -> Result<Opt
 
 /// Yes or no, or nothing.
 pub(super) fn flag(value: Option<&Value>, place: &str, key: &str) -> Result<Option<bool>, Error> {
-    match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Bool(flag)) => Ok(Some(*flag)),
-        Some(other) => Err(wrong(place, key, other, "true or false")),
-    }
+    optional(value, place, key, "true or false", Value::as_bool)
 }
 
 /// Text, or nothing.
 pub(super) fn text<'a>(value: Option<&'a Value>, place: &str, key: &str) -> Result<Option<&'a str>, Error> {
-    match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => Err(wrong(place, key, other, "text")),
-    }
+    optional(value, place, key, "text", Value::as_str)
 }
