@@ -4,6 +4,7 @@ use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::{Block, GgufFile, Header, HeaderError, Keys, NewFile, NewTensor, Value, differing_keys};
 use truecast_io::{Existing, Writer};
+use truecast_testkit::containers::gguf::{file, key, tensor, text};
 
 /// A file made of its parts.
 #[derive(Default)]
@@ -13,34 +14,9 @@ struct File {
     data: Vec<u8>,
 }
 
-fn text(text: &str) -> Vec<u8> {
-    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
-}
-
-fn key(name: &str, kind: u32, value: &[u8]) -> Vec<u8> {
-    [&text(name)[..], &kind.to_le_bytes(), value].concat()
-}
-
-/// `dims` as the file has them: the fastest first.
-fn tensor(name: &str, dims: &[u64], id: u32, offset: u64) -> Vec<u8> {
-    let mut bytes = text(name);
-    bytes.extend((dims.len() as u32).to_le_bytes());
-    dims.iter().for_each(|dim| bytes.extend(dim.to_le_bytes()));
-    bytes.extend(id.to_le_bytes());
-    bytes.extend(offset.to_le_bytes());
-    bytes
-}
-
 impl File {
     fn bytes(&self) -> Vec<u8> {
-        let mut bytes = b"GGUF\x03\0\0\0".to_vec();
-        bytes.extend((self.tensors.len() as u64).to_le_bytes());
-        bytes.extend((self.keys.len() as u64).to_le_bytes());
-        bytes.extend(self.keys.concat());
-        bytes.extend(self.tensors.concat());
-        bytes.resize(bytes.len().next_multiple_of(32), 0);
-        bytes.extend(&self.data);
-        bytes
+        file(&self.keys, &self.tensors, &self.data)
     }
 
     fn error(&self) -> HeaderError {

@@ -3,7 +3,6 @@
 mod deadline;
 mod disk;
 
-use std::io::{Cursor, Write};
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -12,9 +11,9 @@ use truecast_io::folder::Folder;
 use truecast_io::gguf::GgufFile;
 use truecast_io::onnx::{Changes, NewModel};
 use truecast_io::{Error, FileFormat, Source};
+use truecast_testkit::containers::{gguf, npy_array, safetensors};
 use truecast_testkit::{memory, proto::*};
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipWriter};
+use zip::CompressionMethod;
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
@@ -85,10 +84,7 @@ impl Opened {
 
 /// Files that are accepted.
 fn seeds(kind: FileFormat) -> Vec<Vec<u8>> {
-    let npy = |descr: &str, shape: &str, data: &[u8]| {
-        let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
-        [&b"\x93NUMPY\x01\x00"[..], &(text.len() as u16).to_le_bytes(), text.as_bytes(), data].concat()
-    };
+    let npy = |descr: &str, shape: &str, data: &[u8]| npy_array(descr, "False", shape, data);
     match kind {
         FileFormat::Safetensors => {
             let headers = [
@@ -98,24 +94,15 @@ fn seeds(kind: FileFormat) -> Vec<Vec<u8>> {
                 ),
                 (r#"{"":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}   "#, 0),
             ];
-            let file = |(text, data): (&str, usize)| {
-                [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &vec![0; data][..]].concat()
-            };
-            headers.into_iter().map(file).collect()
+            headers.into_iter().map(|(text, data)| safetensors(text, &vec![0; data])).collect()
         }
         FileFormat::Npy => {
             vec![npy("<f4", "(2, 3)", &[1; 24]), npy(">f8", "(2,)", &[1; 16]), npy("<V1", "(3,)", &[1; 3])]
         }
         FileFormat::Npz => [CompressionMethod::Stored, CompressionMethod::Deflated]
             .map(|method| {
-                let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-                for (name, member) in
-                    [("a.npy", npy("|u1", "(300,)", &[1; 300])), ("b.npy", npy("<f4", "(2,)", &[0; 8]))]
-                {
-                    zip.start_file(name, SimpleFileOptions::default().compression_method(method)).unwrap();
-                    zip.write_all(&member).unwrap();
-                }
-                zip.finish().unwrap().into_inner()
+                let members = [("a.npy", npy("|u1", "(300,)", &[1; 300])), ("b.npy", npy("<f4", "(2,)", &[0; 8]))];
+                disk::archive(&members, method)
             })
             .into(),
         FileFormat::TensorProto => tensors(),
@@ -130,31 +117,15 @@ fn seeds(kind: FileFormat) -> Vec<Vec<u8>> {
             let function = [bytes(1, "f"), nodes.iter().flat_map(|n| bytes(7, n)).collect(), bytes(10, "d")].concat();
             vec![model(8, 17, &graph), [model(10, 21, &graph), bytes(25, function)].concat()]
         }
-        FileFormat::Gguf => vec![gguf()],
+        FileFormat::Gguf => vec![gguf_file()],
     }
 }
 
 /// A key of each kind of value that has a length, a tensor of blocks and one of elements.
-fn gguf() -> Vec<u8> {
-    let text = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
-    let tensor = |name, dims: &[u64], id: u32, offset: u64| {
-        let dims: Vec<u8> = dims.iter().flat_map(|dim| dim.to_le_bytes()).collect();
-        [
-            text(name),
-            (dims.len() as u32 / 8).to_le_bytes().into(),
-            dims,
-            id.to_le_bytes().into(),
-            offset.to_le_bytes().into(),
-        ]
-        .concat()
-    };
-    let mut file = [&b"GGUF\x03\0\0\0"[..], &2u64.to_le_bytes(), &2u64.to_le_bytes()].concat();
-    file.extend([text("k"), 8u32.to_le_bytes().into(), text("v")].concat());
-    let array = [8u32.to_le_bytes().to_vec(), 2u64.to_le_bytes().into(), text("a"), text("b")].concat();
-    file.extend([text("l"), 9u32.to_le_bytes().into(), array].concat());
-    file.extend([tensor("a", &[32, 2], 8, 0), tensor("b", &[3], 0, 96)].concat());
-    file.resize(file.len().next_multiple_of(32) + 108, 1);
-    file
+fn gguf_file() -> Vec<u8> {
+    let array = [&8u32.to_le_bytes()[..], &2u64.to_le_bytes(), &gguf::text("a"), &gguf::text("b")].concat();
+    let keys = [gguf::key("k", 8, &gguf::text("v")), gguf::key("l", 9, &array)];
+    gguf::file(&keys, &[gguf::tensor("a", &[32, 2], 8, 0), gguf::tensor("b", &[3], 0, 96)], &[1; 108])
 }
 
 /// Tensors in every storage form.

@@ -5,19 +5,7 @@ mod disk;
 use truecast_core::{DType, Layout};
 use truecast_io::npy::{Header, HeaderError, MAX_HEADER_BYTES};
 use truecast_io::{Error, ErrorKind, FileFormat, Tensor};
-
-/// A stream of version 1.0 with this text for a header.
-fn stream(text: &str, data: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
-    bytes.extend_from_slice(text.as_bytes());
-    bytes.extend_from_slice(data);
-    bytes
-}
-
-fn array(descr: &str, order: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    stream(&format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n"), data)
-}
+use truecast_testkit::containers::{npy as stream, npy_array as array};
 
 /// Type and bytes of a file.
 fn read(file: &[u8], from: Option<DType>) -> Result<(DType, Vec<u8>), Error> {

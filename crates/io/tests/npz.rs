@@ -3,28 +3,18 @@
 
 mod disk;
 
-use std::io::{Cursor, Read, Write};
+use std::io::{Cursor, Read};
 
+use disk::archive;
 use truecast_core::{DType, Layout};
 use truecast_io::npz::ArchiveError;
 use truecast_io::{DeniedTensor, Error, ErrorKind, FileFormat, Source, Tensor};
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipArchive, ZipWriter};
+use truecast_testkit::containers::npy_array;
+use zip::{CompressionMethod, ZipArchive};
 
 /// A `.npy` stream.
 fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
-    [&b"\x93NUMPY\x01\x00"[..], &(text.len() as u16).to_le_bytes(), text.as_bytes(), data].concat()
-}
-
-/// An archive that the `zip` crate writes.
-fn archive(members: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
-    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, bytes) in members {
-        zip.start_file(*name, SimpleFileOptions::default().compression_method(method)).unwrap();
-        zip.write_all(bytes).unwrap();
-    }
-    zip.finish().unwrap().into_inner()
+    npy_array(descr, "False", shape, data)
 }
 
 fn open(bytes: &[u8], from: Option<DType>) -> Result<Source, Error> {

@@ -5,16 +5,14 @@ mod disk;
 use truecast_core::DType;
 use truecast_io::safetensors::{Header, HeaderError, MAX_HEADER_BYTES};
 use truecast_io::{Error, ErrorKind, Source};
+use truecast_testkit::containers::safetensors;
 
 /// One F32 tensor `a` of eight bytes.
 const PLAIN: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
 
 /// A file with this header and so many data bytes.
 fn container(header: &[u8], data_bytes: usize) -> Vec<u8> {
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend_from_slice(header);
-    bytes.resize(bytes.len() + data_bytes, 0);
-    bytes
+    safetensors(header, &vec![0; data_bytes])
 }
 
 fn open(header: impl AsRef<[u8]>, data_bytes: usize) -> Result<Source, Error> {

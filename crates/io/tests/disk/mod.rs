@@ -3,10 +3,13 @@
 #![allow(dead_code)] // Every test file uses a part.
 
 use std::collections::BTreeMap;
+use std::io::{Cursor, Write};
 use std::path::PathBuf;
 
 use truecast_core::DType;
 use truecast_io::{Error, Existing, FileFormat, Source, Tensor, Writer, layout_for};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
 
 /// A file in a folder of its own.
 pub struct Disk {
@@ -44,6 +47,16 @@ impl Disk {
         names.sort();
         names
     }
+}
+
+/// An archive that the `zip` crate writes.
+pub fn archive(members: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in members {
+        zip.start_file(*name, SimpleFileOptions::default().compression_method(method)).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
 }
 
 /// All bytes of a tensor, in one read.
