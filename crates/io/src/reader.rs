@@ -10,9 +10,9 @@ use std::sync::Arc;
 use flate2::Crc;
 use truecast_core::DType;
 
-use crate::error::Error;
-use crate::error::npz::{ArchiveError, OpenError};
+use crate::error::npz::ArchiveError;
 use crate::error::onnx::{ProtoError, TensorError};
+use crate::error::{Error, ReadError};
 use crate::npz::{Member, MemberStream, inflating};
 use crate::onnx::elements::Entries;
 use crate::onnx::texts::Cells;
@@ -76,7 +76,7 @@ pub(crate) enum Stream {
 
 impl Stream {
     /// A member, read up to `offset`.
-    pub(crate) fn member(member: &Member, file: &Arc<File>, offset: u64) -> Result<Stream, OpenError> {
+    pub(crate) fn member(member: &Member, file: &Arc<File>, offset: u64) -> Result<Stream, ReadError<ArchiveError>> {
         let (mut stream, mut crc) = (member.stream(file), Crc::new());
         let mut header = room::zeros(offset).map_err(|e| inflating(&member.name, e))?;
         stream.read_exact(&mut header).map_err(|e| inflating(&member.name, e))?;
@@ -277,9 +277,8 @@ impl TensorReader {
             Stream::Entries(entries) => (entries.file_offset(), error),
             Stream::Cells(_) => (self.delivered, error),
             Stream::Member { name, .. } => match inflating(name, error) {
-                OpenError::Archive(cause) => return Error::Npz { path, cause },
-                OpenError::Io(error) => (self.delivered, error),
-                OpenError::Npy(member, cause) => return Error::Npy { path, member: Some(member), cause },
+                ReadError::Cause(cause) => return Error::Npz { path, cause },
+                ReadError::Io(error) => (self.delivered, error),
             },
         };
         Error::ReadTensor { path, tensor: self.name.to_string(), offset, source: error }

@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use truecast_core::{DType, Layout};
 
-use crate::error::npz::OpenError;
-use crate::error::{Cause, Error, ReadError};
+use crate::error::{Cause, Error};
 use crate::gguf::{self, Block};
 use crate::npz::{self, Member};
 use crate::onnx::{self, Listed, ModelFile, TensorFile, TensorProto};
@@ -193,8 +192,7 @@ impl Source {
     }
 
     fn list_npz(&mut self, from: Option<DType>) -> Result<(), Error> {
-        let contents = npz::open(&self.file, self.file_bytes, from).map_err(|e| self.archive_error(e))?;
-        for (tensor, member, header) in contents {
+        for (tensor, member, header) in npz::open(&self.path, &self.file, self.file_bytes, from)? {
             self.tensors.push(tensor);
             self.places.push(Place::Member { member: member.into(), offset: header.data_start, swap: header.swap() });
         }
@@ -256,15 +254,6 @@ impl Source {
         match self.messages.as_ref()? {
             Messages::Model(model) => Some(model),
             Messages::Tensor(_) => None,
-        }
-    }
-
-    fn archive_error(&self, error: OpenError) -> Error {
-        let path = self.path_buf();
-        match error {
-            OpenError::Archive(cause) => ReadError::Cause(cause).at(&path, "reading the archive"),
-            OpenError::Npy(member, cause) => Error::Npy { path, member: Some(member), cause },
-            OpenError::Io(error) => Error::io(&path, "reading the archive")(error),
         }
     }
 
@@ -359,7 +348,8 @@ impl Source {
                 TensorReader::new(self.path.clone(), tensor, Stream::Plain(window), decoding(*swap))
             }
             Place::Member { member, offset, swap } => {
-                let stream = Stream::member(member, &self.file, *offset).map_err(|e| self.archive_error(e))?;
+                let stream = Stream::member(member, &self.file, *offset);
+                let stream = stream.map_err(|e| e.at(&self.path, "reading the archive"))?;
                 TensorReader::new(self.path.clone(), tensor, stream, decoding(*swap))
             }
             Place::Message => {

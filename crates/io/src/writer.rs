@@ -108,7 +108,6 @@ impl Writer {
             FileFormat::TensorProto => onnx::tensor_head(&tensors[0]),
             FileFormat::Npz | FileFormat::Onnx | FileFormat::Gguf => Vec::new(),
         };
-        let mut file = OutputFile::create(path, existing)?;
         let layout = tensors.first().map(|tensor| tensor.layout);
         let form = match (kind, layout) {
             (FileFormat::TensorProto, Some(Layout::Utf32 { width })) => Form::Texts { width },
@@ -117,17 +116,13 @@ impl Writer {
         };
         // An archive takes a little more: names, checksums and the directory. Text takes less than its cells.
         let data_bytes = if matches!(form, Form::Texts { .. }) { 0 } else { total_bytes };
-        file.reserve((header.len() as u64).saturating_add(data_bytes))?;
-        file.write_all(&header).map_err(Error::io(path, "writing the header"))?;
+        let file = headed(path, &header, data_bytes, existing)?;
         let output = match form {
             Form::Plain => Output::Plain(file),
             Form::Archive => Output::Archive(Archive { zip: ArchiveWriter::new(file), started: 0, lacking: 0 }),
             Form::Texts { width } => Output::Texts(CellWriter::new(file, width)),
         };
-        let header_bytes = header.len() as u64;
-        let (written, next, alignment) = (0, 0, 1);
-        let path = path.into();
-        Ok(Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, alignment, output })
+        Ok(Writer::begun(path, tensors, order, header, output))
     }
 
     /// Starts a GGUF file: reserves its space and writes its header. The data of a tensor are the bytes of its blocks.
@@ -141,13 +136,9 @@ impl Writer {
         let tensors: Vec<Tensor> = new.tensors.iter().map(NewTensor::listed).collect();
         let (header, alignment) = (new.keys.header(&new.tensors), new.keys.alignment());
         let data: u64 = tensors.iter().map(|tensor| tensor.bytes().next_multiple_of(alignment)).sum();
-        let total_bytes = tensors.iter().map(Tensor::bytes).sum();
-        let mut file = OutputFile::create(path, existing)?;
-        file.reserve((header.len() as u64).saturating_add(data))?;
-        file.write_all(&header).map_err(Error::io(path, "writing the header"))?;
-        let (order, header_bytes) = ((0..tensors.len()).collect(), header.len() as u64);
-        let (written, next, output, path) = (0, 0, Output::Plain(file), path.into());
-        Ok(Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, alignment, output })
+        let output = Output::Plain(headed(path, &header, data, existing)?);
+        let order = (0..tensors.len()).collect();
+        Ok(Writer { alignment, ..Writer::begun(path, tensors, order, header, output) })
     }
 
     /// Starts a model.
@@ -155,12 +146,15 @@ impl Writer {
     /// # Errors
     /// Those of [`OutputFile::create`] and [`OutputFile::reserve`], for the model and its file of external data.
     pub fn create_model(path: &Path, new: &NewModel, existing: Existing) -> Result<Writer, Error> {
-        let tensors = new.tensors().to_vec();
-        let total_bytes = tensors.iter().map(Tensor::bytes).sum();
         let output = Output::Model(Box::new(ModelWriter::create(path, new, existing)?));
-        let (path, order, header) = (path.into(), new.order(), Vec::new());
-        let (written, next, header_bytes, alignment) = (0, 0, 0, 1);
-        Ok(Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, alignment, output })
+        Ok(Writer::begun(path, new.tensors().to_vec(), new.order(), Vec::new(), output))
+    }
+
+    /// A writer of tensors of which no data is written yet.
+    fn begun(path: &Path, tensors: Vec<Tensor>, order: Vec<usize>, header: Vec<u8>, output: Output) -> Writer {
+        let (path, total_bytes) = (path.into(), tensors.iter().map(Tensor::bytes).sum());
+        let (written, next, header_bytes, alignment) = (0, 0, header.len() as u64, 1);
+        Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, alignment, output }
     }
 
     /// The order in which the tensors' data must be written: indices into the tensors given.
@@ -368,6 +362,14 @@ fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error
         total = bytes.unwrap_or(total);
     }
     Ok(total)
+}
+
+/// Starts a file: reserves its space and writes its header.
+fn headed(path: &Path, header: &[u8], data_bytes: u64, existing: Existing) -> Result<OutputFile, Error> {
+    let mut file = OutputFile::create(path, existing)?;
+    file.reserve((header.len() as u64).saturating_add(data_bytes))?;
+    file.write_all(header).map_err(Error::io(path, "writing the header"))?;
+    Ok(file)
 }
 
 fn npy_header(tensor: &Tensor) -> Vec<u8> {

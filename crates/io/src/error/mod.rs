@@ -329,40 +329,24 @@ pub(crate) trait Cause {
     fn at(self, path: &Path) -> Error;
 }
 
-impl Cause for safetensors::HeaderError {
-    fn at(self, path: &Path) -> Error {
-        Error::Safetensors { path: path.into(), cause: self }
-    }
+/// Each cause with its variant, which has the path beside it.
+macro_rules! causes {
+    ($($cause:ty => $variant:ident { $($more:tt)* })*) => {$(
+        impl Cause for $cause {
+            fn at(self, path: &Path) -> Error {
+                Error::$variant { path: path.into(), cause: self, $($more)* }
+            }
+        }
+    )*};
 }
 
-impl Cause for gguf::HeaderError {
-    fn at(self, path: &Path) -> Error {
-        Error::Gguf { path: path.into(), cause: self }
-    }
-}
-
-impl Cause for npy::HeaderError {
-    fn at(self, path: &Path) -> Error {
-        Error::Npy { path: path.into(), member: None, cause: self }
-    }
-}
-
-impl Cause for npz::ArchiveError {
-    fn at(self, path: &Path) -> Error {
-        Error::Npz { path: path.into(), cause: self }
-    }
-}
-
-impl Cause for folder::FolderError {
-    fn at(self, path: &Path) -> Error {
-        Error::Folder { path: path.into(), cause: self }
-    }
-}
-
-impl Cause for onnx::ProtoError {
-    fn at(self, path: &Path) -> Error {
-        Error::Proto { path: path.into(), cause: self }
-    }
+causes! {
+    safetensors::HeaderError => Safetensors {}
+    gguf::HeaderError => Gguf {}
+    npy::HeaderError => Npy { member: None }
+    npz::ArchiveError => Npz {}
+    folder::FolderError => Folder {}
+    onnx::ProtoError => Proto {}
 }
 
 /// Why a part of a file could not be read: the file's fault or the system's.

@@ -1,10 +1,7 @@
 //! What can be wrong with a `.npz` archive.
 
-use std::io;
-
 use truecast_core::DType;
 
-use super::npy;
 use crate::escaped::Escaped;
 
 /// What is wrong with a `.npz` archive.
@@ -48,17 +45,4 @@ pub enum ArchiveError {
     /// The type that was given fits no member.
     #[error("no member has elements of the size of {from}")]
     FromUnused { from: DType },
-}
-
-/// Why an archive could not be opened.
-pub(crate) enum OpenError {
-    Archive(ArchiveError),
-    Npy(String, npy::HeaderError),
-    Io(io::Error),
-}
-
-impl From<ArchiveError> for OpenError {
-    fn from(cause: ArchiveError) -> OpenError {
-        OpenError::Archive(cause)
-    }
 }

@@ -22,6 +22,25 @@ pub(crate) struct Element {
 /// Code points of the widest text that is read: 256 MiB an element.
 const MAX_WIDTH: u32 = 1 << 26;
 
+/// The types that have a descriptor of their own, each with the one that NumPy writes; of f8e5m2 the one that is only read.
+const TYPES: [(&str, DType); 15] = [
+    ("|b1", DType::Bool),
+    ("|i1", DType::I8),
+    ("|u1", DType::U8),
+    ("<i2", DType::I16),
+    ("<u2", DType::U16),
+    ("<i4", DType::I32),
+    ("<u4", DType::U32),
+    ("<i8", DType::I64),
+    ("<u8", DType::U64),
+    ("<f1", DType::F8E5M2),
+    ("<f2", DType::F16),
+    ("<f4", DType::F32),
+    ("<f8", DType::F64),
+    ("<c8", DType::C64),
+    ("<V2", DType::Bf16),
+];
+
 /// The descriptor that a tensor is written with, or `None` if `.npy` has no form for it.
 pub(crate) fn descr(dtype: DType, layout: Layout) -> Option<String> {
     match (dtype, layout) {
@@ -42,29 +61,16 @@ pub(crate) fn descr(dtype: DType, layout: Layout) -> Option<String> {
 /// assert_eq!(descr_of(DType::I48), None);
 /// ```
 pub fn descr_of(dtype: DType) -> Option<&'static str> {
-    Some(match dtype {
-        DType::Bool => "|b1",
-        DType::I8 => "|i1",
-        DType::U8 => "|u1",
-        DType::I16 => "<i2",
-        DType::U16 => "<u2",
-        DType::I32 => "<i4",
-        DType::U32 => "<u4",
-        DType::I64 => "<i8",
-        DType::U64 => "<u8",
-        DType::F16 => "<f2",
-        // tf32 is stored in the layout of f32.
-        DType::F32 | DType::Tf32 => "<f4",
-        DType::F64 => "<f8",
-        DType::C64 => "<c8",
-        DType::Bf16 => "<V2",
+    match dtype {
         // ml_dtypes 0.6 itself saves `<f1`, which no NumPy loads.
-        DType::F8E5M2 => "|V1",
-        _ => match dtype.bits_in(Layout::Bytes) {
-            Some(8) => "<V1",
-            _ => return None,
-        },
-    })
+        DType::F8E5M2 => Some("|V1"),
+        // tf32 is stored in the layout of f32.
+        DType::Tf32 => Some("<f4"),
+        _ => {
+            let named = TYPES.iter().find(|(_, named)| *named == dtype).map(|(descr, _)| *descr);
+            named.or((dtype.bits_in(Layout::Bytes) == Some(8)).then_some("<V1"))
+        }
+    }
 }
 
 /// Reads a descriptor.
@@ -79,24 +85,10 @@ pub(crate) fn element(descr: &str) -> Result<Element, HeaderError> {
     if let Some(width) = rest.strip_prefix('U') {
         return text(order, width).map_err(refuse);
     }
+    let named = TYPES.iter().find(|(descr, _)| descr[1..] == *rest).map(|(_, dtype)| *dtype);
     let dtype = match rest {
-        "b1" => Some(DType::Bool),
-        "i1" => Some(DType::I8),
-        "u1" => Some(DType::U8),
-        "i2" => Some(DType::I16),
-        "u2" => Some(DType::U16),
-        "i4" => Some(DType::I32),
-        "u4" => Some(DType::U32),
-        "i8" => Some(DType::I64),
-        "u8" => Some(DType::U64),
-        "f1" => Some(DType::F8E5M2),
-        "f2" => Some(DType::F16),
-        "f4" => Some(DType::F32),
-        "f8" => Some(DType::F64),
-        "c8" => Some(DType::C64),
         "V1" => None,
-        "V2" => Some(DType::Bf16),
-        _ => return Err(refuse(why_not(rest))),
+        _ => Some(named.ok_or_else(|| refuse(why_not(rest)))?),
     };
     let bytes = dtype.and_then(DType::storage_bits).unwrap_or(8) / 8;
     // NumPy writes the order of one byte, and of void, sometimes as `|` and sometimes as `<`.

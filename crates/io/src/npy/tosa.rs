@@ -21,38 +21,31 @@ pub struct Array {
     pub codes: Vec<u8>,
 }
 
-/// The descriptor that Arm's tools want; `None` for types that they do not have.
-pub const fn descr_of(dtype: DType) -> Option<&'static str> {
-    Some(match dtype {
-        DType::Bool => "|b1",
-        DType::I8 => "|i1",
-        DType::I16 => "<i2",
-        DType::I32 => "<i4",
-        DType::I48 | DType::I64 => "<i8",
-        DType::F32 => "<f4",
-        DType::F16 => "<f2",
-        DType::Bf16 => "<V2",
-        DType::F8E4M3Fn | DType::F8E8M0 => "<V1",
-        DType::F8E5M2 | DType::MxInt8 | DType::F4E2M1 | DType::F6E3M2 | DType::F6E2M3 => "|u1",
-        _ => return None,
-    })
+type Row = (&'static [DType], &'static str, &'static [&'static str]);
+
+/// Types, the descriptor that Arm's tools want for them, and what may hold their elements, without its byte order: Arm's own
+/// descriptor, and those that NumPy and its extensions write.
+static TYPES: [Row; 11] = [
+    (&[DType::Bool], "|b1", &["b1"]),
+    (&[DType::I8], "|i1", &["i1", "u1"]),
+    (&[DType::I16], "<i2", &["i2", "u2"]),
+    (&[DType::I32], "<i4", &["i4", "u4"]),
+    (&[DType::I48, DType::I64], "<i8", &["i8"]),
+    (&[DType::F32], "<f4", &["f4"]),
+    (&[DType::F16], "<f2", &["f2"]),
+    (&[DType::Bf16], "<V2", &["V2", "u2"]),
+    (&[DType::F8E4M3Fn, DType::F8E8M0], "<V1", &["u1", "V1"]),
+    (&[DType::F8E5M2], "|u1", &["u1", "f1", "V1"]),
+    (&[DType::MxInt8, DType::F4E2M1, DType::F6E3M2, DType::F6E2M3], "|u1", &["u1", "V1"]),
+];
+
+fn row(dtype: DType) -> Option<&'static Row> {
+    TYPES.iter().find(|(types, ..)| types.contains(&dtype))
 }
 
-/// Whether a descriptor may hold elements of a type: Arm's own, and those that NumPy and its extensions write.
+/// Whether a descriptor may hold elements of a type.
 fn holds(descr: &str, dtype: DType) -> bool {
-    let plain = descr.get(1..).unwrap_or("");
-    match dtype {
-        DType::Bool => plain == "b1",
-        DType::I8 => matches!(plain, "i1" | "u1"),
-        DType::I16 => matches!(plain, "i2" | "u2"),
-        DType::I32 => matches!(plain, "i4" | "u4"),
-        DType::I48 | DType::I64 => plain == "i8",
-        DType::F32 => plain == "f4",
-        DType::F16 => plain == "f2",
-        DType::Bf16 => matches!(plain, "V2" | "u2"),
-        DType::F8E5M2 => matches!(plain, "u1" | "f1" | "V1"),
-        _ => matches!(plain, "u1" | "V1"),
-    }
+    row(dtype).map_or(&["u1", "V1"][..], |(.., read)| read).contains(&descr.get(1..).unwrap_or(""))
 }
 
 /// Reads a file in parts.
@@ -232,7 +225,7 @@ pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Re
 /// # Errors
 /// As [`write()`].
 pub fn start(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Result<OutputFile, Error> {
-    let descr = descr_of(dtype).ok_or_else(|| Error::Descr { path: path.into(), descr: String::new(), dtype })?;
+    let (_, descr, _) = row(dtype).ok_or_else(|| Error::Descr { path: path.into(), descr: String::new(), dtype })?;
     let bits = u64::from(dtype.storage_bits().expect("TOSA has no text"));
     let mut shape = array.shape.clone();
     if bits < 8

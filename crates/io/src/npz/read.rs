@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::path::Path;
 use std::sync::Arc;
 
 use flate2::read::DeflateDecoder;
@@ -12,8 +13,8 @@ use foldhash::{HashSet, HashSetExt};
 use truecast_core::DType;
 use zip::{CompressionMethod, ZipArchive, result::ZipError};
 
-use crate::error::ReadError;
-use crate::error::npz::{ArchiveError, OpenError};
+use crate::error::npz::ArchiveError;
+use crate::error::{Error, ReadError};
 use crate::npy;
 use crate::tensor::Tensor;
 use crate::window::Window;
@@ -66,18 +67,20 @@ impl Member {
 /// A readable archive: per tensor its description, its member and the member's header; in the order of the data.
 pub(crate) type Contents = Vec<(Tensor, Member, npy::Header)>;
 
-/// Lists an archive.
+/// Lists an archive; `path` is what errors name.
 ///
 /// `from` applies to the members whose elements have its size; the others keep the type that they state. If it applies
 /// to none, or a member states no type and has another size, that is an error.
-pub(crate) fn open(file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Result<Contents, OpenError> {
+pub(crate) fn open(path: &Path, file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Result<Contents, Error> {
+    let failed = |error: ReadError<ArchiveError>| error.at(path, "reading the archive");
+    let wrong = |member: Member, cause| Error::Npy { path: path.into(), member: Some(member.name), cause };
     let mut is_from_used = from.is_none();
     let mut contents = Vec::new();
-    for member in directory(file, file_bytes)? {
+    for member in directory(file, file_bytes).map_err(failed)? {
         let header = match npy::Header::read(&mut member.stream(file), member.bytes) {
             Ok(header) => header,
-            Err(ReadError::Cause(cause)) => return Err(OpenError::Npy(member.name, cause)),
-            Err(ReadError::Io(error)) => return Err(inflating(&member.name, error)),
+            Err(ReadError::Cause(cause)) => return Err(wrong(member, cause)),
+            Err(ReadError::Io(error)) => return Err(failed(inflating(&member.name, error))),
         };
         let dtype = match header.dtype(from) {
             Ok(dtype) => {
@@ -86,7 +89,7 @@ pub(crate) fn open(file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Re
             }
             Err(cause) => match header.dtype(None) {
                 Ok(own) => own,
-                Err(_) => return Err(OpenError::Npy(member.name, cause)),
+                Err(_) => return Err(wrong(member, cause)),
             },
         };
         let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).into();
@@ -94,22 +97,22 @@ pub(crate) fn open(file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Re
         contents.push((tensor, member, header));
     }
     match from {
-        Some(from) if !is_from_used => Err(ArchiveError::FromUnused { from }.into()),
+        Some(from) if !is_from_used => Err(failed(ArchiveError::FromUnused { from }.into())),
         _ => Ok(contents),
     }
 }
 
 /// A failure while a member was read: its content or the system.
-pub(crate) fn inflating(member: &str, error: io::Error) -> OpenError {
+pub(crate) fn inflating(member: &str, error: io::Error) -> ReadError<ArchiveError> {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
             ArchiveError::Inflate { member: member.to_owned(), reason: error.to_string() }.into()
         }
-        _ => OpenError::Io(error),
+        _ => error.into(),
     }
 }
 
-fn directory(file: &Arc<File>, file_bytes: u64) -> Result<Vec<Member>, OpenError> {
+fn directory(file: &Arc<File>, file_bytes: u64) -> Result<Vec<Member>, ReadError<ArchiveError>> {
     let reader = BufReader::new(Window::new(file.clone(), 0, file_bytes));
     let mut archive = ZipArchive::new(reader).map_err(unreadable)?;
     if archive.has_duplicate_names() {
@@ -150,9 +153,9 @@ fn directory(file: &Arc<File>, file_bytes: u64) -> Result<Vec<Member>, OpenError
     Ok(members)
 }
 
-fn unreadable(error: ZipError) -> OpenError {
+fn unreadable(error: ZipError) -> ReadError<ArchiveError> {
     match error {
-        ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => OpenError::Io(error),
+        ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => error.into(),
         error => {
             let reason = error.to_string().chars().take(200).flat_map(|c| c.escape_debug()).collect();
             ArchiveError::Directory { reason }.into()

@@ -1,7 +1,7 @@
 //! Bytes of protobuf fields and of the few messages that are made anew. Field numbers: `docs/spec/onnx.md §3.1`.
 
-use truecast_core::DType;
 use truecast_core::spec::onnx::DataType;
+use truecast_core::{DType, Layout};
 
 use super::tensor::field;
 use crate::tensor::Tensor;
@@ -70,10 +70,8 @@ pub(crate) fn tensor_head(tensor: &Tensor) -> Vec<u8> {
 /// assert_eq!(message, b"\x08\x01\x10\x08\x42\x01t\x32\x02ab");
 /// ```
 pub fn text_tensor<'a>(name: &str, shape: &[u64], texts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    let dims = shape.iter().flat_map(|&d| int(field::DIMS, d.cast_signed()));
-    let mut message: Vec<u8> = dims.collect();
-    message.extend(int(field::DATA_TYPE, code_of(DType::String)));
-    message.extend(bytes(field::NAME, name));
+    let layout = Layout::Utf32 { width: 1 };
+    let mut message = tensor_head(&Tensor { name: name.into(), dtype: DType::String, layout, shape: shape.into() });
     texts.into_iter().for_each(|text| message.extend(bytes(field::STRING_DATA, text)));
     message
 }
