@@ -143,10 +143,8 @@ pub fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, Arr
 
 fn read_bytes(source: &Source) -> Result<Vec<u8>, truecast_io::Error> {
     let len = source.tensors()[0].bytes();
-    let mut bytes = Vec::new();
     let no_room = |_| truecast_io::Error::Memory { path: source.path().into(), bytes: len };
-    bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX)).map_err(no_room)?;
-    bytes.resize(len as usize, 0);
+    let mut bytes = truecast_io::zeros(len).map_err(no_room)?;
     source.reader(0)?.read(&mut bytes)?;
     Ok(bytes)
 }

@@ -53,14 +53,38 @@ pub enum Legality {
 }
 
 /// What was found in a model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LegalityReport {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegalityReport<Cause = String> {
     /// Conversions, in subgraphs and functions too.
     pub conversions: usize,
     /// Those of them whose types the model does not tell.
     pub of_unknown_type: usize,
     /// What is illegal, in the order of the file: where, and why.
-    pub illegal: Vec<(String, String)>,
+    pub illegal: Vec<(String, Cause)>,
     /// What is odd, but clear.
     pub warnings: Vec<String>,
+}
+
+impl<Cause> Default for LegalityReport<Cause> {
+    fn default() -> Self {
+        LegalityReport { conversions: 0, of_unknown_type: 0, illegal: Vec::new(), warnings: Vec::new() }
+    }
+}
+
+impl<Cause> LegalityReport<Cause> {
+    /// The same, with the causes in words.
+    pub(crate) fn in_words(self, words: impl Fn(Cause) -> String) -> LegalityReport {
+        let LegalityReport { conversions, of_unknown_type, illegal, warnings } = self;
+        let illegal = illegal.into_iter().map(|(place, cause)| (place, words(cause))).collect();
+        LegalityReport { conversions, of_unknown_type, illegal, warnings }
+    }
+
+    /// What was found in two parts of a model.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.conversions += other.conversions;
+        self.of_unknown_type += other.of_unknown_type;
+        self.illegal.extend(other.illegal);
+        self.warnings.extend(other.warnings);
+        self
+    }
 }

@@ -6,8 +6,8 @@ use truecast_core::DType;
 use truecast_core::policy::TextStyle;
 use truecast_io::onnx::{ModelFile, Options};
 use truecast_kernel::CastOptions;
-use truecast_models::onnx::{ModelLegality, build, check};
-use truecast_models::{Data, Error, Graph, Tensor, evaluate};
+use truecast_models::onnx::{NodeError, build, check, conversions};
+use truecast_models::{Data, Error, Graph, Legality, LegalityReport, Tensor, evaluate};
 use truecast_testkit::proto::{self, attribute, bytes, fixed32, graph, int, node, tensor, value};
 use truecast_testkit::{memory, timing};
 
@@ -452,7 +452,7 @@ fn cast_1() {
 
 // ---- judging ----
 
-fn judged(model: &[u8], opset: Option<u32>) -> ModelLegality {
+fn judged(model: &[u8], opset: Option<u32>) -> LegalityReport<NodeError> {
     check(open(model).model(), opset)
 }
 
@@ -468,20 +468,23 @@ fn conversions_are_judged_wherever_they_are() {
     let body = function("F", &["x"], &["y"], &[node("CastLike", &["x", "x"], &["y"], &[number("to", 1)])], vec![]);
     let model_ = model(28, xy(&nodes, FLOAT), &[body]);
     let all = judged(&model_, None);
-    assert_eq!((all.conversions.len(), all.of_unknown_type, all.illegal.len()), (5, 2, 2));
-    assert!(all.illegal[0].place.contains("\"c\"") && all.illegal[0].cause.to_string().contains("saturate"));
-    assert!(all.illegal[1].place.starts_with("function \"F\"") && all.illegal[1].cause.to_string().contains("\"to\""));
+    assert_eq!((all.conversions, all.of_unknown_type, all.illegal.len()), (5, 2, 2));
+    assert!(all.illegal[0].0.contains("\"c\"") && all.illegal[0].1.to_string().contains("saturate"));
+    assert!(all.illegal[1].0.starts_with("function \"F\"") && all.illegal[1].1.to_string().contains("\"to\""));
     // In the order in which they are met: (place, attributes, from, to, legal).
-    let listed = all.conversions.iter().map(|c| (c.place.as_str(), c.from, c.to, c.illegal.is_none()));
+    let file = open(&model_);
+    let listed = conversions(file.model());
+    let is_legal = |legality: &Option<Legality>| !matches!(legality, Some(Legality::Illegal(_)));
+    let rows = listed.iter().map(|c| (c.place.as_str(), c.from.as_str(), c.to.as_str(), is_legal(&c.legality)));
     let expected = [
-        ("node that gives \"a\" (Cast)", Some("f32"), Some("f8e4m3fn"), true),
-        ("node that gives \"c\" (Cast)", None, Some("f32"), false),
-        ("node that gives \"z\" (Cast)", Some("f32"), Some("f8e8m0"), true),
-        ("node that gives \"w\" (Cast)", Some("f8e8m0"), Some("f32"), true),
-        ("function \"F\": node that gives \"y\" (CastLike)", None, None, false),
+        ("node that gives \"a\" (Cast)", "f32", "f8e4m3fn", true),
+        ("node that gives \"c\" (Cast)", "?", "f32", false),
+        ("node that gives \"z\" (Cast)", "f32", "f8e8m0", true),
+        ("node that gives \"w\" (Cast)", "f8e8m0", "f32", true),
+        ("function \"F\": node that gives \"y\" (CastLike)", "?", "?", false),
     ];
-    assert_eq!(listed.collect::<Vec<_>>(), expected);
-    assert_eq!(all.conversions[1].attributes, ["saturate=2"]);
+    assert_eq!(rows.collect::<Vec<_>>(), expected);
+    assert_eq!(listed[1].operation, "Cast saturate=2");
     // By an older opset E8M0 is missing too, as a destination and as a source.
     assert_eq!(judged(&model_, Some(23)).illegal.len(), 4);
     assert_eq!(judged(&model_, Some(18)).illegal.len(), 5);
@@ -512,9 +515,9 @@ fn what_a_run_refuses_is_illegal() {
         let refusal = built(&model).unwrap_err();
         assert!(refusal.contains(why), "{refusal}");
         let all = judged(&model, None);
-        assert_eq!((all.conversions.len(), all.illegal.len()), (1, 1), "{why}: {:?}", all.illegal);
+        assert_eq!((all.conversions, all.illegal.len()), (1, 1), "{why}: {:?}", all.illegal);
         assert_eq!(all.of_unknown_type, usize::from(why.starts_with("\"nothing\"")), "{why}");
-        assert_eq!(format!("{}: {}", all.illegal[0].place, all.illegal[0].cause), refusal);
+        assert_eq!(format!("{}: {}", all.illegal[0].0, all.illegal[0].1), refusal);
     }
 }
 
@@ -539,17 +542,17 @@ fn every_type_that_files_can_name_is_judged() {
             assert_eq!((all.of_unknown_type, all.illegal.len()), (0, usize::from(is_illegal)), "{code}: {all:?}");
         }
     }
-    let said = from(COMPLEX128, &[cast("c", "y", FLOAT)]).illegal[0].cause.to_string();
+    let said = from(COMPLEX128, &[cast("c", "y", FLOAT)]).illegal[0].1.to_string();
     assert!(said.contains("COMPLEX128") && said.contains("§1.2"), "{said}");
-    let said = from(99, &[cast("c", "y", FLOAT)]).illegal[0].cause.to_string();
+    let said = from(99, &[cast("c", "y", FLOAT)]).illegal[0].1.to_string();
     assert!(said.contains("99"), "{said}");
     // A constant and a sequence.
     let constant = attribute("value", 4, bytes(5, tensor("", COMPLEX128, &[0])));
     let nodes = [node("Constant", &[], &["k"], &[constant]), cast("k", "y", FLOAT)];
-    assert!(from(FLOAT, &nodes).illegal[0].cause.to_string().contains("COMPLEX128"));
+    assert!(from(FLOAT, &nodes).illegal[0].1.to_string().contains("COMPLEX128"));
     let sequence = [bytes(1, "s"), bytes(2, bytes(4, vec![]))].concat();
     let graph = graph(&[cast("s", "y", FLOAT)], &[], [input(sequence), output(bytes(1, "y"))].concat());
-    assert!(judged(&model(28, graph, &[]), None).illegal[0].cause.to_string().contains("sequence"));
+    assert!(judged(&model(28, graph, &[]), None).illegal[0].1.to_string().contains("sequence"));
 }
 
 /// What a graph declares of a value is what the value is.
@@ -569,7 +572,7 @@ fn declarations_are_compared_with_what_is_given() {
     ] {
         let model = graph_of(&infos);
         let all = judged(&model, None);
-        let said: Vec<_> = all.illegal.iter().map(|f| format!("{}: {}", f.place, f.cause)).collect();
+        let said: Vec<_> = all.illegal.iter().map(|(place, cause)| format!("{place}: {cause}")).collect();
         assert!(said.len() == 1 && said[0].ends_with(what), "{said:?}");
         assert!(built(&model).unwrap_err().ends_with(what));
     }
@@ -587,13 +590,13 @@ fn misspelled_conversions() {
     };
     for (operator, meant) in [("cast", "Cast"), ("Csat", "Cast"), ("Caste", "Cast"), ("Castlike", "CastLike")] {
         let all = of(operator, "", &[]);
-        assert_eq!((all.conversions.len(), all.illegal.len()), (0, 1), "{operator}");
-        assert!(all.illegal[0].cause.to_string().ends_with(&format!("did you mean {meant}?")));
+        assert_eq!((all.conversions, all.illegal.len()), (0, 1), "{operator}");
+        assert!(all.illegal[0].1.to_string().ends_with(&format!("did you mean {meant}?")));
     }
     for operator in ["Cos", "Cosh", "BitCast", "Concat", "Acos"] {
-        assert_eq!(of(operator, "", &[]), ModelLegality::default(), "{operator}");
+        assert_eq!(of(operator, "", &[]), LegalityReport::default(), "{operator}");
     }
-    assert_eq!(of("cast", "com.example", &[]), ModelLegality::default());
+    assert_eq!(of("cast", "com.example", &[]), LegalityReport::default());
     let named = |name: &str| {
         let body = [node("Identity", &["x"], &["y"], &[])];
         let nodes: Vec<u8> = body.iter().flat_map(|n| bytes(7, n)).collect();
@@ -601,7 +604,7 @@ fn misspelled_conversions() {
     };
     // A function of this name goes before the operator; its body is a function's, not a conversion.
     for name in ["cast", "Cast"] {
-        assert_eq!(of(name, "", &[named(name)]), ModelLegality::default(), "{name}");
+        assert_eq!(of(name, "", &[named(name)]), LegalityReport::default(), "{name}");
     }
 }
 
@@ -624,7 +627,7 @@ fn attributes_of_calls_are_judged_as_far_as_they_are_known() {
         (vec![to(), number("to", FLOAT)], "occurs twice"),
     ] {
         let illegal = of(&attributes);
-        assert!(illegal.len() == 1 && illegal[0].cause.to_string().contains(why), "{why}: {illegal:?}");
+        assert!(illegal.len() == 1 && illegal[0].1.to_string().contains(why), "{why}: {illegal:?}");
     }
 }
 

@@ -76,7 +76,7 @@ fn exercise(folder: &TempDir, xml: &[u8]) -> bool {
     let fed = |(name, dtype): (String, Option<DType>)| (name, InputHeader { dtype, rank: 3 });
     let fed: BTreeMap<String, InputHeader> = inputs(&file).into_iter().map(fed).collect();
     match types(&file, &BTreeMap::new()) {
-        Ok(types) => types.findings.iter().for_each(|f| harmless(format!("{}: {}", f.layer, f.cause))),
+        Ok(types) => types.report.illegal.iter().for_each(|(layer, cause)| harmless(format!("{layer}: {cause}"))),
         Err(error) => harmless(error.to_string()),
     }
     match build(&file, &fed) {
@@ -220,7 +220,7 @@ fn misspelled_conversions_are_findings() {
             .unwrap();
         std::fs::write(path.with_extension("bin"), [0x5a; 12]).unwrap();
         let found = types(&Arc::new(IrFile::open(&path).unwrap()), &BTreeMap::new()).unwrap();
-        found.findings.iter().map(|finding| finding.cause.to_string()).collect::<Vec<_>>()
+        found.report.illegal.iter().map(|(_, cause)| cause.to_string()).collect::<Vec<_>>()
     };
     let meant = "no operator set has an operator of this name; did you mean Convert?";
     assert_eq!((causes("Convert", "opset1"), causes("Covnert", "opset1")), (vec![], vec![meant.to_string()]));

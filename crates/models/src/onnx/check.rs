@@ -14,68 +14,32 @@ use truecast_io::onnx::{Attribute, AttributeValue, Function, Graph, Identity, Mo
 
 use super::error::NodeError;
 use super::node::{self, ElementType, declared, label, opset};
-use crate::description::LegalityReport;
-
-/// Something that the standard forbids.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The node or value, and the function that it is in if any.
-    pub place: String,
-    /// What is wrong.
-    pub cause: NodeError,
-}
-
-/// A Cast or CastLike node, as far as the model tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conversion {
-    /// The node, and the function that it is in if any.
-    pub place: String,
-    /// Its operator.
-    pub operator: Operator,
-    /// The attributes that it is given, but for `to`: `saturate=0`.
-    pub attributes: Vec<String>,
-    /// The type of its input.
-    pub from: Option<&'static str>,
-    /// The type that it gives.
-    pub to: Option<&'static str>,
-    /// Why it is illegal, if it is.
-    pub illegal: Option<NodeError>,
-}
-
-/// What was found in a model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelLegality {
-    /// Cast and CastLike nodes, in subgraphs and functions too.
-    pub conversions: Vec<Conversion>,
-    /// Those of them whose input type the model does not tell.
-    pub of_unknown_type: usize,
-    /// What is illegal, in the order of the file: conversions, nodes that are nearly called so, and values that are
-    /// declared to have another type than they have.
-    pub illegal: Vec<Finding>,
-}
-
-impl From<ModelLegality> for LegalityReport {
-    fn from(report: ModelLegality) -> LegalityReport {
-        let illegal = report.illegal.into_iter().map(|finding| (finding.place, finding.cause.to_string()));
-        LegalityReport {
-            conversions: report.conversions.len(),
-            of_unknown_type: report.of_unknown_type,
-            illegal: illegal.collect(),
-            warnings: Vec::new(),
-        }
-    }
-}
+use crate::description::{Conversion, Legality, LegalityReport};
 
 /// Checks the conversions of a model by the rules of an opset, or of the opset that the model and each of its functions
 /// import.
-pub fn check(model: &Model, opset_asked: Option<u32>) -> ModelLegality {
+///
+/// Illegal are conversions, nodes that are nearly called so, and values that are declared to have another type than they
+/// have.
+pub fn check(model: &Model, opset_asked: Option<u32>) -> LegalityReport<NodeError> {
+    checked(model, opset_asked).report
+}
+
+/// The Cast and CastLike nodes of a model, checked by the opset that the model, and each of its functions, imports.
+#[must_use]
+pub fn conversions(model: &Model) -> Vec<Conversion> {
+    checked(model, None).conversions
+}
+
+fn checked(model: &Model, opset_asked: Option<u32>) -> Checker<'_> {
     let governing = |imports| opset_asked.map_or_else(|| opset(imports), Ok);
     let mut checker = Checker {
         functions: model.functions.iter().map(Function::identity).collect(),
         opset: governing(&model.opset_imports),
         place: String::new(),
         formal: HashSet::new(),
-        report: ModelLegality::default(),
+        report: LegalityReport::default(),
+        conversions: Vec::new(),
     };
     checker.graph(&model.graph, None);
     for function in &model.functions {
@@ -87,7 +51,7 @@ pub fn check(model: &Model, opset_asked: Option<u32>) -> ModelLegality {
         function.inputs.iter().for_each(|name| drop(scope.given.insert(name, None)));
         checker.nodes(&function.nodes, &mut scope);
     }
-    checker.report
+    checker
 }
 
 /// The type of a value, or why it has none that is converted, which is rare: models have very many values.
@@ -121,12 +85,13 @@ struct Checker<'a> {
     place: String,
     /// The attributes of the function that is checked.
     formal: HashSet<&'a str>,
-    report: ModelLegality,
+    report: LegalityReport<NodeError>,
+    conversions: Vec<Conversion>,
 }
 
 impl<'m> Checker<'m> {
     fn find(&mut self, what: impl std::fmt::Display, cause: NodeError) {
-        self.report.illegal.push(Finding { place: format!("{}{what}", self.place), cause });
+        self.report.illegal.push((format!("{}{what}", self.place), cause));
     }
 
     fn graph<'a>(&mut self, graph: &'a Graph, outer: Option<&'a Scope<'a>>) {
@@ -213,16 +178,19 @@ impl<'m> Checker<'m> {
         // `to` is an attribute of Cast only.
         let asked = if operator == Operator::Cast { stated } else { of_target };
         let to = legal.as_ref().map_or(asked, |given| given.and_then(DataType::of));
-        let attributes = node.attributes.iter().filter(|attribute| attribute.name != "to").map(written);
-        let conversion = Conversion {
-            place: format!("{}{}", self.place, label(node)),
-            operator,
-            attributes: attributes.collect(),
-            from: known(0).and_then(Result::ok).map(shown),
-            to: to.map(shown),
-            illegal: legal.as_ref().err().cloned(),
+        let from = known(0).and_then(Result::ok);
+        let legality = match &legal {
+            Err(cause) => Legality::Illegal(cause.to_string()),
+            Ok(_) if from.and(to).is_some() => Legality::Legal,
+            Ok(_) => Legality::Unknown,
         };
-        self.report.conversions.push(conversion);
+        let attributes = node.attributes.iter().filter(|attribute| attribute.name != "to").map(written);
+        let words: Vec<String> = std::iter::once(operator.name().into()).chain(attributes).collect();
+        let name = |row: Option<ElementType>| row.map_or("?", shown).into();
+        let (place, operation) = (format!("{}{}", self.place, label(node)), words.join(" "));
+        let (from, to_name, legality) = (name(from), name(to), Some(legality));
+        self.report.conversions += 1;
+        self.conversions.push(Conversion { place, operation, from, to: to_name, legality });
         match legal {
             Ok(_) => to,
             Err(cause) => {

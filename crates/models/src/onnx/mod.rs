@@ -7,11 +7,9 @@
 mod build;
 mod check;
 mod constant;
-mod describe;
 mod error;
 mod node;
 
 pub use build::build;
-pub use check::{Conversion, Finding, ModelLegality, check};
-pub use describe::conversions;
+pub use check::{check, conversions};
 pub use error::{ModelError, NodeError};

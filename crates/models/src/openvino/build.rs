@@ -31,9 +31,9 @@ pub fn inputs(file: &IrFile) -> Vec<(String, Option<DType>)> {
 /// The first layer that is no conversion or that is illegal; types that are not known though everything is fed.
 pub fn build(file: &Arc<IrFile>, fed: &BTreeMap<String, InputHeader>) -> Result<(Graph, Vec<String>), ModelError> {
     let mut types = types(file, fed)?;
-    if !types.findings.is_empty() {
-        let first = types.findings.swap_remove(0);
-        return Err(ModelError::Layer { layer: first.layer, cause: first.cause.into() });
+    if !types.report.illegal.is_empty() {
+        let (layer, cause) = types.report.illegal.swap_remove(0);
+        return Err(ModelError::Layer { layer, cause: cause.into() });
     }
     let mut builder = Builder { file, types: &types, graph: Graph::default(), values: HashMap::new() };
     for &index in &types.order {
@@ -41,7 +41,7 @@ pub fn build(file: &Arc<IrFile>, fed: &BTreeMap<String, InputHeader>) -> Result<
     }
     builder.results()?;
     let graph = builder.graph;
-    Ok((graph, types.warnings))
+    Ok((graph, types.report.warnings))
 }
 
 struct Builder<'a> {

@@ -14,7 +14,7 @@ use truecast_io::Escaped;
 use super::error::{LayerError, ModelError};
 use super::layer::{Meaning, meaning, rank_of};
 use super::read::{IrFile, Layer, Port};
-use crate::description::LegalityReport;
+use crate::description::{Conversion, LegalityReport};
 
 /// What is fed to a parameter: it settles a rank, or an element type, that the model leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,45 +28,17 @@ pub struct InputHeader {
 /// A port, by layer and port number.
 pub(super) type PortId = (u64, u64);
 
-/// What is wrong with a layer.
-#[derive(Debug)]
-pub struct Finding {
-    /// The layer, as errors name it.
-    pub layer: String,
-    /// What is wrong.
-    pub cause: LayerError,
-}
-
 /// The types of a network.
 #[derive(Debug)]
 pub struct Types {
-    /// What is illegal.
-    pub findings: Vec<Finding>,
-    /// What is odd, but clear.
-    pub warnings: Vec<String>,
-    /// The conversions that were looked at.
-    pub conversions: usize,
-    /// Those of them whose result depends on a type or rank that the model does not tell.
-    pub of_unknown_type: usize,
+    /// What was found. Types are unknown where a result depends on a type or rank that the model does not tell.
+    pub report: LegalityReport<LayerError>,
     pub(super) ports: HashMap<PortId, (Element, Rank)>,
     /// Layers, as indices, each after those that it depends on.
     pub(super) order: Vec<usize>,
     /// Who feeds an input port.
     pub(super) producers: HashMap<PortId, PortId>,
     pub(super) meanings: Vec<Option<Meaning>>,
-}
-
-/// A conversion of a network, as far as its types are known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conversion {
-    /// The layer, as errors name it.
-    pub layer: String,
-    /// Its operator.
-    pub operator: String,
-    /// The types of its inputs; `None` where nothing is connected.
-    pub from: Vec<Option<Element>>,
-    /// The types of its outputs.
-    pub to: Vec<Option<Element>>,
 }
 
 impl Types {
@@ -76,25 +48,18 @@ impl Types {
         let fed = |id: &PortId| self.producers.get(id).and_then(element);
         let is_conversion = |m: &Option<Meaning>| matches!(m, Some(Meaning::Convert { .. } | Meaning::Promote(_)));
         let layers = file.network().layers.iter().zip(&self.meanings).filter(|(_, meaning)| is_conversion(meaning));
+        let named = |elements: &mut dyn Iterator<Item = Option<Element>>| {
+            let name = |element: Option<Element>| element.map_or("?".into(), |element| element.to_string());
+            elements.map(name).collect::<Vec<_>>().join(", ")
+        };
         let conversion = |(layer, _): (&Layer, _)| Conversion {
-            layer: label(layer),
-            operator: layer.operator.clone(),
-            from: layer.inputs.iter().map(|port| fed(&(layer.id, port.id))).collect(),
-            to: layer.outputs.iter().map(|port| element(&(layer.id, port.id))).collect(),
+            place: label(layer),
+            operation: layer.operator.clone(),
+            from: named(&mut layer.inputs.iter().map(|port| fed(&(layer.id, port.id)))),
+            to: named(&mut layer.outputs.iter().map(|port| element(&(layer.id, port.id)))),
+            legality: None,
         };
         layers.map(conversion).collect()
-    }
-}
-
-impl From<Types> for LegalityReport {
-    fn from(types: Types) -> LegalityReport {
-        let illegal = types.findings.into_iter().map(|finding| (finding.layer, finding.cause.to_string()));
-        LegalityReport {
-            conversions: types.conversions,
-            of_unknown_type: types.of_unknown_type,
-            illegal: illegal.collect(),
-            warnings: types.warnings,
-        }
     }
 }
 
@@ -111,10 +76,7 @@ pub fn types(file: &IrFile, fed: &BTreeMap<String, InputHeader>) -> Result<Types
     let layers = &file.network().layers;
     let (producers, order) = connections(file)?;
     let mut types = Types {
-        findings: Vec::new(),
-        warnings: Vec::new(),
-        conversions: 0,
-        of_unknown_type: 0,
+        report: LegalityReport::default(),
         ports: HashMap::new(),
         order,
         producers,
@@ -125,7 +87,7 @@ pub fn types(file: &IrFile, fed: &BTreeMap<String, InputHeader>) -> Result<Types
         match types.layer(file, layer, fed) {
             Ok(meaning) => types.meanings[index] = Some(meaning),
             Err(cause) => {
-                types.findings.push(Finding { layer: label(layer), cause });
+                types.report.illegal.push((label(layer), cause));
                 types.declare(layer, |_| (Element::Dynamic, Rank::Dynamic));
             }
         }
@@ -144,7 +106,7 @@ impl Types {
         layer: &Layer,
         fed: &BTreeMap<String, InputHeader>,
     ) -> Result<Meaning, LayerError> {
-        let warnings = &mut self.warnings;
+        let warnings = &mut self.report.warnings;
         let meaning = meaning(file, layer, |warning| warnings.push(format!("{}: {warning}", label(layer))))?;
         let inputs = self.inputs(layer);
         match &meaning {
@@ -164,22 +126,22 @@ impl Types {
             }
             Meaning::Convert { to } => {
                 ports(layer, 1, 1)?;
-                self.conversions += 1;
+                self.report.conversions += 1;
                 let (element, rank) = inputs?[0];
                 match element {
                     Element::Type(src) => drop(Convert::to(*to).resolve(src)?),
-                    Element::Dynamic => self.of_unknown_type += 1,
+                    Element::Dynamic => self.report.of_unknown_type += 1,
                 }
                 self.infer(layer, (Element::Type(*to), rank));
             }
             Meaning::Promote(attributes) => {
                 ports(layer, 2, 2)?;
-                self.conversions += 1;
+                self.report.conversions += 1;
                 let inputs = inputs?;
                 let common = attributes.promote(inputs[0], inputs[1], SafeMode::OpenVino)?;
-                self.of_unknown_type += usize::from(common == Element::Dynamic);
+                self.report.of_unknown_type += usize::from(common == Element::Dynamic);
                 if let Some(loss) = attributes.loss(inputs[0].0, inputs[1].0, common) {
-                    self.warnings.push(format!("{}: {loss}", label(layer)));
+                    self.report.warnings.push(format!("{}: {loss}", label(layer)));
                 }
                 let mut outputs: Vec<&Port> = layer.outputs.iter().collect();
                 outputs.sort_by_key(|port| port.id);
@@ -212,7 +174,7 @@ impl Types {
         let contradicts = declared(port).is_some_and(|d| d != inferred && d != Element::Dynamic);
         if contradicts && inferred != Element::Dynamic {
             let (layer, precision) = (label(layer), Escaped(&port.precision));
-            self.warnings.push(format!("{layer}: port {} declares {precision}, but gives {inferred}", port.id));
+            self.report.warnings.push(format!("{layer}: port {} declares {precision}, but gives {inferred}", port.id));
         }
     }
 

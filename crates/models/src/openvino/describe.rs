@@ -2,29 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use truecast_core::promote::Element;
-
-use super::check::{self, types};
+use super::check::types;
 use super::error::ModelError;
 use super::read::IrFile;
-use crate::description::{Constant, Conversion, Description};
+use crate::description::{Constant, Description};
 
 /// Describes a network.
 ///
 /// # Errors
 /// As [`types`].
 pub fn describe(file: &IrFile) -> Result<Description, ModelError> {
-    Ok(of_network(file, types(file, &BTreeMap::new())?.list(file)))
-}
-
-fn of_network(file: &IrFile, conversions: Vec<check::Conversion>) -> Description {
     let network = file.network();
-    let names = |elements: &[Option<Element>]| {
-        let name = |element: &Option<Element>| element.map_or("?".into(), |element| element.to_string());
-        elements.iter().map(name).collect::<Vec<_>>().join(", ")
-    };
     let mut all = Description {
         version: network.release.map(|release| format!("OpenVINO {}.{}", release.0, release.1)),
+        conversions: types(file, &BTreeMap::new())?.list(file),
         ..Description::default()
     };
     for layer in &network.layers {
@@ -35,10 +26,5 @@ fn of_network(file: &IrFile, conversions: Vec<check::Conversion>) -> Description
             all.constants.push(Constant { name: layer.name.clone(), dtype, shape });
         }
     }
-    let conversion = |c: check::Conversion| {
-        let (from, to) = (names(&c.from), names(&c.to));
-        Conversion { place: c.layer, operation: c.operator, from, to, legality: None }
-    };
-    all.conversions = conversions.into_iter().map(conversion).collect();
-    all
+    Ok(all)
 }

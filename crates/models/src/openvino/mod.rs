@@ -11,7 +11,7 @@ mod layer;
 pub mod read;
 
 pub use build::{build, inputs};
-pub use check::{Conversion, Finding, InputHeader, Types, types};
+pub use check::{InputHeader, Types, types};
 pub use describe::describe;
 pub use error::{IrError, LayerError, ModelError};
 pub use read::{IrFile, Packing};

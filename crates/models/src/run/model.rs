@@ -117,18 +117,20 @@ impl Model {
     /// [`RunError::Rules`] if the rules are those of another kind of model; [`RunError::Model`] if it is none.
     pub fn check(&self, rules: ModelRules) -> Result<LegalityReport, RunError> {
         match (&self.file, rules) {
-            (File::Onnx(file), ModelRules::Onnx(opset)) => Ok(onnx::check(file.model(), opset).into()),
+            (File::Onnx(file), ModelRules::Onnx(opset)) => {
+                Ok(onnx::check(file.model(), opset).in_words(|cause| cause.to_string()))
+            }
             (File::OpenVino(file), ModelRules::OpenVino) => {
-                Ok(openvino::types(file, &BTreeMap::new()).map_err(|cause| self.wrong(cause))?.into())
+                let types = openvino::types(file, &BTreeMap::new()).map_err(|cause| self.wrong(cause))?;
+                Ok(types.report.in_words(|cause| cause.to_string()))
             }
             (File::Tile(_), ModelRules::Tile(rules, profile, options)) => {
                 Ok(crate::tile::check(&self.tile_module(rules)?, rules, profile, &options).into())
             }
             (File::Tosa(bytes), ModelRules::Tosa(target)) => {
                 let graphs = parse_blocks(bytes).map_err(|cause| self.wrong(cause))?;
-                let mut report = LegalityReport::default();
-                report.extend(graphs.iter().map(|graph| tosa::check(graph, &target.unwrap_or(tosa::target_of(graph)))));
-                Ok(report)
+                let reports = graphs.iter().map(|graph| tosa::check(graph, &target.unwrap_or(tosa::target_of(graph))));
+                Ok(reports.fold(LegalityReport::default(), LegalityReport::and).in_words(|error| error.reason()))
             }
             (File::Tosa(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "tosa or tosa@VERSION" }),
             (File::Tile(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "tile or tile@RELEASE" }),

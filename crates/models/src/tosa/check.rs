@@ -180,36 +180,12 @@ pub(super) fn operands_of<'a>(small: [&'a Value; 4], values: &'a [Vec<i64>; 4]) 
     Operands { multiplier: operand(0), shift: operand(1), input_zp: operand(2), output_zp: operand(3) }
 }
 
-/// What the conversions of a graph are found to be, without running it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GraphLegality {
-    /// Conversions: CAST, RESCALE, and the two deprecated block-scaled operators.
-    pub conversions: usize,
-    /// Those of them whose input type the graph does not tell.
-    pub of_unknown_type: usize,
-    /// Conversions that are an error, or unpredictable whatever the elements are: where, and why.
-    pub illegal: Vec<(String, GraphError)>,
-    /// What is legal only because of an extension that is experimental, and easily overlooked.
-    pub warnings: Vec<String>,
-}
-
-impl Extend<GraphLegality> for LegalityReport {
-    /// Adds what was found in each of the graphs of a file.
-    fn extend<T: IntoIterator<Item = GraphLegality>>(&mut self, reports: T) {
-        for report in reports {
-            self.conversions += report.conversions;
-            self.of_unknown_type += report.of_unknown_type;
-            self.warnings.extend(report.warnings);
-            self.illegal.extend(report.illegal.into_iter().map(|(place, error)| (place, error.reason())));
-        }
-    }
-}
-
-/// Checks every conversion of a graph by what a target has. A shape that is not known is not asked.
-pub fn check(graph: &Graph<'_>, target: &Target) -> GraphLegality {
-    let mut report = GraphLegality::default();
-    let conversions = [op::CAST, op::RESCALE, op::CAST_TO_BLOCK_SCALED, op::CAST_FROM_BLOCK_SCALED];
-    for (index, operator) in graph.operators.iter().enumerate().filter(|(_, o)| conversions.contains(&o.op)) {
+/// Checks every conversion of a graph by what a target has, without running it: illegal is what is an error, or unpredictable
+/// whatever the elements are. A shape that is not known is not asked. What is legal only because of an extension that is
+/// experimental is easily overlooked, and a warning.
+pub fn check(graph: &Graph<'_>, target: &Target) -> LegalityReport<GraphError> {
+    let mut report = LegalityReport::default();
+    for (index, operator) in graph.operators.iter().enumerate().filter(|(_, o)| op::CONVERSIONS.contains(&o.op)) {
         report.conversions += 1;
         let place = place(index, operator);
         let typeless = |name: &&&str| graph.tensors.get(**name).is_some_and(|tensor| tensor.dtype == 0);
@@ -236,9 +212,7 @@ pub(super) fn check_structure(graph: &Graph<'_>, target: &Target) -> Result<(), 
         let rules = Rules { place: &place, target, freedoms: Freedoms::STRICT };
         let checked = match operator.op {
             op::CONST | op::CONST_SHAPE | op::IDENTITY => Ok(()),
-            op::CAST | op::RESCALE | op::CAST_TO_BLOCK_SCALED | op::CAST_FROM_BLOCK_SCALED => {
-                rules.structure(graph, operator).map(|_| ())
-            }
+            number if op::CONVERSIONS.contains(&number) => rules.structure(graph, operator).map(|_| ()),
             number => Err(GraphError::Operator { place: place.clone(), name: op::name(number) }),
         };
         match checked {

@@ -20,7 +20,7 @@ pub fn describe(graphs: &[Graph<'_>]) -> Description {
                     let shape = graph.tensors.get(name).map_or("?".into(), |tensor| format!("{:?}", tensor.shape));
                     Constant { name: (*name).into(), dtype: type_name(graph, name), shape }
                 })),
-                op::CAST | op::RESCALE | op::CAST_TO_BLOCK_SCALED | op::CAST_FROM_BLOCK_SCALED => {
+                number if op::CONVERSIONS.contains(&number) => {
                     // The others are what scales, not what is scaled.
                     let from = operator.inputs.first().map_or("?".into(), |name| type_name(graph, name));
                     let to = operator.outputs.first().map_or("?".into(), |name| type_name(graph, name));

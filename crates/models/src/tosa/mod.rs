@@ -13,7 +13,7 @@ pub mod value;
 
 use truecast_core::spec::tosa::{Target, Version};
 
-pub use check::{GraphLegality, check};
+pub use check::check;
 pub use describe::describe;
 pub use error::{FileError, GraphError};
 pub use evaluate::{Evaluated, evaluate};

@@ -43,6 +43,9 @@ pub mod op {
     pub const CONST_SHAPE: u32 = 75;
     pub const CAST_FROM_BLOCK_SCALED: u32 = 77;
     pub const CAST_TO_BLOCK_SCALED: u32 = 78;
+
+    /// What converts: two of them are deprecated.
+    pub const CONVERSIONS: [u32; 4] = [CAST, RESCALE, CAST_TO_BLOCK_SCALED, CAST_FROM_BLOCK_SCALED];
 }
 
 /// A graph of one block.
