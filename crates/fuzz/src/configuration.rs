@@ -1,12 +1,11 @@
 //! The configuration of a quantized checkpoint: any JSON beside tensors of many schemes. What is detected has layouts whose
 //! parts have the bytes of their tensors, and what a dense result declares is JSON that nothing is detected in
 //! (`docs/spec/checkpoints.md §2.6`, §5).
-use truecast_core::{DType, Layout};
-use truecast_io::Tensor;
+use truecast_core::DType;
 use truecast_io::folder::{Edit, edit, parse};
-use truecast_schemes::{Change, Checkpoint, Documents, Options, Outcome, Stored, changes, detect};
+use truecast_schemes::{Change, Checkpoint, Documents, Options, Outcome, changes, detect};
 
-use crate::{harmless, parts_fit};
+use crate::{accepted, parts_fit, stored};
 
 /// Names, types and shapes; the first byte of the input chooses among them.
 const TENSORS: [(&str, DType, &[u64]); 14] = [
@@ -31,16 +30,9 @@ pub fn configuration(input: &[u8]) {
     let Some((chosen, text)) = input.split_first_chunk::<2>() else { return };
     let chosen = u16::from_le_bytes(*chosen);
     let Ok(text) = std::str::from_utf8(text) else { return };
-    let value = match parse(text) {
-        Ok(value) => value,
-        Err(error) => return harmless(error),
-    };
-    let stored = |&(name, dtype, shape): &(&str, DType, &[u64])| {
-        let tensor = Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() };
-        Stored { tensor, shard: 0 }
-    };
-    let tensors: Vec<_> =
-        TENSORS.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1).map(|(_, tensor)| stored(tensor)).collect();
+    let Some(value) = accepted(parse(text)) else { return };
+    let there = TENSORS.iter().enumerate().filter(|(i, _)| chosen >> i & 1 == 1);
+    let tensors: Vec<_> = there.map(|(_, &(name, dtype, shape))| stored(name, dtype, shape)).collect();
     let documents = Documents { config: Some(value), ..Documents::default() };
     let checkpoint = Checkpoint { tensors: &tensors, metadata: &[], documents: &documents };
     let mut read = |number: usize| Ok(vec![0x3f; tensors[number].tensor.bytes() as usize]);

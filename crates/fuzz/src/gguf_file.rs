@@ -12,7 +12,7 @@ use truecast_kernel::CastOptions;
 use truecast_kernel::scaled::Dequantizer;
 use truecast_schemes::{Group, detect_gguf};
 
-use crate::harmless;
+use crate::accepted;
 use crate::place::Place;
 
 thread_local! {
@@ -25,17 +25,12 @@ pub fn gguf_file(bytes: &[u8]) {
 }
 
 fn opened(path: &Path) {
-    let folder = match Folder::of_file(path) {
-        Ok(folder) => folder,
-        Err(error) => return harmless(error),
-    };
+    let Some(folder) = accepted(Folder::of_file(path)) else { return };
     let source = &folder.shards()[0].source;
     written_again(source, path);
     let tensors: Vec<_> = source.tensors().iter().collect();
-    match detect_gguf(&tensors, source.blocks()) {
-        Ok(found) => found.groups.iter().for_each(|group| decode(&folder, group)),
-        Err(error) => harmless(error),
-    }
+    let found = accepted(detect_gguf(&tensors, source.blocks()));
+    found.iter().flat_map(|found| &found.groups).for_each(|group| decode(&folder, group));
 }
 
 /// A header that is made of what was read says the same.

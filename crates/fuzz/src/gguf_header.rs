@@ -2,21 +2,15 @@
 
 use truecast_io::gguf::Header;
 
-use crate::harmless;
+use crate::accepted;
 
 /// The header of a file.
 pub fn gguf_header(file: &[u8]) {
-    match Header::parse(file) {
-        Ok(header) => {
-            let mut end = header.data_start;
-            for tensor in &header.tensors {
-                assert!(
-                    tensor.offset >= end && tensor.offset % header.alignment == header.data_start % header.alignment
-                );
-                end = tensor.offset + tensor.bytes;
-                assert!(end <= file.len() as u64);
-            }
-        }
-        Err(error) => harmless(error),
+    let Some(header) = accepted(Header::parse(file)) else { return };
+    let mut end = header.data_start;
+    for tensor in &header.tensors {
+        assert!(tensor.offset >= end && tensor.offset % header.alignment == header.data_start % header.alignment);
+        end = tensor.offset + tensor.bytes;
+        assert!(end <= file.len() as u64);
     }
 }

@@ -4,16 +4,12 @@
 use serde_json::{Value, json};
 use truecast_io::folder::{Edit, edit, parse};
 
-use crate::harmless;
+use crate::accepted;
 
 /// A JSON file, of which the first key, and a key in the first object within, are replaced and removed.
 pub fn json(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
-    let value = match parse(text) {
-        Ok(Value::Object(value)) => value,
-        Ok(_) => return,
-        Err(error) => return harmless(error),
-    };
+    let Some(Value::Object(value)) = accepted(parse(text)) else { return };
     let inner =
         value.iter().find_map(|(key, inner)| Some(vec![key.clone(), inner.as_object()?.keys().next()?.clone()]));
     let outer = value.keys().next().map(|key| vec![key.clone()]);

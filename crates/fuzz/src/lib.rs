@@ -4,6 +4,8 @@
 //! that is written anew each time, in memory if the system has such a folder.
 #![forbid(unsafe_code)]
 
+use truecast_core::{DType, Layout};
+use truecast_io::Tensor;
 use truecast_schemes::{Detection, Error, Stored};
 
 mod arrays;
@@ -48,33 +50,17 @@ pub use words::words;
 /// A reader: what becomes of these bytes.
 pub type Target = fn(&[u8]);
 
+/// Functions by their names.
+macro_rules! by_name {
+    ($($target:ident)*) => { [$((stringify!($target), $target)),*] };
+}
+
 /// Every target by its name.
-pub const TARGETS: [(&str, Target); 24] = [
-    ("activation_ranges", activation_ranges),
-    ("configuration", configuration),
-    ("folder_index", folder_index),
-    ("gguf_file", gguf_file),
-    ("gguf_header", gguf_header),
-    ("json", json),
-    ("manifest", manifest),
-    ("markers", markers),
-    ("npy_array", npy_array),
-    ("npy_header", npy_header),
-    ("npy_tosa", npy_tosa),
-    ("npz", npz),
-    ("onnx", onnx),
-    ("onnx_graph", onnx_graph),
-    ("openvino_ir", openvino_ir),
-    ("patterns", patterns),
-    ("report", report),
-    ("safetensors_file", safetensors_file),
-    ("safetensors_header", safetensors_header),
-    ("text", text),
-    ("tile_bytecode", tile_bytecode),
-    ("tile_text", tile_text),
-    ("tosa_graph", tosa_graph),
-    ("words", words),
-];
+pub const TARGETS: [(&str, Target); 24] = by_name! {
+    activation_ranges configuration folder_index gguf_file gguf_header json manifest markers npy_array npy_header
+    npy_tosa npz onnx onnx_graph openvino_ir patterns report safetensors_file safetensors_header text tile_bytecode
+    tile_text tosa_graph words
+};
 
 /// What is said of an input has no character that does something to a terminal.
 fn harmless(said: impl std::fmt::Display) {
@@ -82,12 +68,19 @@ fn harmless(said: impl std::fmt::Display) {
     assert!(!said.chars().any(char::is_control), "{said:?}");
 }
 
+/// What was accepted, or nothing after a harmless error.
+fn accepted<T, E: std::fmt::Display>(read: Result<T, E>) -> Option<T> {
+    read.map_err(harmless).ok()
+}
+
+/// A tensor in the first shard.
+fn stored(name: &str, dtype: DType, shape: &[u64]) -> Stored {
+    Stored { tensor: Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() }, shard: 0 }
+}
+
 /// The parts of every group that was detected have the bytes of their tensors, or the error is harmless.
 fn parts_fit(found: Result<Detection, Error>, tensors: &[Stored]) {
-    let found = match found {
-        Ok(found) => found,
-        Err(error) => return harmless(error),
-    };
+    let Some(found) = accepted(found) else { return };
     for group in &found.groups {
         for &(part, number) in &group.parts {
             let expected = group.layout.part_bytes(part).expect("a layout that was checked");

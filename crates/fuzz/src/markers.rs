@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use truecast_core::{DType, Layout};
-use truecast_io::Tensor;
-use truecast_schemes::{Checkpoint, Documents, Options, Stored, detect};
+use truecast_core::DType;
+use truecast_schemes::{Checkpoint, Documents, Options, detect};
 
-use crate::parts_fit;
+use crate::{parts_fit, stored};
 
 /// Names, types and shapes of what the texts may describe.
 const TENSORS: [(&str, DType, &[u64]); 8] = [
@@ -30,15 +29,9 @@ pub fn markers(input: &[u8]) {
         2 => (None, Some("_quantization_metadata")),
         _ => (None, Some("c.weight")),
     };
-    let marker = name.map(|name| (name, DType::U8, vec![text.len() as u64]));
-    let rest = TENSORS.iter().map(|&(name, dtype, shape)| (name, dtype, shape.to_vec()));
-    let tensors: Vec<_> = rest
-        .chain(marker)
-        .map(|(name, dtype, shape)| {
-            let tensor = Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() };
-            Stored { tensor, shard: 0 }
-        })
-        .collect();
+    let marker = name.map(|name| stored(name, DType::U8, &[text.len() as u64]));
+    let rest = TENSORS.iter().map(|&(name, dtype, shape)| stored(name, dtype, shape));
+    let tensors: Vec<_> = rest.chain(marker).collect();
     let mut metadata = BTreeMap::from([("tensor_names".to_string(), "[\"c.weight\"]".to_string())]);
     metadata.extend(key.map(|key| (key.to_string(), String::from_utf8_lossy(text).into_owned())));
     let documents = Documents::default();

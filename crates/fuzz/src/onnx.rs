@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use truecast_core::DType;
 use truecast_core::policy::TextStyle;
-use truecast_io::Source;
 use truecast_io::onnx::{Changes, ModelFile, NewModel, Options};
 use truecast_kernel::CastOptions;
 use truecast_models::onnx::{build, check, conversions};
 use truecast_models::{Error, evaluate};
 
-use crate::harmless;
-use crate::place::{Place, read};
+use crate::place::Place;
+use crate::{accepted, harmless};
 
 thread_local! {
     static MODEL: Place = Place::new("a.onnx").beside("w", &[7; 64]);
@@ -23,38 +22,32 @@ thread_local! {
 pub fn onnx(input: &[u8]) {
     let Some((is_model, bytes)) = input.split_first() else { return };
     let place = if is_model & 1 == 1 { &MODEL } else { &TENSOR };
-    place.with(|place| match Source::open(place.holding(bytes), None) {
-        Ok(source) => {
-            (0..source.tensors().len()).for_each(|index| read(&source, index));
-            if let Some(model) = source.model() {
-                let dtypes = vec![DType::Bf16; source.tensors().len()];
-                let changes = Changes { dtypes, opset: Some(13), ir_version: Some(7) };
-                if let Ok(new) = NewModel::new(model, &changes, "b.onnx.data") {
-                    assert_eq!(new.tensors().len(), source.tensors().len());
-                }
-                for listed in model.text_tensors() {
-                    let _ = model.texts(&listed.tensor);
-                }
+    place.with(|place| {
+        let Some(source) = place.read_through(bytes, None) else { return };
+        if let Some(model) = source.model() {
+            let dtypes = vec![DType::Bf16; source.tensors().len()];
+            let changes = Changes { dtypes, opset: Some(13), ir_version: Some(7) };
+            if let Ok(new) = NewModel::new(model, &changes, "b.onnx.data") {
+                assert_eq!(new.tensors().len(), source.tensors().len());
+            }
+            for listed in model.text_tensors() {
+                let _ = model.texts(&listed.tensor);
             }
         }
-        Err(error) => harmless(error),
     });
 }
 
 /// A model of conversions: checked, described, made into a graph and evaluated.
 pub fn onnx_graph(input: &[u8]) {
     MODEL.with(|place| {
-        let file = match ModelFile::open(place.holding(input), Options::default()) {
-            Ok(file) => Arc::new(file),
-            Err(error) => return harmless(error),
-        };
+        let Some(file) = accepted(ModelFile::open(place.holding(input), Options::default())) else { return };
+        let file = Arc::new(file);
         for opset in [None, Some(13), Some(28)] {
             check(file.model(), opset).illegal.iter().for_each(|(_, cause)| harmless(cause));
         }
         let _ = conversions(file.model());
-        match build(&file, TextStyle::default()) {
-            Ok(graph) => drop(evaluate::<Error>(&graph, &CastOptions::default(), |_| Ok(None), |_, _| Ok(()))),
-            Err(error) => harmless(error),
+        if let Some(graph) = accepted(build(&file, TextStyle::default())) {
+            drop(evaluate::<Error>(&graph, &CastOptions::default(), |_| Ok(None), |_, _| Ok(())));
         }
     });
 }

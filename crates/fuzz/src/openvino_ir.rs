@@ -8,8 +8,8 @@ use truecast_kernel::CastOptions;
 use truecast_models::openvino::{IrFile, build, describe, types};
 use truecast_models::{Error, evaluate};
 
-use crate::harmless;
 use crate::place::Place;
+use crate::{accepted, harmless};
 
 thread_local! {
     static FILE: Place = Place::new("a.xml").beside("a.bin", &[0x5a; 12]);
@@ -18,17 +18,14 @@ thread_local! {
 /// A network.
 pub fn openvino_ir(xml: &[u8]) {
     FILE.with(|place| {
-        let file = match IrFile::open(place.holding(xml)) {
-            Ok(file) => Arc::new(file),
-            Err(error) => return harmless(error),
-        };
+        let Some(file) = accepted(IrFile::open(place.holding(xml))) else { return };
+        let file = Arc::new(file);
         if let Ok(types) = types(&file, &BTreeMap::new()) {
             types.report.illegal.iter().for_each(|(_, cause)| harmless(cause));
         }
         let _ = describe(&file);
-        match build(&file, &BTreeMap::new()) {
-            Ok((graph, _)) => drop(evaluate::<Error>(&graph, &CastOptions::default(), |_| Ok(None), |_, _| Ok(()))),
-            Err(error) => harmless(error),
+        if let Some((graph, _)) = accepted(build(&file, &BTreeMap::new())) {
+            drop(evaluate::<Error>(&graph, &CastOptions::default(), |_| Ok(None), |_, _| Ok(())));
         }
     });
 }

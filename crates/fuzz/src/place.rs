@@ -5,7 +5,10 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use truecast_core::DType;
 use truecast_io::Source;
+
+use crate::accepted;
 
 /// A file that is open all the time, in a folder of its own: in memory if the system has such a folder.
 pub struct Place {
@@ -43,10 +46,17 @@ impl Place {
         file.set_len(bytes.len() as u64).expect("the file can be cut");
         &self.path
     }
+
+    /// Opens the file, which has these bytes now, and reads every tensor of it.
+    pub fn read_through(&self, bytes: &[u8], from: Option<DType>) -> Option<Source> {
+        let source = accepted(Source::open(self.holding(bytes), from))?;
+        (0..source.tensors().len()).for_each(|index| read(&source, index));
+        Some(source)
+    }
 }
 
 /// Reads a tensor, up to a few MiB of it.
-pub fn read(source: &Source, index: usize) {
+fn read(source: &Source, index: usize) {
     let Ok(mut reader) = source.reader(index) else { return };
     let mut buf = [0; 4096];
     for _ in 0..1000 {

@@ -1,10 +1,9 @@
 //! safetensors: what is accepted covers the data exactly (`docs/spec/checkpoints.md §1.6` V16 to V18).
 
-use truecast_io::Source;
 use truecast_io::safetensors::Header;
 
-use crate::harmless;
-use crate::place::{Place, read};
+use crate::accepted;
+use crate::place::Place;
 
 thread_local! {
     static FILE: Place = Place::new("a.safetensors");
@@ -14,23 +13,16 @@ thread_local! {
 pub fn safetensors_header(input: &[u8]) {
     let Some((length, text)) = input.split_first_chunk::<2>() else { return };
     let data_bytes = u64::from(u16::from_le_bytes(*length));
-    match Header::parse(text, data_bytes) {
-        Ok(header) => {
-            let mut end = 0;
-            for (tensor, &begin) in header.tensors.iter().zip(&header.begins) {
-                assert_eq!(begin, end);
-                end += tensor.bytes();
-            }
-            assert_eq!(end, data_bytes);
-        }
-        Err(error) => harmless(error),
+    let Some(header) = accepted(Header::parse(text, data_bytes)) else { return };
+    let mut end = 0;
+    for (tensor, &begin) in header.tensors.iter().zip(&header.begins) {
+        assert_eq!(begin, end);
+        end += tensor.bytes();
     }
+    assert_eq!(end, data_bytes);
 }
 
 /// A whole file, whose tensors are read.
 pub fn safetensors_file(bytes: &[u8]) {
-    FILE.with(|place| match Source::open(place.holding(bytes), None) {
-        Ok(source) => (0..source.tensors().len()).for_each(|index| read(&source, index)),
-        Err(error) => harmless(error),
-    });
+    FILE.with(|place| drop(place.read_through(bytes, None)));
 }

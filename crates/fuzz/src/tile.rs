@@ -5,23 +5,17 @@ use truecast_models::Error;
 use truecast_models::tile::evaluate::{Settings, evaluate};
 use truecast_models::tile::{Module, bytecode, text};
 
-use crate::harmless;
+use crate::{accepted, harmless};
 
 /// A module as bytecode. Fuzzing need not find the magic number.
 pub fn tile_bytecode(input: &[u8]) {
-    match bytecode::read(&[&bytecode::MAGIC, input].concat()) {
-        Ok(module) => used(&module),
-        Err(error) => harmless(error),
-    }
+    accepted(bytecode::read(&[&bytecode::MAGIC, input].concat())).iter().for_each(used);
 }
 
 /// A module as text.
 pub fn tile_text(input: &[u8]) {
     let Ok(source) = std::str::from_utf8(input) else { return };
-    match text::parse(source, Release::NEWEST) {
-        Ok(module) => used(&module),
-        Err(error) => harmless(error),
-    }
+    accepted(text::parse(source, Release::NEWEST)).iter().for_each(used);
 }
 
 fn used(module: &Module) {
