@@ -1,13 +1,15 @@
-//! Codes and scales of NVFP4 that lie in planes, gathered in the blocks of a GGUF file (`docs/spec/checkpoints.md §8`, §9.5):
-//! the bytes of a block, the factor beside them, and what becomes of each value.
+//! Codes and scales of NVFP4 that lie in planes, put into the blocks of a GGUF file (`docs/spec/checkpoints.md §8`, §9.5):
+//! what becomes of either plane, the factor beside them, and what becomes of each value.
 //!
 //! A block holds the same codes and scales, but zeros and scales have no sign there, and the second scale is multiplied by
 //! last: `RN32(RN32(c * s) * g)` instead of `RN32(c * RN32(s * g))`.
 
-use super::blocks::{BlockType, nvfp4_nibble};
+use super::blocks::BlockType;
 use super::dequantize::{effective_scale, f32_bits};
 use super::layout::{Code, Coding, Global, GlobalRule, Layout, Plane, Planes};
+use super::packing::Packing;
 use super::part::Parts;
+use super::repack::{Change, Repacking};
 use crate::dtype::DType;
 use crate::exact::Exact;
 use core::array::from_fn;
@@ -21,7 +23,7 @@ pub struct Gathering {
 
 /// What becomes of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fate {
+pub enum ValueChange {
     /// It is the same, to the bit.
     Same,
     /// It is a zero of the other sign.
@@ -35,24 +37,24 @@ pub enum Fate {
 /// Between two roundings in one order and two in the other lie fewer numbers of f32.
 pub const LAST_BITS: u32 = 4;
 
-impl Fate {
+impl ValueChange {
     /// Of two values as bits of f32.
     ///
     /// # Examples
     /// ```
-    /// use truecast_core::scaled::Fate;
-    /// let of = |a: f32, b: f32| Fate::of(a.to_bits(), b.to_bits());
-    /// assert_eq!((of(1.0, 1.0), of(-0.0, 0.0)), (Fate::Same, Fate::Unsigned));
-    /// assert_eq!((of(1.0, 1.0f32.next_down()), of(1.0, 1.000_001)), (Fate::Rounded, Fate::Lost));
+    /// use truecast_core::scaled::ValueChange;
+    /// let of = |a: f32, b: f32| ValueChange::of(a.to_bits(), b.to_bits());
+    /// assert_eq!((of(1.0, 1.0), of(-0.0, 0.0)), (ValueChange::Same, ValueChange::Unsigned));
+    /// assert_eq!((of(1.0, 1.0f32.next_down()), of(1.0, 1.000_001)), (ValueChange::Rounded, ValueChange::Lost));
     /// ```
     #[must_use]
-    pub fn of(before: u32, after: u32) -> Fate {
+    pub fn of(before: u32, after: u32) -> ValueChange {
         let is_number = |bits: u32| f32::from_bits(bits).is_finite();
         match () {
-            () if before == after => Fate::Same,
-            () if (before | after) << 1 == 0 => Fate::Unsigned,
-            () if is_number(before) && is_number(after) && before.abs_diff(after) <= LAST_BITS => Fate::Rounded,
-            () => Fate::Lost,
+            () if before == after => ValueChange::Same,
+            () if (before | after) << 1 == 0 => ValueChange::Unsigned,
+            () if is_number(before) && is_number(after) && before.abs_diff(after) <= LAST_BITS => ValueChange::Rounded,
+            () => ValueChange::Lost,
         }
     }
 }
@@ -71,30 +73,18 @@ impl Gathering {
         Some(f32_bits(effective_scale(rule, one, Code::Float(DType::F32).value(bits.into()))))
     }
 
-    /// The scale of a block, for one of f8e4m3fn: it has no sign.
+    /// The planes of codes and scales in rows, put into blocks instead. Blocks have scales without a sign.
     #[must_use]
-    pub const fn scale(code: u8) -> u8 {
-        code & 0x7f
+    pub fn in_blocks(rows: [Repacking; 2]) -> [Repacking; 2] {
+        let [codes, scales] = rows.map(|how| Repacking { to: how.to.packed(Packing::Nvfp4Blocks), ..how });
+        [codes, Repacking { change: Change::Magnitude, ..scales }]
     }
 
-    /// A scale that blocks have: no NaN, nothing below zero.
+    /// The scale of a block, for one of f8e4m3fn, if blocks have it: no NaN, nothing below zero.
     #[must_use]
-    pub const fn has_scale(code: u8) -> bool {
-        code <= 0x80 && code != 0x7f
-    }
-
-    /// The bytes of a block, of its codes and its scales.
-    #[must_use]
-    pub fn block(codes: &[u8; 64], scales: [u8; 4]) -> [u8; 36] {
-        let mut block = [0; 36];
-        for (at, scale) in block.iter_mut().zip(scales) {
-            *at = Gathering::scale(scale);
-        }
-        for (i, code) in codes.iter().enumerate() {
-            let (byte, shift) = nvfp4_nibble(i);
-            block[byte] |= (code & 15) << shift;
-        }
-        block
+    pub fn scale(code: u8) -> Option<u8> {
+        let scales = [Plane::of(DType::F8E4M3Fn); 2];
+        Change::Magnitude.code(scales, code.into()).map(|code| code as u8)
     }
 
     /// The values of all codes under a scale as bits of f32: where they come from, and in a block.
@@ -105,13 +95,13 @@ impl Gathering {
         let before = Layout::new(1, [1, 16], Coding::Planes(Planes { global, ..planes }));
         let blocks = Coding::Blocks { block: Gathering::BLOCK, factor: global.is_some() };
         let after = Layout::new(1, [1, 64], blocks);
-        let all: [u8; 64] = from_fn(|i| i as u8 % 16);
-        let mut codes = [0; 8];
-        for (i, pair) in all[..16].chunks(2).enumerate() {
-            codes[i] = pair[0] | pair[1] << 4;
-        }
+        let codes: [u8; 8] = from_fn(|i| (2 * i | (2 * i + 1) << 4) as u8);
         let [old, new] = [self.global.map(|(_, bits)| bits), self.factor()].map(|bits| bits.unwrap_or(0).to_le_bytes());
-        let (scales, block) = ([scale], Gathering::block(&all, [scale; 4]));
+        let (scales, mut block) = ([scale], [0; 36]);
+        for i in 0..16 {
+            Packing::Nvfp4Blocks.set(4, [1, 64], [0, i], &mut block, i);
+        }
+        Packing::Nvfp4Blocks.set(8, [1, 4], [0, 0], &mut block, (scale & 0x7f).into());
         let of_planes = Parts { codes: &codes, scales: &scales, global: &old, ..Parts::default() };
         let of_blocks = Parts { codes: &block, global: &new, ..Parts::default() };
         // Every code and every scale has a value in both.
@@ -123,21 +113,21 @@ impl Gathering {
     ///
     /// # Examples
     /// ```
-    /// use truecast_core::scaled::{Fate, Gathering, GlobalRule};
+    /// use truecast_core::scaled::{ValueChange, Gathering, GlobalRule};
     /// let how = |second: f32| Gathering { global: Some((GlobalRule::Times, second.to_bits())) };
-    /// let fates = how(0.25).fates(0x3c);
-    /// assert_eq!((fates[7], fates[8], fates[15]), (Fate::Same, Fate::Unsigned, Fate::Same));
+    /// let changes = how(0.25).changes(0x3c);
+    /// assert_eq!((changes[7], changes[8], changes[15]), (ValueChange::Same, ValueChange::Unsigned, ValueChange::Same));
     /// // 3 * RN32(1.375 * 0.1) is another f32 than RN32(4.125 * 0.1).
-    /// assert_eq!(how(0.1).fates(0x3b)[5], Fate::Rounded);
-    /// assert_eq!(how(0.25).fates(0x7f), [Fate::Lost; 16]); // NaN
+    /// assert_eq!(how(0.1).changes(0x3b)[5], ValueChange::Rounded);
+    /// assert_eq!(how(0.25).changes(0x7f), [ValueChange::Lost; 16]); // NaN
     /// ```
     #[must_use]
-    pub fn fates(&self, scale: u8) -> [Fate; 16] {
-        if !Gathering::has_scale(scale) {
-            return [Fate::Lost; 16];
+    pub fn changes(&self, scale: u8) -> [ValueChange; 16] {
+        if Gathering::scale(scale).is_none() {
+            return [ValueChange::Lost; 16];
         }
         let [before, after] = self.values(scale);
-        from_fn(|i| Fate::of(before[i], after[i]))
+        from_fn(|i| ValueChange::of(before[i], after[i]))
     }
 }
 
@@ -149,12 +139,23 @@ mod tests {
         Gathering { global: Some((GlobalRule::Times, second.to_bits())) }
     }
 
+    fn block_of(codes: &[u8; 64], scales: [u8; 4]) -> [u8; 36] {
+        let mut block = [0; 36];
+        for (i, scale) in (0..).zip(scales) {
+            Packing::Nvfp4Blocks.set(8, [1, 4], [0, i], &mut block, scale.into());
+        }
+        for (i, code) in (0..).zip(codes) {
+            Packing::Nvfp4Blocks.set(4, [1, 64], [0, i], &mut block, (*code).into());
+        }
+        block
+    }
+
     /// §9.5: scales 38 40 48 50, data byte 0 = 21 and data byte 8 = 21: elements 0, 8, 16, 24 are 0.5, 1.0, 1.0, 2.0.
     #[test]
     fn the_vector_of_the_page() {
         let mut codes = [0; 64];
         (codes[0], codes[8], codes[16], codes[24]) = (1, 2, 1, 2);
-        let block = Gathering::block(&codes, [0x38, 0x40, 0x48, 0x50]);
+        let block = block_of(&codes, [0x38, 0x40, 0x48, 0x50]);
         assert_eq!(block[..4], [0x38, 0x40, 0x48, 0x50]);
         let data: Vec<(usize, u8)> = block[4..].iter().copied().enumerate().filter(|(_, byte)| *byte != 0).collect();
         assert_eq!(data, [(0, 0x21), (8, 0x21)]);
@@ -164,7 +165,7 @@ mod tests {
             one[at] = 9;
             let (k, j) = (at / 16, at % 16);
             let expected = if j < 8 { 0x09 } else { 0x90 };
-            assert_eq!(Gathering::block(&one, [0; 4])[4 + 8 * k + j % 8], expected, "{at}");
+            assert_eq!(block_of(&one, [0; 4])[4 + 8 * k + j % 8], expected, "{at}");
         }
     }
 
@@ -204,24 +205,24 @@ mod tests {
     fn powers_of_two_lose_signs_of_zeros_only() {
         for how in [times(0.25), times(2f32.powi(-20)), Gathering { global: None }] {
             for scale in (0..=0x7e).filter(|scale| *scale != 0) {
-                let expected = from_fn(|code| if code == 8 { Fate::Unsigned } else { Fate::Same });
-                assert_eq!(how.fates(scale), expected, "{scale:#x}");
+                let expected = from_fn(|code| if code == 8 { ValueChange::Unsigned } else { ValueChange::Same });
+                assert_eq!(how.changes(scale), expected, "{scale:#x}");
             }
             // Zero times anything; minus zero, whose sign is lost.
-            assert_eq!(how.fates(0x00)[7..10], [Fate::Same, Fate::Unsigned, Fate::Same]);
-            assert_eq!(how.fates(0x80)[7..10], [Fate::Unsigned, Fate::Same, Fate::Unsigned]);
+            assert_eq!(how.changes(0x00)[7..10], [ValueChange::Same, ValueChange::Unsigned, ValueChange::Same]);
+            assert_eq!(how.changes(0x80)[7..10], [ValueChange::Unsigned, ValueChange::Same, ValueChange::Unsigned]);
         }
     }
 
     #[test]
     fn what_is_lost() {
         for scale in [0x7f, 0xff, 0x81, 0xb8, 0xfe] {
-            assert_eq!(times(0.25).fates(scale), [Fate::Lost; 16], "{scale:#x}");
+            assert_eq!(times(0.25).changes(scale), [ValueChange::Lost; 16], "{scale:#x}");
         }
         // 2^-9 / 1e-39 is a number, 1 / 1e-39 is none.
         let divides = Gathering { global: Some((GlobalRule::Divide, 1e-39f32.to_bits())) };
-        assert_eq!(divides.fates(0x01)[2], Fate::Lost);
+        assert_eq!(divides.changes(0x01)[2], ValueChange::Lost);
         let inverse = Gathering { global: Some((GlobalRule::Divide, 2f32.powi(12).to_bits())) };
-        assert_eq!((inverse.factor(), inverse.fates(0x3d)[5]), (Some(2f32.powi(-12).to_bits()), Fate::Same));
+        assert_eq!((inverse.factor(), inverse.changes(0x3d)[5]), (Some(2f32.powi(-12).to_bits()), ValueChange::Same));
     }
 }

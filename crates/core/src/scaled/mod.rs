@@ -18,7 +18,7 @@
 //! | `blocks` | the blocks of GGUF files | §9.2 to §9.5 |
 //! | `quantize` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
 //! | `repack` | entries in another packing or type | §8 |
-//! | `gather` | codes and scales of planes in blocks of GGUF files | §8, §9.5 |
+//! | `gather` | what becomes of codes and scales in blocks of GGUF files | §8, §9.5 |
 //! | `error` | what is wrong with a layout or with stored bytes | |
 
 mod arithmetic;
@@ -35,7 +35,7 @@ mod repack;
 pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
 pub use dequantize::{Terms, value_of};
 pub use error::ScaledError;
-pub use gather::{Fate, Gathering, LAST_BITS};
+pub use gather::{Gathering, LAST_BITS, ValueChange};
 pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, Planes, Scales, Zero};
 pub use packing::Packing;
 pub use part::{Part, Parts};

@@ -2,7 +2,7 @@
 
 use super::dequantize::zero_point;
 use super::layout::{Code, Plane};
-use crate::exact::encode_float;
+use crate::exact::{Exact, encode_float};
 use crate::policy::CastPolicy;
 use core::cmp::Ordering;
 
@@ -39,6 +39,36 @@ pub enum Change {
     },
     /// A floating-point number: it is written in another type.
     Float,
+    /// A floating-point number that loses its sign: one below zero has no code, nor has NaN.
+    Magnitude,
+}
+
+impl Change {
+    /// The code of an entry of `to` that stands for a code of `from`; `None` if none has its value.
+    #[must_use]
+    pub fn code(self, [from, to]: [Plane; 2], code: u64) -> Option<u64> {
+        match (self, to.code) {
+            (Change::None, _) => Some(code),
+            (Change::Integer { add, plus }, Code::Int(format)) => {
+                let value = zero_point(&from, plus[0], code) + i64::from(add);
+                let made = (value as u64) & format.mask();
+                let is_same = format.value(made) as i64 == value;
+                is_same.then_some(made.wrapping_sub(plus[1].into()) & format.mask())
+            }
+            (Change::Float, Code::Float(_)) => {
+                let value = from.code.value(code);
+                let made = encode_float(&to.code.format()?, &CastPolicy::IEEE, value).code?;
+                (to.code.value(made).cmp_value(value) == Ordering::Equal).then_some(made)
+            }
+            (Change::Magnitude, Code::Float(_)) => {
+                let magnitude = code & ((1 << (from.code.bits() - 1)) - 1);
+                let [value, other] = [code, magnitude].map(|code| from.code.value(code));
+                let is_same = !matches!(value, Exact::Nan { .. }) && value.cmp_value(other) == Ordering::Equal;
+                is_same.then_some(magnitude)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Repacking {
@@ -62,21 +92,7 @@ impl Repacking {
     /// ```
     #[must_use]
     pub fn code(&self, code: u64) -> Option<u64> {
-        match (self.change, self.to.code) {
-            (Change::None, _) => Some(code),
-            (Change::Integer { add, plus }, Code::Int(to)) => {
-                let value = zero_point(&self.from, plus[0], code) + i64::from(add);
-                let made = (value as u64) & to.mask();
-                let is_same = to.value(made) as i64 == value;
-                is_same.then_some(made.wrapping_sub(plus[1].into()) & to.mask())
-            }
-            (Change::Float, Code::Float(_)) => {
-                let value = self.from.code.value(code);
-                let made = encode_float(&self.to.code.format()?, &CastPolicy::IEEE, value).code?;
-                (self.to.code.value(made).cmp_value(value) == Ordering::Equal).then_some(made)
-            }
-            _ => None,
-        }
+        self.change.code([self.from, self.to], code)
     }
 
     /// The entry of `from` that an entry of `to` is made of; `None` beyond those that are kept.

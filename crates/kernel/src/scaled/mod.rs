@@ -6,14 +6,13 @@
 //! a table of their results, and elements are looked up (`lookup`).
 //!
 //! Read in this order: `cut`, `unpack`, `blocks`, `values`, `short`, `products`, `grid`, `lookup`, `dequantize`, `quantize`,
-//! `repack`, `gather`.
+//! `repack`.
 //! Reference: `docs/kernels.md §15`.
 
 pub(crate) mod block_quotient;
 mod blocks;
 mod cut;
 mod dequantize;
-mod gather;
 mod grid;
 pub(crate) mod lookup;
 mod products;
@@ -26,6 +25,5 @@ mod values;
 
 pub use cut::{Read, Window};
 pub use dequantize::Dequantizer;
-pub use gather::gather;
 pub use quantize::{PartsMut, Quantizer};
 pub use repack::Repacker;

@@ -7,7 +7,6 @@ use crate::convert::planned::Planned;
 use crate::convert::quantize::cast_baseline::CastBaseline;
 use crate::convert::quantize::encode::Plans;
 use crate::convert::quantize::scaled::Scaled;
-use crate::convert::relayout::gatherer::{Alike, Gatherer};
 use crate::error::Cause;
 use crate::request::Request;
 use foldhash::{HashMap, HashMapExt};
@@ -53,7 +52,6 @@ pub(crate) struct Operations<'a> {
     /// By the type and the layout that is written, and the layout of a quantized source.
     quantize: Kept<(DType, Layout, Option<Layout>), Arc<Plans>>,
     repack: Kept<Repacking, Arc<Repacker>>,
-    gather: Kept<Alike, Arc<Gatherer>>,
     /// Plain casts beside a quantization; `None` where there is none.
     plain: Kept<(DType, DType), Option<Arc<CastBaseline>>>,
 }
@@ -67,7 +65,6 @@ impl<'a> Operations<'a> {
             dequantize: Kept::new(),
             quantize: Kept::new(),
             repack: Kept::new(),
-            gather: Kept::new(),
             plain: Kept::new(),
         }
     }
@@ -96,11 +93,6 @@ impl<'a> Operations<'a> {
     /// Packs entries anew.
     pub fn repack(&self, how: &Repacking) -> Result<Arc<Repacker>, Cause> {
         self.repack.get(*how, || Ok(Arc::new(Repacker::new(how, &self.exec)?)))
-    }
-
-    /// Puts codes and scales into blocks.
-    pub fn gather(&self, alike: &Alike) -> Result<Arc<Gatherer>, Cause> {
-        self.gather.get(*alike, || Ok(Arc::new(Gatherer::new(alike, &self.exec)?)))
     }
 
     fn plain(&self, from: DType, to: DType) -> Result<Option<Arc<CastBaseline>>, Cause> {

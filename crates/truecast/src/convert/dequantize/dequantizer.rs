@@ -49,22 +49,6 @@ impl Quantized {
         32 + u32::try_from(bits).unwrap_or(64).min(64)
     }
 
-    /// Does these reads, one after the other, into the beginning of `buffer`. Returns how many bytes that are.
-    pub fn read<'r>(
-        &self,
-        folder: &Folder,
-        reads: impl IntoIterator<Item = &'r Read> + Clone,
-        buffer: &mut Vec<u8>,
-    ) -> Result<usize, Error> {
-        let mut bytes = room(buffer, reads.clone().into_iter().map(Read::bytes).sum())?;
-        let all = bytes.len();
-        for read in reads {
-            let now = bytes.split_off_mut(..read.bytes() as usize).expect("there is room for all of them");
-            read_into(folder, self.stored(read.part), read, now)?;
-        }
-        Ok(all)
-    }
-
     /// The files that hold its parts.
     pub fn sources(&self) -> impl Iterator<Item = usize> {
         self.parts.iter().map(|(_, stored)| stored.shard)
@@ -133,9 +117,10 @@ impl TensorDequantizer {
         len: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<usize, Error> {
-        let reads: Vec<Read> =
-            self.dequantizer.windows(first..first + len).iter().flat_map(|w| self.dequantizer.reads(w)).collect();
-        quantized.read(folder, &reads, buffer)
+        let windows = self.dequantizer.windows(first..first + len);
+        let reads = windows.iter().flat_map(|window| self.dequantizer.reads(window));
+        let reads: Vec<_> = reads.map(|read| (quantized.stored(read.part), read)).collect();
+        read_all(folder, &reads, buffer)
     }
 
     /// Makes the elements `first .. first + len` of what was read. Counts in parts, to be added in order: of the last step,
@@ -171,8 +156,19 @@ const GAP: u64 = 4096;
 /// At most so many bytes are read together.
 const TOGETHER: u64 = 1 << 20;
 
-pub(crate) fn read_into(folder: &Folder, stored: Stored, read: &Read, mut into: &mut [u8]) -> Result<(), Error> {
-    let source = &folder.shards()[stored.shard].source;
+/// Does these reads, one after the other, into the beginning of `buffer`. Returns how many bytes that are.
+pub(crate) fn read_all(folder: &Folder, reads: &[(Stored, Read)], buffer: &mut Vec<u8>) -> Result<usize, Error> {
+    let mut bytes = room(buffer, reads.iter().map(|(_, read)| read.bytes()).sum())?;
+    let all = bytes.len();
+    for (stored, read) in reads {
+        let now = bytes.split_off_mut(..read.bytes() as usize).expect("there is room for all of them");
+        read_into(folder, *stored, read, now)?;
+    }
+    Ok(all)
+}
+
+fn read_into(folder: &Folder, stored: Stored, read: &Read, mut into: &mut [u8]) -> Result<(), Error> {
+    let source = stored.source(folder);
     let get = |at: u64, bytes: &mut [u8]| source.read_at(stored.tensor, at, bytes);
     let Read { first, len, stride, count, .. } = *read;
     if count <= 1 || stride == len || stride - len > GAP || stride > TOGETHER {

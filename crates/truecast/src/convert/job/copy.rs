@@ -25,7 +25,7 @@ impl Job for Stored {
 
     fn block(&self, folder: &Folder, planned: &Planned) -> Option<Block> {
         // The format has no such type: these are the bytes of blocks.
-        let blocks = folder.shards()[self.shard].source.blocks();
+        let blocks = self.source(folder).blocks();
         (planned.target.dtype == DType::U8).then(|| blocks.get(self.tensor).copied())?
     }
 
@@ -37,7 +37,7 @@ impl Job for Stored {
 
     fn check<'p>(&'p self, check: Check<'_, 'p>) -> Checked {
         let Check { folder, planned, result: (result, at), stretches, prepared, methods, progress, .. } = check;
-        let source = &folder.shards()[self.shard].source;
+        let source = self.source(folder);
         let pair = Pair { source, index: self.tensor, tensor: planned, result, at: at[0], stretches };
         let copied = methods.copied;
         let difference = match [planned.from, planned.target.dtype].contains(&DType::String) {

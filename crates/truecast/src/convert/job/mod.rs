@@ -3,9 +3,8 @@
 
 mod copy;
 mod dequantize;
-mod gather;
 mod quantize;
-mod repack;
+mod transcode;
 
 use crate::convert::action::Converter;
 use crate::convert::operations::Operations;
@@ -32,8 +31,7 @@ use truecast_io::{Source, Tensor, TensorReader};
 use truecast_kernel::Counts;
 
 pub(crate) use copy::Known;
-pub(crate) use gather::Gathered;
-pub(crate) use repack::{PlaneMapping, Repacked};
+pub(crate) use transcode::{InBlocks, PlaneOperation, Transcode};
 
 /// A piece of what a job makes.
 pub(crate) struct Piece<'a> {
@@ -67,7 +65,7 @@ impl<'a> SourceReader<'a> {
     fn next(&mut self, at: Stored, is_first: bool, bytes: &mut [u8]) -> Result<(), Error> {
         let reader = match self.open.take().filter(|_| !is_first) {
             Some(reader) => reader,
-            None => self.folder.shards()[at.shard].source.reader(at.tensor)?,
+            None => at.source(self.folder).reader(at.tensor)?,
         };
         Ok(self.open.insert(reader).read(bytes)?)
     }

@@ -50,13 +50,6 @@ pub(crate) struct Values<'a> {
     pub quantized: &'a Quantized,
 }
 
-/// Rows of one matrix of a tensor.
-#[derive(PartialEq)]
-pub(crate) struct Band {
-    pub matrix: u64,
-    pub rows: Range<u64>,
-}
-
 impl Proof<'_> {
     /// What differs in these elements, and how they were compared. `checker` is that of the cast from f32.
     pub fn compare(

@@ -13,7 +13,7 @@ use crate::verify::found::Found;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
-use truecast_core::scaled::Fate;
+use truecast_core::scaled::ValueChange;
 use truecast_io::folder::Folder;
 
 /// Elements that are made together.
@@ -52,11 +52,11 @@ impl RelaidProof<'_> {
         let all = if is_sample { PIECE.min(layout.elements()) } else { layout.elements() };
         let matrix = sides.iter().find_map(Values::together).unwrap_or(all.max(1));
         let loss = self.relaid.loss;
-        let is_right = |expected, actual| match Fate::of(expected, actual) {
-            Fate::Same => true,
-            Fate::Unsigned => loss.unsigned > 0,
-            Fate::Rounded => loss.rounded > 0,
-            Fate::Lost => false,
+        let is_right = |expected, actual| match ValueChange::of(expected, actual) {
+            ValueChange::Same => true,
+            ValueChange::Unsigned => loss.unsigned > 0,
+            ValueChange::Rounded => loss.rounded > 0,
+            ValueChange::Lost => false,
         };
         let mut found = Found::new();
         for (number, first) in (0..).zip((0..all).step_by(matrix as usize)) {

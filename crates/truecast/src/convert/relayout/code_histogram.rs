@@ -4,8 +4,12 @@
 use truecast_core::scaled::Gathering;
 use truecast_kernel::Counts;
 
+/// Bytes of a block.
+pub(crate) const BLOCK: usize = Gathering::BLOCK.bytes() as usize;
 /// Bytes of two codes each that share a scale.
-pub(crate) const OF_SCALE: usize = Gathering::GROUP as usize / 2;
+const OF_SCALE: usize = Gathering::GROUP as usize / 2;
+/// The scales of a block.
+const SCALES: usize = Gathering::BLOCK.elements() as usize / (2 * OF_SCALE);
 /// What a byte can be.
 const BYTES: usize = 256;
 
@@ -23,11 +27,11 @@ impl CodeHistogram {
         self.seen.fill(0);
     }
 
-    /// Adds rows of whole groups.
-    pub fn add(&mut self, codes: &[u8], scales: &[u8]) {
-        for (codes, scale) in codes.as_chunks::<OF_SCALE>().0.iter().zip(scales) {
-            let of_scale = &mut self.seen[usize::from(*scale) * BYTES..][..BYTES];
-            codes.iter().for_each(|byte| of_scale[usize::from(*byte)] += 1);
+    /// Adds blocks.
+    pub fn add(&mut self, blocks: &[u8]) {
+        for (scale, pairs) in blocks.as_chunks::<BLOCK>().0.iter().flat_map(groups) {
+            let of_scale = &mut self.seen[usize::from(scale) * BYTES..][..BYTES];
+            pairs.iter().for_each(|byte| of_scale[usize::from(*byte)] += 1);
         }
     }
 
@@ -42,6 +46,12 @@ impl CodeHistogram {
             codes.iter().any(|n| *n > 0).then_some((scale, codes))
         })
     }
+}
+
+/// The groups of a block: a scale, and its codes in pairs.
+pub(crate) fn groups(block: &[u8; BLOCK]) -> impl Iterator<Item = (u8, &[u8; OF_SCALE])> {
+    let (scales, pairs) = block.split_at(SCALES);
+    scales.iter().copied().zip(pairs.as_chunks().0)
 }
 
 /// What a report counts of values and what became of them, as bits of f32, each so often.
@@ -85,8 +95,8 @@ mod tests {
     #[test]
     fn pairs_are_counted() {
         let mut census = CodeHistogram::new();
-        let codes: Vec<u8> = [[0x21; OF_SCALE], [0xf0; OF_SCALE], [0x22; OF_SCALE]].concat();
-        census.add(&codes, &[0x38, 0x7f, 0x38]);
+        let codes = [[0x21; OF_SCALE], [0xf0; OF_SCALE], [0x22; OF_SCALE], [0xff; OF_SCALE]].concat();
+        census.add(&[vec![0x38, 0x7f, 0x38, 0x7f], codes].concat());
         let all: Vec<_> = census.scales().collect();
         let with = |pairs: &[(usize, u64)]| {
             pairs.iter().fold([0; 16], |mut all, (code, n)| {
@@ -94,7 +104,7 @@ mod tests {
                 all
             })
         };
-        assert_eq!(all, [(0x38, with(&[(1, 8), (2, 24)])), (0x7f, with(&[(0, 8), (15, 8)]))]);
+        assert_eq!(all, [(0x38, with(&[(1, 8), (2, 24)])), (0x7f, with(&[(0, 8), (15, 24)]))]);
         census.clear();
         assert_eq!(census.scales().count(), 0);
     }

@@ -2,7 +2,6 @@
 
 use crate::convert::stored::Stored;
 use crate::error::Error;
-use crate::stream::room;
 use truecast_io::folder::Folder;
 
 /// Groups of so many entries, in order.
@@ -15,11 +14,8 @@ pub(crate) struct Index {
 /// An index of groups says what a division says.
 pub(crate) fn is_trivial(folder: &Folder, stored: Stored, index: &Index) -> Result<bool, Error> {
     const PIECE: u64 = 1 << 16;
-    let shard = &folder.shards()[stored.shard];
-    let mut bytes = Vec::new();
-    for first in (0..index.len).step_by(PIECE as usize).filter(|_| !shard.is_gone) {
-        let bytes = room(&mut bytes, PIECE.min(index.len - first) * 4)?;
-        shard.source.read_at(stored.tensor, first * 4, bytes)?;
+    for first in (0..index.len).step_by(PIECE as usize).filter(|_| !stored.is_gone(folder)) {
+        let bytes = stored.read(folder, first * 4..(first + PIECE).min(index.len) * 4)?;
         let is_so = |(at, group): (u64, &[u8; 4])| u64::from(u32::from_le_bytes(*group)) == at / index.group;
         if !(first..).zip(bytes.as_chunks().0).all(is_so) {
             return Ok(false);

@@ -1,8 +1,6 @@
 //! Codes and scales that are carried over to another scheme with their values (`docs/spec/checkpoints.md §8`): which tensor of
 //! the source becomes which of the result, or why none does. Nothing is quantized anew. What lies in the same bytes is copied,
-//! the rest is packed anew (`repacked`).
-
-pub(crate) mod gatherer;
+//! the rest is packed anew (`job::transcode`).
 
 mod code_histogram;
 mod gathering;
@@ -11,14 +9,14 @@ mod lossiness;
 mod plane_map;
 
 use crate::convert::dequantize::dequantizer::Quantized;
-use crate::convert::job::{Job, Known, PlaneMapping, Repacked, TensorJob};
+use crate::convert::job::{Job, Known, PlaneOperation, TensorJob, Transcode};
 use crate::convert::planned::Planned;
-use crate::convert::quantize::element::to_f32;
+use crate::convert::quantize::element::{little_endian, to_f32};
 use crate::error::{Cause, Error};
 use crate::select::quantize_options::Relayout;
 use index::is_trivial;
 pub(crate) use lossiness::{Loss, warning};
-use plane_map::{PlaneMap, matching};
+use plane_map::{PlaneMap, PlaneMapping, matching};
 use std::borrow::Cow;
 use std::sync::Arc;
 use truecast_core::DType;
@@ -62,9 +60,8 @@ pub(crate) fn relaid(
     let refused = |why: &'static str| refused(why.into());
     let failed = |cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause));
     let repacked = |part, of: &PlaneMapping| {
-        let from = quantized.stored(part);
-        let bytes = folder.shards()[from.shard].source.tensors()[from.tensor].bytes();
-        Repacked::new(part, (from, bytes), of).map_err(failed)
+        let plane = PlaneOperation { part, from: quantized.stored(part), how: of.how };
+        Transcode::new(folder, vec![plane], of.matrices).map_err(failed)
     };
     let matching = matching(&quantized.layout, &target.layout).map_err(refused)?;
     if let Some(index) = &matching.index
@@ -73,7 +70,7 @@ pub(crate) fn relaid(
         return Err(refused("its columns belong to groups by an index, which is not written there"));
     }
     if let Some(of) = &matching.midpoint
-        && !repacked(Part::Zeros, of)?.is_nothing(folder)?
+        && !repacked(Part::Zeros, of)?.are_all(folder, |bytes| bytes.iter().all(|byte| *byte == 0))?
     {
         return Err(refused("one of its zero points is not the midpoint; symmetric=false keeps them"));
     }
@@ -84,9 +81,8 @@ pub(crate) fn relaid(
         if let (Part::Global, Some([rule, other])) = (part, globals)
             && rule != other
         {
-            let mut bytes = [0; 4];
-            folder.shards()[stored.shard].source.read_at(stored.tensor, 0, &mut bytes)?;
-            let (made, is_exact) = second([*rule, *other], f32::from_le_bytes(bytes)).map_err(refused)?;
+            let scale = f32::from_bits(little_endian(&stored.read(folder, 0..4)?) as u32);
+            let (made, is_exact) = second([*rule, *other], scale).map_err(refused)?;
             is_rounded = !is_exact;
             return Ok(Arc::new(Known(made.to_le_bytes().to_vec())) as Arc<dyn Job>);
         }
@@ -98,7 +94,7 @@ pub(crate) fn relaid(
         };
         let Some(of) = of.filter(|of| !of.is_same()) else { return Ok(Arc::new(stored)) };
         let repacked = repacked(part, of)?;
-        if !of.is_total && !repacked.is_possible(folder)? {
+        if !of.is_total && !repacked.are_all(folder, |_| true)? {
             return Err(refused(match part {
                 Part::Scales => "one of its scales has no equal of the type that they have there",
                 _ => "one of its zero points is out of the range that they have there",
@@ -130,9 +126,7 @@ fn together(
                 parts.push((*part, output.tensor.name.to_string()));
                 let stored = quantized.parts.iter().find(|(of, _)| of == part).map(|(_, stored)| *stored);
                 // What the source lacks is told by its own name.
-                let name = stored.map_or(&output.tensor.name, |stored| {
-                    &folder.shards()[stored.shard].source.tensors()[stored.tensor].name
-                });
+                let name = stored.map_or(&output.tensor.name, |stored| &stored.header(folder).name);
                 (name.clone(), made(*part)?)
             }
         };

@@ -1,7 +1,6 @@
 //! Two layouts of the same tensor (`docs/spec/checkpoints.md §8`): which plane of one becomes which of the other, and what
 //! its values must be so that no value of the tensor changes.
 
-use crate::convert::job::PlaneMapping;
 use crate::convert::quantize::flat::lies_in_rows;
 use crate::convert::relayout::index::Index;
 use truecast_core::DType;
@@ -26,6 +25,27 @@ pub(crate) struct PlaneMap {
 pub(crate) struct Side<'a> {
     pub layout: &'a Layout,
     pub planes: &'a Planes,
+}
+
+/// A plane of the source, and the one that is made of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlaneMapping {
+    pub how: Repacking,
+    pub matrices: u64,
+    /// Each entry has a code there, whatever it is.
+    pub is_total: bool,
+}
+
+impl PlaneMapping {
+    /// The bytes of both are the same.
+    pub fn is_same(&self) -> bool {
+        let Repacking { from, from_shape, to, to_shape, kept, transposed, change } = self.how;
+        let cols = [1, from_shape[1]];
+        let are_rows = |a, b| matches!((a, b), (Packing::Rows { .. }, Packing::Rows { .. }));
+        let is_packed_alike =
+            from.packing == to.packing || are_rows(from.packing, to.packing) && from.bytes(cols) == to.bytes(cols);
+        !transposed && change == Change::None && from_shape == to_shape && kept == to_shape && is_packed_alike
+    }
 }
 
 pub(crate) type Why = &'static str;
@@ -108,17 +128,7 @@ fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
     };
     let add = i32::try_from(add).map_err(|_| other)?;
     let change = Change::Integer { add, plus: [0, 0] };
-    let shape = [1, 1];
-    let how = Repacking {
-        from: old.codes,
-        from_shape: shape,
-        to: new.codes,
-        to_shape: shape,
-        kept: shape,
-        transposed: false,
-        change,
-    };
-    require((0..1 << from.bits).all(|code| how.code(code).is_some()), other)?;
+    require((0..1 << from.bits).all(|code| change.code([old.codes, new.codes], code).is_some()), other)?;
     Ok(add)
 }
 
