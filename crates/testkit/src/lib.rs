@@ -7,6 +7,8 @@ pub mod elements;
 pub mod flatbuffer;
 pub mod formats;
 pub mod memory;
+pub mod npy;
 pub mod proto;
 pub mod random;
+pub mod safetensors;
 pub mod timing;

@@ -12,6 +12,11 @@ pub fn seed(test: &str) -> u64 {
     seed
 }
 
+/// A number of 0 to `n` - 1 that looks drawn, the same for the same `i`.
+pub fn drawn(i: usize, n: usize) -> usize {
+    ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % n
+}
+
 /// SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Random(u64);

@@ -1,8 +1,9 @@
 //! Sources that are malformed, missing or no files at all: the right exit code, one line that names the file, no
 //! destination, no panic.
 
-use crate::files::{container, npy, npy_text};
 use crate::run::Folder;
+use truecast_testkit::npy::{npy, npy_text};
+use truecast_testkit::safetensors::container;
 
 const GOOD: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
 

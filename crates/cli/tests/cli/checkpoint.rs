@@ -1,10 +1,10 @@
 //! Checkpoints that are folders: `docs/spec/checkpoints.md §2`, `docs/interfaces.md §4.2`.
 
-use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 /// Every file below a folder with its bytes, hidden ones too.
 pub fn tree(folder: &Folder, name: &str) -> BTreeMap<String, Vec<u8>> {
@@ -27,14 +27,12 @@ const FIRST: &str = "model-00001-of-00002.safetensors";
 const SECOND: &str = "model-00002-of-00002.safetensors";
 
 fn index(entries: &[(&str, &str)]) -> Vec<u8> {
-    let map: serde_json::Map<String, Value> = entries.iter().map(|(k, v)| (k.to_string(), json!(v))).collect();
-    json!({ "metadata": { "total_size": 1, "note": "kept" }, "weight_map": map }).to_string().into_bytes()
+    truecast_testkit::safetensors::index(&json!({ "total_size": 1, "note": "kept" }), entries.iter().copied())
 }
 
 /// Two shards with an index, a configuration, a tokenizer, code in a subfolder, and what is not copied.
 fn checkpoint() -> Folder {
     let folder = Folder::new();
-    std::fs::create_dir_all(folder.path("model/code/.git")).unwrap();
     let values: Vec<f32> = (0..600).map(|i| i as f32 * 0.37 - 100.0).collect();
     let first =
         [("a.weight", "F32", &[20u64, 30][..], f32s(&values)), ("a.ids", "I32", &[2], vec![1, 0, 0, 0, 2, 0, 0, 0])];
@@ -143,7 +141,6 @@ fn what_was_begun_otherwise_is_not_resumed() {
     folder.run("convert model out --to f16 --resume").fails(2, &["option to was \"bf16\", now it is \"f16\""]);
     folder.run("convert model out --to bf16 --keep a.weight --resume").fails(2, &["option rules"]);
     folder.run("convert model out --to bf16").fails(2, &["the folder exists and holds", "--resume", "--force"]);
-    std::fs::create_dir(folder.path("others")).unwrap();
     folder.write("others/notes.txt", b"x");
     folder.run("convert model others --to bf16 --resume").fails(2, &["others: holds no truecast-manifest.json"]);
     folder.write("out/truecast-manifest.json", b"{\"truecast\": 1}");
@@ -246,7 +243,6 @@ fn links_lead_out_only_if_that_is_asked_for() {
     folder.run("convert model out --to bf16 --follow-links --quiet").succeeds();
     assert_eq!(Parsed::new(&folder.read(&format!("out/{FIRST}"))).dtype("a.weight"), "BF16");
     // The cache of the Hugging Face hub is made of links.
-    std::fs::create_dir_all(folder.path("hub/blobs")).unwrap();
     std::fs::create_dir_all(folder.path("hub/snapshots/1")).unwrap();
     for (at, name) in [FIRST, SECOND, "model.safetensors.index.json", "config.json"].into_iter().enumerate() {
         folder.write(&format!("hub/blobs/{at}"), &folder.read(&format!("model/{name}")));
@@ -322,7 +318,6 @@ fn an_error_in_the_middle_can_be_resumed() {
     folder.run(&format!("{line} --resume")).fails(3, &["b.weight"]);
     // Nothing is left of a run that finished nothing.
     let line = line.replace("out", "other").replace("model ", "bad ");
-    std::fs::create_dir(folder.path("bad")).unwrap();
     folder.write("bad/model.safetensors", &bad);
     folder.run(&line).fails(3, &["b.weight"]);
     assert!(!folder.path("other").exists());

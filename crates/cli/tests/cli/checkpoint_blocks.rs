@@ -1,8 +1,8 @@
 //! Counts of blocks in reports of what was quantized (`docs/spec/checkpoints.md §10`), beside those of source and result.
 
-use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 const FILE: &str = "model.safetensors";
 const NAME: &str = "l.0.q_proj.weight";
@@ -42,7 +42,6 @@ fn blocks_that_lost_nothing() {
         ([40, 64], "comfy:nvfp4", [1, 16], [8, 0]),
     ] {
         let folder = Folder::new();
-        std::fs::create_dir(folder.path("a")).unwrap();
         let x = values(rows, cols);
         let of = [(NAME, "F32", &[rows as u64, cols as u64][..], f32s(&x))];
         folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
@@ -82,7 +81,6 @@ fn blocks_that_lost_nothing() {
 #[test]
 fn scales_at_their_ends() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("a")).unwrap();
     let of = [(NAME, "F32", &[3u64, 64][..], f32s(&[[1e9; 64], [0.0; 64], [3.0; 64]].concat()))];
     folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
     folder.write("a/config.json", b"{}");
@@ -104,7 +102,6 @@ fn scales_at_their_ends() {
 #[test]
 fn blocks_of_gguf_files() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("a")).unwrap();
     let x = values(10, 64);
     let of = [(NAME, "F32", &[10u64, 64][..], f32s(&x))];
     folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
@@ -126,7 +123,6 @@ fn blocks_of_gguf_files() {
 #[test]
 fn odd_scales_are_said() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("a")).unwrap();
     let write = |values: &[f32]| {
         let of = [(NAME, "F32", &[2u64, 64][..], f32s(values))];
         folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));

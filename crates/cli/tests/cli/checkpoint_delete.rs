@@ -1,9 +1,9 @@
 //! `--delete-source`: files of a checkpoint go as soon as all that is made of them is written and right.
 
 use crate::checkpoint::tree;
-use crate::files::{f32s, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::safetensors::{f32s, safetensors};
 
 const NAMES: [&str; 3] = ["1.safetensors", "2.safetensors", "3.safetensors"];
 
@@ -11,7 +11,6 @@ const NAMES: [&str; 3] = ["1.safetensors", "2.safetensors", "3.safetensors"];
 /// be NaN.
 fn checkpoint(last: f32) -> Folder {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     let codes = |seed: u8| (0..64u8).map(|i| i.wrapping_mul(3).wrapping_add(seed) & 0x77).collect::<Vec<u8>>();
     let files = [
         safetensors(&[("c.weight_scale_inv", "F32", &[1, 1], f32s(&[0.5]))], &[]),
@@ -25,15 +24,8 @@ fn checkpoint(last: f32) -> Folder {
         ),
         safetensors(&[("c.weight", "F8_E4M3", &[8, 8], codes(2)), ("c.bias", "F32", &[2], f32s(&[1.0, last]))], &[]),
     ];
-    let mut map = serde_json::Map::new();
-    for (name, file) in NAMES.into_iter().zip(&files) {
-        folder.write(&format!("model/{name}"), file);
-        crate::files::Parsed::new(file).names().into_iter().for_each(|tensor| {
-            map.insert(tensor.into(), json!(name));
-        });
-    }
-    let index = json!({ "metadata": { "total_size": 0 }, "weight_map": map });
-    folder.write("model/model.safetensors.index.json", index.to_string().as_bytes());
+    let files: Vec<_> = NAMES.into_iter().zip(files).collect();
+    folder.write_shards("model", &json!({ "total_size": 0 }), &files);
     let config = json!({ "quantization_config": { "quant_method": "fp8", "weight_block_size": [8, 8] } });
     folder.write("model/config.json", config.to_string().as_bytes());
     folder.write("model/tokenizer.json", b"{}");
@@ -121,7 +113,6 @@ fn where_it_is_not_safe_nothing_goes() {
     folder.write("a.safetensors", &folder.read("2.safetensors"));
     folder.run("convert a.safetensors b.safetensors --to bf16 --delete-source").fails(2, &["belongs to folders"]);
     // One file, which no index names, goes at the end.
-    std::fs::create_dir(folder.path("one")).unwrap();
     folder.write("one/model.safetensors", &safetensors(&[("a", "F32", &[1], f32s(&[1.0]))], &[]));
     let said = folder.run("convert one two --to bf16 --delete-source").exits(0).out;
     assert!(said.contains("1 file of the source deleted"), "{said}");
@@ -136,15 +127,11 @@ fn a_run_goes_on_without_what_described_its_source() {
     {
         let quantized = |bias: f32| {
             let folder = Folder::new();
-            std::fs::create_dir(folder.path("dense")).unwrap();
             let values = f32s(&(0..128 * 128).map(|i| (i % 37) as f32 * 0.01 - 0.18).collect::<Vec<_>>());
             let weight = |name: &'static str| (name, "F32", &[128u64, 128][..], values.clone());
-            folder.write("dense/1.safetensors", &safetensors(&[weight("a.weight")], &[]));
             let second = [weight("b.weight"), ("b.bias", "F32", &[1], f32s(&[bias]))];
-            folder.write("dense/2.safetensors", &safetensors(&second, &[]));
-            let map = json!({ "a.weight": NAMES[0], "b.weight": NAMES[1], "b.bias": NAMES[1] });
-            let index = json!({ "metadata": { "total_size": 0 }, "weight_map": map });
-            folder.write("dense/model.safetensors.index.json", index.to_string().as_bytes());
+            let (first, second) = (safetensors(&[weight("a.weight")], &[]), safetensors(&second, &[]));
+            folder.write_shards("dense", &json!({ "total_size": 0 }), &[(NAMES[0], first), (NAMES[1], second)]);
             folder.write("dense/config.json", b"{}");
             folder.run(&format!("convert dense model --scheme {scheme} --quiet")).exits(0);
             folder
@@ -191,7 +178,6 @@ fn what_is_finished_is_known_again() {
     folder.run("convert model out --to f16 --delete-source --resume").fails(2, &["option to was"]);
     assert_eq!(tree(&folder, "out"), expected);
     // Killed when headers were not all removed: that is made up for.
-    std::fs::create_dir(folder.path("out/.truecast-sources")).unwrap();
     folder.write("out/.truecast-sources/1.safetensors", b"x");
     folder.run(convert).exits(0);
     assert!(!folder.path("out/.truecast-sources").exists());
@@ -205,7 +191,6 @@ fn what_is_finished_is_known_again() {
 #[test]
 fn a_kill_among_the_last_deletions() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     folder.write("model/config.json", b"{}");
     for (name, tensor) in [("1.safetensors", "a"), ("2.safetensors", "b")] {
         folder.write(&format!("model/{name}"), &safetensors(&[(tensor, "F32", &[1], f32s(&[1.0]))], &[]));
@@ -214,7 +199,6 @@ fn a_kill_among_the_last_deletions() {
     folder.run("convert model out --to bf16 --quiet").exits(0);
     let expected = tree(&folder, "out");
     // As after the first deletion.
-    std::fs::create_dir(folder.path("out/.truecast-sources")).unwrap();
     folder.write("out/.truecast-sources/1.safetensors", &first[..first.len() - 4]);
     std::fs::remove_file(folder.path("model/1.safetensors")).unwrap();
     folder.run("convert model out --to bf16 --delete-source --resume --quiet").exits(0);

@@ -1,9 +1,9 @@
 //! Quantized files: one file becomes one dense file, as the folder of one shard does.
 
-use crate::files::{Parsed, Tensor, f32s, one_tensor, safetensors};
 use crate::run::Folder;
 use serde_json::json;
 use std::collections::BTreeSet;
+use truecast_testkit::safetensors::{Parsed, Tensor, f32s, one_tensor, safetensors};
 
 /// Block scales that only a name or an option tells, with a bias and a scale of activations.
 fn scaled(scale: &'static str) -> Vec<u8> {
@@ -53,7 +53,6 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
 fn a_file_becomes_what_its_folder_becomes() {
     for (name, bytes) in files() {
         let folder = Folder::with("a.safetensors", &bytes);
-        std::fs::create_dir(folder.path("dir")).unwrap();
         folder.write("dir/model.safetensors", &bytes);
         folder.run("convert dir out --to bf16 --quiet --no-sidecars").exits(0);
         let report = folder.run("convert a.safetensors b.safetensors --to bf16 --json --report r.json").exits(0);
@@ -201,7 +200,6 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.run(&format!("{convert} --nibbles middle")).fails(2, &["--nibbles"]);
     folder.run("convert a.npy b.npy --to f16 --nibbles low").fails(2, &["--nibbles belongs to"]);
     // A folder writes down what was said.
-    std::fs::create_dir(folder.path("dir")).unwrap();
     folder.write("dir/model.safetensors", &folder.read("a.safetensors"));
     folder.run("convert dir out --to f32 --nibbles low --reference dense.safetensors --quiet").exits(3);
     folder.run("convert dir out --to f32 --nibbles low --quiet").exits(0);
@@ -220,7 +218,6 @@ fn a_file_is_quantized() {
         [("a.weight", "F32", &[64u64, 96][..], f32s(&values)), ("norm.weight", "F32", &[2], f32s(&[1.0, 2.0]))];
     let bytes = safetensors(&tensors, &[("made", "by hand")]);
     let folder = Folder::with("a.safetensors", &bytes);
-    std::fs::create_dir(folder.path("dir")).unwrap();
     folder.write("dir/model.safetensors", &bytes);
     for scheme in ["comfy:float8_e4m3fn", "comfy:nvfp4", "comfy:mxfp8"] {
         folder.run(&format!("convert dir out --scheme {scheme} --quiet")).exits(0);
@@ -232,12 +229,8 @@ fn a_file_is_quantized() {
         folder.run("verify a.safetensors b.safetensors --report r.json").succeeds();
         folder.run("convert b.safetensors c.safetensors --to f32 --quiet").exits(0);
         assert_eq!(Parsed::new(&folder.read("c.safetensors")).shape("a.weight"), &json!([64, 96]), "{scheme}");
-        let codes = Parsed::new(&result).bytes("a.weight").to_vec();
-        let mut wrong = result;
-        let at = wrong.windows(codes.len()).position(|bytes| bytes == codes).unwrap();
-        wrong[at + 5] ^= 1;
-        folder.write("b.safetensors", &wrong);
-        folder.run(&format!("verify a.safetensors b.safetensors --scheme {scheme}")).exits(1);
+        let line = format!("verify a.safetensors b.safetensors --scheme {scheme}");
+        folder.run_with_flipped("b.safetensors", Parsed::new(&result).place("a.weight") + 5, 1, &line);
         ["b.safetensors", "c.safetensors", "r.json"]
             .iter()
             .for_each(|name| std::fs::remove_file(folder.path(name)).unwrap());
@@ -288,7 +281,6 @@ fn a_scale_that_is_nan_is_told() {
 fn schemes_have_short_names() {
     let folder = Folder::new();
     let values = f32s(&(0..32 * 64).map(|i| i as f32 * 0.01).collect::<Vec<_>>());
-    std::fs::create_dir(folder.path("dir")).unwrap();
     folder.write("dir/model.safetensors", &safetensors(&[("a.weight", "F32", &[32, 64], values)], &[]));
     folder.run("convert dir a --scheme mxfp4 --quiet").exits(0);
     folder.run("convert dir b --scheme ct:mxfp4-pack-quantized --quiet").exits(0);

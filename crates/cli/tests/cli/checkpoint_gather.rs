@@ -1,18 +1,14 @@
 //! NVFP4 of folders in blocks of a GGUF file: `docs/spec/checkpoints.md §8`, §9.5. Checkpoints are written byte for byte, and
 //! what is expected is computed here by the page's arithmetic, in f32 with its roundings.
 
-use crate::files::{Parsed, f32s, safetensors};
 use crate::gguf::Written;
 use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast_testkit::formats::{E2M1, e4m3};
+use truecast_testkit::random::drawn;
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 const LINE: &str = "--scheme gguf:nvfp4 --relayout";
-
-/// A number of 0 to `n` - 1 that looks drawn.
-fn drawn(i: usize, n: usize) -> usize {
-    ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % n
-}
 
 /// A stack of matrices, by codes and scales of 16 of them.
 #[derive(Clone)]
@@ -79,7 +75,6 @@ const NAME: &str = "l.0.q_proj";
 /// The folder `a` as ModelOpt writes it, codes in another shard than scales, beside a norm and an embedding.
 fn modelopt(folder: &Folder, tensor: &Nvfp4) {
     drop(std::fs::remove_dir_all(folder.path("a")));
-    std::fs::create_dir(folder.path("a")).unwrap();
     let global: &[u64] = if tensor.seconds.len() == 1 { &[] } else { &[tensor.seconds.len() as u64] };
     let name = |last: &str| format!("{NAME}.{last}");
     let [weight, scale, second, input] = ["weight", "weight_scale", "weight_scale_2", "input_scale"].map(name);
@@ -92,12 +87,8 @@ fn modelopt(folder: &Folder, tensor: &Nvfp4) {
         ("norm.weight", "F32", &[3], f32s(&[1.0, 2.0, 0.1])),
     ];
     let files = ["model-00002-of-00002.safetensors", "model-00001-of-00002.safetensors"];
-    folder.write(&format!("a/{}", files[0]), &safetensors(&first, &[("format", "pt")]));
-    folder.write(&format!("a/{}", files[1]), &safetensors(&rest, &[("format", "pt")]));
-    let names = first.iter().map(|tensor| (tensor.0, files[0])).chain(rest.iter().map(|tensor| (tensor.0, files[1])));
-    let map: serde_json::Map<String, Value> = names.map(|(name, file)| (name.into(), json!(file))).collect();
-    let index = json!({"metadata": {"total_size": 0}, "weight_map": map});
-    folder.write("a/model.safetensors.index.json", index.to_string().as_bytes());
+    let (first, rest) = (safetensors(&first, &[("format", "pt")]), safetensors(&rest, &[("format", "pt")]));
+    folder.write_shards("a", &json!({"total_size": 0}), &[(files[0], first), (files[1], rest)]);
     configured(folder, json!({"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["embed"]}));
 }
 
@@ -109,7 +100,6 @@ fn configured(folder: &Folder, quantization: Value) {
 /// A folder `a` of one file, by the last words of names.
 fn written(folder: &Folder, parts: &[(&str, &str, Vec<u64>, Vec<u8>)], metadata: &[(&str, &str)]) {
     drop(std::fs::remove_dir_all(folder.path("a")));
-    std::fs::create_dir(folder.path("a")).unwrap();
     let names: Vec<String> = parts.iter().map(|(last, ..)| format!("{NAME}.{last}")).collect();
     let all =
         parts.iter().zip(&names).map(|((_, dtype, shape, bytes), name)| (&name[..], *dtype, &shape[..], bytes.clone()));
@@ -177,10 +167,7 @@ fn a_wrong_bit_is_found() {
     let begin = right.windows(blocks.len()).position(|bytes| bytes == blocks).unwrap();
     let factor = right.windows(4).rposition(|bytes| bytes == 0.125f32.to_le_bytes()).unwrap();
     for at in [begin, begin + 3, begin + 4, begin + 36 * 7 + 20, begin + blocks.len() - 1, factor] {
-        let mut wrong = right.clone();
-        wrong[at] ^= 1;
-        folder.write("b.gguf", &wrong);
-        let ran = folder.run("verify a b.gguf --report r.json --full").exits(1);
+        let ran = folder.run_with_flipped("b.gguf", at, 1, "verify a b.gguf --report r.json --full");
         assert!(ran.out.contains(NAME), "{at}: {}", ran.out);
     }
 }

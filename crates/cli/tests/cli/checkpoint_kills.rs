@@ -1,18 +1,17 @@
 //! Conversions of folders that are killed at any moment and go on: `docs/interfaces.md §4.2`.
 
 use crate::checkpoint::tree;
-use crate::files::{f32s, safetensors};
 use crate::run::{Folder, Ran};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use truecast_testkit::random::Random;
+use truecast_testkit::safetensors::{f32s, safetensors};
 
 const SHARDS: usize = 10;
 
 /// Shards of a MiB each, without an index.
 fn checkpoint() -> Folder {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     let values: Vec<f32> = (0..1 << 18).map(|i| (i as f32).sin() * 3.0).collect();
     for shard in 0..SHARDS {
         let name = format!("{shard}.weight");

@@ -1,19 +1,13 @@
 //! Quantized checkpoints become dense ones: `docs/spec/checkpoints.md §3`, §4, with the arithmetic written out here.
 
 use crate::checkpoint::tree;
-use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast_testkit::formats::{E2M1, bf16, e4m3, halves};
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 fn config(folder: &Folder, value: &Value) {
     folder.write("model/config.json", serde_json::to_string_pretty(value).unwrap().as_bytes());
-}
-
-fn index(folder: &Folder, entries: &[(&str, &str)]) {
-    let map: serde_json::Map<String, Value> = entries.iter().map(|(k, v)| (k.to_string(), json!(v))).collect();
-    let text = json!({ "metadata": { "total_size": 0 }, "weight_map": map }).to_string();
-    folder.write("model/model.safetensors.index.json", text.as_bytes());
 }
 
 const ROWS: usize = 130;
@@ -30,17 +24,14 @@ fn codes() -> Vec<u8> {
 /// Blocks of 128 x 128 with edges that are no whole ones, the scales in another file.
 fn deepseek() -> Folder {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     let shape = [ROWS as u64, COLS as u64];
     let first =
         [("a.weight", "F8_E4M3", &shape[..], codes()), ("norm.weight", "BF16", &[2], vec![0x80, 0x3f, 0, 0x40])];
     let second =
         [("a.weight_scale_inv", "F32", &[2u64, 3][..], f32s(&scales())), ("b.bias", "F32", &[1], f32s(&[0.1]))];
-    folder.write("model/one.safetensors", &safetensors(&first, &[("format", "pt")]));
-    folder.write("model/two.safetensors", &safetensors(&second, &[]));
-    let map = [("a.weight", "one"), ("norm.weight", "one"), ("a.weight_scale_inv", "two"), ("b.bias", "two")];
-    let map: Vec<(&str, String)> = map.iter().map(|(k, v)| (*k, format!("{v}.safetensors"))).collect();
-    index(&folder, &map.iter().map(|(k, v)| (*k, v.as_str())).collect::<Vec<_>>());
+    let (one, two) = (safetensors(&first, &[("format", "pt")]), safetensors(&second, &[]));
+    let files = [("one.safetensors", one), ("two.safetensors", two)];
+    folder.write_shards("model", &json!({ "total_size": 0 }), &files);
     config(
         &folder,
         &json!({
@@ -82,12 +73,7 @@ fn block_fp8_becomes_bf16() {
     folder.run("verify model out").succeeds();
     folder.run("verify model out --report r.json --full").succeeds();
     // One bit is found.
-    let mut bytes = folder.read("out/one.safetensors");
-    // The two elements of norm.weight come after it.
-    let at = bytes.len() - 4 - 2 * ROWS * COLS + 2 * 777;
-    bytes[at] ^= 1;
-    folder.write("out/one.safetensors", &bytes);
-    let ran = folder.run("verify model out").exits(1);
+    let ran = folder.run_with_flipped("out/one.safetensors", one.place("a.weight") + 2 * 777, 1, "verify model out");
     assert!(ran.out.contains("tensor \"a.weight\": 1 wrong element; the first is 777"), "{}", ran.out);
 }
 
@@ -127,11 +113,9 @@ fn odd_scales() {
         ),
     ] {
         let folder = deepseek();
-        let names: Vec<&str> = tensors.iter().map(|tensor| tensor.0).collect();
-        let mut map = vec![("a.weight", "one.safetensors"), ("norm.weight", "one.safetensors")];
-        map.extend(names.iter().map(|name| (*name, "two.safetensors")));
-        index(&folder, &map);
-        folder.write("model/two.safetensors", &safetensors(&tensors, &[]));
+        let one = ("one.safetensors", folder.read("model/one.safetensors"));
+        let two = ("two.safetensors", safetensors(&tensors, &[]));
+        folder.write_shards("model", &json!({ "total_size": 0 }), &[one, two]);
         folder.run("convert model out --to bf16").fails(3, &said);
         assert!(!folder.path("out").exists());
     }
@@ -143,7 +127,6 @@ fn odd_scales() {
 #[test]
 fn gpt_oss_becomes_bf16() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     let (experts, rows, groups) = (2, 6, 3);
     let blocks: Vec<u8> = (0..experts * rows * groups * 16).map(|i| (i * 53 + i / 7) as u8).collect();
     let scales: Vec<u8> = (0..experts * rows * groups).map(|i| (120 + i % 13) as u8).collect();
@@ -213,7 +196,6 @@ fn what_a_declaration_says_is_understood_or_refused() {
 #[test]
 fn a_configuration_is_an_object_and_there_is_one() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     let values: Vec<f32> = (0..128 * 128).map(|i| (i % 97) as f32 - 48.0).collect();
     folder.write("model/model.safetensors", &safetensors(&[("a.weight", "F32", &[128, 128], f32s(&values))], &[]));
     for text in ["[1]", "\"x\"", "7"] {

@@ -1,8 +1,8 @@
 //! Codes and scales are carried over to another scheme as they are: `docs/spec/checkpoints.md §8`.
 
-use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::json;
+use truecast_testkit::safetensors::{Found, Parsed, f32s, safetensors};
 
 const FILE: &str = "model.safetensors";
 const NAME: &str = "l.0.q_proj.weight";
@@ -10,7 +10,6 @@ const NAME: &str = "l.0.q_proj.weight";
 /// A matrix with a given largest magnitude, beside an embedding and a norm.
 fn dense(largest: f32) -> Folder {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("dense")).unwrap();
     let value = |i: u32| if i == 7 { largest } else { ((i * 37 % 1009) as f32 - 504.0) * 0.001 };
     let tensors = [
         (NAME, "F32", &[48u64, 64][..], f32s(&(0..48 * 64).map(value).collect::<Vec<_>>())),
@@ -27,14 +26,8 @@ fn quantize(folder: &Folder, scheme: &str) {
 }
 
 /// Every tensor with its type, shape and bytes.
-pub fn tensors(folder: &Folder, dir: &str) -> Vec<(String, String, String, Vec<u8>)> {
-    let parsed = Parsed::new(&folder.read(&format!("{dir}/{FILE}")));
-    let of = |name: &&str| {
-        (name.to_string(), parsed.dtype(name).into(), parsed.shape(name).to_string(), parsed.bytes(name).to_vec())
-    };
-    let mut all: Vec<_> = parsed.names().iter().map(of).collect();
-    all.sort();
-    all
+pub fn tensors(folder: &Folder, dir: &str) -> Vec<Found> {
+    Parsed::new(&folder.read(&format!("{dir}/{FILE}"))).tensors()
 }
 
 /// There and back is what it was, and dense tensors made of both are the same.
@@ -75,13 +68,8 @@ fn the_same_bytes_under_other_names() {
     );
     let path = format!("b/{FILE}");
     let right = folder.read(&path);
-    let codes = Parsed::new(&right).bytes(NAME).to_vec();
-    let at = right.windows(codes.len()).position(|bytes| bytes == codes).unwrap();
-    for (byte, bit) in [(at + 9, 1), (right.len() - 1, 0x40)] {
-        let mut wrong = right.clone();
-        wrong[byte] ^= bit;
-        folder.write(&path, &wrong);
-        folder.run("verify a b").exits(1);
+    for (byte, bit) in [(Parsed::new(&right).place(NAME) + 9, 1), (right.len() - 1, 0x40)] {
+        folder.run_with_flipped(&path, byte, bit, "verify a b");
     }
 }
 
@@ -107,12 +95,7 @@ fn second_scales() {
     assert_eq!(a.bytes(&format!("{NAME}_scale")), b.bytes(&format!("{NAME}_scale")));
     let scale = f32::from_le_bytes(a.bytes(&format!("{NAME}_scale_2")).try_into().unwrap());
     assert_eq!(b.bytes(&format!("{NAME}_global_scale")), f32s(&[1.0 / scale]));
-    let path = format!("b/{FILE}");
-    let mut wrong = folder.read(&path);
-    let at = wrong.windows(4).position(|bytes| bytes == f32s(&[1.0 / scale])).unwrap();
-    wrong[at] ^= 1;
-    folder.write(&path, &wrong);
-    folder.run("verify a b").exits(1);
+    folder.run_with_flipped(&format!("b/{FILE}"), b.place(&format!("{NAME}_global_scale")), 1, "verify a b");
 }
 
 #[test]

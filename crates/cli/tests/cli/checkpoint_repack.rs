@@ -2,17 +2,13 @@
 //! §8, with the packings of §3.7 to §3.9, §4.4.2, §4.5, §4.9 and §4.10.
 
 use crate::checkpoint_relayout::tensors;
-use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::random::drawn;
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 const FILE: &str = "model.safetensors";
 const NAME: &str = "l.0.q_proj";
-
-/// A number of 0 to `n` - 1 that looks drawn.
-fn drawn(i: usize, n: usize) -> u32 {
-    ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u32 % n as u32
-}
 
 fn words(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
@@ -46,7 +42,6 @@ fn file(tensors: &[Named]) -> Vec<u8> {
 }
 
 fn write(folder: &Folder, dir: &str, tensors: &[Named], config: &Value) {
-    std::fs::create_dir(folder.path(dir)).unwrap();
     let norm = ("norm.weight".to_string(), "F32", vec![2], f32s(&[1.0, 2.0]));
     folder.write(&format!("{dir}/{FILE}"), &file(&[tensors, &[norm]].concat()));
     folder.write(&format!("{dir}/config.json"), config.to_string().as_bytes());
@@ -61,12 +56,12 @@ struct Size {
 }
 
 fn code(k: usize, m: usize, bits: usize) -> u32 {
-    drawn(k * 4099 + m, 1 << bits)
+    drawn(k * 4099 + m, 1 << bits) as u32
 }
 
 /// Zero points; of symmetric ones all are the midpoint.
 fn zero(g: usize, m: usize, bits: usize, is_symmetric: bool) -> u32 {
-    if is_symmetric { 1 << (bits - 1) } else { drawn(g * 77 + m + 5, 1 << bits) }
+    if is_symmetric { 1 << (bits - 1) } else { drawn(g * 77 + m + 5, 1 << bits) as u32 }
 }
 
 /// Nibble `n` of a word is column `8 j + (0,2,4,6,1,3,5,7)[n]`.
@@ -134,16 +129,10 @@ fn same_values(folder: &Folder, to: &str) {
 
 fn flipped(folder: &Folder, tensor: &str, byte: usize) {
     let path = format!("b/{FILE}");
-    let right = folder.read(&path);
-    let parsed = Parsed::new(&right);
-    let bytes = parsed.bytes(tensor).to_vec();
-    let at = right.windows(bytes.len()).rposition(|found| found == bytes).unwrap();
-    let mut wrong = right.clone();
-    wrong[at + byte % bytes.len()] ^= 0x10;
-    folder.write(&path, &wrong);
-    let ran = folder.run("verify a b").exits(1);
+    let parsed = Parsed::new(&folder.read(&path));
+    let at = parsed.place(tensor) + byte % parsed.bytes(tensor).len();
+    let ran = folder.run_with_flipped(&path, at, 0x10, "verify a b");
     assert!(ran.out.contains(tensor), "{tensor}: {}", ran.out);
-    folder.write(&path, &right);
 }
 
 /// Rows that are columns there, in another order, with zero points along the other axis; in more than one piece.
@@ -273,7 +262,6 @@ fn integers_in_other_words() {
 }
 
 fn quantized(folder: &Folder, shape: [u64; 2], scheme: &str) {
-    drop(std::fs::create_dir(folder.path("dense")));
     let values: Vec<f32> =
         (0..shape[0] * shape[1]).map(|i| (drawn(i as usize, 2001) as f32 - 1000.0) * 0.001).collect();
     let of = [(&*format!("{NAME}.weight"), "F32", &shape[..], f32s(&values))];
@@ -338,23 +326,18 @@ fn scales_of_other_types() {
 #[test]
 fn parts_and_resume() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("a")).unwrap();
     let (of, config) = awq(Size { k: 64, m: 1064, group: 32 }, false);
-    let mut map = serde_json::Map::new();
-    for (at, parts) in [&of[..1], &of[1..]].into_iter().enumerate() {
-        let name = format!("model-0000{}-of-00002.safetensors", at + 1);
+    let shards = [("1", &of[..1]), ("2", &of[1..])].map(|(at, parts)| {
         let norm = (format!("norm{at}.weight"), "F32", vec![2], f32s(&[1.0, 2.0]));
-        let all = [parts, &[norm]].concat();
-        all.iter().for_each(|(tensor, ..)| drop(map.insert(tensor.clone(), json!(name))));
-        folder.write(&format!("a/{name}"), &file(&all));
-    }
-    let index = json!({"metadata": {"total_size": 1}, "weight_map": map});
-    folder.write("a/model.safetensors.index.json", index.to_string().as_bytes());
+        file(&[parts, &[norm]].concat())
+    });
+    let names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "config.json"];
+    let [first, second] = shards;
+    folder.write_shards("a", &json!({"total_size": 1}), &[(names[0], first), (names[1], second)]);
     folder.write("a/config.json", config.to_string().as_bytes());
     let how = "--scheme ct:pack-quantized --relayout exact --quiet";
     folder.run(&format!("convert a b {how}")).succeeds();
     folder.run("verify a b").succeeds();
-    let names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "config.json"];
     let same = |dir: &str| {
         for name in names.into_iter().chain(["model.safetensors.index.json"]) {
             assert!(folder.read(&format!("{dir}/{name}")) == folder.read(&format!("b/{name}")), "{dir} {name}");

@@ -2,9 +2,9 @@
 //! runs make of them, the first with `--to f32`.
 
 use crate::checkpoint::tree;
-use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
-use serde_json::{Value, json};
+use serde_json::json;
+use truecast_testkit::safetensors::{Found, Parsed, f32s, safetensors};
 
 const ROWS: u64 = 66;
 const COLS: u64 = 160;
@@ -13,7 +13,6 @@ const FILES: [&str; 2] = ["model-00001-of-00002.safetensors", "model-00002-of-00
 /// Two shards of f32: a matrix in each, an embedding, a norm.
 fn dense() -> Folder {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("dense")).unwrap();
     let values = |seed: u64| -> Vec<f32> {
         let value = |i: u64| ((i * 37 + seed) % 1009) as f32 - 504.0;
         (0..ROWS * COLS).map(|i| value(i) * 0.0137 * if i < COLS { 60.0 } else { 1.0 }).collect()
@@ -27,29 +26,15 @@ fn dense() -> Folder {
         ("model.layers.0.self_attn.k_proj.weight", "F32", &shape[..], f32s(&values(77))),
         ("model.norm.weight", "F32", &[64], f32s(&values(3)[..64])),
     ];
-    folder.write(&format!("dense/{}", FILES[0]), &safetensors(&first, &[("format", "pt")]));
-    folder.write(&format!("dense/{}", FILES[1]), &safetensors(&second, &[]));
-    let names = first.iter().map(|t| (t.0, FILES[0])).chain(second.iter().map(|t| (t.0, FILES[1])));
-    let map: serde_json::Map<String, Value> = names.map(|(name, file)| (name.to_string(), json!(file))).collect();
-    let index = json!({ "metadata": { "total_size": 0 }, "weight_map": map });
-    folder.write("dense/model.safetensors.index.json", index.to_string().as_bytes());
+    let (first, second) = (safetensors(&first, &[("format", "pt")]), safetensors(&second, &[]));
+    folder.write_shards("dense", &json!({ "total_size": 0 }), &[(FILES[0], first), (FILES[1], second)]);
     folder.write("dense/config.json", b"{\n  \"model_type\": \"x\",\n  \"torch_dtype\": \"float32\"\n}\n");
     folder
 }
 
-/// Every tensor of a folder with its type, shape and bytes, in the order of their names.
-fn tensors(folder: &Folder, dir: &str) -> Vec<(String, String, Value, Vec<u8>)> {
-    let mut all = Vec::new();
-    for file in FILES {
-        let parsed = Parsed::new(&folder.read(&format!("{dir}/{file}")));
-        let of = |name: &&str| {
-            let (dtype, shape) = (parsed.dtype(name).to_string(), parsed.shape(name).clone());
-            (format!("{file} {name}"), dtype, shape, parsed.bytes(name).to_vec())
-        };
-        all.extend(parsed.names().iter().map(of));
-    }
-    all.sort_by(|a, b| a.0.cmp(&b.0));
-    all
+/// Every tensor of each file.
+fn tensors(folder: &Folder, dir: &str) -> [Vec<Found>; 2] {
+    FILES.map(|file| Parsed::new(&folder.read(&format!("{dir}/{file}"))).tensors())
 }
 
 const KEEP: &str = "--keep-preset embeddings";
@@ -128,25 +113,17 @@ fn pieces_threads_and_parts_change_no_byte() {
     let path = format!("out/{}", FILES[0]);
     let right = folder.read(&path);
     for at in [right.len() - 1, right.len() / 2] {
-        let mut wrong = right.clone();
-        wrong[at] ^= 4;
-        folder.write(&path, &wrong);
-        folder.run("verify source out").exits(1);
+        folder.run_with_flipped(&path, at, 4, "verify source out");
     }
-    folder.write(&path, &right);
     let path = format!("source/{}", FILES[1]);
-    let mut other = folder.read(&path);
-    let at = other.len() - 3 * (ROWS * COLS) as usize / 4;
-    other[at] ^= 0x10;
-    folder.write(&path, &other);
-    folder.run("verify source out").exits(1);
+    let at = folder.read(&path).len() - 3 * (ROWS * COLS) as usize / 4;
+    folder.run_with_flipped(&path, at, 0x10, "verify source out");
 }
 
 /// gpt-oss has its tensors transposed: their columns are rows on the disk.
 #[test]
 fn transposed_experts() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("source")).unwrap();
     let name = "model.layers.0.mlp.experts.down_proj";
     let blocks: Vec<u8> = (0..2 * 96 * 2 * 16u32).map(|i| (i * 37 % 251) as u8).collect();
     let scales: Vec<u8> = (0..2 * 96 * 2u32).map(|i| (120 + i % 13) as u8).collect();

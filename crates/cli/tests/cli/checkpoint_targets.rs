@@ -1,9 +1,9 @@
 //! What particular targets need of a source, and what they leave alone: gpt-oss, scales of activations, types of scales
 //! (`docs/spec/checkpoints.md §4.3`, §7.2, §7.3, §7.8, §11.3).
 
-use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 const FILE: &str = "model.safetensors";
 const WEIGHT: &str = "layers.0.mlp.up_proj.weight";
@@ -14,7 +14,6 @@ fn bf16s(values: &[f32]) -> Vec<u8> {
 
 /// Tensors of bf16 and a configuration, as the folder `dir`.
 fn model(folder: &Folder, dir: &str, tensors: &[(&str, &[u64])], config: &Value) {
-    drop(std::fs::create_dir(folder.path(dir)));
     let values = |shape: &[u64]| -> Vec<f32> {
         (0..shape.iter().product()).map(|i| ((i * 37 % 101) as f32 - 50.0) * 0.03125).collect()
     };
@@ -69,12 +68,8 @@ fn experts_of_gpt_oss() {
     let path = format!("b/{FILE}");
     let right = folder.read(&path);
     for byte in [right.len() - 1, right.len() / 2] {
-        let mut wrong = right.clone();
-        wrong[byte] ^= 1;
-        folder.write(&path, &wrong);
-        folder.run("verify a b --full").exits(1);
+        folder.run_with_flipped(&path, byte, 1, "verify a b --full");
     }
-    folder.write(&path, &right);
     folder.run("convert b c --to bf16 --quiet").succeeds();
     assert_eq!(
         (parsed(&folder, "c").shape(gate_up), parsed(&folder, "c").shape(down)),
@@ -138,12 +133,8 @@ fn scales_of_activations() {
     }
     // One that a result lacks, or that is another, is a difference.
     let right = folder.read(&format!("nvfp4/{FILE}"));
-    let mut wrong = right.clone();
-    let at = wrong.windows(4).position(|bytes| bytes == f32s(&[0.25])).unwrap();
-    wrong[at] ^= 1;
-    folder.write(&format!("nvfp4/{FILE}"), &wrong);
-    folder.run("verify a nvfp4").exits(1);
-    folder.write(&format!("nvfp4/{FILE}"), &right);
+    let at = right.windows(4).position(|bytes| bytes == f32s(&[0.25])).unwrap();
+    folder.run_with_flipped(&format!("nvfp4/{FILE}"), at, 1, "verify a nvfp4");
     // Those of a source are carried over, in the form of the target; compared with, they are bits.
     folder.run("convert nvfp4 same --scheme modelopt:NVFP4 --relayout exact --quiet").succeeds();
     assert_eq!(scale("same", "up_proj.input_scale"), scale("nvfp4", "up_proj.input_scale"));
@@ -194,7 +185,6 @@ fn types_of_scales() {
 #[test]
 fn the_largest_weights_stay_finite() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("a")).unwrap();
     let values: Vec<f32> = (0..64).map(|i| if i % 3 == 0 { f32::MAX } else { f32::MAX / (i as f32) }).collect();
     folder.write(&format!("a/{FILE}"), &safetensors(&[(WEIGHT, "F32", &[2, 32], f32s(&values))], &[]));
     folder.write("a/config.json", b"{}");

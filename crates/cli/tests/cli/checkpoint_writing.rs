@@ -2,10 +2,10 @@
 //! written out here.
 
 use crate::checkpoint::tree;
-use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast_testkit::formats::e4m3;
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 /// The code of the nearest value, of ties the even one; beyond the last is the last.
 fn to_e4m3(x: f32) -> u8 {
@@ -30,7 +30,6 @@ const SECOND: &str = "model-00002-of-00002.safetensors";
 /// Two shards: matrices, a norm, an embedding, integers.
 fn model() -> Folder {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     let shape = [ROWS as u64, COLS as u64];
     let few: Vec<f32> = weights()[..64].to_vec();
     let first = [
@@ -42,12 +41,9 @@ fn model() -> Folder {
         ("model.layers.0.self_attn.k_proj.weight", "F32", &shape[..], f32s(&weights())),
         ("model.layers.0.ids", "I32", &[2, 1], vec![1, 0, 0, 0, 2, 0, 0, 0]),
     ];
-    folder.write(&format!("model/{FIRST}"), &safetensors(&first, &[("format", "pt")]));
-    folder.write(&format!("model/{SECOND}"), &safetensors(&second, &[]));
-    let names = first.iter().map(|t| (t.0, FIRST)).chain(second.iter().map(|t| (t.0, SECOND)));
-    let map: serde_json::Map<String, Value> = names.map(|(name, file)| (name.to_string(), json!(file))).collect();
-    let index = json!({ "metadata": { "total_size": 0, "total_parameters": 9 }, "weight_map": map });
-    folder.write("model/model.safetensors.index.json", index.to_string().as_bytes());
+    let (first, second) = (safetensors(&first, &[("format", "pt")]), safetensors(&second, &[]));
+    let metadata = json!({ "total_size": 0, "total_parameters": 9 });
+    folder.write_shards("model", &metadata, &[(FIRST, first), (SECOND, second)]);
     folder.write("model/config.json", b"{\n  \"model_type\": \"x\",\n  \"torch_dtype\": \"float32\"\n}\n");
     folder.write("model/tokenizer.json", b"{}");
     folder
@@ -60,7 +56,6 @@ const KEEP: &str = "--keep-preset embeddings";
 #[test]
 fn saturated_values_are_counted() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     let values: Vec<f32> = (0..64 * 64).map(|i| ((i * 7919 % 4001) as f32 - 2000.0) * 0.0113).collect();
     let tensor = ("l.q_proj.weight", "F32", &[64u64, 64][..], f32s(&values));
     folder.write("model/model.safetensors", &safetensors(&[tensor], &[]));
@@ -154,15 +149,8 @@ fn blocks_of_fp8() {
     // One bit of a code or of a scale is found.
     for (tensor, said) in [(name, "1 wrong element; the first is 0"), (&scale_name, "1 wrong entry; the first is 0")] {
         let path = format!("out/{FIRST}");
-        let file = folder.read(&path);
-        let bytes = first.bytes(tensor);
-        let at = file.windows(bytes.len()).position(|window| window == bytes).unwrap();
-        let mut broken = file.clone();
-        broken[at] ^= 1;
-        folder.write(&path, &broken);
-        let ran = folder.run("verify model out").exits(1);
+        let ran = folder.run_with_flipped(&path, first.place(tensor), 1, "verify model out");
         assert!(ran.out.contains(tensor) && ran.out.contains(said), "{}", ran.out);
-        folder.write(&path, &file);
     }
 }
 
@@ -258,7 +246,6 @@ fn values_that_are_not_finite() {
 #[test]
 fn tensors_that_share_a_scale() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     let small: Vec<f32> = (0..256).map(|i| (i % 13) as f32 * 0.25).collect();
     let large: Vec<f32> = small.iter().map(|x| x * 10.0).collect();
     let name = |layer: usize, which: &str| format!("layers.{layer}.attn.{which}.weight");
@@ -389,7 +376,6 @@ fn presets_of_plain_casts() {
 fn large_weights_of_nvfp4_are_told() {
     for scheme in ["modelopt:W4A16_NVFP4", "ct:nvfp4-pack-quantized"] {
         let folder = Folder::new();
-        std::fs::create_dir(folder.path("model")).unwrap();
         folder.write("model/config.json", b"{}");
         let large: Vec<f32> = (0..64).map(|i| i as f32 * 100.0).collect();
         let small: Vec<f32> = (0..64).map(|i| i as f32).collect();

@@ -1,8 +1,9 @@
 //! `compare` and `verify`.
 
-use crate::files::{Tensor, f32s, npy, one_tensor, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::npy::npy;
+use truecast_testkit::safetensors::{Tensor, f32s, one_tensor, safetensors};
 
 /// Replaces one tensor's bytes in the file of a conversion by hand: b = f8e4m3fn of a.
 fn converted(tensors: &[Tensor]) -> Folder {

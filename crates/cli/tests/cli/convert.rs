@@ -1,8 +1,9 @@
 //! `convert`: what comes out, and the options that do not choose values.
 
-use crate::files::{Parsed, f32s, npy, npy_parts, one_tensor, safetensors};
 use crate::run::Folder;
 use serde_json::json;
+use truecast_testkit::npy::{npy, npy_parts};
+use truecast_testkit::safetensors::{Parsed, f32s, one_tensor, safetensors};
 
 /// Codes by hand: 1.0 and -2.0 in types of each width.
 #[test]

@@ -1,9 +1,9 @@
 //! Destinations: what may be replaced, what is followed, what is refused (`docs/interfaces.md §3, §5`).
 
-use crate::files::{Parsed, f32s, one_tensor};
 use crate::run::Folder;
 use std::fs::{create_dir, hard_link, symlink_metadata};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use truecast_testkit::safetensors::{Parsed, f32s, one_tensor};
 
 fn folder() -> Folder {
     Folder::with("a.safetensors", &one_tensor(&[1.0, 2.0]))

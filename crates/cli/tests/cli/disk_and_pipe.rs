@@ -1,9 +1,10 @@
 //! Standard output that is closed or full, and disks that are full (`docs/interfaces.md §5`).
 
-use crate::files::{f32s, npy, one_tensor};
 use crate::run::{Folder, Ran};
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
+use truecast_testkit::npy::npy;
+use truecast_testkit::safetensors::{f32s, one_tensor};
 
 /// Runs with a standard output whose reader is gone before the first byte.
 fn into_closed_pipe(folder: &Folder, line: &str) -> Ran {

@@ -1,8 +1,9 @@
 //! The form of errors and of JSON (`docs/interfaces.md §5, §6`), whatever the command.
 
-use crate::files::{npy, one_tensor};
 use crate::run::Folder;
 use serde_json::Value;
+use truecast_testkit::npy::npy;
+use truecast_testkit::safetensors::one_tensor;
 
 /// (line, exit code)
 const WRONG: [(&str, i32); 18] = [

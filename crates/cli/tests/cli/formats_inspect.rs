@@ -1,8 +1,9 @@
 //! `formats`, checked against a decoder written here, and `inspect`.
 
-use crate::files::{f32s, npy, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::npy::npy;
+use truecast_testkit::safetensors::{f32s, safetensors};
 
 /// What the codes with the largest exponent mean (`docs/spec/onnx.md §2.1`).
 #[derive(Clone, Copy, PartialEq)]

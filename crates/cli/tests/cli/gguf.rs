@@ -1,9 +1,9 @@
 //! GGUF files become dense: `docs/spec/checkpoints.md §9`, with the container and the arithmetic written out here.
 
-use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::json;
 use truecast_testkit::formats::{bf16, halves};
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
@@ -187,24 +187,10 @@ fn blocks_become_dense() {
     assert_eq!((&rounded["equal"], &rounded["only_first"]), (&json!(false), &json!([])));
     // One bit is found, wherever it is.
     for (name, ..) in &expected {
-        let mut wrong = folder.read("f.safetensors");
-        let data = wrong.len() - data_bytes(&exact);
-        let offset = data + offset_of(&exact, name);
-        wrong[offset] ^= 1;
-        folder.write("w.safetensors", &wrong);
-        let ran = folder.run("verify a.gguf w.safetensors --to f32").exits(1);
+        let verify = "verify a.gguf f.safetensors --to f32";
+        let ran = folder.run_with_flipped("f.safetensors", exact.place(name), 1, verify);
         assert!(ran.out.contains(name), "{name}: {}", ran.out);
     }
-}
-
-fn data_bytes(file: &Parsed) -> usize {
-    file.names().iter().map(|name| file.bytes(name).len()).sum()
-}
-
-/// Where a tensor's data begins, counted from the first.
-fn offset_of(file: &Parsed, name: &str) -> usize {
-    let first = file.names().iter().map(|name| file.bytes(name).as_ptr() as usize).min().unwrap();
-    file.bytes(name).as_ptr() as usize - first
 }
 
 #[test]
@@ -379,10 +365,7 @@ fn files_become_files_of_other_types() {
     let key = whole.windows(9).position(|bytes| bytes == b"llama.eps").unwrap() + 9 + 4;
     let last = whole.len() - 32;
     for at in [key, last] {
-        let mut wrong = whole.clone();
-        wrong[at] ^= 1;
-        folder.write("w.gguf", &wrong);
-        folder.run("verify a.gguf w.gguf --to bf16 --keep norm.weight").exits(1);
+        folder.run_with_flipped("b.gguf", at, 1, "verify a.gguf b.gguf --to bf16 --keep norm.weight");
     }
 }
 
@@ -426,7 +409,6 @@ fn folders_become_one_file() {
     let folder = Folder::new();
     let (a, b) = (weights(), weights().iter().map(|x| -x).collect::<Vec<_>>());
     let norm = [1.0f32, 2.0, 3.0];
-    std::fs::create_dir(folder.path("m")).unwrap();
     folder.write("m/config.json", br#"{"model_type": "qwen3", "torch_dtype": "float32"}"#);
     folder.write("m/model-1.safetensors", &safetensors(&[("x.weight", "F32", &[6, 96], f32s(&a))], &[]));
     let second = [("y_exps.weight", "F32", &[2, 3, 96][..], f32s(&b)), ("y.norm.weight", "F32", &[3], f32s(&norm))];
@@ -461,11 +443,9 @@ fn folders_become_one_file() {
             assert_eq!(found[measure], row[measure], "{measure}");
         }
         // One bit is found.
-        let mut wrong = folder.read(&format!("{name}.gguf"));
-        let at = wrong.len() - 100;
-        wrong[at] ^= 1;
-        folder.write("w.gguf", &wrong);
-        folder.run(&format!("verify m w.gguf --scheme gguf:{name}")).exits(1);
+        let file = format!("{name}.gguf");
+        let at = folder.read(&file).len() - 100;
+        folder.run_with_flipped(&file, at, 1, &format!("verify m {file} --scheme gguf:{name}"));
     }
     // Blocks of one kind stay as they are; those of another are made anew.
     let kept = folder.run("convert q8_0.gguf again.gguf --scheme gguf:q8_0 --report k.json").exits(0).out;

@@ -1,8 +1,9 @@
 //! `check` says what an implementation did instead.
 
-use crate::files::{f32s, npy};
 use crate::run::Folder;
 use serde_json::json;
+use truecast_testkit::npy::npy;
+use truecast_testkit::safetensors::f32s;
 
 /// f32 to f8e4m3fn of something that rounds to f16 first and gives NaN for what is out of range.
 fn folder() -> Folder {

@@ -1,10 +1,11 @@
 //! What help, manual and errors of the command line say: examples that run, sections that are there, and the word that
 //! was probably meant.
 
-use crate::files::{f32s, npy, safetensors};
 use crate::run::{Folder, Ran};
 use std::process::Command;
+use truecast_testkit::npy::npy;
 use truecast_testkit::proto::{attribute, bytes, graph, int, model, node, value};
+use truecast_testkit::safetensors::{f32s, safetensors};
 
 const COMMANDS: [&str; 14] = [
     "convert",
@@ -28,7 +29,6 @@ fn folder() -> Folder {
     let a = f32s(&[1.0, 465.0, -2.0, 0.0]);
     let tensors = [("w", "F32", &[4u64][..], a.clone()), ("norm.weight", "F32", &[1], f32s(&[1.5]))];
     let folder = Folder::with("model.safetensors", &safetensors(&tensors, &[]));
-    std::fs::create_dir(folder.path("model")).unwrap();
     let matrices = [("up.weight", "F32", &[2u64, 2][..], a.clone()), ("lm_head.weight", "F32", &[2, 2], a.clone())];
     folder.write("model/model.safetensors", &safetensors(&[&tensors[..], &matrices[..]].concat(), &[]));
     folder.write("a.npy", &npy("<f4", 4, &a));

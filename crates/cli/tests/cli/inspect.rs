@@ -1,9 +1,10 @@
 //! `inspect`: several files, which tensors and in which order, magnitudes, conversions of ONNX models.
 
-use crate::files::{Tensor, f32s, npy, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::npy::npy;
 use truecast_testkit::proto::{attribute, bytes, graph, int, model, node, value};
+use truecast_testkit::safetensors::{Tensor, f32s, safetensors};
 
 /// Three tensors of 4, 1 and 2 elements, and an array.
 fn folder() -> Folder {

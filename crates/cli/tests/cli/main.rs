@@ -21,7 +21,6 @@ mod destination;
 mod disk_and_pipe;
 mod errors;
 mod explain;
-mod files;
 mod formats_inspect;
 mod gguf;
 mod groups;

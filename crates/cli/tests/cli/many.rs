@@ -1,10 +1,10 @@
 //! Files of very many tensors or nodes: what a command takes for each, beyond the header itself (`docs/interfaces.md §4.2`).
 
-use crate::files::container;
 use crate::run::Folder;
 use std::process::Stdio;
 use std::time::Duration;
 use truecast_testkit::proto;
+use truecast_testkit::safetensors::container;
 
 /// Beyond the bytes of the header.
 const MOST: usize = 680;

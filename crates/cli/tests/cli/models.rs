@@ -1,9 +1,10 @@
 //! `run`, `check` and `vectors` (`docs/interfaces.md §3`, §4, §6). What conversions give is `docs/spec/onnx.md §4`'s.
 
-use crate::files::{f32s, npy, npy_parts};
 use crate::run::Folder;
 use serde_json::json;
+use truecast_testkit::npy::{npy, npy_parts};
 use truecast_testkit::proto::{attribute, bytes, external, graph, int, model, node, value};
+use truecast_testkit::safetensors::f32s;
 
 /// A model with one Cast from FLOAT `x`, of three elements, to `output`.
 fn cast_model(opset: i64, output: &str, data_type: i64) -> Vec<u8> {

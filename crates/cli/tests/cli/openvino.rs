@@ -1,9 +1,9 @@
 //! OpenVINO: `run` and `check` of IR (`docs/spec/openvino.md §11`), `--spec openvino`, and the differences of released
 //! implementations that `explain` knows (§9).
 
-use crate::files::{npy, npy_parts};
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::npy::{npy, npy_parts};
 
 /// A layer with ports that declare nothing.
 fn layer(id: u32, operator: &str, version: &str, attributes: &str, inputs: &[u32], outputs: &[u32]) -> String {

@@ -1,8 +1,9 @@
 //! An option that the specification, the command or the kind of file does not have is an error (`docs/interfaces.md §2,
 //! §5`), seen before any file is: none of these exists. One that changes nothing for the types at hand is accepted.
 
-use crate::files::{f32s, npy};
 use crate::run::Folder;
+use truecast_testkit::npy::npy;
+use truecast_testkit::safetensors::f32s;
 
 const CHECK_CAST: &str = "check cast --from f32 --to f16 --input a.npy --actual b.npy";
 const CHECK_RESCALE: &str = "check rescale --spec tosa --to i8 --multiplier 1 --shift 2 --input a.npy --actual b.npy";

@@ -1,7 +1,7 @@
 //! `--spec` and the options of each specification (`docs/interfaces.md §2`), by their effect on single values.
 
-use crate::files::{npy, npy_parts};
 use crate::run::Folder;
+use truecast_testkit::npy::{npy, npy_parts};
 
 const INF: u32 = 0x7f80_0000;
 const NAN: u32 = 0x7fc0_0000;

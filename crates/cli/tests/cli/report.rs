@@ -1,8 +1,9 @@
 //! The report of `convert` (`docs/interfaces.md §6`, `docs/spec/checkpoints.md §10`) and `--fail-on`.
 
-use crate::files::{Parsed, f32s, npy, one_tensor, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::npy::npy;
+use truecast_testkit::safetensors::{Parsed, container, f32s, one_tensor, safetensors};
 
 const FIELDS: [&str; 21] = [
     "name",
@@ -403,7 +404,7 @@ const HOSTILE: &str = "a\\u0007\\u202e\\u009b2J\\u2028b";
 #[test]
 fn json_is_safe_on_a_terminal() {
     let header = format!(r#"{{"{HOSTILE}":{{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}}}"#);
-    let folder = Folder::with("a.safetensors", &crate::files::container(header, &f32s(&[1.0, 1e30])));
+    let folder = Folder::with("a.safetensors", &container(header, &f32s(&[1.0, 1e30])));
     let name: String = serde_json::from_str(&format!("\"{HOSTILE}\"")).unwrap();
     folder.run("convert a.safetensors b.safetensors --to f16 --report r.json --quiet").succeeds();
     let report = String::from_utf8(folder.read("r.json")).unwrap();
@@ -475,7 +476,6 @@ fn normal(n: usize, deviation: f32, seed: u64) -> Vec<f32> {
 #[test]
 fn what_every_tensor_loses_is_not_much() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("m")).unwrap();
     let good = normal(64 * 256, 0.02, 1);
     // Far less than the least step of FP8; and one value in every group so large that the others vanish beside it.
     let small: Vec<f32> = normal(64 * 256, 1e-4, 2);

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use truecast_testkit::safetensors::{Parsed, index};
 
 /// The command under test: `TRUECAST_BIN` if it is set, as `tests/platforms/run` does for a command of another CPU.
 /// Its file must be called `truecast`.
@@ -30,8 +31,31 @@ impl Folder {
         self.folder.path().join(name)
     }
 
+    /// Writes a file, and makes the folders that it lies in.
     pub fn write(&self, name: &str, bytes: &[u8]) {
-        std::fs::write(self.path(name), bytes).unwrap();
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    /// The files of a checkpoint in a folder, with an index that has this metadata.
+    pub fn write_shards(&self, dir: &str, metadata: &Value, files: &[(&str, Vec<u8>)]) {
+        files.iter().for_each(|(name, file)| self.write(&format!("{dir}/{name}"), file));
+        let parsed: Vec<_> = files.iter().map(|(name, file)| (*name, Parsed::new(file))).collect();
+        let entries = parsed.iter().flat_map(|(file, parsed)| parsed.names().into_iter().map(|name| (name, *file)));
+        self.write(&format!("{dir}/model.safetensors.index.json"), &index(metadata, entries));
+    }
+
+    /// What a command says, which exits with 1, as long as a byte of a file has these bits flipped.
+    #[track_caller]
+    pub fn run_with_flipped(&self, name: &str, at: usize, bits: u8, line: &str) -> Ran {
+        let right = self.read(name);
+        let mut wrong = right.clone();
+        wrong[at] ^= bits;
+        self.write(name, &wrong);
+        let ran = self.run(line).exits(1);
+        self.write(name, &right);
+        ran
     }
 
     /// A folder with one file.

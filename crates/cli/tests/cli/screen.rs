@@ -1,6 +1,5 @@
 //! What stands on a terminal: lines that fit it, colors where they are wanted; and that a pipe gets everything.
 
-use crate::files::{Tensor, f32s, npy, safetensors};
 use crate::run::Folder;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -8,6 +7,8 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use truecast_testkit::npy::npy;
+use truecast_testkit::safetensors::{Tensor, f32s, safetensors};
 use unicode_width::UnicodeWidthStr;
 
 const NAMES: [&str; 3] = [

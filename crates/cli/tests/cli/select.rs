@@ -1,7 +1,8 @@
 //! Which tensors become what: `--to`, `--from`, `--rule`, `--keep` (`docs/interfaces.md §3`).
 
-use crate::files::{Parsed, f32s, npy, npy_parts, safetensors};
 use crate::run::Folder;
+use truecast_testkit::npy::{npy, npy_parts};
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 
 fn checkpoint() -> Folder {
     let tensors = [

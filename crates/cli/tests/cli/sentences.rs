@@ -1,7 +1,8 @@
 //! What errors say, of mistakes that are easily made: in words of the user, with what to do.
 
-use crate::files::{f32s, npy, safetensors};
 use crate::run::Folder;
+use truecast_testkit::npy::npy;
+use truecast_testkit::safetensors::{f32s, safetensors};
 
 fn folder() -> Folder {
     let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[525.0, -1.5])));
@@ -258,7 +259,6 @@ fn verify_says_what_it_lacks() {
 #[test]
 fn schemes_that_cannot_be() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     let codes = [0x38u8; 256 * 256];
     let tensors = [
         ("a.weight", "F8_E4M3", &[256u64, 256][..], codes.to_vec()),
@@ -286,7 +286,6 @@ fn schemes_that_cannot_be() {
 #[test]
 fn inspect_says_how_tensors_are_quantized() {
     let folder = Folder::new();
-    std::fs::create_dir(folder.path("model")).unwrap();
     let tensors = [
         ("a.weight", "F32", &[256u64, 256][..], f32s(&[1.0; 256 * 256])),
         ("norm.weight", "F32", &[2], f32s(&[1.0; 2])),

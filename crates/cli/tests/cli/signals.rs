@@ -1,11 +1,11 @@
 //! Interrupted conversions: the destination is old or new, never half (`docs/interfaces.md §5`).
 
-use crate::files::{npy, npy_parts};
 use crate::run::{Folder, Ran};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use truecast_testkit::npy::{npy, npy_parts};
 
 /// Elements: enough for many chunks of the smallest memory.
 const LEN: usize = 12 << 20;

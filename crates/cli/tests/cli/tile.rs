@@ -1,9 +1,9 @@
 //! Tile IR: `run` and `check` of modules as text and as bytecode, `--spec tile`, `explain --spec tile`
 //! (`docs/spec/tile-ir.md`; the vectors are those of its §8).
 
-use crate::files::npy;
 use crate::run::Folder;
 use serde_json::json;
+use truecast_testkit::npy::npy;
 
 const MODULE: &str = "entry @k(%a: tile<i32>) {
   %f = constant <f32: [300.0, 1.5, -0.0, 0x7FC00000]> : tile<4xf32>
@@ -50,7 +50,6 @@ fn a_run_that_fails_leaves_nothing() {
     // The second conversion fails after the first has its result.
     folder.run("run m.mlir --output-dir a/b/out --tile-option strict").fails(3, &["U8"]);
     assert_eq!(folder.names(), ["m.mlir"]);
-    std::fs::create_dir(folder.path("out")).unwrap();
     folder.write("out/i.npy", b"old");
     folder.run("run m.mlir --output-dir out").fails(2, &["out/i.npy", "--force"]);
     let names: Vec<_> = std::fs::read_dir(folder.path("out")).unwrap().map(|e| e.unwrap().file_name()).collect();

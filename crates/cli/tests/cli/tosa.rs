@@ -1,12 +1,9 @@
 //! `rescale`, `check` and `run` of TOSA (`docs/interfaces.md §3`). What results are is `docs/spec/tosa.md`'s.
 
-use crate::files::{f32s, npy, npy_parts, npy_text};
 use crate::run::Folder;
 use truecast_testkit::flatbuffer::{Graph, Operator, Tensor};
-
-fn i32s(values: &[i32]) -> Vec<u8> {
-    values.iter().flat_map(|v| v.to_le_bytes()).collect()
-}
+use truecast_testkit::npy::{npy, npy_parts, npy_text};
+use truecast_testkit::safetensors::{f32s, i32s};
 
 /// §4.8: 10^9 and -10^9 saturate.
 #[test]

@@ -1,15 +1,12 @@
 //! What an implementation of TOSA may choose: `--profile` of `convert`, `verify`, `vectors` and `run`; and what `check` says
 //! of it (`docs/spec/tosa.md §2.3`, §3.9, §6).
 
-use crate::files::{f32s, npy, npy_parts};
 use crate::run::Folder;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use truecast_testkit::flatbuffer::{Graph, Operator, Tensor};
-
-fn i32s(values: &[i32]) -> Vec<u8> {
-    values.iter().flat_map(|v| v.to_le_bytes()).collect()
-}
+use truecast_testkit::npy::{npy, npy_parts};
+use truecast_testkit::safetensors::{f32s, i32s};
 
 /// 2^-15, just below 2 * (1 + 2^-9), 65535, 65536: subnormal in fp16, cut, the largest, beyond it.
 const VALUES: [u32; 4] = [0x3800_0000, 0x4000_3fff, 0x477f_ff00, 0x4780_0000];

@@ -1,8 +1,9 @@
 //! `verify`: how much of a file it recomputes and how, options from a report, and many differences of one kind.
 
-use crate::files::{Tensor, f32s, npy, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::npy::npy;
+use truecast_testkit::safetensors::{Tensor, f32s, safetensors};
 
 /// Enough for several blocks of 64 KiB.
 const MANY: usize = 200_000;

@@ -1,11 +1,20 @@
-//! Containers by hand, independent of the code under test.
+//! `.safetensors` files made byte by byte and taken apart again, independent of the code under test.
 
 use serde_json::{Map, Value, json};
 
 /// A tensor of a safetensors file: name, dtype, shape, bytes.
 pub type Tensor<'a> = (&'a str, &'a str, &'a [u64], Vec<u8>);
 
+/// A tensor that was found: name, dtype, shape as it is written, bytes.
+pub type Found = (String, String, String, Vec<u8>);
+
+/// Little-endian bytes.
 pub fn f32s(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+/// Little-endian bytes.
+pub fn i32s(values: &[i32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
@@ -31,23 +40,36 @@ pub fn safetensors(tensors: &[Tensor], metadata: &[(&str, &str)]) -> Vec<u8> {
     container(Value::Object(header).to_string(), &data)
 }
 
+/// The index of a checkpoint of several files: which tensor lies in which, beside this of its metadata.
+pub fn index<'a>(metadata: &Value, entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
+    let map: Map<String, Value> = entries.into_iter().map(|(name, file)| (name.into(), json!(file))).collect();
+    json!({ "metadata": metadata, "weight_map": map }).to_string().into_bytes()
+}
+
 /// One f32 tensor `w`.
 pub fn one_tensor(values: &[f32]) -> Vec<u8> {
     safetensors(&[("w", "F32", &[values.len() as u64], f32s(values))], &[])
 }
 
 /// A safetensors file taken apart without a look at its rules.
+#[derive(Debug)]
 pub struct Parsed {
     header: Map<String, Value>,
+    /// Where the data begins.
+    begin: usize,
     data: Vec<u8>,
 }
 
 impl Parsed {
+    /// Reads the header.
+    ///
+    /// # Panics
+    /// If it is no header.
     #[track_caller]
     pub fn new(file: &[u8]) -> Self {
         let (length, rest) = file.split_at(8);
         let (header, data) = rest.split_at(u64::from_le_bytes(length.try_into().unwrap()) as usize);
-        Self { header: serde_json::from_slice(header).unwrap(), data: data.to_vec() }
+        Self { header: serde_json::from_slice(header).unwrap(), begin: 8 + header.len(), data: data.to_vec() }
     }
 
     /// Names in header order, without the metadata.
@@ -55,48 +77,46 @@ impl Parsed {
         self.header.keys().map(String::as_str).filter(|k| *k != "__metadata__").collect()
     }
 
+    /// The metadata.
     pub fn metadata(&self) -> &Value {
         &self.header["__metadata__"]
     }
 
+    /// The type of a tensor.
     #[track_caller]
     pub fn dtype(&self, name: &str) -> &str {
         self.header[name]["dtype"].as_str().unwrap()
     }
 
+    /// The shape of a tensor.
     pub fn shape(&self, name: &str) -> &Value {
         &self.header[name]["shape"]
     }
 
+    /// Every tensor, sorted: its name, its type, its shape and its data.
+    pub fn tensors(&self) -> Vec<Found> {
+        let of = |name: &str| {
+            (name.to_string(), self.dtype(name).into(), self.shape(name).to_string(), self.bytes(name).to_vec())
+        };
+        let mut all: Vec<_> = self.names().into_iter().map(of).collect();
+        all.sort();
+        all
+    }
+
+    /// The data of a tensor.
     #[track_caller]
     pub fn bytes(&self, name: &str) -> &[u8] {
-        let offset = |i: usize| self.header[name]["data_offsets"][i].as_u64().unwrap() as usize;
-        &self.data[offset(0)..offset(1)]
+        &self.data[self.offset(name, 0)..self.offset(name, 1)]
     }
-}
 
-/// A `.npy` file whose header is this text.
-pub fn npy_text(header: &str, data: &[u8]) -> Vec<u8> {
-    let mut header = header.to_string();
-    while !(10 + header.len() + 1).is_multiple_of(64) {
-        header.push(' ');
+    /// Where the data of a tensor begins in the file.
+    #[track_caller]
+    pub fn place(&self, name: &str) -> usize {
+        self.begin + self.offset(name, 0)
     }
-    header.push('\n');
-    [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()
-}
 
-/// A `.npy` file of one dimension, or a scalar for `None`.
-pub fn npy(descr: &str, len: impl Into<Option<usize>>, data: &[u8]) -> Vec<u8> {
-    let shape = len.into().map_or("()".to_string(), |n: usize| format!("({n},)"));
-    npy_text(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"), data)
-}
-
-/// The descriptor and the data of a `.npy` file.
-#[track_caller]
-pub fn npy_parts(file: &[u8]) -> (String, &[u8]) {
-    assert_eq!(&file[..8], b"\x93NUMPY\x01\x00");
-    let end = 10 + u16::from_le_bytes([file[8], file[9]]) as usize;
-    let header = std::str::from_utf8(&file[10..end]).unwrap();
-    let descr = header.split("'descr': '").nth(1).unwrap().split('\'').next().unwrap();
-    (descr.to_string(), &file[end..])
+    #[track_caller]
+    fn offset(&self, name: &str, i: usize) -> usize {
+        self.header[name]["data_offsets"][i].as_u64().unwrap() as usize
+    }
 }

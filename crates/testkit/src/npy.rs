@@ -1,0 +1,27 @@
+//! `.npy` files made byte by byte and taken apart again, independent of the code under test.
+
+/// A `.npy` file whose header is this text.
+pub fn npy_text(header: &str, data: &[u8]) -> Vec<u8> {
+    let mut header = header.to_string();
+    while !(10 + header.len() + 1).is_multiple_of(64) {
+        header.push(' ');
+    }
+    header.push('\n');
+    [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()
+}
+
+/// A `.npy` file of one dimension, or a scalar for `None`.
+pub fn npy(descr: &str, len: impl Into<Option<usize>>, data: &[u8]) -> Vec<u8> {
+    let shape = len.into().map_or("()".to_string(), |n: usize| format!("({n},)"));
+    npy_text(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"), data)
+}
+
+/// The descriptor and the data of a `.npy` file.
+#[track_caller]
+pub fn npy_parts(file: &[u8]) -> (String, &[u8]) {
+    assert_eq!(&file[..8], b"\x93NUMPY\x01\x00");
+    let end = 10 + u16::from_le_bytes([file[8], file[9]]) as usize;
+    let header = std::str::from_utf8(&file[10..end]).unwrap();
+    let descr = header.split("'descr': '").nth(1).unwrap().split('\'').next().unwrap();
+    (descr.to_string(), &file[end..])
+}
