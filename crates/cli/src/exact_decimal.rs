@@ -41,57 +41,60 @@ pub fn code_with_value(dtype: DType, code: u64) -> String {
     format!("{} = {}", bits(code, dtype.code_bits()), of_code(dtype, code))
 }
 
+/// The sign, and the rest.
+fn signed(number: &str) -> (&str, &str) {
+    number.split_at(number.starts_with('-') as usize)
+}
+
+/// The digits of a decimal from the first that is not zero to the last, and the exponent of the first.
+fn significant(decimal: &str) -> (String, i64) {
+    let point = decimal.find('.').unwrap_or(decimal.len());
+    let digits = decimal.replace('.', "");
+    let zeros = digits.len() - digits.trim_start_matches('0').len();
+    (digits.trim_matches('0').into(), point as i64 - 1 - zeros as i64)
+}
+
+/// `1.25e-3` of 125 and -3.
+fn with_exponent(sign: &str, digits: &str, exponent: i64) -> String {
+    let (first, rest) = digits.split_at(1);
+    format!("{sign}{first}{}{rest}e{exponent}", if rest.is_empty() { "" } else { "." })
+}
+
 /// A decimal without exponent, or with an exponent where that is shorter, or its first digits.
 pub fn few(every: &str) -> String {
-    if every.len() <= PLAIN {
+    let (sign, decimal) = signed(every);
+    let (digits, exponent) = significant(decimal);
+    if every.len() <= PLAIN || digits.is_empty() {
         return every.into();
     }
-    let (sign, digits) = every.strip_prefix('-').map_or(("", every), |digits| ("-", digits));
-    let point = digits.find('.').unwrap_or(digits.len());
-    let significant: String = digits.chars().filter(|c| *c != '.').collect();
-    let zeros = significant.len() - significant.trim_start_matches('0').len();
-    let exponent = point as i64 - 1 - zeros as i64;
-    let significant = significant.trim_matches('0');
-    let Some((first, rest)) = significant.split_at_checked(1) else { return every.into() };
-    let with_exponent = format!("{sign}{first}{}{rest}e{exponent}", if rest.is_empty() { "" } else { "." });
+    let with_exponent = with_exponent(sign, &digits, exponent);
     let shorter = if with_exponent.len() < every.len() { with_exponent } else { every.into() };
     if shorter.len() <= LONGEST {
         return shorter;
     }
-    let count = significant.len();
+    let count = digits.len();
     match exponent {
         // The point and the zeros before it are as short as an exponent.
-        -4..=19 => format!("{sign}{}…, {count} digits", &digits[..LEADING + 1 + zeros]),
-        _ => format!("{sign}{first}.{}…e{exponent}, {count} digits", &rest[..rest.len().min(LEADING - 1)]),
+        -4..=19 => format!("{sign}{}…, {count} digits", &decimal[..LEADING + 1 + (-exponent).max(0) as usize]),
+        _ => format!("{sign}{}.{}…e{exponent}, {count} digits", &digits[..1], &digits[1..LEADING.min(count)]),
     }
 }
 
 /// So many significant digits and an exponent, to nearest: `4.94e-324`, whatever an f64 can hold.
 pub fn scientific(value: Exact, digits: usize) -> String {
     let every = to_decimal(value);
-    let (sign, every) = every.strip_prefix('-').map_or(("", every.as_str()), |every| ("-", every));
-    let point = every.find('.').unwrap_or(every.len()) as i64;
-    let all: Vec<u8> = every.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
-    let Some(zeros) = all.iter().position(|digit| *digit != 0) else { return every.into() };
-    let mut exponent = point - 1 - zeros as i64;
-    let at = |i: usize| all.get(zeros + i).copied().unwrap_or(0);
-    let mut kept: Vec<u8> = (0..digits).map(at).collect();
-    if at(digits) >= 5 {
-        match kept.iter().rposition(|digit| *digit != 9) {
-            Some(last) => {
-                kept[last] += 1;
-                kept[last + 1..].fill(0);
-            }
-            None => {
-                kept.fill(0);
-                kept[0] = 1;
-                exponent += 1;
-            }
-        }
+    let (sign, decimal) = signed(&every);
+    let (all, mut exponent) = significant(decimal);
+    if all.is_empty() {
+        return decimal.into();
     }
-    let text: String = kept.iter().map(|digit| char::from(b'0' + digit)).collect();
-    let (first, rest) = text.split_at(1);
-    format!("{sign}{first}{}{rest}e{exponent}", if rest.is_empty() { "" } else { "." })
+    let at = |i: usize| all.as_bytes().get(i).map_or(0, |digit| u64::from(digit - b'0'));
+    let mut kept = (0..digits).fold(0, |number, i| 10 * number + at(i)) + u64::from(at(digits) >= 5);
+    if kept == 10u64.pow(digits as u32) {
+        kept /= 10;
+        exponent += 1;
+    }
+    with_exponent(sign, &kept.to_string(), exponent)
 }
 
 /// A number of JSON where an f64 holds it, rounded; else 17 digits as text.
@@ -108,7 +111,7 @@ pub fn shortened(number: &str, most: usize) -> String {
     let (number, count) = number.split_once(", ").map_or((number, String::new()), |(n, c)| (n, format!(", {c}")));
     let (mantissa, mut exponent) =
         number.find('e').map_or((number, String::new()), |at| (&number[..at], number[at..].into()));
-    let (sign, digits) = mantissa.strip_prefix('-').map_or(("", mantissa), |digits| ("-", digits));
+    let (sign, digits) = signed(mantissa);
     let mut digits = digits.trim_end_matches('…').to_string();
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return number.chars().take(most).collect(); // NaN or an infinity

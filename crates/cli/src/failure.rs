@@ -1,15 +1,17 @@
 //! Errors of the process: one line on standard error (or one object with `--json`) and an exit code.
 //! Source: `docs/interfaces.md §5`.
 
-use crate::bench;
-use crate::exit::ExitCode;
+use crate::bench::BenchError;
+use crate::bench::pairs::ParsePairError;
 use crate::hint::Hint;
 use crate::message;
 use crate::suggest::{did_you_mean, joined};
+use crate::value_parsers::unknown_type;
 use truecast::ErrorKind;
 use truecast::check::CheckError;
+use truecast::dtype::ParseTypeError;
 use truecast::promote::PromotionError;
-use truecast::rescale;
+use truecast::rescale::RescaleFailure;
 use truecast::run::RunError;
 use truecast::spec::SpecError;
 use truecast::vectors::VectorError;
@@ -20,12 +22,11 @@ use truecast::verify::RecordError;
 pub struct Failure {
     message: String,
     kind: ErrorKind,
-    json: bool,
 }
 
 impl Failure {
     fn new(kind: ErrorKind, message: impl std::fmt::Display) -> Self {
-        Self { message: message.to_string(), kind, json: false }
+        Self { message: message.to_string(), kind }
     }
 
     /// An error of the library, with what can be typed about it.
@@ -57,11 +58,6 @@ impl Failure {
         Self { message: self.message + &did_you_mean(word, known), ..self }
     }
 
-    /// The same failure, reported as JSON.
-    pub fn in_json(self, json: bool) -> Self {
-        Self { json, ..self }
-    }
-
     /// What it says.
     pub fn message(&self) -> &str {
         &self.message
@@ -81,52 +77,29 @@ impl Failure {
         }
     }
 
-    /// Prints it and gives the exit code.
-    pub fn report(&self) -> ExitCode {
+    /// Prints it, as a line or an object, and gives the exit code.
+    pub fn report(&self, json: bool) -> u8 {
         let code = self.code();
-        match self.json {
+        match json {
             true => message::error_object(&self.message, code),
             false => message::error(&self.message),
         }
-        ExitCode::from(code)
+        code
     }
 }
 
-impl From<truecast::Error> for Failure {
-    fn from(error: truecast::Error) -> Self {
-        Failure::of(error.kind(), &error)
-    }
+/// Errors of the library that say whose fault they are.
+macro_rules! of_library {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Failure::of(error.kind(), &error)
+            }
+        })*
+    };
 }
 
-impl From<RecordError> for Failure {
-    fn from(error: RecordError) -> Self {
-        Failure::of(error.kind(), &error)
-    }
-}
-
-impl From<truecast::io::Error> for Failure {
-    fn from(error: truecast::io::Error) -> Self {
-        Failure::of(error.kind(), &error)
-    }
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        Failure::of(error.kind(), &error)
-    }
-}
-
-impl From<rescale::RescaleFailure> for Failure {
-    fn from(error: rescale::RescaleFailure) -> Self {
-        Failure::of(error.kind(), &error)
-    }
-}
-
-impl From<CheckError> for Failure {
-    fn from(error: CheckError) -> Self {
-        Failure::of(error.kind(), &error)
-    }
-}
+of_library!(truecast::Error, truecast::io::Error, RecordError, RunError, RescaleFailure, CheckError, SpecError);
 
 /// Asking for what cannot be listed.
 impl From<VectorError> for Failure {
@@ -135,9 +108,20 @@ impl From<VectorError> for Failure {
     }
 }
 
-impl From<SpecError> for Failure {
-    fn from(error: SpecError) -> Self {
-        Failure::of(error.kind(), &error)
+impl From<ParseTypeError> for Failure {
+    fn from(error: ParseTypeError) -> Self {
+        Failure::usage(unknown_type(&error))
+    }
+}
+
+impl From<ParsePairError> for Failure {
+    fn from(error: ParsePairError) -> Self {
+        match error {
+            ParsePairError::Type { pair, cause } => {
+                Failure::usage(format_args!("pair {pair:?}: {}", unknown_type(&cause)))
+            }
+            other => Failure::usage(other),
+        }
     }
 }
 
@@ -147,11 +131,11 @@ impl From<PromotionError> for Failure {
     }
 }
 
-impl From<bench::BenchError> for Failure {
-    fn from(error: bench::BenchError) -> Self {
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
         let kind = match &error {
-            bench::BenchError::Spec { cause, .. } => cause.kind(),
-            bench::BenchError::Memory { .. } => ErrorKind::System,
+            BenchError::Spec { cause, .. } => cause.kind(),
+            BenchError::Memory { .. } => ErrorKind::System,
             _ => ErrorKind::Input,
         };
         Failure::of(kind, &error)

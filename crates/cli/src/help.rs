@@ -8,100 +8,28 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::ffi::OsString;
 
 /// Options under a heading, for every command that has them; what is not listed stands under "Options".
-const HEADINGS: [(&str, &[&str]); 9] = [
+const HEADINGS: [(&str, &str); 9] = [
     (
         "Types and tensors",
-        &[
-            "to",
-            "from",
-            "rule",
-            "keep",
-            "keep_preset",
-            "filter",
-            "from_scheme",
-            "trust_scales",
-            "nibbles",
-            "reference",
-            "min_elements",
-            "lenient",
-            "follow_links",
-            "pairs",
-        ],
+        "to from rule keep keep_preset filter from_scheme trust_scales nibbles reference min_elements lenient \
+         follow_links pairs",
     ),
-    ("Quantization", &["scheme", "scale_search", "mx_scale", "nonfinite", "share_global", "relayout"]),
+    ("Quantization", "scheme scale_search mx_scale nonfinite share_global relayout"),
     (
         "Specification",
-        &[
-            "spec",
-            "saturate",
-            "round_mode",
-            "rounding",
-            "overflow",
-            "inf",
-            "int_overflow",
-            "nan_to_int",
-            "subnormals",
-            "saturating",
-            "profile",
-            "tile_option",
-            "nan",
-            "string_style",
-            "exact_nan",
-        ],
+        "spec saturate round_mode rounding overflow inf int_overflow nan_to_int subnormals saturating profile \
+         tile_option nan string_style exact_nan",
     ),
-    (
-        "RESCALE",
-        &[
-            "multiplier",
-            "shift",
-            "scale",
-            "input_zp",
-            "output_zp",
-            "scale32",
-            "per_channel",
-            "input_unsigned",
-            "output_unsigned",
-        ],
-    ),
-    (
-        "System",
-        &[
-            "system",
-            "promote_unsafe",
-            "strict",
-            "pytorch_scalar",
-            "u64_target",
-            "lhs_rank",
-            "rhs_rank",
-            "jax_x64",
-            "tensorflow_mode",
-        ],
-    ),
+    ("RESCALE", "multiplier shift scale input_zp output_zp scale32 per_channel input_unsigned output_unsigned"),
+    ("System", "system promote_unsafe strict pytorch_scalar u64_target lhs_rank rhs_rank jax_x64 tensorflow_mode"),
     (
         "Files",
-        &[
-            "input",
-            "actual",
-            "input_scale",
-            "actual_scale",
-            "output",
-            "output_dir",
-            "output_format",
-            "format",
-            "force",
-            "resume",
-            "part",
-            "merge",
-            "no_sidecars",
-            "delete_source",
-            "dry_run",
-            "report",
-            "fail_on",
-        ],
+        "input actual input_scale actual_scale output output_dir output_format format force resume part merge \
+         no_sidecars delete_source dry_run report fail_on",
     ),
-    ("Extent", &["full", "sample", "seed"]),
-    ("Resources", &["max_memory", "threads"]),
-    ("Printing", &["sort", "worst", "summary", "show", "json", "quiet", "wide", "color", "help"]),
+    ("Extent", "full sample seed"),
+    ("Resources", "max_memory threads"),
+    ("Printing", "sort worst summary show json quiet wide color help"),
 ];
 
 /// `explain` has no default: without `--spec` it shows them all.
@@ -185,11 +113,10 @@ pub fn of_command(args: &[OsString]) -> &[OsString] {
 }
 
 fn headed(arg: Arg) -> Arg {
-    let mut listed = HEADINGS.iter().flat_map(|(heading, ids)| ids.iter().map(move |id| (heading, id))).enumerate();
-    match listed.find(|(_, (_, id))| arg.get_id().as_str().replace('-', "_") == **id) {
-        Some((_, (_, _))) if arg.is_positional() => arg,
-        Some((place, (heading, _))) => arg.help_heading(*heading).display_order(place),
-        None => arg,
+    let mut listed = HEADINGS.iter().flat_map(|(heading, ids)| ids.split(' ').map(move |id| (heading, id))).enumerate();
+    match listed.find(|(_, (_, id))| arg.get_id().as_str().replace('-', "_") == *id) {
+        Some((place, (heading, _))) if !arg.is_positional() => arg.help_heading(*heading).display_order(place),
+        _ => arg,
     }
 }
 
@@ -225,8 +152,8 @@ mod tests {
         let commands: Vec<&str> = definition.get_subcommands().map(Command::get_name).collect();
         assert_eq!(commands, PAGES.each_ref().map(|page| page.command));
         let all = || definition.get_subcommands().chain([&definition]).flat_map(|c| c.get_arguments());
-        for id in HEADINGS.iter().flat_map(|(_, ids)| ids.iter()).filter(|id| **id != "help") {
-            assert!(all().any(|arg| arg.get_id().as_str().replace('-', "_") == *id), "{id}");
+        for id in HEADINGS.iter().flat_map(|(_, ids)| ids.split(' ')).filter(|id| *id != "help") {
+            assert!(all().any(|arg| arg.get_id().as_str().replace('-', "_") == id), "{id}");
         }
         for page in &PAGES {
             // A line that help breaks in two is no command any more.

@@ -11,7 +11,6 @@ pub mod bench;
 mod command;
 mod escaped;
 mod exact_decimal;
-mod exit;
 mod failure;
 mod help;
 mod help_text;
@@ -37,9 +36,9 @@ pub use python_args::{Argument, Conversion, Verification, arguments, conversion,
 use clap::FromArgMatches;
 use clap::error::ErrorKind as ClapErrorKind;
 use failure::Failure;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::ffi::OsString;
-use terminal::{Room, Terminal};
+use terminal::{IN_PYTHON, Terminal};
 use truecast::verify::VerifyReport;
 use truecast::{DType, ErrorKind};
 
@@ -51,7 +50,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     let (cli, matches) = match parsed(&args) {
         Ok(parsed) => parsed,
-        Err(error) => return usage::report(&error, &args).into(),
+        Err(error) => return usage::report(&error, &args),
     };
     terminal::set_color(cli.color);
     let run = || {
@@ -61,10 +60,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let result = run();
     signals::settle();
-    match result.map_err(|failure| failure.in_json(cli.json)) {
-        Ok(code) => code.into(),
-        Err(failure) => failure.report().into(),
-    }
+    result.unwrap_or_else(|failure| failure.report(cli.json))
 }
 
 /// Why a question has no answer.
@@ -101,7 +97,7 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
         }
         Err(error) => return Err(usage::failure(&error, &args).into()),
     };
-    let terminal = Terminal { width: columns, color: false, room: Room::Python };
+    let terminal = Terminal { width: columns, color: false, advice: IN_PYTHON };
     let run = || {
         if !cli.command.is_question() {
             return Err(Failure::usage(format_args!("{} does more than answer a question", cli.command.name())));
@@ -121,7 +117,7 @@ fn parsed(args: &[OsString]) -> Result<(args::Cli, clap::ArgMatches), clap::Erro
 
 /// The object that `verify --json` prints.
 #[must_use]
-pub fn verified(verdict: &VerifyReport) -> Map<String, Value> {
+pub fn verified(verdict: &VerifyReport) -> Value {
     command::verified(verdict)
 }
 
@@ -144,7 +140,7 @@ pub fn verified_text<'a>(
 /// ```
 #[must_use]
 pub fn shown(text: &str) -> String {
-    table::in_one_line(text, &Terminal { width: None, color: false, room: Room::Python })
+    table::in_one_line(text, &Terminal { width: None, color: false, advice: IN_PYTHON })
 }
 
 /// What one can do about an error, as the command says it after the cause: options have their dashes.

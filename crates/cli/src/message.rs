@@ -4,7 +4,7 @@ use crate::escaped::json_line;
 use crate::terminal::{Mark, Terminal};
 use serde_json::json;
 use std::io::{self, Write};
-pub use truecast::io::{is_unseen, one_line};
+pub use truecast::io::one_line;
 
 /// Tells on standard error why a command did not do its work.
 pub fn error(text: &str) {

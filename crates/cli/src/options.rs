@@ -4,9 +4,10 @@
 //! A run is described by facts: what it does, whose specification decides, which files it reads. A row of the table says
 //! which facts its options need; an option without a row needs none. Which settings a specification has, `Setting` says.
 
-use crate::args::{CheckArgs, Cli, Command, ConvertArgs, SystemArg, VectorFormat};
+use crate::args::{CheckArgs, Cli, Command, ConvertArgs, SYSTEMS, VECTOR_FORMATS};
 use crate::failure::Failure;
 use crate::policy;
+use crate::suggest::alternatives;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 use std::fmt;
@@ -17,231 +18,153 @@ use truecast::request::SPECS;
 use truecast::run::ModelKind;
 use truecast::setting::Setting;
 
-/// What may be true of a run.
+/// What is asked about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fact {
+enum Question {
     /// The command.
-    In(&'static str),
+    Command,
     /// What is done with elements, or with a model.
-    Does(Act),
-    /// The name of the specification that decides.
-    Spec(&'static str),
+    Does,
+    /// The specification that decides.
+    Spec,
     /// A form of file that is read.
-    Reads(Form),
+    Reads,
     /// A system of promotion that is asked.
-    System(SystemArg),
-    /// Whether files are written.
-    Writes(Output),
+    System,
+    /// Where files are written.
+    Writes,
     /// What is printed.
-    Prints(Printed),
+    Prints,
     /// What test vectors are written as.
-    Format(VectorFormat),
+    Format,
 }
 
+/// What may be true of a run: a question, and one of its answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
-    Cast,
-    Rescale,
-    JudgeModel,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Onnx,
-    TensorProto,
-    OpenVino,
-    Tile,
-    Tosa,
-    /// The folder of a checkpoint.
-    Folder,
-    Safetensors,
-    Gguf,
-    /// Containers and arrays of any other kind.
-    Tensors,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Output {
-    Files,
-    DryRun,
-    Stream,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Printed {
-    Results,
-    Script,
-}
+struct Fact(Question, &'static str);
 
 /// As it is written in messages: the place of an option.
 impl fmt::Display for Fact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fact::In(command) => f.write_str(command),
-            Fact::Does(Act::Cast) => f.write_str("check cast"),
-            Fact::Does(Act::Rescale) => f.write_str("check rescale"),
-            Fact::Does(Act::JudgeModel) => f.write_str("check MODEL"),
-            Fact::Spec(name) => write!(f, "--spec {name}"),
-            Fact::Reads(Form::Onnx) => f.write_str(".onnx models"),
-            Fact::Reads(Form::TensorProto) => f.write_str(".pb tensors"),
-            Fact::Reads(Form::OpenVino) => f.write_str("OpenVINO IR (.xml)"),
-            Fact::Reads(Form::Tile) => f.write_str("Tile IR modules"),
-            Fact::Reads(Form::Tosa) => f.write_str(".tosa graphs"),
-            Fact::Reads(Form::Folder) => f.write_str("folders of checkpoints"),
-            Fact::Reads(Form::Safetensors) => f.write_str(".safetensors files"),
-            Fact::Reads(Form::Gguf) => f.write_str(".gguf files"),
-            Fact::Reads(Form::Tensors) => f.write_str("other files of tensors"),
-            Fact::System(system) => write!(f, "--system {}", system.name()),
-            Fact::Writes(Output::Files) => f.write_str("runs that write a file"),
-            Fact::Writes(Output::DryRun) => f.write_str("--dry-run"),
-            Fact::Writes(Output::Stream) => f.write_str("standard output"),
-            Fact::Prints(Printed::Results) => f.write_str("commands that print results"),
-            Fact::Prints(Printed::Script) => f.write_str("a script or page"),
-            Fact::Format(VectorFormat::Hex) => f.write_str("--format hex"),
-            Fact::Format(VectorFormat::Json) => f.write_str("--format json"),
-            Fact::Format(VectorFormat::Npy) => f.write_str("--format npy"),
-        }
+        let option = match self.0 {
+            Question::Spec => "--spec ",
+            Question::System => "--system ",
+            Question::Format => "--format ",
+            _ => "",
+        };
+        write!(f, "{option}{}", self.1)
     }
 }
 
-impl Fact {
-    /// Both say something about the same question.
-    fn is_about_the_same(&self, other: &Fact) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-}
+const CAST: Fact = Fact(Question::Does, "check cast");
+const RESCALE: Fact = Fact(Question::Does, "check rescale");
+const CHECKED_MODEL: Fact = Fact(Question::Does, "check MODEL");
+const ONNX: Fact = Fact(Question::Reads, ".onnx models");
+const TENSOR_PROTO: Fact = Fact(Question::Reads, ".pb tensors");
+const OPENVINO_IR: Fact = Fact(Question::Reads, "OpenVINO IR (.xml)");
+const TILE_MODULE: Fact = Fact(Question::Reads, "Tile IR modules");
+const TOSA_GRAPH: Fact = Fact(Question::Reads, ".tosa graphs");
+const FOLDER: Fact = Fact(Question::Reads, "folders of checkpoints");
+const SAFETENSORS: Fact = Fact(Question::Reads, ".safetensors files");
+const GGUF: Fact = Fact(Question::Reads, ".gguf files");
+/// Containers and arrays of any other kind.
+const TENSORS: Fact = Fact(Question::Reads, "other files of tensors");
+const FILES: Fact = Fact(Question::Writes, "runs that write a file");
+const DRY_RUN: Fact = Fact(Question::Writes, "--dry-run");
+const STREAM: Fact = Fact(Question::Writes, "standard output");
+const RESULTS: Fact = Fact(Question::Prints, "commands that print results");
+const SCRIPT: Fact = Fact(Question::Prints, "a script or page");
+const RUN: Fact = Fact(Question::Command, "run");
+const TILE: Fact = Fact(Question::Spec, "tile");
+const TOSA: Fact = Fact(Question::Spec, "tosa");
+const OPENVINO: Fact = Fact(Question::System, "openvino");
 
 /// Facts that are enough together.
 type Place = &'static [Fact];
 
 /// Options of commands (no command: of every one that has them), and the places where they matter: one is enough.
 ///
-/// `"tile-option strict"` is the option with that value.
+/// `tile-option=strict` is the option with that value.
 struct Row {
-    commands: &'static [&'static str],
-    options: &'static [&'static str],
+    commands: &'static str,
+    options: &'static str,
     places: &'static [Place],
 }
 
-const fn row(commands: &'static [&'static str], options: &'static [&'static str], places: &'static [Place]) -> Row {
+const fn row(commands: &'static str, options: &'static str, places: &'static [Place]) -> Row {
     Row { commands, options, places }
 }
-
-use Act::{Cast, JudgeModel, Rescale};
-use Fact::{Does, In, Prints, Reads, Spec, Writes};
-
-const EVERY: &[&str] = &[];
-/// Commands that are told the operation.
-const BY_OPERATION: &[&str] = &["check", "vectors"];
-const OPENVINO: Fact = Fact::System(SystemArg::Openvino);
 
 /// All rows in which an option occurs must hold.
 const TABLE: &[Row] = &[
     // Settings of specifications, beyond what `Setting` says of casts.
-    row(&["run"], &["string-style"], &[&[Reads(Form::Onnx)]]),
-    row(BY_OPERATION, &["rounding"], &[&[Does(Cast)], &[Does(Rescale)]]),
-    row(&["check"], &["profile"], &[&[Spec("tile")], &[Does(Cast)], &[Does(Rescale)]]),
-    row(&["check"], &["tile-option"], &[&[Spec("tile")]]),
-    row(EVERY, &["tile-option strict"], &[&[In("run")]]),
-    row(EVERY, &["tile-option tf32_as_32_bit"], &[&[In("run")], &[Does(JudgeModel)]]),
+    row("run", "string-style", &[&[ONNX]]),
+    row("check vectors", "rounding", &[&[CAST], &[RESCALE]]),
+    row("check", "profile", &[&[TILE], &[CAST], &[RESCALE]]),
+    row("check", "tile-option", &[&[TILE]]),
+    row("", "tile-option=strict", &[&[RUN]]),
+    row("", "tile-option=tf32_as_32_bit", &[&[RUN], &[CHECKED_MODEL]]),
     row(
-        EVERY,
-        &[
-            "tile-option preserve_inf",
-            "tile-option e4m3_nan",
-            "tile-option canonical_nan",
-            "tile-option i1_ftoi",
-            "tile-option legacy_double_rounding",
-        ],
-        &[&[Does(Cast)], &[In("run")]],
+        "",
+        "tile-option=preserve_inf tile-option=e4m3_nan tile-option=canonical_nan tile-option=i1_ftoi \
+         tile-option=legacy_double_rounding",
+        &[&[CAST], &[RUN]],
     ),
-    row(EVERY, &["spec tile@file"], &[&[In("run")], &[Does(JudgeModel)]]),
-    row(&["run"], &["spec", "entry", "tile-option"], &[&[Reads(Form::Tile)]]),
-    row(&["run"], &["profile"], &[&[Reads(Form::Tile)], &[Reads(Form::Tosa)]]),
+    row("", "spec=tile@file", &[&[RUN], &[CHECKED_MODEL]]),
+    row("run", "spec entry tile-option", &[&[TILE_MODULE]]),
+    row("run", "profile", &[&[TILE_MODULE], &[TOSA_GRAPH]]),
     // What `check` does.
     row(
-        &["check"],
-        &[
-            "saturate",
-            "round-mode",
-            "overflow",
-            "inf",
-            "int-overflow",
-            "nan-to-int",
-            "subnormals",
-            "saturating",
-            "string-style",
-            "nan",
-            "exact-nan",
-        ],
-        &[&[Does(Cast)]],
+        "check",
+        "saturate round-mode overflow inf int-overflow nan-to-int subnormals saturating string-style nan exact-nan",
+        &[&[CAST]],
     ),
-    row(&["check"], &["from", "to", "input", "actual", "show"], &[&[Does(Cast)], &[Does(Rescale)]]),
+    row("check", "from to input actual show", &[&[CAST], &[RESCALE]]),
     row(
-        BY_OPERATION,
-        &["multiplier", "shift", "scale", "input-zp", "output-zp", "scale32", "per-channel", "output-unsigned"],
-        &[&[Does(Rescale)]],
+        "check vectors",
+        "multiplier shift scale input-zp output-zp scale32 per-channel output-unsigned",
+        &[&[RESCALE]],
     ),
-    row(&["vectors"], &["input-unsigned"], &[&[Does(Rescale)]]),
-    row(&["vectors"], &["nan"], &[&[Does(Cast)]]),
-    row(&["check"], &["input-scale", "actual-scale"], &[&[Does(Cast), Spec("tosa")]]),
-    row(&["check"], &["input-unsigned"], &[&[Does(Rescale)], &[Does(Cast), Spec("tosa")]]),
+    row("vectors", "input-unsigned", &[&[RESCALE]]),
+    row("vectors", "nan", &[&[CAST]]),
+    row("check", "input-scale actual-scale", &[&[CAST, TOSA]]),
+    row("check", "input-unsigned", &[&[RESCALE], &[CAST, TOSA]]),
     // Files.
-    row(EVERY, &["lenient"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)]]),
-    row(EVERY, &["follow-links"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Folder)]]),
+    row("", "lenient", &[&[ONNX], &[TENSOR_PROTO]]),
+    row("", "follow-links", &[&[ONNX], &[TENSOR_PROTO], &[FOLDER]]),
+    row("convert verify", "from-scheme trust-scales nibbles reference", &[&[FOLDER], &[SAFETENSORS]]),
     row(
-        &["convert", "verify"],
-        &["from-scheme", "trust-scales", "nibbles", "reference"],
-        &[&[Reads(Form::Folder)], &[Reads(Form::Safetensors)]],
+        "convert verify",
+        "scheme scale-search mx-scale nonfinite keep-preset quantize activation-ranges share-global relayout",
+        &[&[FOLDER], &[SAFETENSORS], &[GGUF]],
     ),
+    row("convert", "part no-sidecars delete-source", &[&[FOLDER]]),
+    row("convert", "resume merge", &[&[FOLDER, FILES]]),
+    row("", "min-elements", &[&[ONNX]]),
+    row("convert", "report fail-on worst", &[&[FILES]]),
     row(
-        &["convert", "verify"],
-        &[
-            "scheme",
-            "scale-search",
-            "mx-scale",
-            "nonfinite",
-            "keep-preset",
-            "quantize",
-            "activation-ranges",
-            "share-global",
-            "relayout",
-        ],
-        &[&[Reads(Form::Folder)], &[Reads(Form::Safetensors)], &[Reads(Form::Gguf)]],
+        "inspect",
+        "stats from filter sort",
+        &[&[ONNX], &[TENSOR_PROTO], &[FOLDER], &[SAFETENSORS], &[GGUF], &[TENSORS]],
     ),
-    row(&["convert"], &["part", "no-sidecars", "delete-source"], &[&[Reads(Form::Folder)]]),
-    row(&["convert"], &["resume", "merge"], &[&[Reads(Form::Folder), Writes(Output::Files)]]),
-    row(EVERY, &["min-elements"], &[&[Reads(Form::Onnx)]]),
-    row(&["convert"], &["report", "fail-on", "worst"], &[&[Writes(Output::Files)]]),
-    row(
-        &["inspect"],
-        &["stats", "from", "filter", "sort"],
-        &[
-            &[Reads(Form::Onnx)],
-            &[Reads(Form::TensorProto)],
-            &[Reads(Form::Folder)],
-            &[Reads(Form::Safetensors)],
-            &[Reads(Form::Gguf)],
-            &[Reads(Form::Tensors)],
-        ],
-    ),
-    row(&["compare"], &["fail-on saturated", "fail-on wrapped", "fail-on undefined"], &[&[In("convert")]]),
-    row(&["run"], &["output-format pb"], &[&[Reads(Form::Onnx)], &[Reads(Form::OpenVino)], &[Reads(Form::Tile)]]),
-    row(&["run"], &["ir-layout"], &[&[Reads(Form::OpenVino)]]),
+    row("compare", "fail-on=saturated fail-on=wrapped fail-on=undefined", &[&[Fact(Question::Command, "convert")]]),
+    row("run", "output-format=pb", &[&[ONNX], &[OPENVINO_IR], &[TILE_MODULE]]),
+    row("run", "ir-layout", &[&[OPENVINO_IR]]),
     // The others.
-    row(&["vectors"], &["force"], &[&[Writes(Output::Files)]]),
-    row(&["vectors"], &["json"], &[&[Fact::Format(VectorFormat::Json)]]),
-    row(&["promote"], &["unsafe", "strict", "pytorch-scalar", "u64-target"], &[&[OPENVINO]]),
-    row(&["promote"], &["lhs-rank", "rhs-rank"], &[&[OPENVINO], &[Fact::System(SystemArg::Torch)]]),
-    row(&["promote"], &["jax-x64"], &[&[Fact::System(SystemArg::Jax)]]),
-    row(&["promote"], &["tensorflow-mode"], &[&[Fact::System(SystemArg::Tensorflow)]]),
+    row("vectors", "force", &[&[FILES]]),
+    row("vectors", "json", &[&[Fact(Question::Format, "json")]]),
+    row("promote", "unsafe strict pytorch-scalar u64-target", &[&[OPENVINO]]),
+    row("promote", "lhs-rank rhs-rank", &[&[OPENVINO], &[Fact(Question::System, "torch")]]),
+    row("promote", "jax-x64", &[&[Fact(Question::System, "jax")]]),
+    row("promote", "tensorflow-mode", &[&[Fact(Question::System, "tensorflow")]]),
     // Of every command.
-    row(EVERY, &["json", "wide", "color"], &[&[Prints(Printed::Results)]]),
+    row("", "json wide color", &[&[RESULTS]]),
 ];
 
 impl Row {
     fn is_of(&self, command: &str, option: &str) -> bool {
-        (self.commands.is_empty() || self.commands.contains(&command)) && self.options.contains(&option)
+        let is_in = |words: &str, word| words.split(' ').any(|known| known == word);
+        (self.commands.is_empty() || is_in(self.commands, command)) && is_in(self.options, option)
     }
 }
 
@@ -259,8 +182,8 @@ pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
             }
         }
         // A cast has the settings of its specification.
-        if let Some(setting) = Setting::of_name(&option).filter(|_| facts.iter().any(|(fact, _)| *fact == Does(Cast))) {
-            let specs: Vec<[Fact; 1]> = setting.specs().into_iter().map(|spec| [Spec(spec)]).collect();
+        if let Some(setting) = Setting::of_name(&option).filter(|_| facts.iter().any(|(fact, _)| *fact == CAST)) {
+            let specs: Vec<[Fact; 1]> = setting.specs().into_iter().map(|spec| [Fact(Question::Spec, spec)]).collect();
             if !specs.iter().any(|[spec]| holds(spec, &facts)) {
                 let places: Vec<&[Fact]> = specs.iter().map(|spec| &spec[..]).collect();
                 return Err(refusal(&option, &places, &facts));
@@ -272,7 +195,7 @@ pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
 
 /// What is not known of a run is no reason to refuse: the command will find out.
 fn holds(fact: &Fact, facts: &[Said]) -> bool {
-    let mut known = facts.iter().map(|(known, _)| known).filter(|known| known.is_about_the_same(fact)).peekable();
+    let mut known = facts.iter().map(|(known, _)| known).filter(|known| known.0 == fact.0).peekable();
     known.peek().is_none() || known.any(|known| known == fact)
 }
 
@@ -283,28 +206,22 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
         for fact in place.iter() {
             words += match fact {
                 _ if words.is_empty() => "",
-                Writes(_) => ", in ",
+                Fact(Question::Writes, _) => ", in ",
                 _ => " ",
             };
             words += &fact.to_string();
         }
         words
     };
-    let said: Vec<String> = places.iter().map(place).collect();
-    let said = match said.as_slice() {
-        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
-        all => all.concat(),
-    };
+    let said = alternatives(&places.iter().map(place).collect::<Vec<_>>());
     // That a file is written, as it must be, says nothing.
     let asked = |fact: &Fact| {
         let mut all = places.iter().flat_map(|place| place.iter());
-        match fact {
-            Writes(_) => all.clone().any(|f| f.is_about_the_same(fact)) && !all.any(|f| f == fact),
-            _ => all.any(|f| f.is_about_the_same(fact)),
-        }
+        all.clone().any(|f| f.0 == fact.0) && (fact.0 != Question::Writes || !all.any(|f| f == fact))
     };
     let mut this: Vec<&str> = facts.iter().filter(|(fact, _)| asked(fact)).map(|(_, said)| said.as_str()).collect();
     this.dedup();
+    let option = option.replace('=', " ");
     Failure::usage(format_args!("--{option} belongs to {said}; this is {}", this.join(" ")))
 }
 
@@ -320,7 +237,7 @@ fn given(command: &str, matches: &ArgMatches) -> Vec<String> {
         let Some(option) = argument.get_long().filter(|_| typed) else { continue };
         given.push(option.to_string());
         let values = matches.get_raw(id).into_iter().flatten().map(|value| value.to_string_lossy());
-        given.extend(values.map(|value| format!("{option} {}", value.split('=').next().unwrap_or_default())));
+        given.extend(values.map(|value| format!("{option}={}", value.split('=').next().unwrap_or_default())));
     }
     given
 }
@@ -329,8 +246,8 @@ fn given(command: &str, matches: &ArgMatches) -> Vec<String> {
 
 fn facts(cli: &Cli) -> Vec<Said> {
     let command = &cli.command;
-    let mut facts = vec![(In(command.name()), as_typed(command))];
-    let casts = |typed: &str| [Some((Does(Cast), as_typed(command))), spec(typed)].into_iter().flatten();
+    let mut facts = vec![(Fact(Question::Command, command.name()), as_typed(command))];
+    let casts = |typed: &str| [Some((CAST, as_typed(command))), spec(typed)].into_iter().flatten();
     match command {
         Command::Convert(args) => {
             facts.extend(casts(args.policy.spec()));
@@ -345,25 +262,26 @@ fn facts(cli: &Cli) -> Vec<Said> {
         Command::Run(args) => facts.extend(model(&args.model)),
         Command::Check(args) => facts.extend(judged(args)),
         Command::Vectors(args) => {
-            facts.push((Does(if args.op == "rescale" { Rescale } else { Cast }), as_typed(command)));
+            facts.push((if args.op == "rescale" { RESCALE } else { CAST }, as_typed(command)));
             facts.extend(spec(args.policy().spec()));
-            facts.push(said(Writes(if args.output.is_some() { Output::Files } else { Output::Stream })));
-            facts.push(said(Fact::Format(args.format(cli.json))));
+            facts.push(said(if args.output.is_some() { FILES } else { STREAM }));
+            let formats = VECTOR_FORMATS.iter().filter(|(_, format)| *format == args.format(cli.json));
+            facts.extend(formats.map(|(name, _)| said(Fact(Question::Format, name))));
         }
         Command::Bench(args) => facts.extend(casts(args.policy.spec())),
         Command::Promote(args) => {
-            let asked = |system: &SystemArg| args.system == *system || args.system == SystemArg::All;
-            let typed = Fact::System(args.system).to_string();
-            facts.extend(SystemArg::EACH.into_iter().filter(asked).map(|s| (Fact::System(s), typed.clone())));
+            let asked = |system: &&str| args.system == *system || args.system == "all";
+            let typed = |system| (Fact(Question::System, system), format!("--system {}", args.system));
+            facts.extend(SYSTEMS.into_iter().filter(asked).map(typed));
         }
         Command::Explain(args) => {
-            facts.push((Does(Cast), as_typed(command)));
+            facts.push((CAST, as_typed(command)));
             facts.extend(args.policy.spec.as_deref().and_then(spec));
         }
-        Command::Rescale(_) => facts.push((Does(Rescale), as_typed(command))),
+        Command::Rescale(_) => facts.push((RESCALE, as_typed(command))),
         Command::Formats(_) => {}
         Command::Completions { .. } | Command::Man { .. } => {
-            facts.push((Prints(Printed::Script), command.name().into()));
+            facts.push((SCRIPT, command.name().into()));
         }
     }
     facts
@@ -386,23 +304,23 @@ fn said(fact: Fact) -> Said {
 fn spec(typed: &str) -> Option<Said> {
     let name = typed.split('@').next()?;
     let known = SPECS.iter().copied().find(|known| *known == name)?;
-    Some((Spec(known), format!("--spec {typed}")))
+    Some((Fact(Question::Spec, known), format!("--spec {typed}")))
 }
 
 fn reads(path: &Path) -> Said {
     // A path that cannot be looked at is refused where it is opened.
     if look::is_folder(path).unwrap_or(false) {
-        return (Reads(Form::Folder), path.display().to_string());
+        return (FOLDER, path.display().to_string());
     }
     let form = match FileFormat::of_path(path) {
-        None if GgufFile::is_named(path) => Form::Gguf,
-        Some(FileFormat::Onnx) => Form::Onnx,
-        Some(FileFormat::TensorProto) => Form::TensorProto,
-        Some(FileFormat::Safetensors) => Form::Safetensors,
-        Some(_) => Form::Tensors,
-        None => return model(path).unwrap_or((Reads(Form::Tensors), path.display().to_string())),
+        None if GgufFile::is_named(path) => GGUF,
+        Some(FileFormat::Onnx) => ONNX,
+        Some(FileFormat::TensorProto) => TENSOR_PROTO,
+        Some(FileFormat::Safetensors) => SAFETENSORS,
+        Some(_) => TENSORS,
+        None => return model(path).unwrap_or((TENSORS, path.display().to_string())),
     };
-    (Reads(form), path.display().to_string())
+    (form, path.display().to_string())
 }
 
 /// Two files that are read, named together.
@@ -412,18 +330,18 @@ fn both(a: &Path, b: &Path) -> [Said; 2] {
 }
 
 fn writes(args: &ConvertArgs) -> Said {
-    said(Writes(if args.dry_run { Output::DryRun } else { Output::Files }))
+    said(if args.dry_run { DRY_RUN } else { FILES })
 }
 
 /// The kind of a model, unless its file cannot be read.
 fn model(path: &Path) -> Option<Said> {
     let form = match ModelKind::of(path).ok()? {
-        ModelKind::Onnx => Form::Onnx,
-        ModelKind::OpenVino => Form::OpenVino,
-        ModelKind::Tile => Form::Tile,
-        ModelKind::Tosa => Form::Tosa,
+        ModelKind::Onnx => ONNX,
+        ModelKind::OpenVino => OPENVINO_IR,
+        ModelKind::Tile => TILE_MODULE,
+        ModelKind::Tosa => TOSA_GRAPH,
     };
-    Some((Reads(form), path.display().to_string()))
+    Some((form, path.display().to_string()))
 }
 
 fn judged_as_typed(args: &CheckArgs) -> String {
@@ -432,11 +350,11 @@ fn judged_as_typed(args: &CheckArgs) -> String {
 
 fn judged(args: &CheckArgs) -> Vec<Said> {
     let act = match args.what.to_str() {
-        Some("rescale") => Rescale,
-        Some(name) if policy::operator(name).is_some() => Cast,
-        _ => JudgeModel,
+        Some("rescale") => RESCALE,
+        Some(name) if policy::operator(name).is_some() => CAST,
+        _ => CHECKED_MODEL,
     };
-    [Some((Does(act), judged_as_typed(args))), spec(args.policy().spec())].into_iter().flatten().collect()
+    [Some((act, judged_as_typed(args))), spec(args.policy().spec())].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -454,10 +372,11 @@ mod tests {
             all.extend(own.chain(global.iter().copied()).map(|option| (command.get_name(), option)));
         }
         for row in TABLE {
-            for option in row.options {
-                let name = option.split(' ').next().unwrap();
+            for option in row.options.split(' ') {
+                let name = option.split('=').next().unwrap();
                 let of = |command: &str| all.contains(&(command, name));
-                assert!(row.commands.iter().all(|c| of(c)) && all.iter().any(|(_, o)| *o == name), "--{option}");
+                let commands = row.commands.split(' ').filter(|command| !command.is_empty());
+                assert!({ commands }.all(of) && all.iter().any(|(_, o)| *o == name), "--{option}");
             }
         }
     }

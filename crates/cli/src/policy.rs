@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMa
 use std::ffi::OsStr;
 use truecast::request::{self, Request, RequestError, SPECS};
 use truecast::setting::Setting;
-use truecast::spec::{SpecError, onnx, tile};
+use truecast::spec::onnx;
 
 /// The specification and its settings.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -100,21 +100,6 @@ const DEFAULT_SPEC: &str = "onnx";
 /// The conversion that an operation on the command line names.
 pub fn operator(name: &str) -> Option<onnx::Operator> {
     onnx::Operator::ALL.into_iter().find(|operator| operator.name().eq_ignore_ascii_case(name))
-}
-
-/// The profile and the options of Tile IR.
-pub fn tile_values(profile: Option<&str>, options: &[String]) -> Result<(tile::Profile, tile::Options), Failure> {
-    let known = tile::Profile::ALL.map(tile::Profile::name);
-    let read = |text: &str| text.parse().map_err(|error: SpecError| Failure::from(error).of_word(text, known));
-    let profile = profile.map(read).transpose()?.unwrap_or_default();
-    let mut values = tile::Options::default();
-    options.iter().try_for_each(|text| values.set(text))?;
-    Ok((profile, values))
-}
-
-/// The release of `tile@..`.
-pub fn tile_rules(version: Option<&str>) -> Result<tile::Rules, Failure> {
-    Ok(version.map(str::parse).transpose()?.unwrap_or_default())
 }
 
 impl PolicyArgs {

@@ -20,60 +20,21 @@ const NAME: (usize, usize) = (16, 40);
 /// Work that is done sooner shows nothing: a line that comes and goes at once only flickers.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Work on bytes of tensors.
-pub struct Bytes(Bar);
-
-/// Steps that have names. The line moves between steps only: nothing runs beside what is measured.
-pub struct Steps(Bar);
-
-/// Shows nothing if `quiet`, or if standard error is no terminal.
-pub fn bytes(total: u64, quiet: bool) -> Bytes {
-    Bytes(Bar::new(total, quiet, |state| {
+/// A line about bytes of tensors. It shows nothing if `quiet`, or if standard error is no terminal.
+pub fn bytes(total: u64, quiet: bool) -> Bar {
+    Bar::new(total, quiet, |state| {
         let (done, all) = (number::bytes(state.pos()), number::bytes(state.len().unwrap_or(0)));
         let rate = number::rate(state.pos(), state.elapsed().as_secs_f64()).unwrap_or_default();
         Words { done: format!("{done:>8} of {all}"), rate: format!("{rate:>10}"), ..Words::new(state) }
-    }))
+    })
 }
 
-/// Shows nothing if `quiet`, or if standard error is no terminal.
-pub fn steps(total: u64, quiet: bool) -> Steps {
-    Steps(Bar::new(total, quiet, |state| {
+/// The same about steps that have names. It moves between steps only: nothing runs beside what is measured.
+pub fn steps(total: u64, quiet: bool) -> Bar {
+    Bar::new(total, quiet, |state| {
         let all = state.len().unwrap_or(0).to_string();
         Words { done: format!("{:>1$} of {all}", state.pos(), all.len()), ..Words::new(state) }
-    }))
-}
-
-impl Bytes {
-    /// So much is done, and this is worked on.
-    pub fn at(&self, progress: Progress<'_>) {
-        if self.0.moved(progress.tensor) {
-            self.0.line.set_position(progress.bytes);
-        }
-    }
-
-    /// So many more bytes are done, and this is worked on.
-    pub fn more(&self, bytes: u64, tensor: &str) {
-        self.0.moved(tensor);
-        self.0.line.inc(bytes);
-    }
-
-    /// Takes the line away.
-    pub fn finish(&self) {
-        self.0.line.finish_and_clear();
-    }
-}
-
-impl Steps {
-    /// A step is done, and this was it.
-    pub fn done(&self, name: &str) {
-        self.0.moved(name);
-        self.0.line.inc(1);
-    }
-
-    /// Takes the line away.
-    pub fn finish(&self) {
-        self.0.line.finish_and_clear();
-    }
+    })
 }
 
 /// The line that is shown now.
@@ -87,7 +48,8 @@ pub fn take_away() {
     }
 }
 
-struct Bar {
+/// A line that moves.
+pub struct Bar {
     line: ProgressBar,
     begin: Instant,
     /// Standard error is no terminal, or the bar is drawn already.
@@ -110,6 +72,24 @@ impl Bar {
             out.write_str(&words(state).beside_bar(&name, width)).ok();
         }));
         Self { line, begin: Instant::now(), settled, name }
+    }
+
+    /// So much is done, and this is worked on.
+    pub fn at(&self, progress: Progress<'_>) {
+        if self.moved(progress.tensor) {
+            self.line.set_position(progress.bytes);
+        }
+    }
+
+    /// So much more is done, and this was it.
+    pub fn more(&self, done: u64, name: &str) {
+        self.moved(name);
+        self.line.inc(done);
+    }
+
+    /// Takes the line away.
+    pub fn finish(&self) {
+        self.line.finish_and_clear();
     }
 
     /// Draws the line from when it is worth it; from then on it draws itself as it moves. False if it is not shown.

@@ -27,6 +27,13 @@ pub fn joined(said: &str, more: &str) -> String {
     }
 }
 
+/// `a, b or c`.
+pub fn alternatives<T: AsRef<str>>(all: &[T]) -> String {
+    let (most, last) = all.split_at(all.len().saturating_sub(1));
+    let joined = |words: &[T]| words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    [joined(most), joined(last)].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" or ")
+}
+
 /// `; did you mean X?`, or nothing.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     closest(word, candidates).map_or(String::new(), |meant| format!("{MEANT}{meant}?"))

@@ -4,7 +4,7 @@
 //! What cells say is decided where the table is filled; the terminal is described in `terminal`.
 
 use crate::exact_decimal;
-use crate::message::{is_unseen, one_line};
+use crate::message::one_line;
 pub use crate::number::grouped;
 pub use crate::terminal::Mark;
 use crate::terminal::{self, Terminal};
@@ -19,12 +19,6 @@ const LONGEST: usize = 200;
 const NAME: (usize, usize) = (36, 12);
 /// Likewise a sentence.
 const SENTENCE: (usize, usize) = (30, 16);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Align {
-    Left,
-    Right,
-}
 
 /// What becomes of cells for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +35,7 @@ enum Long {
 #[derive(Clone, Debug)]
 pub struct Column {
     heading: String,
-    align: Align,
+    is_right: bool,
     drops: u8,
     is_key: bool,
     long: Long,
@@ -50,19 +44,15 @@ pub struct Column {
 }
 
 impl Column {
-    fn new(heading: impl Into<String>, align: Align) -> Self {
-        let (heading, long) = (heading.into(), Long::Stays);
-        Self { heading, align, drops: 0, is_key: false, long, longest: LONGEST, is_of_numbers: false }
-    }
-
     /// Text.
     pub fn left(heading: impl Into<String>) -> Self {
-        Self::new(heading, Align::Left)
+        let (heading, long) = (heading.into(), Long::Stays);
+        Self { heading, is_right: false, drops: 0, is_key: false, long, longest: LONGEST, is_of_numbers: false }
     }
 
     /// Numbers.
     pub fn right(heading: impl Into<String>) -> Self {
-        Self::new(heading, Align::Right)
+        Self { is_right: true, ..Self::left(heading) }
     }
 
     /// May be left out on a narrow terminal, columns with larger numbers first; 0 stays.
@@ -184,18 +174,10 @@ impl Table {
         for (column, width) in self.columns.iter().zip(&mut self.widths) {
             let Cell { text, mark } = cells.next().unwrap_or_default();
             let begin = self.text.len();
-            let cell = match text.len() <= column.longest && is_plain(&text) {
-                true => {
-                    self.text += &text;
-                    text.len()
-                }
-                false => {
-                    push_escaped(&mut self.text, &bounded(text, column.longest));
-                    self.text[begin..].width()
-                }
-            };
+            // A name from a file cannot move the cursor.
+            self.text += &one_line(&bounded(text, column.longest));
+            let (len, cell) = (self.text.len() - begin, self.text[begin..].width());
             *width = (*width).max(cell);
-            let len = self.text.len() - begin;
             self.cells.push(Stored { len: len as u32, width: cell as u32, mark });
         }
         debug_assert!(cells.next().is_none(), "a row has more cells than the table has columns");
@@ -246,7 +228,7 @@ impl Table {
         }
         if let (false, Some(width)) = (left_out.is_empty(), terminal.width) {
             let left_out = left_out.join(", ");
-            let advice = terminal.room.advice();
+            let advice = terminal.advice;
             let note = format!("at {width} columns left out: {left_out}; {advice}");
             for line in terminal.wrap(&note).lines() {
                 each(&(terminal.paint(Mark::Dim, line) + "\n"))?;
@@ -266,9 +248,6 @@ impl Table {
         if block.iter().all(|shown| cells[shown.column].text.is_empty()) {
             return Ok(());
         }
-        if block.iter().all(|shown| cells[shown.column].width <= shown.width) {
-            return each(&self.one_line(block.iter().map(|shown| (shown, cells[shown.column])), terminal));
-        }
         let part = |&Shown { column, width }: &Shown| -> Vec<String> {
             let Printed { text, width: natural, .. } = cells[column];
             match self.columns[column].long {
@@ -280,66 +259,48 @@ impl Table {
         };
         let parts: Vec<Vec<String>> = block.iter().map(part).collect();
         for i in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
-            let shown = block.iter().zip(&parts).map(|(shown, part)| {
+            let mut line = String::new();
+            // Padding waits until something follows it.
+            let mut spaces = 0;
+            for (shown, part) in block.iter().zip(&parts) {
                 let text = part.get(i).map_or("", String::as_str);
-                (shown, Printed { text, width: text.width(), ..cells[shown.column] })
-            });
-            each(&self.one_line(shown, terminal))?;
+                let pad = shown.width - text.width();
+                let (before, after) = if self.columns[shown.column].is_right { (pad, 0) } else { (0, pad) };
+                spaces += before;
+                if !text.is_empty() {
+                    line.extend(std::iter::repeat_n(' ', spaces));
+                    terminal.paint_into(&mut line, cells[shown.column].mark, text);
+                    spaces = 0;
+                }
+                spaces += after + GAP;
+            }
+            line.push('\n');
+            each(&line)?;
         }
         Ok(())
     }
 
-    /// Cells beside each other.
-    fn one_line<'a>(&self, cells: impl Iterator<Item = (&'a Shown, Printed<'a>)>, terminal: &Terminal) -> String {
-        let mut line = String::new();
-        // Padding waits until something follows it.
-        let mut spaces = 0;
-        for (shown, Printed { text, width, mark }) in cells {
-            let pad = shown.width - width;
-            let (before, after) = match self.columns[shown.column].align {
-                Align::Left => (0, pad),
-                Align::Right => (pad, 0),
-            };
-            spaces += before;
-            if !text.is_empty() {
-                push_spaces(&mut line, spaces);
-                terminal.paint_into(&mut line, mark, text);
-                spaces = 0;
-            }
-            spaces += after + GAP;
-        }
-        line.push('\n');
-        line
-    }
-
     /// Which columns are shown, and how wide.
     fn layout(&self, width: Option<usize>) -> Layout<'_> {
+        let sized = |column| Shown { column, width: self.widths[column] };
         // A column without text is not shown.
-        let mut shown: Vec<usize> = (0..self.columns.len()).filter(|&i| self.widths[i] > 0).collect();
-        let natural = |&i: &usize| Shown { column: i, width: self.widths[i] };
-        let all = |shown: &[usize]| shown.iter().map(natural).collect::<Vec<_>>();
-        let Some(width) = width else { return Layout { blocks: vec![all(&shown)], left_out: Vec::new() } };
-        let room = |i: usize| self.columns[i].room(self.widths[i]);
-        let fits = |sizes: &[Shown]| total(sizes) <= width;
-        let wanted = |shown: &[usize]| shown.iter().map(|&i| Shown { column: i, width: room(i).0 }).collect::<Vec<_>>();
+        let mut sizes: Vec<Shown> = (0..self.columns.len()).map(sized).filter(|shown| shown.width > 0).collect();
+        let Some(width) = width else { return Layout { blocks: vec![sizes], left_out: Vec::new() } };
+        let room = |shown: &Shown| self.columns[shown.column].room(self.widths[shown.column]);
+        sizes.iter_mut().for_each(|shown| shown.width = room(shown).0);
         let mut dropped = Vec::new();
-        while !fits(&wanted(&shown)) {
-            let Some(&next) = shown.iter().rev().max_by_key(|&&i| self.columns[i].drops) else { break };
-            if self.columns[next].drops == 0 {
-                break;
-            }
+        while total(&sizes) > width {
             // Of several, the last goes first.
-            let order = self.columns[next].drops;
-            let at = shown.iter().rposition(|&i| self.columns[i].drops == order).expect("it is one of them");
-            dropped.push(shown.remove(at));
+            let order = |at: &usize| self.columns[sizes[*at].column].drops;
+            let Some(at) = (0..sizes.len()).max_by_key(order).filter(|at| order(at) > 0) else { break };
+            dropped.push(sizes.remove(at).column);
         }
         dropped.sort_unstable();
         let left_out = dropped.iter().map(|&i| self.columns[i].heading.as_str()).collect();
-        let mut sizes = wanted(&shown);
-        if !fits(&sizes) {
-            sizes = shown.iter().map(|&i| Shown { column: i, width: room(i).1 }).collect();
+        if total(&sizes) > width {
+            sizes.iter_mut().for_each(|shown| shown.width = room(shown).1);
         }
-        if !fits(&sizes) {
+        if total(&sizes) > width {
             return Layout { blocks: self.blocks(&sizes, width), left_out };
         }
         self.grow(&mut sizes, width);
@@ -412,33 +373,10 @@ pub fn shortened(text: &str, columns: usize) -> String {
 
 /// Text from a file, of any length and harmful or not, in one line.
 pub fn in_one_line(text: &str, terminal: &Terminal) -> String {
-    let mut safe = String::new();
-    push_escaped(&mut safe, &bounded(text.into(), LONGEST));
+    let safe = one_line(&bounded(text.into(), LONGEST));
     match terminal.width {
         Some(width) if safe.width() > width => shortened(&safe, width),
         _ => safe,
-    }
-}
-
-/// Every character is a letter, digit, sign or space of ASCII: nothing is escaped, and each takes one column.
-fn is_plain(text: &str) -> bool {
-    text.as_bytes().iter().all(|byte| matches!(byte, b' '..=b'~'))
-}
-
-fn push_spaces(line: &mut String, mut count: usize) {
-    const SPACES: &str = "                                                                ";
-    while count > 0 {
-        let some = count.min(SPACES.len());
-        *line += &SPACES[..some];
-        count -= some;
-    }
-}
-
-/// What is not seen is escaped, so that a name from a file cannot move the cursor.
-fn push_escaped(out: &mut String, text: &str) {
-    match text.chars().any(is_unseen) {
-        true => *out += &one_line(text),
-        false => *out += text,
     }
 }
 
@@ -470,12 +408,13 @@ fn bounded(text: String, longest: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::Room;
 
-    const PIPE: Terminal = Terminal { width: None, color: false, room: Room::Command };
+    fn pipe() -> Terminal {
+        Terminal::default()
+    }
 
     fn at(width: usize) -> Terminal {
-        Terminal { width: Some(width), ..PIPE }
+        Terminal { width: Some(width), ..pipe() }
     }
 
     /// A name, its numbers, and a sentence.
@@ -506,7 +445,7 @@ mod tests {
         let mut table = Table::new([Column::left("name"), Column::right("n")]);
         table.row(["a\u{1b}[2J", "7"]);
         table.row(["世界", "1_000"]);
-        assert_eq!(table.render(&PIPE), "name            n\na\\u{1b}[2J      7\n世界        1_000\n");
+        assert_eq!(table.render(&pipe()), "name            n\na\\u{1b}[2J      7\n世界        1_000\n");
     }
 
     #[test]
@@ -519,7 +458,7 @@ mod tests {
 
     #[test]
     fn columns_give_way_in_their_order_and_a_line_says_which() {
-        assert_eq!(sample().render(&at(200)), sample().render(&PIPE));
+        assert_eq!(sample().render(&at(200)), sample().render(&pipe()));
         let narrower = sample().render(&at(90));
         assert!(narrower.contains("cosine") && !narrower.contains("1.2e-3"), "{narrower}");
         assert!(narrower.ends_with("at 90 columns left out: rmse; --wide or a pipe shows all\n"), "{narrower}");
@@ -540,18 +479,18 @@ mod tests {
         let mut table = Table::new([Column::left("name"), Column::right("n")]);
         table.row(["x".repeat(1_000_000).as_str(), "1"]);
         (0..1000).for_each(|_| table.row(["short", "2"]));
-        let text = table.render(&PIPE);
+        let text = table.render(&pipe());
         assert!(text.len() < 300_000 && text.contains("… 1_000_000 characters …"), "{}", text.len());
         let mut digits = Table::new([Column::left("digits").of_any_length()]);
         digits.row(["7".repeat(1000)]);
-        assert!(digits.render(&PIPE).contains(&"7".repeat(1000)));
+        assert!(digits.render(&pipe()).contains(&"7".repeat(1000)));
     }
 
     #[test]
     fn an_empty_table_says_so() {
         let table = Table::new([Column::left("tensor")]);
-        assert_eq!(table.render(&PIPE), "tensor\n");
-        assert_eq!(table.or_say("no tensors").render(&PIPE), "no tensors\n");
+        assert_eq!(table.render(&pipe()), "tensor\n");
+        assert_eq!(table.or_say("no tensors").render(&pipe()), "no tensors\n");
     }
 
     #[test]
@@ -559,7 +498,7 @@ mod tests {
         let mut table = Table::new([Column::left("a"), Column::right("b")]);
         table.row([Cell::from("x").mark(Mark::Bad), Cell::from("y")]);
         table.row(["long", "zz"]);
-        let text = table.render(&Terminal { color: true, ..PIPE });
+        let text = table.render(&Terminal { color: true, ..pipe() });
         assert!(text.contains("\u{1b}[1m\u{1b}[31mx\u{1b}[0m      y\nlong  zz\n"), "{text:?}");
     }
 }

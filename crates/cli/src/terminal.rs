@@ -45,33 +45,24 @@ impl Mark {
 }
 
 /// Where output goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     /// Columns; `None` is a pipe or a file, which gets everything, in lines as long as they are.
     pub width: Option<usize>,
     /// Whether colors are wanted and shown.
     pub color: bool,
-    /// How one gets what there is no room for.
-    pub room: Room,
+    /// How one gets the columns that a narrow table leaves out: the end of a sentence.
+    pub advice: &'static str,
 }
 
-/// How a reader gets the columns that a narrow table leaves out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Room {
-    /// At a command line.
-    #[default]
-    Command,
-    /// In Python.
-    Python,
-}
+/// At a command line.
+const AT_A_COMMAND_LINE: &str = "--wide or a pipe shows all";
+/// In Python.
+pub const IN_PYTHON: &str = "to_dict() has all";
 
-impl Room {
-    /// The end of a sentence.
-    pub fn advice(self) -> &'static str {
-        match self {
-            Room::Command => "--wide or a pipe shows all",
-            Room::Python => "to_dict() has all",
-        }
+impl Default for Terminal {
+    fn default() -> Self {
+        Self { width: None, color: false, advice: AT_A_COMMAND_LINE }
     }
 }
 

@@ -1,10 +1,9 @@
 //! What is wrong with a command line that clap does not read, in one sentence: what, where it belongs, what was probably
 //! meant. What else an option needs is said in `options`.
 
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::help;
-use crate::suggest::{closest, did_you_mean, joined};
+use crate::suggest::{alternatives, closest, did_you_mean, joined};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use std::error::Error as _;
@@ -17,18 +16,18 @@ const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "
 /// Options that say more of `--scheme`.
 const OF_SCHEME: [&str; 4] = ["--scale-search", "--mx-scale", "--nonfinite", "--share-global"];
 /// What clap says of a command line, or help and version, which it treats alike.
-pub fn report(error: &Error, args: &[OsString]) -> ExitCode {
+pub fn report(error: &Error, args: &[OsString]) -> u8 {
     let json = args.iter().any(|arg| arg == "--json");
     let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
     if error.use_stderr() && !is_help {
-        return failure(error, args).in_json(json).report();
+        return failure(error, args).report(json);
     }
     match error.print() {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Failure::system(format_args!("standard output: {error}")).report()
+            Failure::system(format_args!("standard output: {error}")).report(json)
         }
         // A reader that closes the pipe early is no error.
-        _ => ExitCode::from(error.exit_code() as u8),
+        _ => error.exit_code() as u8,
     }
 }
 
@@ -175,7 +174,7 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     };
     if typed.starts_with("--") && !owners(word).is_empty() {
         let this = if command.is_some() { format!("; this is {name}") } else { "; write it behind the command".into() };
-        return format!("{typed} belongs to {}{this}", one_of(&owners(word)));
+        return format!("{typed} belongs to {}{this}", alternatives(&owners(word)));
     }
     if let Some(meant) = closest(word, own) {
         return format!("unknown option {typed}; did you mean --{meant}?");
@@ -183,16 +182,9 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     let elsewhere = definition.get_subcommands().flat_map(|c| c.get_arguments().filter_map(|arg| arg.get_long()));
     match closest(word, elsewhere) {
         Some(meant) if !owners(meant).is_empty() => {
-            format!("unknown option {typed}; --{meant} belongs to {}, this is {name}", one_of(&owners(meant)))
+            format!("unknown option {typed}; --{meant} belongs to {}, this is {name}", alternatives(&owners(meant)))
         }
         _ => format!("unknown option {typed} of {name}"),
-    }
-}
-
-fn one_of(names: &[&str]) -> String {
-    match names {
-        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
-        all => all.concat(),
     }
 }
 

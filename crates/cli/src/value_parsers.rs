@@ -1,13 +1,11 @@
 //! Values of options that are words: how they are read, and the list of them that completion offers. Completion lists
 //! canonical names only; every name that the library understands is read.
 
-use crate::bench::pairs::ParsePairError;
-use crate::command::thresholds::DIFFERENT;
-use crate::failure::Failure;
+use crate::command::{self, thresholds::DIFFERENT};
 use crate::help_text::PAGES;
 use crate::sort_keys::{KEYS, Known};
 use crate::suggest::{MEANT, closest, did_you_mean, joined};
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -52,6 +50,13 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
     }
 }
 
+/// A value by its name.
+pub fn one_of<T: Clone + Send + Sync + 'static>(all: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
+    let value =
+        |name: String| all.iter().find(|(known, _)| *known == name).expect("clap takes no other name").1.clone();
+    PossibleValuesParser::new(all.iter().map(|(name, _)| *name)).map(value)
+}
+
 fn as_typed(text: &str) -> Result<String, String> {
     Ok(text.into())
 }
@@ -59,7 +64,7 @@ fn as_typed(text: &str) -> Result<String, String> {
 // ---- types ----
 
 /// An element type, by any of its names.
-pub const TYPE: Words<DType> = Words { read: |text| read_type(text).map_err(|error| error.to_string()), list: types };
+pub const TYPE: Words<DType> = Words { read: read_type, list: types };
 
 /// An operand of `promote`.
 pub const OPERAND: Words<String> = Words { read: as_typed, list: operands };
@@ -75,54 +80,17 @@ pub fn operands() -> Vec<&'static str> {
 }
 
 /// Why a type was not read, with what was probably meant.
-#[derive(Debug)]
-pub struct UnknownType {
-    error: ParseTypeError,
-    meant: Option<DType>,
-}
-
-impl std::fmt::Display for UnknownType {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (&self.error, self.meant) {
-            (ParseTypeError::Unknown { name }, Some(meant)) => {
-                write!(f, "unknown type {name:?}; did you mean {meant}? `truecast formats` lists the types")
-            }
-            (error @ ParseTypeError::Unknown { .. }, None) => write!(f, "{error}; `truecast formats` lists the types"),
-            (error, _) => error.fmt(f),
-        }
-    }
-}
-
-impl From<ParseTypeError> for UnknownType {
-    fn from(error: ParseTypeError) -> UnknownType {
-        let meant = match &error {
-            ParseTypeError::Unknown { name } => meant(name),
-            _ => None,
-        };
-        UnknownType { error, meant }
-    }
-}
-
-impl From<UnknownType> for Failure {
-    fn from(error: UnknownType) -> Failure {
-        Failure::usage(error)
-    }
-}
-
-impl From<ParsePairError> for Failure {
-    fn from(error: ParsePairError) -> Self {
-        match error {
-            ParsePairError::Type { pair, cause } => {
-                Failure::usage(format_args!("pair {pair:?}: {}", UnknownType::from(cause)))
-            }
-            other => Failure::usage(other),
-        }
+pub fn unknown_type(error: &ParseTypeError) -> String {
+    let ParseTypeError::Unknown { name } = error else { return error.to_string() };
+    match meant(name) {
+        Some(meant) => format!("unknown type {name:?}; did you mean {meant}? `truecast formats` lists the types"),
+        None => format!("{error}; `truecast formats` lists the types"),
     }
 }
 
 /// Reads a name of any ecosystem.
-pub fn read_type(text: &str) -> Result<DType, UnknownType> {
-    Ok(DType::parse(text)?)
+pub fn read_type(text: &str) -> Result<DType, String> {
+    DType::parse(text).map_err(|error| unknown_type(&error))
 }
 
 /// The type of the name that is nearest.
@@ -198,9 +166,7 @@ pub fn columns(known: Known) -> Vec<&'static str> {
 }
 
 /// A column of `inspect`.
-pub const INSPECT_COLUMN: Words<String> = Words { read: as_typed, list: || INSPECT_COLUMNS.into() };
-/// What `inspect --sort` takes.
-pub const INSPECT_COLUMNS: [&str; 9] = ["name", "size", "elements", "min", "max", "nan", "inf", "zero", "subnormal"];
+pub const INSPECT_COLUMN: Words<String> = Words { read: as_typed, list: command::inspect_columns };
 
 /// A rounding of RESCALE.
 pub const RESCALE_ROUNDING: Words<String> =

@@ -20,10 +20,9 @@ pub enum Error {
     Value { place: String, key: String, found: String, expected: String },
     /// A key that is not known, or not with this value (§5.3.1): what it says about the weights cannot be told.
     #[error(
-        "{place}: {} is {}, and truecast does not know what that does to the weights; {}",
+        "{place}: {} is {}, and truecast does not know what that does to the weights",
         one_line(key),
-        one_line(found),
-        Advice(*scheme)
+        one_line(found)
     )]
     Unexplained { place: String, key: String, found: String, scheme: Option<&'static str> },
     /// Text inside a tensor or a header is no JSON.
@@ -132,18 +131,6 @@ impl Error {
             }
             Error::Io(error) => error.kind(),
             _ => ErrorKind::Input,
-        }
-    }
-}
-
-/// What to do about a key that is not known.
-struct Advice(Option<&'static str>);
-
-impl fmt::Display for Advice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(scheme) => write!(f, "--from-scheme {scheme} reads them as if it were not there"),
-            None => f.write_str("remove the key from a copy if it does nothing"),
         }
     }
 }

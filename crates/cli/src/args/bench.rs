@@ -3,7 +3,8 @@
 use super::threads::ThreadsArgs;
 use crate::bench::Size;
 use crate::policy::PolicyArgs;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use std::num::NonZeroUsize;
 
 /// `bench`
@@ -17,8 +18,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SIZE,..", value_delimiter = ',', default_value = "l2,llc,dram", value_parser = size)]
     pub sizes: Vec<Size>,
     /// CPU level (default: the strongest of this CPU)
-    #[arg(long)]
-    pub level: Option<LevelArg>,
+    #[arg(long, value_parser = PossibleValuesParser::new(["baseline", "avx2", "avx512", "neon"]))]
+    pub level: Option<String>,
     /// Samples of which the fastest counts
     #[arg(long, value_name = "N", default_value = "7")]
     pub best_of: NonZeroUsize,
@@ -36,7 +37,7 @@ pub struct BenchArgs {
         value_delimiter = ',',
         num_args = 0..,
         require_equals = true,
-        value_parser = clap::builder::PossibleValuesParser::new(crate::bench::scaled::names()),
+        value_parser = PossibleValuesParser::new(crate::bench::scaled::names()),
         hide_possible_values = true,
         conflicts_with_all = ["pairs", "sizes", "counts", "routes", "threads", "PolicyArgs"]
     )]
@@ -45,16 +46,6 @@ pub struct BenchArgs {
     pub policy: PolicyArgs,
     #[command(flatten)]
     pub threads: ThreadsArgs,
-}
-
-/// `--level`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
-pub enum LevelArg {
-    Baseline,
-    Avx2,
-    Avx512,
-    Neon,
 }
 
 /// A name, or bytes.

@@ -2,8 +2,9 @@
 
 use super::threads::ThreadsArgs;
 use crate::policy::{PolicyArgs, operator};
+use crate::value_parsers::one_of;
 use crate::{size, value_parsers};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use truecast::DType;
 use truecast::run::ModelKind;
@@ -139,10 +140,10 @@ pub struct VectorsArgs {
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: DType,
     /// Decisive inputs, or every code of a source of 16 bits or fewer
-    #[arg(long, value_name = "WHICH", default_value = "boundary")]
-    pub level: ExtentArg,
+    #[arg(long, value_name = "WHICH", default_value = "boundary", value_parser = one_of(&EXTENTS))]
+    pub level: Extent,
     /// One line, one object or one array element a vector (default: hex, or json with --json)
-    #[arg(long)]
+    #[arg(long, value_parser = one_of(&VECTOR_FORMATS))]
     pub format: Option<VectorFormat>,
     /// File to write (default: standard output); with npy FILE.input.npy, FILE.output.npy and FILE.undefined.npy
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -156,14 +157,20 @@ pub struct VectorsArgs {
     pub rescale: RescaleAttributes,
 }
 
-/// `vectors --format`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// What `vectors` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum VectorFormat {
     Hex,
     Npy,
     Json,
 }
+
+/// `vectors --format`
+pub const VECTOR_FORMATS: [(&str, VectorFormat); 3] =
+    [("hex", VectorFormat::Hex), ("npy", VectorFormat::Npy), ("json", VectorFormat::Json)];
+/// `vectors --level`
+const EXTENTS: [(&str, Extent); 2] = [("boundary", Extent::Boundary), ("exhaustive", Extent::Exhaustive)];
 
 impl VectorsArgs {
     /// The options of the specification that decides: RESCALE is TOSA's.
@@ -174,22 +181,5 @@ impl VectorsArgs {
     /// What is written.
     pub fn format(&self, json: bool) -> VectorFormat {
         self.format.unwrap_or(if json { VectorFormat::Json } else { VectorFormat::Hex })
-    }
-}
-
-/// `vectors --level`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
-pub enum ExtentArg {
-    Boundary,
-    Exhaustive,
-}
-
-impl From<ExtentArg> for Extent {
-    fn from(level: ExtentArg) -> Extent {
-        match level {
-            ExtentArg::Boundary => Extent::Boundary,
-            ExtentArg::Exhaustive => Extent::Exhaustive,
-        }
     }
 }

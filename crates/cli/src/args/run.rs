@@ -1,8 +1,8 @@
 //! `run`.
 
 use super::threads::ThreadsArgs;
-use crate::value_parsers;
-use clap::{Args, ValueEnum, ValueHint};
+use crate::value_parsers::{self, one_of};
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use truecast::io::FileFormat;
 use truecast::models::openvino::Packing;
@@ -21,11 +21,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output_dir: PathBuf,
     /// What the outputs are written as
-    #[arg(long, value_name = "FORMAT", default_value = "npy")]
-    pub output_format: ArrayFormat,
+    #[arg(long, value_name = "FORMAT", default_value = "npy", value_parser = one_of(&ARRAY_FORMATS))]
+    pub output_format: FileFormat,
     /// OpenVINO: how u3 and u6 lie, for files of releases after 2026.4: groups of three bytes, or one stream of bits
-    #[arg(long, value_name = "LAYOUT")]
-    pub ir_layout: Option<IrLayoutArg>,
+    #[arg(long, value_name = "LAYOUT", value_parser = one_of(&[("groups", Packing::Groups), ("stream", Packing::LowFirst)]))]
+    pub ir_layout: Option<Packing>,
     /// Replace existing outputs
     #[arg(long)]
     pub force: bool,
@@ -49,36 +49,5 @@ pub struct RunArgs {
     pub threads: ThreadsArgs,
 }
 
-/// `--ir-layout`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
-pub enum IrLayoutArg {
-    Groups,
-    Stream,
-}
-
-impl From<IrLayoutArg> for Packing {
-    fn from(layout: IrLayoutArg) -> Packing {
-        match layout {
-            IrLayoutArg::Groups => Packing::Groups,
-            IrLayoutArg::Stream => Packing::LowFirst,
-        }
-    }
-}
-
 /// `--output-format`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
-pub enum ArrayFormat {
-    Npy,
-    Pb,
-}
-
-impl From<ArrayFormat> for FileFormat {
-    fn from(format: ArrayFormat) -> FileFormat {
-        match format {
-            ArrayFormat::Npy => FileFormat::Npy,
-            ArrayFormat::Pb => FileFormat::TensorProto,
-        }
-    }
-}
+const ARRAY_FORMATS: [(&str, FileFormat); 2] = [("npy", FileFormat::Npy), ("pb", FileFormat::TensorProto)];

@@ -11,10 +11,10 @@ pub struct ThreadsArgs {
     pub threads: Option<NonZeroUsize>,
 }
 
-/// A larger number is a typing error, and would exhaust the machine.
-const MOST_THREADS: usize = 512;
+/// More gain nothing on any machine, and stacks for very many bring a system down.
+pub const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
     let wanted: Option<NonZeroUsize> = text.parse().ok();
-    wanted.filter(|n| n.get() <= MOST_THREADS).ok_or_else(|| format!("expected a number from 1 to {MOST_THREADS}"))
+    wanted.filter(|n| *n <= MOST_THREADS).ok_or_else(|| format!("expected a number from 1 to {MOST_THREADS}"))
 }

@@ -1,9 +1,13 @@
 //! Commands about types and single values: `explain`, `formats`, `promote`.
 
 use crate::policy::PolicyArgs;
-use crate::value_parsers;
-use clap::{Args, ValueEnum};
+use crate::value_parsers::{self, one_of};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use truecast::DType;
+use truecast::promote::Rank;
+use truecast::promote::jax::X64;
+use truecast::promote::tensorflow::Mode;
 
 /// `explain`
 #[derive(Args, Debug)]
@@ -46,8 +50,8 @@ pub struct PromoteArgs {
     #[arg(long, conflicts_with_all = ["lhs", "rhs"])]
     pub table: bool,
     /// Whose rule
-    #[arg(long, default_value = "openvino")]
-    pub system: SystemArg,
+    #[arg(long, default_value = "openvino", value_parser = PossibleValuesParser::new(SYSTEMS))]
+    pub system: String,
     /// openvino: promote_unsafe
     #[arg(long = "unsafe", conflicts_with = "strict")]
     pub promote_unsafe: bool,
@@ -61,72 +65,21 @@ pub struct PromoteArgs {
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::OPERAND, hide_possible_values = true)]
     pub u64_target: Option<String>,
     /// openvino, torch: rank of LHS, zero or more, or unknown (default n)
-    #[arg(long, value_name = "RANK")]
-    pub lhs_rank: Option<RankArg>,
+    #[arg(long, value_name = "RANK", value_parser = one_of(&RANKS))]
+    pub lhs_rank: Option<Rank>,
     /// openvino, torch: rank of RHS (default n)
-    #[arg(long, value_name = "RANK")]
-    pub rhs_rank: Option<RankArg>,
+    #[arg(long, value_name = "RANK", value_parser = one_of(&RANKS))]
+    pub rhs_rank: Option<Rank>,
     /// jax: whether types of 64 bits exist (default on)
-    #[arg(long, value_name = "WHICH")]
-    pub jax_x64: Option<X64Arg>,
+    #[arg(long, value_name = "WHICH", value_parser = one_of(&[("on", X64::On), ("off", X64::Off)]))]
+    pub jax_x64: Option<X64>,
     /// tensorflow: the conversion mode (default all)
-    #[arg(long, value_name = "MODE")]
-    pub tensorflow_mode: Option<TensorFlowModeArg>,
+    #[arg(long, value_name = "MODE", value_parser = one_of(&[("all", Mode::All), ("safe", Mode::Safe)]))]
+    pub tensorflow_mode: Option<Mode>,
 }
 
-/// `--system`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
-pub enum SystemArg {
-    Openvino,
-    Numpy,
-    Jax,
-    Torch,
-    Tensorflow,
-    All,
-}
-
-impl SystemArg {
-    /// The systems one by one.
-    pub const EACH: [SystemArg; 5] =
-        [SystemArg::Openvino, SystemArg::Numpy, SystemArg::Jax, SystemArg::Torch, SystemArg::Tensorflow];
-
-    /// As it is typed.
-    pub fn name(self) -> &'static str {
-        match self {
-            SystemArg::Openvino => "openvino",
-            SystemArg::Numpy => "numpy",
-            SystemArg::Jax => "jax",
-            SystemArg::Torch => "torch",
-            SystemArg::Tensorflow => "tensorflow",
-            SystemArg::All => "all",
-        }
-    }
-}
+/// `--system`: the systems one by one, and all of them.
+pub const SYSTEMS: [&str; 6] = ["openvino", "numpy", "jax", "torch", "tensorflow", "all"];
 
 /// `--lhs-rank`, `--rhs-rank`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
-pub enum RankArg {
-    #[value(name = "0")]
-    Scalar,
-    #[value(name = "n")]
-    Dimensioned,
-    Dynamic,
-}
-
-/// `--jax-x64`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
-pub enum X64Arg {
-    On,
-    Off,
-}
-
-/// `--tensorflow-mode`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
-pub enum TensorFlowModeArg {
-    All,
-    Safe,
-}
+const RANKS: [(&str, Rank); 3] = [("0", Rank::Scalar), ("n", Rank::Dimensioned), ("dynamic", Rank::Dynamic)];

@@ -1,22 +1,20 @@
 //! `truecast bench`.
 
 use super::Context;
-use crate::args::{BenchArgs, LevelArg};
+use crate::args::BenchArgs;
 use crate::bench::scaled::{self, Direction, ScaledRow};
 use crate::bench::{BenchOptions, BenchPlan, BenchRow, pairs, route};
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::grouped;
 use crate::table::{Column, Table};
 use crate::terminal::Terminal;
-use crate::{number, output, progress};
-use clap::ValueEnum;
-use serde_json::{Map, Value, json};
+use crate::{number, progress};
+use serde_json::{Value, json};
 use truecast::request::Request;
 use truecast::{Caches, CastOptions, Counting, DType, Level};
 
-pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let level = args.level.map(available).transpose()?;
+pub fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
+    let level = args.level.as_deref().map(available).transpose()?;
     if let Some(layouts) = &args.scaled {
         return scaled(layouts, level.unwrap_or(context.exec.level), args, context);
     }
@@ -36,18 +34,15 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
     let caches = *plan.caches();
     let bar = progress::steps(plan.len() as u64, context.quiet || context.json);
     let rows = plan.run(|row| {
-        bar.done(&format!("{} -> {} {}", row.src, row.dst, row.size));
+        bar.more(1, &format!("{} -> {} {}", row.src, row.dst, row.size));
     })?;
     bar.finish();
-    match context.json {
-        true => output::json("bench", to_json(&rows, &caches))?,
-        false => output::text(&render(&rows, &caches, args, &context.terminal))?,
-    }
-    Ok(ExitCode::SUCCESS)
+    context.answer("bench", || to_json(&rows, &caches), || render(&rows, &caches, args, &context.terminal))?;
+    Ok(0)
 }
 
 /// Which loops run, at one level or at each.
-fn routes(args: &BenchArgs, request: &Request, level: Option<Level>, context: &Context) -> Result<ExitCode, Failure> {
+fn routes(args: &BenchArgs, request: &Request, level: Option<Level>, context: &Context) -> Result<u8, Failure> {
     let pairs = chosen_pairs(&args.pairs, request)?;
     let levels = level.map_or_else(Level::available, |level| vec![level]);
     let types = [Column::left("from"), Column::left("to")];
@@ -62,32 +57,24 @@ fn routes(args: &BenchArgs, request: &Request, level: Option<Level>, context: &C
         }
         table.row(cells);
     }
-    match context.json {
-        true => output::json("bench", Map::from_iter([("routes".to_string(), Value::Array(objects))]))?,
-        false => output::text(&table.render(&context.terminal))?,
-    }
-    Ok(ExitCode::SUCCESS)
+    context.answer("bench", || json!({ "routes": objects }), || table.render(&context.terminal))?;
+    Ok(0)
 }
 
 /// Layouts of quantized checkpoints.
-fn scaled(layouts: &[String], level: Level, args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
+fn scaled(layouts: &[String], level: Level, args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
     let bar = progress::steps(scaled::rows(layouts) as u64, context.quiet || context.json);
     let rows = scaled::run(layouts, level, args.best_of, |row| {
-        bar.done(&format!("{} {}", row.layout, row.direction.name()));
+        bar.more(1, &format!("{} {}", row.layout, row.direction.name()));
     })?;
     bar.finish();
-    if context.json {
-        let row = |row: &ScaledRow| {
-            json!({
-                "layout": row.layout, "direction": row.direction.name(), "level": row.level.name(),
-                "gbps": rounded(row.gbps()), "limit_gbps": rounded(row.limit_gbps()), "of_limit": rounded(row.of_limit()),
-                "elements": row.len
-            })
-        };
-        let rows = rows.iter().map(row).collect();
-        output::json("bench", Map::from_iter([("scaled".to_string(), Value::Array(rows))]))?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let object = |row: &ScaledRow| {
+        json!({
+            "layout": row.layout, "direction": row.direction.name(), "level": row.level.name(),
+            "gbps": rounded(row.gbps()), "limit_gbps": rounded(row.limit_gbps()), "of_limit": rounded(row.of_limit()),
+            "elements": row.len
+        })
+    };
     let mut table = Table::new([
         Column::left("layout"),
         Column::left("direction"),
@@ -112,8 +99,9 @@ fn scaled(layouts: &[String], level: Level, args: &BenchArgs, context: &Context)
          level {level}, 1 thread, best of {}\n",
         args.best_of
     );
-    output::text(&(table.render(&context.terminal) + &context.terminal.wrap(&note)))?;
-    Ok(ExitCode::SUCCESS)
+    let object = || json!({ "scaled": rows.iter().map(object).collect::<Value>() });
+    context.answer("bench", object, || table.render(&context.terminal) + &context.terminal.wrap(&note))?;
+    Ok(0)
 }
 
 /// Pairs as typed; the representative ones if none were.
@@ -131,12 +119,11 @@ fn chosen_pairs(typed: &[String], request: &Request) -> Result<Vec<(DType, DType
     Ok(chosen)
 }
 
-fn available(wanted: LevelArg) -> Result<Level, Failure> {
-    let wanted = wanted.to_possible_value().expect("every level has a name");
+fn available(wanted: &str) -> Result<Level, Failure> {
     let levels = Level::available();
-    levels.iter().find(|level| level.name() == wanted.get_name()).copied().ok_or_else(|| {
+    levels.iter().find(|level| level.name() == wanted).copied().ok_or_else(|| {
         let names: Vec<_> = levels.iter().map(|level| level.name()).collect();
-        Failure::usage(format_args!("this CPU lacks level {}; it has {}", wanted.get_name(), names.join(", ")))
+        Failure::usage(format_args!("this CPU lacks level {wanted}; it has {}", names.join(", ")))
     })
 }
 
@@ -145,7 +132,7 @@ fn rounded(value: f64) -> Value {
     json!(format!("{value:.3e}").parse::<f64>().unwrap_or(value))
 }
 
-fn to_json(rows: &[BenchRow], caches: &Caches) -> Map<String, Value> {
+fn to_json(rows: &[BenchRow], caches: &Caches) -> Value {
     let row = |row: &BenchRow| {
         let mut object = json!({
             "src": row.src.name(), "dst": row.dst.name(), "size": row.size.to_string(), "level": row.level.name(),
@@ -159,11 +146,7 @@ fn to_json(rows: &[BenchRow], caches: &Caches) -> Map<String, Value> {
         }
         object
     };
-    let mut object = Map::new();
-    object.insert("l2_bytes".into(), json!(caches.l2));
-    object.insert("llc_bytes".into(), json!(caches.llc));
-    object.insert("rows".into(), rows.iter().map(row).collect());
-    object
+    json!({ "l2_bytes": caches.l2, "llc_bytes": caches.llc, "rows": rows.iter().map(row).collect::<Value>() })
 }
 
 fn render(rows: &[BenchRow], caches: &Caches, args: &BenchArgs, terminal: &Terminal) -> String {

@@ -2,9 +2,8 @@
 
 use super::error_columns::ErrorColumns;
 use super::list::{self, Item, Known, Listed};
-use super::{Context, assessment, thresholds};
+use super::{Context, NEVER, assessment, thresholds};
 use crate::args::CompareArgs;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::count;
 use crate::table::{Cell, Mark};
@@ -12,17 +11,13 @@ use crate::terminal::Terminal;
 use crate::value_parsers;
 use crate::{message, output, progress};
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
 use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
 use truecast::io::npy::HeaderError;
 use truecast::io::{Error as FileError, Escaped, OpenOptions};
 use truecast::report::{Assessment, Group, assess};
 use truecast::{DType, Error};
 
-/// A request to end ends the process: nothing is written that could be left behind.
-static NEVER: AtomicBool = AtomicBool::new(false);
-
-pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let (different, counts): (Vec<&String>, Vec<&String>) =
         args.fail_on.iter().partition(|name| *name == thresholds::DIFFERENT);
     let limits = thresholds::parse(counts, &value_parsers::differences())?;
@@ -34,9 +29,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let compared = compare(&args.a, &args.b, readings, &context.exec, &NEVER, |progress| bar.at(progress));
     let mut comparison = compared.map_err(|error| failure(error, args))?;
     bar.finish();
-    if !context.json && !context.quiet {
-        super::warn(comparison.warnings.clone());
-    }
+    context.warn(&comparison.warnings);
     let assessment = assess(comparison.rows.iter().map(ComparedTensor::assessed), args.list.worst);
     let sentences = assessment::sentences(&assessment, |i| comparison.rows[i].assessed(), false);
     comparison.warnings.extend(sentences);

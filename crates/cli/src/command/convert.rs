@@ -3,17 +3,16 @@
 mod folder;
 
 use super::error_columns::ErrorColumns;
+use super::left_open::LeftOpen;
 use super::list::{self, Item, Known, Listed};
 use super::{Context, assessment, left_open, provenance, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
 use crate::{message, number, output, progress, signals, value_parsers};
 use serde::Serialize;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -27,7 +26,7 @@ use truecast::select::{Detected, KeptBy};
 use truecast::verify::RecordedFile;
 use truecast::{CastOptions, DType, Ecosystem, Error, ErrorKind};
 
-pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
     let options = options(args, rules, context.exec)?;
     let (request, existing) = (options.request, options.existing);
     let limits = thresholds::parse(&args.fail_on, &value_parsers::counts())?;
@@ -48,12 +47,9 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         refuse_data(report, &args.src, &dst, &plan)?;
     }
     let (told, is_folder) = (plan.warnings(), !plan.is_one_file());
-    let is_text = !context.json && !context.quiet;
-    if is_text {
-        super::warn(told.clone());
-        if is_folder {
-            folder::print_plan(&plan.report(), args, &context.terminal)?;
-        }
+    context.warn(&told);
+    if is_folder && context.tells() {
+        folder::print_plan(&plan.report(), args, &context.terminal)?;
     }
     let listed = |report: &Report| match &args.list.sort {
         // Checkpoints have thousands of tensors: they are listed on request, and in JSON.
@@ -64,14 +60,11 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         let planned = plan.report();
         let listed = listed(&planned);
         if context.json {
-            let report = planned.with(listed.rows());
-            let (destination, undefined_reasons) = (destination(args), Vec::new());
-            let object = Printed { dry_run: true, destination, report, undefined_reasons, outputs: None };
-            output::json("convert", object)?;
-        } else if is_text {
+            output::json("convert", Printed::new(args, planned.with(listed.rows()), Vec::new(), None))?;
+        } else if context.tells() {
             print_tensors(&planned, &listed, args, &context.terminal)?;
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(0);
     }
     let left = if is_folder { Vec::new() } else { leftover::of(&dst) };
     let left = super::tell_leftovers(left, existing, context);
@@ -91,32 +84,25 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         None => error.into(),
     })?;
     let elapsed = begin.elapsed();
-    if is_text {
-        super::warn(report.warnings.iter().filter(|warning| !told.contains(warning)).cloned());
-    }
+    context.warn(report.warnings.iter().filter(|warning| !told.contains(warning)));
     report.warnings.extend(left);
 
     let assessment = assess(report.tensors.iter().map(TensorReport::assessed), args.list.worst);
     report.warnings.extend(assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true));
     let open = left_open::of(&report, &request);
-    let undefined_reasons = left_open::to_json(&open);
     let outputs = report_file.is_some().then(|| RecordedFile::all(&report, &stop)).transpose();
     let outputs = outputs.map_err(|error| match error {
         Error::Interrupted => Failure::system("interrupted before the report was written; the result is complete"),
         other => other.into(),
     })?;
     if let Some(file) = report_file {
-        let (outputs, undefined_reasons) = (outputs.clone(), undefined_reasons.clone());
-        let (dry_run, destination) = (false, destination(args));
-        write_report(file, Printed { dry_run, destination, report: &report, undefined_reasons, outputs })?;
+        write_report(file, Printed::new(args, &report, open.clone(), outputs.clone()))?;
     }
     let listed = listed(&report);
     let failed = thresholds::exceeded(&limits, &report.total.all.counts);
     if context.json {
-        let report = report.with(listed.rows());
-        let (dry_run, destination) = (false, destination(args));
-        output::json("convert", Printed { dry_run, destination, report, undefined_reasons, outputs })?;
-    } else if is_text {
+        output::json("convert", Printed::new(args, report.with(listed.rows()), open, outputs))?;
+    } else if context.tells() {
         // Tensors that an earlier run converted have no figures.
         if !(report.tensors.is_empty() && folder::resumed(&report) > 0) {
             let open = left_open::text(&open, &context.terminal);
@@ -205,9 +191,20 @@ struct Printed<R> {
     #[serde(flatten)]
     report: R,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    undefined_reasons: Vec<Value>,
+    undefined_reasons: Vec<LeftOpen>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<Vec<RecordedFile>>,
+}
+
+impl<R> Printed<R> {
+    fn new(
+        args: &ConvertArgs,
+        report: R,
+        undefined_reasons: Vec<LeftOpen>,
+        outputs: Option<Vec<RecordedFile>>,
+    ) -> Printed<R> {
+        Printed { dry_run: args.dry_run, destination: destination(args), report, undefined_reasons, outputs }
+    }
 }
 
 /// The file of `--report`.
@@ -244,23 +241,19 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
     let row = |i: usize| {
         let t = &report.tensors[i];
         let (before, after) = (number::bytes(t.bytes_in), number::bytes(t.bytes_out));
-        vec![t.name.to_string(), shape(&t.shape), types(t), grouped(t.elements), before, after]
+        vec![t.name.to_string(), format!("{:?}", t.shape), types(t), grouped(t.elements), before, after]
     };
     output::stream(|out| {
         out.write_all(header(report, terminal).as_bytes())?;
         if !matches!((listed, &report.folder), (Listed::None, Some(_))) {
             listed.write(out, terminal, report.tensors.len(), columns, row, Vec::new())?;
         }
-        if report.folder.is_none() {
-            out.write_all(terminal.wrap(&left_out(report)).as_bytes())?;
-        }
-        out.write_all(terminal.wrap(&kept(report)).as_bytes())?;
-        out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;
-        if report.folder.is_none() {
-            let note = format!("{}\n", dry_run_note(args));
-            out.write_all(terminal.wrap(&note).as_bytes())?;
-        }
-        Ok(())
+        // Of a folder the plan says the rest.
+        let (left_out, note) = match report.folder {
+            None => (left_out(report), format!("{}\n", dry_run_note(args))),
+            Some(_) => Default::default(),
+        };
+        out.write_all(terminal.wrap(&[left_out, kept(report), summary(report, args), note].concat()).as_bytes())
     })
 }
 
@@ -295,16 +288,9 @@ fn kept(report: &Report) -> String {
             None => by.push((reason, 1)),
         }
     }
-    if by.is_empty() {
-        return String::new();
-    }
     let said: Vec<String> =
         by.iter().map(|(reason, tensors)| format!("{reason} {}", count(*tensors, "tensor"))).collect();
-    format!("kept: {}\n", said.join(", "))
-}
-
-fn shape(shape: &[u64]) -> String {
-    format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
+    if said.is_empty() { String::new() } else { format!("kept: {}\n", said.join(", ")) }
 }
 
 fn types(row: &TensorReport) -> String {

@@ -2,10 +2,9 @@
 
 use super::Context;
 use crate::args::FormatsArgs;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::count;
-use crate::output::{self, bits};
+use crate::output::bits;
 use crate::table::{Column, GAP, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
@@ -13,24 +12,23 @@ use truecast::decimal::to_decimal;
 use truecast::exact::decode;
 use truecast::{DType, Ecosystem, Exact, FloatFormat, Kind, format::IntFormat};
 
-pub fn run(args: &FormatsArgs, context: &Context) -> Result<ExitCode, Failure> {
-    match (args.dtype, context.json) {
-        (None, false) => output::text(&list(&context.terminal))?,
-        (None, true) => {
-            let types: Vec<Value> = DType::ALL.into_iter().map(|t| describe(t).into()).collect();
-            output::json("formats", Map::from_iter([("types".to_string(), types.into())]))?;
+pub fn run(args: &FormatsArgs, context: &Context) -> Result<u8, Failure> {
+    match args.dtype {
+        None => {
+            let types = || DType::ALL.into_iter().map(describe).collect::<Value>();
+            context.answer("formats", || json!({ "types": types() }), || list(&context.terminal))?;
         }
-        (Some(dtype), false) => output::text(&detail(dtype, &context.terminal))?,
-        (Some(dtype), true) => {
-            let mut object = describe(dtype);
-            object.insert(
-                "codes".into(),
-                codes(dtype).map(|(code, value)| json!({ "bits": code, "value": json_text(value) })).collect(),
-            );
-            output::json("formats", object)?;
+        Some(dtype) => {
+            let code = |(bits, value)| json!({ "bits": bits, "value": json_text(value) });
+            let object = || {
+                let mut object = describe(dtype);
+                object["codes"] = codes(dtype).map(code).collect();
+                object
+            };
+            context.answer("formats", object, || detail(dtype, &context.terminal))?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// The codes worth naming, by name.
@@ -48,32 +46,21 @@ fn special(dtype: DType) -> Vec<(&'static str, u64)> {
 }
 
 fn special_floats(f: &FloatFormat) -> Vec<(&'static str, u64)> {
-    let mut all = Vec::new();
-    if f.has_zero {
-        all.push(("zero", 0));
-    }
-    if f.has_negative_zero() {
-        all.push(("negative zero", f.sign_bit()));
-    }
-    if f.has_zero {
-        all.push(("smallest subnormal", 1));
-        all.push(("largest subnormal", f.min_normal_code() - 1));
-        all.push(("smallest normal", f.min_normal_code()));
-    } else {
-        all.push(("smallest", 0));
-    }
-    all.push(("largest finite", f.max_code()));
-    if f.signed {
-        all.push(("most negative", f.max_code() | f.sign_bit()));
-    }
-    if let Some(inf) = f.inf_code() {
-        all.push(("infinity", inf));
-        all.push(("negative infinity", inf | f.sign_bit()));
-    }
-    if let Some(nan) = f.nan_code() {
-        all.push(("NaN", nan));
-    }
-    all
+    let (max, normal, negative) = (f.max_code(), f.min_normal_code(), |code| code | f.sign_bit());
+    let all = [
+        ("zero", f.has_zero.then_some(0)),
+        ("negative zero", f.has_negative_zero().then_some(f.sign_bit())),
+        ("smallest subnormal", f.has_zero.then_some(1)),
+        ("largest subnormal", f.has_zero.then(|| normal - 1)),
+        ("smallest normal", f.has_zero.then_some(normal)),
+        ("smallest", (!f.has_zero).then_some(0)),
+        ("largest finite", Some(max)),
+        ("most negative", f.signed.then(|| negative(max))),
+        ("infinity", f.inf_code()),
+        ("negative infinity", f.inf_code().map(negative)),
+        ("NaN", f.nan_code()),
+    ];
+    all.into_iter().filter_map(|(name, code)| Some((name, code?))).collect()
 }
 
 fn kind_name(dtype: DType) -> &'static str {
@@ -172,11 +159,7 @@ fn detail(dtype: DType, terminal: &Terminal) -> String {
         let (exponent, fraction) = (count(f.exp_bits.into(), "exponent bit"), count(f.man_bits.into(), "fraction bit"));
         text += &format!("{sign}, {exponent} (bias {}), {fraction}\n", f.bias);
     }
-    let names: Vec<String> = Ecosystem::PREFIXES
-        .iter()
-        .filter(|(prefix, _)| *prefix != "np")
-        .filter_map(|(prefix, ecosystem)| dtype.names_in(*ecosystem).next().map(|name| format!("{prefix}:{name}")))
-        .collect();
+    let names: Vec<String> = names(dtype).map(|(prefix, names)| format!("{prefix}:{}", names[0])).collect();
     if !names.is_empty() {
         text += &terminal.wrap(&format!("also known as {}\n", names.join(" ")));
     }
@@ -215,28 +198,30 @@ fn codes(dtype: DType) -> impl Iterator<Item = (String, String)> {
     (0..count).map(move |code| (bits(code, width), value_text(decode(dtype, code))))
 }
 
-fn describe(dtype: DType) -> Map<String, Value> {
-    let mut object = Map::new();
-    object.insert("name".into(), json!(dtype.name()));
-    object.insert("kind".into(), json!(kind_name(dtype)));
-    object.insert("storage_bits".into(), json!(dtype.storage_bits()));
-    object.insert("code_bits".into(), json!(dtype.code_bits()));
+/// The names of ecosystems that have some.
+fn names(dtype: DType) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let all = Ecosystem::PREFIXES.into_iter().filter(|(prefix, _)| *prefix != "np");
+    all.map(move |(prefix, of)| (prefix, dtype.names_in(of).collect::<Vec<_>>())).filter(|(_, names)| !names.is_empty())
+}
+
+fn describe(dtype: DType) -> Value {
+    let mut object = json!({
+        "name": dtype.name(), "kind": kind_name(dtype), "storage_bits": dtype.storage_bits(),
+        "code_bits": dtype.code_bits()
+    });
     if let Kind::Float(f) = dtype.kind() {
-        object.insert("sign_bits".into(), json!(f.signed as u8));
-        object.insert("exponent_bits".into(), json!(f.exp_bits));
-        object.insert("fraction_bits".into(), json!(f.man_bits));
-        object.insert("bias".into(), json!(f.bias));
+        object["sign_bits"] = json!(f.signed as u8);
+        object["exponent_bits"] = json!(f.exp_bits);
+        object["fraction_bits"] = json!(f.man_bits);
+        object["bias"] = json!(f.bias);
     }
     let special = special(dtype).into_iter().map(|(name, code)| {
         let entry =
             json!({ "bits": bits(code, dtype.code_bits()), "value": json_text(value_text(decode(dtype, code))) });
         (name.replace(' ', "_"), entry)
     });
-    object.insert("special".into(), Map::from_iter(special).into());
-    let names = Ecosystem::PREFIXES.iter().filter(|(p, _)| *p != "np").filter_map(|(prefix, ecosystem)| {
-        let all: Vec<_> = dtype.names_in(*ecosystem).collect();
-        (!all.is_empty()).then(|| (prefix.to_string(), json!(all)))
-    });
-    object.insert("names".into(), Map::from_iter(names).into());
+    object["special"] = Map::from_iter(special).into();
+    let names = names(dtype).map(|(prefix, names)| (prefix.to_string(), json!(names)));
+    object["names"] = Map::from_iter(names).into();
     object
 }

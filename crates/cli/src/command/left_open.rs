@@ -2,13 +2,15 @@
 
 use crate::number::grouped;
 use crate::terminal::Terminal;
-use serde_json::{Value, json};
+use serde::Serialize;
 use truecast::policy::Condition;
 use truecast::report::Report;
 use truecast::request::Request;
 use truecast::{CastSpec, Counts};
 
-/// The reasons that are possible for some elements: one where it is certain.
+/// The reasons that are possible for some elements: one where it is certain (`undefined_reasons` of
+/// `docs/interfaces.md §6`).
+#[derive(Clone, Serialize)]
 pub struct LeftOpen {
     reasons: Vec<&'static str>,
     elements: u64,
@@ -54,9 +56,4 @@ pub fn text(all: &[LeftOpen], terminal: &Terminal) -> String {
         terminal.wrap(&format!("{} undefined: {reasons}\n", grouped(open.elements)))
     };
     all.iter().map(line).collect()
-}
-
-/// `undefined_reasons` of `docs/interfaces.md §6`.
-pub fn to_json(all: &[LeftOpen]) -> Vec<Value> {
-    all.iter().map(|open| json!({ "reasons": open.reasons, "elements": open.elements })).collect()
 }

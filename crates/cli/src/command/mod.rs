@@ -23,14 +23,16 @@ mod vectors;
 mod verify;
 
 pub use convert::options as asked_to_convert;
+pub use inspect::sort_names as inspect_columns;
 pub use verify::{Asked as AskedToVerify, asked as asked_to_verify, to_json as verified, to_text as verified_text};
 
-use crate::args::{Cli, Command, RuleOrder};
-use crate::exit::ExitCode;
+use crate::args::{Cli, Command, MOST_THREADS, RuleOrder};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::{message, number};
+use crate::{message, number, output};
+use serde::Serialize;
 use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
 use truecast::CastOptions;
 use truecast::io::Existing;
 use truecast::io::atomic::leftover::Leftover;
@@ -48,12 +50,46 @@ pub struct Context {
     pub exec: CastOptions,
 }
 
-/// More gain nothing on any machine, and stacks for very many bring a system down.
-const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
+impl Context {
+    /// Prints what was asked for: the object of `--json`, or text.
+    fn answer<B: Serialize>(
+        &self,
+        command: &str,
+        object: impl FnOnce() -> B,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        if self.json { output::json(command, object()) } else { output::text(&text()) }
+    }
+
+    /// The same of what `--quiet` leaves out.
+    fn report<B: Serialize>(
+        &self,
+        command: &str,
+        object: impl FnOnce() -> B,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        if self.json || !self.quiet { self.answer(command, object, text) } else { Ok(()) }
+    }
+
+    /// Text is printed, and not only what was asked for.
+    fn tells(&self) -> bool {
+        !self.json && !self.quiet
+    }
+
+    /// Tells what is odd on standard error, unless it is in the object or not wanted.
+    fn warn<'a>(&self, warnings: impl IntoIterator<Item = &'a String>) {
+        if self.tells() {
+            warnings.into_iter().for_each(|warning| message::warning(warning));
+        }
+    }
+}
+
+/// A request to end ends the process: nothing is written that could be left behind.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn threads(cli: &Cli) -> NonZeroUsize {
     let asked = cli.command.threads().and_then(|args| args.threads);
-    asked.unwrap_or(CastOptions::default().threads).min(MAX_THREADS)
+    asked.unwrap_or(CastOptions::default().threads).min(MOST_THREADS)
 }
 
 /// Starts the threads of a process that carries out one command.
@@ -68,7 +104,7 @@ pub fn start_threads(cli: &Cli) -> Result<(), Failure> {
 }
 
 /// Carries out what was typed; `terminal` is who reads the result.
-pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<ExitCode, Failure> {
+pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failure> {
     let exec = CastOptions { threads: threads(cli), ..CastOptions::default() };
     let context = Context { json: cli.json, quiet: cli.quiet, terminal, exec };
     match &cli.command {
@@ -90,11 +126,6 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<ExitCode,
     }
 }
 
-/// Tells what is odd on standard error.
-fn warn(warnings: impl IntoIterator<Item = String>) {
-    warnings.into_iter().for_each(|warning| message::warning(&warning));
-}
-
 /// Names what runs that were killed left at a destination, and removes it where files may be replaced. Gives what it told.
 fn tell_leftovers(found: Vec<Leftover>, existing: Existing, context: &Context) -> Vec<String> {
     let told = found.iter().map(|left| {
@@ -107,8 +138,6 @@ fn tell_leftovers(found: Vec<Leftover>, existing: Existing, context: &Context) -
         format!("{}: {} that a killed run left; {what_now}", left.path.display(), number::bytes(left.bytes))
     });
     let told: Vec<String> = told.collect();
-    if !context.json && !context.quiet {
-        warn(told.clone());
-    }
+    context.warn(&told);
     told
 }

@@ -1,23 +1,21 @@
 //! `truecast promote`: the common type of two types, one system's matrix, or every system side by side.
 
 use super::Context;
-use crate::args::{PromoteArgs, RankArg, SystemArg, TensorFlowModeArg, X64Arg};
-use crate::exit::ExitCode;
+use crate::args::PromoteArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use crate::value_parsers::UnknownType;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use truecast::promote::jax::X64;
 use truecast::promote::openvino::{self, ConvertPromoteTypes, SafeMode, U64Target};
 use truecast::promote::tensorflow::Mode;
 use truecast::promote::{Element, Input, Operand, Promoted, PromotionError, PythonNumber, Rank, System};
 use truecast::{DType, Ecosystem};
 
-pub fn run(args: &PromoteArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &PromoteArgs, context: &Context) -> Result<u8, Failure> {
     refuse_dynamic_rank(args)?;
-    let ranks = [args.lhs_rank, args.rhs_rank].map(rank);
+    let ranks = [args.lhs_rank, args.rhs_rank].map(Option::unwrap_or_default);
     let systems = systems(args)?;
     match (&args.lhs, &args.rhs, systems.as_slice()) {
         (Some(lhs), Some(rhs), systems) => {
@@ -35,23 +33,24 @@ pub fn run(args: &PromoteArgs, context: &Context) -> Result<ExitCode, Failure> {
         (_, _, [system]) => matrix(*system, ranks, context)?,
         (_, _, all) => matrices(all, ranks, context)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 // ---- what was asked for ----
 
 fn refuse_dynamic_rank(args: &PromoteArgs) -> Result<(), Failure> {
-    let is_dynamic = [args.lhs_rank, args.rhs_rank].contains(&Some(RankArg::Dynamic));
-    if is_dynamic && args.system != SystemArg::Openvino {
+    let is_dynamic = [args.lhs_rank, args.rhs_rank].contains(&Some(Rank::Dynamic));
+    if is_dynamic && args.system != "openvino" {
         return Err(Failure::usage("only openvino has tensors of dynamic rank; give 0 or n"));
     }
     Ok(())
 }
 
 fn systems(args: &PromoteArgs) -> Result<Vec<System>, Failure> {
-    let asked = |system| args.system == system || args.system == SystemArg::All;
+    let is_all = args.system == "all";
+    let asked = |system| is_all || args.system == system;
     let mut all = Vec::new();
-    if asked(SystemArg::Openvino) {
+    if asked("openvino") {
         let attributes = ConvertPromoteTypes {
             promote_unsafe: args.promote_unsafe,
             pytorch_scalar_promotion: args.pytorch_scalar,
@@ -59,49 +58,27 @@ fn systems(args: &PromoteArgs) -> Result<Vec<System>, Failure> {
         };
         let mode = if args.strict { SafeMode::Strict } else { SafeMode::OpenVino };
         all.push(System::OpenVino(attributes, mode));
-        if args.system == SystemArg::All && !args.promote_unsafe && !args.strict {
+        if is_all && !args.promote_unsafe && !args.strict {
             all.push(System::OpenVino(ConvertPromoteTypes { promote_unsafe: true, ..attributes }, mode));
         }
     }
-    if asked(SystemArg::Numpy) {
-        all.push(System::Numpy);
-    }
-    if asked(SystemArg::Jax) {
-        let modes = match (args.jax_x64, args.system) {
-            (None, SystemArg::All) => vec![X64::On, X64::Off],
-            (Some(X64Arg::Off), _) => vec![X64::Off],
-            _ => vec![X64::On],
-        };
-        all.extend(modes.into_iter().map(System::Jax));
-    }
-    if asked(SystemArg::Torch) {
-        all.push(System::Torch);
-    }
-    if asked(SystemArg::Tensorflow) {
-        let modes = match (args.tensorflow_mode, args.system) {
-            (None, SystemArg::All) => vec![Mode::All, Mode::Safe],
-            (Some(TensorFlowModeArg::Safe), _) => vec![Mode::Safe],
-            _ => vec![Mode::All],
-        };
-        all.extend(modes.into_iter().map(System::TensorFlow));
-    }
+    // Of several modes the one that was typed, or else all of them or the default.
+    let jax = args.jax_x64.map_or(if is_all { vec![X64::On, X64::Off] } else { vec![X64::On] }, |x64| vec![x64]);
+    let both = if is_all { vec![Mode::All, Mode::Safe] } else { vec![Mode::All] };
+    let tensorflow = args.tensorflow_mode.map_or(both, |mode| vec![mode]);
+    all.extend(asked("numpy").then_some(System::Numpy));
+    all.extend(jax.into_iter().filter(|_| asked("jax")).map(System::Jax));
+    all.extend(asked("torch").then_some(System::Torch));
+    all.extend(tensorflow.into_iter().filter(|_| asked("tensorflow")).map(System::TensorFlow));
     Ok(all)
 }
 
 fn u64_target(text: Option<&str>) -> Result<U64Target, Failure> {
     let Some(text) = text else { return Ok(U64Target::default()) };
-    Ok(match Element::parse(text, Some(Ecosystem::OpenVino)).map_err(UnknownType::from)? {
+    Ok(match Element::parse(text, Some(Ecosystem::OpenVino))? {
         Element::Type(dtype) => U64Target::new(dtype)?,
         Element::Dynamic => text.parse()?, // says what may be given
     })
-}
-
-fn rank(typed: Option<RankArg>) -> Rank {
-    match typed {
-        None | Some(RankArg::Dimensioned) => Rank::Dimensioned,
-        Some(RankArg::Scalar) => Rank::Scalar,
-        Some(RankArg::Dynamic) => Rank::Dynamic,
-    }
 }
 
 /// The vocabulary of the one system that is asked; several systems share no vocabulary.
@@ -112,15 +89,14 @@ fn words(systems: &[System]) -> Option<Ecosystem> {
     }
 }
 
-fn input(text: &str, typed_rank: Option<RankArg>, words: Option<Ecosystem>) -> Result<Input, Failure> {
+fn input(text: &str, typed_rank: Option<Rank>, words: Option<Ecosystem>) -> Result<Input, Failure> {
     if let Some(number) = PythonNumber::ALL.into_iter().find(|n| n.name() == text) {
         if typed_rank.is_some() {
             return Err(Failure::usage(format_args!("{text} is a Python number, which has no rank")));
         }
         return Ok(Input { operand: Operand::Python(number), rank: Rank::Dimensioned });
     }
-    let element = Element::parse(text, words).map_err(UnknownType::from)?;
-    Ok(Input { operand: Operand::Tensor(element), rank: rank(typed_rank) })
+    Ok(tensor(Element::parse(text, words)?, typed_rank.unwrap_or_default()))
 }
 
 /// Both names are read alike (`docs/spec/openvino.md §1.1`), and what is said of the type names the other one.
@@ -184,33 +160,27 @@ impl Names {
     }
 }
 
-/// Operands and outcome as JSON: `result` as the names say, `dtype` as truecast says.
-fn to_json(names: Names, inputs: (Input, Input), outcome: &Outcome) -> Map<String, Value> {
-    let mut row = Map::new();
-    row.insert("lhs".into(), json!(names.operand(inputs.0.operand)));
-    row.insert("rhs".into(), json!(names.operand(inputs.1.operand)));
+/// Operands and outcome as JSON, after what is said before: `result` as the names say, `dtype` as truecast says.
+fn to_json(before: Value, names: Names, inputs: (Input, Input), outcome: &Outcome) -> Value {
+    let mut row = before;
+    row["lhs"] = json!(names.operand(inputs.0.operand));
+    row["rhs"] = json!(names.operand(inputs.1.operand));
     match outcome {
         Ok(Promoted { element, is_weak, .. }) => {
-            row.insert("result".into(), json!(names.element(*element)));
-            row.insert("dtype".into(), json!(element.to_string()));
-            row.insert("weak".into(), json!(is_weak));
+            row["result"] = json!(names.element(*element));
+            row["dtype"] = json!(element.to_string());
+            row["weak"] = json!(is_weak);
         }
         Err(error) => {
-            row.insert("error".into(), json!(error.code()));
-            row.insert("message".into(), json!(error.to_string()));
+            row["error"] = json!(error.code());
+            row["message"] = json!(error.to_string());
         }
     }
     row
 }
 
-/// `system` and `mode` before the rest.
-fn with_system(system: System, row: Map<String, Value>) -> Map<String, Value> {
-    let mut all = Map::new();
-    all.insert("system".into(), json!(system.name()));
-    all.insert("version".into(), json!(system.version()));
-    all.insert("mode".into(), json!(mode(system)));
-    all.extend(row);
-    all
+fn system_to_json(system: System) -> Value {
+    json!({ "system": system.name(), "version": system.version(), "mode": mode(system) })
 }
 
 fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), Failure> {
@@ -219,13 +189,11 @@ fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), 
     let names = Names::OfSystem(system);
     let promoted = outcome.clone()?;
     if context.json {
-        let mut object = with_system(system, to_json(names, inputs, &outcome));
-        object.insert("warnings".into(), json!(warnings));
+        let mut object = to_json(system_to_json(system), names, inputs, &outcome);
+        object["warnings"] = json!(warnings);
         return output::json("promote", object);
     }
-    if !context.quiet {
-        super::warn(warnings);
-    }
+    context.warn(&warnings);
     let weak = if promoted.is_weak { " (weak)" } else { "" };
     output::text(&format!("{}{weak}\n", names.element(promoted.element)))
 }
@@ -233,25 +201,21 @@ fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), 
 // ---- side by side ----
 
 /// What a system says of two types: a type, or that they have none in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    Type(Element),
-    Refused,
-}
+type Answer = Option<Element>;
 
 /// `None` if the system does not have a type, and so has no opinion.
 fn answer(outcome: &Outcome) -> Option<Answer> {
     match outcome {
-        Ok(promoted) => Some(Answer::Type(promoted.element)),
+        Ok(promoted) => Some(Some(promoted.element)),
         Err(PromotionError::UnknownType { .. }) => None,
-        Err(_) => Some(Answer::Refused),
+        Err(_) => Some(None),
     }
 }
 
 /// What most systems say that have an opinion. Of answers that are equally frequent it is the first that is a type.
 fn most_common(outcomes: &[Outcome]) -> Option<Answer> {
     let answers: Vec<Answer> = outcomes.iter().filter_map(answer).collect();
-    let weight = |a: &Answer| (answers.iter().filter(|other| *other == a).count(), *a != Answer::Refused);
+    let weight = |a: &Answer| (answers.iter().filter(|other| *other == a).count(), a.is_some());
     answers.iter().rev().max_by_key(|&a| weight(a)).copied()
 }
 
@@ -259,20 +223,24 @@ fn differs(outcome: &Outcome, common: Option<Answer>) -> bool {
     answer(outcome).is_some() && answer(outcome) != common
 }
 
+/// One of several systems as JSON.
+fn compared_to_json(system: System, inputs: (Input, Input), outcome: &Outcome, common: Option<Answer>) -> Value {
+    let mut row = to_json(system_to_json(system), Names::Canonical, inputs, outcome);
+    row["differs"] = json!(differs(outcome, common));
+    row
+}
+
 fn side_by_side(systems: &[System], inputs: (Input, Input), context: &Context) -> Result<(), Failure> {
     let outcomes: Vec<Outcome> = systems.iter().map(|s| s.promote(inputs.0, inputs.1)).collect();
     let common = most_common(&outcomes);
     let lines = systems.iter().zip(&outcomes);
     if context.json {
-        let results: Vec<Value> = lines
-            .map(|(&system, outcome)| {
-                let mut row = with_system(system, to_json(Names::Canonical, inputs, outcome));
-                row.insert("differs".into(), json!(differs(outcome, common)));
-                row.insert("warnings".into(), loss(system, inputs, outcome).iter().filter_map(warning).collect());
-                row.into()
-            })
-            .collect();
-        return output::json("promote", Map::from_iter([("results".to_string(), results.into())]));
+        let row = |(&system, outcome)| {
+            let mut row = compared_to_json(system, inputs, outcome, common);
+            row["warnings"] = loss(system, inputs, outcome).iter().filter_map(warning).collect();
+            row
+        };
+        return output::json("promote", json!({ "results": lines.map(row).collect::<Value>() }));
     }
     let mut table = Table::new([
         Column::left("system"),
@@ -352,8 +320,9 @@ fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Fai
     let inputs = |a: Element, b: Element| (tensor(a, ranks[0]), tensor(b, ranks[1]));
     if context.json {
         let pairs = elements.iter().flat_map(|&a| elements.iter().map(move |&b| inputs(a, b)));
-        let rows: Vec<Value> = pairs.map(|i| to_json(names, i, &system.promote(i.0, i.1)).into()).collect();
-        return output::json("promote", with_system(system, Map::from_iter([("rows".to_string(), rows.into())])));
+        let mut object = system_to_json(system);
+        object["rows"] = pairs.map(|i| to_json(json!({}), names, i, &system.promote(i.0, i.1))).collect();
+        return output::json("promote", object);
     }
     let headings: Vec<String> = elements.iter().map(|&e| names.element(e)).collect();
     let columns: Vec<_> = std::iter::once("").chain(headings.iter().map(String::as_str)).map(Column::left).collect();
@@ -388,11 +357,8 @@ fn matrices(systems: &[System], ranks: [Rank; 2], context: &Context) -> Result<(
         let outcomes: Vec<Outcome> = systems.iter().map(|s| s.promote(inputs.0, inputs.1)).collect();
         let common = most_common(&outcomes);
         if context.json {
-            rows.extend(systems.iter().zip(&outcomes).map(|(&system, outcome)| {
-                let mut row = with_system(system, to_json(Names::Canonical, inputs, outcome));
-                row.insert("differs".into(), json!(differs(outcome, common)));
-                Value::from(row)
-            }));
+            let lines = systems.iter().zip(&outcomes);
+            rows.extend(lines.map(|(&system, outcome)| compared_to_json(system, inputs, outcome, common)));
             continue;
         }
         let cells = systems.iter().zip(&outcomes).map(|(&s, o)| cell(Names::Canonical, s, inputs, o));
@@ -404,8 +370,6 @@ fn matrices(systems: &[System], ranks: [Rank; 2], context: &Context) -> Result<(
         table.row([lhs, rhs, mark].into_iter().chain(cells.iter().map(|cell| marked(cell))));
         all.extend(cells);
     }
-    match context.json {
-        true => output::json("promote", Map::from_iter([("rows".to_string(), rows.into())])),
-        false => output::text(&(table.render(&context.terminal) + &legend(all.iter(), &context.terminal))),
-    }
+    let text = || table.render(&context.terminal) + &legend(all.iter(), &context.terminal);
+    context.answer("promote", || json!({ "rows": rows }), text)
 }

@@ -9,40 +9,37 @@ use truecast::report::Provenance;
 pub fn typed(provenance: &Provenance) -> String {
     let Provenance { request, selection, min_elements, onnx, writing, reading, detected: _ } = provenance;
     let mut words = Vec::new();
+    let mut say = |name: &str, value: Option<&str>| {
+        words.push(value.map_or(format!("--{name}"), |value| format!("--{name} {}", quoted(value))));
+    };
     if provenance.casts() {
         let version = request.version().map(|version| format!("@{version}"));
-        words.extend(["--spec".to_string(), request.spec().to_string() + &version.unwrap_or_default()]);
+        say("spec", Some(&(request.spec().to_string() + &version.unwrap_or_default())));
+        for (name, value) in request.attributes() {
+            say(&name.replace('_', "-"), Some(value.as_str()).filter(|_| name != "saturating"));
+        }
     }
-    for (name, value) in request.attributes().into_iter().filter(|_| provenance.casts()) {
-        words.push(format!("--{}", name.replace('_', "-")));
-        words.extend((name != "saturating").then_some(value));
-    }
-    let types = [("--to", selection.to), ("--from", selection.from)];
-    for (option, dtype) in types.into_iter().filter_map(|(option, dtype)| Some((option, dtype?))) {
-        words.extend([option.to_string(), dtype.to_string()]);
+    for (name, dtype) in [("to", selection.to), ("from", selection.from)] {
+        dtype.iter().for_each(|dtype| say(name, Some(dtype.name())));
     }
     if let Some(writing) = writing {
-        words.extend(["--scheme".to_string(), writing.scheme.to_string()]);
-        for (option, value) in writing.options() {
-            words.extend([format!("--{option}"), quoted(&value)]);
-        }
+        say("scheme", Some(&writing.scheme.to_string()));
+        writing.options().iter().for_each(|(name, value)| say(name, Some(value)));
     }
     if !selection.keep.is_empty() {
         let presets: Vec<&str> = selection.keep.iter().map(|preset| preset.name()).collect();
-        words.extend(["--keep-preset".to_string(), presets.join(",")]);
+        say("keep-preset", Some(&presets.join(",")));
     }
-    for (option, value) in reading.options() {
-        words.push(format!("--{option}"));
-        words.extend(value.as_deref().map(quoted));
-    }
-    for rule in &selection.rules {
-        words.extend([format!("--{}", rule.option()), quoted(&rule.to_string())]);
-    }
+    reading.options().iter().for_each(|(name, value)| say(name, value.as_deref()));
+    selection.rules.iter().for_each(|rule| say(rule.option(), Some(&rule.to_string())));
     if *min_elements != Options::default().min_elements {
-        words.extend(["--min-elements".to_string(), min_elements.to_string()]);
+        say("min-elements", Some(&min_elements.to_string()));
     }
-    words.extend(onnx.lenient.then(|| "--lenient".to_string()));
-    words.extend(onnx.follow_links.then(|| "--follow-links".to_string()));
+    for (name, is_set) in [("lenient", onnx.lenient), ("follow-links", onnx.follow_links)] {
+        if is_set {
+            say(name, None);
+        }
+    }
     words.join(" ")
 }
 

@@ -3,13 +3,12 @@
 use super::Context;
 use super::provenance::quoted;
 use crate::args::{RescaleArgs, RescaleAttributes};
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
-use crate::output;
 use crate::signals;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
+use std::str::FromStr;
 use truecast::DType;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, FileId};
@@ -18,7 +17,7 @@ use truecast::rescale::{self, RescaleOptions, RescaleRequest, element_type, inte
 use truecast::spec::tosa::rescale::{Channel, RoundingMode};
 use truecast::spec::tosa::{Rescale, Target, signless};
 
-pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &RescaleArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let operands = [&args.options.multiplier, &args.options.shift, &args.options.scale].into_iter().flatten();
     if let Some(written) = FileId::of(&args.dst)? {
@@ -33,29 +32,22 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
     super::tell_leftovers(leftover::of(&args.dst), existing, context);
     let counts = rescale(&request, &args.src, &args.dst, &options, &signals::stop_flag(context.json))?;
     let [from, to] = request.op.types();
-    match context.json {
-        true => {
-            let mut object = Map::new();
-            object.insert("source".into(), json!(args.src.display().to_string()));
-            object.insert("destination".into(), json!(args.dst.display().to_string()));
-            object.insert("options".into(), provenance(&request));
-            object.insert("from".into(), json!(from.name()));
-            object.insert("to".into(), json!(to.name()));
-            object.insert("multiplier".into(), json!(request.multipliers));
-            object.insert("shift".into(), json!(request.shifts));
-            object.insert("elements".into(), json!(counts.elements));
-            object.insert("saturated".into(), json!(counts.saturated));
-            output::json("rescale", object)?;
-        }
-        false if context.quiet => {}
-        false => {
-            let (elements, saturated) = (count(counts.elements, "element"), grouped(counts.saturated));
-            let scales = args.options.scale.as_ref().map_or(String::new(), |_| chosen(&request));
-            let options = context.terminal.wrap(&format!("options: {}\n", typed(args, &request)));
-            output::text(&format!("{options}{scales}{from} to {to}: {elements}, {saturated} saturated\n"))?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+    let object = || {
+        let [source, destination] = [&args.src, &args.dst].map(|path| path.display().to_string());
+        json!({
+            "source": source, "destination": destination, "options": provenance(&request), "from": from.name(),
+            "to": to.name(), "multiplier": request.multipliers, "shift": request.shifts,
+            "elements": counts.elements, "saturated": counts.saturated
+        })
+    };
+    let text = || {
+        let (elements, saturated) = (count(counts.elements, "element"), grouped(counts.saturated));
+        let scales = args.options.scale.as_ref().map_or(String::new(), |_| chosen(&request));
+        let options = context.terminal.wrap(&format!("options: {}\n", typed(args, &request)));
+        format!("{options}{scales}{from} to {to}: {elements}, {saturated} saturated\n")
+    };
+    context.report("rescale", object, text)?;
+    Ok(0)
 }
 
 /// The options that decide the result, as they may be typed after `rescale SRC DST`.
@@ -135,7 +127,7 @@ pub fn request(
     let (multipliers, shifts) = match &options.scale {
         Some(text) => of_scales(text, options.scale32)?,
         None => match (&options.multiplier, &options.shift) {
-            (Some(multiplier), Some(shift)) => (numbers("--multiplier", multiplier)?, numbers("--shift", shift)?),
+            (Some(multiplier), Some(shift)) => (whole("--multiplier", multiplier)?, whole("--shift", shift)?),
             _ => {
                 let missing = missing_scale(options).join(" and ");
                 return Err(Failure::usage(format_args!("RESCALE needs {missing}, or else --scale X")));
@@ -187,14 +179,7 @@ fn is_file(text: &str) -> bool {
 
 /// Multipliers and shifts of scales, which are numbers with commas between them or an array of floats in a file.
 fn of_scales(text: &str, scale32: bool) -> Result<(Vec<i64>, Vec<i64>), Failure> {
-    let number = |part: &str| {
-        let wrong = || Failure::usage(format_args!("--scale {part:?} is neither a number nor a .npy file"));
-        part.trim().parse::<f64>().map_err(|_| wrong())
-    };
-    let scales: Vec<f64> = match is_file(text) {
-        true => scales(Path::new(text))?,
-        false => text.split(',').map(number).collect::<Result<_, _>>()?,
-    };
+    let scales: Vec<f64> = if is_file(text) { scales(Path::new(text))? } else { numbers("--scale", "a number", text)? };
     let channel = |scale: f64| {
         Channel::of_scale(scale, scale32).map_err(|error| Failure::from(rescale::RescaleFailure::from(error)))
     };
@@ -218,13 +203,12 @@ fn chosen(request: &RescaleRequest) -> String {
 }
 
 /// Numbers with commas between them, or an array of integers in a file.
-fn numbers(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
-    if is_file(text) {
-        return Ok(integers(Path::new(text))?);
-    }
-    let number = |part: &str| {
-        let wrong = || Failure::usage(format_args!("{flag} {part:?} is neither an integer nor a .npy file"));
-        part.trim().parse().map_err(|_| wrong())
-    };
-    text.split(',').map(number).collect()
+fn whole(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
+    if is_file(text) { Ok(integers(Path::new(text))?) } else { numbers(flag, "an integer", text) }
+}
+
+/// Numbers with commas between them.
+fn numbers<T: FromStr>(flag: &str, what: &str, text: &str) -> Result<Vec<T>, Failure> {
+    let wrong = |part| Failure::usage(format_args!("{flag} {part:?} is neither {what} nor a .npy file"));
+    text.split(',').map(|part| part.trim().parse().map_err(|_| wrong(part))).collect()
 }

@@ -2,28 +2,28 @@
 
 use super::Context;
 use crate::args::RunArgs;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
-use crate::policy::{tile_rules, tile_values};
+use crate::policy::PolicyArgs;
 use crate::table::{Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::{message, output, signals};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use truecast::ErrorKind;
 use truecast::io::Existing;
 use truecast::io::atomic::leftover;
-use truecast::models::openvino::Packing;
+use truecast::models::tile::evaluate::Settings;
 use truecast::models::{Error as ModelError, OpenResults, Reason};
+use truecast::request::{Standard, Tile};
 use truecast::run::{Model, ModelKind, RunError, RunOptions, RunReport, Written, tile, tosa};
 use truecast::spec::tosa::Freedoms;
 
-pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     // What an option means depends on the model; one that cannot be opened is an error of its own below.
     let settings = match ModelKind::of(&args.model) {
-        Ok(ModelKind::Tosa) => Settings::Tosa(args.profile.as_deref().map_or(Ok(Freedoms::STRICT), str::parse)?),
-        _ => Settings::Other(tile_settings(args)?),
+        Ok(ModelKind::Tosa) => Meaning::Tosa(args.profile.as_deref().map_or(Ok(Freedoms::STRICT), str::parse)?),
+        _ => Meaning::Other(tile_settings(args)?),
     };
     let left = super::tell_leftovers(leftover::in_folder(&args.output_dir), existing, context);
     // From here on there are temporary files, which a request to end must not leave behind.
@@ -33,44 +33,31 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
         without_result(error)?;
     }
     let mut ran = result?;
-    if !context.json && !context.quiet {
-        super::warn(ran.warnings.clone());
-    }
-    match context.json {
-        true => {
-            ran.warnings.extend(left);
-            output::json("run", to_json(&ran))?;
-        }
-        false if context.quiet => {}
-        false => output::text(&render(&ran, &context.terminal))?,
-    }
-    Ok(ExitCode::SUCCESS)
+    context.warn(&ran.warnings);
+    ran.warnings.extend(left);
+    context.report("run", || to_json(&ran), || render(&ran, &context.terminal))?;
+    Ok(0)
 }
 
 /// What the options of a model of its kind mean.
-enum Settings {
+enum Meaning {
     Tosa(Freedoms),
     Other(tile::EntrySettings),
 }
 
-fn evaluated(
-    args: &RunArgs,
-    settings: &Settings,
-    existing: Existing,
-    context: &Context,
-) -> Result<RunReport, RunError> {
+fn evaluated(args: &RunArgs, settings: &Meaning, existing: Existing, context: &Context) -> Result<RunReport, RunError> {
     let options = RunOptions {
         inputs: &args.input,
         folder: &args.output_dir,
-        format: args.output_format.into(),
+        format: args.output_format,
         existing,
         exec: context.exec,
     };
     let entry = match settings {
-        Settings::Tosa(freedoms) => return tosa::run(&args.model, None, *freedoms, &options),
-        Settings::Other(entry) => entry,
+        Meaning::Tosa(freedoms) => return tosa::run(&args.model, None, *freedoms, &options),
+        Meaning::Other(entry) => entry,
     };
-    let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
+    let model = Model::open_with(&args.model, args.ir_layout)?;
     let model = model.with_text_style(args.string_style.unwrap_or_default());
     if model.is_tile() { model.run_tile(entry, &options) } else { model.run(&options) }
 }
@@ -91,32 +78,32 @@ fn without_result(error: &RunError) -> Result<(), Failure> {
         RunError::Model { cause, .. } if is_unpredictable(cause) => "unpredictable",
         _ => "error",
     };
-    let object = [("status", json!(status)), ("message", json!(error.to_string()))];
-    let object: Map<String, Value> = object.map(|(key, value)| (key.to_string(), value)).into_iter().collect();
-    output::json("run", object)
+    output::json("run", json!({ "status": status, "message": error.to_string() }))
 }
 
 fn tile_settings(args: &RunArgs) -> Result<tile::EntrySettings, Failure> {
-    let rules = match args.spec.as_deref().map(|spec| (spec, spec.split_once('@'))) {
-        None | Some(("tile", None)) => tile_rules(None)?,
-        Some((_, Some(("tile", version)))) => tile_rules(Some(version))?,
-        Some((spec, _)) => return Err(Failure::usage(format_args!("--spec {spec}: a Tile IR module is run by tile"))),
-    };
-    let (profile, options) = tile_values(args.profile.as_deref(), &args.tile_option)?;
-    let values = truecast::models::tile::evaluate::Settings { profile, options, ..Default::default() };
+    let spec = args.spec.as_deref().unwrap_or("tile");
+    let options = args.tile_option.iter().map(|option| ("tile-option", option.clone()));
+    let settings = args.profile.clone().map(|profile| ("profile", profile)).into_iter().chain(options).collect();
+    let other = || Failure::usage(format_args!("--spec {spec}: a Tile IR module is run by tile"));
+    if spec.split('@').next() != Some("tile") {
+        return Err(other());
+    }
+    let asked = PolicyArgs { spec: Some(spec.into()), settings }.request()?;
+    let Standard::Tile(Tile { cast, rules }) = asked.standard else { return Err(other()) };
+    let values = Settings { profile: cast.profile, options: cast.options, ..Settings::default() };
     Ok(tile::EntrySettings { rules, entry: args.entry.clone(), values })
 }
 
-fn to_json(RunReport { written, left_open, warnings }: &RunReport) -> Map<String, Value> {
+fn to_json(RunReport { written, left_open, warnings }: &RunReport) -> Value {
     let output = |w: &Written| json!({ "name": w.name, "dtype": w.dtype.name(), "shape": w.shape, "path": w.path.display().to_string() });
-    let mut object = Map::new();
+    let undefined = |OpenResults { conversion, elements, undefined, clause }: &OpenResults| json!({ "conversion": conversion, "elements": elements, "undefined": undefined, "clause": clause });
+    let (outputs, undefined) = (written.iter().map(output), left_open.iter().map(undefined));
     // Whatever the specification leaves open has one documented value, so no model is unpredictable.
-    object.insert("status".into(), json!("valid"));
-    object.insert("outputs".into(), written.iter().map(output).collect());
-    let undefined = |o: &OpenResults| json!({ "conversion": o.conversion, "elements": o.elements, "undefined": o.undefined, "clause": o.clause });
-    object.insert("undefined".into(), left_open.iter().map(undefined).collect());
-    object.insert("warnings".into(), json!(warnings));
-    object
+    json!({
+        "status": "valid", "outputs": outputs.collect::<Value>(), "undefined": undefined.collect::<Value>(),
+        "warnings": warnings
+    })
 }
 
 fn render(RunReport { written, left_open, .. }: &RunReport, terminal: &Terminal) -> String {

@@ -1,6 +1,5 @@
 //! `truecast completions` and `truecast man`, generated from the one definition of the command line.
 
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::help::definition;
 use crate::help_text::{CLAUSES, EXIT_STATUS, FILES, Page, page};
@@ -12,11 +11,11 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use truecast::io::{Existing, OutputFile};
 
-pub fn completions(shell: Shell) -> Result<ExitCode, Failure> {
+pub fn completions(shell: Shell) -> Result<u8, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut definition(), "truecast", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
@@ -26,7 +25,7 @@ pub fn completions(shell: Shell) -> Result<ExitCode, Failure> {
         Shell::Bash => for_bash(&script),
         _ => script,
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// What clap writes for zsh, mended: words exclude files, and `check` takes either; after the first of several files no
@@ -94,7 +93,7 @@ fn fish_operands() -> String {
     .concat()
 }
 
-pub fn man(command: Option<&str>) -> Result<ExitCode, Failure> {
+pub fn man(command: Option<&str>) -> Result<u8, Failure> {
     let mut root = definition();
     root.build();
     let text = match command {
@@ -106,11 +105,11 @@ pub fn man(command: Option<&str>) -> Result<ExitCode, Failure> {
         }
     };
     output::text(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// Every page in a file of its own; those of an older version are replaced.
-pub fn every_page(folder: &Path) -> Result<ExitCode, Failure> {
+pub fn every_page(folder: &Path) -> Result<u8, Failure> {
     let failed = |path: &Path, what: &str, error| Failure::system(format_args!("{}: {what}: {error}", path.display()));
     fs::create_dir_all(folder).map_err(|error| failed(folder, "making the folder", error))?;
     let mut root = definition();
@@ -124,24 +123,25 @@ pub fn every_page(folder: &Path) -> Result<ExitCode, Failure> {
         file.write_all(text.as_bytes()).map_err(|error| failed(&path, "writing", error))?;
         file.commit()?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 fn overview(root: &Command) -> String {
     let man = manual(root, "truecast".into());
-    let mut text = title(&man);
-    text += &rendered(&man, Man::render_name_section);
-    text += &rendered(&man, Man::render_synopsis_section);
-    text += &rendered(&man, Man::render_description_section);
-    text += &rendered(&man, Man::render_options_section);
-    text += &rendered(&man, Man::render_subcommands_section);
     let names: Vec<&str> = root.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
-    text + &last_sections(&names)
+    rendered(|out| {
+        man.render_title(out)?;
+        man.render_name_section(out)?;
+        man.render_synopsis_section(out)?;
+        man.render_description_section(out)?;
+        man.render_options_section(out)?;
+        man.render_subcommands_section(out)?;
+        last_sections(&names).to_writer(out)
+    })
 }
 
 fn of_command(command: &Command, page: &Page) -> String {
     let man = manual(command, format!("truecast-{}", page.command));
-    let mut text = title(&man) + &rendered(&man, Man::render_name_section);
     let mut synopsis = Roff::new();
     synopsis.control("SH", ["SYNOPSIS"]);
     for line in page.usage {
@@ -149,9 +149,6 @@ fn of_command(command: &Command, page: &Page) -> String {
         synopsis.text([bold(format!("truecast {name}")), roman(format!(" {rest}"))]);
         synopsis.control("br", []);
     }
-    text += &section(&synopsis);
-    text += &rendered(&man, Man::render_description_section);
-    text += &rendered(&man, Man::render_options_section);
     let mut examples = Roff::new();
     examples.control("SH", ["EXAMPLES"]);
     for (what, line) in page.examples {
@@ -164,38 +161,36 @@ fn of_command(command: &Command, page: &Page) -> String {
         examples.control("fi", []);
         examples.control("RE", []);
     }
-    text + &section(&examples) + &last_sections(page.see_also)
+    rendered(|out| {
+        man.render_title(out)?;
+        man.render_name_section(out)?;
+        synopsis.to_writer(out)?;
+        man.render_description_section(out)?;
+        man.render_options_section(out)?;
+        examples.to_writer(out)?;
+        last_sections(page.see_also).to_writer(out)
+    })
 }
 
 fn manual(command: &Command, title: String) -> Man {
     Man::new(command.clone()).title(title).source(format!("truecast {}", env!("CARGO_PKG_VERSION"))).manual("truecast")
 }
 
-/// The first line, with the preamble of the whole page.
-fn title(man: &Man) -> String {
+/// A page. Every part comes with the definition of an apostrophe, which a page needs once.
+fn rendered(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
     let mut text = Vec::new();
-    man.render_title(&mut text).expect("memory takes everything");
-    String::from_utf8_lossy(&text).into_owned()
+    write(&mut text).expect("memory takes everything");
+    let (mut text, mut once) = (String::from_utf8_lossy(&text).into_owned(), String::new());
+    for preamble in [".ie ", ".el "] {
+        let is_it = |line: &&str| line.starts_with(preamble);
+        let first = text.split_inclusive('\n').find(is_it).unwrap_or_default().to_string();
+        once += &first;
+        text = text.split_inclusive('\n').filter(|line| !is_it(line)).collect();
+    }
+    once + &text
 }
 
-/// A section as clap_mangen writes it.
-fn rendered(man: &Man, of: impl Fn(&Man, &mut dyn Write) -> Result<(), std::io::Error>) -> String {
-    let mut text = Vec::new();
-    of(man, &mut text).expect("memory takes everything");
-    without_preamble(&String::from_utf8_lossy(&text))
-}
-
-fn section(roff: &Roff) -> String {
-    without_preamble(&roff.render())
-}
-
-/// Every part comes with the definition of an apostrophe, which a page needs once.
-fn without_preamble(text: &str) -> String {
-    let is_preamble = |line: &&str| line.starts_with(".ie ") || line.starts_with(".el ");
-    text.lines().filter(|line| !is_preamble(line)).map(|line| format!("{line}\n")).collect()
-}
-
-fn last_sections(see_also: &[&str]) -> String {
+fn last_sections(see_also: &[&str]) -> Roff {
     let mut roff = Roff::new();
     for (title, rows) in [("EXIT STATUS", &EXIT_STATUS[..]), ("FILES", &FILES[..])] {
         roff.control("SH", [title]);
@@ -211,5 +206,5 @@ fn last_sections(see_also: &[&str]) -> String {
     let others = see_also.iter().map(|name| format!("truecast-{name}(1)"));
     let all: Vec<String> = std::iter::once("truecast(1)".to_string()).chain(others).collect();
     roff.text([roman(all.join(", "))]);
-    section(&roff)
+    roff
 }

@@ -1,6 +1,5 @@
 //! `--fail-on`: counts that must not be exceeded. Their names are those of reports.
 
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::message;
 use crate::suggest::did_you_mean;
@@ -44,13 +43,13 @@ pub fn parse<'a>(
 }
 
 /// Tells what was exceeded, a line each or in one object, and gives the exit code, which says it if standard error is gone.
-pub fn report(exceeded: &[String], also: &str, json: bool) -> ExitCode {
+pub fn report(exceeded: &[String], also: &str, json: bool) -> u8 {
     match (exceeded, json) {
-        ([], _) => return ExitCode::SUCCESS,
+        ([], _) => return 0,
         (lines, true) => message::error_object(&format!("--fail-on: {}{also}", lines.join("; ")), FAILED),
         (lines, false) => lines.iter().for_each(|line| message::error(&format!("--fail-on: {line}{also}"))),
     }
-    ExitCode::from(FAILED)
+    FAILED
 }
 
 /// A line for each count that is exceeded.

@@ -3,14 +3,13 @@
 
 use super::{Context, rescale};
 use crate::args::{VectorFormat, VectorsArgs};
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::policy::operator;
 use crate::signals;
 use crate::suggest::did_you_mean;
 use crate::value_parsers;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ use truecast::spec::onnx;
 use truecast::vectors::{inputs, rescale_inputs};
 use truecast::{DType, Layout, cast_one};
 
-pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     let listed = match (args.op.as_str(), operator(&args.op)) {
         ("rescale", _) => rescales(args)?,
         (_, Some(operator)) => casts(args, operator)?,
@@ -42,7 +41,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
         }
         (VectorFormat::Npy, Some(path)) => {
             npy(path, &listed, existing)?;
-            return Ok(ExitCode::SUCCESS);
+            return Ok(0);
         }
         (VectorFormat::Hex, _) => hex(&listed),
         (VectorFormat::Json, _) => output::pretty("vectors", to_json(&listed)),
@@ -56,7 +55,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
             file.commit()?;
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// What is written, whatever the operation.
@@ -96,7 +95,7 @@ fn casts(args: &VectorsArgs, operator: onnx::Operator) -> Result<Listed, Failure
         let open = reason.map(|reason| Open { reason, accepted });
         Vector { input, output: cast_one(&spec, input).code(), open }
     };
-    let vectors = inputs(args.from, args.to, args.level.into())?.into_iter().map(vector).collect();
+    let vectors = inputs(args.from, args.to, args.level)?.into_iter().map(vector).collect();
     Ok(Listed {
         op: args.op.clone(),
         spec: request.to_string(),
@@ -116,7 +115,7 @@ fn rescales(args: &VectorsArgs) -> Result<Listed, Failure> {
     let target = rescale::target(args.policy().spec())?;
     let rounding = args.policy.get("rounding").unwrap_or("single");
     let request = rescale::request(&args.rescale, rounding, target, args.from, args.to)?;
-    let codes = rescale_inputs(&request.op, &request.resolve(&[1])?, args.level.into())?;
+    let codes = rescale_inputs(&request.op, &request.resolve(&[1])?, args.level)?;
     let vectors = codes.into_iter().map(|(input, output, interval)| Vector {
         input,
         output: Some(output),
@@ -145,27 +144,23 @@ fn hex(listed: &Listed) -> String {
     text
 }
 
-fn to_json(listed: &Listed) -> Map<String, Value> {
+fn to_json(listed: &Listed) -> Value {
     let output_bits = |code: &u64| json!(bits(*code, listed.to.code_bits()));
     let vector = |Vector { input, output, open }: &Vector| {
-        let mut vector = Map::new();
-        vector.insert("input".into(), json!(bits(*input, listed.from.code_bits())));
-        vector.insert("output".into(), output.as_ref().map_or(Value::Null, output_bits));
+        let input = bits(*input, listed.from.code_bits());
+        let mut vector = json!({ "input": input, "output": output.as_ref().map(output_bits) });
         if let Some(Open { reason, accepted }) = open {
             let accepted = accepted.as_ref().map(|codes| codes.iter().map(output_bits).collect());
-            vector.insert("undefined".into(), json!(reason));
-            vector.insert("accepted".into(), accepted.unwrap_or(json!("any")));
+            vector["undefined"] = json!(reason);
+            vector["accepted"] = accepted.unwrap_or(json!("any"));
         }
-        Value::from(vector)
+        vector
     };
-    let mut object = Map::new();
-    object.insert("op".into(), json!(listed.op));
-    object.insert("spec".into(), json!(listed.spec));
-    object.insert("from".into(), json!(listed.from.name()));
-    object.insert("to".into(), json!(listed.to.name()));
-    object.insert("clause".into(), json!(listed.clause));
-    object.insert("vectors".into(), listed.vectors.iter().map(vector).collect());
-    object
+    let Listed { op, spec, from, to, clause, vectors } = listed;
+    json!({
+        "op": op, "spec": spec, "from": from.name(), "to": to.name(), "clause": clause,
+        "vectors": vectors.iter().map(vector).collect::<Value>()
+    })
 }
 
 /// Three arrays beside each other: `FILE.input.npy`, `FILE.output.npy`, `FILE.undefined.npy`.

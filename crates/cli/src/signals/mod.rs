@@ -123,7 +123,7 @@ fn end(json: bool) -> ! {
     let telling = failure.map(|failure| {
         thread::Builder::new().spawn(move || {
             progress::take_away();
-            failure.in_json(json).report();
+            failure.report(json);
             system::exit(code)
         })
     });

@@ -2,6 +2,7 @@
 //! error of the input that names the place, the key and the value.
 
 use truecast_core::ErrorKind;
+use truecast_schemes::Error;
 
 use crate::{Case, tensors};
 
@@ -12,6 +13,14 @@ fn refused(case: &Case, parts: &[&str]) {
     assert_eq!(error.kind(), ErrorKind::Input, "{text}");
     for part in parts {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
+    }
+}
+
+/// The scheme that reads the weights as if the key were not there.
+fn reads_anyway(case: &Case) -> Option<&'static str> {
+    match case.detect_with(&Default::default()) {
+        Err(Error::Unexplained { scheme, .. }) => scheme,
+        other => panic!("{:?}", other.err()),
     }
 }
 
@@ -233,14 +242,13 @@ fn parts_that_are_promised() {
 fn the_way_around() {
     let case = tensors("a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 2x2")
         .quantization(r#"{"quant_method": "fp8", "weight_block_size": [32, 32], "rotation": "hadamard"}"#);
-    refused(
-        &case,
-        &[PLACE, r#""rotation" is "hadamard""#, "--from-scheme fp8-block reads them as if it were not there"],
-    );
+    refused(&case, &[PLACE, r#""rotation" is "hadamard""#]);
+    assert_eq!(reads_anyway(&case), Some("fp8-block"));
     assert_eq!(case.asked_for("fp8-block").unwrap().schemes[0].to_string(), "fp8-block:32x32");
     let case = tensors("a.qweight i32 32x64\na.qzeros i32 2x8\na.scales f16 2x64")
         .quantization(r#"{"quant_method": "gptq", "bits": 4, "group_size": 128, "dynamic": {"-:.*moe": {}}}"#);
-    refused(&case, &[PLACE, r#""dynamic" is {"#, "--from-scheme gptq reads them as if it were not there"]);
+    refused(&case, &[PLACE, r#""dynamic" is {"#]);
+    assert_eq!(reads_anyway(&case), Some("gptq"));
     assert_eq!(case.asked_for("gptq").unwrap().schemes[0].to_string(), "gptq,bits=4,group=128");
     // A key without a value is not there.
     let case = tensors("a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 2x2")

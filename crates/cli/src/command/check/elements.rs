@@ -1,46 +1,33 @@
 //! Elements one by one: is each a result that the specification permits?
 
 use super::groups;
-use super::source::{Asked, asked, source_type};
+use super::source::{Asked, asked, explain_options, source_type};
 use crate::args::CheckArgs;
 use crate::command::Context;
 use crate::exact_decimal::code_with_value;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
-use crate::output::{self, bits};
+use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use truecast::check::{CastFindings, CastViolation, ElementValue, check};
 use truecast::io::Escaped;
 use truecast::permitted::{NanComparison, Permitted};
 use truecast::request::Request;
 use truecast::{CastSpec, DType};
 
-pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8, Failure> {
     let Asked { to, input, actual } = asked(args)?;
     let from = source_type(args, input)?;
     let spec = request.resolve(from, to)?;
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     let findings = check(&spec, input, actual, nan, args.show)?;
-    match context.json {
-        true => output::json("check", findings_json(&spec, &request.to_string(), &findings))?,
-        false if context.quiet => {}
-        false => {
-            let asked = explain_options(args, request, &spec);
-            output::text(&findings_text(&spec, &request.to_string(), &asked, &findings, &context.terminal))?;
-        }
-    }
-    Ok(ExitCode::from((findings.wrong > 0) as u8))
-}
-
-/// What makes `explain` answer for the same conversion.
-fn explain_options(args: &CheckArgs, request: &Request, spec: &CastSpec) -> String {
     let name = request.to_string();
-    let name = name.split(' ').next().unwrap_or_default();
-    let from = if spec.src == DType::F32 { String::new() } else { format!(" --from {}", spec.src) };
-    format!("--to {}{from} {}", spec.dst, args.policy.as_typed(name))
+    let asked = || explain_options(args, [from, to], name.split(' ').next().unwrap_or_default());
+    let text = || findings_text(&spec, &name, &asked(), &findings, &context.terminal);
+    context.report("check", || findings_json(&spec, &name, &findings), text)?;
+    Ok((findings.wrong > 0) as u8)
 }
 
 fn permitted_texts(spec: &CastSpec, violation: &CastViolation) -> Vec<String> {
@@ -65,26 +52,21 @@ fn shown(element: &ElementValue, dtype: DType) -> String {
     }
 }
 
-fn findings_json(spec: &CastSpec, name: &str, findings: &CastFindings) -> Map<String, Value> {
+fn findings_json(spec: &CastSpec, name: &str, findings: &CastFindings) -> Value {
     let violation = |v: &CastViolation| {
         json!({
             "index": v.index, "input": shown(&v.input, spec.src),
             "actual": shown(&v.actual, spec.dst), "permitted": permitted_texts(spec, v), "clause": v.clause
         })
     };
-    let mut object = Map::new();
-    object.insert("spec".into(), json!(name));
-    object.insert("from".into(), json!(spec.src.name()));
-    object.insert("to".into(), json!(spec.dst.name()));
-    object.insert("elements".into(), json!(findings.elements));
-    object.insert("undefined".into(), json!(findings.open));
-    object.insert("wrong".into(), json!(findings.wrong));
-    object.insert("violations".into(), findings.violations.iter().map(violation).collect());
     let reason = |(reason, count): &(&str, u64)| json!({ "reason": reason, "elements": count });
-    object.insert("undefined_reasons".into(), findings.reasons.iter().map(reason).collect());
-    object.insert("groups".into(), groups::to_json(&findings.groups, |v| v.index));
-    object.insert("compared".into(), json!(findings.compared));
-    object
+    let CastFindings { elements, open, wrong, violations, reasons, groups, compared, .. } = findings;
+    json!({
+        "spec": name, "from": spec.src.name(), "to": spec.dst.name(), "elements": elements, "undefined": open,
+        "wrong": wrong, "violations": violations.iter().map(violation).collect::<Value>(),
+        "undefined_reasons": reasons.iter().map(reason).collect::<Value>(),
+        "groups": groups::to_json(groups, |v| v.index), "compared": compared
+    })
 }
 
 /// A code with its value, text in quotes.
@@ -95,11 +77,7 @@ fn shown_with_value(element: &ElementValue, dtype: DType) -> String {
     }
 }
 
-fn violations_text<'a>(
-    spec: &CastSpec,
-    violations: impl IntoIterator<Item = &'a CastViolation>,
-    terminal: &Terminal,
-) -> String {
+fn violations_text(spec: &CastSpec, violations: &[CastViolation], terminal: &Terminal) -> String {
     let mut table = Table::new([
         Column::right("index"),
         Column::left(spec.src.name()),
@@ -123,17 +101,13 @@ fn violations_text<'a>(
 }
 
 fn findings_text(spec: &CastSpec, name: &str, asked: &str, findings: &CastFindings, terminal: &Terminal) -> String {
-    let mut text = String::new();
-    let available: Vec<usize> = findings.groups.iter().map(|group| group.first.len()).collect();
-    let shares = groups::shares(&available, findings.violations.len());
-    for (group, share) in findings.groups.iter().zip(shares) {
-        text += &groups::heading(group, findings.elements, terminal);
-        text += &violations_text(spec, group.first.iter().take(share), terminal);
-        if let Some(ElementValue::Code(code)) = group.first.first().map(|v| &v.input) {
-            text += &format!("truecast explain {} {asked}\n", bits(*code, spec.src.code_bits()));
-        }
-        text.push('\n');
-    }
+    let rows = |violations: &[CastViolation]| violations_text(spec, violations, terminal);
+    let explain = |violation: &CastViolation| match &violation.input {
+        ElementValue::Code(code) => Some(format!("{} {asked}", bits(*code, spec.src.code_bits()))),
+        ElementValue::Text(_) => None,
+    };
+    let counts = (findings.elements, findings.violations.len());
+    let mut text = groups::text(&findings.groups, counts, rows, explain, terminal);
     if findings.groups.is_empty() && !findings.violations.is_empty() {
         text += &violations_text(spec, &findings.violations, terminal); // of text
     }

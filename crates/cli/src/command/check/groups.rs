@@ -25,7 +25,7 @@ impl Named for RescaleConvention {
 }
 
 /// `252 as if rounded through f16 first`.
-pub fn heading<C: Named, V>(group: &ConventionGroup<C, V>, elements: u64, terminal: &Terminal) -> String {
+fn heading<C: Named, V>(group: &ConventionGroup<C, V>, elements: u64, terminal: &Terminal) -> String {
     let wrong = grouped(group.count);
     let text = match group.convention {
         Some(convention) if group.explains_all => {
@@ -40,6 +40,25 @@ pub fn heading<C: Named, V>(group: &ConventionGroup<C, V>, elements: u64, termin
     wrapped.lines().map(|line| terminal.paint(Mark::Strong, line) + "\n").collect()
 }
 
+/// Each group with its first violations, so many in all, and the line that explains the first of them.
+pub fn text<C: Named, V>(
+    groups: &[ConventionGroup<C, V>],
+    (elements, show): (u64, usize),
+    rows: impl Fn(&[V]) -> String,
+    explain: impl Fn(&V) -> Option<String>,
+    terminal: &Terminal,
+) -> String {
+    let available: Vec<usize> = groups.iter().map(|group| group.first.len()).collect();
+    let mut text = String::new();
+    for (group, share) in groups.iter().zip(shares(&available, show)) {
+        text += &heading(group, elements, terminal);
+        text += &rows(&group.first[..share]);
+        text.extend(group.first.first().and_then(&explain).map(|options| format!("truecast explain {options}\n")));
+        text.push('\n');
+    }
+    text
+}
+
 /// Says so if not everything was compared with the conventions.
 pub fn left_out(wrong: u64, compared: u64) -> String {
     match wrong > compared && compared == COMPARED {
@@ -49,7 +68,7 @@ pub fn left_out(wrong: u64, compared: u64) -> String {
 }
 
 /// How many examples each group gets of those that are to be shown: one each in turn, as long as it has more.
-pub fn shares(available: &[usize], show: usize) -> Vec<usize> {
+fn shares(available: &[usize], show: usize) -> Vec<usize> {
     let mut shares = vec![0; available.len()];
     let mut left = show;
     while left > 0 {

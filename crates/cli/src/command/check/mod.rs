@@ -8,12 +8,11 @@ mod tosa;
 
 use super::{Context, rescale};
 use crate::args::CheckArgs;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::policy::operator;
 use truecast::request::Standard;
 
-pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
     let named = args.what.to_str().unwrap_or_default();
     if named == "rescale" {
         return tosa::rescale(args, rescale::target(args.policy().spec())?, context);

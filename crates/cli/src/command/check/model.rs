@@ -1,19 +1,17 @@
 //! The conversions of a model: is each legal?
 
 use crate::args::CheckArgs;
-use crate::command::{self, Context};
-use crate::exit::ExitCode;
+use crate::command::Context;
 use crate::failure::Failure;
 use crate::message;
 use crate::number::{count, grouped};
-use crate::output;
 use crate::terminal::Terminal;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 use truecast::request::{Standard, Tile};
 use truecast::run::{LegalityReport, Model, ModelRules};
 
-pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
     let path: &Path = &args.what;
     let rules = match args.policy().request()?.standard {
         Standard::Onnx(cast) => ModelRules::Onnx(Some(cast.opset).filter(|_| args.policy.spec().contains('@'))),
@@ -27,25 +25,18 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
         }
     };
     let found = Model::open(path)?.check(rules)?;
-    if !context.json && !context.quiet {
-        command::warn(found.warnings.clone());
-    }
-    match context.json {
-        true => output::json("check", to_json(&found))?,
-        false if context.quiet => {}
-        false => output::text(&text(&found, &context.terminal))?,
-    }
-    Ok(ExitCode::from(!found.illegal.is_empty() as u8))
+    context.warn(&found.warnings);
+    context.report("check", || to_json(&found), || text(&found, &context.terminal))?;
+    Ok(!found.illegal.is_empty() as u8)
 }
 
-fn to_json(found: &LegalityReport) -> Map<String, Value> {
-    let finding = |(place, why): &(String, String)| json!({ "node": place, "error": why });
-    let mut object = Map::new();
-    object.insert("conversions".into(), json!(found.conversions));
-    object.insert("unknown_types".into(), json!(found.of_unknown_type));
-    object.insert("illegal".into(), found.illegal.iter().map(finding).collect());
-    object.insert("warnings".into(), json!(found.warnings));
-    object
+fn to_json(found: &LegalityReport) -> Value {
+    let LegalityReport { conversions, of_unknown_type, illegal, warnings, .. } = found;
+    let illegal = illegal.iter().map(|(place, why)| json!({ "node": place, "error": why }));
+    json!({
+        "conversions": conversions, "unknown_types": of_unknown_type, "illegal": illegal.collect::<Value>(),
+        "warnings": warnings
+    })
 }
 
 fn text(found: &LegalityReport, terminal: &Terminal) -> String {

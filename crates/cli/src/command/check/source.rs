@@ -47,3 +47,9 @@ pub fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
         None => Ok(stated_type(input).map_err(CheckError::from)?),
     }
 }
+
+/// What makes `explain` answer for the same conversion; it reads no signless integers as unsigned.
+pub fn explain_options(args: &CheckArgs, [from, to]: [DType; 2], spec: &str) -> String {
+    let from = if from == DType::F32 { String::new() } else { format!(" --from {from}") };
+    format!("--to {to}{from} {}", args.policy.as_typed(spec))
+}

@@ -1,15 +1,14 @@
 //! `truecast check cast|rescale` by TOSA: verdicts, the first elements that do not pass, lints.
 
 use super::groups::{self, Named};
-use super::source::{Asked, asked, source_type};
+use super::source::{Asked, asked, explain_options, source_type};
 use crate::args::CheckArgs;
 use crate::command::{Context, rescale};
 use crate::exact_decimal::code_with_value;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::message;
 use crate::number::{count, grouped};
-use crate::output::{self, bits};
+use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
@@ -17,11 +16,11 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use truecast::DType;
 use truecast::check::tosa::{Checked, CheckedElements, Compared, check_blocks, check_cast, check_rescale};
-use truecast::convention::{Convention, ConventionGroup};
+use truecast::convention::Convention;
 use truecast::permitted::NanComparison;
 use truecast::policy::NanRule;
 use truecast::spec::tosa::block::{BlockCast, Direction, SCALE};
-use truecast::spec::tosa::check::tensor::{BlockCheck, Failure as Violation, Findings, Lint, ScaleFailure};
+use truecast::spec::tosa::check::tensor::{BlockCheck, Failure as Violation, Lint, ScaleFailure};
 use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_check};
 use truecast::spec::tosa::rescale::GraphResult;
 use truecast::spec::tosa::{Cast, Target};
@@ -33,7 +32,7 @@ fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared
     Ok((to, Compared { input, actual, keep: args.show, profile }))
 }
 
-pub fn cast(args: &CheckArgs, nan: Option<NanRule>, target: Target, context: &Context) -> Result<ExitCode, Failure> {
+pub fn cast(args: &CheckArgs, nan: Option<NanRule>, target: Target, context: &Context) -> Result<u8, Failure> {
     let (to, files) = compared(args, &target)?;
     let from = source_type(args, files.input)?;
     if let Some((cast, scales)) = blocks(args, from, to)? {
@@ -49,7 +48,7 @@ pub fn cast(args: &CheckArgs, nan: Option<NanRule>, target: Target, context: &Co
             target,
             profile,
             types: [from, to],
-            explain: Some(explain_options(args, &target, from, to)),
+            explain: Some(explain_options(args, [from, to], &spec_name(&target))),
             clause: "docs/spec/tosa.md §6.5 to §6.7",
             permitted: Box::new(move |_, f| cast::permitted(&spec, f.input, nan, |verdict| profile.passes(verdict))),
             scales: None,
@@ -86,7 +85,7 @@ fn of_blocks(
     files: Compared<'_>,
     scales: &Path,
     context: &Context,
-) -> Result<ExitCode, Failure> {
+) -> Result<u8, Failure> {
     let types = match cast.direction {
         Direction::ToBlocks => [cast.plain, cast.element],
         Direction::FromBlocks => [cast.element, cast.plain],
@@ -106,7 +105,7 @@ fn of_blocks(
     }
 }
 
-pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitCode, Failure> {
+pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<u8, Failure> {
     let (to, files) = compared(args, &target)?;
     let profile = files.profile;
     let rounding = args.policy.get("rounding").unwrap_or("single");
@@ -134,23 +133,12 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<Ex
     }
 }
 
-/// What makes `explain` answer for the same CAST; it reads no signless integers as unsigned.
-fn explain_options(args: &CheckArgs, target: &Target, from: DType, to: DType) -> String {
-    let from = if from == DType::F32 { String::new() } else { format!(" --from {from}") };
-    format!("--to {to}{from} {}", args.policy.as_typed(&format!("tosa@{}", target.version.name())))
-}
-
-/// What was asked, before what was found.
-fn heading(target: &Target, [from, to]: [DType; 2]) -> Map<String, Value> {
-    let mut object = Map::new();
-    object.insert("spec".into(), json!(format!("tosa@{}", target.version.name())));
-    object.insert("from".into(), json!(from.name()));
-    object.insert("to".into(), json!(to.name()));
-    object
+fn spec_name(target: &Target) -> String {
+    format!("tosa@{}", target.version.name())
 }
 
 /// No element is judged: anything goes, or nothing.
-fn graph(result: &GraphResult, target: Target, types: [DType; 2], context: &Context) -> Result<ExitCode, Failure> {
+fn graph(result: &GraphResult, target: Target, types: [DType; 2], context: &Context) -> Result<u8, Failure> {
     let (status, message, wrong) = match result {
         GraphResult::Unpredictable { requirement, index } => {
             let place = index.map_or(String::new(), |i| format!(", first at element {i}"));
@@ -159,17 +147,13 @@ fn graph(result: &GraphResult, target: Target, types: [DType; 2], context: &Cont
         GraphResult::Error(cause) => ("error", format!("{cause}; an implementation must refuse it"), true),
         GraphResult::Valid => ("valid", String::new(), false),
     };
-    match context.json {
-        true => {
-            let mut object = heading(&target, types);
-            object.insert("status".into(), json!(status));
-            object.insert("message".into(), json!(message));
-            output::json("check", object)?;
-        }
-        false if context.quiet => {}
-        false => output::text(&context.terminal.wrap(&(message::one_line(&format!("{status}: {message}")) + "\n")))?,
-    }
-    Ok(ExitCode::from(wrong as u8))
+    let object = || {
+        let (spec, [from, to]) = (spec_name(&target), types.map(DType::name));
+        json!({ "spec": spec, "from": from, "to": to, "status": status, "message": message })
+    };
+    let text = || context.terminal.wrap(&(message::one_line(&format!("{status}: {message}")) + "\n"));
+    context.report("check", object, text)?;
+    Ok(wrong as u8)
 }
 
 /// More codes than this are shown as a range.
@@ -207,13 +191,9 @@ struct Presentation {
 }
 
 impl Presentation {
-    fn print<C: Named>(&self, judged: &CheckedElements<C>, context: &Context) -> Result<ExitCode, Failure> {
-        match context.json {
-            true => output::json("check", self.json(judged))?,
-            false if context.quiet => {}
-            false => output::text(&self.text(judged, &context.terminal))?,
-        }
-        Ok(ExitCode::from(!judged.findings.passes() as u8))
+    fn print<C: Named>(&self, judged: &CheckedElements<C>, context: &Context) -> Result<u8, Failure> {
+        context.report("check", || self.json(judged), || self.text(judged, &context.terminal))?;
+        Ok(!judged.findings.passes() as u8)
     }
 
     fn input(&self, code: u64) -> String {
@@ -230,7 +210,7 @@ impl Presentation {
     }
 
     /// As for every specification (`docs/interfaces.md §6`), with the verdicts that TOSA's profiles know beside.
-    fn json<C: Named>(&self, judged: &CheckedElements<C>) -> Map<String, Value> {
+    fn json<C: Named>(&self, judged: &CheckedElements<C>) -> Value {
         let CheckedElements { findings, groups, compared } = judged;
         let failure = |(at, f): (usize, &Violation)| {
             json!({
@@ -242,28 +222,24 @@ impl Presentation {
             Verdict::ALL.into_iter().map(|v| (v.name().into(), json!(findings.count(v)))).collect();
         let lints: Map<String, Value> =
             Lint::ALL.into_iter().map(|l| (l.name().into(), json!(findings.lint(l)))).collect();
-        let mut object = heading(&self.target, self.types);
-        object.insert("elements".into(), json!(findings.elements));
-        object.insert("undefined".into(), json!(findings.count(Verdict::Unpredictable)));
-        object.insert("wrong".into(), json!(findings.failed));
-        object.insert("status".into(), json!("valid"));
-        object.insert("profile".into(), json!(self.profile.name()));
-        object.insert("verdicts".into(), verdicts.into());
-        object.insert("lints".into(), lints.into());
-        object.insert("mixed_flush".into(), json!(findings.mixed_flush));
-        object.insert("passes".into(), json!(findings.passes()));
-        object.insert("fails_by".into(), json!(findings.reasons()));
+        let [from, to] = self.types.map(DType::name);
+        let mut object = json!({
+            "spec": spec_name(&self.target), "from": from, "to": to, "elements": findings.elements,
+            "undefined": findings.count(Verdict::Unpredictable), "wrong": findings.failed, "status": "valid",
+            "profile": self.profile.name(), "verdicts": verdicts, "lints": lints,
+            "mixed_flush": findings.mixed_flush, "passes": findings.passes(), "fails_by": findings.reasons()
+        });
         if let Some((wrong, failures)) = &self.scales {
             let failure = |f: &ScaleFailure| {
                 let permitted = listed(f.permitted.clone(), SCALE.code_bits());
                 json!({ "block": f.block, "actual": bits(f.actual.into(), SCALE.code_bits()), "permitted": permitted })
             };
             let failures: Vec<Value> = failures.iter().map(failure).collect();
-            object.insert("scales".into(), json!({ "wrong": wrong, "violations": failures }));
+            object["scales"] = json!({ "wrong": wrong, "violations": failures });
         }
-        object.insert("violations".into(), findings.failures.iter().enumerate().map(failure).collect());
-        object.insert("groups".into(), groups::to_json(groups, |f| f.index));
-        object.insert("compared".into(), json!(compared));
+        object["violations"] = findings.failures.iter().enumerate().map(failure).collect();
+        object["groups"] = groups::to_json(groups, |f| f.index);
+        object["compared"] = json!(compared);
         object
     }
 
@@ -295,33 +271,17 @@ impl Presentation {
         table.render(terminal)
     }
 
-    fn grouped_rows<C: Named>(
-        &self,
-        groups: &[ConventionGroup<C, Violation>],
-        judged: &Findings,
-        terminal: &Terminal,
-    ) -> String {
-        let mut text = String::new();
-        let available: Vec<usize> = groups.iter().map(|group| group.first.len()).collect();
-        let shares = groups::shares(&available, judged.failures.len());
-        for (group, share) in groups.iter().zip(shares) {
-            text += &groups::heading(group, judged.elements, terminal);
-            // Nothing that is kept with its place is needed: plain elements are asked again what they permit.
-            text += &self.rows(group.first.iter().take(share).map(|f| (0, f)), terminal);
-            if let (Some(options), Some(first)) = (&self.explain, group.first.first()) {
-                text += &format!("truecast explain {} {options}\n", self.input(first.input));
-            }
-            text.push('\n');
-        }
-        text
-    }
-
     fn text<C: Named>(&self, judged: &CheckedElements<C>, terminal: &Terminal) -> String {
         let CheckedElements { findings, groups, compared } = judged;
         let mut text = match groups.is_empty() {
             true if findings.failures.is_empty() => String::new(),
             true => self.rows(findings.failures.iter().enumerate(), terminal),
-            false => self.grouped_rows(groups, findings, terminal),
+            false => {
+                // Nothing that is kept with its place is needed: plain elements are asked again what they permit.
+                let rows = |failures: &[Violation]| self.rows(failures.iter().map(|f| (0, f)), terminal);
+                let explain = |f: &Violation| Some(format!("{} {}", self.input(f.input), self.explain.as_ref()?));
+                groups::text(groups, (findings.elements, findings.failures.len()), rows, explain, terminal)
+            }
         };
         text += &groups::left_out(findings.failed, if groups.is_empty() { findings.failed } else { *compared });
         if !findings.failures.is_empty() {

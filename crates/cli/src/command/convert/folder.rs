@@ -3,7 +3,6 @@
 use super::{Printed, destination, dry_run_note, left_out, refuse_place, write_report};
 use crate::args::ConvertArgs;
 use crate::command::Context;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark, Table};
@@ -28,34 +27,24 @@ pub fn what_stays(plan: &Plan, dst: &Path, args: &ConvertArgs) -> impl Fn() -> O
 }
 
 /// An earlier run did everything, and nothing is left of the source.
-pub fn finished(
-    report: Report,
-    args: &ConvertArgs,
-    existing: Existing,
-    context: &Context,
-) -> Result<ExitCode, Failure> {
+pub fn finished(report: Report, args: &ConvertArgs, existing: Existing, context: &Context) -> Result<u8, Failure> {
     let wants_outputs = args.report.is_some() && !args.dry_run;
     let outputs = wants_outputs.then(|| RecordedFile::all(&report, &signals::stop_flag(context.json))).transpose()?;
-    let printed = |report| {
-        let (dry_run, destination, outputs) = (args.dry_run, destination(args), outputs.clone());
-        Printed { dry_run, destination, report, undefined_reasons: Vec::new(), outputs }
-    };
+    let printed = || Printed::new(args, &report, Vec::new(), outputs.clone());
     if let Some(path) = args.report.as_deref().filter(|_| !args.dry_run) {
         let path = follow(path)?;
         [&args.src, &args.dst].into_iter().try_for_each(|folder| refuse_place(&path, folder))?;
-        write_report(OutputFile::create(&path, existing)?, printed(&report))?;
+        write_report(OutputFile::create(&path, existing)?, printed())?;
     }
-    if context.json {
-        output::json("convert", printed(&report))?;
-    } else if !context.quiet {
+    let text = || {
         let (dst, shards) = (destination(args), count(resumed(&report), "shard"));
-        let text = format!(
+        context.terminal.wrap(&format!(
             "{}: an earlier run finished it and deleted the source; {shards} read again and right, nothing is left to do\n",
             message::one_line(&dst)
-        );
-        output::text(&context.terminal.wrap(&text))?;
-    }
-    Ok(ExitCode::SUCCESS)
+        ))
+    };
+    context.report("convert", printed, text)?;
+    Ok(0)
 }
 
 /// What will be done, before it is.

@@ -10,11 +10,10 @@ use super::formats::json_text;
 use super::{Context, differences};
 use crate::args::ExplainArgs;
 use crate::exact_decimal;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::output::{self, bits};
+use crate::output::bits;
 use crate::policy::PolicyArgs;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use source::Source;
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
@@ -25,7 +24,7 @@ use truecast::request::{Request, Standard, Tile};
 use truecast::spec::{Interpretation, interpretations, tile};
 use truecast::{DType, Exact, Kind, Outcome};
 
-pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
     for dtype in [args.from, args.to] {
         if matches!(dtype.kind(), Kind::Complex(_)) {
             return Err(Failure::usage(format_args!("{dtype} has no numeric value to explain")));
@@ -62,11 +61,9 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
             (source, explained)
         }
     };
-    match context.json {
-        true => output::json("explain", to_json(args, &explanation, &source))?,
-        false => output::text(&picture::render(args, &explanation, &source, &context.terminal))?,
-    }
-    Ok(ExitCode::SUCCESS)
+    let text = || picture::render(args, &explanation, &source, &context.terminal);
+    context.answer("explain", || to_json(args, &explanation, &source), text)?;
+    Ok(0)
 }
 
 /// Whose answers are wanted.
@@ -147,12 +144,8 @@ fn code_text(element: &Decoded) -> String {
     bits(element.code, element.dtype.code_bits())
 }
 
-fn to_json(args: &ExplainArgs, e: &Explanation, source: &Source) -> Map<String, Value> {
+fn to_json(args: &ExplainArgs, e: &Explanation, source: &Source) -> Value {
     let element = |x: &Decoded| json!({ "bits": code_text(x), "value": json_text(to_decimal(x.value)) });
-    let mut object = Map::new();
-    object.insert("value".into(), json!(args.value));
-    object.insert("from".into(), json!(args.from.name()));
-    object.insert("to".into(), json!(args.to.name()));
     let [previous, next] = e.source.adjacent();
     let mut read = json!({
         "bits": code_text(&e.source), "exact": json_text(value_of(args, e.source.value)), "rounded": !source.exact,
@@ -165,17 +158,14 @@ fn to_json(args: &ExplainArgs, e: &Explanation, source: &Source) -> Map<String, 
     if let Some(nan) = e.source.nan() {
         read["nan"] = json!({ "negative": nan.neg, "quiet": nan.is_quiet, "payload": format!("{:#x}", nan.payload) });
     }
-    object.insert("source".into(), read);
     let n = &e.neighbors;
-    object.insert("neighbors".into(), json!({
-        "below": n.below.as_ref().map(element),
-        "above": n.above.as_ref().map(element),
-        "beyond": n.beyond.as_ref().map(|(step, code)| json!({ "value": to_decimal(*step), "code": code.as_ref().map(element) })),
-        "midpoint": n.midpoint.map(to_decimal),
-        "threshold": n.threshold.map(to_decimal),
-        "ulp": n.steps,
+    let beyond = n.beyond.as_ref();
+    let beyond = beyond.map(|(step, code)| json!({ "value": to_decimal(*step), "code": code.as_ref().map(element) }));
+    let neighbors = json!({
+        "below": n.below.as_ref().map(element), "above": n.above.as_ref().map(element), "beyond": beyond,
+        "midpoint": n.midpoint.map(to_decimal), "threshold": n.threshold.map(to_decimal), "ulp": n.steps,
         "decision": sentences::decision(args, e, source)
-    }));
+    });
     let results = e.answers.iter().map(|Answer { interpretation: i, outcome }| {
         let (bits, value) = match outcome.code() {
             Some(code) => (bits(code, e.to.code_bits()), json_text(to_decimal(decode(e.to, code)))),
@@ -190,9 +180,10 @@ fn to_json(args: &ExplainArgs, e: &Explanation, source: &Source) -> Map<String, 
             "value": value, "undefined": undefined, "clause": i.cast.clause
         })
     });
-    object.insert("results".into(), results.collect());
     let lacking = |a: &Absent| json!({ "spec": a.spec, "version": a.version, "why": a.why });
-    object.insert("absent".into(), e.absent.iter().map(lacking).collect());
-    object.insert("known_differences".into(), differences::to_json(e));
-    object
+    json!({
+        "value": args.value, "from": args.from.name(), "to": args.to.name(), "source": read, "neighbors": neighbors,
+        "results": results.collect::<Value>(), "absent": e.absent.iter().map(lacking).collect::<Value>(),
+        "known_differences": differences::to_json(e)
+    })
 }

@@ -25,6 +25,7 @@ pub fn render(args: &ExplainArgs, e: &Explanation, source: &Source, terminal: &T
 }
 
 /// One line of the picture; every column means one thing in all of them.
+#[derive(Default)]
 struct Row {
     name: String,
     value: String,
@@ -40,13 +41,11 @@ impl Row {
             Some(nan) if nan.is_quiet == Some(false) => format!("signalling {}", sentences::value(args, element.value)),
             _ => sentences::value(args, element.value),
         };
-        let (name, ulp) = (name.into(), String::new());
-        Row { name, value, code: code_text(element), ulp, element: Some(element.clone()), mark: Mark::Plain }
+        Row { code: code_text(element), element: Some(element.clone()), name: name.into(), value, ..Row::default() }
     }
 
     fn number(name: &str, value: Exact, args: &ExplainArgs) -> Row {
-        let (name, value) = (name.into(), sentences::value(args, value));
-        Row { name, value, code: String::new(), ulp: String::new(), element: None, mark: Mark::Plain }
+        Row { name: name.into(), value: sentences::value(args, value), ..Row::default() }
     }
 }
 

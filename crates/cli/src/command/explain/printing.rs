@@ -4,12 +4,10 @@ use super::source::Source;
 use super::{code_text, name_of, picture, sentences};
 use crate::args::ExplainArgs;
 use crate::command::Context;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::output;
 use crate::table::{Column, Table};
 use crate::terminal::Terminal;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use truecast::DType;
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
@@ -17,18 +15,16 @@ use truecast::explain::{Decoded, explain_printing};
 use truecast::policy::Condition;
 use truecast::spec::Interpretation;
 
-pub fn run(args: &ExplainArgs, asked: Vec<Interpretation>, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &ExplainArgs, asked: Vec<Interpretation>, context: &Context) -> Result<u8, Failure> {
     if args.from == DType::String {
         return Err(Failure::usage("string to string is a copy; there is nothing to explain"));
     }
     let source = Source::read(&args.value, args.from)?;
     let element = Decoded { dtype: args.from, code: source.code, value: decode(args.from, source.code) };
     let answers = explain_printing(source.code, asked);
-    match context.json {
-        true => output::json("explain", to_json(args, &element, source.exact, &answers))?,
-        false => output::text(&render(args, &element, &source, &answers, &context.terminal))?,
-    }
-    Ok(ExitCode::SUCCESS)
+    let text = || render(args, &element, &source, &answers, &context.terminal);
+    context.answer("explain", || to_json(args, &element, source.exact, &answers), text)?;
+    Ok(0)
 }
 
 type Answers = [(Interpretation, Result<String, Condition>)];
@@ -60,21 +56,18 @@ fn render(args: &ExplainArgs, element: &Decoded, source: &Source, answers: &Answ
     text
 }
 
-fn to_json(args: &ExplainArgs, element: &Decoded, exact: bool, answers: &Answers) -> Map<String, Value> {
-    let mut object = Map::new();
-    object.insert("value".into(), json!(args.value));
-    object.insert("from".into(), json!(args.from.name()));
-    object.insert("to".into(), json!(args.to.name()));
+fn to_json(args: &ExplainArgs, element: &Decoded, exact: bool, answers: &Answers) -> Value {
     let value = super::json_text(to_decimal(element.value));
-    object.insert("source".into(), json!({ "bits": code_text(element), "exact": value, "rounded": !exact }));
     let results = answers.iter().map(|(i, printed)| {
         json!({
             "spec": i.spec, "version": i.version, "attributes": i.attributes, "to": args.to.name(), "bits": Value::Null,
             "value": printed.as_ref().ok(), "undefined": open(i), "clause": i.cast.clause
         })
     });
-    object.insert("results".into(), results.collect());
-    // None are known of any implementation that prints.
-    object.insert("known_differences".into(), json!([]));
-    object
+    // No differences are known of any implementation that prints.
+    json!({
+        "value": args.value, "from": args.from.name(), "to": args.to.name(),
+        "source": { "bits": code_text(element), "exact": value, "rounded": !exact },
+        "results": results.collect::<Value>(), "known_differences": []
+    })
 }

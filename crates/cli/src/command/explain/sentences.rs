@@ -124,13 +124,8 @@ fn float(args: &ExplainArgs, e: &Explanation) -> String {
         let (Some(m), Some(inner)) = (n.midpoint, inner) else { return String::new() };
         let even = |element: &Decoded| element.code & 1 == 0;
         let kept = match (&n.below, &n.above) {
-            (Some(a), Some(b)) => {
-                if even(a) {
-                    a
-                } else {
-                    b
-                }
-            }
+            (Some(a), Some(_)) if even(a) => a,
+            (Some(_), Some(b)) => b,
             _ if even(inner) => inner,
             _ => {
                 let code = code_text(inner);

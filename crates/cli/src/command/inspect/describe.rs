@@ -3,7 +3,7 @@
 use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 use truecast::io::{Escaped, FileFormat};
 use truecast::run::{Constant, Conversion, Description, Legality, ModelKind};
@@ -29,20 +29,16 @@ pub fn conversion(c: &Conversion) -> Value {
     object
 }
 
-pub fn to_json(path: &str, model: &Description) -> Map<String, Value> {
+pub fn to_json(path: &str, model: &Description) -> Value {
     let constant = |c: &Constant| json!({ "name": c.name, "dtype": c.dtype, "shape": c.shape });
     let nodes: usize = model.operators.values().sum();
-    let mut object = Map::new();
-    object.insert("path".into(), json!(path));
-    object.insert("constants".into(), model.constants.iter().map(constant).collect());
-    object.insert(
-        "model".into(),
-        json!({
+    json!({
+        "path": path, "constants": model.constants.iter().map(constant).collect::<Value>(),
+        "model": {
             "version": model.version, "nodes": nodes, "operators": model.operators,
-            "conversions": model.conversions.iter().map(conversion).collect::<Vec<_>>()
-        }),
-    );
-    object
+            "conversions": model.conversions.iter().map(conversion).collect::<Value>()
+        }
+    })
 }
 
 pub fn render(model: &Description, terminal: &Terminal) -> String {

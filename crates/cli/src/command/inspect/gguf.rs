@@ -1,18 +1,18 @@
 //! The tensors of a GGUF file, which are rows of blocks, and its keys.
 
-use super::tensors::{Asked, Key};
+use super::tensors::{Asked, Item, cells, columns, shown, sizes};
 use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::number::{self, grouped};
+use crate::number::grouped;
 use crate::output;
-use crate::table::{Column, Table, in_one_line};
+use crate::table::{Table, in_one_line};
 use crate::terminal::Terminal;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
-use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
 use truecast::io::gguf::{self, BlockTensor, GgufFile};
+use truecast::measure::Survey;
 
 /// What is listed of a file.
 pub struct GgufListing {
@@ -23,27 +23,21 @@ pub struct GgufListing {
 
 impl GgufListing {
     pub fn of(path: &Path, args: &InspectArgs, asked: &Asked) -> Result<GgufListing, Failure> {
-        let shown = path.display();
-        if args.stats {
-            return Err(Failure::usage(format_args!(
-                "{shown}: --stats is not for GGUF files: blocks are listed, not read"
-            )));
-        }
-        if args.from.is_some() {
-            return Err(Failure::usage(format_args!(
-                "{shown}: --from is not for GGUF files: the header states the types"
-            )));
+        let path_shown = path.display();
+        let refused = [
+            (args.stats, "--stats is not for GGUF files: blocks are listed, not read"),
+            (args.from.is_some(), "--from is not for GGUF files: the header states the types"),
+        ];
+        if let Some((_, why)) = refused.iter().find(|(is_given, _)| *is_given) {
+            return Err(Failure::usage(format_args!("{path_shown}: {why}")));
         }
         let file = GgufFile::open(path)?;
         let tensors = &file.header().tensors;
         let mut rows: Vec<usize> = (0..tensors.len()).filter(|i| asked.lists(&tensors[*i].name)).collect();
-        match asked.sort {
-            Some(Key::Name) => rows.sort_by(|a, b| tensors[*a].name.cmp(&tensors[*b].name)),
-            Some(Key::Size) => rows.sort_by_key(|i| Reverse(tensors[*i].bytes)),
-            Some(Key::Elements) => rows.sort_by_key(|i| Reverse(tensors[*i].len())),
-            // Other columns need --stats.
-            _ => {}
-        }
+        asked.sort(&mut rows, |i| {
+            let BlockTensor { name, bytes, .. } = &tensors[*i];
+            Item { name, bytes: *bytes, elements: tensors[*i].len(), survey: Survey::default() }
+        });
         Ok(GgufListing { file, rows })
     }
 
@@ -57,35 +51,18 @@ impl GgufListing {
     }
 
     pub fn write(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        let columns = [
-            Column::left("tensor").shrinks(),
-            Column::left("type"),
-            Column::left("shape").shrinks().drops(5),
-            Column::right("elements").drops(8),
-            Column::right("bytes").drops(9),
-        ];
-        let mut table = Table::new(columns).or_say("no tensors");
+        let mut table = Table::new(columns()).or_say("no tensors");
         for tensor in self.tensors() {
-            let shape: Vec<String> = tensor.shape.iter().map(u64::to_string).collect();
-            table.row([
-                tensor.name.to_string(),
-                tensor.block.name().to_owned(),
-                format!("[{}]", shape.join(", ")),
-                grouped(tensor.len()),
-                number::bytes(tensor.bytes),
-            ]);
+            let BlockTensor { name, block, shape, bytes, .. } = tensor;
+            table.row(cells(name, block.name(), shape, tensor.len(), *bytes));
         }
         table.write(terminal, out)?;
         for (key, value) in &self.file.header().metadata {
             writeln!(out, "{}", in_one_line(&format!("metadata {key}: {}", said(value)), terminal))?;
         }
-        let all = self.file.header().tensors.len() as u64;
-        let tensors = match self.rows.len() as u64 {
-            shown if shown == all => number::count(all, "tensor"),
-            shown => format!("{} of {}", grouped(shown), number::count(all, "tensor")),
-        };
         let listed = self.tensors().map(|tensor| tensor.bytes).sum();
-        writeln!(out, "{tensors}, {} of data, {} in all", number::bytes(listed), number::bytes(self.file.file_bytes()))
+        let shown = shown(self.rows.len(), self.file.header().tensors.len());
+        writeln!(out, "{shown}, {}", sizes(listed, self.file.file_bytes()))
     }
 }
 

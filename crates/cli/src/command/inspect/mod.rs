@@ -9,7 +9,6 @@ mod tensors;
 
 use super::Context;
 use crate::args::InspectArgs;
-use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::table::Mark;
 use crate::{message, output};
@@ -18,11 +17,12 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+pub use tensors::sort_names;
 use tensors::{Asked, Listing};
 use truecast::io::gguf::GgufFile;
-use truecast::run::Description;
+use truecast::run::Model;
 
-pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
     let asked = Asked::new(args)?;
     match &args.src[..] {
         [one] => {
@@ -32,7 +32,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
                 true => output::json("inspect", seen)?,
                 false => output::stream(|out| seen.write(context, out))?,
             }
-            Ok(ExitCode::SUCCESS)
+            Ok(0)
         }
         several => of_several(several, args, &asked, context),
     }
@@ -42,14 +42,10 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
 pub enum Seen {
     Tensors(Box<Listing>),
     Gguf(Box<GgufListing>),
-    Model {
-        path: String,
-        description: Description,
-    },
-    /// One of several files that cannot be read.
-    Unread {
-        path: String,
-        error: Value,
+    /// A model that is no container; or one of several files that cannot be read, of which nothing is printed.
+    Other {
+        object: Value,
+        text: Option<String>,
     },
 }
 
@@ -59,8 +55,9 @@ impl Seen {
             return Ok(Seen::Gguf(Box::new(GgufListing::of(path, args, asked)?)));
         }
         if describe::is_model(path) {
-            let description = truecast::run::Model::open(path)?.describe()?;
-            return Ok(Seen::Model { path: path.display().to_string(), description });
+            let description = Model::open(path)?.describe()?;
+            let object = describe::to_json(&path.display().to_string(), &description);
+            return Ok(Seen::Other { object, text: Some(describe::render(&description, &context.terminal)) });
         }
         Ok(Seen::Tensors(Box::new(Listing::of(path, args, asked, context)?)))
     }
@@ -70,7 +67,7 @@ impl Seen {
         match self {
             Seen::Tensors(listing) => listing.names().collect(),
             Seen::Gguf(listing) => listing.names().collect(),
-            Seen::Model { .. } | Seen::Unread { .. } => Vec::new(),
+            Seen::Other { .. } => Vec::new(),
         }
     }
 
@@ -78,10 +75,7 @@ impl Seen {
         match self {
             Seen::Tensors(listing) => listing.write(&context.terminal, out),
             Seen::Gguf(listing) => listing.write(&context.terminal, out),
-            Seen::Model { description, .. } => {
-                out.write_all(describe::render(description, &context.terminal).as_bytes())
-            }
-            Seen::Unread { .. } => Ok(()),
+            Seen::Other { text, .. } => out.write_all(text.as_deref().unwrap_or_default().as_bytes()),
         }
     }
 }
@@ -91,14 +85,13 @@ impl Serialize for Seen {
         match self {
             Seen::Tensors(listing) => listing.serialize(serializer),
             Seen::Gguf(listing) => listing.serialize(serializer),
-            Seen::Model { path, description } => describe::to_json(path, description).serialize(serializer),
-            Seen::Unread { path, error } => json!({ "path": path, "error": error }).serialize(serializer),
+            Seen::Other { object, .. } => object.serialize(serializer),
         }
     }
 }
 
 /// A file that cannot be read does not keep the others from being shown; the exit code is the worst.
-fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Context) -> Result<ExitCode, Failure> {
+fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Context) -> Result<u8, Failure> {
     let (mut all, mut worst) = (Vec::new(), 0);
     for path in paths {
         let name = path.display().to_string();
@@ -106,13 +99,13 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
             Ok(seen) => seen,
             Err(failure) => {
                 worst = worst.max(failure.code());
-                let error = json!(failure.message());
+                let object = json!({ "path": name, "error": failure.message() });
                 // The exit code of them all comes at the end.
-                let _ = failure.in_json(context.json).report();
-                Seen::Unread { path: name.clone(), error }
+                let _ = failure.report(context.json);
+                Seen::Other { object, text: None }
             }
         };
-        if !context.json && !matches!(seen, Seen::Unread { .. }) {
+        if !context.json && !matches!(seen, Seen::Other { text: None, .. }) {
             let heading = context.terminal.paint(Mark::Strong, &message::one_line(&name));
             let blank = if all.is_empty() { "" } else { "\n" };
             output::stream(|out| {
@@ -126,7 +119,7 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
     if context.json {
         output::json("inspect", Files { files: &all })?;
     }
-    Ok(ExitCode::from(worst))
+    Ok(worst)
 }
 
 /// The objects of several files.

@@ -8,11 +8,9 @@ use crate::number::grouped;
 use crate::output;
 use crate::table::{Cell, Column, Mark, Table, in_one_line};
 use crate::terminal::Terminal;
-use crate::value_parsers::INSPECT_COLUMNS;
 use crate::{message, number, progress};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -32,18 +30,42 @@ use truecast::select::Glob;
 /// Which tensors, in which order.
 pub struct Asked {
     filters: Vec<Glob>,
-    pub sort: Option<Key>,
+    sort: Option<Key>,
+}
+
+/// What is known of a tensor that has a place in an order.
+pub struct Item<'a> {
+    pub name: &'a str,
+    pub bytes: u64,
+    pub elements: u64,
+    pub survey: Survey,
 }
 
 /// What the tensors are sorted by.
 #[derive(Clone, Copy)]
-pub enum Key {
+enum Key {
     Name,
-    Size,
-    Elements,
+    Largest(fn(&Item<'_>) -> u64),
     Min,
     Max,
-    Count(fn(&Survey) -> u64),
+}
+
+/// What `--sort` takes; those with `true` need `--stats`.
+const KEYS: [(&str, bool, Key); 9] = [
+    ("name", false, Key::Name),
+    ("size", false, Key::Largest(|item| item.bytes)),
+    ("elements", false, Key::Largest(|item| item.elements)),
+    ("min", true, Key::Min),
+    ("max", true, Key::Max),
+    ("nan", true, Key::Largest(|item| item.survey.nan)),
+    ("inf", true, Key::Largest(|item| item.survey.inf)),
+    ("zero", true, Key::Largest(|item| item.survey.zero)),
+    ("subnormal", true, Key::Largest(|item| item.survey.subnormal)),
+];
+
+/// The names of what `--sort` takes.
+pub fn sort_names() -> Vec<&'static str> {
+    KEYS.map(|(name, ..)| name).into()
 }
 
 impl Asked {
@@ -58,6 +80,22 @@ impl Asked {
 
     pub fn lists(&self, name: &str) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|glob| glob.matches(name))
+    }
+
+    /// Largest first, but names and the smallest values, which ascend; what is equal stays in the order of the data.
+    pub fn sort<'a, R>(&self, rows: &mut [R], item: impl Fn(&R) -> Item<'a>) {
+        let Some(key) = self.sort else { return };
+        // Tensors without values come last.
+        let end =
+            |row: &R, of: fn((Extreme, Extreme)) -> Extreme| item(row).survey.range.map(|range| of(range).nearest);
+        let lowest = |row: &R| end(row, |range| range.0).unwrap_or(f64::INFINITY);
+        let highest = |row: &R| end(row, |range| range.1).unwrap_or(f64::NEG_INFINITY);
+        rows.sort_by(|a, b| match key {
+            Key::Name => item(a).name.cmp(item(b).name),
+            Key::Largest(of) => of(&item(b)).cmp(&of(&item(a))),
+            Key::Min => lowest(a).total_cmp(&lowest(b)),
+            Key::Max => highest(b).total_cmp(&highest(a)),
+        });
     }
 
     /// A pattern that matches nothing in any of the files was not meant so.
@@ -76,28 +114,19 @@ impl Asked {
 /// What a column means; those that need the values need `--stats`.
 fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
     let name = column.to_ascii_lowercase();
-    let (key, needs_values) = match name.as_str() {
-        "name" => (Key::Name, false),
-        "size" => (Key::Size, false),
-        "elements" => (Key::Elements, false),
-        "min" => (Key::Min, true),
-        "max" => (Key::Max, true),
-        "nan" => (Key::Count(|survey| survey.nan), true),
-        "inf" => (Key::Count(|survey| survey.inf), true),
-        "zero" => (Key::Count(|survey| survey.zero), true),
-        "subnormal" => (Key::Count(|survey| survey.subnormal), true),
-        _ => {
-            let (of_headers, of_values) = INSPECT_COLUMNS.split_at(3);
-            let (first, rest) = (of_headers.join(", "), of_values.join(", "));
-            let more = if has_stats { format!(", {rest}") } else { format!("; with --stats also {rest}") };
-            let error = Failure::usage(format_args!("--sort {column:?} is not one of {first}{more}"));
-            return Err(error.of_word(column, INSPECT_COLUMNS));
+    match KEYS.into_iter().find(|(known, ..)| *known == name) {
+        Some((_, true, _)) if !has_stats => {
+            Err(Failure::usage(format_args!("--sort {name} needs --stats: the header does not say it")))
         }
-    };
-    if needs_values && !has_stats {
-        return Err(Failure::usage(format_args!("--sort {name} needs --stats: the header does not say it")));
+        Some((.., key)) => Ok(key),
+        None => {
+            let names = |needs| KEYS.iter().filter(move |key| key.1 == needs).map(|key| key.0).collect::<Vec<_>>();
+            let (first, rest) = (names(false).join(", "), names(true).join(", "));
+            let more = if has_stats { ", " } else { "; with --stats also " };
+            let error = Failure::usage(format_args!("--sort {column:?} is not one of {first}{more}{rest}"));
+            Err(error.of_word(column, sort_names()))
+        }
     }
-    Ok(key)
 }
 
 /// The tensors of one file.
@@ -129,9 +158,11 @@ impl Listing {
             rows.push((i, args.stats.then(|| stats(source, index, context.exec.level, more)).transpose()?));
         }
         bar.finish();
-        if let Some(key) = asked.sort {
-            sort(&mut rows, &held, key);
-        }
+        asked.sort(&mut rows, |(i, seen)| {
+            let tensor = held[*i].tensor();
+            let survey = seen.as_ref().map(|stats| stats.survey).unwrap_or_default();
+            Item { name: &tensor.name, bytes: tensor.bytes(), elements: tensor.len(), survey }
+        });
         let model = opened.file().and_then(Source::model);
         let texts = model.map_or(&[][..], |file| file.text_tensors()).iter().enumerate();
         let texts = texts.filter(|(_, listed)| asked.lists(&listed.name)).map(|(i, _)| i).collect();
@@ -195,15 +226,11 @@ impl Listing {
         }
         let held = self.opened.tensors();
         let all = held.len() + self.model().map_or(0, |file| file.text_tensors().len());
-        let tensors = match self.rows.len() + self.texts.len() {
-            shown if shown == all => number::count(all as u64, "tensor"),
-            shown => format!("{} of {}", grouped(shown as u64), number::count(all as u64, "tensor")),
-        };
-        let listed = self.rows.iter().map(|(i, _)| held[*i].tensor().bytes()).sum();
-        let (listed, all) = (number::bytes(listed), number::bytes(self.file_bytes()));
         let files = self.opened.folder().map(|folder| folder.shards().len() as u64);
         let files = files.map_or(String::new(), |files| format!(" in {}", number::count(files, "file")));
-        writeln!(out, "{tensors}{files}, {listed} of data, {all} in all")
+        let listed = self.rows.iter().map(|(i, _)| held[*i].tensor().bytes()).sum();
+        let shown = shown(self.rows.len() + self.texts.len(), all);
+        writeln!(out, "{shown}{files}, {}", sizes(listed, self.file_bytes()))
     }
 
     /// How tensors are quantized, if they are.
@@ -229,12 +256,7 @@ impl Listing {
     fn table(&self, terminal: &Terminal) -> Table {
         let held = self.opened.tensors();
         let has_files = self.opened.folder().is_some();
-        let columns = [
-            Column::left("tensor").shrinks(),
-            Column::left("type"),
-            Column::left("shape").shrinks().drops(5),
-            Column::right("elements").drops(8),
-            Column::right("bytes").drops(9),
+        let of_values = [
             Column::right("min"),
             Column::right("max"),
             Column::right("NaN").drops(1),
@@ -243,20 +265,12 @@ impl Listing {
             Column::right("subnormal").drops(7),
             Column::left("magnitudes").drops(10),
         ];
-        let of_values = if self.rows.iter().any(|(_, seen)| seen.is_some()) { 7 } else { 0 };
+        let of_values = of_values.into_iter().filter(|_| self.rows.iter().any(|(_, seen)| seen.is_some()));
         let file = has_files.then(|| Column::left("file").shrinks().drops(11));
-        let mut table = Table::new(columns.into_iter().take(5 + of_values).chain(file)).or_say("no tensors");
-        let in_brackets =
-            |shape: &[u64]| format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
+        let mut table = Table::new(columns().into_iter().chain(of_values).chain(file)).or_say("no tensors");
         for (i, seen) in &self.rows {
             let t = held[*i].tensor();
-            let mut cells: Vec<Cell> = vec![
-                (*t.name).into(),
-                t.dtype.name().into(),
-                in_brackets(&t.shape).into(),
-                grouped(t.len()).into(),
-                number::bytes(t.bytes()).into(),
-            ];
+            let mut cells = cells(&t.name, t.dtype.name(), &t.shape, t.len(), t.bytes()).to_vec();
             if let Some(Stats { survey: s, magnitudes }) = seen {
                 let bound = |e: Option<Extreme>| Cell::from(e.map_or("-".into(), |e| extreme(e, terminal)));
                 let count = |n: u64, mark| Cell::from(grouped(n)).mark(if n > 0 { mark } else { Mark::Dim });
@@ -269,32 +283,38 @@ impl Listing {
             table.row(cells);
         }
         for Listed { name, tensor, .. } in self.texts() {
-            table.row([name.as_str(), DType::String.name(), &in_brackets(&tensor.dims), &grouped(tensor.len())]);
+            let shape = format!("{:?}", tensor.dims);
+            table.row([name.as_str(), DType::String.name(), &shape, &grouped(tensor.len())]);
         }
         table
     }
 }
 
-/// Largest first, but names and the smallest values, which ascend; what is equal stays in the order of the data.
-fn sort(rows: &mut [(usize, Option<Stats>)], held: &[Held<'_>], key: Key) {
-    let tensor = |i: usize| held[i].tensor();
-    let seen = |stats: &Option<Stats>| stats.as_ref().map(|stats| stats.survey).unwrap_or_default();
-    let end = |stats: &Option<Stats>, of: fn((Extreme, Extreme)) -> Extreme| seen(stats).range.map(of);
-    match key {
-        Key::Name => rows.sort_by(|a, b| tensor(a.0).name.cmp(&tensor(b.0).name)),
-        Key::Size => rows.sort_by_key(|row| Reverse(tensor(row.0).bytes())),
-        Key::Elements => rows.sort_by_key(|row| Reverse(tensor(row.0).len())),
-        Key::Count(of) => rows.sort_by_key(|row| Reverse(of(&seen(&row.1)))),
-        // Tensors without values come last.
-        Key::Min => rows.sort_by(|a, b| {
-            let [a, b] = [a, b].map(|row| end(&row.1, |range| range.0).map_or(f64::INFINITY, |e| e.nearest));
-            a.total_cmp(&b)
-        }),
-        Key::Max => rows.sort_by(|a, b| {
-            let [a, b] = [a, b].map(|row| end(&row.1, |range| range.1).map_or(f64::NEG_INFINITY, |e| e.nearest));
-            b.total_cmp(&a)
-        }),
-    }
+/// The columns of every list of tensors.
+pub fn columns() -> [Column; 5] {
+    [
+        Column::left("tensor").shrinks(),
+        Column::left("type"),
+        Column::left("shape").shrinks().drops(5),
+        Column::right("elements").drops(8),
+        Column::right("bytes").drops(9),
+    ]
+}
+
+/// What stands under [`columns`].
+pub fn cells(name: &str, dtype: &str, shape: &[u64], elements: u64, bytes: u64) -> [Cell; 5] {
+    [name.into(), dtype.into(), format!("{shape:?}").into(), grouped(elements).into(), number::bytes(bytes).into()]
+}
+
+/// How many tensors are listed, of how many.
+pub fn shown(shown: usize, all: usize) -> String {
+    let part = if shown == all { String::new() } else { format!("{} of ", grouped(shown as u64)) };
+    part + &number::count(all as u64, "tensor")
+}
+
+/// Bytes of the tensors that are listed, and of the file.
+pub fn sizes(listed: u64, all: u64) -> String {
+    format!("{} of data, {} in all", number::bytes(listed), number::bytes(all))
 }
 
 /// What `--json` prints.

@@ -3,15 +3,13 @@
 mod groups;
 mod printing;
 
-use super::{Context, select};
+use super::{Context, NEVER, select};
 use crate::args::{RuleOrder, VerifyArgs};
-use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::progress;
 use crate::terminal::Terminal;
-use crate::{output, progress};
 use groups::Groups;
-use serde_json::{Map, Value};
-use std::sync::atomic::AtomicBool;
+pub use printing::to_json;
 use truecast::convert::{self, Options, Verification};
 use truecast::io::{Error as FileError, look};
 use truecast::report::Provenance;
@@ -19,9 +17,6 @@ use truecast::request::Request;
 use truecast::select::QuantizeOptions;
 use truecast::verify::{Coverage, Record, VerifyReport};
 use truecast::{CastOptions, DType};
-
-/// A request to end ends the process: nothing is written that could be left behind.
-static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// What is said where neither a report nor a folder nor the command line has the options of the conversion.
 const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to TYPE and the others, or --report FILE";
@@ -73,7 +68,7 @@ pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<
     Ok(Asked { options, is_recorded, coverage, record })
 }
 
-pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
     let places = (look::real(&args.src)?, look::real(&args.dst)?);
     if places.0.is_some() && places.0 == places.1 {
         return Err(Failure::usage(format_args!(
@@ -89,26 +84,10 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
     if let Some(record) = record {
         verdict.differences.extend(record.differences(&args.dst, &NEVER)?);
     }
-    print(&verdict, || Groups::of(&verdict, |name| verification.source_type(name), verification.names()), context)
-}
-
-/// Says what was found, in rows of groups.
-fn print<'a>(
-    verdict: &VerifyReport,
-    groups: impl FnOnce() -> Groups<'a>,
-    context: &Context,
-) -> Result<ExitCode, Failure> {
-    match context.json {
-        true => output::json("verify", printing::to_json(verdict))?,
-        false if context.quiet => {}
-        false => output::text(&printing::render(verdict, &groups(), &context.terminal))?,
-    }
-    Ok(if verdict.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-/// The object of `--json`.
-pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
-    printing::to_json(verdict)
+    let groups = || Groups::of(&verdict, |name| verification.source_type(name), verification.names());
+    let text = || printing::render(&verdict, &groups(), &context.terminal);
+    context.report("verify", || to_json(&verdict), text)?;
+    Ok(!verdict.differences.is_empty() as u8)
 }
 
 /// What a pipe gets.

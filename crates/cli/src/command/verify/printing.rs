@@ -14,7 +14,8 @@ fn hex(storage: u64, dtype: DType) -> String {
     output::bits(storage, dtype.storage_bits().unwrap_or(64))
 }
 
-pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
+/// The object of `--json`.
+pub fn to_json(verdict: &VerifyReport) -> Value {
     let difference = |d: &FileDifference| match d {
         FileDifference::Missing { tensor } => json!({ "kind": "missing", "tensor": tensor }),
         FileDifference::Extra { tensor } => json!({ "kind": "extra", "tensor": tensor }),
@@ -57,17 +58,13 @@ pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
         }
         other => json!({ "kind": format!("{other:?}") }),
     };
-    let mut object = Map::new();
-    object.insert("equal".into(), json!(verdict.differences.is_empty()));
-    object.insert("tensors".into(), json!(verdict.tensors));
-    object.insert("elements".into(), json!(verdict.elements));
-    object.insert("sampled".into(), json!(verdict.sampled.is_some()));
-    object.insert("coverage".into(), json!(verdict.coverage()));
-    object.insert("seed".into(), json!(verdict.sampled.map(|sampled| sampled.seed)));
     let methods = verdict.methods.named().map(|(name, elements)| (name.to_string(), json!(elements)));
-    object.insert("methods".into(), Map::from_iter(methods).into());
-    object.insert("differences".into(), verdict.differences.iter().map(difference).collect());
-    object
+    json!({
+        "equal": verdict.differences.is_empty(), "tensors": verdict.tensors, "elements": verdict.elements,
+        "sampled": verdict.sampled.is_some(), "coverage": verdict.coverage(),
+        "seed": verdict.sampled.map(|sampled| sampled.seed), "methods": Map::from_iter(methods),
+        "differences": verdict.differences.iter().map(difference).collect::<Value>()
+    })
 }
 
 /// The verdict in words. `groups` have a line each; what belongs to one of them has none of its own.
