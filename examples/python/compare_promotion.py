@@ -4,19 +4,21 @@
 import itertools
 
 import truecast as tc
+from truecast.typing import DTypeName, System
 
-SYSTEMS = ("numpy", "jax", "torch", "tensorflow", "openvino")
+SYSTEMS: tuple[System, ...] = ("numpy", "jax", "torch", "tensorflow", "openvino")
+TYPES: tuple[DTypeName, ...] = ("bool", "u8", "i8", "i32", "i64", "f16", "bf16", "f32")
 
 
-def promoted(a: str, b: str, system: str) -> str:
+def promoted(a: DTypeName, b: DTypeName, system: System) -> str:
     try:
-        return tc.promote_types(a, b, system=system, **({"unsafe": True} if system == "openvino" else {}))
+        return tc.promote_types(a, b, system=system, unsafe=system == "openvino")
     except tc.TruecastError:
         return "refused"
 
 
 print("", *(f"{name:>12}" for name in SYSTEMS), sep="\t")
-for a, b in itertools.combinations(["bool", "u8", "i8", "i32", "i64", "f16", "bf16", "f32"], 2):
+for a, b in itertools.combinations(TYPES, 2):
     answers = [promoted(a, b, system) for system in SYSTEMS]
     if len(set(answers)) > 1:
         print(f"{a} + {b}", *(f"{answer:>12}" for answer in answers), sep="\t")

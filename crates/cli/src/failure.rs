@@ -7,6 +7,8 @@ use crate::hint::Hint;
 use crate::message;
 use crate::suggest::{did_you_mean, joined};
 use crate::value_parsers::unknown_type;
+use std::io;
+use std::path::PathBuf;
 use truecast::ErrorKind;
 use truecast::check::CheckError;
 use truecast::dtype::ParseTypeError;
@@ -22,11 +24,15 @@ use truecast::verify::RecordError;
 pub struct Failure {
     message: String,
     kind: ErrorKind,
+    file: Option<RefusedFile>,
 }
+
+/// A file that the system refused, and its reason.
+pub type RefusedFile = (PathBuf, io::ErrorKind, Option<i32>);
 
 impl Failure {
     fn new(kind: ErrorKind, message: impl std::fmt::Display) -> Self {
-        Self { message: message.to_string(), kind }
+        Self { message: message.to_string(), kind, file: None }
     }
 
     /// An error of the library, with what can be typed about it.
@@ -68,6 +74,11 @@ impl Failure {
         self.kind
     }
 
+    /// The file that it is about, if the system refused one.
+    pub fn file(self) -> Option<RefusedFile> {
+        self.file
+    }
+
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self.kind {
@@ -99,7 +110,28 @@ macro_rules! of_library {
     };
 }
 
-of_library!(truecast::Error, truecast::io::Error, RecordError, RunError, RescaleFailure, CheckError, SpecError);
+of_library!(RecordError, RunError, RescaleFailure, CheckError, SpecError);
+
+impl From<truecast::Error> for Failure {
+    fn from(error: truecast::Error) -> Self {
+        match error {
+            truecast::Error::Io(error) => error.into(),
+            error => Failure::of(error.kind(), &error),
+        }
+    }
+}
+
+impl From<truecast::io::Error> for Failure {
+    fn from(error: truecast::io::Error) -> Self {
+        let failure = Failure::of(error.kind(), &error);
+        match error {
+            truecast::io::Error::Io { path, source, .. } => {
+                Failure { file: Some((path, source.kind(), source.raw_os_error())), ..failure }
+            }
+            _ => failure,
+        }
+    }
+}
 
 /// Asking for what cannot be listed.
 impl From<VectorError> for Failure {

@@ -31,7 +31,10 @@ mod terminal;
 mod usage;
 mod value_parsers;
 
-pub use python_args::{Argument, Conversion, Verification, arguments, conversion, verification};
+pub use args::part;
+pub use failure::RefusedFile;
+pub use python_args::{Argument, arguments, check_files, conversion};
+pub use size::parse as size;
 
 use clap::FromArgMatches;
 use clap::error::ErrorKind as ClapErrorKind;
@@ -71,6 +74,8 @@ pub struct Refused {
     pub kind: ErrorKind,
     /// The line that the program would print.
     pub message: String,
+    /// The file that the system refused, if that is why, and its reason.
+    pub file: Option<RefusedFile>,
 }
 
 /// What a command would print that only answers a question (`explain`, `formats`, `inspect`, `promote`, `check`), laid out
@@ -168,6 +173,6 @@ pub fn nearest_type(word: &str) -> Option<DType> {
 
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Refused {
-        Refused { kind: failure.kind(), message: failure.message().into() }
+        Refused { kind: failure.kind(), message: failure.message().into(), file: failure.file() }
     }
 }

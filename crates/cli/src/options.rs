@@ -175,19 +175,31 @@ type Said = (Fact, String);
 pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((command, sub)) = matches.subcommand() else { return Ok(()) };
     let facts = facts(cli);
-    for option in given(command, sub) {
-        for row in TABLE.iter().filter(|row| row.is_of(command, &option)) {
-            if !row.places.iter().any(|place| place.iter().all(|fact| holds(fact, &facts))) {
-                return Err(refusal(&option, row.places, &facts));
-            }
+    given(command, sub).iter().try_for_each(|option| check_one(command, option, &facts))
+}
+
+/// Refuses the first option of `convert` or `verify` that does not matter for these files.
+pub fn check_files(command: &'static str, options: &[&str], src: &Path, dst: &Path) -> Result<(), Failure> {
+    let files = match command {
+        "verify" => both(src, dst),
+        _ => [reads(src), said(FILES)],
+    };
+    let facts: Vec<Said> = files.into_iter().chain([(Fact(Question::Command, command), command.into())]).collect();
+    options.iter().try_for_each(|option| check_one(command, option, &facts))
+}
+
+fn check_one(command: &str, option: &str, facts: &[Said]) -> Result<(), Failure> {
+    for row in TABLE.iter().filter(|row| row.is_of(command, option)) {
+        if !row.places.iter().any(|place| place.iter().all(|fact| holds(fact, facts))) {
+            return Err(refusal(option, row.places, facts));
         }
-        // A cast has the settings of its specification.
-        if let Some(setting) = Setting::of_name(&option).filter(|_| facts.iter().any(|(fact, _)| *fact == CAST)) {
-            let specs: Vec<[Fact; 1]> = setting.specs().into_iter().map(|spec| [Fact(Question::Spec, spec)]).collect();
-            if !specs.iter().any(|[spec]| holds(spec, &facts)) {
-                let places: Vec<&[Fact]> = specs.iter().map(|spec| &spec[..]).collect();
-                return Err(refusal(&option, &places, &facts));
-            }
+    }
+    // A cast has the settings of its specification.
+    if let Some(setting) = Setting::of_name(option).filter(|_| facts.iter().any(|(fact, _)| *fact == CAST)) {
+        let specs: Vec<[Fact; 1]> = setting.specs().into_iter().map(|spec| [Fact(Question::Spec, spec)]).collect();
+        if !specs.iter().any(|[spec]| holds(spec, facts)) {
+            let places: Vec<&[Fact]> = specs.iter().map(|spec| &spec[..]).collect();
+            return Err(refusal(option, &places, facts));
         }
     }
     Ok(())

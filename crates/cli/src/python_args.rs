@@ -1,15 +1,12 @@
-//! What `convert` and `verify` are asked for, without doing it: the Python package takes the same options by the same names,
-//! and they are read here, as the command's are. What an option means is not said here (`args`, `command`).
+//! What the Python package asks of the definition of the command: the options and their defaults, which of them go together,
+//! and how the conversion was done that is to be verified.
 
-use crate::args::{Command, ConvertArgs, RuleOrder, VerifyArgs};
 use crate::failure::Failure;
-use crate::{Refused, command, help, options, parsed, usage};
-use clap::{ArgAction, ArgMatches};
-use std::ffi::OsString;
-use std::path::PathBuf;
-use truecast::CastOptions;
+use crate::{Refused, command, help, options};
+use clap::ArgAction;
+use std::path::Path;
 use truecast::convert::Options;
-use truecast::verify::{Coverage, Record};
+use truecast::verify::Record;
 
 /// An option of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,84 +58,43 @@ pub fn arguments(command: &str) -> Vec<Argument> {
     of.filter_map(argument).collect()
 }
 
-/// What `convert` is asked for.
-#[derive(Clone, Debug)]
-pub struct Conversion {
-    /// The file or folder that is read.
-    pub src: PathBuf,
-    /// The one that is written.
-    pub dst: PathBuf,
-    /// Everything else; level and threads are the machine's.
-    pub options: Options,
-}
-
-/// Reads the arguments of `convert`. Whether an option changes anything is not asked.
+/// Refuses options of `convert` or `verify`, by their names, that exclude each other, or do not matter for these files.
 ///
 /// # Errors
 /// What the program would say of them.
 ///
 /// # Examples
 /// ```
-/// let asked = truecast_cli::conversion(["--to", "bf16", "a.npy", "b.npy"])?;
-/// assert_eq!(asked.options.selection.to, Some(truecast::DType::Bf16));
-/// assert!(truecast_cli::conversion(["--tow", "bf16", "a.npy", "b.npy"]).unwrap_err().message.contains("--to"));
-/// # Ok::<(), truecast_cli::Refused>(())
+/// use std::path::Path;
+/// let (src, dst) = (Path::new("a.npy"), Path::new("b.npy"));
+/// assert!(truecast_cli::check_files("convert", &["resume"], src, dst).unwrap_err().message.contains("folders"));
+/// assert!(truecast_cli::check_files("convert", &["part", "merge"], src, dst).unwrap_err().message.contains("exclude"));
 /// ```
-pub fn conversion<A: Into<OsString>>(args: impl IntoIterator<Item = A>) -> Result<Conversion, Refused> {
-    let (command, rules) = typed("convert", args)?;
-    let Command::Convert(args) = command else { unreachable!("the command is named above") };
-    let options = command::asked_to_convert(&args, &rules, CastOptions::default())?;
-    let ConvertArgs { src, dst, .. } = args;
-    Ok(Conversion { src, dst, options })
-}
-
-/// What `verify` is asked for.
-#[derive(Debug)]
-pub struct Verification {
-    /// The file or folder that was converted.
-    pub src: PathBuf,
-    /// What came of it.
-    pub dst: PathBuf,
-    /// How it was converted: as typed, or as a report or a folder says; level and threads are the machine's.
-    pub options: Options,
-    /// A report or a folder says so.
-    pub is_recorded: bool,
-    /// How much is recomputed.
-    pub coverage: Coverage,
-    /// What a sample is drawn from.
-    pub seed: u64,
-    /// The report.
-    pub record: Option<Record>,
-}
-
-/// Reads the arguments of `verify`, and the report that they name or the manifest of the folder.
-///
-/// # Errors
-/// What the program would say of them.
-///
-/// # Examples
-/// ```
-/// let asked = truecast_cli::verification(["--to", "bf16", "--seed", "7", "a.npy", "b.npy"])?;
-/// assert_eq!((asked.seed, asked.record.is_none()), (7, true));
-/// # Ok::<(), truecast_cli::Refused>(())
-/// ```
-pub fn verification<A: Into<OsString>>(args: impl IntoIterator<Item = A>) -> Result<Verification, Refused> {
-    let (command, rules) = typed("verify", args)?;
-    let Command::Verify(args) = command else { unreachable!("the command is named above") };
-    let asked = command::asked_to_verify(&args, &rules, CastOptions::default())?;
-    let command::AskedToVerify { options, is_recorded, coverage, record } = asked;
-    let VerifyArgs { src, dst, seed, .. } = args;
-    Ok(Verification { src, dst, options, is_recorded, coverage, seed, record })
-}
-
-/// A command as typed, every option in its place, and its rules in their order.
-fn typed<A: Into<OsString>>(name: &str, args: impl IntoIterator<Item = A>) -> Result<(Command, RuleOrder), Refused> {
-    let front = [OsString::from("truecast"), OsString::from(name)];
-    let args: Vec<OsString> = front.into_iter().chain(args.into_iter().map(Into::into)).collect();
-    let (cli, matches): (_, ArgMatches) = parsed(&args).map_err(|error| usage::failure(&error, &args))?;
-    options::check(&cli, &matches)?;
-    if cli.command.name() != name {
-        return Err(Failure::usage(format_args!("{} is another command than {name}", cli.command.name())).into());
+pub fn check_files(command: &'static str, given: &[&str], src: &Path, dst: &Path) -> Result<(), Refused> {
+    let definition = help::definition();
+    let is_given = |argument: &&clap::Arg| argument.get_long().is_some_and(|name| given.contains(&name));
+    let of = definition.find_subcommand(command).unwrap_or(&definition);
+    for argument in of.get_arguments().filter(is_given) {
+        if let Some(other) = of.get_arg_conflicts_with(argument).into_iter().find(is_given) {
+            let [one, other] = [argument, other].map(|argument| argument.get_long().unwrap_or_default());
+            return Err(Failure::usage(format_args!("--{one} and --{other} exclude each other")).into());
+        }
     }
-    Ok((cli.command, RuleOrder::of(&matches)))
+    Ok(options::check_files(command, given, src, dst)?)
+}
+
+/// How a conversion was done, as its report says, or the manifest of the folder, where `said` does not; and the report. The
+/// specification was named, if `names_spec`, even if it is the default.
+///
+/// # Errors
+/// What the program would say: a report that cannot be read, or says otherwise.
+pub fn conversion(
+    (src, dst): (&Path, &Path),
+    report: Option<&Path>,
+    said: Options,
+    names_spec: bool,
+) -> Result<(Options, Option<Record>), Refused> {
+    let command::AskedToVerify { options, record, .. } =
+        command::asked_to_verify((src, dst), report, said, names_spec)?;
+    Ok((options, record))
 }

@@ -257,7 +257,7 @@ pub fn cast<'py>(
     spec: Option<&str>,
     out: Option<&Bound<'py, PyAny>>,
     from_: Option<&Bound<'py, PyAny>>,
-    shape: Option<Vec<u64>>,
+    shape: Option<&Bound<'py, PyAny>>,
     layout: Option<&str>,
     attributes: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {

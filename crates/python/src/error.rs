@@ -3,11 +3,17 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyFloat, PyInt, PyString};
 use std::fmt::Display;
-use truecast::io::one_line;
+use std::io;
+use std::path::Path;
+use truecast::convert::CheckpointError;
+use truecast::io::{Error as FileError, one_line};
 use truecast::scaled::ScaledError;
 use truecast::spec::SpecError;
-use truecast::{Error, ErrorKind};
+use truecast::text::TextError;
+use truecast::text::definition::print_one;
+use truecast::{CastError, CastSpec, Cause, DType, Error, ErrorKind};
 use truecast_cli::Refused;
 
 /// What went wrong, as a class of exceptions.
@@ -23,6 +29,10 @@ pub enum Class {
     Input,
     /// The system failed.
     System,
+    /// There is no such file.
+    Missing,
+    /// The destination exists.
+    Exists,
 }
 
 impl Class {
@@ -33,6 +43,8 @@ impl Class {
             Class::Spec => "SpecError",
             Class::Input => "InputError",
             Class::System => "FileError",
+            Class::Missing => "MissingFileError",
+            Class::Exists => "DestinationExistsError",
         }
     }
 }
@@ -75,11 +87,61 @@ fn in_python(message: &str) -> String {
 
 /// An exception of a class. Its message may have names from files in it, and is shown on terminals.
 pub fn raise(py: Python<'_>, class: Class, message: impl Display) -> PyErr {
+    raise_with(py, class, message, |_| Ok(()))
+}
+
+/// The same, with attributes that say singly what the message does.
+fn raise_with<'py>(
+    py: Python<'py>,
+    class: Class,
+    message: impl Display,
+    set: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<()>,
+) -> PyErr {
     static CLASSES: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = CLASSES.get_or_try_init(py, || py.import("truecast._errors").map(Bound::unbind));
     let message = message.to_string().lines().map(one_line).collect::<Vec<_>>().join("\n");
     let made = module.and_then(|module| module.bind(py).getattr(class.name())?.call1((message,)));
+    let made = made.and_then(|made| set(&made).map(|()| made));
     made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// The exception for a file that the system refused, or that may not be there.
+fn of_file(py: Python<'_>, path: &Path, (kind, errno): (io::ErrorKind, Option<i32>), message: String) -> PyErr {
+    // Python has these numbers everywhere, whatever the system says.
+    let (class, errno) = match kind {
+        io::ErrorKind::NotFound => (Class::Missing, Some(2)),
+        io::ErrorKind::AlreadyExists => (Class::Exists, Some(17)),
+        _ => (Class::System, errno),
+    };
+    raise_with(py, class, message, |made| {
+        made.setattr("errno", errno)?;
+        made.setattr("filename", path.display().to_string())
+    })
+}
+
+/// The exception for an element, which may be one of a named tensor.
+fn of_element(py: Python<'_>, class: Class, cause: &Cause, tensor: Option<&str>, message: String) -> PyErr {
+    let (index, value) = match cause {
+        Cause::Value(CastError::Value { index, src, code, .. }) => (Some(*index as u64), number(py, *src, *code)),
+        Cause::Text(TextError::Malformed { index, text, .. } | TextError::Refused { index, text, .. }) => {
+            (Some(*index as u64), Some(PyString::new(py, text).into_any()))
+        }
+        Cause::Text(TextError::Unprintable { index, .. }) => (Some(*index as u64), None),
+        Cause::Scaled(ScaledError::NotFinite { index } | ScaledError::Code { index, .. }) => (Some(*index), None),
+        _ => (None, None),
+    };
+    raise_with(py, class, message, |made| {
+        made.setattr("index", index)?;
+        made.setattr("value", value)?;
+        made.setattr("tensor", tensor)
+    })
+}
+
+/// The value of a code as a number of Python.
+fn number<'py>(py: Python<'py>, dtype: DType, code: u64) -> Option<Bound<'py, PyAny>> {
+    let text = print_one(&CastSpec { dst: DType::String, ..CastSpec::copy(dtype) }, code).ok()?;
+    let class = if dtype.is_float() { py.get_type::<PyFloat>() } else { py.get_type::<PyInt>() };
+    class.call1((text,)).ok()
 }
 
 /// The exception for an error of the library.
@@ -89,21 +151,37 @@ pub fn of(py: Python<'_>, error: &Error) -> PyErr {
         Error::TypeName(_) | Error::Scaled(ScaledError::Source { .. }) => Class::Type,
         other => other.kind().into(),
     };
+    let message = || {
+        let hint = truecast_cli::hint(error).map_or(String::new(), |hint| format!("; {hint}"));
+        in_python(&format!("{error}{hint}"))
+    };
+    let exists = (io::ErrorKind::AlreadyExists, None);
     match error {
-        Error::Io(truecast::io::Error::Exists { .. }) => {
-            raise(py, class, format_args!("{error}; force=True replaces it"))
+        Error::Io(FileError::Exists { path }) => {
+            of_file(py, path, exists, format!("{}; force=True replaces it", in_python(&error.to_string())))
         }
-        Error::Checkpoint { .. } | Error::Scheme { .. } | Error::Scaled(_) | Error::Tensor { .. } => {
-            let hint = truecast_cli::hint(error).map_or(String::new(), |hint| format!("; {hint}"));
-            raise(py, class, in_python(&format!("{error}{hint}")))
+        Error::Io(FileError::Io { path, source, .. }) => {
+            of_file(py, path, (source.kind(), source.raw_os_error()), in_python(&error.to_string()))
         }
+        Error::Checkpoint { path, cause: CheckpointError::Occupied { .. } } => {
+            of_file(py, Path::new(path), exists, message())
+        }
+        Error::Tensor { tensor, cause, .. } => of_element(py, class, cause, Some(tensor), message()),
+        Error::Cast(cause) => of_element(py, class, &Cause::Value(cause.clone()), None, error.to_string()),
+        Error::Text(cause) => of_element(py, class, &Cause::Text(cause.clone()), None, error.to_string()),
+        Error::Scaled(cause) => of_element(py, class, &Cause::Scaled(cause.clone()), None, message()),
+        Error::Checkpoint { .. } | Error::Scheme { .. } => raise(py, class, message()),
         _ => raise(py, class, in_python(&error.to_string())),
     }
 }
 
 /// The exception for what the command refuses.
 pub fn refused(py: Python<'_>, refused: &Refused) -> PyErr {
-    raise(py, refused.kind.into(), in_python(&refused.message))
+    let message = in_python(&refused.message);
+    match &refused.file {
+        Some((path, kind, errno)) => of_file(py, path, (*kind, *errno), message),
+        None => raise(py, refused.kind.into(), message),
+    }
 }
 
 /// The exception for what a specification forbids: what was asked for is wrong, or the types.

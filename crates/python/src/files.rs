@@ -1,56 +1,154 @@
-//! Files and folders: convert, verify, compare. Each gives its report as the JSON of `docs/interfaces.md` section 6. What is
-//! asked for are arguments of the command, which reads them; what is special of folders is in `folder`.
+//! Files and folders: convert, verify, compare. Each gives its report as the JSON of `docs/interfaces.md` section 6.
 
 use crate::error::{self, Class, raise};
+use crate::keywords::Keywords;
 use crate::report::{json, written};
 use crate::watched::watched;
-use crate::{dtypes, pool, request};
+use crate::{dtypes, pool, scaled};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use truecast::compare::{bytes_of, compare as compare_files};
-use truecast::convert::{Options, Plan, Verification, finished};
-use truecast::io::{OpenOptions, onnx};
+use truecast::convert::{Nibbles, Options, Plan, RunScope, Verification, finished};
+use truecast::io::{Existing, OpenOptions, follow, onnx};
 use truecast::report::Rows;
-use truecast::request::Request;
+use truecast::select::quantize_options::RELAYOUTS;
+use truecast::select::{QuantizeOptions, Rule, Selection, SharedGlobalScale, SourceScheme};
+use truecast::verify::Coverage;
 use truecast::{CastOptions, Error};
 
-/// Which specification decides, in words of Python: its name, and its attributes.
-type Decides<'py> = (Option<String>, Bound<'py, PyDict>);
+type To<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// The request, if one was made.
-fn asked(py: Python<'_>, (spec, attributes): &Decides<'_>) -> PyResult<Option<Request>> {
-    if spec.is_none() && attributes.is_empty() {
-        return Ok(None);
-    }
-    request::of(py, spec.as_deref(), Some(attributes)).map(Some)
+/// Everything that is asked for of a conversion, but the specification.
+fn options(py: Python<'_>, to: To<'_, '_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
+    let share = match (asked.switch("merge", false)?, asked.part()?) {
+        (true, _) => RunScope::Merge,
+        (false, part) => part.map_or(RunScope::Whole, RunScope::Part),
+    };
+    let force = asked.switch("force", false)?;
+    let defaults = Options::default();
+    Ok(Options {
+        selection: selection(py, to, asked)?,
+        max_memory: asked.read("max_memory", truecast_cli::size)?.unwrap_or(defaults.max_memory),
+        existing: if force { Existing::Replace } else { Existing::Refuse },
+        exec: pool::options(),
+        min_elements: asked.number("min_elements")?.unwrap_or(defaults.min_elements),
+        onnx: onnx::Options {
+            lenient: asked.switch("lenient", false)?,
+            follow_links: asked.switch("follow_links", false)?,
+        },
+        sidecars: asked.switch("sidecars", true)?,
+        resume: asked.switch("resume", false)?,
+        share,
+        reading: SourceScheme {
+            from_scheme: asked.read("from_scheme", str::parse)?,
+            trust_scales: asked.switch("trust_scales", false)?,
+            nibbles: asked.word("nibbles", Nibbles::ALL.map(|nibbles| (nibbles.name(), nibbles)))?,
+            reference: asked.path("reference")?,
+        },
+        delete_source: asked.switch("delete_source", false)?,
+        writing: writing(py, asked)?,
+        ..defaults
+    })
 }
 
-fn conversion(py: Python<'_>, words: Vec<OsString>, decides: &Decides<'_>) -> PyResult<(PathBuf, PathBuf, Options)> {
-    let request = asked(py, decides)?;
-    let asked = py.detach(|| truecast_cli::conversion(words)).map_err(|refused| error::refused(py, &refused))?;
-    let truecast_cli::Conversion { src, dst, mut options } = asked;
-    options.exec = pool::options();
-    if request.is_some() && options.writing.is_some() && !options.selection.casts() {
+/// Which tensors become what: `keep` goes before `rules`.
+fn selection(py: Python<'_>, to: To<'_, '_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
+    let fail = |error: Error| error::of(py, &error);
+    let mut rules = Vec::new();
+    for glob in asked.texts("keep")? {
+        rules.push(Rule::new(&glob, None).map_err(fail)?);
+    }
+    for (glob, to) in asked.pairs("rules")? {
+        rules.push(Rule::new(&glob, to).map_err(fail)?);
+    }
+    for glob in asked.texts("quantize")? {
+        rules.push(Rule::quantize(&glob).map_err(fail)?);
+    }
+    let mut keep = Vec::new();
+    for names in asked.texts("keep_preset")? {
+        for name in names.split(',') {
+            let layer =
+                name.parse().map_err(|why| raise(py, Class::Usage, format_args!("keep_preset {name:?}: {why}")));
+            keep.push(layer?);
+        }
+    }
+    let to = to.map(dtypes::of_object).transpose()?;
+    Ok(Selection { to, from: asked.dtype("from_")?, rules, keep })
+}
+
+/// How tensors are quantized, if they are.
+fn writing(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Option<QuantizeOptions>> {
+    const OF_SCHEME: [&str; 7] =
+        ["quantize", "mx_scale", "scale_search", "nonfinite", "share_global", "relayout", "activation_ranges"];
+    let written = truecast::scaled::written_to_files();
+    let scheme = asked.read("scheme", |name| scaled::written_scheme(name, "written are", &written))?;
+    let how = scaled::how(asked)?;
+    let mut share = Vec::new();
+    for text in asked.texts("share_global")? {
+        share.push(
+            SharedGlobalScale::new(&text)
+                .map_err(|(glob, why)| raise(py, Class::Usage, format_args!("share_global {glob:?}: {why}")))?,
+        );
+    }
+    let (relayout, activation_ranges) = (asked.word("relayout", RELAYOUTS)?, asked.path("activation_ranges")?);
+    match (scheme, asked.first_said(&OF_SCHEME)) {
+        (None, Some(name)) => Err(raise(py, Class::Usage, format_args!("{name} needs scheme"))),
+        (scheme, _) => Ok(scheme.filter(|scheme| !scheme.is_plain()).map(|scheme| QuantizeOptions {
+            scheme,
+            how,
+            share,
+            relayout,
+            activation_ranges,
+        })),
+    }
+}
+
+/// Refuses arguments that do not matter for these files, or exclude each other.
+fn check(py: Python<'_>, command: &'static str, asked: &Keywords<'_>, src: &Path, dst: &Path) -> PyResult<()> {
+    let options = asked.options();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    truecast_cli::check_files(command, &options, src, dst).map_err(|refused| error::refused(py, &refused))
+}
+
+/// What is asked for of `convert`: the destination, and how.
+fn conversion(
+    py: Python<'_>,
+    src: &Path,
+    dst: &Path,
+    to: To<'_, '_>,
+    asked: &mut Keywords<'_>,
+) -> PyResult<(PathBuf, Options)> {
+    let mut options = options(py, to, asked)?;
+    let request = asked.request()?;
+    check(py, "convert", asked, src, dst)?;
+    let casts = options.selection.casts();
+    if options.writing.is_none() && options.selection.to.is_none() && options.selection.rules.is_empty() {
+        let message = "nothing to do: name a type for all tensors (to), or types for some (rules), or a scheme";
+        return Err(raise(py, Class::Usage, message));
+    }
+    if request.is_some() && options.writing.is_some() && !casts {
         let message = "spec and its attributes are about casts, and scheme alone casts nothing: give a type too";
         return Err(raise(py, Class::Usage, message));
     }
-    options.request = request.unwrap_or(options.request);
-    let dst = truecast::io::follow(&dst).map_err(|error| error::of(py, &error.into()))?;
-    Ok((src, dst, options))
+    options.request = request.unwrap_or_default();
+    let dst = follow(dst).map_err(|error| error::of(py, &error.into()))?;
+    Ok((dst, options))
 }
 
-/// Converts a file or a folder. `words` are arguments of the command without `--spec` and what belongs to it.
+/// Converts a file or a folder.
 #[pyfunction]
-pub fn convert(
-    py: Python<'_>,
-    words: Vec<OsString>,
-    decides: Decides<'_>,
-    dry_run: bool,
-    progress: Option<&Bound<'_, PyAny>>,
+pub fn convert<'py>(
+    py: Python<'py>,
+    src: PathBuf,
+    dst: PathBuf,
+    to: To<'_, 'py>,
+    keywords: &Bound<'py, PyDict>,
+    progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<String> {
-    let (src, dst, options) = conversion(py, words, &decides)?;
+    let mut asked = Keywords::of(keywords)?;
+    let dry_run = asked.switch("dry_run", false)?;
+    let (dst, options) = conversion(py, &src, &dst, to, &mut asked)?;
     let fail = |error: Error| error::of(py, &error);
     // Its source is gone, so that there is no plan.
     if let Some(report) = watched(py, None, 0, |stop, _| finished(&src, &dst, &options, dry_run, stop))? {
@@ -68,31 +166,42 @@ pub fn convert(
 
 /// Makes room for the parts of a folder where an earlier result is to be replaced; arguments are those of `convert`.
 #[pyfunction]
-pub fn clear(py: Python<'_>, words: Vec<OsString>, decides: Decides<'_>) -> PyResult<()> {
-    let (src, dst, options) = conversion(py, words, &decides)?;
+pub fn clear<'py>(
+    py: Python<'py>,
+    src: PathBuf,
+    dst: PathBuf,
+    to: To<'_, 'py>,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<()> {
+    let (dst, options) = conversion(py, &src, &dst, to, &mut Keywords::of(keywords)?)?;
     py.detach(|| Plan::new(&src, &dst, &options)?.clear()).map_err(|error| error::of(py, &error))
 }
 
-/// Verifies a file or a folder that was converted; arguments are as those of `convert`.
+/// Verifies a file or a folder that was converted; what `convert` has too means the same.
 #[pyfunction]
-pub fn verify(
-    py: Python<'_>,
-    words: Vec<OsString>,
-    decides: Decides<'_>,
-    progress: Option<&Bound<'_, PyAny>>,
+pub fn verify<'py>(
+    py: Python<'py>,
+    src: PathBuf,
+    dst: PathBuf,
+    to: To<'_, 'py>,
+    keywords: &Bound<'py, PyDict>,
+    progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(String, String)> {
     let fail = |error: Error| error::of(py, &error);
-    let request = asked(py, &decides)?;
-    let asked = py.detach(|| truecast_cli::verification(words)).map_err(|refused| error::refused(py, &refused))?;
-    let truecast_cli::Verification { src, dst, mut options, is_recorded, coverage, seed, record } = asked;
-    options.exec = pool::options();
-    if let Some(request) = request {
-        if is_recorded && request != options.request {
-            let message = "spec and its attributes contradict what was written down of the conversion; leave them out";
-            return Err(raise(py, Class::Usage, message));
-        }
-        options.request = request;
-    }
+    let asked = &mut Keywords::of(keywords)?;
+    let (report, full) = (asked.path("report")?, asked.switch("full", false)?);
+    let coverage = match asked.read("sample", truecast_cli::part)? {
+        Some(part) => Coverage::Sample(part),
+        None if full => Coverage::Full,
+        None => Coverage::BySize,
+    };
+    let seed = asked.number("seed")?.unwrap_or(0);
+    let said = options(py, to, asked)?;
+    let request = asked.request()?;
+    check(py, "verify", asked, &src, &dst)?;
+    let said = Options { request: request.unwrap_or_default(), ..said };
+    let found = py.detach(|| truecast_cli::conversion((&src, &dst), report.as_deref(), said, request.is_some()));
+    let (options, record) = found.map_err(|refused| error::refused(py, &refused))?;
     let verification = py.detach(|| Verification::new(&src, &dst, &options, coverage, seed)).map_err(fail)?;
     let total = verification.bytes();
     let mut verdict = watched(py, progress, total, |stop, tell| verification.run(stop, tell))?;

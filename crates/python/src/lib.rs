@@ -11,6 +11,7 @@ mod command;
 mod dtypes;
 mod error;
 mod files;
+mod keywords;
 mod memory;
 mod pages;
 mod pool;
@@ -43,7 +44,7 @@ mod _truecast {
     #[pymodule_export]
     use super::report::cast_counted;
     #[pymodule_export]
-    use super::request::attributes;
+    use super::request::{attributes, spec_names};
     #[pymodule_export]
     use super::rescale::{rescale, rescale_factors};
     #[pymodule_export]
@@ -51,6 +52,7 @@ mod _truecast {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("DEFAULTS", super::keywords::DEFAULTS.to_vec())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Threads do not survive a fork: a process that was forked makes a pool of its own.
 
+use crate::error::{Class, raise};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZeroUsize;
@@ -77,13 +78,12 @@ pub fn install<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 /// Sets how many threads conversions use from now on; ``None`` stands for one for each core. No result depends on it.
 #[pyfunction]
 #[pyo3(signature = (threads=None))]
-pub fn set_num_threads(py: Python<'_>, threads: Option<usize>) -> PyResult<()> {
-    let threads = match threads.map(NonZeroUsize::new) {
-        None => None,
-        Some(Some(threads)) if threads.get() <= 512 => Some(threads),
-        Some(_) => {
-            return Err(crate::error::raise(py, crate::error::Class::Usage, "threads must be from 1 to 512, or None"));
-        }
+pub fn set_num_threads(py: Python<'_>, threads: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let known =
+        |threads: &Bound<'_, PyAny>| threads.extract().ok().filter(|threads: &NonZeroUsize| threads.get() <= 512);
+    let threads = match threads.map(known) {
+        Some(None) => return Err(raise(py, Class::Usage, "threads must be from 1 to 512, or None")),
+        threads => threads.flatten(),
     };
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     state.threads = threads;

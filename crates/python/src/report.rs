@@ -42,7 +42,7 @@ pub fn cast_counted<'py>(
     spec: Option<&str>,
     out: Option<&Bound<'py, PyAny>>,
     from_: Option<&Bound<'py, PyAny>>,
-    shape: Option<Vec<u64>>,
+    shape: Option<&Bound<'py, PyAny>>,
     layout: Option<&str>,
     attributes: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {

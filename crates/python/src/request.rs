@@ -3,7 +3,7 @@
 use crate::error::{Class, of_spec, raise};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
-use truecast::request::{Request, RequestError};
+use truecast::request::{Request, RequestError, SPECS, versions};
 use truecast::setting::Setting;
 use truecast::{CastSpec, DType};
 
@@ -86,4 +86,15 @@ pub fn attributes(spec: &str) -> Vec<(String, bool, Vec<&'static str>)> {
     let standard = spec.split('@').next().unwrap_or(spec);
     let of = Setting::all().filter(|setting| setting.is_of(standard));
     of.map(|s| (s.name().replace('-', "_"), s.is_switch(), s.values(standard))).collect()
+}
+
+/// The specifications, and each with its versions: what `spec` may be.
+#[pyfunction]
+pub fn spec_names() -> Vec<String> {
+    let with_versions = |name: &&str| {
+        let versions = versions(name).into_iter().map(|version| format!("@{version}"));
+        let of = [String::new()].into_iter().chain(versions);
+        of.map(|version| name.to_string() + &version).collect::<Vec<_>>()
+    };
+    SPECS.iter().flat_map(with_versions).collect()
 }

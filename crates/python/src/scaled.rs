@@ -3,20 +3,17 @@
 use crate::array::{Given, Library, New, Order, hand_back, new, new_dtype};
 use crate::dtypes::{self, Form as Words};
 use crate::error::{self, Class, raise};
+use crate::keywords::{Keywords, did_you_mean};
 use crate::memory::Memory;
-use crate::source::Source;
+use crate::source::{Source, shape_of};
 use crate::{pool, request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use truecast::scaled::{
-    Array, Code, Dequantizer, Form, Packing, Part, Plane, Quantization, Quantizer, Scheme, SchemeError, scheme, written,
+    Array, Code, Dequantizer, Form, Packing, Part, Plane, Quantization, Quantizer, Scheme, SchemeError, scheme,
 };
-use truecast::select::quantize_options;
-use truecast::spelling::nearest;
+use truecast::select::quantize_options::{MxScale, NONFINITE, SEARCHES};
 use truecast::{CastSpec, DType, Error, Layout};
-
-/// A scheme's name with more of them is another word.
-const MOST_TYPING_ERRORS: usize = 2;
 
 /// What Python calls a part, in the order of the arrays of a form.
 const fn name_of(part: Part) -> &'static str {
@@ -30,24 +27,12 @@ const fn name_of(part: Part) -> &'static str {
     }
 }
 
-/// How scales are chosen, in words.
-fn how(
-    py: Python<'_>,
-    mx_scale: Option<&str>,
-    scale_search: Option<&str>,
-    nonfinite: Option<&str>,
-) -> PyResult<Quantization> {
-    let usage = |name: &str, why: String| raise(py, Class::Usage, format_args!("{name}: {why}"));
+/// How scales are chosen.
+pub fn how(asked: &mut Keywords<'_>) -> PyResult<Quantization> {
     Ok(Quantization {
-        mx: mx_scale
-            .map_or(Ok(Default::default()), quantize_options::mx_scale)
-            .map_err(|why| usage("mx_scale", why))?,
-        search: scale_search
-            .map_or(Ok(Default::default()), quantize_options::search)
-            .map_err(|why| usage("scale_search", why))?,
-        nonfinite: nonfinite
-            .map_or(Ok(Default::default()), quantize_options::nonfinite)
-            .map_err(|why| usage("nonfinite", why))?,
+        mx: asked.word("mx_scale", MxScale::ALL)?.unwrap_or_default(),
+        search: asked.word("scale_search", SEARCHES)?.unwrap_or_default(),
+        nonfinite: asked.word("nonfinite", NONFINITE)?.unwrap_or_default(),
         ..Quantization::default()
     })
 }
@@ -56,17 +41,15 @@ fn scheme_of(py: Python<'_>, name: &str) -> PyResult<Scheme> {
     scheme(name).map_err(|error| raise(py, Class::Usage, error))
 }
 
-/// The same of one that is written: the others are no choice.
-fn written_scheme(py: Python<'_>, name: &str) -> PyResult<Scheme> {
+/// The same of one that is written: the others are no choice. `are` is what stands before the list of them.
+pub fn written_scheme(name: &str, are: &str, written: &[&str]) -> Result<Scheme, String> {
     scheme(name).map_err(|error| match error {
         SchemeError::Unknown { name } => {
-            let written = written();
-            let meant = nearest(&name, written.iter().copied(), MOST_TYPING_ERRORS);
-            let meant = meant.map_or("; ".into(), |meant| format!("; did you mean {meant}? "));
-            let message = format!("no scheme is called {name:?}{meant}quantize has {}", written.join(", "));
-            raise(py, Class::Usage, message)
+            let meant = did_you_mean(&name, written.iter().copied());
+            let end = if meant.is_empty() { ";" } else { "" };
+            format!("no scheme is called {name:?}{meant}{end} {are} {}", written.join(", "))
         }
-        error => raise(py, Class::Usage, error),
+        error => error.to_string(),
     })
 }
 
@@ -84,24 +67,22 @@ fn dtype_of<'py>(py: Python<'py>, library: Library, array: &Array, words: Words)
 
 /// Quantizes an array: the scheme, the name of its type, and its parts by name.
 #[pyfunction]
-#[pyo3(signature = (x, scheme, mx_scale, scale_search, nonfinite, from_, layout))]
-#[allow(clippy::too_many_arguments)] // they are those of Python
+#[pyo3(signature = (x, scheme, from_, layout, keywords))]
 pub fn quantize<'py>(
     x: &Bound<'py, PyAny>,
     scheme: &str,
-    mx_scale: Option<&str>,
-    scale_search: Option<&str>,
-    nonfinite: Option<&str>,
     from_: Option<&Bound<'py, PyAny>>,
     layout: Option<&str>,
+    keywords: &Bound<'py, PyDict>,
 ) -> PyResult<(String, Bound<'py, PyTuple>, &'static str, Bound<'py, PyDict>)> {
     let py = x.py();
-    let scheme = written_scheme(py, scheme)?;
+    let usage = |why| raise(py, Class::Usage, why);
+    let scheme = written_scheme(scheme, "quantize has", &truecast::scaled::written()).map_err(usage)?;
     let words = Words::of(py, layout)?;
     if words == Words::Packed {
         return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; entries lie as the scheme has them"));
     }
-    let how = how(py, mx_scale, scale_search, nonfinite)?;
+    let how = how(&mut Keywords::of(keywords)?)?;
     // Codes and scales have no gradient to lose.
     let given = Given::found(x)?;
     let library = given.library;
@@ -139,13 +120,14 @@ pub fn quantize<'py>(
 pub fn dequantize<'py>(
     py: Python<'py>,
     scheme: &str,
-    shape: Vec<u64>,
+    shape: &Bound<'py, PyAny>,
     parts: &Bound<'py, PyDict>,
     to: &Bound<'py, PyAny>,
     spec: Option<&str>,
     attributes: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let fail = |error: Error| error::of(py, &error);
+    let shape = shape_of(shape)?;
     let form = Form::new(scheme_of(py, scheme)?, &shape).map_err(fail)?;
     let to = dtypes::of_object(to)?;
     let request = request::of(py, spec, attributes)?;

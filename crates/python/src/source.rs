@@ -132,6 +132,14 @@ fn bytes_of(given: &Given<'_>) -> PyResult<usize> {
     given.array.getattr(intern!(given.array.py(), "nbytes"))?.extract()
 }
 
+/// The dimensions that an argument says.
+pub fn shape_of(shape: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    shape.extract().or_else(|_| {
+        let message = format_args!("shape = {}: expected are whole numbers, 0 or more, as in (2, 3)", shape.repr()?);
+        Err(raise(shape.py(), Class::Usage, message))
+    })
+}
+
 /// Reads the arguments that every conversion of an array has.
 #[allow(clippy::too_many_arguments)] // they are those of Python
 pub fn call<'a, 'py>(
@@ -140,7 +148,7 @@ pub fn call<'a, 'py>(
     spec: Option<&str>,
     out: Option<&'a Bound<'py, PyAny>>,
     from: Option<&Bound<'py, PyAny>>,
-    shape: Option<Vec<u64>>,
+    shape: Option<&Bound<'py, PyAny>>,
     layout: Option<&str>,
     attributes: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Call<'a, 'py>> {
@@ -152,7 +160,7 @@ pub fn call<'a, 'py>(
         },
         out,
         from: from.map(dtypes::of_object).transpose()?,
-        shape,
+        shape: shape.map(shape_of).transpose()?,
         form: Form::of(py, layout)?,
         counting: Counting::Off,
     })

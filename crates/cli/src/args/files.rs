@@ -67,7 +67,11 @@ pub struct VerifyArgs {
     pub threads: ThreadsArgs,
 }
 
-fn part(text: &str) -> Result<f64, String> {
+/// Reads a part of the elements: `0.1`, `10%`.
+///
+/// # Errors
+/// What is expected.
+pub fn part(text: &str) -> Result<f64, String> {
     let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let part = number.trim_end().parse().map(|number: f64| number / unit).ok();
     part.filter(|part| *part > 0.0 && *part <= 1.0).ok_or_else(|| "expected a part such as 0.1 or 10%".into())

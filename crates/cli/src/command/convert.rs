@@ -114,15 +114,16 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u
 }
 
 /// Everything that is asked for.
-pub fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
-    let writing = select::writing(&args.writing)?;
+fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
+    let (writing, selection) = (select::writing(&args.writing)?, select::selection(&args.select, rules)?);
+    select::check(&selection, &args.policy, writing.is_some())?;
     let share = match (args.folder.merge, args.folder.part) {
         (true, _) => RunScope::Merge,
         (false, Some(part)) => RunScope::Part(part),
         (false, None) => RunScope::Whole,
     };
     Ok(Options {
-        selection: select::selection(&args.select, &args.policy, rules, writing.is_some())?,
+        selection,
         request: args.policy.request()?,
         max_memory: args.max_memory,
         existing: if args.force { Existing::Replace } else { Existing::Refuse },

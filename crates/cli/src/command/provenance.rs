@@ -63,8 +63,7 @@ mod tests {
         let matches = Cli::command().get_matches_from(line);
         let Command::Convert(args) = Cli::from_arg_matches(&matches).unwrap().command else { panic!("{line:?}") };
         let options = Options {
-            selection: super::super::select::selection(&args.select, &args.policy, &RuleOrder::of(&matches), false)
-                .unwrap(),
+            selection: super::super::select::selection(&args.select, &RuleOrder::of(&matches)).unwrap(),
             request: args.policy.request().unwrap(),
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),

@@ -8,15 +8,13 @@ use crate::value_parsers::read_type;
 use truecast::select::quantize_options::{Quantization, QuantizeOptions, SharedGlobalScale};
 use truecast::select::{Rule, Selection, SourceScheme};
 
-/// What was asked for, beside a scheme if `quantizes`. A specification decides casts, and a scheme casts nothing.
-pub fn selection(
-    args: &SelectArgs,
-    policy: &PolicyArgs,
-    rules: &RuleOrder,
-    quantizes: bool,
-) -> Result<Selection, Failure> {
-    let selection =
-        Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() };
+/// What was asked for.
+pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
+    Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() })
+}
+
+/// Something was asked for, beside a scheme if `quantizes`. A specification decides casts, and a scheme casts nothing.
+pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Result<(), Failure> {
     match quantizes {
         false if selection.to.is_none() && selection.rules.is_empty() => {
             Err(Failure::usage("nothing to do: give --to TYPE, or a --rule GLOB=TYPE"))
@@ -24,7 +22,7 @@ pub fn selection(
         true if !selection.casts() && *policy != PolicyArgs::default() => Err(Failure::usage(
             "--spec and its options are about casts, and --scheme alone casts nothing: give --to TYPE too",
         )),
-        _ => Ok(selection),
+        _ => Ok(()),
     }
 }
 
@@ -53,7 +51,7 @@ pub fn reading(args: &SchemeArgs) -> SourceScheme {
 }
 
 /// The rules as they were typed.
-pub fn rules(rules: &RuleOrder) -> Result<Vec<Rule>, Failure> {
+fn rules(rules: &RuleOrder) -> Result<Vec<Rule>, Failure> {
     rules.iter().map(|(option, text)| rule(option, text)).collect()
 }
 

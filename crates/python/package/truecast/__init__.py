@@ -28,12 +28,22 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from ._errors import DTypeError, FileError, InputError, SpecError, TruecastError, UsageError
+from ._errors import (
+    DestinationExistsError,
+    DTypeError,
+    FileError,
+    InputError,
+    MissingFileError,
+    SpecError,
+    TruecastError,
+    UsageError,
+)
 from ._truecast import __version__, cast, get_num_threads, release_memory, set_num_threads
 
 if TYPE_CHECKING:
     from . import onnx, openvino, testing, tile, tosa
     from . import torch as torch
+    from . import typing as typing
     from ._cast import cast_with_report
     from ._check import Check, check
     from ._files import compare, convert, inspect, verify
@@ -42,16 +52,18 @@ if TYPE_CHECKING:
     from ._scaled import Quantized, dequantize, quantize
     from ._types import TypeInfo, dtypes, finfo
 
-# Without ``torch``, which only those need who have it: a star and `help` import what is listed.
+# Without ``torch``, which only those need who have it, and ``typing``: a star and `help` import what is listed.
 __all__ = [
     "Check",
     "Comparison",
     "ConversionReport",
     "Counts",
     "DTypeError",
+    "DestinationExistsError",
     "Explanation",
     "FileError",
     "InputError",
+    "MissingFileError",
     "Quantized",
     "SpecError",
     "TruecastError",
@@ -93,7 +105,7 @@ _HOMES = {
     "_scaled": ("Quantized", "dequantize", "quantize"),
     "_types": ("TypeInfo", "dtypes", "finfo"),
 }
-_MODULES = ("onnx", "openvino", "testing", "tile", "torch", "tosa")
+_MODULES = ("onnx", "openvino", "testing", "tile", "torch", "tosa", "typing")
 
 
 def __getattr__(name: str) -> Any:

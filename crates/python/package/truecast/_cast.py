@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _truecast
 from ._report import Counts
+from .typing import OfCast, TypeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-def cast_with_report(x: Any, to: Any, **arguments: Any) -> tuple[Any, Counts]:
+def cast_with_report(x: Any, to: TypeLike, **arguments: Unpack[OfCast]) -> tuple[Any, Counts]:
     """`truecast.cast`, and what was lost: counted on the way, in the same pass. Arguments are the same.
 
     >>> import numpy as np, truecast as tc

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _ask, _truecast
 from ._errors import UsageError
+from ._names import Specification
+from .typing import Settings, TypeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Check(_ask.Answer):
@@ -26,6 +31,7 @@ class Check(_ask.Answer):
         return self.passes
 
 
+_cast: Any = _truecast.cast
 _NATIVE = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64"}
 
 
@@ -44,7 +50,7 @@ def _stored(array: Any, dtype: Any) -> tuple[Any, str]:
     if name == own and name in _NATIVE:
         return np.asarray(array), name
     given = None if name == own else dtype
-    return np.asarray(_truecast.cast(array, name, spec="ieee", layout="codes", from_=given)), name
+    return np.asarray(_cast(array, name, spec="ieee", layout="codes", from_=given)), name
 
 
 def ask(operation: str, x: Any, actual: Any, to: Any, from_: Any, options: dict[str, Any]) -> Check:
@@ -66,13 +72,13 @@ def ask(operation: str, x: Any, actual: Any, to: Any, from_: Any, options: dict[
 def check(
     x: Any,
     actual: Any,
-    to: Any = None,
+    to: TypeLike | None = None,
     *,
-    from_: Any = None,
-    spec: str | None = None,
+    from_: TypeLike | None = None,
+    spec: Specification | None = None,
     exact_nan: bool = False,
     show: int = 10,
-    **attributes: Any,
+    **attributes: Unpack[Settings],
 ) -> Check:
     """Whether ``actual`` is a permitted result of casting ``x``, element by element.
 

@@ -1,5 +1,7 @@
 """Exceptions. Each is a ``TruecastError`` and one of Python's own, so that either can be caught."""
 
+from typing import Any, Optional, Union
+
 
 class TruecastError(Exception):
     """Every error of truecast."""
@@ -20,11 +22,37 @@ class SpecError(TruecastError, ValueError):
 class InputError(TruecastError, ValueError):
     """The data are malformed, or a policy refused a value."""
 
+    index: Optional[int] = None
+    """Of an element that was refused: its index in the tensor, row by row."""
+    value: Union[float, str, None] = None
+    """What it is: a number, or a text, quoted and shortened."""
+    tensor: Optional[str] = None
+    """Of a tensor in a file: its name."""
 
-class FileError(TruecastError, OSError):
-    """The system failed: a file, memory."""
+
+class _OfFile(OSError):
+    """An error of the system with a message of its own; `errno` and `filename` are set where they are known."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+    def __reduce__(self) -> Any:
+        known = {"errno": self.errno, "filename": self.filename, **self.__dict__}
+        return type(self), self.args, known
 
 
-for _class in (TruecastError, UsageError, DTypeError, SpecError, InputError, FileError):
+class FileError(_OfFile, TruecastError):
+    """The system failed: a file, memory. `errno` and `filename` say why and where, where that is known."""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """There is no such file or folder."""
+
+
+class DestinationExistsError(_OfFile, UsageError, FileExistsError):
+    """The destination exists, and replacing it was not asked for."""
+
+
+for _class in (TruecastError, UsageError, DTypeError, SpecError, InputError, FileError, MissingFileError, DestinationExistsError):
     _class.__module__ = "truecast"
 del _class

@@ -1,127 +1,75 @@
-"""`convert`, `verify`, `compare` and `inspect` of files and folders.
-
-Options have the names and defaults of the command's, which reads them: here they become its arguments.
-"""
+"""`convert`, `verify`, `compare` and `inspect` of files and folders. Options have the names and defaults of the command's."""
 
 from __future__ import annotations
 
 import difflib
-import functools
+import inspect as _inspect
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Union
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _ask, _truecast
 from ._errors import UsageError
 from ._report import Comparison, ConversionReport, Verification
+from .typing import Converting, Path, Patterns, Progress, Settings, TypeLike, Verifying
 
-Path = Union[str, "os.PathLike[str]"]
-Rules = Union[Mapping[str, Any], Iterable[tuple[str, Any]]]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-
-def _progress(progress: Any) -> Callable[[int, int, str], None] | None:
-    """A bar as tqdm makes them, or a function of the bytes done, the bytes in all, and the tensor."""
-    if progress is None or not hasattr(progress, "update"):
-        return progress  # type: ignore[no-any-return]
-
-    def update(done: int, total: int, tensor: str) -> None:
-        progress.total = total
-        progress.update(done - progress.n)
-
-    return update
-
-
-@functools.lru_cache(maxsize=None)
-def _defaults(command: str) -> dict[str, str | None]:
-    """What holds for the options of a command that are not given."""
-    return {name: default for name, default, *_ in _truecast.arguments(command)}
-
-
-_SPECS = ("onnx", "tosa", "openvino", "tile", "ieee")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_DEFAULTS = {**dict(_truecast.DEFAULTS), "min_elements": 1024, "seed": 0, "sidecars": True}
 _SYNONYMS = {"overwrite": "force", "exclude": "keep", "dtype": "to", "memory": "max_memory"}
 
 
-def _several(names: Iterable[str] | None) -> list[str]:
-    return [names] if isinstance(names, str) else list(names or ())
+def _keywords(of: Any) -> dict[str, str]:
+    """The keyword arguments of a function, and their types as they are written."""
+    return {name: getattr(kind, "__forward_arg__", kind) for name, kind in of.__annotations__.items()}
 
 
-def _refuse_unknown(command: str, attributes: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def _with_signature(of: Any) -> Callable[[_Function], _Function]:
+    """Shows in `help` and in editors what ``**options`` may be, with the defaults."""
+    of_kind: dict[str, Any] = {"bool": False, "Patterns": (), "Rules": (), "Preset | Iterable[Preset]": ()}
+
+    def shown(function: _Function) -> _Function:
+        *own, options = _inspect.signature(function).parameters.values()
+        for name, kind in _keywords(of).items():
+            default = _DEFAULTS.get(name, of_kind.get(kind))
+            if name not in Settings.__annotations__:
+                own.append(_inspect.Parameter(name, options.KEYWORD_ONLY, default=default, annotation=kind))
+        signature = _inspect.signature(function).replace(parameters=[*own, options.replace(name="attributes", annotation="Unpack[Settings]")])
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        return function
+
+    return shown
+
+
+def _refuse_unknown(command: str, of: Any, given: Iterable[str]) -> None:
     """What is neither an argument nor an attribute of any specification was meant as an argument."""
-    known = {attribute for spec in _SPECS for attribute, *_ in _truecast.attributes(spec)}
-    for name in attributes:
+    known = _keywords(of)
+    for name in given:
         if name not in known:
-            near = difflib.get_close_matches(_SYNONYMS.get(name, name), given, 1)
+            near = difflib.get_close_matches(_SYNONYMS.get(name, name), ["to", *known], 1)
             meant = f"; did you mean {near[0]}?" if near else ""
             raise UsageError(f"{command} has no argument {name}, and no specification has such an attribute{meant}")
 
 
-def _words(command: str, given: dict[str, Any]) -> tuple[list[str], tuple[str | None, dict[str, Any]]]:
-    """The arguments of a function as those of the command, and what decides: the specification and its attributes. What is
-    not given, or is the default, is left out."""
-    defaults = _defaults(command)
-    rules, paths = given.pop("rules"), [os.fspath(given.pop("src")), os.fspath(given.pop("dst"))]
-    pairs: list[tuple[str, Any]] = [(glob, None) for glob in _several(given.pop("keep"))]
-    pairs += rules.items() if isinstance(rules, Mapping) else rules
-    words = [f"--keep={glob}" if to is None else f"--rule={glob}={_truecast.type_name(to)}" for glob, to in pairs]
-    decides = given.pop("spec"), given.pop("attributes")
-    _refuse_unknown(command, decides[1], given)
-    for name, value in given.items():
-        if name in ("to", "from_") and value is not None:
-            value = _truecast.type_name(value)
-        elif name == "part" and isinstance(value, tuple):
-            value = "/".join(map(str, value))
-        elif name == "sidecars":
-            name, value = "no_sidecars", not value
-        elif name in ("keep_preset", "quantize", "share_global"):
-            value = _several(value)
-        option = name.rstrip("_").replace("_", "-")
-        if isinstance(value, bool):
-            words += [f"--{option}"] if value else []
-        elif isinstance(value, list):
-            words += [f"--{option}={one}" for one in value]
-        elif value is not None and str(value) != defaults[option]:
-            words.append(f"--{option}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
-    return [*words, "--", *paths], decides
+def _progress(progress: Progress | None) -> Any:
+    """A bar as tqdm makes them, or a function of the bytes done, the bytes in all, and the tensor."""
+    if progress is None or not hasattr(progress, "update"):
+        return progress
+    bar: Any = progress
+
+    def update(done: int, total: int, tensor: str) -> None:
+        bar.total = total
+        bar.update(done - bar.n)
+
+    return update
 
 
-def convert(
-    src: Path,
-    dst: Path,
-    to: Any = None,
-    *,
-    keep: Iterable[str] = (),
-    rules: Rules = (),
-    from_: Any = None,
-    spec: str | None = None,
-    force: bool = False,
-    dry_run: bool = False,
-    max_memory: int | str = "256MiB",
-    min_elements: int = 1024,
-    lenient: bool = False,
-    follow_links: bool = False,
-    from_scheme: str | None = None,
-    trust_scales: bool = False,
-    nibbles: str | None = None,
-    reference: Path | None = None,
-    scheme: str | None = None,
-    scale_search: str | None = None,
-    mx_scale: str = "rceil",
-    nonfinite: str = "error",
-    keep_preset: Iterable[str] = (),
-    quantize: Iterable[str] = (),
-    activation_ranges: Path | None = None,
-    share_global: Iterable[str] = (),
-    relayout: str | None = None,
-    sidecars: bool = True,
-    resume: bool = False,
-    part: str | tuple[int, int] | None = None,
-    merge: bool = False,
-    delete_source: bool = False,
-    progress: Any = None,
-    **attributes: Any,
-) -> ConversionReport:
+@_with_signature(Converting)
+def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[Converting]) -> ConversionReport:
     """Converts a checkpoint, an array or a model in bounded memory. A file is never half-written.
 
     The folder of a checkpoint becomes a folder: shards of the same names, index and configuration as they then are, and
@@ -195,53 +143,20 @@ def convert(
     UsageError, SpecError, InputError, FileError
         What is wrong with the arguments, types, source, or files.
     """
-    given = dict(locals())
-    progress, dry_run = _progress(given.pop("progress")), given.pop("dry_run")
-    return ConversionReport(json.loads(_truecast.convert(*_words("convert", given), dry_run, progress)))
+    _refuse_unknown("convert", Converting, options)
+    progress = _progress(options.pop("progress", None))
+    return ConversionReport(json.loads(_truecast.convert(src, dst, to, dict(options), progress)))
 
 
-def clear(src: Path, dst: Path, to: Any = None, **options: Any) -> None:
+def clear(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[Converting]) -> None:
     """Where an earlier result is to be replaced: removes what would make a half-written one look whole, so that parts may be
     written there as into a new folder. Arguments are those of `convert`."""
-    given = {"src": src, "dst": dst, "to": to, "attributes": {}, **(convert.__kwdefaults__ or {}), "force": True}
-    for name, value in options.items():
-        (given if name in given else given["attributes"])[name] = value
-    del given["progress"], given["dry_run"]
-    _truecast.clear(*_words("convert", given))
+    _refuse_unknown("convert", Converting, options)
+    _truecast.clear(src, dst, to, {**options, "force": True})
 
 
-def verify(
-    src: Path,
-    dst: Path,
-    to: Any = None,
-    *,
-    keep: Iterable[str] = (),
-    rules: Rules = (),
-    from_: Any = None,
-    spec: str | None = None,
-    report: Path | ConversionReport | None = None,
-    full: bool = False,
-    sample: float | None = None,
-    seed: int = 0,
-    min_elements: int = 1024,
-    lenient: bool = False,
-    follow_links: bool = False,
-    from_scheme: str | None = None,
-    trust_scales: bool = False,
-    nibbles: str | None = None,
-    reference: Path | None = None,
-    scheme: str | None = None,
-    scale_search: str | None = None,
-    mx_scale: str = "rceil",
-    nonfinite: str = "error",
-    keep_preset: Iterable[str] = (),
-    quantize: Iterable[str] = (),
-    activation_ranges: Path | None = None,
-    share_global: Iterable[str] = (),
-    relayout: str | None = None,
-    progress: Any = None,
-    **attributes: Any,
-) -> Verification:
+@_with_signature(Verifying)
+def verify(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[Verifying]) -> Verification:
     """Recomputes a conversion independently and compares it bit for bit.
 
     Parameters
@@ -260,27 +175,25 @@ def verify(
     Verification
         True if the destination holds what it should.
     """
-    given = dict(locals())
-    progress = _progress(given.pop("progress"))
+    _refuse_unknown("verify", Verifying, options)
+    progress, report = _progress(options.pop("progress", None)), options.get("report")
     if not isinstance(report, ConversionReport):
-        found, shown = _truecast.verify(*_words("verify", given), progress)
-    else:
-        with tempfile.TemporaryDirectory(prefix="truecast-") as folder:
-            given["report"] = os.path.join(folder, "report.json")
-            report.save(given["report"])
-            found, shown = _truecast.verify(*_words("verify", given), progress)
-    return Verification(json.loads(found), shown)
+        return Verification(*_truecast.verify(src, dst, to, dict(options), progress))
+    with tempfile.TemporaryDirectory(prefix="truecast-") as folder:
+        path = os.path.join(folder, "report.json")
+        report.save(path)
+        return Verification(*_truecast.verify(src, dst, to, {**options, "report": path}, progress))
 
 
 def compare(
     a: Path,
     b: Path,
     *,
-    from_: Any = None,
-    to: Any = None,
+    from_: TypeLike | None = None,
+    to: TypeLike | None = None,
     lenient: bool = False,
     follow_links: bool = False,
-    progress: Any = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """How the values of two files or folders differ as numbers, across types and containers; quantized tensors are compared
     by the values that they stand for.
@@ -294,8 +207,8 @@ def inspect(
     path: Path,
     *,
     stats: bool = False,
-    from_: Any = None,
-    filter: str | Iterable[str] = (),
+    from_: TypeLike | None = None,
+    filter: Patterns = (),
     lenient: bool = False,
     follow_links: bool = False,
 ) -> _ask.Answer:
@@ -306,6 +219,6 @@ def inspect(
     """
     words = ["inspect", os.fspath(path)]
     switches = {"stats": stats, "lenient": lenient, "follow_links": follow_links}
-    words += _ask.options({**switches, "filter": _several(filter)})
+    words += _ask.options({**switches, "filter": [filter] if isinstance(filter, str) else list(filter)})
     words += ["--from", _truecast.type_name(from_)] if from_ is not None else []
     return _ask.ask(*words)

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 from . import _ask, _truecast
+from ._names import Specification
+from .typing import Promotion, PythonNumber, Settings, System, TypeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Operand = Union[TypeLike, PythonNumber]
 
 
 class Explanation(_ask.Answer):
@@ -16,18 +23,26 @@ class Explanation(_ask.Answer):
     """
 
 
-def explain(value: Any, to: Any, *, from_: Any = None, spec: str | None = None, **attributes: Any) -> Explanation:
+def explain(
+    value: Any,
+    to: TypeLike,
+    *,
+    from_: TypeLike | None = None,
+    spec: Specification | None = None,
+    **attributes: Unpack[Settings],
+) -> Explanation:
     """Explains the conversion of one value.
 
     Parameters
     ----------
     value
-        A number, a scalar of NumPy (whose type and bits are taken), or text as the command takes it: ``"1/3"``,
-        ``"0x1.8p-3"``, ``"nan"``, ``"0x7fc00001"`` for bits.
+        A number, a scalar of NumPy (whose bits are taken), or text as the command takes it: ``"1/3"``, ``"0x1.8p-3"``,
+        ``"nan"``, ``"0x7fc00001"`` for bits.
     to
         The destination type.
     from_
-        The source type; the default is that of a NumPy scalar, and otherwise ``f32``, to which the number is rounded.
+        The source type, to which the number is rounded. The default is the type that `cast` takes it for: that of a
+        scalar of NumPy, ``f64`` of a float, ``i64`` of an int (``u64`` beyond). Text is ``f32``, as the command has it.
     spec
         One specification, with its ``attributes``; the default is every one with every set of attributes.
 
@@ -44,6 +59,8 @@ def explain(value: Any, to: Any, *, from_: Any = None, spec: str | None = None, 
         value, from_ = (hex(int.from_bytes(value.tobytes(), "little")), value.dtype) if from_ is None else (value.item(), from_)
     elif isinstance(value, (bool, np.bool_)):
         value, from_ = str(bool(value)).lower(), from_ or "bool"
+    elif from_ is None and isinstance(value, (int, float)):
+        from_ = "f64" if isinstance(value, float) else "i64" if value < 2**63 else "u64"
     words = ["explain", "--to", _truecast.type_name(to)]
     words += ["--from", _truecast.type_name(from_)] if from_ is not None else []
     words += _ask.options({"spec": spec, **attributes})
@@ -56,7 +73,7 @@ def _promoted(lhs: str, rhs: str, options: tuple[str, ...]) -> str:
     return str(_ask.data(["promote", lhs, rhs, *options])["dtype"])
 
 
-def _operand(operand: Any) -> str:
+def _operand(operand: Operand) -> str:
     return operand if isinstance(operand, str) else _truecast.type_name(operand)
 
 
@@ -66,7 +83,7 @@ def _promotion_options(options: dict[str, Any]) -> tuple[str, ...]:
     return tuple(_ask.options(options))
 
 
-def promote_types(a: Any, b: Any, *, system: str = "openvino", **options: Any) -> str:
+def promote_types(a: Operand, b: Operand, *, system: System = "openvino", **options: Unpack[Promotion]) -> str:
     """The common type of two types, as a system chooses it: its canonical name.
 
     Parameters
@@ -96,8 +113,8 @@ def promote_types(a: Any, b: Any, *, system: str = "openvino", **options: Any) -
     return _promoted(_operand(a), _operand(b), _promotion_options({"system": system, **options}))
 
 
-def promotions(a: Any, b: Any, **options: Any) -> _ask.Answer:
+def promotions(a: Operand, b: Operand, **options: Unpack[Promotion]) -> _ask.Answer:
     """What every system says of two types, side by side: ``["results"]`` has an object for each (docs/interfaces.md
     section 6)."""
-    words = ["promote", _operand(a), _operand(b), "--system", "all", *_promotion_options(options)]
+    words = ["promote", _operand(a), _operand(b), "--system", "all", *_promotion_options({**options})]
     return _ask.ask(*words)

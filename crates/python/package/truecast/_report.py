@@ -173,8 +173,8 @@ class Comparison(_Report):
 class Verification:
     """Whether a file holds what it should. True in a condition if it does."""
 
-    def __init__(self, data: dict[str, Any], text: str):
-        self._data, self._shown = data, text
+    def __init__(self, data: str, text: str):
+        self._data, self._shown = json.loads(data), text
 
     @property
     def equal(self) -> bool:

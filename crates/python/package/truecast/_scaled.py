@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _truecast
+from ._names import Specification
+from .typing import MxScale, NonFinite, ScaleSearch, Settings, TypeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _PARTS = ("codes", "scales", "global_scale", "zeros")
 
@@ -44,7 +49,9 @@ class Quantized:
         """The bytes of all arrays."""
         return sum(int(array.nbytes) for array in self.arrays().values())
 
-    def dequantize(self, to: Any = None, *, spec: str | None = None, **attributes: Any) -> Any:
+    def dequantize(
+        self, to: TypeLike | None = None, *, spec: Specification | None = None, **attributes: Unpack[Settings]
+    ) -> Any:
         """`truecast.dequantize` of this tensor."""
         return dequantize(self, to, spec=spec, **attributes)
 
@@ -61,11 +68,11 @@ def quantize(
     x: Any,
     scheme: str,
     *,
-    mx_scale: str | None = None,
-    scale_search: str | None = None,
-    nonfinite: str | None = None,
-    from_: Any = None,
-    layout: str | None = None,
+    mx_scale: MxScale | None = None,
+    scale_search: ScaleSearch | None = None,
+    nonfinite: NonFinite | None = None,
+    from_: TypeLike | None = None,
+    layout: Literal["values", "codes"] | None = None,
 ) -> Quantized:
     """Quantizes an array with scales, as `convert` does it for a checkpoint (docs/spec/checkpoints.md section 7).
 
@@ -112,11 +119,14 @@ def quantize(
     >>> float(abs(tc.dequantize(q) - x).max()) < 2**-4
     True
     """
-    of, shape, dtype, parts = _truecast.quantize(x, scheme, mx_scale, scale_search, nonfinite, from_, layout)
+    how = {"mx_scale": mx_scale, "scale_search": scale_search, "nonfinite": nonfinite}
+    of, shape, dtype, parts = _truecast.quantize(x, scheme, from_, layout, how)
     return Quantized(of, shape, dtype=dtype, **parts)
 
 
-def dequantize(q: Quantized, to: Any = None, *, spec: str | None = None, **attributes: Any) -> Any:
+def dequantize(
+    q: Quantized, to: TypeLike | None = None, *, spec: Specification | None = None, **attributes: Unpack[Settings]
+) -> Any:
     """The elements of a scaled tensor, rounded once from the f32 value of the scheme's arithmetic
     (docs/spec/checkpoints.md section 6).
 
@@ -135,4 +145,4 @@ def dequantize(q: Quantized, to: Any = None, *, spec: str | None = None, **attri
     >>> tc.dequantize(tc.quantize(np.float16([[448, 1, -3]]), "fp8-tensor"))
     array([[448.,   1.,  -3.]], dtype=float16)
     """
-    return _truecast.dequantize(q.scheme, q.shape, q.arrays(), q.dtype if to is None else to, spec, attributes or None)
+    return _truecast.dequantize(q.scheme, q.shape, q.arrays(), q.dtype if to is None else to, spec, {**attributes})

@@ -1,62 +1,80 @@
 """The extension, in Rust. What is public of it is imported from ``truecast``."""
 
-from collections.abc import Callable, Sequence
-from os import PathLike
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Unpack
+
+from .typing import Layout, Path, Settings, TypeLike
+from ._names import Specification
 
 _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+DEFAULTS: list[tuple[str, str]]
 
 __version__: str
 
 @overload
 def cast(
     x: Any,
-    to: Any,
+    to: TypeLike,
     *,
-    spec: str | None = None,
+    spec: Specification | None = None,
     out: _Array,
-    from_: Any = None,
+    from_: TypeLike | None = None,
     shape: Sequence[int] | None = None,
-    layout: str | None = None,
-    **attributes: Any,
+    layout: Layout | None = None,
+    **attributes: Unpack[Settings],
 ) -> _Array: ...
 @overload
 def cast(
     x: npt.NDArray[Any] | Sequence[Any] | float,
-    to: Any,
+    to: type[_Scalar] | np.dtype[_Scalar],
     *,
-    spec: str | None = None,
+    spec: Specification | None = None,
     out: None = None,
-    from_: Any = None,
+    from_: TypeLike | None = None,
     shape: Sequence[int] | None = None,
-    layout: str | None = None,
-    **attributes: Any,
+    layout: Literal["values"] | None = None,
+    **attributes: Unpack[Settings],
+) -> npt.NDArray[_Scalar]: ...
+@overload
+def cast(
+    x: npt.NDArray[Any] | Sequence[Any] | float,
+    to: TypeLike,
+    *,
+    spec: Specification | None = None,
+    out: None = None,
+    from_: TypeLike | None = None,
+    shape: Sequence[int] | None = None,
+    layout: Layout | None = None,
+    **attributes: Unpack[Settings],
 ) -> npt.NDArray[Any]: ...
 @overload
 def cast(
     x: Any,
-    to: Any,
+    to: TypeLike,
     *,
-    spec: str | None = None,
+    spec: Specification | None = None,
     out: Any = None,
-    from_: Any = None,
+    from_: TypeLike | None = None,
     shape: Sequence[int] | None = None,
-    layout: str | None = None,
-    **attributes: Any,
+    layout: Layout | None = None,
+    **attributes: Unpack[Settings],
 ) -> Any: ...
 def cast_counted(
     x: Any,
-    to: Any,
+    to: TypeLike,
     *,
-    spec: str | None = None,
+    spec: Specification | None = None,
     out: Any = None,
-    from_: Any = None,
+    from_: TypeLike | None = None,
     shape: Sequence[int] | None = None,
-    layout: str | None = None,
-    **attributes: Any,
+    layout: Layout | None = None,
+    **attributes: Unpack[Settings],
 ) -> tuple[Any, dict[str, Any]]: ...
 def rescale(
     x: Any,
@@ -67,44 +85,45 @@ def rescale(
     input_zp: int = 0,
     output_zp: int = 0,
     scale32: bool = False,
-    rounding: str = "single",
+    rounding: Literal["single", "double", "inexact"] = "single",
     per_channel: bool = False,
     input_unsigned: bool = False,
     output_unsigned: bool = False,
-    spec: str | None = None,
+    spec: Specification | None = None,
     out: Any = None,
     from_: Any = None,
 ) -> Any: ...
 def rescale_factors(scale: float, scale32: bool = True) -> tuple[int, int]: ...
 def convert(
-    words: Sequence[str],
-    decides: tuple[str | None, dict[str, Any]],
-    dry_run: bool,
-    progress: Callable[[int, int, str], None] | None,
+    src: Path,
+    dst: Path,
+    to: Any,
+    keywords: Mapping[str, Any],
+    progress: Callable[[int, int, str], Any] | None,
 ) -> str: ...
-def clear(words: Sequence[str], decides: tuple[str | None, dict[str, Any]]) -> None: ...
+def clear(src: Path, dst: Path, to: Any, keywords: Mapping[str, Any]) -> None: ...
 def verify(
-    words: Sequence[str],
-    decides: tuple[str | None, dict[str, Any]],
-    progress: Callable[[int, int, str], None] | None,
+    src: Path,
+    dst: Path,
+    to: Any,
+    keywords: Mapping[str, Any],
+    progress: Callable[[int, int, str], Any] | None,
 ) -> tuple[str, str]: ...
 def compare(
-    a: str | PathLike[str],
-    b: str | PathLike[str],
+    a: Path,
+    b: Path,
     from_: Any,
     to: Any,
     lenient: bool,
     follow_links: bool,
-    progress: Callable[[int, int, str], None] | None,
+    progress: Callable[[int, int, str], Any] | None,
 ) -> str: ...
 def quantize(
     x: Any,
     scheme: str,
-    mx_scale: str | None,
-    scale_search: str | None,
-    nonfinite: str | None,
     from_: Any,
     layout: str | None,
+    keywords: Mapping[str, Any],
 ) -> tuple[str, tuple[int, ...], str, dict[str, Any]]: ...
 def dequantize(
     scheme: str,
@@ -115,6 +134,7 @@ def dequantize(
     attributes: dict[str, Any] | None,
 ) -> Any: ...
 def scheme_names() -> list[tuple[str, str]]: ...
+def spec_names() -> list[str]: ...
 def attributes(spec: str) -> list[tuple[str, bool, list[str]]]: ...
 def type_names() -> list[str]: ...
 def type_name(object: Any) -> str: ...

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _ask, _truecast
+from .typing import TypeLike
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def dtypes() -> list[TypeInfo]:
     return list(_all().values())
 
 
-def finfo(dtype: Any) -> TypeInfo:
+def finfo(dtype: TypeLike) -> TypeInfo:
     """Layout, range and names of a type, named in any way that `cast` understands.
 
     >>> import truecast as tc

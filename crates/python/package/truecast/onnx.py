@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _truecast
+from .typing import OfOnnx, Switch, TypeLike
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ._onnx_backend import Backend as Backend
 
 __all__ = ["cast", "cast_like"]
+
+_cast_array: Any = _truecast.cast
 
 
 def __getattr__(name: str) -> Any:
@@ -22,18 +27,18 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _spec(opset: int | None) -> str:
+def _spec(opset: int | None) -> Any:
     return "onnx" if opset is None else f"onnx@{opset}"
 
 
 def cast(
     x: Any,
-    to: Any,
+    to: TypeLike,
     *,
     opset: int | None = None,
-    saturate: bool | int | None = None,
-    round_mode: str | None = None,
-    **arguments: Any,
+    saturate: Switch | None = None,
+    round_mode: Literal["up", "down", "nearest"] | None = None,
+    **arguments: Unpack[OfOnnx],
 ) -> Any:
     """ONNX Cast: ``to`` may be a number of ``TensorProto.DataType``; other arguments as of `truecast.cast`.
 
@@ -41,7 +46,7 @@ def cast(
     >>> tc.onnx.cast(np.float32([465]), 17, saturate=0).astype(np.float32)
     array([nan], dtype=float32)
     """
-    return _truecast.cast(x, to, spec=_spec(opset), saturate=saturate, round_mode=round_mode, **arguments)
+    return _cast_array(x, to, spec=_spec(opset), saturate=saturate, round_mode=round_mode, **arguments)
 
 
 def cast_like(
@@ -49,11 +54,11 @@ def cast_like(
     like: Any,
     *,
     opset: int | None = None,
-    saturate: bool | int | None = None,
-    round_mode: str | None = None,
-    **arguments: Any,
+    saturate: Switch | None = None,
+    round_mode: Literal["up", "down", "nearest"] | None = None,
+    **arguments: Unpack[OfOnnx],
 ) -> Any:
     """ONNX CastLike: the type is that of ``like``, an array or a type."""
     to = getattr(like, "dtype", like)
     named: dict[str, Any] = {"operator": "CastLike", "saturate": saturate, "round_mode": round_mode}
-    return _truecast.cast(x, to, spec=_spec(opset), **named, **arguments)
+    return _cast_array(x, to, spec=_spec(opset), **named, **arguments)

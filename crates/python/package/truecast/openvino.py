@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _questions, _truecast
+from ._names import DTypeName
+from .typing import OfArray, TypeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-def convert(x: Any, to: Any, **arguments: Any) -> Any:
+def convert(x: Any, to: TypeLike | Literal["f8e4m3"], **arguments: Unpack[OfArray]) -> Any:
     """OpenVINO Convert; arguments as of `truecast.cast`. Names of types are OpenVINO's first: ``"f8e4m3"`` is f8e4m3fn."""
-    named = to if not isinstance(to, str) or ":" in to else f"ov:{to}"
+    named: Any = to if not isinstance(to, str) or ":" in to else f"ov:{to}"
     return _truecast.cast(x, named, spec="openvino", **arguments)
 
 
@@ -19,7 +24,7 @@ def convert_promote_types(
     *,
     promote_unsafe: bool = False,
     pytorch_scalar_promotion: bool = False,
-    u64_integer_promotion_target: str | None = None,
+    u64_integer_promotion_target: DTypeName | None = None,
     strict: bool = False,
 ) -> tuple[Any, Any]:
     """OpenVINO ConvertPromoteTypes-14: both arrays, converted to their common type.
@@ -39,9 +44,9 @@ def convert_promote_types(
     import numpy as np
 
     arrays = [one if hasattr(one, "dtype") else np.asarray(one) for one in (a, b)]
-    lhs, rhs = (_truecast.type_name(one.dtype) for one in arrays)
+    types: list[Any] = [_truecast.type_name(one.dtype) for one in arrays]
     ranks = ["0" if one.ndim == 0 else "n" for one in arrays]
-    options = {
+    options: Any = {
         "unsafe": promote_unsafe,
         "strict": strict,
         "pytorch_scalar": pytorch_scalar_promotion,
@@ -49,6 +54,6 @@ def convert_promote_types(
         "lhs_rank": ranks[0],
         "rhs_rank": ranks[1],
     }
-    common = _questions.promote_types(lhs, rhs, system="openvino", **options)
+    common: Any = _questions.promote_types(*types, system="openvino", **options)
     first, second = (_truecast.cast(one, common, spec="openvino") for one in arrays)
     return first, second

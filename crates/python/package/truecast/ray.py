@@ -22,6 +22,7 @@ import ray as _ray  # pyright: ignore[reportMissingImports]
 from . import _files, _truecast
 from ._errors import FileError, TruecastError, UsageError
 from ._report import ConversionReport
+from .typing import Path, TypeLike
 
 __all__ = ["Conversion", "convert", "main"]
 
@@ -62,7 +63,7 @@ def _task(src: str, dst: str, part: tuple[int, int], cpus: int, asked: dict[str,
     return report, str(_ray.get_runtime_context().get_node_id())
 
 
-def _begun(dst: _files.Path) -> int | None:
+def _begun(dst: Path) -> int | None:
     """How many parts an earlier run that was not finished had."""
     names = os.listdir(dst) if os.path.isdir(dst) else []
     found = (re.fullmatch(r"truecast-manifest\.\d+-of-(\d+)\.json", name) for name in names)
@@ -70,9 +71,9 @@ def _begun(dst: _files.Path) -> int | None:
 
 
 def convert(
-    src: _files.Path,
-    dst: _files.Path,
-    to: Any = None,
+    src: Path,
+    dst: Path,
+    to: TypeLike | None = None,
     *,
     cpus: int = 1,
     retries: int = 3,
@@ -196,7 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
         done = convert(src, dst, progress=progress, **said)
     except TruecastError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 4 if isinstance(error, OSError) else 2 if isinstance(error, UsageError) else 3
+        return 2 if isinstance(error, UsageError) else 4 if isinstance(error, FileError) else 3
     finally:
         _ray.shutdown()
     if not quiet:

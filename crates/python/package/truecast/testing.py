@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _check
+from ._names import Specification
+from .typing import Checking, TypeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def assert_allowed(
-    actual: Any, x: Any, *, to: Any = None, from_: Any = None, spec: str | None = None, **attributes: Any
+    actual: Any,
+    x: Any,
+    *,
+    to: TypeLike | None = None,
+    from_: TypeLike | None = None,
+    spec: Specification | None = None,
+    **attributes: Unpack[Checking],
 ) -> None:
     """Raises ``AssertionError`` unless ``actual`` is a permitted result of casting ``x``; arguments as of `truecast.check`.
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _truecast
 from ._errors import SpecError
+from ._names import Rounding
 from ._types import finfo
+from .typing import OfTile, TypeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _FLOATS = ("float", "fixed point", "code book")
+_cast_array: Any = _truecast.cast
 
 
-def _cast(x: Any, to: Any, operation: str, is_float: tuple[bool, bool], release: str | None, arguments: dict[str, Any]) -> Any:
+def _cast(x: Any, to: TypeLike, operation: str, is_float: tuple[bool, bool], release: str | None, arguments: dict[str, Any]) -> Any:
     from_ = arguments.get("from_")
     src = finfo(from_ if from_ is not None else x.dtype)
     dst = finfo(to)
@@ -20,10 +26,10 @@ def _cast(x: Any, to: Any, operation: str, is_float: tuple[bool, bool], release:
         raise SpecError(f"{operation} does not convert {src.name} to {dst.name}")
     if not any(is_float) and (src.bits < dst.bits) != (operation == "exti"):
         raise SpecError(f"{operation} does not convert {src.name} to {dst.name}: {dst.bits} bits after {src.bits}")
-    return _truecast.cast(x, to, spec="tile" if release is None else f"tile@{release}", **arguments)
+    return _cast_array(x, to, spec="tile" if release is None else f"tile@{release}", **arguments)
 
 
-def ftof(x: Any, to: Any, *, rounding: str | None = None, release: str | None = None, **arguments: Any) -> Any:
+def ftof(x: Any, to: TypeLike, *, rounding: Rounding | None = None, release: str | None = None, **arguments: Unpack[OfTile]) -> Any:
     """Float to float; other arguments as of `truecast.cast` (``profile``, ``tile_option``, ``out``, ..).
 
     >>> import numpy as np, truecast as tc
@@ -34,29 +40,29 @@ def ftof(x: Any, to: Any, *, rounding: str | None = None, release: str | None = 
 
 
 def ftoi(
-    x: Any, to: Any, *, rounding: str | None = None, saturating: bool = False, release: str | None = None, **arguments: Any
+    x: Any, to: TypeLike, *, rounding: Rounding | None = None, saturating: bool = False, release: str | None = None, **arguments: Unpack[OfTile]
 ) -> Any:
     """Float to integer."""
     attributes = {"rounding": rounding, "saturating": saturating or None}
     return _cast(x, to, "ftoi", (True, False), release, {**attributes, **arguments})
 
 
-def itof(x: Any, to: Any, *, rounding: str | None = None, release: str | None = None, **arguments: Any) -> Any:
+def itof(x: Any, to: TypeLike, *, rounding: Rounding | None = None, release: str | None = None, **arguments: Unpack[OfTile]) -> Any:
     """Integer to float."""
     return _cast(x, to, "itof", (False, True), release, {"rounding": rounding, **arguments})
 
 
-def exti(x: Any, to: Any, *, release: str | None = None, **arguments: Any) -> Any:
+def exti(x: Any, to: TypeLike, *, release: str | None = None, **arguments: Unpack[OfTile]) -> Any:
     """Integer to a wider one: with its sign if ``x`` is signed, with zeros otherwise."""
-    return _cast(x, to, "exti", (False, False), release, arguments)
+    return _cast(x, to, "exti", (False, False), release, {**arguments})
 
 
-def trunci(x: Any, to: Any, *, release: str | None = None, **arguments: Any) -> Any:
+def trunci(x: Any, to: TypeLike, *, release: str | None = None, **arguments: Unpack[OfTile]) -> Any:
     """Integer to a narrower one: the low bits stay."""
-    return _cast(x, to, "trunci", (False, False), release, arguments)
+    return _cast(x, to, "trunci", (False, False), release, {**arguments})
 
 
-def bitcast(x: Any, to: Any) -> Any:
+def bitcast(x: Any, to: TypeLike) -> Any:
     """The same bits as elements of another type of the same width.
 
     >>> import numpy as np, truecast as tc
@@ -66,8 +72,8 @@ def bitcast(x: Any, to: Any) -> Any:
     src, dst = finfo(x.dtype), finfo(to)
     if src.bits != dst.bits:
         raise SpecError(f"bitcast does not change widths: {src.name} has {src.bits} bits, {dst.name} {dst.bits}")
-    codes = _truecast.cast(x, src.name, spec="ieee", layout="codes")
-    return _truecast.cast(codes, to, spec="ieee", from_=to)
+    codes = _cast_array(x, src.name, spec="ieee", layout="codes")
+    return _cast_array(codes, to, spec="ieee", from_=to)
 
 
 def int_to_ptr(x: Any) -> Any:

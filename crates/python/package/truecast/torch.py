@@ -5,14 +5,21 @@ Importing this module imports torch; ``truecast.cast`` takes tensors without it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch as _torch
 
 from . import _truecast
 from ._errors import UsageError
+from ._names import Specification
+from .typing import Gradient, Settings, TypeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["cast", "round_trip"]
+
+_any_cast: Any = _truecast.cast
 
 
 def _given(attributes: str) -> dict[str, Any]:
@@ -26,7 +33,7 @@ def _given(attributes: str) -> dict[str, Any]:
 
 @_torch.library.custom_op("truecast::cast", mutates_args=())
 def _cast(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
-    return _truecast.cast(x.contiguous(), to, spec=spec, **_given(attributes))
+    return _any_cast(x.contiguous(), to, spec=spec, **_given(attributes))
 
 
 @_cast.register_fake
@@ -43,8 +50,8 @@ def _(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
 @_torch.library.custom_op("truecast::round_trip", mutates_args=())
 def _round_trip(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
     # Codes, so that types which torch lacks are no matter.
-    codes = _truecast.cast(x.contiguous(), to, spec=spec, layout="codes", **_given(attributes))
-    dense: Any = _truecast.cast(codes, x.dtype, spec="ieee", from_=to)
+    codes = _any_cast(x.contiguous(), to, spec=spec, layout="codes", **_given(attributes))
+    dense: Any = _any_cast(codes, x.dtype, spec="ieee", from_=to)
     return dense
 
 
@@ -88,7 +95,12 @@ def _text(attributes: dict[str, Any]) -> str:
 
 
 def cast(
-    x: _torch.Tensor, to: Any, *, spec: str | None = None, gradient: str = "none", **attributes: Any
+    x: _torch.Tensor,
+    to: TypeLike,
+    *,
+    spec: Specification | None = None,
+    gradient: Gradient = "none",
+    **attributes: Unpack[Settings],
 ) -> _torch.Tensor:
     """`truecast.cast` as the operator ``truecast::cast``.
 
@@ -96,13 +108,18 @@ def cast(
     been rounded; it has the narrow type on its way, as every gradient of a narrow tensor). Other arguments as of
     `truecast.cast`, but ``out``, ``from_``, ``shape`` and ``layout``.
     """
-    return _call(_cast, x, to, spec, gradient, attributes)
+    return _call(_cast, x, to, spec, gradient, {**attributes})
 
 
 def round_trip(
-    x: _torch.Tensor, to: Any, *, spec: str | None = None, gradient: str = "straight-through", **attributes: Any
+    x: _torch.Tensor,
+    to: TypeLike,
+    *,
+    spec: Specification | None = None,
+    gradient: Gradient = "straight-through",
+    **attributes: Unpack[Settings],
 ) -> _torch.Tensor:
     """The values that are left after a cast to ``to`` and back, in the type of ``x``: for training that knows what a
     type will do. The gradient passes in the type of ``x``. ``to`` may be any type, those that torch lacks too.
     """
-    return _call(_round_trip, x, to, spec, gradient, attributes)
+    return _call(_round_trip, x, to, spec, gradient, {**attributes})

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 from . import _check, _truecast
+from .typing import CheckingRescale, CheckingTosa, OfArray, TypeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Numbers = Union[int, Sequence[int]]
+_cast_array: Any = _truecast.cast
 
 
-def _spec(version: str | None) -> str:
+def _spec(version: str | None) -> Any:
     return "tosa" if version is None else f"tosa@{version}"
 
 
-def cast(x: Any, to: Any, *, version: str | None = None, profile: str | None = None, **arguments: Any) -> Any:
+def cast(
+    x: Any, to: TypeLike, *, version: str | None = None, profile: str | None = None, **arguments: Unpack[OfArray]
+) -> Any:
     """TOSA CAST; other arguments as of `truecast.cast`.
 
     >>> import numpy as np, truecast as tc
     >>> tc.tosa.cast(np.float32([0.5, 1.5, 300]), "i8")  # to the nearest even integer, saturated
     array([  0,   2, 127], dtype=int8)
     """
-    return _truecast.cast(x, to, spec=_spec(version), profile=profile, **arguments)
+    return _cast_array(x, to, spec=_spec(version), profile=profile, **arguments)
 
 
 def rescale(
     x: Any,
-    to: Any,
+    to: TypeLike,
     *,
     multiplier: Numbers | None = None,
     shift: Numbers | None = None,
@@ -34,13 +41,13 @@ def rescale(
     input_zp: int = 0,
     output_zp: int = 0,
     scale32: bool = False,
-    rounding: str = "single",
+    rounding: Literal["single", "double", "inexact"] = "single",
     per_channel: bool = False,
     input_unsigned: bool = False,
     output_unsigned: bool = False,
     version: str | None = None,
     out: Any = None,
-    from_: Any = None,
+    from_: TypeLike | None = None,
 ) -> Any:
     """TOSA RESCALE: ``(x - input_zp) * multiplier * 2**-shift + output_zp``, rounded and saturated.
 
@@ -124,13 +131,13 @@ def factors(scale: float, scale32: bool = True) -> tuple[int, int]:
 def check(
     x: Any,
     actual: Any,
-    to: Any = None,
+    to: TypeLike | None = None,
     *,
-    from_: Any = None,
+    from_: TypeLike | None = None,
     version: str | None = None,
     profile: str | None = None,
     show: int = 10,
-    **options: Any,
+    **options: Unpack[CheckingTosa],
 ) -> _check.Check:
     """Whether ``actual`` is a permitted result of TOSA CAST on ``x``, by the rules of ``profile``; as `truecast.check`."""
     return _check.ask("cast", x, actual, to, from_, {"spec": _spec(version), "profile": profile, "show": show, **options})
@@ -139,17 +146,17 @@ def check(
 def check_rescale(
     x: Any,
     actual: Any,
-    to: Any = None,
+    to: TypeLike | None = None,
     *,
     multiplier: Numbers | None = None,
     shift: Numbers | None = None,
     scale: float | Sequence[float] | None = None,
     scale32: bool = False,
-    from_: Any = None,
+    from_: TypeLike | None = None,
     version: str | None = None,
     profile: str | None = None,
     show: int = 10,
-    **options: Any,
+    **options: Unpack[CheckingRescale],
 ) -> _check.Check:
     """Whether ``actual`` is a permitted result of `rescale` on ``x``; ``options`` are those of `rescale`."""
     multipliers, shifts = _factors_of("check_rescale", multiplier, shift, scale, scale32)

@@ -10,11 +10,11 @@ use crate::progress;
 use crate::terminal::Terminal;
 use groups::Groups;
 pub use printing::to_json;
+use std::path::Path;
 use truecast::convert::{self, Options, Verification};
 use truecast::io::{Error as FileError, look};
 use truecast::report::Provenance;
 use truecast::request::Request;
-use truecast::select::QuantizeOptions;
 use truecast::verify::{Coverage, Record, VerifyReport};
 use truecast::{CastOptions, DType};
 
@@ -26,46 +26,49 @@ pub struct Asked {
     /// How the conversion was done.
     pub options: Options,
     /// A report or a folder says so, and not who asks.
-    pub is_recorded: bool,
-    /// How much is recomputed.
-    pub coverage: Coverage,
+    is_recorded: bool,
     /// The report.
     pub record: Option<Record>,
 }
 
-/// Everything that is asked for. Reads the report, or the manifest of a folder.
-pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Asked, Failure> {
-    let record = args.report.as_deref().map(Record::read).transpose()?;
-    let typed_writing = select::writing(&args.writing)?;
-    let nothing_typed = args.select.to.is_none() && select::rules(rules)?.is_empty() && typed_writing.is_none();
+/// How a conversion was done: as was said, or as its report or the manifest of the folder says. `names_spec`: so was the
+/// specification, even if it is the default.
+pub fn asked(
+    (src, dst): (&Path, &Path),
+    report: Option<&Path>,
+    said: Options,
+    names_spec: bool,
+) -> Result<Asked, Failure> {
+    let record = report.map(Record::read).transpose()?;
+    let says_nothing = said.selection.to.is_none() && said.selection.rules.is_empty() && said.writing.is_none();
     // Without options they would be looked for where nothing is.
-    for path in [&args.src, &args.dst].into_iter().filter(|_| nothing_typed && record.is_none()) {
-        std::fs::metadata(path).map_err(|source| FileError::Io { path: path.clone(), action: "opening", source })?;
+    for path in [src, dst].into_iter().filter(|_| says_nothing && record.is_none()) {
+        std::fs::metadata(path).map_err(|source| FileError::Io { path: path.into(), action: "opening", source })?;
     }
-    let wants_manifest = record.is_none() && nothing_typed && look::is_folder(&args.dst)?;
-    let manifest = if wants_manifest { convert::recorded(&args.dst)? } else { None };
-    let record_of = record.as_ref().map(|record| &record.provenance).or(manifest.as_ref());
-    let is_recorded = record_of.is_some();
-    let options = match record_of {
-        Some(record) => recorded(record, args, (rules, &typed_writing))?,
-        None if nothing_typed => return Err(Failure::usage(NO_OPTIONS)),
-        None => Options {
-            selection: select::selection(&args.select, &args.policy, rules, typed_writing.is_some())?,
-            request: args.policy.request()?,
-            min_elements: args.select.min_elements,
-            onnx: args.select.onnx.options(),
-            ..Options::default()
-        },
+    let wants_manifest = record.is_none() && says_nothing && look::is_folder(dst)?;
+    let manifest = if wants_manifest { convert::recorded(dst)? } else { None };
+    let options = match record.as_ref().map(|record| &record.provenance).or(manifest.as_ref()) {
+        Some(record) => recorded(record, &said, names_spec)?,
+        None if says_nothing => return Err(Failure::usage(NO_OPTIONS)),
+        None => return Ok(Asked { options: said, is_recorded: false, record }),
     };
-    let coverage = match args.sample {
-        Some(part) => Coverage::Sample(part),
-        None if args.full => Coverage::Full,
-        None => Coverage::BySize,
-    };
-    // What is typed goes before what was written down.
-    let (reading, writing) = (select::reading(&args.scheme).or(&options.reading), typed_writing.or(options.writing));
-    let options = Options { exec, reading, writing, ..options };
-    Ok(Asked { options, is_recorded, coverage, record })
+    // What is said goes before what was written down.
+    let (reading, writing) = (said.reading.or(&options.reading), said.writing.or(options.writing));
+    Ok(Asked { options: Options { exec: said.exec, reading, writing, ..options }, is_recorded: true, record })
+}
+
+/// The options as typed.
+fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
+    Ok(Options {
+        selection: select::selection(&args.select, rules)?,
+        request: args.policy.request()?,
+        min_elements: args.select.min_elements,
+        onnx: args.select.onnx.options(),
+        reading: select::reading(&args.scheme),
+        writing: select::writing(&args.writing)?,
+        exec,
+        ..Options::default()
+    })
 }
 
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
@@ -76,7 +79,16 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
             args.dst.display()
         )));
     }
-    let Asked { options, coverage, record, .. } = asked(args, rules, context.exec)?;
+    let (files, typed) = ((&*args.src, &*args.dst), typed(args, rules, context.exec)?);
+    let Asked { options, is_recorded, record } = asked(files, args.report.as_deref(), typed, rules.names_spec())?;
+    if !is_recorded {
+        select::check(&options.selection, &args.policy, options.writing.is_some())?;
+    }
+    let coverage = match args.sample {
+        Some(part) => Coverage::Sample(part),
+        None if args.full => Coverage::Full,
+        None => Coverage::BySize,
+    };
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;
@@ -99,23 +111,18 @@ pub fn to_text<'a>(
     printing::render(verdict, &Groups::of(verdict, source_type, names), &Terminal::default())
 }
 
-/// The options of a report. What is typed beside it may not say otherwise.
-fn recorded(
-    record: &Provenance,
-    args: &VerifyArgs,
-    (rules, writing): (&RuleOrder, &Option<QuantizeOptions>),
-) -> Result<Options, Failure> {
-    let typed_rules = select::rules(rules)?;
-    let (request, select, defaults) = (args.policy.request()?, &args.select, Options::default());
-    let onnx = select.onnx.options();
+/// The options of a report. What is said beside it may not say otherwise.
+fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Options, Failure> {
+    let Options { selection, request, min_elements, onnx, writing, .. } = said;
+    let (is_other_spec, defaults) = (*request != Request::default(), Options::default());
     // A switch or number that is left at its default says nothing.
     let contradictions = [
-        ("--spec and its options", (rules.names_spec() || request != Request::default()) && request != record.request),
-        ("--to", select.to.is_some() && select.to != record.selection.to),
-        ("--from", select.from.is_some() && select.from != record.selection.from),
-        ("--rule and --keep", !typed_rules.is_empty() && typed_rules != record.selection.rules),
-        ("--keep-preset", !select.keep_preset.is_empty() && select.keep_preset != record.selection.keep),
-        ("--min-elements", select.min_elements != defaults.min_elements && select.min_elements != record.min_elements),
+        ("--spec and its options", (names_spec || is_other_spec) && *request != record.request),
+        ("--to", selection.to.is_some() && selection.to != record.selection.to),
+        ("--from", selection.from.is_some() && selection.from != record.selection.from),
+        ("--rule and --keep", !selection.rules.is_empty() && selection.rules != record.selection.rules),
+        ("--keep-preset", !selection.keep.is_empty() && selection.keep != record.selection.keep),
+        ("--min-elements", *min_elements != defaults.min_elements && *min_elements != record.min_elements),
         ("--scheme and its options", writing.is_some() && *writing != record.writing),
         ("--lenient", onnx.lenient && !record.onnx.lenient),
         ("--follow-links", onnx.follow_links && !record.onnx.follow_links),

@@ -1,0 +1,204 @@
+"""Types of arguments, for editors and type checkers: names of types and specifications (`DTypeName`, `TypeLike`,
+`Specification`), words of options, and the keyword arguments of functions that take many.
+
+A misspelt word or keyword is then found before the program runs. Names that a program reads from elsewhere are texts: declare
+them as `DTypeName`, or pass ``np.dtype(name)``.
+
+>>> from truecast.typing import DTypeName
+>>> wanted: list[DTypeName] = ["bf16", "f8e4m3fn"]
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union
+
+from ._names import DTypeName as DTypeName
+from ._names import Rounding as Rounding
+from ._names import Specification as Specification
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ._report import ConversionReport
+
+# Of ONNX, and of others that take integers for it.
+Switch = Literal[True, False, 0, 1, "true", "false"]
+Overflow = Literal["nonfinite", "saturate", "error"]
+Layout = Literal["values", "codes", "packed"]
+MxScale = Literal["floor", "rceil", "even", "ct"]
+ScaleSearch = Literal["mse"]
+NonFinite = Literal["error", "saturate"]
+Preset = Literal["norms", "embeddings", "router", "lm_head", "ssm"]
+Gradient = Literal["none", "straight-through"]
+System = Literal["openvino", "numpy", "jax", "torch", "tensorflow"]
+PythonNumber = Literal["py:bool", "py:int", "py:float"]
+
+
+class TorchDType(Protocol):
+    """A `torch.dtype`."""
+
+    @property
+    def is_floating_point(self) -> bool: ...
+
+
+class HasDType(Protocol):
+    """A type of JAX."""
+
+    @property
+    def dtype(self) -> Any: ...
+
+
+class Bar(Protocol):
+    """A bar of tqdm."""
+
+    def update(self, n: float = 1, /) -> Any: ...
+
+
+Progress = Union[Bar, Callable[[int, int, str], Any]]
+TypeLike = Union[DTypeName, type[Any], "np.dtype[Any]", TorchDType, HasDType, int]
+"""What names an element type: a name of any ecosystem, a type of NumPy, ml_dtypes, torch or JAX, a number of ONNX."""
+Path = Union[str, "os.PathLike[str]"]
+Patterns = Union[str, Iterable[str]]
+Rules = Union[Mapping[str, Union[TypeLike, None]], Iterable[tuple[str, Union[TypeLike, None]]]]
+
+
+class Settings(TypedDict, total=False):
+    """What specifications have; ``None`` is not given. Which has what: `cast`."""
+
+    saturate: Switch | None
+    round_mode: Literal["up", "down", "nearest"] | None
+    rounding: Rounding | None
+    overflow: Overflow | None
+    inf: Overflow | None
+    int_overflow: Literal["wrap", "saturate", "error"] | None
+    nan_to_int: Literal["zero", "saturate", "error"] | None
+    subnormals: Literal["keep", "flush"] | None
+    saturating: Switch | None
+    profile: str | None
+    tile_option: str | Sequence[str] | None
+    nan: Literal["keep", "canonical", "error"] | None
+    string_style: Literal["reference", "plain"] | None
+
+
+class OfArray(TypedDict, total=False):
+    """What operators on arrays take."""
+
+    out: Any
+    from_: TypeLike | None
+    shape: Sequence[int] | None
+    layout: Layout | None
+    nan: Literal["keep", "canonical", "error"] | None
+
+
+class OfOnnx(OfArray, total=False):
+    """What operators of ONNX take."""
+
+    string_style: Literal["reference", "plain"] | None
+
+
+class OfTile(OfArray, total=False):
+    """What operators of Tile IR take."""
+
+    profile: str | None
+    tile_option: str | Sequence[str] | None
+
+
+class OfCast(Settings, total=False):
+    """What `cast` takes."""
+
+    spec: Specification | None
+    out: Any
+    from_: TypeLike | None
+    shape: Sequence[int] | None
+    layout: Layout | None
+
+
+class Checking(Settings, total=False):
+    """What `check` takes."""
+
+    exact_nan: bool
+    show: int
+
+
+class CheckingTosa(TypedDict, total=False):
+    """What `tosa.check` takes."""
+
+    exact_nan: bool
+    nan: Literal["keep", "canonical", "error"] | None
+    input_scale: Path | None
+    actual_scale: Path | None
+    input_unsigned: bool
+
+
+class CheckingRescale(TypedDict, total=False):
+    """What `tosa.check_rescale` takes of `tosa.rescale`."""
+
+    input_zp: int
+    output_zp: int
+    rounding: Literal["single", "double", "inexact"]
+    per_channel: bool
+    input_unsigned: bool
+    output_unsigned: bool
+
+
+class Promotion(TypedDict, total=False):
+    """What decides a promotion."""
+
+    unsafe: bool
+    strict: bool
+    pytorch_scalar: bool
+    u64_target: DTypeName | None
+    lhs_rank: Literal["0", "n", "unknown"] | None
+    rhs_rank: Literal["0", "n", "unknown"] | None
+    jax_x64: bool | Literal["on", "off"] | None
+    tensorflow_mode: Literal["all", "safe"] | None
+
+
+class Common(Settings, total=False):
+    """What `convert` and `verify` take."""
+
+    keep: Patterns
+    rules: Rules
+    from_: TypeLike | None
+    spec: Specification | None
+    min_elements: int
+    lenient: bool
+    follow_links: bool
+    from_scheme: str | None
+    trust_scales: bool
+    nibbles: Literal["high", "low"] | None
+    reference: Path | None
+    scheme: str | None
+    scale_search: ScaleSearch | None
+    mx_scale: MxScale | None
+    nonfinite: NonFinite | None
+    keep_preset: Preset | Iterable[Preset]
+    quantize: Patterns
+    activation_ranges: Path | None
+    share_global: Patterns
+    relayout: Literal["exact", "lossy"] | None
+    progress: Progress | None
+
+
+class Converting(Common, total=False):
+    """What only `convert` takes."""
+
+    force: bool
+    dry_run: bool
+    max_memory: int | str
+    sidecars: bool
+    resume: bool
+    part: str | tuple[int, int] | None
+    merge: bool
+    delete_source: bool
+
+
+class Verifying(Common, total=False):
+    """What only `verify` takes."""
+
+    report: Path | ConversionReport | None
+    full: bool
+    sample: float | None
+    seed: int
