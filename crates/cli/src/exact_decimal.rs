@@ -5,16 +5,6 @@ use truecast::Exact;
 use truecast::decimal::to_decimal;
 use truecast::{DType, exact::decode};
 
-/// How many digits are wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Digits {
-    /// As many as fit in a cell.
-    #[default]
-    Few,
-    /// All.
-    Every,
-}
-
 /// Up to this length a number is written without an exponent.
 const PLAIN: usize = 24;
 /// Up to this length, in characters, every digit is written.
@@ -22,18 +12,14 @@ const LONGEST: usize = 40;
 /// Digits of a longer one.
 const LEADING: usize = 23;
 
-/// A value, NaN and infinities as words.
-pub fn shown(value: Exact, digits: Digits) -> String {
-    let every = to_decimal(value);
-    match (value, digits) {
-        (Exact::Finite { .. }, Digits::Few) => few(&every),
-        _ => every,
-    }
+/// A value in as many digits as fit in a cell, NaN and infinities as words.
+pub fn shown(value: Exact) -> String {
+    few(&to_decimal(value))
 }
 
 /// The value of a code.
 pub fn of_code(dtype: DType, code: u64) -> String {
-    shown(decode(dtype, code), Digits::Few)
+    shown(decode(dtype, code))
 }
 
 /// `0x7e = 448`.
@@ -171,7 +157,7 @@ mod tests {
 
     #[test]
     fn long_numbers_say_how_long_they_are() {
-        let of = |x: f64| shown(decode(DType::F64, x.to_bits()), Digits::Few);
+        let of = |x: f64| shown(decode(DType::F64, x.to_bits()));
         for (x, text) in [
             (0.0, "0"),
             (-448.0, "-448"),
@@ -188,6 +174,6 @@ mod tests {
         // The digits are those of Python's decimal.Decimal of the same value.
         let tiny = of(f64::from(1e-40f32));
         assert!(tiny.starts_with("9.999946101114759581525") && tiny.ends_with("…e-41, 108 digits"), "{tiny}");
-        assert_eq!(shown(decode(DType::F64, 1e300f64.to_bits()), Digits::Every).len(), 301);
+        assert_eq!(to_decimal(decode(DType::F64, 1e300f64.to_bits())).len(), 301);
     }
 }

@@ -15,6 +15,7 @@ mod failure;
 mod help;
 mod help_text;
 mod hint;
+mod inspect_keys;
 mod message;
 mod number;
 mod options;
@@ -32,18 +33,18 @@ mod usage;
 mod value_parsers;
 
 pub use args::part;
+pub use command::{verified, verified_text};
 pub use failure::RefusedFile;
 pub use python_args::{Argument, arguments, check_files, conversion};
 pub use size::parse as size;
+pub use suggest::nearest_type;
 
 use clap::FromArgMatches;
 use clap::error::ErrorKind as ClapErrorKind;
 use failure::Failure;
-use serde_json::Value;
 use std::ffi::OsString;
 use terminal::{IN_PYTHON, Terminal};
-use truecast::verify::VerifyReport;
-use truecast::{DType, ErrorKind};
+use truecast::ErrorKind;
 
 /// Runs the program: arguments, its name first, to an exit code (`docs/interfaces.md §5`).
 ///
@@ -120,22 +121,6 @@ fn parsed(args: &[OsString]) -> Result<(args::Cli, clap::ArgMatches), clap::Erro
     Ok((args::Cli::from_arg_matches(&matches)?, matches))
 }
 
-/// The object that `verify --json` prints.
-#[must_use]
-pub fn verified(verdict: &VerifyReport) -> Value {
-    command::verified(verdict)
-}
-
-/// What `verify` prints; what the source has: the type of a tensor, and the names of all.
-#[must_use]
-pub fn verified_text<'a>(
-    verdict: &VerifyReport,
-    source_type: impl Fn(&str) -> Option<DType>,
-    names: impl Iterator<Item = &'a str> + Clone,
-) -> String {
-    command::verified_text(verdict, source_type, names)
-}
-
 /// Text from a file as the program prints it in a pipe: on one line, what is not seen escaped, of a long one the two ends.
 ///
 /// # Examples
@@ -158,17 +143,6 @@ pub fn shown(text: &str) -> String {
 #[must_use]
 pub fn hint(error: &truecast::Error) -> Option<String> {
     hint::Hint::hint(error)
-}
-
-/// The type whose name, in any ecosystem, is nearest to a word that is none.
-///
-/// # Examples
-/// ```
-/// assert_eq!(truecast_cli::nearest_type("bfloat61"), Some(truecast::DType::Bf16));
-/// ```
-#[must_use]
-pub fn nearest_type(word: &str) -> Option<DType> {
-    value_parsers::meant(word)
 }
 
 impl From<Failure> for Refused {

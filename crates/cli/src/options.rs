@@ -4,7 +4,7 @@
 //! A run is described by facts: what it does, whose specification decides, which files it reads. A row of the table says
 //! which facts its options need; an option without a row needs none. Which settings a specification has, `Setting` says.
 
-use crate::args::{CheckArgs, Cli, Command, ConvertArgs, SYSTEMS, VECTOR_FORMATS};
+use crate::args::{CheckArgs, Cli, Command, SYSTEMS, VECTOR_FORMATS};
 use crate::failure::Failure;
 use crate::policy;
 use crate::suggest::alternatives;
@@ -263,7 +263,7 @@ fn facts(cli: &Cli) -> Vec<Said> {
     match command {
         Command::Convert(args) => {
             facts.extend(casts(args.policy.spec()));
-            facts.extend([reads(&args.src), writes(args)]);
+            facts.extend([reads(&args.src), said(if args.dry_run { DRY_RUN } else { FILES })]);
         }
         Command::Verify(args) => {
             facts.extend(casts(args.policy.spec()));
@@ -272,7 +272,7 @@ fn facts(cli: &Cli) -> Vec<Said> {
         Command::Inspect(args) => facts.extend(args.src.iter().map(|path| reads(path))),
         Command::Compare(args) => facts.extend(both(&args.a, &args.b)),
         Command::Run(args) => facts.extend(model(&args.model)),
-        Command::Check(args) => facts.extend(judged(args)),
+        Command::Check(args) => facts.extend(judged(args, as_typed(command))),
         Command::Vectors(args) => {
             facts.push((if args.op == "rescale" { RESCALE } else { CAST }, as_typed(command)));
             facts.extend(spec(args.policy().spec()));
@@ -302,7 +302,7 @@ fn facts(cli: &Cli) -> Vec<Said> {
 /// The command; with what it checks, which the operation says too.
 fn as_typed(command: &Command) -> String {
     match command {
-        Command::Check(args) => judged_as_typed(args),
+        Command::Check(args) => format!("check {}", args.what.display()),
         Command::Vectors(args) => format!("vectors {}", args.op),
         other => other.name().into(),
     }
@@ -341,10 +341,6 @@ fn both(a: &Path, b: &Path) -> [Said; 2] {
     [a, b].map(|path| (reads(path).0, together.clone()))
 }
 
-fn writes(args: &ConvertArgs) -> Said {
-    said(if args.dry_run { DRY_RUN } else { FILES })
-}
-
 /// The kind of a model, unless its file cannot be read.
 fn model(path: &Path) -> Option<Said> {
     let form = match ModelKind::of(path).ok()? {
@@ -356,17 +352,13 @@ fn model(path: &Path) -> Option<Said> {
     Some((form, path.display().to_string()))
 }
 
-fn judged_as_typed(args: &CheckArgs) -> String {
-    format!("check {}", args.what.display())
-}
-
-fn judged(args: &CheckArgs) -> Vec<Said> {
+fn judged(args: &CheckArgs, typed: String) -> impl Iterator<Item = Said> {
     let act = match args.what.to_str() {
         Some("rescale") => RESCALE,
         Some(name) if policy::operator(name).is_some() => CAST,
         _ => CHECKED_MODEL,
     };
-    [Some((act, judged_as_typed(args))), spec(args.policy().spec())].into_iter().flatten().collect()
+    [Some((act, typed)), spec(args.policy().spec())].into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
-//! The word that was probably meant. Here is how near is near enough.
+//! The word that was probably meant, of types too. Here is how near is near enough.
 
+use truecast::dtype::ParseTypeError;
 use truecast::spelling::nearest;
+use truecast::{DType, Ecosystem};
 
 /// The nearest of the candidates, if one is near enough: a typing error or two, more in long words. Case does not
 /// matter; of several the first.
@@ -37,6 +39,39 @@ pub fn alternatives<T: AsRef<str>>(all: &[T]) -> String {
 /// `; did you mean X?`, or nothing.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     closest(word, candidates).map_or(String::new(), |meant| format!("{MEANT}{meant}?"))
+}
+
+/// Why a type was not read, with what was probably meant.
+pub fn unknown_type(error: &ParseTypeError) -> String {
+    let ParseTypeError::Unknown { name } = error else { return error.to_string() };
+    match nearest_type(name) {
+        Some(meant) => format!("unknown type {name:?}; did you mean {meant}? `truecast formats` lists the types"),
+        None => format!("{error}; `truecast formats` lists the types"),
+    }
+}
+
+/// Reads a name of any ecosystem.
+pub fn read_type(text: &str) -> Result<DType, String> {
+    DType::parse(text).map_err(|error| unknown_type(&error))
+}
+
+/// The type whose name, in any ecosystem, is nearest to a word that is none.
+///
+/// # Examples
+/// ```
+/// assert_eq!(truecast_cli::nearest_type("bfloat61"), Some(truecast::DType::Bf16));
+/// ```
+#[must_use]
+pub fn nearest_type(name: &str) -> Option<DType> {
+    let ecosystems = Ecosystem::PREFIXES.map(|(_, ecosystem)| ecosystem);
+    let canonical = DType::ALL.map(DType::name);
+    let others = DType::ALL.into_iter().flat_map(|t| ecosystems.into_iter().flat_map(move |e| t.names_in(e)));
+    let known: Vec<&str> = canonical.into_iter().chain(others).filter(|name| DType::parse(name).is_ok()).collect();
+    let near = closest(name, known).and_then(|name| DType::parse(name).ok());
+    // `e8m0`: what follows the width says which type it is, if only one has it.
+    let lower = name.to_ascii_lowercase();
+    let mut alike = DType::ALL.into_iter().filter(|dtype| lower.len() >= 4 && dtype.name().ends_with(&lower));
+    near.or_else(|| alike.next().filter(|_| alike.next().is_none()))
 }
 
 #[cfg(test)]

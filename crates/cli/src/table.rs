@@ -128,29 +128,14 @@ impl From<&str> for Cell {
     }
 }
 
-/// The length of a cell in the text of all cells, and its columns on the screen. There may be very many.
-#[derive(Clone, Copy, Debug)]
-struct Stored {
-    len: u32,
-    width: u32,
-    mark: Mark,
-}
-
-/// A cell to be printed.
-#[derive(Clone, Copy, Debug)]
-struct Printed<'a> {
-    text: &'a str,
-    width: usize,
-    mark: Mark,
-}
-
 /// Rows of cells under headings. All cells lie in one text, so that a row of a large table costs little more than what
 /// it says.
 #[derive(Debug)]
 pub struct Table {
     columns: Vec<Column>,
     text: String,
-    cells: Vec<Stored>,
+    /// The length of each in that text. There may be very many.
+    cells: Vec<(u32, Mark)>,
     widths: Vec<usize>,
     instead: Option<&'static str>,
 }
@@ -176,9 +161,8 @@ impl Table {
             let begin = self.text.len();
             // A name from a file cannot move the cursor.
             self.text += &one_line(&bounded(text, column.longest));
-            let (len, cell) = (self.text.len() - begin, self.text[begin..].width());
-            *width = (*width).max(cell);
-            self.cells.push(Stored { len: len as u32, width: cell as u32, mark });
+            *width = (*width).max(self.text[begin..].width());
+            self.cells.push(((self.text.len() - begin) as u32, mark));
         }
         debug_assert!(cells.next().is_none(), "a row has more cells than the table has columns");
     }
@@ -208,20 +192,19 @@ impl Table {
             if i > 0 {
                 each("\n")?;
             }
-            let headings = self.columns.iter().map(|column| column.heading.as_str());
-            let headings = headings.map(|text| Printed { text, width: text.width(), mark: Mark::Strong });
-            let mut cells: Vec<Printed<'_>> = headings.collect();
+            let headings = self.columns.iter().map(|column| (column.heading.as_str(), Mark::Strong));
+            let mut cells: Vec<(&str, Mark)> = headings.collect();
             self.line(block, &cells, terminal, &mut each)?;
             let mut begin = 0;
             for row in self.cells.chunks(self.columns.len().max(1)) {
                 cells.clear();
-                for &Stored { len, width, mark } in row {
+                for &(len, mark) in row {
                     let end = begin + len as usize;
-                    cells.push(Printed { text: &self.text[begin..end], width: width as usize, mark });
+                    cells.push((&self.text[begin..end], mark));
                     begin = end;
                 }
                 // Where the first column is only repeated, a row without anything else says nothing.
-                if i == 0 || block[1..].iter().any(|shown| !cells[shown.column].text.is_empty()) {
+                if i == 0 || block[1..].iter().any(|shown| !cells[shown.column].0.is_empty()) {
                     self.line(block, &cells, terminal, &mut each)?;
                 }
             }
@@ -241,17 +224,17 @@ impl Table {
     fn line(
         &self,
         block: &[Shown],
-        cells: &[Printed<'_>],
+        cells: &[(&str, Mark)],
         terminal: &Terminal,
         each: &mut impl FnMut(&str) -> io::Result<()>,
     ) -> io::Result<()> {
-        if block.iter().all(|shown| cells[shown.column].text.is_empty()) {
+        if block.iter().all(|shown| cells[shown.column].0.is_empty()) {
             return Ok(());
         }
         let part = |&Shown { column, width }: &Shown| -> Vec<String> {
-            let Printed { text, width: natural, .. } = cells[column];
+            let text = cells[column].0;
             match self.columns[column].long {
-                _ if natural <= width => vec![text.into()],
+                _ if text.width() <= width => vec![text.into()],
                 Long::Wraps => textwrap::wrap(text, terminal::words(width)).into_iter().map(String::from).collect(),
                 _ if self.columns[column].is_of_numbers => vec![exact_decimal::shortened(text, width)],
                 _ => vec![shortened(text, width)],
@@ -269,7 +252,7 @@ impl Table {
                 spaces += before;
                 if !text.is_empty() {
                     line.extend(std::iter::repeat_n(' ', spaces));
-                    terminal.paint_into(&mut line, cells[shown.column].mark, text);
+                    line += &terminal.paint(cells[shown.column].1, text);
                     spaces = 0;
                 }
                 spaces += after + GAP;

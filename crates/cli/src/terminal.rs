@@ -96,20 +96,9 @@ impl Terminal {
 
     /// The text in the color of what it means.
     pub fn paint(&self, mark: Mark, text: &str) -> String {
-        let mut painted = String::new();
-        self.paint_into(&mut painted, mark, text);
-        painted
-    }
-
-    /// [`Terminal::paint`] at the end of a text.
-    pub fn paint_into(&self, out: &mut String, mark: Mark, text: &str) {
-        match self.color && mark != Mark::Plain && !text.is_empty() {
-            true => {
-                let style = mark.style();
-                *out += &format!("{style}{text}{style:#}");
-            }
-            false => *out += text,
-        }
+        let style = mark.style();
+        let is_colored = self.color && mark != Mark::Plain && !text.is_empty();
+        if is_colored { format!("{style}{text}{style:#}") } else { text.into() }
     }
 
     /// The word for the outcome.

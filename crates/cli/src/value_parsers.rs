@@ -1,17 +1,17 @@
 //! Values of options that are words: how they are read, and the list of them that completion offers. Completion lists
 //! canonical names only; every name that the library understands is read.
 
-use crate::command::{self, thresholds::DIFFERENT};
+use crate::command::thresholds::DIFFERENT;
 use crate::help_text::PAGES;
+use crate::inspect_keys;
 use crate::sort_keys::{KEYS, Known};
-use crate::suggest::{MEANT, closest, did_you_mean, joined};
+use crate::suggest::{MEANT, did_you_mean, joined, read_type};
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use truecast::convert::Nibbles;
-use truecast::dtype::ParseTypeError;
 use truecast::policy::TextStyle;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
@@ -19,7 +19,7 @@ use truecast::request::{self, SPECS};
 use truecast::scaled::{Scheme, SchemeError};
 use truecast::select::quantize_options::{self, Layer, MxScale, NonFinite, Relayout, Search};
 use truecast::spec::{tile, tosa};
-use truecast::{DType, Ecosystem, scaled};
+use truecast::{DType, scaled};
 
 /// A value parser with words to complete.
 #[derive(Clone, Copy, Debug)]
@@ -77,33 +77,6 @@ pub fn types() -> Vec<&'static str> {
 /// Types, and what else is promoted.
 pub fn operands() -> Vec<&'static str> {
     types().into_iter().chain(["dynamic"]).chain(PythonNumber::ALL.map(PythonNumber::name)).collect()
-}
-
-/// Why a type was not read, with what was probably meant.
-pub fn unknown_type(error: &ParseTypeError) -> String {
-    let ParseTypeError::Unknown { name } = error else { return error.to_string() };
-    match meant(name) {
-        Some(meant) => format!("unknown type {name:?}; did you mean {meant}? `truecast formats` lists the types"),
-        None => format!("{error}; `truecast formats` lists the types"),
-    }
-}
-
-/// Reads a name of any ecosystem.
-pub fn read_type(text: &str) -> Result<DType, String> {
-    DType::parse(text).map_err(|error| unknown_type(&error))
-}
-
-/// The type of the name that is nearest.
-pub fn meant(name: &str) -> Option<DType> {
-    let ecosystems = Ecosystem::PREFIXES.map(|(_, ecosystem)| ecosystem);
-    let canonical = DType::ALL.map(DType::name);
-    let others = DType::ALL.into_iter().flat_map(|t| ecosystems.into_iter().flat_map(move |e| t.names_in(e)));
-    let known: Vec<&str> = canonical.into_iter().chain(others).filter(|name| DType::parse(name).is_ok()).collect();
-    let near = closest(name, known).and_then(|name| DType::parse(name).ok());
-    // `e8m0`: what follows the width says which type it is, if only one has it.
-    let lower = name.to_ascii_lowercase();
-    let mut alike = DType::ALL.into_iter().filter(|dtype| lower.len() >= 4 && dtype.name().ends_with(&lower));
-    near.or_else(|| alike.next().filter(|_| alike.next().is_none()))
 }
 
 // ---- specifications ----
@@ -166,7 +139,7 @@ pub fn columns(known: Known) -> Vec<&'static str> {
 }
 
 /// A column of `inspect`.
-pub const INSPECT_COLUMN: Words<String> = Words { read: as_typed, list: command::inspect_columns };
+pub const INSPECT_COLUMN: Words<String> = Words { read: as_typed, list: inspect_keys::names };
 
 /// A rounding of RESCALE.
 pub const RESCALE_ROUNDING: Words<String> =

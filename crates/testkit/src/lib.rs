@@ -6,6 +6,7 @@ pub mod digits;
 pub mod elements;
 pub mod flatbuffer;
 pub mod formats;
+pub mod gguf;
 pub mod memory;
 pub mod npy;
 pub mod proto;

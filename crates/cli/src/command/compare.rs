@@ -33,7 +33,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let assessment = assess(comparison.rows.iter().map(ComparedTensor::assessed), args.list.worst);
     let sentences = assessment::sentences(&assessment, |i| comparison.rows[i].assessed(), false);
     comparison.warnings.extend(sentences);
-    let listed = Listed::new(&args.list, &sorting, comparison.rows.len(), |i| {
+    let listed = Listed::new(&args.list, sorting, comparison.rows.len(), |i| {
         let ComparedTensor { name, bytes, counts, .. } = &comparison.rows[i];
         Item { name, bytes: bytes.0, elements: counts.elements, counts }
     });
@@ -116,7 +116,7 @@ fn print(
     output::stream(|out| {
         out.write_all(header(comparison, terminal).as_bytes())?;
         listed.write(out, terminal, comparison.rows.len(), columns, row, totals)?;
-        out.write_all(list::note(&figures).as_bytes())?;
+        out.write_all(figures.note().as_bytes())?;
         out.write_all(assessment::block(assessment, |i| comparison.rows[i].assessed(), false, terminal).as_bytes())?;
         let mut line = |what: &str, rest: &str| {
             let what = terminal.paint(Mark::Warn, what);

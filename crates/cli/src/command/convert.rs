@@ -54,7 +54,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u
     let listed = |report: &Report| match &args.list.sort {
         // Checkpoints have thousands of tensors: they are listed on request, and in JSON.
         None if !context.json && is_folder => Listed::None,
-        _ => Listed::new(&args.list, &sorting, report.tensors.len(), |i| item(report, i)),
+        _ => Listed::new(&args.list, sorting, report.tensors.len(), |i| item(report, i)),
     };
     if args.dry_run {
         let planned = plan.report();
@@ -342,7 +342,7 @@ fn print(
             out.write_all(terminal.wrap(&left_out(report)).as_bytes())?;
         }
         out.write_all(terminal.wrap(&kept(report)).as_bytes())?;
-        out.write_all(list::note(&figures).as_bytes())?;
+        out.write_all(figures.note().as_bytes())?;
         out.write_all(open.as_bytes())?;
         out.write_all(assessment::block(assessment, |i| report.tensors[i].assessed(), true, terminal).as_bytes())?;
         out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;

@@ -21,9 +21,6 @@ const SHOWN: [(&str, u8); 11] = [
     ("left_out", 4),
 ];
 
-/// What is said below a table with [`ErrorColumns::has_hidden_loss`].
-pub const HIDDEN_LOSS: &str = "( ): measured without values that are Inf or NaN on one side only\n";
-
 /// The columns of a report.
 #[derive(Debug)]
 pub struct ErrorColumns {
@@ -42,9 +39,12 @@ impl ErrorColumns {
         Self { counts: shown.collect(), is_comparison, has_hidden_loss: hides_loss(all) }
     }
 
-    /// Some measures are in parentheses.
-    pub fn has_hidden_loss(&self) -> bool {
-        self.has_hidden_loss
+    /// What measures in parentheses mean, if there are any: below the table.
+    pub fn note(&self) -> &'static str {
+        match self.has_hidden_loss {
+            true => "( ): measured without values that are Inf or NaN on one side only\n",
+            false => "",
+        }
     }
 
     /// Headings: the tensor, its types under this one, and the figures.

@@ -127,8 +127,8 @@ fn list(terminal: &Terminal) -> String {
         match dtype.kind() {
             Kind::Float(f) => {
                 let yes = |holds: bool| if holds { "yes" } else { "no" }.to_string();
-                let normal = if f.has_zero { power(f.emin()) } else { "-".into() };
-                cells.extend([f.bias.to_string(), value(f.max_code()), normal, power(f.quantum())]);
+                let normal = if f.has_zero { format!("2^{}", f.emin()) } else { "-".into() };
+                cells.extend([f.bias.to_string(), value(f.max_code()), normal, format!("2^{}", f.quantum())]);
                 cells.extend([yes(f.inf_code().is_some()), yes(f.nan_code().is_some()), yes(f.has_negative_zero())]);
             }
             Kind::Int(f) => cells.extend([String::new(), f.max().to_string(), String::new(), f.min().to_string()]),
@@ -139,10 +139,6 @@ fn list(terminal: &Terminal) -> String {
         table.row(cells);
     }
     table.render(terminal)
-}
-
-fn power(exponent: i32) -> String {
-    format!("2^{exponent}")
 }
 
 fn detail(dtype: DType, terminal: &Terminal) -> String {

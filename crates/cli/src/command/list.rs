@@ -1,6 +1,6 @@
 //! The tensors of a report in the order that is asked for, as one long table or none (`--sort`, `--summary`), and its totals.
 
-use super::error_columns::{ErrorColumns, HIDDEN_LOSS};
+use super::error_columns::ErrorColumns;
 use super::thresholds;
 use crate::args::ListArgs;
 use crate::failure::Failure;
@@ -31,12 +31,9 @@ pub enum Listed {
     Ordered(Vec<usize>),
 }
 
-/// What `--sort` asks for, read before the work.
-pub struct Sorting(Option<Key>);
-
-/// Reads `--sort`.
-pub fn sorting(args: &ListArgs, known: Known) -> Result<Sorting, Failure> {
-    let Some(column) = &args.sort else { return Ok(Sorting(None)) };
+/// Reads `--sort`, before the work.
+pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
+    let Some(column) = &args.sort else { return Ok(None) };
     // As the heading writes it, or as JSON does; `sqnr` is short for what has a unit.
     let name = column.to_ascii_lowercase().replace([' ', '-'], "_");
     let name = if name == "sqnr" { "sqnr_db" } else { &name };
@@ -54,13 +51,13 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Sorting, Failure> {
     if is_unknown {
         return Err(Failure::usage(format_args!("--sort {name} belongs to convert: two files do not tell")));
     }
-    Ok(Sorting(Some(key)))
+    Ok(Some(key))
 }
 
 impl Listed {
     /// The order of so many tensors.
-    pub fn new<'a>(args: &ListArgs, sorting: &Sorting, len: usize, item: impl Fn(usize) -> Item<'a>) -> Listed {
-        let Some(key) = sorting.0 else { return if args.summary { Listed::None } else { Listed::All } };
+    pub fn new<'a>(args: &ListArgs, sorting: Option<Key>, len: usize, item: impl Fn(usize) -> Item<'a>) -> Listed {
+        let Some(key) = sorting else { return if args.summary { Listed::None } else { Listed::All } };
         let compare = |a: &usize, b: &usize| -> Ordering {
             let (a, b) = (item(*a), item(*b));
             match key {
@@ -135,9 +132,4 @@ pub fn totals(total: &Total, figures: &ErrorColumns, name: impl Fn(Group) -> &'s
         rows.push(cells("all", &total.all, false));
     }
     rows
-}
-
-/// What measures in parentheses mean, if there are any.
-pub fn note(figures: &ErrorColumns) -> &'static str {
-    if figures.has_hidden_loss() { HIDDEN_LOSS } else { "" }
 }

@@ -22,7 +22,6 @@ pub mod thresholds;
 mod vectors;
 mod verify;
 
-pub use inspect::sort_names as inspect_columns;
 pub use verify::{Asked as AskedToVerify, asked as asked_to_verify, to_json as verified, to_text as verified_text};
 
 use crate::args::{Cli, Command, MOST_THREADS, RuleOrder};

@@ -138,36 +138,27 @@ fn warning(loss: &PromotionError) -> Option<String> {
 }
 
 /// How types are written: as the one system in question does, or as truecast does where several are compared.
-#[derive(Clone, Copy)]
-enum Names {
-    OfSystem(System),
-    Canonical,
+type Names = Option<System>;
+
+fn element_name(names: Names, element: Element) -> String {
+    names.map_or_else(|| element.to_string(), |system| system.name_of(element).into())
 }
 
-impl Names {
-    fn element(self, element: Element) -> String {
-        match self {
-            Names::OfSystem(system) => system.name_of(element).into(),
-            Names::Canonical => element.to_string(),
-        }
-    }
-
-    fn operand(self, operand: Operand) -> String {
-        match operand {
-            Operand::Tensor(element) => self.element(element),
-            Operand::Python(number) => number.name().into(),
-        }
+fn operand_name(names: Names, operand: Operand) -> String {
+    match operand {
+        Operand::Tensor(element) => element_name(names, element),
+        Operand::Python(number) => number.name().into(),
     }
 }
 
 /// Operands and outcome as JSON, after what is said before: `result` as the names say, `dtype` as truecast says.
 fn to_json(before: Value, names: Names, inputs: (Input, Input), outcome: &Outcome) -> Value {
     let mut row = before;
-    row["lhs"] = json!(names.operand(inputs.0.operand));
-    row["rhs"] = json!(names.operand(inputs.1.operand));
+    row["lhs"] = json!(operand_name(names, inputs.0.operand));
+    row["rhs"] = json!(operand_name(names, inputs.1.operand));
     match outcome {
         Ok(Promoted { element, is_weak, .. }) => {
-            row["result"] = json!(names.element(*element));
+            row["result"] = json!(element_name(names, *element));
             row["dtype"] = json!(element.to_string());
             row["weak"] = json!(is_weak);
         }
@@ -186,7 +177,7 @@ fn system_to_json(system: System) -> Value {
 fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), Failure> {
     let outcome = system.promote(inputs.0, inputs.1);
     let warnings: Vec<String> = loss(system, inputs, &outcome).iter().filter_map(warning).collect();
-    let names = Names::OfSystem(system);
+    let names = Some(system);
     let promoted = outcome.clone()?;
     if context.json {
         let mut object = to_json(system_to_json(system), names, inputs, &outcome);
@@ -195,7 +186,7 @@ fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), 
     }
     context.warn(&warnings);
     let weak = if promoted.is_weak { " (weak)" } else { "" };
-    output::text(&format!("{}{weak}\n", names.element(promoted.element)))
+    output::text(&format!("{}{weak}\n", element_name(names, promoted.element)))
 }
 
 // ---- side by side ----
@@ -225,7 +216,7 @@ fn differs(outcome: &Outcome, common: Option<Answer>) -> bool {
 
 /// One of several systems as JSON.
 fn compared_to_json(system: System, inputs: (Input, Input), outcome: &Outcome, common: Option<Answer>) -> Value {
-    let mut row = to_json(system_to_json(system), Names::Canonical, inputs, outcome);
+    let mut row = to_json(system_to_json(system), None, inputs, outcome);
     row["differs"] = json!(differs(outcome, common));
     row
 }
@@ -282,7 +273,7 @@ fn cell(names: Names, system: System, inputs: (Input, Input), outcome: &Outcome)
         Ok(p) => {
             let weak = if p.is_weak { "*" } else { "" };
             let lossy = if loss(system, inputs, outcome).is_some() { "!" } else { "" };
-            format!("{}{weak}{lossy}", names.element(p.element))
+            format!("{}{weak}{lossy}", element_name(names, p.element))
         }
         Err(PromotionError::UnknownType { .. }) => ".".into(),
         Err(PromotionError::Refused { .. }) => "-".into(),
@@ -316,7 +307,7 @@ fn marked(cell: &str) -> Cell {
 
 fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Failure> {
     let elements: Vec<Element> = system.elements().collect();
-    let names = Names::OfSystem(system);
+    let names = Some(system);
     let inputs = |a: Element, b: Element| (tensor(a, ranks[0]), tensor(b, ranks[1]));
     if context.json {
         let pairs = elements.iter().flat_map(|&a| elements.iter().map(move |&b| inputs(a, b)));
@@ -324,7 +315,7 @@ fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Fai
         object["rows"] = pairs.map(|i| to_json(json!({}), names, i, &system.promote(i.0, i.1))).collect();
         return output::json("promote", object);
     }
-    let headings: Vec<String> = elements.iter().map(|&e| names.element(e)).collect();
+    let headings: Vec<String> = elements.iter().map(|&e| element_name(names, e)).collect();
     let columns: Vec<_> = std::iter::once("").chain(headings.iter().map(String::as_str)).map(Column::left).collect();
     let mut table = Table::new(columns);
     let mut all = Vec::new();
@@ -361,7 +352,7 @@ fn matrices(systems: &[System], ranks: [Rank; 2], context: &Context) -> Result<(
             rows.extend(lines.map(|(&system, outcome)| compared_to_json(system, inputs, outcome, common)));
             continue;
         }
-        let cells = systems.iter().zip(&outcomes).map(|(&s, o)| cell(Names::Canonical, s, inputs, o));
+        let cells = systems.iter().zip(&outcomes).map(|(&s, o)| cell(None, s, inputs, o));
         let cells: Vec<String> = cells.collect();
         let mark = if outcomes.iter().any(|o| differs(o, common)) { "differ" } else { "" };
         let operands = [inputs.0, inputs.1].map(|i| i.operand.to_string());

@@ -4,7 +4,7 @@
 use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;
 use crate::policy::PolicyArgs;
-use crate::value_parsers::read_type;
+use crate::suggest::read_type;
 use truecast::select::quantize_options::{Quantization, QuantizeOptions, SharedGlobalScale};
 use truecast::select::{Rule, Selection, SourceScheme};
 

@@ -1,10 +1,10 @@
 //! NVFP4 of folders in blocks of a GGUF file: `docs/spec/checkpoints.md §8`, §9.5. Checkpoints are written byte for byte, and
 //! what is expected is computed here by the page's arithmetic, in f32 with its roundings.
 
-use crate::gguf::Written;
 use crate::run::Folder;
 use serde_json::{Value, json};
 use truecast_testkit::formats::{E2M1, e4m3};
+use truecast_testkit::gguf::Written;
 use truecast_testkit::random::drawn;
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
 

@@ -3,37 +3,8 @@
 use crate::run::Folder;
 use serde_json::json;
 use truecast_testkit::formats::{bf16, halves};
+use truecast_testkit::gguf::{Written, gguf, key, text};
 use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
-
-fn text(text: &str) -> Vec<u8> {
-    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
-}
-
-fn key(name: &str, kind: u32, value: &[u8]) -> Vec<u8> {
-    [&text(name)[..], &kind.to_le_bytes(), value].concat()
-}
-
-/// Name, dimensions as the file has them (the fastest first), type, data.
-type Tensor<'a> = (&'a str, &'a [u64], u32, Vec<u8>);
-
-fn gguf(keys: &[Vec<u8>], tensors: &[Tensor]) -> Vec<u8> {
-    let mut file = b"GGUF\x03\0\0\0".to_vec();
-    file.extend((tensors.len() as u64).to_le_bytes());
-    file.extend((keys.len() as u64).to_le_bytes());
-    file.extend(keys.concat());
-    let mut data = Vec::new();
-    for (name, dims, id, bytes) in tensors {
-        file.extend(text(name));
-        file.extend((dims.len() as u32).to_le_bytes());
-        dims.iter().for_each(|dim| file.extend(dim.to_le_bytes()));
-        file.extend(id.to_le_bytes());
-        file.extend((data.len() as u64).to_le_bytes());
-        data.extend(bytes);
-        data.resize(data.len().next_multiple_of(32), 0);
-    }
-    file.resize(file.len().next_multiple_of(32), 0);
-    [file, data].concat()
-}
 
 /// A finite f16 without its sign.
 fn half(bits: u16) -> f32 {
@@ -224,106 +195,6 @@ fn what_cannot_be_converted() {
     folder.run("compare a.gguf zero.safetensors --fail-on inexact").exits(1);
 }
 
-/// A file that was written, as a test reads it: keys as bytes (the type first), and of each tensor its type, its dimensions
-/// outermost first, and its data.
-pub struct Written {
-    keys: Vec<(String, Vec<u8>)>,
-    tensors: Vec<(String, u32, Vec<u64>, Vec<u8>)>,
-}
-
-struct Bytes<'a>(&'a [u8], usize);
-
-impl Bytes<'_> {
-    fn take(&mut self, n: usize) -> &[u8] {
-        self.1 += n;
-        &self.0[self.1 - n..self.1]
-    }
-
-    fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.take(4).try_into().unwrap())
-    }
-
-    fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.take(8).try_into().unwrap())
-    }
-
-    fn text(&mut self) -> String {
-        let n = self.u64() as usize;
-        String::from_utf8(self.take(n).to_vec()).unwrap()
-    }
-
-    fn value(&mut self, kind: u32) {
-        match kind {
-            0 | 1 | 7 => drop(self.take(1).len()),
-            4..=6 => drop(self.take(4).len()),
-            8 => drop(self.text()),
-            9 => {
-                let kind = self.u32();
-                (0..self.u64()).for_each(|_| self.value(kind));
-            }
-            _ => drop(self.take(8).len()),
-        }
-    }
-}
-
-impl Written {
-    pub fn new(file: &[u8]) -> Written {
-        let mut bytes = Bytes(file, 0);
-        assert_eq!(bytes.take(8), b"GGUF\x03\0\0\0");
-        let (tensors, keys) = (bytes.u64(), bytes.u64());
-        let key = |_| {
-            let name = bytes.text();
-            let begin = bytes.1;
-            let kind = bytes.u32();
-            bytes.value(kind);
-            (name, file[begin..bytes.1].to_vec())
-        };
-        let keys: Vec<_> = (0..keys).map(key).collect();
-        let info = |_| {
-            let name = bytes.text();
-            let dims: Vec<u64> = (0..bytes.u32()).map(|_| bytes.u64()).collect();
-            (name, dims.into_iter().rev().collect::<Vec<_>>(), bytes.u32(), bytes.u64())
-        };
-        let infos: Vec<_> = (0..tensors).map(info).collect();
-        let data = bytes.1.next_multiple_of(32);
-        assert!(file[bytes.1..data].iter().all(|byte| *byte == 0));
-        let mut end = data;
-        let tensor = |(name, dims, id, offset): (String, Vec<u64>, u32, u64)| {
-            let begin = data + offset as usize;
-            let elements = dims.iter().product::<u64>() as usize;
-            let size = match id {
-                0 | 26 => 4 * elements,
-                1 | 30 => 2 * elements,
-                8 => elements / 32 * 34,
-                3 => elements / 32 * 20,
-                39 => elements / 32 * 17,
-                40 => elements / 64 * 36,
-                other => panic!("{other}"),
-            };
-            // Zeros fill what lies between.
-            assert!(begin == end.next_multiple_of(32) && file[end..begin].iter().all(|byte| *byte == 0), "{name}");
-            end = begin + size;
-            (name, id, dims, file[begin..end].to_vec())
-        };
-        let tensors = infos.into_iter().map(tensor).collect();
-        assert_eq!(file.len(), end.next_multiple_of(32));
-        Written { keys, tensors }
-    }
-
-    pub fn tensor(&self, name: &str) -> (u32, &[u64], &[u8]) {
-        let found = self.tensors.iter().find(|(of, ..)| of == name).unwrap_or_else(|| panic!("{name}"));
-        (found.1, &found.2, &found.3)
-    }
-
-    pub fn names(&self) -> Vec<&str> {
-        self.tensors.iter().map(|(name, ..)| name.as_str()).collect()
-    }
-
-    pub fn key(&self, name: &str) -> Option<&[u8]> {
-        self.keys.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice())
-    }
-}
-
 #[test]
 fn files_become_files_of_other_types() {
     let (file, expected) = model();
@@ -342,7 +213,7 @@ fn files_become_files_of_other_types() {
     for name in ["norm.weight", "half.bias", "ids"] {
         assert_eq!(result.tensor(name), before.tensor(name), "{name}");
     }
-    assert_eq!(result.tensors.len(), 7);
+    assert_eq!(result.names().len(), 7);
     // Keys stay, arrays among them, but for what they say of types.
     let names: Vec<&str> = result.keys.iter().map(|(name, _)| name.as_str()).collect();
     let kept = ["general.architecture", "general.file_type", "general.alignment", "tokenizer.ggml.tokens"];

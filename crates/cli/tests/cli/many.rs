@@ -3,8 +3,7 @@
 use crate::run::Folder;
 use std::process::Stdio;
 use std::time::Duration;
-use truecast_testkit::proto;
-use truecast_testkit::safetensors::container;
+use truecast_testkit::{gguf, proto, safetensors};
 
 /// Beyond the bytes of the header.
 const MOST: usize = 680;
@@ -14,26 +13,22 @@ const TENSORS: usize = 100_000;
 const BLOCK_TENSORS: usize = 1 << 16;
 const NODES: usize = 40_000;
 
-/// Empty tensors, and the bytes of the header.
+fn names(tensors: usize) -> Vec<String> {
+    (0..tensors).map(|i| format!("t{i}")).collect()
+}
+
+/// Empty tensors.
 fn safetensors(tensors: usize) -> Vec<u8> {
-    let tensor = |i| format!(r#""t{i}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#);
-    container(format!("{{{}}}", (0..tensors).map(tensor).collect::<Vec<_>>().join(",")), &[])
+    let names = names(tensors);
+    let all: Vec<safetensors::Tensor<'_>> = names.iter().map(|name| (&name[..], "F32", &[0][..], vec![])).collect();
+    safetensors::safetensors(&all, &[])
 }
 
 /// Tensors of no f32, which lie at one offset.
 fn gguf(tensors: usize) -> Vec<u8> {
-    let mut file = b"GGUF\x03\0\0\0".to_vec();
-    file.extend((tensors as u64).to_le_bytes());
-    file.extend(0u64.to_le_bytes());
-    for i in 0..tensors {
-        let name = format!("t{i}");
-        file.extend((name.len() as u64).to_le_bytes());
-        file.extend(name.as_bytes());
-        // One dimension of 0, type 0, offset 0.
-        file.extend([&1u32.to_le_bytes()[..], &[0; 8], &[0; 4], &[0; 8]].concat());
-    }
-    file.resize(file.len().next_multiple_of(32), 0);
-    file
+    let names = names(tensors);
+    let all: Vec<gguf::Tensor<'_>> = names.iter().map(|name| (&name[..], &[0][..], 0, vec![])).collect();
+    gguf::gguf(&[], &all)
 }
 
 /// A chain of nodes between two scalars.

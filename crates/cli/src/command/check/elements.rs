@@ -12,6 +12,7 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use truecast::check::{CastFindings, CastViolation, ElementValue, check};
+use truecast::convention::Convention;
 use truecast::io::Escaped;
 use truecast::permitted::{NanComparison, Permitted};
 use truecast::request::Request;
@@ -65,7 +66,7 @@ fn findings_json(spec: &CastSpec, name: &str, findings: &CastFindings) -> Value 
         "spec": name, "from": spec.src.name(), "to": spec.dst.name(), "elements": elements, "undefined": open,
         "wrong": wrong, "violations": violations.iter().map(violation).collect::<Value>(),
         "undefined_reasons": reasons.iter().map(reason).collect::<Value>(),
-        "groups": groups::to_json(groups, |v| v.index), "compared": compared
+        "groups": groups::to_json(groups, Convention::name, |v| v.index), "compared": compared
     })
 }
 

@@ -5,27 +5,10 @@ use crate::table::Mark;
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::fmt::Display;
-use truecast::convention::{COMPARED, Convention, ConventionGroup, RescaleConvention};
-
-/// A convention with its name for scripts; its words are what it displays.
-pub trait Named: Display + Copy {
-    fn name(self) -> String;
-}
-
-impl Named for Convention {
-    fn name(self) -> String {
-        Convention::name(self)
-    }
-}
-
-impl Named for RescaleConvention {
-    fn name(self) -> String {
-        RescaleConvention::name(self)
-    }
-}
+use truecast::convention::{COMPARED, ConventionGroup};
 
 /// `252 as if rounded through f16 first`.
-fn heading<C: Named, V>(group: &ConventionGroup<C, V>, elements: u64, terminal: &Terminal) -> String {
+fn heading<C: Display + Copy, V>(group: &ConventionGroup<C, V>, elements: u64, terminal: &Terminal) -> String {
     let wrong = grouped(group.count);
     let text = match group.convention {
         Some(convention) if group.explains_all => {
@@ -41,7 +24,7 @@ fn heading<C: Named, V>(group: &ConventionGroup<C, V>, elements: u64, terminal: 
 }
 
 /// Each group with its first violations, so many in all, and the line that explains the first of them.
-pub fn text<C: Named, V>(
+pub fn text<C: Display + Copy, V>(
     groups: &[ConventionGroup<C, V>],
     (elements, show): (u64, usize),
     rows: impl Fn(&[V]) -> String,
@@ -70,28 +53,22 @@ pub fn left_out(wrong: u64, compared: u64) -> String {
 /// How many examples each group gets of those that are to be shown: one each in turn, as long as it has more.
 fn shares(available: &[usize], show: usize) -> Vec<usize> {
     let mut shares = vec![0; available.len()];
-    let mut left = show;
-    while left > 0 {
-        let before = left;
-        for (share, most) in shares.iter_mut().zip(available) {
-            if left > 0 && *share < *most {
-                *share += 1;
-                left -= 1;
-            }
-        }
-        if left == before {
-            break;
-        }
-    }
+    let turns = 0..available.iter().copied().max().unwrap_or(0);
+    let each = turns.flat_map(|turn| (0..available.len()).filter(move |group| available[*group] > turn));
+    each.take(show).for_each(|group| shares[group] += 1);
     shares
 }
 
 /// The groups of `docs/interfaces.md §6`.
-pub fn to_json<C: Named, V>(groups: &[ConventionGroup<C, V>], index: impl Fn(&V) -> u64) -> Value {
+pub fn to_json<C: Display + Copy, V>(
+    groups: &[ConventionGroup<C, V>],
+    name: impl Fn(C) -> String,
+    index: impl Fn(&V) -> u64,
+) -> Value {
     let group = |group: &ConventionGroup<C, V>| {
         json!({
-            "convention": group.convention.map(Named::name), "as_if": group.convention.map(|c| c.to_string()),
-            "alike": group.alike.iter().map(|c| c.name()).collect::<Vec<_>>(), "count": group.count,
+            "convention": group.convention.map(&name), "as_if": group.convention.map(|c| c.to_string()),
+            "alike": group.alike.iter().map(|c| name(*c)).collect::<Vec<_>>(), "count": group.count,
             "first": group.first.iter().map(&index).collect::<Vec<_>>(), "explains_all": group.explains_all
         })
     };

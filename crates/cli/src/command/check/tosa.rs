@@ -1,6 +1,6 @@
 //! `truecast check cast|rescale` by TOSA: verdicts, the first elements that do not pass, lints.
 
-use super::groups::{self, Named};
+use super::groups;
 use super::source::{Asked, asked, explain_options, source_type};
 use crate::args::CheckArgs;
 use crate::command::{Context, rescale};
@@ -12,11 +12,12 @@ use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use truecast::DType;
 use truecast::check::tosa::{Checked, CheckedElements, Compared, check_blocks, check_cast, check_rescale};
-use truecast::convention::Convention;
+use truecast::convention::{Convention, RescaleConvention};
 use truecast::permitted::NanComparison;
 use truecast::policy::NanRule;
 use truecast::spec::tosa::block::{BlockCast, Direction, SCALE};
@@ -53,7 +54,7 @@ pub fn cast(args: &CheckArgs, nan: Option<NanRule>, target: Target, context: &Co
             permitted: Box::new(move |_, f| cast::permitted(&spec, f.input, nan, |verdict| profile.passes(verdict))),
             scales: None,
         }
-        .print(&judged, context),
+        .print(&judged, Convention::name, context),
         Checked::Graph(result) => graph(&result, target, [from, to], context),
     }
 }
@@ -100,7 +101,11 @@ fn of_blocks(
             permitted: Box::new(move |at, _| permitted[at].clone()),
             scales: Some((failed_scales, scale_failures)).filter(|_| cast.direction == Direction::ToBlocks),
         }
-        .print(&CheckedElements::<Convention> { findings, groups: Vec::new(), compared: 0 }, context),
+        .print(
+            &CheckedElements::<Convention> { findings, groups: Vec::new(), compared: 0 },
+            Convention::name,
+            context,
+        ),
         Checked::Graph(result) => graph(&result, target, types, context),
     }
 }
@@ -128,7 +133,7 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<u8
             }),
             scales: None,
         }
-        .print(&judged, context),
+        .print(&judged, RescaleConvention::name, context),
         Checked::Graph(result) => graph(&result, target, types, context),
     }
 }
@@ -191,8 +196,13 @@ struct Presentation {
 }
 
 impl Presentation {
-    fn print<C: Named>(&self, judged: &CheckedElements<C>, context: &Context) -> Result<u8, Failure> {
-        context.report("check", || self.json(judged), || self.text(judged, &context.terminal))?;
+    fn print<C: Display + Copy>(
+        &self,
+        judged: &CheckedElements<C>,
+        name: fn(C) -> String,
+        context: &Context,
+    ) -> Result<u8, Failure> {
+        context.report("check", || self.json(judged, name), || self.text(judged, &context.terminal))?;
         Ok(!judged.findings.passes() as u8)
     }
 
@@ -210,7 +220,7 @@ impl Presentation {
     }
 
     /// As for every specification (`docs/interfaces.md §6`), with the verdicts that TOSA's profiles know beside.
-    fn json<C: Named>(&self, judged: &CheckedElements<C>) -> Value {
+    fn json<C: Display + Copy>(&self, judged: &CheckedElements<C>, name: fn(C) -> String) -> Value {
         let CheckedElements { findings, groups, compared } = judged;
         let failure = |(at, f): (usize, &Violation)| {
             json!({
@@ -238,7 +248,7 @@ impl Presentation {
             object["scales"] = json!({ "wrong": wrong, "violations": failures });
         }
         object["violations"] = findings.failures.iter().enumerate().map(failure).collect();
-        object["groups"] = groups::to_json(groups, |f| f.index);
+        object["groups"] = groups::to_json(groups, name, |f| f.index);
         object["compared"] = json!(compared);
         object
     }
@@ -271,7 +281,7 @@ impl Presentation {
         table.render(terminal)
     }
 
-    fn text<C: Named>(&self, judged: &CheckedElements<C>, terminal: &Terminal) -> String {
+    fn text<C: Display + Copy>(&self, judged: &CheckedElements<C>, terminal: &Terminal) -> String {
         let CheckedElements { findings, groups, compared } = judged;
         let mut text = match groups.is_empty() {
             true if findings.failures.is_empty() => String::new(),

@@ -3,7 +3,7 @@
 use super::code_text;
 use super::source::Source;
 use crate::args::ExplainArgs;
-use crate::exact_decimal::{self, Digits};
+use crate::exact_decimal;
 use crate::output::bits;
 use crate::policy::PolicyArgs;
 use truecast::decimal::to_decimal;
@@ -13,7 +13,7 @@ use truecast::{DType, Exact, FloatFormat, Kind, Rounding};
 
 /// How a value is written; `--exact` gives every digit.
 pub fn value(args: &ExplainArgs, value: Exact) -> String {
-    exact_decimal::shown(value, if args.exact { Digits::Every } else { Digits::Few })
+    if args.exact { to_decimal(value) } else { exact_decimal::shown(value) }
 }
 
 /// What was rounded before anything was converted.

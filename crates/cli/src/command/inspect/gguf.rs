@@ -1,8 +1,9 @@
 //! The tensors of a GGUF file, which are rows of blocks, and its keys.
 
-use super::tensors::{Asked, Item, cells, columns, shown, sizes};
+use super::tensors::{Asked, Inspected, cells, columns, shown, sizes};
 use crate::args::InspectArgs;
 use crate::failure::Failure;
+use crate::inspect_keys::Item;
 use crate::number::grouped;
 use crate::output;
 use crate::table::{Table, in_one_line};
@@ -93,17 +94,6 @@ fn row(tensor: &BlockTensor) -> Value {
     })
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Inspected<T> {
-    path: String,
-    kind: &'static str,
-    file_bytes: u64,
-    version: u32,
-    metadata: Map<String, Value>,
-    tensors: T,
-}
-
 impl Serialize for GgufListing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let header = self.file.header();
@@ -111,9 +101,12 @@ impl Serialize for GgufListing {
             path: self.file.path().display().to_string(),
             kind: "gguf",
             file_bytes: self.file.file_bytes(),
-            version: header.version,
-            metadata: header.metadata.iter().map(|(key, value)| (key.clone(), json_of(value))).collect(),
+            version: Some(header.version),
+            metadata: header.metadata.iter().map(|(key, value)| (key.clone(), json_of(value))).collect::<Map<_, _>>(),
             tensors: output::Rows(|| self.tensors().map(row)),
+            schemes: Vec::new(),
+            unknown_scheme: None,
+            model: None,
         };
         object.serialize(serializer)
     }

@@ -17,7 +17,6 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-pub use tensors::sort_names;
 use tensors::{Asked, Listing};
 use truecast::io::gguf::GgufFile;
 use truecast::run::Model;

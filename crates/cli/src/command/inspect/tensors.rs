@@ -4,6 +4,7 @@ use super::{describe, magnitudes, onnx};
 use crate::args::InspectArgs;
 use crate::command::Context;
 use crate::failure::Failure;
+use crate::inspect_keys::{self, Item, KEYS, Key};
 use crate::number::grouped;
 use crate::output;
 use crate::table::{Cell, Column, Mark, Table, in_one_line};
@@ -21,7 +22,7 @@ use truecast::inspect::{Magnitudes, Stats, stats};
 use truecast::io::folder::Folder;
 use truecast::io::onnx::{Listed, ModelFile};
 use truecast::io::{OpenOptions, Source};
-use truecast::measure::{Extreme, Survey};
+use truecast::measure::Extreme;
 use truecast::opened::{Held, Opened};
 use truecast::report::json_number;
 use truecast::run::{Conversion, onnx_conversions};
@@ -31,41 +32,6 @@ use truecast::select::Glob;
 pub struct Asked {
     filters: Vec<Glob>,
     sort: Option<Key>,
-}
-
-/// What is known of a tensor that has a place in an order.
-pub struct Item<'a> {
-    pub name: &'a str,
-    pub bytes: u64,
-    pub elements: u64,
-    pub survey: Survey,
-}
-
-/// What the tensors are sorted by.
-#[derive(Clone, Copy)]
-enum Key {
-    Name,
-    Largest(fn(&Item<'_>) -> u64),
-    Min,
-    Max,
-}
-
-/// What `--sort` takes; those with `true` need `--stats`.
-const KEYS: [(&str, bool, Key); 9] = [
-    ("name", false, Key::Name),
-    ("size", false, Key::Largest(|item| item.bytes)),
-    ("elements", false, Key::Largest(|item| item.elements)),
-    ("min", true, Key::Min),
-    ("max", true, Key::Max),
-    ("nan", true, Key::Largest(|item| item.survey.nan)),
-    ("inf", true, Key::Largest(|item| item.survey.inf)),
-    ("zero", true, Key::Largest(|item| item.survey.zero)),
-    ("subnormal", true, Key::Largest(|item| item.survey.subnormal)),
-];
-
-/// The names of what `--sort` takes.
-pub fn sort_names() -> Vec<&'static str> {
-    KEYS.map(|(name, ..)| name).into()
 }
 
 impl Asked {
@@ -124,7 +90,7 @@ fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
             let (first, rest) = (names(false).join(", "), names(true).join(", "));
             let more = if has_stats { ", " } else { "; with --stats also " };
             let error = Failure::usage(format_args!("--sort {column:?} is not one of {first}{more}{rest}"));
-            Err(error.of_word(column, sort_names()))
+            Err(error.of_word(column, inspect_keys::names()))
         }
     }
 }
@@ -319,18 +285,20 @@ pub fn sizes(listed: u64, all: u64) -> String {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Inspected<'a, T> {
-    path: String,
-    kind: &'static str,
-    file_bytes: u64,
-    metadata: &'a BTreeMap<String, String>,
-    tensors: T,
+pub struct Inspected<'a, M, T> {
+    pub path: String,
+    pub kind: &'static str,
+    pub file_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    pub metadata: M,
+    pub tensors: T,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    schemes: Vec<Value>,
+    pub schemes: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    unknown_scheme: Option<&'a str>,
+    pub unknown_scheme: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<Value>,
+    pub model: Option<Value>,
 }
 
 impl Serialize for Listing {
@@ -341,6 +309,7 @@ impl Serialize for Listing {
             path: self.path.display().to_string(),
             kind: self.opened.file().map_or("folder", |source| source.format().extension()),
             file_bytes: self.file_bytes(),
+            version: None,
             metadata: self.opened.file().map_or(&nothing, Source::metadata),
             tensors: output::Rows(|| self.rows.iter().map(|row| self.row_to_json(&held, row))),
             schemes: schemes.map(|(scheme, tensors)| json!({ "scheme": scheme, "tensors": tensors })).collect(),

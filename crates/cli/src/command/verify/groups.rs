@@ -21,19 +21,13 @@ pub struct Group<'a> {
     keep: Vec<String>,
 }
 
-/// What is said together.
-#[derive(Debug)]
-pub struct Groups<'a> {
-    pub all: Vec<Group<'a>>,
-}
-
-impl<'a> Groups<'a> {
-    /// Of a verdict; what the source has: the type of a tensor, and the names of all.
-    pub fn of<'n>(
+impl<'a> Group<'a> {
+    /// All of a verdict; what the source has: the type of a tensor, and the names of all.
+    pub fn all<'n>(
         verdict: &'a VerifyReport,
         source_type: impl Fn(&str) -> Option<DType>,
         names: impl Iterator<Item = &'n str> + Clone,
-    ) -> Groups<'a> {
+    ) -> Vec<Group<'a>> {
         let mut all: Vec<Group<'a>> = Vec::new();
         for difference in &verdict.differences {
             let Some((tensor, expected, actual)) = type_alone(difference) else { continue };
@@ -50,14 +44,12 @@ impl<'a> Groups<'a> {
                 group.keep = patterns(&group.tensors, &names.clone().filter(is_other).collect::<Vec<_>>());
             }
         }
-        Groups { all }
+        all
     }
 
-    /// The difference is part of a group.
-    pub fn hold(&self, difference: &FileDifference) -> bool {
-        type_alone(difference).is_some_and(|(_, expected, actual)| {
-            self.all.iter().any(|group| (group.expected, group.actual) == (expected, actual))
-        })
+    /// The difference is part of it.
+    pub fn holds(&self, difference: &FileDifference) -> bool {
+        type_alone(difference).is_some_and(|(_, expected, actual)| (self.expected, self.actual) == (expected, actual))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::args::{RuleOrder, VerifyArgs};
 use crate::failure::Failure;
 use crate::progress;
 use crate::terminal::Terminal;
-use groups::Groups;
+use groups::Group;
 pub use printing::to_json;
 use std::path::Path;
 use truecast::convert::{self, Options, Verification};
@@ -96,19 +96,20 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     if let Some(record) = record {
         verdict.differences.extend(record.differences(&args.dst, &NEVER)?);
     }
-    let groups = || Groups::of(&verdict, |name| verification.source_type(name), verification.names());
+    let groups = || Group::all(&verdict, |name| verification.source_type(name), verification.names());
     let text = || printing::render(&verdict, &groups(), &context.terminal);
     context.report("verify", || to_json(&verdict), text)?;
     Ok(!verdict.differences.is_empty() as u8)
 }
 
-/// What a pipe gets.
+/// What `verify` prints; what the source has: the type of a tensor, and the names of all.
+#[must_use]
 pub fn to_text<'a>(
     verdict: &VerifyReport,
     source_type: impl Fn(&str) -> Option<DType>,
     names: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
-    printing::render(verdict, &Groups::of(verdict, source_type, names), &Terminal::default())
+    printing::render(verdict, &Group::all(verdict, source_type, names), &Terminal::default())
 }
 
 /// The options of a report. What is said beside it may not say otherwise.

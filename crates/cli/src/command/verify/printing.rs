@@ -1,6 +1,6 @@
 //! A verdict in words and as JSON (`docs/interfaces.md §6`).
 
-use super::groups::Groups;
+use super::groups::Group;
 use crate::number::{count, grouped};
 use crate::terminal::Terminal;
 use crate::{number, output};
@@ -14,7 +14,8 @@ fn hex(storage: u64, dtype: DType) -> String {
     output::bits(storage, dtype.storage_bits().unwrap_or(64))
 }
 
-/// The object of `--json`.
+/// The object that `verify --json` prints.
+#[must_use]
 pub fn to_json(verdict: &VerifyReport) -> Value {
     let difference = |d: &FileDifference| match d {
         FileDifference::Missing { tensor } => json!({ "kind": "missing", "tensor": tensor }),
@@ -68,7 +69,7 @@ pub fn to_json(verdict: &VerifyReport) -> Value {
 }
 
 /// The verdict in words. `groups` have a line each; what belongs to one of them has none of its own.
-pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) -> String {
+pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal) -> String {
     let mut text = String::new();
     // Explains the others.
     for difference in &verdict.differences {
@@ -76,10 +77,10 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
             text += &format!("{}: {why}\n", Escaped(path));
         }
     }
-    for group in &groups.all {
+    for group in groups {
         text += &format!("{group}\n");
     }
-    for difference in verdict.differences.iter().filter(|difference| !groups.hold(difference)) {
+    for difference in verdict.differences.iter().filter(|d| !groups.iter().any(|group| group.holds(d))) {
         text += &match difference {
             FileDifference::Missing { tensor } => format!("tensor {} is missing\n", Escaped(tensor)),
             FileDifference::Extra { tensor } => format!("tensor {} is not in the source\n", Escaped(tensor)),
@@ -100,7 +101,7 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
             FileDifference::Part { tensor, count, index, expected, actual } => format!(
                 "tensor {}: {}; the first is {index}: {actual:#x}, right is {expected:#x}\n",
                 Escaped(tensor),
-                count_of(*count, "wrong entry", "wrong entries")
+                number::count(*count, "wrong entry")
             ),
             FileDifference::Texts { tensor, count, first } => {
                 wrong_elements(tensor, *count, first.index, &first.source, &first.actual, &first.expected)
@@ -143,10 +144,6 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
         }
     };
     terminal.wrap(&text) + &terminal.verdict(is_equal, "verified", "DIFFERENT") + &format!(": {tensors}, {covered}\n")
-}
-
-fn count_of(count: u64, one: &str, more: &str) -> String {
-    format!("{} {}", grouped(count), if count == 1 { one } else { more })
 }
 
 fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &str, expected: &str) -> String {

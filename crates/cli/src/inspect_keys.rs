@@ -1,0 +1,38 @@
+//! What `inspect --sort` knows, and how each orders tensors.
+
+use truecast::measure::Survey;
+
+/// What is known of a tensor that has a place in an order.
+pub struct Item<'a> {
+    pub name: &'a str,
+    pub bytes: u64,
+    pub elements: u64,
+    pub survey: Survey,
+}
+
+/// What the tensors are sorted by.
+#[derive(Clone, Copy)]
+pub enum Key {
+    Name,
+    Largest(fn(&Item<'_>) -> u64),
+    Min,
+    Max,
+}
+
+/// What `--sort` takes; those with `true` need `--stats`.
+pub const KEYS: [(&str, bool, Key); 9] = [
+    ("name", false, Key::Name),
+    ("size", false, Key::Largest(|item| item.bytes)),
+    ("elements", false, Key::Largest(|item| item.elements)),
+    ("min", true, Key::Min),
+    ("max", true, Key::Max),
+    ("nan", true, Key::Largest(|item| item.survey.nan)),
+    ("inf", true, Key::Largest(|item| item.survey.inf)),
+    ("zero", true, Key::Largest(|item| item.survey.zero)),
+    ("subnormal", true, Key::Largest(|item| item.survey.subnormal)),
+];
+
+/// The names of what `--sort` takes.
+pub fn names() -> Vec<&'static str> {
+    KEYS.map(|(name, ..)| name).into()
+}
