@@ -95,7 +95,7 @@ impl Gathering {
         let before = Layout::new(1, [1, 16], Coding::Planes(Planes { global, ..planes }));
         let blocks = Coding::Blocks { block: Gathering::BLOCK, factor: global.is_some() };
         let after = Layout::new(1, [1, 64], blocks);
-        let codes: [u8; 8] = from_fn(|i| (2 * i | (2 * i + 1) << 4) as u8);
+        let codes: [u8; 8] = from_fn(|i| (2 * i + 0x10 * (2 * i + 1)) as u8);
         let [old, new] = [self.global.map(|(_, bits)| bits), self.factor()].map(|bits| bits.unwrap_or(0).to_le_bytes());
         let (scales, mut block) = ([scale], [0; 36]);
         for i in 0..16 {

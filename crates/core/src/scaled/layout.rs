@@ -364,11 +364,13 @@ impl Planes {
             Code::Float(DType::F32 | DType::F16 | DType::Bf16 | DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E8M0)
         );
         let blocks = [Some(self.scales.block), self.global.map(|g| g.block)];
+        let zeros = if let Zero::Grid { plane, .. } = self.zero { Some(plane) } else { None };
+        let planes = [Some(self.codes), Some(self.scales.plane), zeros];
         match self {
             _ if blocks.iter().flatten().flatten().any(|n| *n == 0) => invalid("a block has no rows or no columns"),
             _ if !is_scale => invalid("scales are of another type than f32, f16, bf16, f8e4m3fn, f8e5m2 and f8e8m0"),
             _ if !(1..=8).contains(&self.codes.code.bits()) => invalid("codes have not 1 to 8 bits"),
-            _ if [self.codes, self.scales.plane].iter().any(|plane| plane.packing == Packing::Nvfp4Blocks) => {
+            _ if planes.iter().flatten().any(|plane| plane.packing == Packing::Nvfp4Blocks) => {
                 invalid("codes and scales of one tensor are no planes")
             }
             _ if self.codes.code.format().is_none() && matches!(self.codes.code, Code::Float(_)) => {
