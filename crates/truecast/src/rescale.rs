@@ -1,7 +1,7 @@
 //! TOSA RESCALE on an array in a file.
 
 use crate::error::Error;
-use crate::stream::{self, Feed, Item, LEAST_MEMORY, Limits, Sink, room, run};
+use crate::stream::{self, Item, LEAST_MEMORY, Limits, room, run};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -12,7 +12,7 @@ use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
 use truecast_core::spec::{SpecError, ieee};
 use truecast_core::{DType, Layout, cast_one};
 use truecast_io::npy::tosa::{self, Array, Reader};
-use truecast_io::{Existing, FileFormat, Source, Tensor, TensorReader, Writer};
+use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleCounts, RescaleError, Rescaler};
 use truecast_models::{Data, array as array_of_a_type};
 
@@ -255,28 +255,13 @@ pub fn rescale(
         total.saturated += part.saturated;
     };
     let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop };
-    let feed = ArrayFeed { item: &items[0], reader: source.reader(0)? };
-    let writer = run(feed, writer.map_err(Error::from)?, &items, &limits, work, done)?;
+    let (mut reader, mut writer) = (source.reader(0)?, writer.map_err(Error::from)?);
+    let read = |_, _, len, buffer: &mut Vec<u8>| {
+        let bytes = room(buffer, items[0].src_bytes(len))?;
+        reader.read(bytes)?;
+        Ok(bytes.len())
+    };
+    run(read, |_, _, _, bytes| Ok(writer.write(bytes)?), &items, &limits, work, done)?;
     writer.finish().map_err(Error::from)?;
     Ok(total)
-}
-
-impl Sink for Writer {
-    fn write(&mut self, _: usize, _: u64, _: u64, bytes: &[u8]) -> Result<(), Error> {
-        Ok(Writer::write(self, bytes)?)
-    }
-}
-
-/// The elements of one array.
-struct ArrayFeed<'a> {
-    item: &'a Item,
-    reader: TensorReader,
-}
-
-impl Feed for ArrayFeed<'_> {
-    fn read(&mut self, _: usize, _: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        let bytes = room(buffer, self.item.src_bytes(len))?;
-        self.reader.read(bytes)?;
-        Ok(bytes.len())
-    }
 }

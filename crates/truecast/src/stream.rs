@@ -2,7 +2,7 @@
 //!
 //! Each worker takes the next chunk, works on it while it is in its core's cache, and writes it when its turn comes:
 //! reading and writing are in order and one at a time, so containers that can only be streamed are no special case.
-//! Where the bytes of a chunk come from and go to is a [`Feed`]'s and a [`Sink`]'s. Nothing here knows what is converted.
+//! Nothing here knows what is converted.
 
 use crate::error::{Error, NoMemory};
 use std::num::NonZeroUsize;
@@ -67,19 +67,6 @@ impl Item {
     }
 }
 
-/// Where the bytes of chunks come from: in order, one at a time.
-pub(crate) trait Feed: Send {
-    /// Fills the beginning of `buffer` with what the elements `first .. first + len` of the item at a position are made
-    /// from. Returns how many bytes that are.
-    fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error>;
-}
-
-/// Where the bytes of chunks go to: in order, one at a time.
-pub(crate) trait Sink: Send {
-    /// Takes what the elements `first .. first + len` of the item at a position became.
-    fn write(&mut self, at: usize, first: u64, len: u64, bytes: &[u8]) -> Result<(), Error>;
-}
-
 /// What streaming is allowed to use.
 pub(crate) struct Limits<'a> {
     /// Workers.
@@ -91,25 +78,27 @@ pub(crate) struct Limits<'a> {
 }
 
 /// Streams every item through `work`, which is given (position of the item, first element, elements, source bytes) of a
-/// chunk and a buffer, on any worker, and says how many bytes of results the buffer begins with. `done` is told the
-/// position, what `work` gave, and the source bytes, in the order of the data.
+/// chunk and a buffer, on any worker, and says how many bytes of results the buffer begins with. `read` fills the beginning
+/// of a buffer with what a chunk is made from, and says how many bytes that are; `write` takes what the chunk became: both
+/// in the order of the data, one at a time. `done` is told the position, what `work` gave, and the source bytes, in that
+/// order too.
 ///
 /// # Errors
 /// The first of reading, working or writing to fail; [`Error::Interrupted`] once `stop` is set.
-pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
-    feed: impl Feed,
-    sink: S,
+pub(crate) fn run<W, E: From<Error> + Send>(
+    read: impl FnMut(usize, u64, u64, &mut Vec<u8>) -> Result<usize, Error> + Send,
+    write: impl FnMut(usize, u64, u64, &[u8]) -> Result<(), Error> + Send,
     items: &[Item],
     limits: &Limits<'_>,
     work: impl Fn(usize, u64, u64, &[u8], &mut Vec<u8>) -> Result<(W, usize), E> + Sync,
     done: impl FnMut(usize, W, u64) + Send,
-) -> Result<S, E> {
+) -> Result<(), E> {
     let least = items.iter().map(Item::least_memory).fold(LEAST_MEMORY, u64::max);
     let workers = (limits.max_memory / least).clamp(1, limits.threads.get() as u64);
     let memory = limits.max_memory / workers;
     let left = items.first().map_or(0, |item| item.len);
-    let input = Mutex::new(Input { feed, items, memory, at: 0, left, taken: 0 });
-    let output = Mutex::new(Output { sink, done, written: 0, failed: None, has_panicked: false });
+    let input = Mutex::new(Input { read, items, memory, at: 0, left, taken: 0 });
+    let output = Mutex::new(Output { write, done, written: 0, failed: None, has_panicked: false });
     let turn = Condvar::new();
     let worker = || {
         let _alarm = Alarm { output: &output, turn: &turn };
@@ -130,12 +119,12 @@ pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
             if output.is_over() {
                 return;
             }
-            let Output { sink, done, written, failed, .. } = &mut *output;
-            let write = |(result, bytes)| {
-                sink.write(chunk.item, chunk.first, chunk.len, &dst[..bytes])?;
+            let Output { write, done, written, failed, .. } = &mut *output;
+            let wrote = |(result, bytes)| {
+                write(chunk.item, chunk.first, chunk.len, &dst[..bytes])?;
                 Ok(result)
             };
-            match worked.and_then(write) {
+            match worked.and_then(wrote) {
                 Ok(result) => done(chunk.item, result, src.len() as u64),
                 Err(error) => *failed = Some(error),
             }
@@ -152,8 +141,8 @@ pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
         }
         worker();
     });
-    let Output { sink, failed, .. } = output.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failed.map_or(Ok(sink), Err)
+    let failed = output.into_inner().unwrap_or_else(PoisonError::into_inner).failed;
+    failed.map_or(Ok(()), Err)
 }
 
 /// Tells the others that a worker panics: its chunk will never be written. The scope then panics too.
@@ -187,7 +176,7 @@ struct Chunk {
 
 /// Where reading has come to.
 struct Input<'a, F> {
-    feed: F,
+    read: F,
     items: &'a [Item],
     memory: u64,
     at: usize,
@@ -196,7 +185,7 @@ struct Input<'a, F> {
     taken: u64,
 }
 
-impl<F: Feed> Input<'_, F> {
+impl<F: FnMut(usize, u64, u64, &mut Vec<u8>) -> Result<usize, Error>> Input<'_, F> {
     /// Reads the next chunk into `buffer` and gives its bytes; `None` at the end, and for everybody after an error.
     fn take<'a>(&mut self, buffer: &'a mut Vec<u8>, stop: &AtomicBool) -> Result<Option<(Chunk, &'a [u8])>, Error> {
         let taken = self.read_chunk(buffer, stop);
@@ -223,7 +212,7 @@ impl<F: Feed> Input<'_, F> {
         let first = item.len - self.left;
         let len = self.left.min(item.chunk(self.memory)).min(item.period - first % item.period);
         let chunk = Chunk { item: self.at, first, len, number: self.taken };
-        let bytes = self.feed.read(chunk.item, chunk.first, len, buffer)?;
+        let bytes = (self.read)(chunk.item, chunk.first, len, buffer)?;
         self.left -= len;
         self.taken += 1;
         Ok(Some((chunk, &buffer[..bytes])))
@@ -232,7 +221,7 @@ impl<F: Feed> Input<'_, F> {
 
 /// Where writing has come to.
 struct Output<S, D, E> {
-    sink: S,
+    write: S,
     done: D,
     written: u64,
     failed: Option<E>,
@@ -277,34 +266,20 @@ mod tests {
         assert_eq!(room(&mut buffer, 2).unwrap(), [0, 0]);
     }
 
-    struct Zeros;
-
-    impl Feed for Zeros {
-        fn read(&mut self, _: usize, _: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-            room(buffer, len)?;
-            Ok(len as usize)
-        }
-    }
-
-    impl Sink for () {
-        fn write(&mut self, _: usize, _: u64, _: u64, _: &[u8]) -> Result<(), Error> {
-            Ok(())
-        }
-    }
-
     /// A panic of one worker ends the others, which would else wait for its chunk.
     #[test]
     fn a_panic_ends_all_workers() {
         let items: Vec<Item> = (0..64).map(|index| Item::new(index, 1000, 8, 8)).collect();
         let stop = AtomicBool::new(false);
         let limits = Limits { threads: NonZeroUsize::new(4).unwrap(), max_memory: 1 << 30, stop: &stop };
+        let read = |_: usize, _: u64, len: u64, buffer: &mut Vec<u8>| Ok(room(buffer, len)?.len());
         let work = |at: usize, _: u64, _: u64, _: &[u8], dst: &mut Vec<u8>| {
             assert!(at != 5, "a panic on purpose");
             room(dst, 1000)?;
             Ok::<_, Error>(((), 1000))
         };
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            run(Zeros, (), &items, &limits, work, |_, (), _| {}).is_ok()
+            run(read, |_, _, _, _| Ok(()), &items, &limits, work, |_, (), _| {}).is_ok()
         }));
         assert!(ran.is_err());
     }

@@ -3,8 +3,7 @@
 use crate::convert::place::destination;
 use crate::convert::place::release::Release;
 use crate::convert::place::stage;
-use crate::convert::plan::Plan;
-use crate::convert::shard::ShardPlan;
+use crate::convert::plan::{Plan, ShardPlan};
 use crate::error::Error;
 use crate::report::{FolderReport, Report, ShardReport, ShardState};
 use truecast_io::{folder, follow, look};

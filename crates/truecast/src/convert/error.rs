@@ -196,7 +196,8 @@ pub enum CheckpointError {
 /// So many names are listed.
 const LISTED: usize = 20;
 
-fn of_others(count: u64) -> String {
+/// Behind the first name of several.
+pub(crate) fn of_others(count: u64) -> String {
     if count == 0 { String::new() } else { format!(" and {}", counted(count, "other")) }
 }
 

@@ -6,8 +6,8 @@ use crate::convert::stored::Stored;
 use crate::error::Error;
 use std::collections::BTreeMap;
 use truecast_core::scaled::Part;
+use truecast_io::FileFormat;
 use truecast_io::folder::{Folder, Shard};
-use truecast_io::{FileFormat, Source};
 use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, Role, detect, detect_gguf};
 
 /// The tensors of a checkpoint and what they are.
@@ -61,7 +61,7 @@ fn detection(
     options: &truecast_schemes::Options<'_>,
     seen: &mut Vec<Stored>,
 ) -> Result<Detection, Error> {
-    let tensor = |at: &Stored| folder.shards()[at.shard].source.tensors()[at.tensor].clone();
+    let tensor = |at: &Stored| at.header(folder).clone();
     if let [Shard { source, .. }] = folder.shards()
         && source.format() == FileFormat::Gguf
     {
@@ -74,10 +74,9 @@ fn detection(
         folder.shards().iter().map(|shard| shard.source.metadata().clone()).collect();
     let mut read = |number: usize| {
         let at = stored[number];
-        let source = &folder.shards()[at.shard].source;
-        let mut bytes = vec![0; bytes_read(source, at.tensor)];
-        source.read_at(at.tensor, 0, &mut bytes)?;
         seen.push(at);
+        let mut bytes = vec![0; bytes_read(at, folder) as usize];
+        at.source(folder).read_at(at.tensor, 0, &mut bytes)?;
         Ok(bytes)
     };
     let checkpoint = Checkpoint { tensors: &tensors, metadata: &metadata, documents };
@@ -85,15 +84,14 @@ fn detection(
 }
 
 /// Bytes of a small tensor that are read to know what others are.
-pub(crate) fn bytes_read(source: &Source, tensor: usize) -> usize {
-    source.tensors()[tensor].bytes().min(MAX_READ_BYTES) as usize
+pub(crate) fn bytes_read(at: Stored, folder: &Folder) -> u64 {
+    at.header(folder).bytes().min(MAX_READ_BYTES)
 }
 
 /// A group with the places of its parts.
 pub(crate) fn quantized(folder: &Folder, stored: &[Stored], group: &Group) -> Quantized {
     let parts: Vec<(Part, Stored)> = group.parts.iter().map(|&(part, number)| (part, stored[number])).collect();
-    let bytes = |(_, at): &(Part, Stored)| folder.shards()[at.shard].source.tensors()[at.tensor].bytes();
-    let bytes = parts.iter().map(bytes).sum();
+    let bytes = parts.iter().map(|(_, at)| at.header(folder).bytes()).sum();
     let (name, scheme) = (group.name.clone(), group.scheme.to_string().into());
     Quantized { name, layout: group.layout, parts, scheme, bytes }
 }

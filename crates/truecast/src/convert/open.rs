@@ -5,8 +5,9 @@ use crate::convert::container::gguf;
 use crate::convert::dequantize::reference::{Reference, contents};
 use crate::convert::error::CheckpointError;
 use crate::convert::options::Options;
+use crate::convert::place::resume;
 use crate::convert::plan::Plan;
-use crate::convert::write::{Shards, not_numbers};
+use crate::convert::write::Shards;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -29,7 +30,7 @@ impl Plan {
             return Plan::into_gguf(src, dst, options);
         }
         if look::is_folder(src)? {
-            return Plan::of_folder(src, dst, options);
+            return Plan::of_checkpoint(resume::open(src, dst, options)?, dst, options);
         }
         let is_gguf = GgufFile::is_named(src);
         let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
@@ -72,9 +73,7 @@ impl Plan {
         } else {
             return Err(Error::checkpoint(src, CheckpointError::IntoGguf));
         };
-        let reference = Reference::of(options)?;
-        let found = contents(&folder, options, reference.as_ref())?;
-        Plan::of(folder, found, options, reference, dst)
+        Plan::of_checkpoint(folder, dst, options)
     }
 
     /// Whether the one file could be written.
@@ -116,10 +115,7 @@ impl Plan {
         let mut shards = Shards::new(&self, stop);
         // Nobody asks for its digest.
         shards.write(0, (dst, Vec::new()), (self.options.existing, false), progress)?;
-        let Shards { rows, data, warnings, .. } = shards;
-        let warnings = self.warnings().into_iter().chain(warnings).chain(not_numbers(&rows)).collect();
-        let report = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
-        let outputs = [vec![dst.clone()], data].concat();
-        Ok(Report { outputs, dropped: self.dropped.clone(), ..report })
+        let outputs = [vec![dst.clone()], std::mem::take(&mut shards.data)].concat();
+        Ok(shards.report(self.warnings(), outputs))
     }
 }

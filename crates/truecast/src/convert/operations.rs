@@ -77,7 +77,7 @@ impl<'a> Operations<'a> {
     /// Makes dense elements of quantized ones.
     pub fn dequantize(&self, quantized: &Quantized, planned: &Planned) -> Result<Arc<TensorDequantizer>, Cause> {
         let key = (quantized.layout, planned.cast);
-        self.dequantize.get(key, || Ok(Arc::new(TensorDequantizer::new(quantized, planned, &self.exec)?)))
+        self.dequantize.get(key, || Ok(Arc::new(TensorDequantizer::new(quantized, planned.cast.as_ref(), &self.exec)?)))
     }
 
     /// Quantizes a tensor.

@@ -2,7 +2,7 @@
 
 use crate::convert::job::{Job, Piece, TensorJob};
 use crate::convert::operations::Operations;
-use crate::convert::shard::ShardPlan;
+use crate::convert::plan::ShardPlan;
 use crate::stream::Item;
 use std::collections::HashMap;
 use truecast_io::Writer;

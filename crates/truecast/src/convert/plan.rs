@@ -7,16 +7,15 @@ use crate::convert::job::TensorJob;
 use crate::convert::options::{Options, RunScope};
 use crate::convert::quantize::scaled::Scaled;
 use crate::convert::relayout::Relaid;
-use crate::convert::shard::ShardPlan;
 use crate::convert::stored::Stored;
 use crate::error::Error;
 use crate::report::Provenance;
 use crate::stream::{Item, LEAST_MEMORY};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
-use truecast_io::{Escaped, FileFormat};
+use truecast_io::{Escaped, FileFormat, Tensor};
 
 /// A conversion of a checkpoint whose every question is settled: nothing was written yet.
 #[derive(Debug)]
@@ -104,7 +103,7 @@ impl Plan {
             self.folder.warnings()
         };
         let mut warnings = [of_folder, &self.warnings].concat();
-        let is_in_safetensors = |at: Stored| self.folder.shards()[at.shard].source.format() == FileFormat::Safetensors;
+        let is_in_safetensors = |at: Stored| at.source(&self.folder).format() == FileFormat::Safetensors;
         let is_f6 = |work: &&TensorJob| {
             matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2)
                 && work.job.stored().is_some_and(is_in_safetensors)
@@ -124,5 +123,32 @@ impl Plan {
             got if got < least => Err(Error::Memory { got, least }),
             _ => Ok(()),
         }
+    }
+}
+
+/// A file of the result: that of the source with the same name.
+#[derive(Debug)]
+pub(crate) struct ShardPlan {
+    pub name: String,
+    /// In the order of the source's data.
+    pub works: Vec<TensorJob>,
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl ShardPlan {
+    /// The tensors that it holds; none of a shard that is not written.
+    pub fn targets(&self) -> Vec<Tensor> {
+        self.works.iter().flat_map(TensorJob::targets).cloned().collect()
+    }
+
+    /// Bytes of tensors that are read and written for it.
+    pub fn bytes(&self) -> (u64, u64) {
+        let read = self.works.iter().map(TensorJob::bytes_in).sum();
+        (read, self.works.iter().map(TensorJob::bytes_out).sum())
+    }
+
+    /// A shard without tensors is not written.
+    pub fn is_empty(&self) -> bool {
+        self.works.is_empty()
     }
 }

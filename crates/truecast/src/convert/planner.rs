@@ -8,13 +8,11 @@ use crate::convert::error::CheckpointError;
 use crate::convert::found::{Contents, quantized};
 use crate::convert::job::TensorJob;
 use crate::convert::options::Options;
-use crate::convert::place::resume;
-use crate::convert::plan::Plan;
+use crate::convert::plan::{Plan, ShardPlan};
 use crate::convert::planned::Planned;
 use crate::convert::quantize::activations::Activations;
 use crate::convert::quantize::choice::{Decision, Quantizing};
 use crate::convert::relayout::{self, Relaid, relaid};
-use crate::convert::shard::ShardPlan;
 use crate::convert::stored::Stored;
 use crate::error::Error;
 use crate::report::Provenance;
@@ -26,13 +24,12 @@ use std::sync::Arc;
 use truecast_core::scaled::{Packing, Part};
 use truecast_core::{DType, Layout};
 use truecast_io::folder::{Folder, Shard};
-use truecast_io::{Escaped, FileFormat, Tensor};
+use truecast_io::{FileFormat, Tensor};
 use truecast_schemes::{Detection, Family, Group, Model, Nibbles, Outcome, Role, Scheme};
 
 impl Plan {
-    /// The plan of a folder that becomes a folder.
-    pub(crate) fn of_folder(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        let folder = resume::open(src, dst, options)?;
+    /// The plan of a checkpoint.
+    pub(crate) fn of_checkpoint(folder: Folder, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
         Plan::of(folder, found, options, reference, dst)
@@ -116,7 +113,7 @@ impl Plan {
         // Choices among names are about files that are not GGUF.
         let choices = if is_gguf && holds_gguf(&folder) { Vec::new() } else { found.choices };
         let mut warnings = [choices, found.warnings, of_quantized, configuration.warnings.clone()].concat();
-        warnings.extend(carried_over(src, &relaid));
+        warnings.extend(relayout::warnings(src, &relaid));
         if let Some(reference) = reference {
             let all: Vec<_> = found.groups.iter().map(|group| quantized(&folder, &stored, group)).collect();
             warnings.extend(reference.check_nibbles(&folder, &all)?);
@@ -147,11 +144,10 @@ type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
 /// The tensors of a source, in the order of files and data, a quantized one where its codes are; and names of tensors that the
 /// result lacks, with the reason.
 fn listed<'a>(folder: &Folder, stored: &[Stored], found: &'a Detection) -> (Vec<Listed<'a>>, Vec<(String, String)>) {
-    let tensor = |at: &Stored| &folder.shards()[at.shard].source.tensors()[at.tensor];
     let (mut listed, mut dropped) = (Vec::new(), Vec::new());
     for (at, role) in stored.iter().zip(&found.roles) {
         match role {
-            Role::Plain => listed.push((*at, None, tensor(at).clone())),
+            Role::Plain => listed.push((*at, None, at.header(folder).clone())),
             Role::Part { group, part: Part::Codes } => {
                 let group = &found.groups[*group];
                 let (name, dtype) = (group.name.clone(), group.layout.code_type());
@@ -159,7 +155,7 @@ fn listed<'a>(folder: &Folder, stored: &[Stored], found: &'a Detection) -> (Vec<
                 listed.push((*at, Some(group), codes));
             }
             Role::Part { .. } => {}
-            Role::Dropped(why) => dropped.push((tensor(at).name.to_string(), why.to_string())),
+            Role::Dropped(why) => dropped.push((at.header(folder).name.to_string(), why.to_string())),
         }
     }
     (listed, dropped)
@@ -254,7 +250,7 @@ impl<'a> Planner<'a> {
     }
 
     fn path(&self, at: Stored) -> &'a Path {
-        self.folder.shards()[at.shard].source.path()
+        at.source(self.folder).path()
     }
 
     /// Adds what makes tensors of the result, whose names are new.
@@ -334,23 +330,6 @@ fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
         }
     }
     sharing
-}
-
-/// What a user should know of codes and scales that are carried over.
-fn carried_over(src: &Path, all: &[Relaid]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let rounded: Vec<&Relaid> = all.iter().filter(|relaid| relaid.is_rounded).collect();
-    if let Some(first) = rounded.first() {
-        let (path, name) = (src.display(), Escaped(&first.quantized.name));
-        let others = match rounded.len() - 1 {
-            0 => String::new(),
-            1 => " and 1 other".into(),
-            n => format!(" and {n} others"),
-        };
-        warnings.push(format!("{path}: tensor {name}{others}: the second scale is rounded to f32"));
-    }
-    warnings.extend(relayout::warning(src, all));
-    warnings
 }
 
 /// What was found out of a source and decides its values.

@@ -3,14 +3,14 @@
 
 use crate::convert::error::CheckpointError;
 use crate::convert::options::RunScope;
-use crate::convert::place::destination::{self, Found};
+use crate::convert::place::destination::{self, Destination};
 use crate::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest, name_of};
 use crate::convert::place::partition::{is_whole, merged, of_all_parts};
 use crate::convert::place::release::Release;
 use crate::convert::place::stage;
 use crate::convert::plan::Plan;
 use crate::convert::verification::Verification;
-use crate::convert::write::{Shards, not_numbers};
+use crate::convert::write::Shards;
 use crate::digest::Sha256;
 use crate::error::Error;
 use crate::progress::Progress;
@@ -44,7 +44,7 @@ impl Plan {
         let made = NewFolder::make(dst)?;
         let _claim = claim(dst, &self.options.share)?;
         stage::place(dst)?;
-        let Found { at, manifest } = destination::look(&self, dst, &self.options, &fresh)?;
+        let Destination { at, manifest } = destination::look(&self, dst, &self.options, &fresh)?;
         let this = match &manifest {
             Some(manifest) => self.unless_stale(&at, manifest, stop)?,
             None => self,
@@ -128,12 +128,9 @@ impl Plan {
             }
             other => other,
         })?;
-        let Run { shards: Shards { rows, warnings: of_shards, .. }, mut warnings, .. } = work;
-        warnings.extend(of_shards);
-        warnings.extend(not_numbers(&rows));
+        let Run { shards, warnings, .. } = work;
         let outputs = report.digests.iter().map(|(path, ..)| path.clone()).collect();
-        let whole = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
-        Ok(Report { outputs, dropped: self.dropped.clone(), folder: Some(Box::new(report)), ..whole })
+        Ok(Report { folder: Some(Box::new(report)), ..shards.report(warnings, outputs) })
     }
 }
 

@@ -3,14 +3,13 @@
 
 use crate::convert::container::Container;
 use crate::convert::error::CheckpointError;
-use crate::convert::job::{Check, TensorJob, elements_in};
+use crate::convert::job::{JobCheck, TensorJob, Written, elements_in};
 use crate::convert::options::Options;
 use crate::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest};
-use crate::convert::plan::Plan;
+use crate::convert::plan::{Plan, ShardPlan};
 use crate::convert::recompute::codes::Roundings;
 use crate::convert::recompute::relaid::RelaidProof;
 use crate::convert::recompute::source::SourceValues;
-use crate::convert::shard::ShardPlan;
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::progress::Progress;
@@ -214,19 +213,22 @@ impl Verification {
                     if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 };
                 let shared = work.job.scaled().map_or(&[][..], |scaled| self.plan.shared(scaled));
-                let check = Check {
+                let of_work = Written {
                     folder: &self.plan.folder,
                     planned: tensor,
-                    shared: &shared.iter().filter_map(|at| self.plan.scaled(*at)).collect::<Vec<_>>(),
-                    result: (&found.source, places),
+                    shared: shared.iter().filter_map(|at| self.plan.scaled(*at)).collect(),
+                    result: &found.source,
+                    places,
                     stretches: some,
+                    source: &source,
+                };
+                let (difference, elements) = work.job.check(JobCheck {
+                    of: of_work,
                     prepared: &mut prepared,
                     roundings: &mut roundings,
-                    source: &source,
                     methods: &mut verdict.methods,
                     progress: &mut progress,
-                };
-                let (difference, elements) = work.job.check(check)?;
+                })?;
                 verdict.elements += elements;
                 of += elements_in(work.kept_block(&self.plan.folder), tensor.target.len());
                 verdict.differences.extend(difference);

@@ -1,6 +1,5 @@
 //! Converting one shard into a file, in bounded memory: what is read, what is made of it on any thread, where it is written.
 
-use crate::convert::feed::{FolderFeed, ShardSink};
 use crate::convert::job::{SourceReader, TensorJob};
 use crate::convert::operations::Operations;
 use crate::convert::outline::Outline;
@@ -11,9 +10,10 @@ use crate::convert::quantize::block_stats::BlockStats;
 use crate::convert::quantize::encode::Encoder;
 use crate::convert::quantize::error_meter::ErrorSums;
 use crate::convert::quantize::scaled::Scaled;
+use crate::convert::shard_file::ShardFile;
 use crate::error::{Cause, Error};
 use crate::progress::Progress;
-use crate::report::{Alternatives, Counted, Noise, TensorReport};
+use crate::report::{Alternatives, Counted, Noise, Report, TensorReport};
 use crate::stream::{Limits, run};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -29,13 +29,13 @@ pub(crate) struct Shards<'a> {
     plan: &'a Plan,
     stop: &'a AtomicBool,
     /// What was done to the tensors so far.
-    pub rows: Vec<TensorReport>,
+    rows: Vec<TensorReport>,
     /// Bytes of the source that are done.
     pub read: u64,
     /// Files of external data beside models.
     pub data: Vec<PathBuf>,
     /// What is odd about the results.
-    pub warnings: Vec<String>,
+    warnings: Vec<String>,
     /// Of tensors whose scales need it.
     amax: Amax,
     operations: Operations<'a>,
@@ -57,6 +57,14 @@ impl<'a> Shards<'a> {
             amax: Amax::default(),
             operations,
         }
+    }
+
+    /// What was done, with what else there is to warn of.
+    pub fn report(self, mut warnings: Vec<String>, outputs: Vec<PathBuf>) -> Report {
+        warnings.extend(self.warnings);
+        warnings.extend(not_numbers(&self.rows));
+        let report = Report::new(self.plan.folder.path(), self.plan.provenance.clone(), self.rows, warnings);
+        Report { outputs, dropped: self.plan.dropped.clone(), ..report }
     }
 
     /// Converts shard `at` into the file `path`; with it stays what was made for it. Returns its length, and its digest if
@@ -89,14 +97,14 @@ impl<'a> Shards<'a> {
         self.data.extend(data);
         let outline = Outline::new(shard, amax, &writer);
         let items = &outline.items;
-        let mut sink = ShardSink::new(writer, path, &outline, operations, wants_digest);
+        let mut file = ShardFile::new(writer, path, wants_digest);
         for (at, work) in shard.works.iter().enumerate() {
             if let Some(scaled) = work.job.scaled() {
                 let plans = operations.quantize(scaled).map_err(|cause| failed(&work.planned, cause))?;
                 let encoder = Encoder { plans: &plans, amax: outline.amax(at) };
                 self.warnings.extend(unlikely(&work.planned.name, scaled, &encoder));
                 for (output, bytes) in small(scaled, &encoder) {
-                    sink.put(outline.offset(at, output), &bytes)?;
+                    file.put(outline.offset(at, output), &bytes)?;
                 }
             }
         }
@@ -119,9 +127,17 @@ impl<'a> Shards<'a> {
             *read += bytes;
             progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
         };
-        let feed = FolderFeed { reading: SourceReader::of(&plan.folder), outline: &outline, operations };
-        let sink = run(feed, sink, items, &limits, work, done)?;
-        let written = sink.finish(made, self.stop)?;
+        let mut reading = SourceReader::of(&plan.folder);
+        let read = |at: usize, first, len, buffer: &mut Vec<u8>| {
+            outline.job(at).read(&outline.piece(operations, at, first, len), &mut reading, buffer)
+        };
+        let write = |at: usize, first, len, bytes: &[u8]| {
+            let mut put =
+                |output, offset, bytes: &[u8]| file.put(outline.offset(items[at].index, output) + offset, bytes);
+            outline.job(at).place(&outline.piece(operations, at, first, len), bytes, &mut put)
+        };
+        run(read, write, items, &limits, work, done)?;
+        let written = file.finish(made, self.stop)?;
         drop(outline);
         for (at, (work, counts)) in shard.works.iter().zip(all_counts).enumerate() {
             let ([cast, formula], tally) = of_scaled.remove(&at).unwrap_or_default();
@@ -164,7 +180,7 @@ fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<Stri
 }
 
 /// Values of a quantized source that are NaN: most often a scale is.
-pub(crate) fn not_numbers(rows: &[TensorReport]) -> Option<String> {
+fn not_numbers(rows: &[TensorReport]) -> Option<String> {
     let mut found = rows.iter().filter(|row| row.scheme.is_some() && row.counts.nan_in > 0);
     let first = found.next()?;
     let others = match found.count() {

@@ -4,9 +4,8 @@ use crate::convert::action::Action;
 use crate::convert::container::{Container, format_of};
 use crate::convert::job::TensorJob;
 use crate::convert::options::Options;
-use crate::convert::plan::Plan;
+use crate::convert::plan::{Plan, ShardPlan};
 use crate::convert::planned::Planned;
-use crate::convert::shard::ShardPlan;
 use crate::convert::stored::Stored;
 use crate::error::{Cause, Error};
 use crate::model::{changes, eligibilities, raise_warning};
@@ -84,7 +83,7 @@ impl Plan {
             let failed = |cause: Cause| Error::tensor(folder.path(), &planned.name, cause);
             let action = Action::new(planned, &exec).map_err(|cause| failed(cause.into()))?;
             if let Action::Text(caster) = &action {
-                let parts = Parts::new(&folder.shards()[at.shard].source, at.tensor, planned.from)?.at_most(most);
+                let parts = Parts::new(at.source(folder), at.tensor, planned.from)?.at_most(most);
                 let width = longest(parts, caster, stop)?.map_err(|cause| failed(cause.into()))?;
                 planned.target.layout = Layout::Utf32 { width };
             }

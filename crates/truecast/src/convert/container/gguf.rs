@@ -111,7 +111,7 @@ pub(crate) fn copied(folder: &Folder, stored: &[Stored], group: &Group) -> Optio
     let Family::Gguf(_) = group.scheme.family else { return None };
     let copy = |&(_, number): &(_, usize)| {
         let at = stored[number];
-        let tensor = folder.shards()[at.shard].source.tensors()[at.tensor].clone();
+        let tensor = at.header(folder).clone();
         let Tensor { name, dtype: from, layout: src_layout, .. } = tensor.clone();
         let planned = Planned { name, target: tensor, from, src_layout, cast: None, kept_by: None };
         TensorJob { planned, job: Arc::new(at) }

@@ -6,8 +6,7 @@ pub(crate) mod files;
 pub(crate) mod gguf;
 pub(crate) mod gguf_file;
 
-use crate::convert::plan::Plan;
-use crate::convert::shard::ShardPlan;
+use crate::convert::plan::{Plan, ShardPlan};
 use crate::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

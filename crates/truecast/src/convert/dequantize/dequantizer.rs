@@ -2,7 +2,6 @@
 //!
 //! A part may lie in any file of the checkpoint. Only what a piece needs is read, so that no tensor has to fit in memory.
 
-use crate::convert::planned::Planned;
 use crate::convert::quantize::flat::flat;
 use crate::convert::stored::Stored;
 use crate::error::{Cause, Error};
@@ -82,29 +81,18 @@ thread_local! {
 }
 
 impl TensorDequantizer {
-    /// Plans it. `planned` says how f32 values become the result.
+    /// Plans it. `cast` says how f32 values become the result, if they are not the result themselves.
     ///
     /// # Errors
     /// A layout that is not understood, a conversion that is not.
-    pub fn new(quantized: &Quantized, planned: &Planned, exec: &CastOptions) -> Result<TensorDequantizer, Cause> {
-        let dequantizer = Dequantizer::new(&quantized.layout, &CastSpec::copy(DType::F32), exec)?;
-        let last = match &planned.cast {
-            Some(cast) if *cast != CastSpec::copy(DType::F32) => Last::Cast(Box::new(Caster::new(cast, exec)?)),
-            _ => Last::Keep(Box::new(Measure::between(DType::F32, DType::F32, exec))),
+    pub fn new(quantized: &Quantized, cast: Option<&CastSpec>, exec: &CastOptions) -> Result<TensorDequantizer, Cause> {
+        let values = CastSpec::copy(DType::F32);
+        let dequantizer = Dequantizer::new(&quantized.layout, &values, exec)?;
+        let last = match cast.filter(|cast| **cast != values) {
+            Some(cast) => Last::Cast(Box::new(Caster::new(cast, exec)?)),
+            None => Last::Keep(Box::new(Measure::between(DType::F32, DType::F32, exec))),
         };
         Ok(TensorDequantizer { dequantizer, last })
-    }
-
-    /// Plans one whose result is the f32 values.
-    ///
-    /// # Errors
-    /// A layout that is not understood.
-    pub fn of_values(quantized: &Quantized, exec: &CastOptions) -> Result<TensorDequantizer, Cause> {
-        let dequantizer = Dequantizer::new(&quantized.layout, &CastSpec::copy(DType::F32), exec)?;
-        Ok(TensorDequantizer {
-            dequantizer,
-            last: Last::Keep(Box::new(Measure::between(DType::F32, DType::F32, exec))),
-        })
     }
 
     /// Reads what the elements `first .. first + len` are made of into the beginning of `buffer`. Returns how many bytes that
@@ -126,18 +114,19 @@ impl TensorDequantizer {
     /// Makes the elements `first .. first + len` of what was read. Counts in parts, to be added in order: of the last step,
     /// from the f32 value to the result.
     pub fn run(&self, first: u64, len: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Counts>, Cause> {
-        let Last::Cast(caster) = &self.last else {
-            self.values(first, len, src, dst)?;
-            let Last::Keep(measure) = &self.last else { return Ok(Vec::new()) };
-            let values = Elements::new(DType::F32, len, &*dst)?;
-            return Ok(measure.compare(values, values));
-        };
-        VALUES.with_borrow_mut(|values| {
-            let values = room(values, len as u64 * 4)?;
-            self.values(first, len, src, values)?;
-            let values = Elements::new(DType::F32, len, &*values)?;
-            Ok(caster.cast_parts(values, ElementsMut::new(caster.spec().dst, len, dst)?)?)
-        })
+        match &self.last {
+            Last::Keep(measure) => {
+                self.values(first, len, src, dst)?;
+                let values = Elements::new(DType::F32, len, &*dst)?;
+                Ok(measure.compare(values, values))
+            }
+            Last::Cast(caster) => VALUES.with_borrow_mut(|values| {
+                let values = room(values, len as u64 * 4)?;
+                self.values(first, len, src, values)?;
+                let values = Elements::new(DType::F32, len, &*values)?;
+                Ok(caster.cast_parts(values, ElementsMut::new(caster.spec().dst, len, dst)?)?)
+            }),
+        }
     }
 
     /// The f32 values, as bytes.

@@ -6,14 +6,13 @@ use crate::convert::dequantize::values::{self, Logical, Values, logical};
 use crate::convert::error::CheckpointError;
 use crate::convert::found::Contents;
 use crate::convert::options::Options;
-use crate::convert::stored::Stored;
 use crate::error::Error;
 use crate::opened::Opened;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::{Coding, Packing, Part, Plane, Planes};
+use truecast_core::scaled::{Coding, Packing, Plane, Planes};
 use truecast_io::folder::Folder;
 use truecast_io::{OnnxOptions, OpenOptions};
 use truecast_kernel::CastOptions;
@@ -57,8 +56,7 @@ impl Reference {
         let (mut noise, mut compared) = ([0.0, 0.0], 0);
         for quantized in all {
             // Data of files that are gone were compared when the run began.
-            let is_gone = |(_, at): &(Part, Stored)| folder.shards()[at.shard].is_gone;
-            if quantized.parts.iter().any(is_gone) {
+            if quantized.parts.iter().any(|(_, at)| at.is_gone(folder)) {
                 continue;
             }
             let (Some(swapped), Some(dense)) = (swapped(quantized), by_name.get(&*quantized.name)) else {

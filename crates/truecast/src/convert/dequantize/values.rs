@@ -156,11 +156,11 @@ fn of_held(held: Held<'_>, name: Arc<str>) -> Logical<'_> {
 /// The values of a tensor in pieces of as many elements, whatever it is made of.
 pub(crate) enum Values<'a> {
     Stored(Box<Parts>),
-    Made(Box<Made<'a>>),
+    Made(Box<MadeValues<'a>>),
 }
 
 /// Values that are made of codes.
-pub(crate) struct Made<'a> {
+pub(crate) struct MadeValues<'a> {
     folder: &'a Folder,
     quantized: &'a Quantized,
     maker: TensorDequantizer,
@@ -175,11 +175,11 @@ impl<'a> Values<'a> {
         match &tensor.origin {
             Origin::Held(held) => Ok(Values::Stored(Box::new(Parts::new(held.source, held.index, tensor.dtype)?))),
             Origin::Quantized(folder, quantized) => {
-                let maker = TensorDequantizer::of_values(quantized, &CastOptions::default());
+                let maker = TensorDequantizer::new(quantized, None, &CastOptions::default());
                 let maker = maker.map_err(|cause| Error::tensor(folder.path(), &tensor.name, cause))?;
                 let len = tensor.shape.iter().product();
                 let (source, values) = (Vec::new(), Vec::new());
-                Ok(Values::Made(Box::new(Made { folder, quantized, maker, first: 0, len, source, values })))
+                Ok(Values::Made(Box::new(MadeValues { folder, quantized, maker, first: 0, len, source, values })))
             }
         }
     }
@@ -190,7 +190,7 @@ impl<'a> Values<'a> {
             Values::Stored(parts) => return Ok(parts.next()?),
             Values::Made(made) => made,
         };
-        let Made { folder, quantized, maker, first, len, source, values } = &mut **made;
+        let MadeValues { folder, quantized, maker, first, len, source, values } = &mut **made;
         let now = PART.min(*len - *first);
         if now == 0 {
             return Ok(None);

@@ -1,10 +1,10 @@
 //! A tensor that is copied or cast, and one whose bytes are known.
 
-use crate::convert::job::{Check, Checked, Job, Piece, SourceReader, elements_in};
+use crate::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader, Written, elements_in};
 use crate::convert::planned::Planned;
 use crate::convert::stored::Stored;
 use crate::error::Error;
-use crate::stream::{room, zeros};
+use crate::stream::room;
 use crate::verify::coverage::elements_of;
 use crate::verify::difference::FileDifference;
 use crate::verify::elements;
@@ -35,10 +35,11 @@ impl Job for Stored {
         Ok(bytes.len())
     }
 
-    fn check<'p>(&'p self, check: Check<'_, 'p>) -> Checked {
-        let Check { folder, planned, result: (result, at), stretches, prepared, methods, progress, .. } = check;
+    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
+        let JobCheck { of, prepared, methods, progress, .. } = check;
+        let Written { folder, planned, result, ref places, stretches, .. } = of;
         let source = self.source(folder);
-        let pair = Pair { source, index: self.tensor, tensor: planned, result, at: at[0], stretches };
+        let pair = Pair { source, index: self.tensor, tensor: planned, result, at: places[0], stretches };
         let copied = methods.copied;
         let difference = match [planned.from, planned.target.dtype].contains(&DType::String) {
             true => text::compare(&pair, progress),
@@ -65,10 +66,9 @@ impl Job for Known {
         Ok(bytes.len())
     }
 
-    fn check<'p>(&'p self, Check { planned, result: (result, at), stretches, .. }: Check<'_, 'p>) -> Checked {
-        let mut actual = zeros(self.0.len() as u64)?;
-        result.read_at(at[0], 0, &mut actual)?;
-        let difference = FileDifference::of_bytes(&planned.target.name, &self.0, &actual);
-        Ok((difference.into_iter().collect(), elements_of(stretches)))
+    fn check<'p>(&'p self, JobCheck { of, .. }: JobCheck<'_, 'p>) -> JobChecked {
+        let actual = of.read(0, 0..self.0.len() as u64)?;
+        let difference = FileDifference::of_bytes(&of.planned.target.name, &self.0, &actual);
+        Ok((difference.into_iter().collect(), elements_of(of.stretches)))
     }
 }

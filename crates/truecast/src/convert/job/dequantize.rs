@@ -1,16 +1,24 @@
 //! A quantized tensor that becomes dense.
 
 use crate::convert::dequantize::dequantizer::Quantized;
-use crate::convert::job::{Check, Checked, Job, Piece, SourceReader};
+use crate::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader, Written};
 use crate::convert::operations::Operations;
 use crate::convert::planned::Planned;
 use crate::convert::quantize::error_meter::ErrorSums;
-use crate::convert::recompute::Proof;
+use crate::convert::recompute::pieces::{Seen, merge, of_elements, prove};
+use crate::convert::recompute::{HeldRows, Recomputed, row_pieces};
 use crate::error::{Cause, Error};
 use crate::report::TensorReport;
+use crate::scan::Stretch;
 use crate::stream::{Item, room};
+use crate::verify::Methods;
 use crate::verify::coverage::elements_of;
+use crate::verify::difference::WrongElement;
+use crate::verify::elements::Checker;
+use crate::verify::found::Found;
+use std::ops::Range;
 use truecast_core::{CastSpec, DType};
+use truecast_kernel::Elements;
 
 impl Job for Quantized {
     fn item(&self, planned: &Planned, index: usize) -> Item {
@@ -47,12 +55,56 @@ impl Job for Quantized {
         (row.bytes_in, row.scheme, row.converted) = (self.bytes, Some(self.scheme.clone()), true);
     }
 
-    fn check<'p>(&'p self, check: Check<'_, 'p>) -> Checked {
-        let Check { folder, planned, result: (result, at), stretches, prepared, methods, progress, .. } = check;
-        let proof = Proof { folder, quantized: self, planned, result: (result, at[0]) };
-        let cast = planned.cast.unwrap_or(CastSpec::copy(DType::F32));
-        let (difference, by) = proof.compare(stretches, &prepared.checker(cast, &planned.target), progress)?;
+    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
+        let JobCheck { of, prepared, methods, progress, .. } = check;
+        let (layout, target) = (&self.layout, &of.planned.target);
+        // That of the cast from f32.
+        let checker = prepared.checker(of.planned.cast.unwrap_or(CastSpec::copy(DType::F32)), target);
+        let values = Recomputed { folder: of.folder, quantized: self };
+        let bytes = |seen: u64| (self.bytes as f64 * seen as f64 / layout.elements().max(1) as f64) as u64;
+        let (mut seen, mut all) = (0, (Found::new(), Methods::default()));
+        let size = values.together();
+        for Stretch { first, len } in of.stretches {
+            let (mut at, end) = (*first, first + len);
+            while at < end {
+                // Matrices that are only read as a whole one by one, the others together.
+                let stop = end.min(size.map_or(u64::MAX, |size| (at / size + 1) * size));
+                let held = size.map(|size| values.matrix(at / size)).transpose()?;
+                let of_piece = |elements: &Range<u64>| match &held {
+                    Some(held) => piece(held, elements.clone(), &of, &checker),
+                    None => piece(&values.rows(elements)?, elements.clone(), &of, &checker),
+                };
+                all = prove(row_pieces(layout, at..stop), all, of_piece, merge, |some| {
+                    let before = bytes(seen);
+                    seen += some.iter().map(|piece| piece.end - piece.start).sum::<u64>();
+                    progress(bytes(seen) - before)
+                })?;
+                at = stop;
+            }
+        }
+        let (found, by) = all;
         methods.add(&by);
-        Ok((difference.into_iter().collect(), elements_of(stretches)))
+        let difference = of_elements(&target.name, found, (DType::F32, target.dtype));
+        Ok((difference.into_iter().collect(), elements_of(of.stretches)))
     }
+}
+
+/// Elements of the result that are not what they should be.
+fn piece(
+    rows: &HeldRows<'_>,
+    elements: Range<u64>,
+    of: &Written<'_, '_>,
+    checker: &Checker<'_>,
+) -> Result<Seen<WrongElement>, Error> {
+    let Range { start: from, end: to } = elements;
+    // Elements narrower than a byte begin with one.
+    let begin = from / 8 * 8;
+    let target = &of.planned.target;
+    let bytes = |len| target.dtype.bytes_in(target.layout, len).expect("a container's layout fits its type");
+    let dst = of.read(0, bytes(begin)..bytes(begin) + bytes(to - begin))?;
+    let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
+    let dst = dst.expect("the buffer was made for these elements");
+    let mut seen = (Found::new(), Methods::default());
+    checker.made(from, (&rows.quick(elements), &dst), &mut seen, &|index| rows.value(index))?;
+    Ok(seen)
 }

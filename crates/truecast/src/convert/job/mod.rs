@@ -17,14 +17,15 @@ use crate::convert::stored::Stored;
 use crate::error::{Cause, Error};
 use crate::report::TensorReport;
 use crate::scan::Stretch;
-use crate::stream::{Item, room};
+use crate::stream::{Item, room, zeros};
 use crate::verify::Methods;
 use crate::verify::difference::FileDifference;
 use crate::verify::elements::Prepared;
 use std::fmt::Debug;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use truecast_core::DType;
+use truecast_core::scaled::ScaledError;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Block;
 use truecast_io::{Source, Tensor, TensorReader};
@@ -71,24 +72,43 @@ impl<'a> SourceReader<'a> {
     }
 }
 
-/// What is to be compared with what a job should have written.
-pub(crate) struct Check<'a, 'p> {
+/// What a job should have written.
+pub(crate) struct Written<'a, 'p> {
     pub folder: &'p Folder,
     pub planned: &'a Planned,
     /// The tensors that have a second scale in common with it, itself among them.
-    pub shared: &'a [&'p Scaled],
+    pub shared: Vec<&'p Scaled>,
     /// The file of the result, and the places of the tensors in it.
-    pub result: (&'a Source, Vec<usize>),
+    pub result: &'a Source,
+    pub places: Vec<usize>,
     pub stretches: &'a [Stretch],
+    pub source: &'a SourceValues<'p>,
+}
+
+impl Written<'_, '_> {
+    /// Bytes of one of the tensors of the result.
+    pub fn read(&self, output: usize, bytes: Range<u64>) -> Result<Vec<u8>, Error> {
+        let mut read = zeros(bytes.end - bytes.start)?;
+        self.result.read_at(self.places[output], bytes.start, &mut read)?;
+        Ok(read)
+    }
+
+    pub fn failed(&self, cause: ScaledError) -> Error {
+        Error::tensor(self.folder.path(), &self.planned.name, Cause::Scaled(cause))
+    }
+}
+
+/// What was written, and what is used to compare it.
+pub(crate) struct JobCheck<'a, 'p> {
+    pub of: Written<'a, 'p>,
     pub prepared: &'a mut Prepared,
     pub roundings: &'a mut Roundings,
-    pub source: &'a SourceValues<'p>,
     pub methods: &'a mut Methods,
     pub progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 }
 
 /// What differs, and how many elements were compared.
-pub(crate) type Checked = Result<(Vec<FileDifference>, u64), Error>;
+pub(crate) type JobChecked = Result<(Vec<FileDifference>, u64), Error>;
 
 /// Takes bytes, with the number of the tensor and the offset in it where they belong.
 pub(crate) type Put<'a> = &'a mut dyn FnMut(usize, u64, &[u8]) -> Result<(), Error>;
@@ -165,7 +185,7 @@ pub(crate) trait Job: Debug + Send + Sync {
     fn report(&self, _: &mut TensorReport) {}
 
     /// Compares what was written with what should have been, without code that may have written it.
-    fn check<'p>(&'p self, check: Check<'_, 'p>) -> Checked;
+    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked;
 }
 
 /// So many elements are meant where bytes are counted: of blocks that are copied.

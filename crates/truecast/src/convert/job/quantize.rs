@@ -1,6 +1,6 @@
 //! A tensor that becomes codes and scales, and what else belongs to them.
 
-use crate::convert::job::{Check, Checked, Job, Piece, Put, SourceReader};
+use crate::convert::job::{Job, JobCheck, JobChecked, Piece, Put, SourceReader};
 use crate::convert::operations::Operations;
 use crate::convert::planned::Planned;
 use crate::convert::quantize::encode::Encoder;
@@ -75,12 +75,11 @@ impl Job for Scaled {
         (row.bytes_out, row.to_scheme, row.converted) = (self.bytes_out(), Some(self.scheme.clone()), true);
     }
 
-    fn check<'p>(&'p self, check: Check<'_, 'p>) -> Checked {
-        let Check { folder, planned, shared, result, stretches, roundings, source, methods, progress, .. } = check;
-        let proof = ScaledProof { folder, scaled: self, shared, planned, result, source };
+    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
+        let JobCheck { of, roundings, methods, progress, .. } = check;
         let (differences, by) = match self.layout.coding {
-            Coding::Blocks { block, .. } => blocks::compare(&proof, block, stretches, progress)?,
-            _ => proof.compare(stretches, roundings, progress)?,
+            Coding::Blocks { block, .. } => blocks::compare((self, block), &of, progress)?,
+            _ => ScaledProof { scaled: self, of }.compare(roundings, progress)?,
         };
         methods.add(&by);
         Ok((differences, by.all()))

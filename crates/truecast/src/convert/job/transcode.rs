@@ -4,7 +4,7 @@
 //! 0.
 
 use crate::convert::dequantize::dequantizer::{Quantized, read_all};
-use crate::convert::job::{Check, Checked, Job, Piece, SourceReader};
+use crate::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader, Written};
 use crate::convert::operations::Operations;
 use crate::convert::planned::Planned;
 use crate::convert::quantize::error_meter::ErrorSums;
@@ -22,7 +22,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{Change, Code, Gathering, Part, Repacking, ScaledError};
-use truecast_io::Source;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Block;
 use truecast_kernel::scaled::Repacker;
@@ -244,26 +243,27 @@ impl Job for Transcode {
         }
     }
 
-    fn check<'p>(&'p self, check: Check<'_, 'p>) -> Checked {
-        let Check { folder, planned, result: (result, at), stretches, methods, progress, .. } = check;
+    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
+        let JobCheck { of, methods, progress, .. } = check;
         let Repacking { to, to_shape: [rows, cols], .. } = self.planes[0].how;
         let mut found = Found::new();
         for matrix in 0..self.matrices {
-            let held = self.planes.iter().map(|plane| plane.whole(folder, matrix)).collect::<Result<Vec<_>, _>>()?;
+            let held = self.planes.iter().map(|plane| plane.whole(of.folder, matrix)).collect::<Result<Vec<_>, _>>()?;
             let bands = self.bands().into_iter().filter(|band| {
                 // Of blocks, those that hold what is asked for.
                 let [first, end] = [band.start, band.end].map(|row| to.bytes([row, cols]).unwrap_or(0));
-                self.blocks.is_none() || stretches.iter().any(|some| some.first < end && some.first + some.len > first)
+                self.blocks.is_none()
+                    || of.stretches.iter().any(|some| some.first < end && some.first + some.len > first)
             });
-            let of_band = |rows: &Range<u64>| self.wrong(folder, &held, (result, at[0]), (matrix, rows));
+            let of_band = |rows: &Range<u64>| self.wrong(&of, &held, (matrix, rows));
             found = prove(bands, found, of_band, Found::merge, |some| {
                 let seen: u64 = some.iter().map(|band| band.end - band.start).sum();
                 methods.definition += seen * cols;
                 progress((self.bytes as f64 * seen as f64 / (self.matrices * rows) as f64) as u64)
             })?;
         }
-        let difference = FileDifference::of_found(&planned.target.name, &found);
-        Ok((difference.into_iter().collect(), elements_of(stretches)))
+        let difference = FileDifference::of_found(&of.planned.target.name, &found);
+        Ok((difference.into_iter().collect(), elements_of(of.stretches)))
     }
 }
 
@@ -314,16 +314,14 @@ impl Transcode {
     /// Bytes of some rows of the result that are not what they should be.
     fn wrong(
         &self,
-        folder: &Folder,
+        of: &Written<'_, '_>,
         held: &[Option<Vec<u8>>],
-        (result, at): (&Source, usize),
         (matrix, rows): (u64, &Range<u64>),
     ) -> Result<Found<(u64, u64)>, Error> {
         let Repacking { to, to_shape: [all, cols], .. } = self.planes[0].how;
         let (n, bytes) = (rows.end - rows.start, |rows: u64| to.bytes([rows, cols]).unwrap_or(0));
-        let (mut expected, mut actual) = (zeros(bytes(n))?, zeros(bytes(n))?);
         let begin = matrix * bytes(all) + bytes(rows.start);
-        result.read_at(at, begin, &mut actual)?;
+        let (mut expected, actual) = (zeros(bytes(n))?, of.read(0, begin..begin + bytes(n))?);
         let mut found = Found::new();
         for (plane, whole) in self.planes.iter().zip(held) {
             let PlaneOperation { how, .. } = plane;
@@ -331,7 +329,7 @@ impl Transcode {
                 Some(whole) => (0..how.from_shape[0], Cow::Borrowed(whole)),
                 None => {
                     let stored = rows.start.min(how.from_shape[0])..rows.end.min(how.from_shape[0]);
-                    (stored.clone(), Cow::Owned(plane.stored(folder, matrix, &stored)?))
+                    (stored.clone(), Cow::Owned(plane.stored(of.folder, matrix, &stored)?))
                 }
             };
             let (from_shape, shape) = ([stored.end - stored.start, how.from_shape[1]], [n, how.to_shape[1]]);

@@ -13,7 +13,7 @@ use truecast_io::{Existing, FileFormat, OutputFile, look};
 
 /// What a run finds at its destination.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct Destination {
     /// The folder that is written to: the destination, or one in it beside an old result.
     pub at: PathBuf,
     /// What an earlier run of the same share wrote down.
@@ -24,7 +24,7 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// A destination in the source or around it, one that holds what this run may not touch, a disk that is too small.
-pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest) -> Result<Found, Error> {
+pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest) -> Result<Destination, Error> {
     let refused = |cause| Error::checkpoint(dst, cause);
     if is_nested(plan.folder.path(), dst)? {
         return Err(refused(CheckpointError::Nested));
@@ -34,7 +34,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         return Err(refused(CheckpointError::NotAFolder));
     }
     let names = if there.is_some() { names_in(dst)? } else { Vec::new() };
-    let mut found = Found { at: dst.into(), manifest: None };
+    let mut found = Destination { at: dst.into(), manifest: None };
     let part = match options.share {
         RunScope::Part(part) => Some(part),
         _ => None,

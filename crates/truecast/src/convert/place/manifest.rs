@@ -99,6 +99,13 @@ impl Manifest {
         serde_json::from_value(value).map(Some).map_err(|cause| failed(cause.to_string()))
     }
 
+    /// Adds what another run finished.
+    pub fn join(&mut self, other: Manifest) {
+        for (entry, theirs) in self.shards.iter_mut().zip(other.shards) {
+            entry.output = entry.output.take().or(theirs.output);
+        }
+    }
+
     /// What of its source is not as in `other`.
     pub fn other_source(&self, other: &Manifest) -> Option<String> {
         let names = |of: &Manifest| of.shards.iter().map(|shard| shard.name.clone()).collect::<Vec<_>>();

@@ -21,9 +21,7 @@ pub(crate) fn of_all_parts(
         if manifest.difference(mine).is_some() {
             return Ok(None);
         }
-        for (entry, theirs) in whole.shards.iter_mut().zip(manifest.shards) {
-            entry.output = entry.output.take().or(theirs.output);
-        }
+        whole.join(manifest);
     }
     Ok(is_whole(plan, &whole).then_some(whole))
 }
@@ -42,9 +40,7 @@ pub(crate) fn merged(plan: &Plan, dst: &Path, fresh: &Manifest, stop: &AtomicBoo
         if let Some(what) = manifest.difference(fresh) {
             return Err(failed(CheckpointError::Changed { what: format!("{name}: {what}") }));
         }
-        for (entry, theirs) in whole.shards.iter_mut().zip(manifest.shards) {
-            entry.output = entry.output.take().or(theirs.output);
-        }
+        whole.join(manifest);
     }
     for (entry, shard) in whole.shards.iter().zip(&plan.shards) {
         if shard.is_empty() {

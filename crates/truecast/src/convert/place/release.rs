@@ -114,9 +114,8 @@ impl<'a> Release<'a> {
         write(0, &head)?;
         for stored in self.plan.read.iter().filter(|stored| stored.shard == at) {
             let Some(offset) = source.data_offset(stored.tensor) else { continue };
-            let mut bytes = vec![0; bytes_read(source, stored.tensor)];
-            source.read_at(stored.tensor, 0, &mut bytes)?;
-            write(offset, &bytes)?;
+            let folder = &self.plan.folder;
+            write(offset, &stored.read(folder, 0..bytes_read(*stored, folder))?)?;
         }
         copy.commit()?;
         Ok(())

@@ -2,18 +2,16 @@
 //! which converts.
 
 use crate::convert::operations::Operations;
-use crate::convert::plan::Plan;
+use crate::convert::plan::{Plan, ShardPlan};
 use crate::convert::quantize::encode::Plans;
 use crate::convert::quantize::scaled::Scaled;
-use crate::convert::shard::ShardPlan;
 use crate::convert::stored::Stored;
 use crate::error::{Cause, Error};
-use crate::stream::{Feed, Item, Limits, Sink, run};
+use crate::stream::{Item, Limits, run};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::ScaledError;
-use truecast_io::folder::Folder;
 
 /// Those that are known, of each matrix of a tensor.
 #[derive(Debug, Default)]
@@ -43,10 +41,7 @@ impl Amax {
         }
         let mut seen = HashSet::new();
         wanted.retain(|scaled| !self.0.contains_key(&scaled.from) && seen.insert(scaled.from));
-        let name = |scaled: &Scaled| {
-            let source = &plan.folder.shards()[scaled.from.shard].source;
-            (source.path(), &*source.tensors()[scaled.from.tensor].name)
-        };
+        let name = |scaled: &Scaled| (scaled.from.source(&plan.folder).path(), &*scaled.from.header(&plan.folder).name);
         let in_tensor = |scaled: &Scaled, cause: Cause| {
             let (path, tensor) = name(scaled);
             Error::tensor(path, tensor, cause)
@@ -84,8 +79,10 @@ impl Amax {
             }
             told(name(wanted[at]).1);
         };
-        let feed = AmaxFeed { folder: &plan.folder, wanted: &wanted, plans: &plans };
-        run(feed, Nowhere, &items, limits, work, done)?;
+        let read = |at: usize, first, len, buffer: &mut Vec<u8>| {
+            plans[at].input.read(&plan.folder, wanted[at].place(), first, len, buffer)
+        };
+        run(read, |_, _, _, _| Ok(()), &items, limits, work, done)?;
         self.0.extend(wanted.iter().map(|scaled| scaled.from).zip(found));
         Ok(())
     }
@@ -103,24 +100,4 @@ impl Amax {
 
 fn bytes_of(dtype: DType) -> u64 {
     dtype.storage_bits().unwrap_or(64) as u64 / 8
-}
-
-struct AmaxFeed<'a> {
-    folder: &'a Folder,
-    wanted: &'a [&'a Scaled],
-    plans: &'a [Arc<Plans>],
-}
-
-impl Feed for AmaxFeed<'_> {
-    fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        self.plans[at].input.read(self.folder, self.wanted[at].place(), first, len, buffer)
-    }
-}
-
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn write(&mut self, _: usize, _: u64, _: u64, _: &[u8]) -> Result<(), Error> {
-        Ok(())
-    }
 }

@@ -33,7 +33,7 @@ impl Input {
     /// # Errors
     /// A layout that is not understood.
     pub fn new(place: Place<'_>, exec: &CastOptions) -> Result<Input, Cause> {
-        let maker = place.quantized.map(|quantized| TensorDequantizer::of_values(quantized, exec));
+        let maker = place.quantized.map(|quantized| TensorDequantizer::new(quantized, None, exec));
         Ok(Input { maker: maker.transpose()? })
     }
 

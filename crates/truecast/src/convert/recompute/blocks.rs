@@ -2,12 +2,11 @@
 //! arithmetic of this language, and by the definition (`truecast_core::scaled`) where that leaves a doubt. Whole blocks are
 //! compared, since every element of one decides its scale.
 
-use crate::convert::recompute::pieces::prove;
-use crate::convert::recompute::scaled::ScaledProof;
+use crate::convert::job::Written;
+use crate::convert::quantize::scaled::Scaled;
+use crate::convert::recompute::pieces::{Seen, merge, prove};
 use crate::convert::recompute::source::{INFINITE, largest};
 use crate::error::Error;
-use crate::scan::Stretch;
-use crate::stream::zeros;
 use crate::verify::Methods;
 use crate::verify::difference::FileDifference;
 use crate::verify::found::Found;
@@ -20,44 +19,39 @@ use truecast_core::{CastSpec, DType};
 const PIECE: u64 = 1 << 16;
 
 /// What differs in the blocks that hold these elements, and how the elements of those blocks were compared.
-pub(crate) fn compare(
-    proof: &ScaledProof<'_, '_>,
-    block: BlockType,
-    stretches: &[Stretch],
+pub(crate) fn compare<'p>(
+    (scaled, block): (&'p Scaled, BlockType),
+    of: &Written<'_, 'p>,
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 ) -> Result<(Vec<FileDifference>, Methods), Error> {
     let of_block = block.elements();
     // Rows are whole numbers of blocks: these lie one after the other.
-    let pieces = stretches.iter().flat_map(|stretch| {
+    let pieces = of.stretches.iter().flat_map(|stretch| {
         let (first, end) = (stretch.first / of_block, (stretch.first + stretch.len).div_ceil(of_block));
         let step = PIECE / of_block;
         (first..end).step_by(step as usize).map(move |at| at..(at + step).min(end))
     });
-    let of_piece = |blocks: &Range<u64>| piece(proof, block, blocks.clone());
-    let merge = |(found, mut by): Seen, (other, others): Seen| {
-        by.add(&others);
-        (found.merge(other), by)
-    };
+    let of_piece = |blocks: &Range<u64>| piece((scaled, block), of, blocks.clone());
     let (found, by) = prove(pieces, (Found::new(), Methods::default()), of_piece, merge, |some| {
         let elements = some.iter().map(|blocks| blocks.end - blocks.start).sum::<u64>() * of_block;
-        progress(elements * u64::from(proof.scaled.dtype.storage_bits().unwrap_or(8)) / 8)
+        progress(elements * u64::from(scaled.dtype.storage_bits().unwrap_or(8)) / 8)
     })?;
-    let tensor = proof.planned.target.name.clone();
+    let tensor = &of.planned.target.name;
     if let Some(index) = found.refused {
         return Ok((vec![FileDifference::Refused { tensor: tensor.to_string(), index }], by));
     }
-    Ok((FileDifference::of_found(&tensor, &found).into_iter().collect(), by))
+    Ok((FileDifference::of_found(tensor, &found).into_iter().collect(), by))
 }
 
-/// Wrong bytes, what they should be and are; and how elements were compared.
-type Seen = (Found<(u64, u64)>, Methods);
-
-/// The bytes of some blocks that are not what they should be.
-fn piece(proof: &ScaledProof<'_, '_>, block: BlockType, blocks: Range<u64>) -> Result<Seen, Error> {
+/// The bytes of some blocks that are not what they should be: what each should be and is.
+fn piece<'p>(
+    (scaled, block): (&'p Scaled, BlockType),
+    of: &Written<'_, 'p>,
+    blocks: Range<u64>,
+) -> Result<Seen<(u64, u64)>, Error> {
     let (of_block, bytes) = (block.elements(), block.bytes());
-    let source = proof.source.of(proof.scaled, blocks.start * of_block..blocks.end * of_block)?;
-    let mut actual = zeros((blocks.end - blocks.start) * bytes)?;
-    proof.result.0.read_at(proof.result.1[0], blocks.start * bytes, &mut actual)?;
+    let source = of.source.of(scaled, blocks.start * of_block..blocks.end * of_block)?;
+    let actual = of.read(0, blocks.start * bytes..blocks.end * bytes)?;
     let (mut found, mut by, mut expected) = (Found::new(), Methods::default(), vec![0; bytes as usize]);
     let each = source.chunks(of_block as usize).zip(actual.chunks(bytes as usize));
     for (at, (source, actual)) in (blocks.start..).zip(each) {
@@ -66,13 +60,13 @@ fn piece(proof: &ScaledProof<'_, '_>, block: BlockType, blocks: Range<u64>) -> R
             continue;
         }
         by.definition += of_block;
-        match block.quantize(proof.scaled.how.nonfinite, source, &mut expected) {
+        match block.quantize(scaled.how.nonfinite, source, &mut expected) {
             Ok(()) => {}
             Err(ScaledError::NotFinite { index }) => {
                 found.refuse(at * of_block + index);
                 continue;
             }
-            Err(cause) => return Err(proof.failed(cause)),
+            Err(cause) => return Err(of.failed(cause)),
         }
         for (i, (expected, actual)) in (0..).zip(expected.iter().zip(actual)) {
             if expected != actual {
@@ -139,15 +133,13 @@ fn doubled(x: f32) -> u8 {
 mod tests {
     use super::*;
     use truecast_core::scaled::NonFinite;
+    use truecast_testkit::random::Random;
 
     /// Blocks of the definition are accepted, and no other: ordinary, of halves, tiny, huge, special.
     #[test]
     fn blocks_are_those_of_the_definition() {
-        let mut state = 9u64;
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as u32
-        };
+        let mut random = Random::seeded(9);
+        let mut next = || (random.next() >> 33) as u32;
         for (block, kind) in [BlockType::Q8_0, BlockType::Mxfp4].into_iter().flat_map(|b| (0..7).map(move |k| (b, k))) {
             let (mut accepted, mut all) = (0, 0);
             for _ in 0..300 {

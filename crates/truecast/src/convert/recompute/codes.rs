@@ -41,12 +41,12 @@ pub(crate) struct Quick {
     global: f32,
     /// What becomes of a block of zeros.
     of_zeros: Quantized,
-    element: Element,
+    element: CodeRule,
     /// Of a scale of eight bits.
     scale: Option<Arc<Intervals<u32>>>,
 }
 
-enum Element {
+enum CodeRule {
     Float { most: f32, intervals: Arc<Intervals<u32>> },
     Int(Integer),
 }
@@ -112,14 +112,14 @@ impl Quick {
         let element = match planes.codes.code {
             Code::Float(dtype) => {
                 let most = Numbers::new(planes.codes.code).get(planes.codes.code.format()?.max_code() as u32);
-                Element::Float { most, intervals: roundings.of(dtype)? }
+                CodeRule::Float { most, intervals: roundings.of(dtype)? }
             }
             Code::Int(format) => {
                 let half = 1u32 << (format.bits - 1);
                 let (least, most) = (-(half as f32), (half - 1) as f32);
                 let has_zero = matches!(planes.zero, Zero::Grid { .. });
                 let (half, mask) = (if format.signed { 0 } else { half }, format.mask() as u32);
-                Element::Int(Integer { least, most, half, mask, has_zero })
+                CodeRule::Int(Integer { least, most, half, mask, has_zero })
             }
         };
         let numbers = Numbers::new(scale_type);
@@ -128,7 +128,7 @@ impl Quick {
 
     /// Its elements are tested by intervals that the definition gave.
     pub fn has_intervals(&self) -> bool {
-        matches!(self.element, Element::Float { .. })
+        matches!(self.element, CodeRule::Float { .. })
     }
 
     /// All codes of a block are right, its scale and its zero point too. `amax` is the largest magnitude of all elements that
@@ -150,11 +150,11 @@ impl Quick {
             return false;
         }
         match &self.element {
-            Element::Float { most, intervals } => {
+            CodeRule::Float { most, intervals } => {
                 self.is_scale(amax, || self.of_floats(amax, *most), scale)
                     && block.rows().all(|(values, codes)| intervals.hold_quotients(values, t, codes))
             }
-            Element::Int(integer) => {
+            CodeRule::Int(integer) => {
                 let Integer { least, most, has_zero, .. } = *integer;
                 let steps = most - least;
                 if !has_zero {
@@ -231,14 +231,7 @@ mod tests {
     use super::*;
     use truecast_core::format::{F4E2M1, F8E4M3FN};
     use truecast_core::scaled::{Global, NonFinite, Plane};
-
-    struct Stream(u64);
-    impl Stream {
-        fn next(&mut self) -> u32 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as u32
-        }
-    }
+    use truecast_testkit::random::Random;
 
     /// What is written, with its second scales.
     fn cases() -> Vec<(Planes, Quantization, u32)> {
@@ -275,10 +268,10 @@ mod tests {
     }
 
     /// Values of a block: ordinary, of every binade, halfway between codes, special.
-    fn values(kind: u32, stream: &mut Stream) -> Vec<u32> {
+    fn values(kind: u32, stream: &mut Random) -> Vec<u32> {
         let special = [0, 0x8000_0000, 1, 0x8000_0001, 0x7f7f_ffff, 0x0080_0000, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000];
-        let value = |stream: &mut Stream| {
-            let (sign, r) = (stream.next() << 31, stream.next());
+        let value = |stream: &mut Random| {
+            let (sign, r) = ((stream.next() as u32) << 31, (stream.next() >> 33) as u32);
             match kind % 8 {
                 0 => sign | (0x3c00_0000 + (r & 0x01ff_ffff)),
                 1 => (sign | (0x3c00_0000 + (r & 0x01ff_ffff))) & 0xffff_0000,
@@ -298,7 +291,7 @@ mod tests {
     /// What is accepted is what the definition makes, and neither code, scale nor zero point may be another.
     #[test]
     fn nothing_wrong_is_accepted() {
-        let mut stream = Stream(3);
+        let mut stream = Random::seeded(3);
         let mut roundings = Roundings::default();
         let (mut seen, mut tested) = (0, 0);
         for (planes, how, global) in cases() {
@@ -333,11 +326,11 @@ mod tests {
                 }
                 let bits = planes.codes.code.bits();
                 for _ in 0..8 {
-                    let (at, bit) = ((stream.next() % 16) as usize, stream.next() % bits);
+                    let (at, bit) = ((stream.next() % 16) as usize, stream.next() % u64::from(bits));
                     let mut wrong = codes.clone();
                     wrong[at] ^= 1 << bit;
                     assert!(!holds(scale, zero, &wrong), "{planes:?} {how:?} {values:x?} {wrong:x?}");
-                    let wrong = scale ^ 1 << (stream.next() % planes.scales.plane.code.bits());
+                    let wrong = scale ^ 1 << (stream.next() % u64::from(planes.scales.plane.code.bits()));
                     assert!(!holds(wrong, zero, &codes), "{planes:?} {how:?} {values:x?} {wrong:x}");
                     let wrong = zero.map_or(Some(0), |zero| Some(zero ^ 1 << bit));
                     assert!(!holds(scale, wrong, &codes) || zero.is_none() && quick.has_intervals());

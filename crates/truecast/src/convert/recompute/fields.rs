@@ -14,7 +14,7 @@ pub(crate) struct Fields<'a> {
 
 /// Where a field begins, how many of its bits lie together from there on, and where the others do.
 #[derive(Clone, Copy, PartialEq)]
-struct Place {
+struct FieldPlace {
     low: u64,
     together: u32,
     high: u64,
@@ -29,7 +29,7 @@ impl Fields<'_> {
             let get = |col| self.plane.get(self.shape, [row, col], self.bytes) as u32;
             return fields.iter_mut().zip(cols).for_each(|(field, col)| *field = get(col));
         };
-        let places: Vec<Place> = (0..period.min(self.shape[1])).map(|col| self.place(row, col)).collect();
+        let places: Vec<FieldPlace> = (0..period.min(self.shape[1])).map(|col| self.place(row, col)).collect();
         let Some(first) = places.first() else { return };
         let bit = first.low + cols.start * step;
         if period == 1 && step == u64::from(bits) && bit.is_multiple_of(8) {
@@ -59,7 +59,7 @@ impl Fields<'_> {
         }
         let (mut at, mut base) = ((cols.start % period) as usize, cols.start / period * step);
         for field in fields {
-            let Place { low, together, high } = places[at];
+            let FieldPlace { low, together, high } = places[at];
             let mut code = self.window(base + low, together);
             if together < bits {
                 code |= self.window(base + high, bits - together) << together;
@@ -88,12 +88,12 @@ impl Fields<'_> {
         }
     }
 
-    fn place(&self, row: u64, col: u64) -> Place {
+    fn place(&self, row: u64, col: u64) -> FieldPlace {
         let bits = self.plane.code.bits();
         let bit = |n| self.plane.packing.bit(bits, self.shape, [row, col], n);
         let low = bit(0);
         let together = (1..bits).find(|n| bit(*n) != low + u64::from(*n)).unwrap_or(bits);
-        Place { low, together, high: if together < bits { bit(together) } else { 0 } }
+        FieldPlace { low, together, high: if together < bits { bit(together) } else { 0 } }
     }
 
     /// At most 32 bits.

@@ -1,4 +1,4 @@
-//! Dense elements recomputed from quantized ones, which shares no code with what may have written them: by arithmetic
+//! The values of quantized tensors recomputed, which shares no code with what may have written them: by arithmetic
 //! (`values`), and by the definition (`truecast_core::scaled`) where that leaves a doubt. Bands of rows are read where
 //! rows lie together, else whole matrices.
 
@@ -14,108 +14,24 @@ pub(crate) mod units;
 pub(crate) mod values;
 
 use crate::convert::dequantize::dequantizer::Quantized;
-use crate::convert::planned::Planned;
 use crate::convert::quantize::flat::lies_in_rows;
-use crate::convert::recompute::pieces::prove;
 use crate::convert::recompute::values::Arithmetic;
 use crate::error::{Cause, Error};
-use crate::scan::Stretch;
-use crate::stream::zeros;
-use crate::verify::Methods;
-use crate::verify::difference::FileDifference;
-use crate::verify::elements::{Checker, Seen};
-use crate::verify::found::Found;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use truecast_core::DType;
 use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Plane, Planes, Zero};
-use truecast_io::Source;
 use truecast_io::folder::Folder;
-use truecast_kernel::Elements;
 
 /// About the elements of a band.
 const BAND: u64 = 1 << 16;
 
-/// A quantized tensor and what became of it.
-pub(crate) struct Proof<'a> {
-    pub folder: &'a Folder,
-    pub quantized: &'a Quantized,
-    pub planned: &'a Planned,
-    /// The result, and the tensor's place in it.
-    pub result: (&'a Source, usize),
-}
-
 /// The f32 values of a quantized tensor.
-pub(crate) struct Values<'a> {
+pub(crate) struct Recomputed<'a> {
     pub folder: &'a Folder,
     pub quantized: &'a Quantized,
 }
 
-impl Proof<'_> {
-    /// What differs in these elements, and how they were compared. `checker` is that of the cast from f32.
-    pub fn compare(
-        &self,
-        stretches: &[Stretch],
-        checker: &Checker<'_>,
-        progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
-    ) -> Result<(Option<FileDifference>, Methods), Error> {
-        let layout = &self.quantized.layout;
-        let values = Values { folder: self.folder, quantized: self.quantized };
-        let bytes = |seen: u64| (self.quantized.bytes as f64 * seen as f64 / layout.elements().max(1) as f64) as u64;
-        let (mut seen, mut all) = (0, (Found::new(), Methods::default()));
-        let merge = |a: Seen, b: Seen| {
-            let mut methods = a.1;
-            methods.add(&b.1);
-            (a.0.merge(b.0), methods)
-        };
-        let size = values.together();
-        for Stretch { first, len } in stretches {
-            let (mut at, end) = (*first, first + len);
-            while at < end {
-                // Matrices that are only read as a whole one by one, the others together.
-                let stop = end.min(size.map_or(u64::MAX, |size| (at / size + 1) * size));
-                let held = size.map(|size| values.matrix(at / size)).transpose()?;
-                let pieces = pieces(layout, at..stop);
-                let of_piece = |piece: &Range<u64>| match &held {
-                    Some(held) => self.piece(held, piece.clone(), checker),
-                    None => self.piece(&values.rows(piece)?, piece.clone(), checker),
-                };
-                all = prove(pieces, all, of_piece, merge, |some| {
-                    let before = bytes(seen);
-                    seen += some.iter().map(|piece| piece.end - piece.start).sum::<u64>();
-                    progress(bytes(seen) - before)
-                })?;
-                at = stop;
-            }
-        }
-        let (found, methods) = all;
-        let tensor = || self.planned.target.name.clone();
-        if let Some(index) = found.refused {
-            return Ok((Some(FileDifference::Refused { tensor: tensor().to_string(), index }), methods));
-        }
-        let types = (DType::F32, self.planned.target.dtype);
-        let count = found.count;
-        let of_first = |(_, first)| FileDifference::Elements { tensor: tensor().to_string(), count, first, types };
-        Ok((found.first.map(of_first), methods))
-    }
-
-    fn piece(&self, rows: &HeldRows<'_>, elements: Range<u64>, checker: &Checker<'_>) -> Result<Seen, Error> {
-        let Range { start: from, end: to } = elements;
-        // Elements narrower than a byte begin with one.
-        let begin = from / 8 * 8;
-        let target = &self.planned.target;
-        let bytes = |len| target.dtype.bytes_in(target.layout, len).expect("a container's layout fits its type");
-        let (source, at) = self.result;
-        let mut dst = zeros(bytes(to - begin))?;
-        source.read_at(at, bytes(begin), &mut dst)?;
-        let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
-        let dst = dst.expect("the buffer was made for these elements");
-        let mut seen = (Found::new(), Methods::default());
-        checker.made(from, (&rows.quick(elements), &dst), &mut seen, &|index| rows.value(index))?;
-        Ok(seen)
-    }
-}
-
-impl<'a> Values<'a> {
+impl<'a> Recomputed<'a> {
     /// Elements that are only read together: those of a matrix, unless a few rows can be read without the others.
     pub fn together(&self) -> Option<u64> {
         let layout = &self.quantized.layout;
@@ -128,14 +44,14 @@ impl<'a> Values<'a> {
     /// Reading; codes that have no value.
     pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
-        for piece in pieces(&self.quantized.layout, elements) {
+        for piece in row_pieces(&self.quantized.layout, elements) {
             all.extend(self.rows(&piece)?.of(piece)?);
         }
         Ok(all)
     }
 
     /// The rows that hold a piece, or their matrix.
-    fn rows(&self, piece: &Range<u64>) -> Result<HeldRows<'a>, Error> {
+    pub fn rows(&self, piece: &Range<u64>) -> Result<HeldRows<'a>, Error> {
         let layout = &self.quantized.layout;
         let [rows, cols] = layout.out();
         let (first, end) = (piece.start / cols, piece.end.div_ceil(cols));
@@ -157,9 +73,9 @@ impl<'a> Values<'a> {
     fn held(&self, matrix: u64, stored: Range<u64>) -> Result<HeldRows<'a>, Error> {
         let layout = &self.quantized.layout;
         let mut parts = Vec::new();
-        for (part, _) in &self.quantized.parts {
+        for (part, at) in &self.quantized.parts {
             if let Some(range) = bytes_of(layout, *part, matrix, &stored) {
-                parts.push((*part, self.read(*part, range)?));
+                parts.push((*part, at.read(self.folder, range)?));
             }
         }
         let [out_rows, out_cols] = layout.out();
@@ -167,25 +83,17 @@ impl<'a> Values<'a> {
         let kept = [layout.kept[0].saturating_sub(stored.start).min(rows), layout.kept[1]];
         let first = if layout.transposed { 0 } else { stored.start };
         Ok(HeldRows {
-            values: Values { folder: self.folder, quantized: self.quantized },
+            values: Recomputed { folder: self.folder, quantized: self.quantized },
             parts,
             layout: Layout { matrices: 1, rows, kept, ..*layout },
             before: (matrix * out_rows + first) * out_cols,
         })
     }
-
-    fn read(&self, part: Part, range: Range<u64>) -> Result<Vec<u8>, Error> {
-        let stored = self.quantized.stored(part);
-        let source = &self.folder.shards()[stored.shard].source;
-        let mut bytes = zeros(range.end - range.start)?;
-        source.read_at(stored.tensor, range.start, &mut bytes)?;
-        Ok(bytes)
-    }
 }
 
 /// Stored rows that were read.
 pub(crate) struct HeldRows<'a> {
-    values: Values<'a>,
+    values: Recomputed<'a>,
     parts: Vec<(Part, Vec<u8>)>,
     /// Of the rows.
     layout: Layout,
@@ -195,7 +103,7 @@ pub(crate) struct HeldRows<'a> {
 
 impl HeldRows<'_> {
     /// Bits of these elements of the tensor by arithmetic; NaN of those that only the definition knows.
-    fn quick(&self, elements: Range<u64>) -> Vec<u32> {
+    pub fn quick(&self, elements: Range<u64>) -> Vec<u32> {
         let Range { start, end } = elements;
         Arithmetic::new(&self.layout, self.parts()).values(start - self.before..end - self.before)
     }
@@ -219,7 +127,7 @@ impl HeldRows<'_> {
     /// # Errors
     /// A code that has no value.
     pub fn value(&self, index: u64) -> Result<u32, Error> {
-        let Values { folder, quantized } = &self.values;
+        let Recomputed { folder, quantized } = &self.values;
         let value = self.layout.value(&self.parts(), index - self.before);
         value.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
     }
@@ -239,7 +147,7 @@ impl HeldRows<'_> {
 
 /// Elements that are made together: those of a few rows of a matrix. They do not begin within a block unless they end in the
 /// same.
-fn pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
+pub(crate) fn row_pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     let [rows, cols] = layout.out().map(|len| len.max(1));
     let blocks = if are_rows_together(layout) { blocks(layout) } else { Vec::new() };
     let (mut at, end) = (elements.start, elements.end);

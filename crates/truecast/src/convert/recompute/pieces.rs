@@ -2,7 +2,11 @@
 //! piece is, and what is wrong in it, is the business of the proofs.
 
 use crate::error::Error;
+use crate::verify::Methods;
+use crate::verify::difference::{FileDifference, WrongElement};
+use crate::verify::found::Found;
 use std::ops::ControlFlow;
+use truecast_core::DType;
 use truecast_kernel::parallel;
 
 /// Pieces for each thread between two calls of `progress`.
@@ -31,5 +35,24 @@ pub(crate) fn prove<P: Sync, T: Send>(
         if progress(&some).is_break() {
             return Err(Error::Interrupted);
         }
+    }
+}
+
+/// What was found, and how it was compared.
+pub(crate) type Seen<T> = (Found<T>, Methods);
+
+/// What several pieces found.
+pub(crate) fn merge<T>((found, mut by): Seen<T>, (other, others): Seen<T>) -> Seen<T> {
+    by.add(&others);
+    (found.merge(other), by)
+}
+
+/// What elements differ in, from one type to another.
+pub(crate) fn of_elements(tensor: &str, found: Found<WrongElement>, types: (DType, DType)) -> Option<FileDifference> {
+    let (tensor, count) = (tensor.to_string(), found.count);
+    match (found.refused, found.first) {
+        (Some(index), _) => Some(FileDifference::Refused { tensor, index }),
+        (None, Some((_, first))) => Some(FileDifference::Elements { tensor, count, first, types }),
+        (None, None) => None,
     }
 }

@@ -1,6 +1,7 @@
 //! The planes of a quantized tensor that was written, for proofs: their entries as they are, and bits that belong to none. What
 //! the entries should be is the business of `scaled`.
 
+use crate::convert::job::Written;
 use crate::convert::quantize::flat::lies_in_rows;
 use crate::convert::quantize::scaled::Scaled;
 use crate::convert::recompute::fields::Fields;
@@ -9,27 +10,23 @@ use crate::stream::zeros;
 use crate::verify::found::Found;
 use std::ops::Range;
 use truecast_core::scaled::{Part, Plane, Planes, Zero};
-use truecast_io::Source;
 
-/// What was written of a tensor.
-pub(crate) struct Written<'a> {
+/// The planes of a tensor that was written.
+pub(crate) struct StoredPlanes<'a, 'p> {
     scaled: &'a Scaled,
-    /// The result, and the places of the outputs in it.
-    result: (&'a Source, &'a [usize]),
+    of: &'a Written<'a, 'p>,
     block: [u64; 2],
     /// Planes that do not lie row after row, as a whole.
     held: Vec<(Part, Vec<u8>)>,
 }
 
-impl<'a> Written<'a> {
+impl<'a, 'p> StoredPlanes<'a, 'p> {
     /// Reads what can only be read as a whole.
-    pub fn new(scaled: &'a Scaled, planes: &Planes, result: (&'a Source, &'a [usize])) -> Result<Written<'a>, Error> {
-        let mut written = Written { scaled, result, block: planes.scales.block, held: Vec::new() };
+    pub fn new(scaled: &'a Scaled, planes: &Planes, of: &'a Written<'a, 'p>) -> Result<StoredPlanes<'a, 'p>, Error> {
+        let mut written = StoredPlanes { scaled, of, block: planes.scales.block, held: Vec::new() };
         for (part, plane) in planes_of(planes) {
             if let (false, Some(at)) = (lies_in_rows(&plane, written.shape(part)), scaled.output(part)) {
-                let mut bytes = zeros(scaled.outputs[at].tensor.bytes())?;
-                result.0.read_at(result.1[at], 0, &mut bytes)?;
-                written.held.push((part, bytes));
+                written.held.push((part, of.read(at, 0..scaled.outputs[at].tensor.bytes())?));
             }
         }
         Ok(written)
@@ -71,11 +68,8 @@ impl<'a> Written<'a> {
             Some((_, all)) => look(0, all),
             None => {
                 let step = ((1 << 18) / size).max(1) * size;
-                let mut bytes = zeros(total.min(step as u64))?;
                 for first in (0..total).step_by(step) {
-                    let bytes = &mut bytes[..step.min((total - first) as usize)];
-                    self.result.0.read_at(self.result.1[at], first, bytes)?;
-                    look(first, bytes);
+                    look(first, &self.of.read(at, first..total.min(first + step as u64))?);
                 }
             }
         }
@@ -107,10 +101,10 @@ impl<'a> Written<'a> {
         let local = cols.start - octets.start * 8..cols.end - octets.start * 8;
         // Whole rows lie together.
         let together = if first == 0 && end == row_bytes { tall } else { 1 };
-        let mut bytes = zeros((end - first) * together as u64)?;
         let groups = all.chunks_mut((together * wide).max(1));
         for (row, entries) in rows.clone().step_by(together.max(1)).zip(groups) {
-            self.result.0.read_at(self.result.1[at], matrix * matrix_bytes + row * row_bytes + first, &mut bytes)?;
+            let begin = matrix * matrix_bytes + row * row_bytes + first;
+            let bytes = self.of.read(at, begin..begin + (end - first) * together as u64)?;
             let each = bytes.chunks((end - first).max(1) as usize);
             for (bytes, entries) in each.zip(entries.chunks_mut(wide.max(1))) {
                 Fields { plane, shape: [1, shape[1]], bytes }.read(0, local.clone(), entries);

@@ -3,8 +3,8 @@
 //! copied.
 
 use crate::convert::dequantize::dequantizer::Quantized;
-use crate::convert::recompute::pieces::prove;
-use crate::convert::recompute::{HeldRows, Values};
+use crate::convert::recompute::pieces::{of_elements, prove};
+use crate::convert::recompute::{HeldRows, Recomputed};
 use crate::convert::relayout::Relaid;
 use crate::convert::stored::Stored;
 use crate::error::Error;
@@ -48,9 +48,10 @@ impl RelaidProof<'_> {
         };
         let Some(parts) = found.filter(|parts| parts.iter().all(is_whole)) else { return Ok((None, 0)) };
         let made = Quantized { layout: *layout, parts, ..quantized.clone() };
-        let sides = [Values { folder: self.folder, quantized }, Values { folder: self.result, quantized: &made }];
+        let sides =
+            [Recomputed { folder: self.folder, quantized }, Recomputed { folder: self.result, quantized: &made }];
         let all = if is_sample { PIECE.min(layout.elements()) } else { layout.elements() };
-        let matrix = sides.iter().find_map(Values::together).unwrap_or(all.max(1));
+        let matrix = sides.iter().find_map(Recomputed::together).unwrap_or(all.max(1));
         let loss = self.relaid.loss;
         let is_right = |expected, actual| match ValueChange::of(expected, actual) {
             ValueChange::Same => true,
@@ -83,16 +84,11 @@ impl RelaidProof<'_> {
                 if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
         }
-        let (tensor, types) = (quantized.name.clone(), (DType::F32, DType::F32));
-        let count = found.count;
-        Ok((
-            found.first.map(|(_, first)| FileDifference::Elements { tensor: tensor.to_string(), count, first, types }),
-            all,
-        ))
+        Ok((of_elements(&quantized.name, found, (DType::F32, DType::F32)), all))
     }
 }
 
 /// A matrix as a whole, of a tensor of which no few rows can be read.
-fn hold<'a>(side: &Values<'a>, matrix: u64) -> Result<Option<HeldRows<'a>>, Error> {
+fn hold<'a>(side: &Recomputed<'a>, matrix: u64) -> Result<Option<HeldRows<'a>>, Error> {
     side.together().map(|_| side.matrix(matrix)).transpose()
 }

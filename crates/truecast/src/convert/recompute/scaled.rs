@@ -4,41 +4,30 @@
 //!
 //! Which blocks those are says `units`; elements are read by `source`, codes and scales by `planes`.
 
-use crate::convert::planned::Planned;
+use crate::convert::job::Written;
 use crate::convert::quantize::scaled::Scaled;
 use crate::convert::recompute::codes::{Block, Quick, Roundings};
-use crate::convert::recompute::pieces::prove;
-use crate::convert::recompute::planes::{Written, planes_of};
-use crate::convert::recompute::source::SourceValues;
+use crate::convert::recompute::pieces::{of_elements, prove};
+use crate::convert::recompute::planes::{StoredPlanes, planes_of};
 use crate::convert::recompute::units::{Unit, units};
-use crate::error::{Cause, Error};
-use crate::scan::Stretch;
-use crate::stream::zeros;
+use crate::error::Error;
 use crate::verify::Methods;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
 use std::ops::ControlFlow;
 use truecast_core::scaled::{Part, Planes, ScaledError, Search, Zero};
-use truecast_io::Source;
-use truecast_io::folder::Folder;
 use truecast_schemes::Content;
 
-/// A dense tensor of the source and what became of it.
+/// A tensor of the source and what became of it.
 pub(crate) struct ScaledProof<'a, 'p> {
-    pub folder: &'p Folder,
     pub scaled: &'p Scaled,
-    /// The tensors that have a second scale in common with it, itself among them.
-    pub shared: &'a [&'p Scaled],
-    pub planned: &'a Planned,
-    /// The result, and the places of the outputs in it.
-    pub result: (&'a Source, Vec<usize>),
-    pub source: &'a SourceValues<'p>,
+    pub of: Written<'a, 'p>,
 }
 
 /// What was found of a part.
 type OfPart = (Part, Found<(u64, u64)>);
 
-struct Seen {
+struct UnitDifferences {
     codes: Found<WrongElement>,
     parts: Vec<OfPart>,
     by: Methods,
@@ -49,12 +38,11 @@ impl ScaledProof<'_, '_> {
     /// compared.
     pub fn compare(
         &self,
-        stretches: &[Stretch],
         roundings: &mut Roundings,
         progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
     ) -> Result<(Vec<FileDifference>, Methods), Error> {
         let mut differences = Vec::new();
-        let refused = |index| FileDifference::Refused { tensor: self.planned.name.to_string(), index };
+        let refused = |index| FileDifference::Refused { tensor: self.of.planned.name.to_string(), index };
         for (at, output) in self.scaled.outputs.iter().enumerate() {
             if let Content::Bytes(expected) = &output.content {
                 self.bytes(at, expected, &mut differences)?;
@@ -65,40 +53,40 @@ impl ScaledProof<'_, '_> {
         let mut amaxes = Vec::new();
         if planes.global.is_some() || self.is_one_scale(&planes) {
             amaxes = vec![0; self.scaled.layout.matrices as usize];
-            for of in self.shared.iter().copied().chain([self.scaled]) {
-                match self.source.amax(of)? {
+            for of in self.of.shared.iter().copied().chain([self.scaled]) {
+                match self.of.source.amax(of)? {
                     Ok(found) => amaxes.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
                     Err(ScaledError::NotFinite { index }) => return Ok((vec![refused(index)], Methods::default())),
-                    Err(cause) => return Err(self.failed(cause)),
+                    Err(cause) => return Err(self.of.failed(cause)),
                 }
             }
         }
         if let (Some(of), Some(at)) = (planes.global, self.scaled.output(Part::Global)) {
-            global = of.rule.of_amax(amaxes[0]).map_err(|cause| self.failed(cause))?;
+            global = of.rule.of_amax(amaxes[0]).map_err(|cause| self.of.failed(cause))?;
             self.bytes(at, &global.to_le_bytes(), &mut differences)?;
         }
-        let written = Written::new(self.scaled, &planes, (self.result.0, &self.result.1))?;
+        let written = StoredPlanes::new(self.scaled, &planes, &self.of)?;
         for (part, plane) in planes_of(&planes) {
             differences.extend(FileDifference::of_found(&self.name(part), &written.filling(part, plane)?));
         }
         let layout = &self.scaled.layout;
         let block = if self.is_one_scale(&planes) { [1, layout.cols] } else { planes.scales.block };
-        let units = stretches.iter().flat_map(|stretch| units(layout, block, stretch));
+        let units = self.of.stretches.iter().flat_map(|stretch| units(layout, block, stretch));
         let quick = Quick::new(&planes, &self.scaled.how, global, roundings);
         let of_unit = |unit: &Unit| self.unit((&planes, quick.as_ref()), unit, (global, &amaxes), &written);
-        let seen = prove(units, Seen::new(), of_unit, Seen::merge, |some| {
+        let seen = prove(units, UnitDifferences::new(), of_unit, UnitDifferences::merge, |some| {
             let elements: u64 = some.iter().map(|unit| unit.kept(layout.kept)).sum();
             progress(elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8)
         })?;
         if let Some(index) = seen.codes.refused {
             return Ok((vec![refused(index)], seen.by));
         }
-        if let Some((index, first)) = seen.codes.first {
-            let first = WrongElement { source: self.source.code(self.scaled, index)?, ..first };
-            let types = (self.scaled.dtype, self.planned.target.dtype);
-            let (tensor, count) = (self.name(Part::Codes), seen.codes.count);
-            differences.push(FileDifference::Elements { tensor, count, first, types });
+        let mut codes = seen.codes;
+        if let Some((index, first)) = &mut codes.first {
+            first.source = self.of.source.code(self.scaled, *index)?;
         }
+        let types = (self.scaled.dtype, self.of.planned.target.dtype);
+        differences.extend(of_elements(&self.name(Part::Codes), codes, types));
         for (part, found) in seen.parts {
             differences.extend(FileDifference::of_found(&self.name(part), &found));
         }
@@ -107,17 +95,12 @@ impl ScaledProof<'_, '_> {
 
     fn name(&self, part: Part) -> String {
         let output = self.scaled.output(part).map(|at| &self.scaled.outputs[at].tensor);
-        output.map_or_else(|| self.planned.name.clone(), |tensor| tensor.name.clone()).to_string()
-    }
-
-    pub(crate) fn failed(&self, cause: ScaledError) -> Error {
-        Error::tensor(self.folder.path(), &self.planned.name, Cause::Scaled(cause))
+        output.map_or_else(|| self.of.planned.name.clone(), |tensor| tensor.name.clone()).to_string()
     }
 
     /// An output whose bytes are known as a whole.
     fn bytes(&self, at: usize, expected: &[u8], differences: &mut Vec<FileDifference>) -> Result<(), Error> {
-        let mut found = zeros(expected.len() as u64)?;
-        self.result.0.read_at(self.result.1[at], 0, &mut found)?;
+        let found = self.of.read(at, 0..expected.len() as u64)?;
         differences.extend(FileDifference::of_bytes(&self.scaled.outputs[at].tensor.name, expected, &found));
         Ok(())
     }
@@ -138,8 +121,8 @@ impl ScaledProof<'_, '_> {
         (planes, quick): (&Planes, Option<&Quick>),
         unit: &Unit,
         (global, amaxes): (u32, &[u32]),
-        written: &Written<'_>,
-    ) -> Result<Seen, Error> {
+        written: &StoredPlanes<'_, '_>,
+    ) -> Result<UnitDifferences, Error> {
         let layout = &self.scaled.layout;
         let Unit { matrix, rows, cols } = unit;
         let [kept_rows, kept_cols] = layout.kept;
@@ -153,7 +136,7 @@ impl ScaledProof<'_, '_> {
         for row in rows.clone().step_by(together as usize).filter(|row| *row < kept_rows) {
             let first = (matrix * kept_rows + row) * kept_cols;
             let last = first + (together.min(kept_rows - row) - 1) * kept_cols;
-            let values = self.source.of(self.scaled, first + used.start..last + used.end)?;
+            let values = self.of.source.of(self.scaled, first + used.start..last + used.end)?;
             if source.is_empty() {
                 source = values;
             } else {
@@ -179,7 +162,7 @@ impl ScaledProof<'_, '_> {
         };
         // One that has the largest magnitude stands for the rows that are not here.
         let largest = is_one.then(|| amaxes[*matrix as usize]);
-        let mut seen = Seen::new();
+        let mut seen = UnitDifferences::new();
         // Of what fills up the tensor.
         let mut of_codes = Found::new();
         let (mut of_scales, mut of_zeros) = (Found::new(), Found::new());
@@ -210,7 +193,7 @@ impl ScaledProof<'_, '_> {
                     seen.codes.refuse(index_of(at).unwrap_or(0));
                     return Ok(seen);
                 }
-                Err(cause) => return Err(self.failed(cause)),
+                Err(cause) => return Err(self.of.failed(cause)),
             };
             let entry = (matrix * grid[0] + grid_row) * grid[1] + grid_col;
             if made.scale != u64::from(scales[i]) {
@@ -236,12 +219,12 @@ impl ScaledProof<'_, '_> {
     }
 }
 
-impl Seen {
-    fn new() -> Seen {
-        Seen { codes: Found::new(), parts: Vec::new(), by: Methods::default() }
+impl UnitDifferences {
+    fn new() -> UnitDifferences {
+        UnitDifferences { codes: Found::new(), parts: Vec::new(), by: Methods::default() }
     }
 
-    fn merge(self, other: Seen) -> Seen {
+    fn merge(self, other: UnitDifferences) -> UnitDifferences {
         let mut parts = self.parts;
         for (part, found) in other.parts {
             match parts.iter().position(|(of, _)| *of == part) {
@@ -254,6 +237,6 @@ impl Seen {
         }
         let mut by = self.by;
         by.add(&other.by);
-        Seen { codes: self.codes.merge(other.codes), parts, by }
+        UnitDifferences { codes: self.codes.merge(other.codes), parts, by }
     }
 }

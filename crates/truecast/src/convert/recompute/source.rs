@@ -3,7 +3,7 @@
 
 use crate::convert::quantize::element::{element, little_endian};
 use crate::convert::quantize::scaled::Scaled;
-use crate::convert::recompute::{HeldRows, Values};
+use crate::convert::recompute::{HeldRows, Recomputed};
 use crate::convert::stored::Stored;
 use crate::error::Error;
 use crate::stream::zeros;
@@ -22,13 +22,13 @@ const PIECE: u64 = 1 << 18;
 pub(crate) struct SourceValues<'a> {
     folder: &'a Folder,
     /// The last matrix of a quantized source whose rows cannot be read one by one.
-    last: Mutex<Option<Last<'a>>>,
+    last: Mutex<Option<LastMatrix<'a>>>,
     /// The largest magnitudes that were asked for: tensors that have a second scale in common ask for those of all of them.
     amaxes: Mutex<HashMap<Stored, Vec<u32>>>,
 }
 
 /// A matrix of a quantized tensor.
-type Last<'a> = (Stored, u64, Arc<HeldRows<'a>>);
+type LastMatrix<'a> = (Stored, u64, Arc<HeldRows<'a>>);
 
 impl<'a> SourceValues<'a> {
     pub fn new(folder: &'a Folder) -> SourceValues<'a> {
@@ -38,7 +38,7 @@ impl<'a> SourceValues<'a> {
     /// The values of elements, as bits of f32.
     pub fn of(&self, scaled: &'a Scaled, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         if let Some(quantized) = &scaled.source {
-            let values = Values { folder: self.folder, quantized };
+            let values = Recomputed { folder: self.folder, quantized };
             return match values.together() {
                 None => values.of(elements),
                 Some(size) => self.of_matrices(scaled.from, (&values, size), elements),
@@ -64,21 +64,17 @@ impl<'a> SourceValues<'a> {
     }
 
     fn read(&self, scaled: &Scaled, elements: Range<u64>) -> Result<Vec<u8>, Error> {
-        let Stored { shard, tensor } = scaled.from;
         let size = scaled.dtype.storage_bits().unwrap_or(8) as u64 / 8;
         if scaled.transposed {
             return self.of_columns(scaled, elements, size);
         }
-        let mut bytes = zeros((elements.end - elements.start) * size)?;
-        self.folder.shards()[shard].source.read_at(tensor, elements.start * size, &mut bytes)?;
-        Ok(bytes)
+        scaled.from.read(self.folder, elements.start * size..elements.end * size)
     }
 
     /// The bytes of elements that lie column by column: whole rows of them are looked up in the columns that were read.
     fn of_columns(&self, scaled: &Scaled, elements: Range<u64>, size: u64) -> Result<Vec<u8>, Error> {
-        let Stored { shard, tensor } = scaled.from;
         let [rows, cols] = scaled.layout.kept;
-        let source = &self.folder.shards()[shard].source;
+        let source = scaled.from.source(self.folder);
         let mut bytes = Vec::new();
         let (mut at, last) = (elements.start / cols, elements.end.div_ceil(cols));
         while at < last {
@@ -86,7 +82,7 @@ impl<'a> SourceValues<'a> {
             let count = (last - at).min(rows - row);
             let mut columns = zeros(count * cols * size)?;
             for (col, some) in (0..cols).zip(columns.chunks_exact_mut((count * size) as usize)) {
-                source.read_at(tensor, ((matrix * cols + col) * rows + row) * size, some)?;
+                source.read_at(scaled.from.tensor, ((matrix * cols + col) * rows + row) * size, some)?;
             }
             for (row, col) in (0..count).flat_map(|row| (0..cols).map(move |col| (row, col))) {
                 bytes.extend_from_slice(&columns[((col * count + row) * size) as usize..][..size as usize]);
@@ -101,7 +97,7 @@ impl<'a> SourceValues<'a> {
     fn of_matrices(
         &self,
         at: Stored,
-        (values, size): (&Values<'a>, u64),
+        (values, size): (&Recomputed<'a>, u64),
         elements: Range<u64>,
     ) -> Result<Vec<u32>, Error> {
         let mut all = Vec::with_capacity((elements.end - elements.start) as usize);

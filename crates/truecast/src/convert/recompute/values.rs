@@ -305,14 +305,7 @@ fn exact(zero: i64) -> f32 {
 mod tests {
     use super::*;
     use truecast_core::scaled::{Global, Packing, Part, Scales};
-
-    struct Stream(u64);
-    impl Stream {
-        fn next(&mut self) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            self.0 >> 33
-        }
-    }
+    use truecast_testkit::random::Random;
 
     /// Ordinary scales, and numbers at every end of f32.
     const SPECIAL: [u32; 16] = [
@@ -335,7 +328,7 @@ mod tests {
     ];
 
     /// Bytes of entries of a type.
-    fn entries(of: Code, len: u64, stream: &mut Stream, is_ordinary: bool) -> Vec<u8> {
+    fn entries(of: Code, len: u64, stream: &mut Random, is_ordinary: bool) -> Vec<u8> {
         let bytes = u64::from(of.bits().div_ceil(8));
         let mut all = Vec::new();
         for _ in 0..len / bytes {
@@ -357,9 +350,9 @@ mod tests {
     }
 
     /// Every value that arithmetic gives is that of the definition. How many of them it gives.
-    fn check(layout: &Layout, is_ordinary: bool, stream: &mut Stream) -> (u64, u64) {
+    fn check(layout: &Layout, is_ordinary: bool, stream: &mut Random) -> (u64, u64) {
         layout.check().unwrap();
-        let bytes = |part, of: Code, stream: &mut Stream| {
+        let bytes = |part, of: Code, stream: &mut Random| {
             entries(of, layout.part_bytes(part).unwrap().unwrap_or(0), stream, is_ordinary)
         };
         let scale_type = layout.planes().map_or(Code::signed(8), |planes| planes.scales.plane.code);
@@ -454,7 +447,7 @@ mod tests {
 
     #[test]
     fn values_are_those_of_the_definition() {
-        let (mut stream, mut known) = (Stream(5), 0);
+        let (mut stream, mut known) = (Random::seeded(5), 0);
         for layout in layouts() {
             known += check(&Layout { matrices: 1, ..layout }, false, &mut stream).0;
         }
@@ -464,7 +457,7 @@ mod tests {
     /// What people have is not left to the definition, element by element.
     #[test]
     fn ordinary_values_are_known() {
-        let mut stream = Stream(7);
+        let mut stream = Random::seeded(7);
         for layout in layouts() {
             let is_odd = layout.planes().is_some_and(|planes| {
                 let one_in_scales = planes.global.is_none_or(|global| {

@@ -2,12 +2,12 @@
 //! value has its equal there, and the factors beside them.
 
 use crate::convert::dequantize::dequantizer::Quantized;
-use crate::convert::job::{InBlocks, Job, Known, PlaneOperation, TensorJob, Transcode};
+use crate::convert::job::{InBlocks, Job, Known, TensorJob, Transcode};
 use crate::convert::relayout::code_histogram::{self, BLOCK, CodeHistogram};
 use crate::convert::relayout::lossiness::Loss;
 use crate::convert::relayout::plane_map::{PlaneMap, PlaneMapping, Why, matching};
-use crate::convert::relayout::{Relaid, together};
-use crate::error::{Cause, Error};
+use crate::convert::relayout::{Relaid, together, transcode};
+use crate::error::Error;
 use crate::select::quantize_options::Relayout;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use truecast_kernel::Counts;
 use truecast_schemes::Target;
 
 /// What becomes of a tensor, or why it stays.
-type Made = Result<(Vec<TensorJob>, Relaid), Cow<'static, str>>;
+type Gathered = Result<(Vec<TensorJob>, Relaid), Cow<'static, str>>;
 /// What blocks of a matrix are made of, and its elements.
 type Matrix<'a> = (&'a Gathering, Range<u64>);
 
@@ -27,18 +27,13 @@ type Matrix<'a> = (&'a Gathering, Range<u64>);
 ///
 /// # Errors
 /// Reading.
-pub(crate) fn relaid(folder: &Folder, quantized: Quantized, target: Target, how: Relayout) -> Result<Made, Error> {
+pub(crate) fn relaid(folder: &Folder, quantized: Quantized, target: Target, how: Relayout) -> Result<Gathered, Error> {
     let planes = match in_rows(&quantized.layout) {
         Ok(planes) => planes,
         Err(why) => return Ok(Err(why.into())),
     };
     let [codes, scales] = Gathering::in_blocks(planes.map(|of| of.how));
-    let transcode = |scales| {
-        let plane = |part, how| PlaneOperation { part, from: quantized.stored(part), how };
-        let planes = vec![plane(Part::Codes, codes), plane(Part::Scales, scales)];
-        let failed = |cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause));
-        Transcode::new(folder, planes, 1).map_err(failed)
-    };
+    let transcode = |scales| transcode(folder, &quantized, &[(Part::Codes, codes), (Part::Scales, scales)], 1);
     let gatherings = gatherings(folder, &quantized, target.layout.matrices)?;
     // Their scales have their signs still.
     let signed = Signed { layout: &quantized.layout, blocks: transcode(Repacking { change: Change::None, ..scales })? };

@@ -1,6 +1,8 @@
 //! What blocks of NVFP4 do not hold of a tensor (`docs/spec/checkpoints.md §8`), as numbers and in words.
 
+use crate::convert::error::of_others;
 use crate::convert::relayout::Relaid;
+use std::fmt;
 use std::path::Path;
 use truecast_io::{Escaped, counted};
 
@@ -24,9 +26,9 @@ impl Loss {
     }
 }
 
-impl std::fmt::Display for Loss {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let zeros = |f: &mut std::fmt::Formatter<'_>| match self.unsigned {
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let zeros = |f: &mut fmt::Formatter<'_>| match self.unsigned {
             1 => f.write_str("1 zero loses its sign"),
             n => write!(f, "{} lose their sign", counted(n, "zero")),
         };
@@ -46,16 +48,17 @@ impl std::fmt::Display for Loss {
     }
 }
 
-/// What is said of all tensors that lost something.
-pub(crate) fn warning(src: &Path, relaid: &[Relaid]) -> Option<String> {
-    let mut found = relaid.iter().filter(|relaid| !relaid.loss.is_nothing());
-    let first = found.next()?;
-    let (all, others) = found.fold((first.loss, 0), |(all, n), relaid| (all.and(relaid.loss), n + 1));
-    let others = match others {
-        0 => String::new(),
-        n => format!(" and {}", counted(n, "other")),
+/// What a user should know of codes and scales that are carried over.
+pub(crate) fn warnings(src: &Path, relaid: &[Relaid]) -> Vec<String> {
+    let told = |is_such: fn(&Relaid) -> bool, what: &dyn fmt::Display| {
+        let mut found = relaid.iter().filter(|relaid| is_such(relaid));
+        let (first, others) = (found.next()?, of_others(found.count() as u64));
+        let (path, name) = (src.display(), Escaped(&first.quantized.name));
+        Some(format!("{path}: tensor {name}{others}: {what}"))
     };
-    Some(format!("{}: tensor {}{others}: {all}", src.display(), Escaped(&first.quantized.name)))
+    let all = relaid.iter().fold(Loss::default(), |all, relaid| all.and(relaid.loss));
+    let rounded = told(|relaid| relaid.is_rounded, &"the second scale is rounded to f32");
+    rounded.into_iter().chain(told(|relaid| !relaid.loss.is_nothing(), &all)).collect()
 }
 
 #[cfg(test)]

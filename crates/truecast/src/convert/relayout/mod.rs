@@ -15,12 +15,12 @@ use crate::convert::quantize::element::{little_endian, to_f32};
 use crate::error::{Cause, Error};
 use crate::select::quantize_options::Relayout;
 use index::is_trivial;
-pub(crate) use lossiness::{Loss, warning};
+pub(crate) use lossiness::{Loss, warnings};
 use plane_map::{PlaneMap, PlaneMapping, matching};
 use std::borrow::Cow;
 use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::{Coding, Gathering, GlobalRule, Layout, Part};
+use truecast_core::scaled::{Coding, Gathering, GlobalRule, Layout, Part, Repacking};
 use truecast_io::folder::Folder;
 use truecast_schemes::{Content, Output, Scheme, Target};
 
@@ -58,11 +58,7 @@ pub(crate) fn relaid(
         return gathering::relaid(folder, quantized.clone(), target, how)?.map_err(refused);
     }
     let refused = |why: &'static str| refused(why.into());
-    let failed = |cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause));
-    let repacked = |part, of: &PlaneMapping| {
-        let plane = PlaneOperation { part, from: quantized.stored(part), how: of.how };
-        Transcode::new(folder, vec![plane], of.matrices).map_err(failed)
-    };
+    let repacked = |part, of: &PlaneMapping| transcode(folder, &quantized, &[(part, of.how)], of.matrices);
     let matching = matching(&quantized.layout, &target.layout).map_err(refused)?;
     if let Some(index) = &matching.index
         && !is_trivial(folder, quantized.stored(Part::Index), index)?
@@ -109,6 +105,18 @@ pub(crate) fn relaid(
         ));
     }
     Ok((works, Relaid { is_rounded, ..relaid }))
+}
+
+/// Writes planes anew, into one tensor.
+fn transcode(
+    folder: &Folder,
+    quantized: &Quantized,
+    planes: &[(Part, Repacking)],
+    matrices: u64,
+) -> Result<Transcode, Error> {
+    let plane = |&(part, how): &(Part, Repacking)| PlaneOperation { part, from: quantized.stored(part), how };
+    let made = Transcode::new(folder, planes.iter().map(plane).collect(), matrices);
+    made.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
 }
 
 /// The tensors of the result, each part by what makes it.

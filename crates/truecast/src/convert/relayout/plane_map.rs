@@ -22,7 +22,7 @@ pub(crate) struct PlaneMap {
 }
 
 /// The tensor as it is read: what is rows there.
-pub(crate) struct Side<'a> {
+pub(crate) struct LayoutSide<'a> {
     pub layout: &'a Layout,
     pub planes: &'a Planes,
 }
@@ -59,7 +59,7 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
     let (Some(old), Some(new)) = (from.planes(), to.planes()) else {
         return Err("its codes and scales lie in blocks of one tensor");
     };
-    let sides = [Side { layout: from, planes: old }, Side { layout: to, planes: new }];
+    let sides = [LayoutSide { layout: from, planes: old }, LayoutSide { layout: to, planes: new }];
     let cols = from.out()[1];
     let rows_of = |layout: &Layout| layout.matrices * layout.out()[0];
     require(cols == to.out()[1] && rows_of(from) == rows_of(to), "it has other rows there")?;
@@ -92,8 +92,8 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
             let expected = constant(zero) - i64::from(add);
             let difference = Plane { code: Code::signed(8), packing: Packing::BYTES };
             let change = Change::Integer { add: -expected as i32, plus: [plus, 0] };
-            let one = Side { layout: from, planes: old };
-            let same = [Side { layout: from, planes: old }, one];
+            let one = LayoutSide { layout: from, planes: old };
+            let same = [LayoutSide { layout: from, planes: old }, one];
             midpoint = Some(of_plane(&same, [plane, difference], [blocks[0]; 2], change, false)?);
         }
         (_, Zero::Grid { .. }) => return Err("it has no zero points, and there it has; say symmetric=true"),
@@ -104,7 +104,7 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
         Group::OfRow => Some(Index { len: from.rows, group: old.scales.block[0] }),
         Group::OfColumn => Some(Index { len: from.cols, group: old.scales.block[1] }),
     };
-    let is_one = |side: &Side<'_>| match side.planes.global {
+    let is_one = |side: &LayoutSide<'_>| match side.planes.global {
         Some(global) => side.layout.matrices * side.layout.grid(global.block).iter().product::<u64>() == 1,
         None => true,
     };
@@ -149,7 +149,7 @@ fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
     Ok(if from == to { (Change::None, true) } else { (Change::Float, is_wider) })
 }
 
-impl Side<'_> {
+impl LayoutSide<'_> {
     /// Rows and columns of the tensor that share a scale; where that matters, with its rows.
     fn blocks(&self) -> [u64; 3] {
         let Layout { matrices, transposed, .. } = *self.layout;
@@ -175,7 +175,7 @@ impl Side<'_> {
 
 /// A plane on the grid of a block on either side.
 fn of_plane(
-    [from, to]: &[Side<'_>; 2],
+    [from, to]: &[LayoutSide<'_>; 2],
     [old, new]: [Plane; 2],
     blocks: [[u64; 2]; 2],
     change: Change,
@@ -184,7 +184,7 @@ fn of_plane(
     let (from_shape, to_shape) = (from.layout.grid(blocks[0]), to.layout.grid(blocks[1]));
     let transposed = from.layout.transposed != to.layout.transposed;
     let mut how = Repacking { from: old, from_shape, to: new, to_shape, kept: to.grid(blocks[1]), transposed, change };
-    let of_rows = |side: &Side<'_>, plane: &Plane, shape: [u64; 2], block| {
+    let of_rows = |side: &LayoutSide<'_>, plane: &Plane, shape: [u64; 2], block| {
         let rows = [shape[0] * side.layout.matrices, shape[1]];
         (lies_in_rows(plane, shape) && side.grid(block) == shape).then_some(rows)
     };

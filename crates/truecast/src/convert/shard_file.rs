@@ -1,56 +1,30 @@
-//! Reading pieces of tensors from any shard of a checkpoint, and writing a shard while its digest is taken.
+//! Writing a shard while its digest is taken.
 
-use crate::convert::job::SourceReader;
-use crate::convert::operations::Operations;
-use crate::convert::outline::Outline;
 use crate::digest::{Sha256, sha256};
 use crate::error::Error;
-use crate::stream::{Feed, Sink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_io::{Finished, NewFolder, Writer};
 
-/// What the works of a shard read.
-pub(crate) struct FolderFeed<'a> {
-    pub reading: SourceReader<'a>,
-    pub outline: &'a Outline<'a>,
-    pub operations: &'a Operations<'a>,
-}
-
-impl Feed for FolderFeed<'_> {
-    fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        let piece = self.outline.piece(self.operations, at, first, len);
-        self.outline.job(at).read(&piece, &mut self.reading, buffer)
-    }
-}
-
 /// A file of tensors, and its digest, where it is asked for: that of what is written, as long as it is written from front to
 /// back; otherwise the file is read again at the end.
-pub(crate) struct ShardSink<'a> {
+pub(crate) struct ShardFile {
     writer: Writer,
     path: PathBuf,
     digest: Option<Sha256>,
     wants_digest: bool,
     /// Bytes of data that the digest has seen.
     seen: u64,
-    outline: &'a Outline<'a>,
-    operations: &'a Operations<'a>,
 }
 
-impl<'a> ShardSink<'a> {
-    pub fn new(
-        mut writer: Writer,
-        path: &Path,
-        outline: &'a Outline<'a>,
-        operations: &'a Operations<'a>,
-        wants_digest: bool,
-    ) -> ShardSink<'a> {
+impl ShardFile {
+    pub fn new(mut writer: Writer, path: &Path, wants_digest: bool) -> ShardFile {
         let digest = wants_digest.then(|| {
             let mut digest = Sha256::new();
             digest.add(&writer.take_header());
             digest
         });
-        ShardSink { writer, path: path.into(), digest, wants_digest, seen: 0, outline, operations }
+        ShardFile { writer, path: path.into(), digest, wants_digest, seen: 0 }
     }
 
     /// Writes bytes that begin at `offset` of the data.
@@ -84,15 +58,5 @@ impl<'a> ShardSink<'a> {
             None if self.wants_digest => sha256(&self.path, stop).map(|(bytes, digest)| (bytes, Some(digest))),
             None => Ok((bytes, None)),
         }
-    }
-}
-
-impl Sink for ShardSink<'_> {
-    fn write(&mut self, at: usize, first: u64, len: u64, bytes: &[u8]) -> Result<(), Error> {
-        let (outline, operations) = (self.outline, self.operations);
-        let work = outline.items[at].index;
-        outline.job(at).place(&outline.piece(operations, at, first, len), bytes, &mut |output, offset, bytes| {
-            self.put(outline.offset(work, output) + offset, bytes)
-        })
     }
 }
