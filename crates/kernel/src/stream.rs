@@ -6,8 +6,8 @@ use crate::level::Level;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use crate::x86::stream::Line;
 
-/// Bytes of a [`Line`].
-#[cfg(target_arch = "x86_64")]
+/// Bytes of a line of the caches.
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub(crate) const LINE: usize = 64;
 
 /// The lines of memory that begins with one.
