@@ -1,5 +1,5 @@
-//! What the Python package asks of the definition of the command: the options and their defaults, which of them go together,
-//! and how the conversion was done that is to be verified.
+//! What the Python package asks of the definition of the command: the options and their defaults, which of them go
+//! together, and how the conversion was done that is to be verified.
 
 use crate::failure::Failure;
 use crate::{Refused, command, help, options};
@@ -68,7 +68,8 @@ pub fn arguments(command: &str) -> Vec<Argument> {
 /// use std::path::Path;
 /// let (src, dst) = (Path::new("a.npy"), Path::new("b.npy"));
 /// assert!(truecast_cli::check_files("convert", &["resume"], src, dst).unwrap_err().message.contains("folders"));
-/// assert!(truecast_cli::check_files("convert", &["part", "merge"], src, dst).unwrap_err().message.contains("exclude"));
+/// let both = truecast_cli::check_files("convert", &["part", "merge"], src, dst);
+/// assert!(both.unwrap_err().message.contains("exclude"));
 /// ```
 pub fn check_files(command: &'static str, given: &[&str], src: &Path, dst: &Path) -> Result<(), Refused> {
     let definition = help::definition();
@@ -83,8 +84,8 @@ pub fn check_files(command: &'static str, given: &[&str], src: &Path, dst: &Path
     Ok(options::check_files(command, given, src, dst)?)
 }
 
-/// How a conversion was done, as its report says, or the manifest of the folder, where `said` does not; and the report. The
-/// specification was named, if `names_spec`, even if it is the default.
+/// How a conversion was done, as its report says, or the manifest of the folder, where `said` does not; and the report.
+/// The specification was named, if `names_spec`, even if it is the default.
 ///
 /// # Errors
 /// What the program would say: a report that cannot be read, or says otherwise.

@@ -84,7 +84,14 @@ fn read(object: &Bound<'_, PyAny>) -> PyResult<DType> {
 
 /// A name of any ecosystem.
 pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
-    DType::parse(name).map_err(|error| {
+    // As torch writes its own, and NumPy those whose order of bytes is said.
+    let of_torch = name.strip_prefix("torch.").map(|name| DType::parse_in(Ecosystem::Torch, name));
+    if name.starts_with(['<', '>', '=', '|'])
+        && let Ok(dtype) = numpy(py)?.getattr(intern!(py, "dtype"))?.call1((name,))
+    {
+        return of_numpy(&dtype);
+    }
+    of_torch.unwrap_or_else(|| DType::parse(name)).map_err(|error| {
         // A name that means several things has no nearest one.
         let is_unknown = matches!(error, ParseTypeError::Unknown { .. });
         let meant = truecast_cli::nearest_type(name).filter(|_| is_unknown);
@@ -103,7 +110,10 @@ fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     let known = DType::ALL.into_iter().find(|dtype| dtype.names_in(Ecosystem::Numpy).any(|known| known == name));
     known.ok_or_else(|| {
-        let hint = "; name the type of its elements with from_=, if it holds their codes";
+        let hint = match name.starts_with("bytes") || name.starts_with("void") {
+            true => "; if it holds codes, name their type with from_=, and the tensor's shape= if they are packed",
+            false => "",
+        };
         raise(py, Class::Type, format_args!("truecast does not know arrays of {name}{hint}"))
     })
 }

@@ -61,6 +61,11 @@ impl From<ErrorKind> for Class {
 
 /// A message of the library in Python's words: `--from-scheme` is `from_scheme`. Help of the command is none here.
 fn in_python(message: &str) -> String {
+    translated(message, false)
+}
+
+/// The same; in advice, switches are given, and words are texts: `force=True`, `nonfinite="saturate"`.
+fn translated(message: &str, is_advice: bool) -> String {
     let message = message.split_once("; see truecast ").map_or(message, |(said, _)| said);
     let mut parts = message.split("--");
     let mut said = parts.next().unwrap_or_default().to_owned();
@@ -80,7 +85,17 @@ fn in_python(message: &str) -> String {
             "no-sidecars" => said.push_str("sidecars"),
             _ => said.push_str(&option.replace('-', "_")),
         }
-        said.push_str(rest);
+        let word = ["saturate", "ieee"].into_iter().find(|word| rest.trim_start().starts_with(word));
+        match (option, word) {
+            (_, Some(word)) if is_advice => {
+                said.push_str(&format!("=\"{word}\"{}", &rest.trim_start()[word.len()..]));
+            }
+            ("force" | "resume" | "lenient" | "follow-links" | "trust-scales", _) if is_advice => {
+                said.push_str("=True");
+                said.push_str(rest);
+            }
+            _ => said.push_str(rest),
+        }
     }
     said
 }
@@ -152,8 +167,8 @@ pub fn of(py: Python<'_>, error: &Error) -> PyErr {
         other => other.kind().into(),
     };
     let message = || {
-        let hint = truecast_cli::hint(error).map_or(String::new(), |hint| format!("; {hint}"));
-        in_python(&format!("{error}{hint}"))
+        let hint = truecast_cli::hint(error).map_or(String::new(), |hint| format!("; {}", translated(&hint, true)));
+        in_python(&error.to_string()) + &hint
     };
     let exists = (io::ErrorKind::AlreadyExists, None);
     match error {

@@ -1,5 +1,5 @@
-//! Keyword arguments of functions that take many: each is taken by its name, and says nothing if it is `None` or what holds
-//! anyway. What is left are settings of a specification.
+//! Keyword arguments of functions that take many: each is taken by its name, and says nothing if it is `None` or what
+//! holds anyway. What is left are settings of a specification.
 
 use crate::error::{Class, raise};
 use crate::{dtypes, request};

@@ -2,7 +2,7 @@
 
 use crate::error::{Class, of_spec, raise};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
 use truecast::request::{Request, RequestError, SPECS, versions};
 use truecast::setting::Setting;
 use truecast::{CastSpec, DType};
@@ -44,8 +44,9 @@ pub fn resolve(py: Python<'_>, request: &Request, src: DType, dst: DType) -> PyR
 /// A value as it is typed.
 fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     let is_switch = Setting::of_name(name).is_some_and(Setting::is_switch);
-    if value.is_instance_of::<PyBool>() {
-        return Ok(value.is_truthy()?.to_string());
+    // One of NumPy too.
+    if let Ok(is_on) = value.extract::<bool>() {
+        return Ok(is_on.to_string());
     }
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(text.to_cow()?.into_owned());

@@ -2,7 +2,7 @@
 
 use crate::array::{Library, Order};
 use crate::dtypes::{self, Form, numpy};
-use crate::error::{Class, raise};
+use crate::error::{self, Class, raise};
 use crate::request::resolve;
 use crate::source::{Call, Source};
 use pyo3::intern;
@@ -29,7 +29,7 @@ pub fn convert<'py>(source: Source<'py>, call: &Call<'_, 'py>) -> PyResult<(Boun
             let caster = planned(py, &spec)?;
             let mut codes = vec![0; len * bytes_of(to)];
             let parsed = py.detach(|| caster.parse(&texts, &mut codes));
-            parsed.map_err(|error| raise(py, Class::Input, error))?;
+            parsed.map_err(|error| error::of(py, &error.into()))?;
             elements(py, &source.shape, to, call.form, codes)?
         }
         (from, _) => {
@@ -39,7 +39,7 @@ pub fn convert<'py>(source: Source<'py>, call: &Call<'_, 'py>) -> PyResult<(Boun
             let caster = planned(py, &spec)?;
             let mut texts = Texts::default();
             let printed = py.detach(|| caster.print(loose.as_deref().unwrap_or(codes), &mut texts));
-            printed.map_err(|error| raise(py, Class::Input, error))?;
+            printed.map_err(|error| error::of(py, &error.into()))?;
             let texts = texts.iter().map(|text| PyString::new(py, &String::from_utf8_lossy(text)));
             strings(py, &source.shape, PyList::new(py, texts.collect::<Vec<_>>())?)?
         }
@@ -79,7 +79,8 @@ fn read(list: &Bound<'_, PyList>) -> PyResult<Vec<Vec<u8>>> {
         (_, Ok(bytes)) => Ok(bytes.as_bytes().to_vec()),
         _ => {
             let name = text.get_type().name()?;
-            Err(raise(list.py(), Class::Type, format_args!("element {index} is {name}; numbers and str are converted")))
+            let hint = "an array of objects holds texts; np.asarray(x, float) makes numbers of others";
+            Err(raise(list.py(), Class::Type, format_args!("element {index} is {name}: {hint}")))
         }
     };
     list.iter().enumerate().map(one).collect()

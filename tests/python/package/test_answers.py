@@ -48,6 +48,10 @@ def test_numbers_are_what_cast_takes_them_for(value, to):
     assert float(found["value"]) == float(np.asarray(tc.cast(value, to)).astype(np.float64))
 
 
+def test_notes_speak_python():
+    assert 'from_="string" takes' in repr(tc.explain("1e-40", "f16")) and "--" not in repr(tc.explain("1e39", "f16"))
+
+
 def test_explain_one_specification():
     found = tc.explain(2.5, "i8", spec="ieee", rounding="up")
     assert [row["value"] for row in found["results"]] == ["3"]

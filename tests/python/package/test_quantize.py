@@ -146,7 +146,7 @@ def test_scale_search_is_no_worse():
 def test_not_finite():
     x = weights(4, 32)
     x[2, 5], x[3, 0] = np.nan, -np.inf
-    with pytest.raises(tc.InputError, match="element 69 is NaN.*; nonfinite saturate"):
+    with pytest.raises(tc.InputError, match="element 69 is NaN.*; nonfinite=\"saturate\" replaces it"):
         tc.quantize(x, "mxfp8")
     q = tc.quantize(x, "mxfp8", nonfinite="saturate")
     assert q.codes[2, 5] == 0 and q.codes[3, 0] == -448

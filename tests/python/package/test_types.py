@@ -87,7 +87,8 @@ def checked(*programs):
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml")]
     # Of the repository: mypy does not read what is installed as the program to be checked.
-    command += ["--cache-dir", os.devnull, str(ROOT / "crates" / "python" / "package" / "truecast"), *map(str, programs)]
+    package = ROOT / "crates" / "python" / "package" / "truecast"
+    command += ["--cache-dir", os.devnull, str(package), *map(str, programs)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     return done.stdout, done.returncode == 0
 

@@ -25,8 +25,9 @@ def use(x: npt.NDArray[np.float32], out: npt.NDArray[np.float16]) -> None:
     tc.cast(half, tc.finfo("i8").name == "i8" and "i8" or "u8", spec="tile", tile_option=["preserve_inf"])
     rules: dict[str, TypeLike | None] = {"*norm*": None, "*bias": np.float32}
     tc.convert("a", "b", scheme="mxfp4", keep="lm_head*", rules=rules, part=(1, 2), max_memory="1GiB", progress=print)
-    tc.convert("a", "b", "bf16", keep_preset=["norms"], spec="ieee", overflow="saturate", rules=[("*", "f32"), ("x", None)])
-    tc.verify("a", "b", report=tc.convert("a", "b", "bf16", dry_run=True, progress=lambda done, total, name: None), full=True)
+    pairs: list[tuple[str, TypeLike | None]] = [("*", "f32"), ("x", None)]
+    report = tc.convert("a", "b", "bf16", keep_preset=["norms"], spec="ieee", overflow="saturate", rules=pairs)
+    tc.verify("a", "b", report=report, full=True, progress=lambda done, total, name: None)
     tc.onnx.cast(x, 17, saturate=0, layout="codes")
     tc.openvino.convert(x, "f8e4m3")
     tc.tile.ftoi(x, "i8", saturating=True, profile="hw")

@@ -53,6 +53,7 @@ class DestinationExistsError(_OfFile, UsageError, FileExistsError):
     """The destination exists, and replacing it was not asked for."""
 
 
-for _class in (TruecastError, UsageError, DTypeError, SpecError, InputError, FileError, MissingFileError, DestinationExistsError):
+_OF_OTHERS = (UsageError, DTypeError, SpecError, InputError, FileError, MissingFileError, DestinationExistsError)
+for _class in (TruecastError, *_OF_OTHERS):
     _class.__module__ = "truecast"
 del _class

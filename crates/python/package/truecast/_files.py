@@ -1,4 +1,5 @@
-"""`convert`, `verify`, `compare` and `inspect` of files and folders. Options have the names and defaults of the command's."""
+"""`convert`, `verify`, `compare` and `inspect` of files and folders. Options have the names and defaults that the command
+has."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def _with_signature(of: Any) -> Callable[[_Function], _Function]:
             default = _DEFAULTS.get(name, of_kind.get(kind))
             if name not in Settings.__annotations__:
                 own.append(_inspect.Parameter(name, options.KEYWORD_ONLY, default=default, annotation=kind))
-        signature = _inspect.signature(function).replace(parameters=[*own, options.replace(name="attributes", annotation="Unpack[Settings]")])
+        own.append(options.replace(name="attributes", annotation="Unpack[Settings]"))
+        signature = _inspect.signature(function).replace(parameters=own)
         function.__signature__ = signature  # type: ignore[attr-defined]
         return function
 

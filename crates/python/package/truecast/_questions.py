@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _ask, _truecast
@@ -21,6 +22,9 @@ class Explanation(_ask.Answer):
     Fields: ``source``, ``neighbors``, ``results`` (each with ``spec, version, attributes, bits, value, undefined,
     clause``), ``absent``, ``known_differences``; see docs/interfaces.md section 6.
     """
+
+    def _text(self, columns: int | None) -> str:
+        return re.sub(r" --from(\s+)(\w+)", r'\1from_="\2"', super()._text(columns))
 
 
 def explain(

@@ -52,6 +52,9 @@ class Counts(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._row)
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._row]
+
     def to_dict(self) -> dict[str, Any]:
         """All of them, ready to be a row of a data frame."""
         return dict(self._row)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _truecast
+from ._errors import DTypeError
 from ._names import Specification
 from .typing import MxScale, NonFinite, ScaleSearch, Settings, TypeLike
 
@@ -145,4 +146,6 @@ def dequantize(
     >>> tc.dequantize(tc.quantize(np.float16([[448, 1, -3]]), "fp8-tensor"))
     array([[448.,   1.,  -3.]], dtype=float16)
     """
+    if not isinstance(q, Quantized):
+        raise DTypeError("dequantize takes what quantize gives, or a Quantized that is made of arrays")
     return _truecast.dequantize(q.scheme, q.shape, q.arrays(), q.dtype if to is None else to, spec, {**attributes})

@@ -17,7 +17,9 @@ _FLOATS = ("float", "fixed point", "code book")
 _cast_array: Any = _truecast.cast
 
 
-def _cast(x: Any, to: TypeLike, operation: str, is_float: tuple[bool, bool], release: str | None, arguments: dict[str, Any]) -> Any:
+def _cast(
+    x: Any, to: TypeLike, operation: str, is_float: tuple[bool, bool], release: str | None, arguments: dict[str, Any]
+) -> Any:
     from_ = arguments.get("from_")
     src = finfo(from_ if from_ is not None else x.dtype)
     dst = finfo(to)
@@ -29,7 +31,9 @@ def _cast(x: Any, to: TypeLike, operation: str, is_float: tuple[bool, bool], rel
     return _cast_array(x, to, spec="tile" if release is None else f"tile@{release}", **arguments)
 
 
-def ftof(x: Any, to: TypeLike, *, rounding: Rounding | None = None, release: str | None = None, **arguments: Unpack[OfTile]) -> Any:
+def ftof(
+    x: Any, to: TypeLike, *, rounding: Rounding | None = None, release: str | None = None, **arguments: Unpack[OfTile]
+) -> Any:
     """Float to float; other arguments as of `truecast.cast` (``profile``, ``tile_option``, ``out``, ..).
 
     >>> import numpy as np, truecast as tc
@@ -40,14 +44,22 @@ def ftof(x: Any, to: TypeLike, *, rounding: Rounding | None = None, release: str
 
 
 def ftoi(
-    x: Any, to: TypeLike, *, rounding: Rounding | None = None, saturating: bool = False, release: str | None = None, **arguments: Unpack[OfTile]
+    x: Any,
+    to: TypeLike,
+    *,
+    rounding: Rounding | None = None,
+    saturating: bool = False,
+    release: str | None = None,
+    **arguments: Unpack[OfTile],
 ) -> Any:
     """Float to integer."""
     attributes = {"rounding": rounding, "saturating": saturating or None}
     return _cast(x, to, "ftoi", (True, False), release, {**attributes, **arguments})
 
 
-def itof(x: Any, to: TypeLike, *, rounding: Rounding | None = None, release: str | None = None, **arguments: Unpack[OfTile]) -> Any:
+def itof(
+    x: Any, to: TypeLike, *, rounding: Rounding | None = None, release: str | None = None, **arguments: Unpack[OfTile]
+) -> Any:
     """Integer to float."""
     return _cast(x, to, "itof", (False, True), release, {"rounding": rounding, **arguments})
 

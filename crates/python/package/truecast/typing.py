@@ -1,8 +1,8 @@
 """Types of arguments, for editors and type checkers: names of types and specifications (`DTypeName`, `TypeLike`,
 `Specification`), words of options, and the keyword arguments of functions that take many.
 
-A misspelt word or keyword is then found before the program runs. Names that a program reads from elsewhere are texts: declare
-them as `DTypeName`, or pass ``np.dtype(name)``.
+A misspelt word or keyword is then found before the program runs. Names that a program reads from elsewhere are texts:
+declare them as `DTypeName`, or pass ``np.dtype(name)``.
 
 >>> from truecast.typing import DTypeName
 >>> wanted: list[DTypeName] = ["bf16", "f8e4m3fn"]
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Of ONNX, and of others that take integers for it.
 Switch = Literal[True, False, 0, 1, "true", "false"]
 Overflow = Literal["nonfinite", "saturate", "error"]
+Nan = Literal["keep", "canonical", "error"]
 Layout = Literal["values", "codes", "packed"]
 MxScale = Literal["floor", "rceil", "even", "ct"]
 ScaleSearch = Literal["mse"]
@@ -78,18 +79,29 @@ class Settings(TypedDict, total=False):
     saturating: Switch | None
     profile: str | None
     tile_option: str | Sequence[str] | None
-    nan: Literal["keep", "canonical", "error"] | None
+    nan: Nan | None
     string_style: Literal["reference", "plain"] | None
 
 
-class OfArray(TypedDict, total=False):
-    """What operators on arrays take."""
+class Arrays(TypedDict, total=False):
+    """Where elements come from and go to."""
 
     out: Any
     from_: TypeLike | None
     shape: Sequence[int] | None
     layout: Layout | None
-    nan: Literal["keep", "canonical", "error"] | None
+
+
+class OfCast(Settings, Arrays, total=False):
+    """What `cast` takes."""
+
+    spec: Specification | None
+
+
+class OfArray(Arrays, total=False):
+    """What operators on arrays take."""
+
+    nan: Nan | None
 
 
 class OfOnnx(OfArray, total=False):
@@ -105,16 +117,6 @@ class OfTile(OfArray, total=False):
     tile_option: str | Sequence[str] | None
 
 
-class OfCast(Settings, total=False):
-    """What `cast` takes."""
-
-    spec: Specification | None
-    out: Any
-    from_: TypeLike | None
-    shape: Sequence[int] | None
-    layout: Layout | None
-
-
 class Checking(Settings, total=False):
     """What `check` takes."""
 
@@ -126,7 +128,7 @@ class CheckingTosa(TypedDict, total=False):
     """What `tosa.check` takes."""
 
     exact_nan: bool
-    nan: Literal["keep", "canonical", "error"] | None
+    nan: Nan | None
     input_scale: Path | None
     actual_scale: Path | None
     input_unsigned: bool

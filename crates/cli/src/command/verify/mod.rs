@@ -31,8 +31,8 @@ pub struct Asked {
     pub record: Option<Record>,
 }
 
-/// How a conversion was done: as was said, or as its report or the manifest of the folder says. `names_spec`: so was the
-/// specification, even if it is the default.
+/// How a conversion was done: as was said, or as its report or the manifest of the folder says. `names_spec`: so was
+/// the specification, even if it is the default.
 pub fn asked(
     (src, dst): (&Path, &Path),
     report: Option<&Path>,
