@@ -108,12 +108,9 @@ fn seeds(kind: FileFormat) -> Vec<Vec<u8>> {
         FileFormat::TensorProto => tensors(),
         FileFormat::Onnx => {
             let tensors = tensors();
-            let constant = |tensor: &Vec<u8>| attribute("value", 4, bytes(5, tensor));
-            let nodes: Vec<_> =
-                tensors.iter().map(|tensor| node("Constant", &[], &["c"], &[constant(tensor)])).collect();
+            let nodes: Vec<_> = tensors.iter().map(|tensor| constant("c", tensor)).collect();
             let branch = graph(&nodes, &tensors, bytes(12, value("c", 1, &[2])));
-            let outer = node("If", &["w"], &["y"], &[attribute("then_branch", 5, bytes(6, branch))]);
-            let graph = graph(&[outer], &tensors, bytes(11, value("x", 1, &[2])));
+            let graph = graph(&[choice("w", "y", branch)], &tensors, bytes(11, value("x", 1, &[2])));
             let function = [bytes(1, "f"), nodes.iter().flat_map(|n| bytes(7, n)).collect(), bytes(10, "d")].concat();
             vec![model(8, 17, &graph), [model(10, 21, &graph), bytes(25, function)].concat()]
         }

@@ -21,8 +21,8 @@ fn open(disk: &disk::Disk) -> Arc<ModelFile> {
     Arc::new(ModelFile::open(&disk.path, Options::default()).unwrap())
 }
 
-fn raw(name: &str, data_type: i64, dims: &[i64], data: &[u8]) -> Vec<u8> {
-    [tensor(name, data_type, dims), bytes(9, data)].concat()
+fn opened(model: &[u8]) -> Arc<ModelFile> {
+    open(&disk::file("a.onnx", model))
 }
 
 /// The tensors by their names in the list.
@@ -87,7 +87,7 @@ fn structure() {
     ];
     let whole =
         [model(8, 17, &graph(&[node], &[], infos.concat())), bytes(25, function.concat()), bytes(20, "")].concat();
-    let file = open(&disk::file("a.onnx", &whole));
+    let file = opened(&whole);
     let model = file.model();
     assert_eq!((model.ir_version, model.opset_imports[0].version, model.has_training_info), (8, 17, true));
     let node = &model.graph.nodes[0];
@@ -124,8 +124,8 @@ fn structure() {
 #[test]
 fn every_tensor_is_listed() {
     let t = |name: &str| raw(name, FLOAT, &[1], &[0; 4]);
-    let constant = |output: &str| node("Constant", &[], &[output], &[attribute("value", 4, bytes(5, t("inner")))]);
-    let branch = |name: &str| graph(&[constant(name)], &[t("w")], vec![]);
+    let inner = |output: &str| constant(output, t("inner"));
+    let branch = |name: &str| graph(&[inner(name)], &[t("w")], vec![]);
     let both = [attribute("then_branch", 5, bytes(6, branch("c"))), attribute("else_branch", 5, bytes(6, branch("c")))];
     let named = |node: Vec<u8>, name: &str| [node, bytes(3, name)].concat();
     let sparse = [bytes(1, t("s")), bytes(2, raw("", 7, &[1], &[0; 8])), int(3, 1)].concat();
@@ -133,18 +133,13 @@ fn every_tensor_is_listed() {
         named(node("If", &["w"], &["y"], &both), "choice"),
         node("ConstantOfShape", &["x"], &["z"], &[attribute("value", 4, bytes(5, t("")))]),
         node("Add", &["w", "k"], &["o"], &[]),
-        constant("k"),
-        node(
-            "Constant",
-            &[],
-            &["text"],
-            &[attribute("value", 4, bytes(5, [tensor("", 8, &[1]), bytes(6, "a")].concat()))],
-        ),
+        inner("k"),
+        constant("text", [tensor("", 8, &[1]), bytes(6, "a")].concat()),
     ];
     let others = [bytes(15, sparse), bytes(11, value("w", FLOAT, &[1]))].concat();
-    let function = [bytes(1, "f"), bytes(10, "d"), bytes(7, constant("k"))].concat();
+    let function = [bytes(1, "f"), bytes(10, "d"), bytes(7, inner("k"))].concat();
     let whole = [model(8, 17, &graph(&nodes, &[t("w")], others)), bytes(25, function)].concat();
-    let file = open(&disk::file("a.onnx", &whole));
+    let file = opened(&whole);
     assert_eq!(
         names(&file),
         [
@@ -174,10 +169,7 @@ fn every_tensor_is_listed() {
 #[test]
 fn names_are_unique() {
     let t = || raw("w", FLOAT, &[], &[0; 4]);
-    let file = open(&disk::file(
-        "a.onnx",
-        &model(8, 17, &graph(&[], &[t(), t(), raw("w.2", FLOAT, &[], &[0; 4]), t()], vec![])),
-    ));
+    let file = opened(&model(8, 17, &graph(&[], &[t(), t(), raw("w.2", FLOAT, &[], &[0; 4]), t()], vec![])));
     let mut unique = names(&file);
     unique.sort();
     unique.dedup();
@@ -240,21 +232,20 @@ fn nothing_changes_nothing() {
 #[test]
 fn casts_stand_where_their_values_are() {
     let t = |name: &str, data_type, data: &[u8]| raw(name, data_type, &[2], data);
-    let constant =
-        |output: &str, tensor: Vec<u8>| node("Constant", &[], &[output], &[attribute("value", 4, bytes(5, tensor))]);
+    let cast_of = |value: &str| cast(&format!("{value}.cast"), &format!("{value}.bf16"), value);
     let whole = |stored: bool| {
         let (data_type, size) = if stored { (BFLOAT16, 4) } else { (FLOAT, 8) };
         let data = |i: u8| if stored { vec![0x11 * i; size] } else { vec![7; size] };
         let name = |plain: &str, new: &str| if stored { new.to_string() } else { plain.to_string() };
-        let cast = |c: Vec<u8>| if stored { vec![c] } else { vec![] };
+        let written = |c: Vec<u8>| if stored { vec![c] } else { vec![] };
         let mut inner = vec![constant(&name("c", "c.bf16"), t("", data_type, &data(1)))];
-        inner.extend(cast(cast_of("c")));
+        inner.extend(written(cast_of("c")));
         inner.push(node("Add", &["c", "outer"], &["y"], &[]));
         let branch = graph(&inner, &[], bytes(12, value("y", FLOAT, &[2])));
         let mut nodes = vec![node("Abs", &["outer.bf16"], &["outer.cast"], &[])];
-        nodes.extend(cast(cast_named("outer.cast.2", "outer.bf16.2", "outer")));
-        nodes.push(node("If", &["b"], &["z"], &[attribute("then_branch", 5, bytes(6, branch))]));
-        let mut unused = cast(cast_of("idle"));
+        nodes.extend(written(cast("outer.cast.2", "outer.bf16.2", "outer")));
+        nodes.push(choice("b", "z", branch));
+        let mut unused = written(cast_of("idle"));
         let initializers = [
             t(&name("outer", "outer.bf16.2"), data_type, &data(2)),
             t(&name("idle", "idle.bf16"), data_type, &data(3)),
@@ -264,15 +255,9 @@ fn casts_stand_where_their_values_are() {
         let mut body = vec![bytes(1, "f"), bytes(7, constant(&name("k", "k.bf16"), t("", data_type, &data(4))))];
         body.extend([bytes(9, int(2, 17)), bytes(10, "d")]);
         // What follows the last node stands at the end of the message.
-        body.extend(cast(cast_of("k")).into_iter().map(|c| bytes(7, c)));
+        body.extend(written(cast_of("k")).into_iter().map(|c| bytes(7, c)));
         [model(8, 17, &graph(&nodes, &initializers, others)), bytes(25, body.concat())].concat()
     };
-    fn cast_named(name: &str, stored: &str, value: &str) -> Vec<u8> {
-        cast(name, stored, value)
-    }
-    fn cast_of(value: &str) -> Vec<u8> {
-        cast(&format!("{value}.cast"), &format!("{value}.bf16"), value)
-    }
     let chosen = ["outer", "idle", "If1/then_branch/c", "d:f/k"];
     let (disk, result) = rewritten(&whole(false), &chosen, None, None);
     assert_eq!(result, whole(true));
@@ -387,7 +372,7 @@ fn broken_models() {
     );
     let mut deep = graph(&[], &[], vec![]);
     for _ in 0..50 {
-        deep = graph(&[node("If", &["b"], &["y"], &[attribute("then_branch", 5, bytes(6, deep))])], &[], vec![]);
+        deep = graph(&[choice("b", "y", deep)], &[], vec![]);
     }
     assert!(matches!(cause(&bytes(7, deep)), ProtoError::TooDeep { limit: 100, .. }));
     // Every beginning of a model is an error or a shorter model, never a panic.
@@ -426,7 +411,7 @@ fn messages_that_occur_twice_are_refused() {
 fn the_last_of_what_excludes_each_other_counts() {
     let kind = |fields: &[Vec<u8>]| {
         let whole = bytes(7, bytes(11, bytes(2, fields.concat())));
-        open(&disk::file("a.onnx", &whole)).model().graph.inputs[0].kind.clone()
+        opened(&whole).model().graph.inputs[0].kind.clone()
     };
     let tensor = |code| ValueType::Tensor { elem_type: code, shape: None };
     assert_eq!(kind(&[bytes(1, int(1, 1)), bytes(4, "")]), ValueType::NoTensor);
@@ -471,7 +456,7 @@ fn functions_and_versions_are_said_once() {
     assert!(matches!(&twice, ProtoError::TwoFunctions { name, .. } if name == "F"), "{twice}");
     assert!(matches!(cause(&functions(&[function("", ""), function("ai.onnx", "")])), ProtoError::TwoFunctions { .. }));
     let apart = functions(&[function("d", "o"), function("d", ""), function("e", "o")]);
-    assert_eq!(open(&disk::file("a.onnx", &apart)).model().functions.len(), 3);
+    assert_eq!(opened(&apart).model().functions.len(), 3);
     let own = [bytes(1, "F"), bytes(9, int(2, 13)), bytes(9, int(2, 14))].concat();
     assert!(matches!(cause(&functions(&[own])), ProtoError::TwoVersions { .. }));
 }
@@ -481,16 +466,13 @@ fn functions_and_versions_are_said_once() {
 fn names_take_memory_only_as_the_file_does() {
     let t = |i: usize| raw(&format!("i{i}"), FLOAT, &[], &[0; 4]);
     let branch = graph(&[], &(0..2000).map(t).collect::<Vec<_>>(), vec![]);
-    let choice = |name: &str| {
-        let node = node("If", &["c"], &["r"], &[attribute("then_branch", 5, bytes(6, &branch))]);
-        bytes(7, graph(&[[node, bytes(3, name)].concat()], &[], vec![]))
-    };
-    let named = |bytes: usize| cause(&choice(&"n".repeat(bytes)));
+    let chosen = |name: &str| bytes(7, graph(&[[choice("c", "r", &branch), bytes(3, name)].concat()], &[], vec![]));
+    let named = |bytes: usize| cause(&chosen(&"n".repeat(bytes)));
     assert!(matches!(named(1 << 20), ProtoError::TooMuch { .. }));
     memory::begin();
     assert!(matches!(named(100_000), ProtoError::TooMuch { .. }));
     assert!(memory::peak() < 600 << 20, "{}", memory::peak());
-    assert_eq!(open(&disk::file("a.onnx", &choice(&"n".repeat(1000)))).tensors().len(), 2000);
+    assert_eq!(opened(&chosen(&"n".repeat(1000))).tensors().len(), 2000);
 }
 
 /// A value's operators are not written down for each tensor of its name.
@@ -517,7 +499,7 @@ fn operators_are_found_through_functions() {
         bytes(25, [bytes(1, name), inputs, nodes, bytes(10, "d")].concat())
     };
     let scale = node("DequantizeLinear", &["x", "s"], &["y"], &[]);
-    let in_branch = node("If", &["c"], &["y"], &[attribute("then_branch", 5, bytes(6, graph(&[scale], &[], vec![])))]);
+    let in_branch = choice("c", "y", graph(&[scale], &[], vec![]));
     let inner = function("Inner", &["x", "s", "unused"], &[in_branch]);
     // The caller comes first, and calls itself too.
     let call = |operator: &str, inputs: &[&str]| in_domain(node(operator, inputs, &["y"], &[]));
@@ -525,7 +507,7 @@ fn operators_are_found_through_functions() {
     let names = ["p", "q", "r", "far"];
     let weights = names.map(|name| raw(name, FLOAT, &[], &[0; 4]));
     let graph = graph(&[call("Outer", &["p", "q", "r"]), node("Add", &["far"], &["z"], &[])], &weights, vec![]);
-    let file = open(&disk::file("a.onnx", &[model(8, 17, &graph), outer, inner].concat()));
+    let file = opened(&[model(8, 17, &graph), outer, inner].concat());
     assert_eq!(file.feeding(&["DequantizeLinear"]), [true, true, true, false]);
     assert_eq!(file.feeding(&["Add"]), [false, false, false, true]);
     assert_eq!(file.feeding(&["d.Outer"]), [true, true, true, false]);
@@ -535,13 +517,11 @@ fn operators_are_found_through_functions() {
 /// Where a Cast comes to stand, its operator set is imported; a version that is left out is 0 and is raised.
 #[test]
 fn casts_are_imported() {
-    let constant = node("Constant", &[], &["k"], &[attribute("value", 4, bytes(5, raw("", FLOAT, &[1], &[0; 4])))]);
     let function = |name: &str, fields: &[Vec<u8>]| bytes(25, [bytes(1, name), fields.concat()].concat());
-    let (body, domain) = (bytes(7, &constant), bytes(10, "d"));
+    let (body, domain) = (bytes(7, constant("k", raw("", FLOAT, &[1], &[0; 4]))), bytes(10, "d"));
     let untouched = function("g", std::slice::from_ref(&domain));
     let source = [bytes(7, ""), function("f", &[body, domain.clone()]), untouched.clone()].concat();
-    let stored = [tensor("", BFLOAT16, &[1]), bytes(9, [0x11; 2])].concat();
-    let body = bytes(7, node("Constant", &[], &["k.bf16"], &[attribute("value", 4, bytes(5, stored))]));
+    let body = bytes(7, constant("k.bf16", raw("", BFLOAT16, &[1], &[0x11; 2])));
     let rest = [bytes(7, cast("k.cast", "k.bf16", "k")), bytes(9, int(2, 13))].concat();
     let expected = [bytes(7, ""), function("f", &[body, domain, rest]), untouched].concat();
     assert_eq!(rewritten(&source, &["d:f/k"], Some(13), None).1, expected);
@@ -556,7 +536,7 @@ fn casts_are_imported() {
 fn a_constant_has_one_attribute() {
     let value = || attribute("value", 4, bytes(5, raw("", FLOAT, &[1], &[0; 4])));
     let constant = node("Constant", &[], &["k"], &[value(), value()]);
-    let file = open(&disk::file("a.onnx", &bytes(7, graph(&[constant], &[], vec![]))));
+    let file = opened(&bytes(7, graph(&[constant], &[], vec![])));
     assert!(file.tensors().iter().all(|listed| listed.role == Role::Part));
 }
 
@@ -564,18 +544,16 @@ fn a_constant_has_one_attribute() {
 #[test]
 fn nodes_without_a_name_are_called_as_before() {
     let branch = |name: &str| graph(&[], &[raw(name, FLOAT, &[2], &[0; 8])], bytes(12, bytes(1, name)));
-    let unnamed = |output: &str| {
-        node("If", &["w"], &[output], &[attribute("then_branch", 5, bytes(6, branch(&format!("in_{output}"))))])
-    };
+    let unnamed = |output: &str| choice("w", output, branch(&format!("in_{output}")));
     let named = [unnamed("b"), bytes(3, "n")].concat();
     let nodes = [node("Relu", &["v"], &["r"], &[]), unnamed("a"), named, unnamed("c")];
     let constants = ["w", "v"].map(|name| raw(name, FLOAT, &[2], &[0; 8]));
     let source = model(13, 25, &graph(&nodes, &constants, bytes(12, bytes(1, "a"))));
-    let before = open(&disk::file("a.onnx", &source)).value_names();
+    let before = opened(&source).value_names();
     let all: Vec<&str> = before.iter().map(String::as_str).collect();
     assert_eq!(all, ["w", "v", "If1/then_branch/in_a", "n/then_branch/in_b", "If2/then_branch/in_c"]);
     let (_, result) = rewritten(&source, &all, None, None);
-    assert_eq!(open(&disk::file("b.onnx", &result)).value_names(), before);
+    assert_eq!(opened(&result).value_names(), before);
 }
 
 /// A function with many inputs that all feed one node, and a call that gives them.
@@ -589,7 +567,7 @@ fn wide_functions_take_time_as_they_are_wide() {
         let call = [names(&given, 1), bytes(2, "y"), bytes(4, "F"), bytes(7, "d")].concat();
         let constants: Vec<_> = given.iter().map(|name| raw(name, FLOAT, &[1], &[0; 4])).collect();
         let source = [model(13, 25, &graph(&[call], &constants, vec![])), bytes(25, function)].concat();
-        open(&disk::file("a.onnx", &source))
+        opened(&source)
     };
     let file = make(200_000);
     timing::assert_linear(|| assert!(file.feeding(&["Resize"]).iter().all(|feeds| *feeds)));

@@ -8,7 +8,9 @@ use truecast_io::onnx::{ModelFile, Options};
 use truecast_kernel::CastOptions;
 use truecast_models::onnx::{NodeError, build, check, conversions};
 use truecast_models::{Data, Error, Graph, Legality, LegalityReport, Tensor, evaluate};
-use truecast_testkit::proto::{self, attribute, bytes, fixed32, graph, int, node, tensor, value};
+use truecast_testkit::proto::{
+    self, attribute, bytes, choice, constant, fixed32, graph, int, node, raw, tensor, value,
+};
 use truecast_testkit::{memory, timing};
 
 #[global_allocator]
@@ -160,7 +162,7 @@ fn cast_like() {
 fn constants() {
     let strings = |all: &[&str]| all.iter().flat_map(|t| bytes(9, t)).collect::<Vec<_>>();
     type Row<'a> = (Vec<u8>, i64, &'a [u64], Result<&'a [u8], &'a [&'a str]>);
-    let half = [tensor("", FLOAT16, &[2]), bytes(9, [0, 0x3c, 0, 0xc0])].concat();
+    let half = raw("", FLOAT16, &[2], &[0, 0x3c, 0, 0xc0]);
     let rows: Vec<Row> = vec![
         (attribute("value", 4, bytes(5, half)), FLOAT16, &[2], Ok(&[0, 0x3c, 0, 0xc0])),
         (attribute("value_float", 1, fixed32(2, 1.5f32.to_le_bytes())), FLOAT, &[], Ok(&[0, 0, 0xc0, 0x3f])),
@@ -245,7 +247,7 @@ fn text_tensor(name: &str, texts: &[&str]) -> Vec<u8> {
 
 #[test]
 fn inputs_with_defaults_and_symbols() {
-    let default = [tensor("x", FLOAT, &[1]), bytes(9, 2f32.to_le_bytes())].concat();
+    let default = raw("x", FLOAT, &[1], &2f32.to_le_bytes());
     let others = [input(value("x", FLOAT, &[1])), output(value("y", FLOAT16, &[1]))].concat();
     let model_ = model(28, graph(&[cast("x", "y", FLOAT16)], &[default], others), &[]);
     assert_eq!(codes(&one(&model_, &[])), [0, 0x40]);
@@ -368,7 +370,7 @@ fn recursion_and_explosions_are_refused() {
 fn constants_of_functions_are_shared() {
     const CALLS: usize = 1000;
     let ints = attribute("value_ints", 7, proto::packed(8, &(0..10_000).collect::<Vec<_>>()));
-    let stored = bytes(5, [tensor("", FLOAT, &[10_000]), bytes(9, vec![0; 40_000])].concat());
+    let stored = bytes(5, raw("", FLOAT, &[10_000], &[0; 40_000]));
     for attribute in [ints, attribute("value", 4, stored)] {
         let body = [node("Constant", &[], &["y"], &[attribute])];
         let functions = [function("F", &[], &["y"], &body, vec![])];
@@ -463,7 +465,7 @@ fn conversions_are_judged_wherever_they_are() {
         cast("x", "a", E4M3FN),
         node("MatMul", &["a", "a"], &["b"], &[]),
         node("Cast", &["b"], &["c"], &[number("to", FLOAT), number("saturate", 2)]),
-        node("If", &["c"], &["d"], &[attribute("then_branch", 5, bytes(6, inner))]),
+        choice("c", "d", inner),
     ];
     let body = function("F", &["x"], &["y"], &[node("CastLike", &["x", "x"], &["y"], &[number("to", 1)])], vec![]);
     let model_ = model(28, xy(&nodes, FLOAT), &[body]);
@@ -547,8 +549,7 @@ fn every_type_that_files_can_name_is_judged() {
     let said = from(99, &[cast("c", "y", FLOAT)]).illegal[0].1.to_string();
     assert!(said.contains("99"), "{said}");
     // A constant and a sequence.
-    let constant = attribute("value", 4, bytes(5, tensor("", COMPLEX128, &[0])));
-    let nodes = [node("Constant", &[], &["k"], &[constant]), cast("k", "y", FLOAT)];
+    let nodes = [constant("k", tensor("", COMPLEX128, &[0])), cast("k", "y", FLOAT)];
     assert!(from(FLOAT, &nodes).illegal[0].1.to_string().contains("COMPLEX128"));
     let sequence = [bytes(1, "s"), bytes(2, bytes(4, vec![]))].concat();
     let graph = graph(&[cast("s", "y", FLOAT)], &[], [input(sequence), output(bytes(1, "y"))].concat());

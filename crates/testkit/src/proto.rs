@@ -45,6 +45,11 @@ pub fn tensor(name: &str, data_type: i64, dims: &[i64]) -> Vec<u8> {
     [dims, int(2, data_type), bytes(8, name)].concat()
 }
 
+/// A TensorProto with raw data.
+pub fn raw(name: &str, data_type: i64, dims: &[i64], data: &[u8]) -> Vec<u8> {
+    [tensor(name, data_type, dims), bytes(9, data)].concat()
+}
+
 /// An entry of `external_data`.
 pub fn entry(key: &str, value: &str) -> Vec<u8> {
     bytes(13, [bytes(1, key), bytes(2, value)].concat())
@@ -67,6 +72,16 @@ pub fn node(op_type: &str, inputs: &[&str], outputs: &[&str], attributes: &[Vec<
 /// An AttributeProto of a type, with the field of its value.
 pub fn attribute(name: &str, kind: i64, value: Vec<u8>) -> Vec<u8> {
     [bytes(1, name), value, int(20, kind)].concat()
+}
+
+/// A Constant of a tensor.
+pub fn constant(output: &str, tensor: impl AsRef<[u8]>) -> Vec<u8> {
+    node("Constant", &[], &[output], &[attribute("value", 4, bytes(5, tensor))])
+}
+
+/// An If of one branch.
+pub fn choice(condition: &str, output: &str, branch: impl AsRef<[u8]>) -> Vec<u8> {
+    node("If", &[condition], &[output], &[attribute("then_branch", 5, bytes(6, branch))])
 }
 
 /// The value of `initializer`, `node` and so on in a GraphProto.
