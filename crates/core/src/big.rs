@@ -16,10 +16,21 @@ impl Big {
         Self(vec![value as u32, (value >> 32) as u32]).trimmed()
     }
 
-    fn trimmed(mut self) -> Self {
+    /// The digits of a radix, the first one highest.
+    pub fn from_digits(radix: u32, digits: impl IntoIterator<Item = u32>) -> Self {
+        let mut value = Self::default();
+        digits.into_iter().for_each(|digit| value.mul_add(radix, digit));
+        value
+    }
+
+    fn trim(&mut self) {
         while self.0.last() == Some(&0) {
             self.0.pop();
         }
+    }
+
+    fn trimmed(mut self) -> Self {
+        self.trim();
         self
     }
 
@@ -92,9 +103,7 @@ impl Big {
             *limb = (rest / divisor as u64) as u32;
             rest %= divisor as u64;
         }
-        while self.0.last() == Some(&0) {
-            self.0.pop();
-        }
+        self.trim();
         rest as u32
     }
 
@@ -111,9 +120,7 @@ impl Big {
             *limb = carry as u32;
             carry >>= 32;
         }
-        while self.0.last() == Some(&0) {
-            self.0.pop();
-        }
+        self.trim();
     }
 
     /// `self - other`, for `other <= self`.
@@ -124,9 +131,7 @@ impl Big {
             *limb = difference as u32;
             borrow = difference >> 32;
         }
-        while self.0.last() == Some(&0) {
-            self.0.pop();
-        }
+        self.trim();
     }
 
     /// The leading 64 bits of `self / divisor` as `sig * 2^exp`, bit 63 of `sig` set, and whether anything is left.

@@ -111,11 +111,7 @@ pub fn ratio(text: &str) -> Option<Ratio> {
     if plain.len() > MOST_PLACES {
         return None;
     }
-    let integer = |digits: &str, radix: u32| {
-        let mut value = Big::default();
-        digits.chars().filter_map(|c| c.to_digit(radix)).for_each(|digit| value.mul_add(radix, digit));
-        value
-    };
+    let integer = |digits: &str, radix: u32| Big::from_digits(radix, digits.chars().filter_map(|c| c.to_digit(radix)));
     if let Some((over, under)) = plain.split_once('/') {
         return Some(Ratio { neg, over: integer(over, 10), under: integer(under, 10), exp: 0 });
     }
@@ -127,8 +123,8 @@ pub fn ratio(text: &str) -> Option<Ratio> {
         return Some(Ratio { neg, over: integer(digits, 16), under: Big::from_u64(1), exp });
     }
     let Ok(Number::Decimal(decimal)) = scan(plain.as_bytes()) else { return None };
-    let (mut over, mut under) = (Big::default(), Big::from_u64(1));
-    decimal.whole.iter().chain(decimal.fraction).for_each(|digit| over.mul_add(10, (digit - b'0').into()));
+    let digits = decimal.whole.iter().chain(decimal.fraction).map(|digit| (digit - b'0').into());
+    let (mut over, mut under) = (Big::from_digits(10, digits), Big::from_u64(1));
     let exponent = within(decimal.exponent)? - decimal.fraction.len() as i32;
     match exponent {
         0.. => over.mul_pow10(exponent.unsigned_abs()),
@@ -232,7 +228,5 @@ fn integer(text: &str) -> Result<Big, LiteralError> {
     if plain.is_empty() || plain.len() > MOST_DIGITS || !plain.bytes().all(|b| b.is_ascii_digit()) {
         return Err(LiteralError::Fraction);
     }
-    let mut value = Big::default();
-    plain.bytes().for_each(|digit| value.mul_add(10, (digit - b'0').into()));
-    Ok(value)
+    Ok(Big::from_digits(10, plain.bytes().map(|digit| (digit - b'0').into())))
 }

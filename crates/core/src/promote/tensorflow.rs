@@ -34,8 +34,8 @@ pub(super) fn knows(dtype: DType) -> bool {
 }
 
 pub(super) fn promote(lhs: Operand, rhs: Operand, mode: Mode) -> Option<Promoted> {
-    let (result, safety) = common(entry(lhs)?, entry(rhs)?);
-    (mode == Mode::All || safety == Safety::Safe).then_some(result)
+    let (result, is_safe) = common(entry(lhs)?, entry(rhs)?);
+    (mode == Mode::All || is_safe).then_some(result)
 }
 
 /// What an operand is in the table: a strong type, or for Python's int and float a weak one.
@@ -55,21 +55,15 @@ struct Entry {
     is_weak: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Safety {
-    Safe,
-    /// Only in the mode `all`.
-    Unsafe,
-}
-
-fn common(a: Entry, b: Entry) -> (Promoted, Safety) {
+/// The result, and whether the mode `safe` has it.
+fn common(a: Entry, b: Entry) -> (Promoted, bool) {
     let classes = |e: Entry| class(e.dtype).expect("numbers of the table have a class");
     let keep = |e: Entry| Promoted { element: Element::Type(e.dtype), is_weak: e.is_weak };
     match (classes(a), classes(b)) {
-        _ if a == b => (keep(a), Safety::Safe),
-        (Class::Bool, _) => (keep(b), Safety::Safe),
-        (_, Class::Bool) => (keep(a), Safety::Safe),
-        _ if a.is_weak && b.is_weak => (both_weak(a.dtype, b.dtype), Safety::Safe),
+        _ if a == b => (keep(a), true),
+        (Class::Bool, _) => (keep(b), true),
+        (_, Class::Bool) => (keep(a), true),
+        _ if a.is_weak && b.is_weak => (both_weak(a.dtype, b.dtype), true),
         _ if a.is_weak => weak_with_strong(a.dtype, b.dtype),
         _ if b.is_weak => weak_with_strong(b.dtype, a.dtype),
         _ => both_strong(a.dtype, b.dtype),
@@ -89,34 +83,30 @@ fn both_weak(a: DType, b: DType) -> Promoted {
 
 /// A weak type becomes the strong type. Exception: a weak float with an integer gives a weak f64, which is safe only if
 /// the float is f64 and the integer narrower.
-fn weak_with_strong(weak: DType, strong: DType) -> (Promoted, Safety) {
+fn weak_with_strong(weak: DType, strong: DType) -> (Promoted, bool) {
     match (class(weak), class(strong)) {
         (Some(Class::Float { bits }), Some(Class::Integer { bits: integer_bits, .. })) => {
-            let holds = bits == 64 && integer_bits < 64;
-            (Promoted::weak(DType::F64), if holds { Safety::Safe } else { Safety::Unsafe })
+            (Promoted::weak(DType::F64), bits == 64 && integer_bits < 64)
         }
-        _ => (Promoted::strong(strong), Safety::Safe),
+        _ => (Promoted::strong(strong), true),
     }
 }
 
-fn both_strong(a: DType, b: DType) -> (Promoted, Safety) {
-    let safe_if = |holds: bool| if holds { Safety::Safe } else { Safety::Unsafe };
+fn both_strong(a: DType, b: DType) -> (Promoted, bool) {
     match (class(a), class(b)) {
         (Some(Class::Integer { bits, signed }), Some(Class::Integer { bits: b_bits, signed: b_signed })) => {
             match common_integer((bits, signed), (b_bits, b_signed)) {
-                Some(common) => (Promoted::strong(common), safe_if(common == a || common == b)),
-                None => (Promoted::weak(DType::F64), Safety::Unsafe),
+                Some(common) => (Promoted::strong(common), common == a || common == b),
+                None => (Promoted::weak(DType::F64), false),
             }
         }
         (Some(Class::Integer { bits, .. }), Some(Class::Float { bits: float_bits })) => {
-            (Promoted::strong(b), safe_if(float_bits >= 2 * bits))
+            (Promoted::strong(b), float_bits >= 2 * bits)
         }
-        (Some(Class::Float { bits: float_bits }), Some(Class::Integer { bits, .. })) => {
-            (Promoted::strong(a), safe_if(float_bits >= 2 * bits))
-        }
+        (Some(Class::Float { .. }), Some(Class::Integer { .. })) => both_strong(b, a),
         _ => {
             let common = common_float(a, b);
-            (Promoted::strong(common), safe_if(common == a || common == b))
+            (Promoted::strong(common), common == a || common == b)
         }
     }
 }
@@ -143,9 +133,9 @@ mod tests {
             let mut words = line.split_whitespace();
             let row = entry(words.next().unwrap());
             for (word, &column) in words.zip(&columns) {
-                let (text, safety) = word.strip_suffix('!').map_or((word, Safety::Safe), |text| (text, Safety::Unsafe));
+                let (text, is_safe) = word.strip_suffix('!').map_or((word, true), |text| (text, false));
                 let Entry { dtype, is_weak } = entry(text);
-                let expected = (Promoted { element: Element::Type(dtype), is_weak }, safety);
+                let expected = (Promoted { element: Element::Type(dtype), is_weak }, is_safe);
                 assert_eq!(common(row, column), expected, "{row:?} with {column:?}");
                 cells += 1;
             }
