@@ -99,8 +99,8 @@ impl Model {
         let file = match ModelKind::of(path)? {
             ModelKind::Onnx => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
             ModelKind::OpenVino => File::OpenVino(Arc::new(IrFile::open(path)?.with_odd_packing(odd_packing))),
-            ModelKind::Tile => File::Tile(read_module(path)?),
-            ModelKind::Tosa => File::Tosa(read_whole(path)?),
+            ModelKind::Tile => File::Tile(read_up_to(path, MAX_MODULE_BYTES)?),
+            ModelKind::Tosa => File::Tosa(read_up_to(path, u64::MAX)?),
         };
         Ok(Model { path: path.into(), file, text: TextStyle::default() })
     }
@@ -132,10 +132,7 @@ impl Model {
                 let reports = graphs.iter().map(|graph| tosa::check(graph, &target.unwrap_or(tosa::target_of(graph))));
                 Ok(reports.fold(LegalityReport::default(), LegalityReport::and).in_words(|error| error.reason()))
             }
-            (File::Tosa(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "tosa or tosa@VERSION" }),
-            (File::Tile(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "tile or tile@RELEASE" }),
-            (File::Onnx(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
-            (File::OpenVino(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
+            (File::Tosa(_) | File::Tile(_) | File::Onnx(_) | File::OpenVino(_), _) => Err(self.of_another_kind()),
         }
     }
 
@@ -174,8 +171,7 @@ impl Model {
                 onnx::build(file, self.text).map(|graph| (graph, Vec::new())).map_err(|cause| self.wrong(cause))
             }
             File::OpenVino(file) => openvino::build(file, fed).map_err(|cause| self.wrong(cause)),
-            File::Tile(_) => Err(RunError::Rules { path: self.shown(), fitting: "tile" }),
-            File::Tosa(_) => Err(RunError::Rules { path: self.shown(), fitting: "tosa" }),
+            File::Tile(_) | File::Tosa(_) => Err(self.of_another_kind()),
         }
     }
 
@@ -190,10 +186,19 @@ impl Model {
         match &self.file {
             File::Tile(bytes) => crate::tile::read(bytes, rules.release(tile::Release::NEWEST))
                 .map_err(|cause| RunError::Tile { path: self.shown(), cause }),
-            File::Onnx(_) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
-            File::OpenVino(_) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
-            File::Tosa(_) => Err(RunError::Rules { path: self.shown(), fitting: "tosa" }),
+            File::Onnx(_) | File::OpenVino(_) | File::Tosa(_) => Err(self.of_another_kind()),
         }
+    }
+
+    /// The rules asked for are those of another kind of model.
+    fn of_another_kind(&self) -> RunError {
+        let fitting = match &self.file {
+            File::Onnx(_) => "onnx or onnx@OPSET",
+            File::OpenVino(_) => "openvino",
+            File::Tile(_) => "tile or tile@RELEASE",
+            File::Tosa(_) => "tosa or tosa@VERSION",
+        };
+        RunError::Rules { path: self.shown(), fitting }
     }
 
     pub(super) fn wrong(&self, cause: impl Into<crate::Error>) -> RunError {
@@ -232,24 +237,16 @@ fn begins_as_bytecode(path: &Path) -> Result<bool, RunError> {
     Ok(std::io::Read::read_exact(&mut file, &mut first).is_ok() && first == crate::tile::bytecode::MAGIC)
 }
 
-fn read_module(path: &Path) -> Result<Vec<u8>, RunError> {
+/// The bytes of a file of at most `limit`.
+pub(super) fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, RunError> {
     let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
-    let mut bytes = Vec::new();
-    let mut file = std::io::Read::take(open_regular(path)?.0, MAX_MODULE_BYTES + 1);
-    std::io::Read::read_to_end(&mut file, &mut bytes).map_err(failed)?;
-    match bytes.len() as u64 > MAX_MODULE_BYTES {
-        true => Err(RunError::TooLarge { path: path.display().to_string(), limit: MAX_MODULE_BYTES }),
+    let (file, found) = open_regular(path)?;
+    let (mut bytes, most) = (Vec::new(), limit.saturating_add(1));
+    let room = usize::try_from(found.len().min(most)).unwrap_or(usize::MAX);
+    bytes.try_reserve_exact(room).map_err(|_| truecast_io::Error::Memory { path: path.into(), bytes: found.len() })?;
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, most), &mut bytes).map_err(failed)?;
+    match bytes.len() as u64 > limit {
+        true => Err(RunError::TooLarge { path: path.display().to_string(), limit }),
         false => Ok(bytes),
     }
-}
-
-/// The bytes of a file.
-pub(super) fn read_whole(path: &Path) -> Result<Vec<u8>, RunError> {
-    let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
-    let (mut file, found) = open_regular(path)?;
-    let mut bytes = Vec::new();
-    let room = usize::try_from(found.len()).unwrap_or(usize::MAX);
-    bytes.try_reserve_exact(room).map_err(|_| truecast_io::Error::Memory { path: path.into(), bytes: found.len() })?;
-    std::io::Read::read_to_end(&mut file, &mut bytes).map_err(failed)?;
-    Ok(bytes)
 }

@@ -3,7 +3,7 @@
 use super::error::{Failed, RunError};
 use super::files::{Reads, file_name};
 use super::inputs::assign;
-use super::model::read_whole;
+use super::model::read_up_to;
 use super::outputs::{Outputs, RunOptions, RunReport, Written};
 pub use crate::tosa::ElementType;
 use crate::tosa::FileError;
@@ -31,7 +31,7 @@ pub fn run(
     freedoms: Freedoms,
     options: &RunOptions<'_>,
 ) -> Result<RunReport, RunError> {
-    let bytes = read_whole(path)?;
+    let bytes = read_up_to(path, u64::MAX)?;
     let graph = parse(&bytes).map_err(|cause| malformed(path, cause))?;
     let target = target.unwrap_or_else(|| target_of(&graph));
     let (outputs, left_open) = results(path, &graph, (&target, freedoms), options)?;

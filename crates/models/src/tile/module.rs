@@ -28,6 +28,11 @@ pub(crate) const MAX_FINDINGS: usize = 1000;
 pub(crate) const MAX_RANK: usize = 64;
 
 impl Module {
+    /// A module of which nothing was read yet.
+    pub(crate) fn new(version: Release) -> Module {
+        Module { version, functions: Vec::new(), findings: Vec::new(), warnings: Vec::new() }
+    }
+
     /// Adds to the findings.
     pub(crate) fn find(&mut self, error: Diagnostic) {
         if self.findings.len() < MAX_FINDINGS {

@@ -30,8 +30,7 @@ impl<'a> Constants<'a> {
             return Ok(known.clone());
         }
         let table = self.table;
-        let item = usize::try_from(index).ok().and_then(|i| table.item(i));
-        let mut item = item.ok_or_else(|| from.wrong(format!("constant {index} of {}", table.len())))?;
+        let mut item = table.get("constant", index, from)?;
         let count = item.count("bytes", 1)?;
         let place = item;
         let bytes = item.take(count)?;

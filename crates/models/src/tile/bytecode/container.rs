@@ -109,9 +109,10 @@ fn pad(cursor: &mut Cursor<'_>, position: u64, alignment: u64) -> Result<(), Dia
     cursor.take(usize::try_from(bytes).unwrap_or(usize::MAX)).map(drop)
 }
 
-pub(super) enum OffsetWidth {
-    Four,
-    Eight,
+#[derive(Clone, Copy)]
+enum OffsetWidth {
+    Four = 4,
+    Eight = 8,
 }
 
 /// Items that are found by their number.
@@ -127,10 +128,7 @@ impl<'a> Table<'a> {
         if section.is_empty() {
             return Ok(Table { starts: Vec::new(), data: &[], at: begin });
         }
-        let bytes = match width {
-            OffsetWidth::Four => 4,
-            OffsetWidth::Eight => 8,
-        };
+        let bytes = width as usize;
         let count = section.count("items", bytes)?;
         if count == 0 {
             return Ok(Table { starts: Vec::new(), data: &[], at: begin });
@@ -170,10 +168,15 @@ impl<'a> Table<'a> {
         Some(Cursor::new(&self.data[start as usize..end as usize], self.at + start))
     }
 
+    /// The item that something refers to, in a table of `kind`.
+    pub fn get(&self, kind: &str, index: u64, from: &Cursor<'_>) -> Result<Cursor<'a>, Diagnostic> {
+        let item = usize::try_from(index).ok().and_then(|i| self.item(i));
+        item.ok_or_else(|| from.wrong(format!("{kind} {index} of {}", self.len())))
+    }
+
     /// A string.
     pub fn string(&self, index: u64, from: &Cursor<'_>) -> Result<Arc<str>, Diagnostic> {
-        let item = usize::try_from(index).ok().and_then(|i| self.item(i));
-        let mut item = item.ok_or_else(|| from.wrong(format!("string {index} of {}", self.len())))?;
+        let mut item = self.get("string", index, from)?;
         let place = item;
         let bytes = item.take(item.len())?;
         std::str::from_utf8(bytes).map(Arc::from).map_err(|_| place.wrong("a string is not UTF-8"))

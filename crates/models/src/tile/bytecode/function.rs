@@ -27,7 +27,7 @@ pub(super) fn module(sections: &Sections<'_>) -> Result<Module, Diagnostic> {
     let mut functions = sections.functions;
     // A function has a name, a signature, flags, a location and a length.
     let count = functions.count("functions", 5)?;
-    let module = Module { version: sections.version, functions: vec![], findings: vec![], warnings: vec![] };
+    let module = Module::new(sections.version);
     let (names, constants) = (HashMap::new(), Constants::new(&sections.constants));
     let mut reader = Reader { sections, types: &types, module, names, constants, arguments: 0 };
     let place = Place::Byte(functions.at());

@@ -54,9 +54,7 @@ const POINTER: u64 = 12;
 /// What a tile is made of: a number or pointer, read without regard to any other entry, so that no type can refer to
 /// itself.
 fn element(table: &Table<'_>, index: u64, version: Release, from: &Cursor<'_>) -> Result<ElementType, Diagnostic> {
-    let item = usize::try_from(index).ok().and_then(|i| table.item(i));
-    let item = item.ok_or_else(|| from.wrong(format!("type {index} of {}", table.len())))?;
-    let found = read_element(&mut item.clone(), table, version)?;
+    let found = read_element(&mut table.get("type", index, from)?, table, version)?;
     found.ok_or_else(|| from.wrong(format!("type {index} is neither a number nor a pointer")))
 }
 
@@ -83,9 +81,8 @@ fn pointer(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result
     if flags & 1 != 0 {
         item.byte()?;
     }
-    let pointee = usize::try_from(index).ok().and_then(|i| table.item(i));
-    let mut pointee = pointee.ok_or_else(|| place.wrong(format!("type {index} of {}", table.len())))?;
-    let at = pointee;
+    let at = table.get("type", index, &place)?;
+    let mut pointee = at;
     let bad = |what: &str| Diagnostic::new(Place::Byte(place.at()), Cause::Type(Malformed::Pointee(what.into())));
     match pointee.varint()? {
         POINTER => Err(bad("a pointer")),

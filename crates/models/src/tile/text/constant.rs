@@ -9,7 +9,7 @@ use super::literal;
 use super::tokens::Parser;
 use crate::packer::Packer;
 use crate::tensor::{Data, Tensor};
-use crate::tile::error::{Cause, Diagnostic, shown};
+use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use crate::tile::module::{Module, Operation};
 
 impl<'a> Parser<'a> {
@@ -35,16 +35,15 @@ impl<'a> Parser<'a> {
         if let Some((word, place)) = element
             && Number::of_name(word).map(|n| ElementType::Number(n.dtype)) != Some(tile.element)
         {
-            let why = format!("the literal says \"{}\"; write the element type of {tile}", shown(word));
-            return Err(Diagnostic::new(place, literal_cause(&tile, why)));
+            return Err(wrong(
+                &tile,
+                place,
+                format!("the literal says \"{}\"; write the element type of {tile}", shown(word)),
+            ));
         }
-        let mut inside = Parser::new(literal, self.empty_module());
+        let mut inside = Parser::new(literal, Module::new(self.module.version));
         let elements = Arc::new(inside.literal(&tile)?);
         Ok((Operation::Constant { tile: tile.clone(), elements }, Some(tile)))
-    }
-
-    fn empty_module(&self) -> Module {
-        Module { version: self.module.version, functions: Vec::new(), findings: Vec::new(), warnings: Vec::new() }
     }
 
     fn skip_to_end_of_literal(&mut self) -> Result<(), Diagnostic> {
@@ -61,15 +60,12 @@ impl<'a> Parser<'a> {
     fn literal(&mut self, tile: &TileType) -> Result<Tensor, Diagnostic> {
         let at = self.peek()?;
         if matches!(tile.element, ElementType::Pointer(_)) {
-            return Err(Diagnostic::new(at.place, literal_cause(tile, "pointers have no constants".into())));
+            return Err(wrong(tile, at.place, "pointers have no constants"));
         }
         let dtype = tile.element.storage();
         let data = match at.token {
             Token::Sign('[') if tile.shape.is_empty() => {
-                return Err(Diagnostic::new(
-                    at.place,
-                    literal_cause(tile, "a scalar takes one number, not a list".into()),
-                ));
+                return Err(wrong(tile, at.place, "a scalar takes one number, not a list"));
             }
             Token::Sign('[') => {
                 let mut codes = Packer::new(dtype);
@@ -92,16 +88,13 @@ impl<'a> Parser<'a> {
             let next = self.peek()?;
             match (next.token, inner.is_empty()) {
                 (Token::Sign('['), false) => self.list(tile, inner, codes)?,
-                (Token::Sign(']'), _) => {
-                    return Err(Diagnostic::new(next.place, literal_cause(tile, "a list must not be empty".into())));
-                }
+                (Token::Sign(']'), _) => return Err(wrong(tile, next.place, "a list must not be empty")),
                 (Token::Sign('['), true) => {
-                    let why = format!("the list is nested deeper than the shape of {tile}");
-                    return Err(Diagnostic::new(next.place, literal_cause(tile, why)));
+                    return Err(wrong(tile, next.place, format!("the list is nested deeper than the shape of {tile}")));
                 }
                 (_, false) => {
                     let why = format!("the list is nested less deeply than the shape of {tile}");
-                    return Err(Diagnostic::new(next.place, literal_cause(tile, why)));
+                    return Err(wrong(tile, next.place, why));
                 }
                 (_, true) => codes.push(self.atom(tile)?),
             }
@@ -115,7 +108,7 @@ impl<'a> Parser<'a> {
             true => Ok(()),
             false => {
                 let why = format!("{found} elements where the shape of {tile} says {length}");
-                Err(Diagnostic::new(at.place, literal_cause(tile, why)))
+                Err(wrong(tile, at.place, why))
             }
         }
     }
@@ -123,10 +116,10 @@ impl<'a> Parser<'a> {
     fn atom(&mut self, tile: &TileType) -> Result<u64, Diagnostic> {
         let neg = self.accept('-')?;
         let (word, place) = self.word("a number")?;
-        literal::code(tile.element.storage(), neg, word).map_err(|why| Diagnostic::new(place, literal_cause(tile, why)))
+        literal::code(tile.element.storage(), neg, word).map_err(|why| wrong(tile, place, why))
     }
 }
 
-fn literal_cause(tile: &TileType, why: String) -> Cause {
-    Cause::Literal { element: literal::element_name(tile.element), why }
+fn wrong(tile: &TileType, place: Place, why: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(place, Cause::Literal { element: literal::element_name(tile.element), why: why.into() })
 }

@@ -22,8 +22,7 @@ const MAX_DEPTH: usize = 64;
 /// The first place that is no syntax (T015), no type (T014) or no literal (T016). A text without an operation, or with one of
 /// another dialect where a module has its entries, is no syntax.
 pub fn parse(text: &str, version: Release) -> Result<Module, Diagnostic> {
-    let module = Module { version, functions: Vec::new(), findings: Vec::new(), warnings: Vec::new() };
-    let mut parser = Parser::new(Lexer::new(text), module);
+    let mut parser = Parser::new(Lexer::new(text), Module::new(version));
     parser.file()?;
     Ok(parser.module)
 }
