@@ -4,7 +4,7 @@ use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::{Block, GgufFile, Header, HeaderError, Keys, NewFile, NewTensor, Value, differing_keys};
 use truecast_io::{Existing, Writer};
-use truecast_testkit::containers::gguf::{file, key, tensor, text};
+use truecast_testkit::gguf::{file, key, tensor, text};
 
 /// A file made of its parts.
 #[derive(Default)]

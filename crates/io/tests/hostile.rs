@@ -11,7 +11,7 @@ use truecast_io::folder::Folder;
 use truecast_io::gguf::GgufFile;
 use truecast_io::onnx::{Changes, NewModel};
 use truecast_io::{Error, FileFormat, Source};
-use truecast_testkit::containers::{gguf, npy_array, safetensors};
+use truecast_testkit::{gguf, npy::array as npy_array, safetensors::container as safetensors};
 use truecast_testkit::{memory, proto::*};
 use zip::CompressionMethod;
 

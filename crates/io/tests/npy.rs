@@ -5,7 +5,7 @@ mod disk;
 use truecast_core::{DType, Layout};
 use truecast_io::npy::{Header, HeaderError, MAX_HEADER_BYTES};
 use truecast_io::{Error, ErrorKind, FileFormat, Tensor};
-use truecast_testkit::containers::{npy as stream, npy_array as array};
+use truecast_testkit::npy::{array, container as stream};
 
 /// Type and bytes of a file.
 fn read(file: &[u8], from: Option<DType>) -> Result<(DType, Vec<u8>), Error> {

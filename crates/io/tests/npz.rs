@@ -9,7 +9,7 @@ use disk::archive;
 use truecast_core::{DType, Layout};
 use truecast_io::npz::ArchiveError;
 use truecast_io::{DeniedTensor, Error, ErrorKind, FileFormat, Source, Tensor};
-use truecast_testkit::containers::npy_array;
+use truecast_testkit::npy::array as npy_array;
 use zip::{CompressionMethod, ZipArchive};
 
 /// A `.npy` stream.

@@ -5,7 +5,7 @@ mod disk;
 use truecast_core::DType;
 use truecast_io::safetensors::{Header, HeaderError, MAX_HEADER_BYTES};
 use truecast_io::{Error, ErrorKind, Source};
-use truecast_testkit::containers::safetensors;
+use truecast_testkit::safetensors::container as safetensors;
 
 /// One F32 tensor `a` of eight bytes.
 const PLAIN: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;

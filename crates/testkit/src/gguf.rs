@@ -10,27 +10,34 @@ pub fn key(name: &str, kind: u32, value: &[u8]) -> Vec<u8> {
     [&text(name)[..], &kind.to_le_bytes(), value].concat()
 }
 
-/// Name, dimensions as the file has them (the fastest first), type, data.
+/// A tensor of blocks of type `id`; dimensions as the file has them: the fastest first.
+pub fn tensor(name: &str, dims: &[u64], id: u32, offset: u64) -> Vec<u8> {
+    let dimensions: Vec<u8> = dims.iter().flat_map(|dim| dim.to_le_bytes()).collect();
+    let (rank, id) = ((dims.len() as u32).to_le_bytes(), id.to_le_bytes());
+    [&text(name)[..], &rank, &dimensions, &id, &offset.to_le_bytes()].concat()
+}
+
+/// A file of version 3 of these parts, its data from a multiple of 32 bytes on.
+pub fn file(keys: &[Vec<u8>], tensors: &[Vec<u8>], data: &[u8]) -> Vec<u8> {
+    let counts = [tensors.len(), keys.len()].map(|n| (n as u64).to_le_bytes()).concat();
+    let mut file = [b"GGUF\x03\0\0\0", &counts[..], &keys.concat(), &tensors.concat()].concat();
+    file.resize(file.len().next_multiple_of(32), 0);
+    [&file[..], data].concat()
+}
+
+/// Name, dimensions, type, data.
 pub type Tensor<'a> = (&'a str, &'a [u64], u32, Vec<u8>);
 
 /// A file of version 3 with these keys and tensors.
 pub fn gguf(keys: &[Vec<u8>], tensors: &[Tensor]) -> Vec<u8> {
-    let mut file = b"GGUF\x03\0\0\0".to_vec();
-    file.extend((tensors.len() as u64).to_le_bytes());
-    file.extend((keys.len() as u64).to_le_bytes());
-    file.extend(keys.concat());
     let mut data = Vec::new();
+    let mut parts = Vec::new();
     for (name, dims, id, bytes) in tensors {
-        file.extend(text(name));
-        file.extend((dims.len() as u32).to_le_bytes());
-        dims.iter().for_each(|dim| file.extend(dim.to_le_bytes()));
-        file.extend(id.to_le_bytes());
-        file.extend((data.len() as u64).to_le_bytes());
+        parts.push(tensor(name, dims, *id, data.len() as u64));
         data.extend(bytes);
         data.resize(data.len().next_multiple_of(32), 0);
     }
-    file.resize(file.len().next_multiple_of(32), 0);
-    [file, data].concat()
+    file(keys, &parts, &data)
 }
 
 /// A file that was written, as a test reads it: keys as bytes (the type first), and of each tensor its type, its dimensions

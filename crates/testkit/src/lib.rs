@@ -1,7 +1,6 @@
 //! What the tests of several crates share. Nothing here depends on a crate of the workspace, so that each may use it;
 //! what one crate's tests share among themselves lies in that crate's `tests`.
 
-pub mod containers;
 pub mod digits;
 pub mod elements;
 pub mod flatbuffer;

@@ -1,13 +1,22 @@
 //! `.npy` files made byte by byte and taken apart again, independent of the code under test.
 
-/// A `.npy` file whose header is this text.
+/// A file of version 1.0: a header of any text, and data.
+pub fn container(header: &str, data: &[u8]) -> Vec<u8> {
+    [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()
+}
+
+/// A file of elements in this order (`fortran_order`); the shape is a tuple of Python.
+pub fn array(descr: &str, order: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    container(&format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n"), data)
+}
+
+/// A file whose header is this text, filled up as NumPy does.
 pub fn npy_text(header: &str, data: &[u8]) -> Vec<u8> {
     let mut header = header.to_string();
     while !(10 + header.len() + 1).is_multiple_of(64) {
         header.push(' ');
     }
-    header.push('\n');
-    [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()
+    container(&(header + "\n"), data)
 }
 
 /// A `.npy` file of one dimension, or a scalar for `None`.
