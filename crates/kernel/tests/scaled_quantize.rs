@@ -7,8 +7,8 @@ use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0,
 use truecast_core::scaled::*;
 use truecast_core::spec::ieee;
 use truecast_core::{Kind, cast_one};
-use truecast_kernel::scaled::{Dequantizer, PartsMut, Quantizer};
-use truecast_kernel::{CastOptions, Level};
+use truecast_kernel::scaled::{BlockCounts, Dequantizer, PartsMut, Quantizer};
+use truecast_kernel::{CastOptions, Counting, Level};
 use truecast_testkit::random::Random;
 
 /// Values of many magnitudes, as codes of a type, with zeros, blocks of zeros, the least and the largest.
@@ -82,12 +82,146 @@ fn expected(layout: &Layout, how: &Quantization, global: f32, values: &[u32]) ->
     stored
 }
 
+/// The counts of §10, one after the other, by the definition of codes and values.
+fn expected_counts(
+    layout: &Layout,
+    global: f32,
+    [codes, scales, zeros]: &Stored,
+    src: DType,
+    bytes: &[u8],
+) -> [u64; 7] {
+    let global = global.to_le_bytes();
+    let parts = Parts { codes, scales, zeros, global: &global, ..Parts::default() };
+    let size = src.storage_bits().unwrap() as usize / 8;
+    let x = |i: u64| number(Code::Float(src), little_endian(&bytes[i as usize * size..][..size]));
+    let y = |i: u64| number(Code::Float(F32), layout.value(&parts, i).unwrap().into());
+    let mut counts = [0; 7];
+    let [subnormal, saturated, blocks, blocks_lossless, scale_saturated, scale_zero, scale_nan] = &mut counts;
+    for (elements, code, (scale_code, scale), t, zero) in blocks_of(layout, global, &parts) {
+        let mut ordered: Vec<f64> = (0..1 << code.bits()).map(|c| number(code, c) - zero).collect();
+        ordered.retain(|value| value.is_finite());
+        ordered.sort_by(f64::total_cmp);
+        let last = ordered.len() - 1;
+        let ends = [(ordered[last], ordered[last - 1], 1.0), (ordered[0], ordered[1], -1.0)];
+        *blocks += 1;
+        let is_same = |(x, y): (f64, f64)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
+        *blocks_lossless += u64::from(elements.iter().all(|(i, _)| is_same((x(*i), y(*i)))));
+        let value = number(scale_code, scale);
+        let format = scale_code.format().unwrap();
+        *scale_zero += u64::from(value == 0.0);
+        *scale_nan += u64::from(value.is_nan());
+        if value.abs() == number(scale_code, format.max_code()) {
+            let reach = ends.map(|(end, next, sign)| sign * (end + (end - next) / 2.0)).into_iter().fold(0.0, f64::max);
+            *scale_saturated += u64::from(elements.iter().any(|(i, _)| x(*i).abs() > reach * t.abs()));
+        }
+        for (i, c) in elements {
+            let of_code = number(code, c) - zero;
+            if let Some(f) = code.format() {
+                let magnitude = c & f.magnitude_mask();
+                *subnormal += u64::from(magnitude != 0 && magnitude < f.min_normal_code());
+            }
+            for (end, next, sign) in ends {
+                let half_step = (end - next).abs() / 2.0;
+                let is_beyond =
+                    sign * (x(i) - y(i)) > half_step * t * (1.0 + 2f64.powi(-16)) && sign * (x(i) - y(i)) > 0.0;
+                let counts = layout.planes().is_some() || code.bits() == 4;
+                *saturated += u64::from(counts && of_code == end && is_beyond);
+            }
+        }
+    }
+    counts
+}
+
+/// A block: its elements with their codes, the type of these, the scale as it is stored, what codes are multiplied by, and
+/// the zero point.
+type BlockOf = (Vec<(u64, u64)>, Code, (Code, u64), f64, f64);
+
+/// Those that hold elements that are kept.
+fn blocks_of(layout: &Layout, global: [u8; 4], parts: &Parts<'_>) -> Vec<BlockOf> {
+    let [rows, cols] = layout.kept;
+    let planes = match layout.coding {
+        Coding::Planes(planes) => planes,
+        Coding::Blocks { block, .. } => {
+            let of_block = |(b, bytes): (usize, &[u8])| {
+                let (code, scale, size) = match block {
+                    BlockType::Q8_0 => (Code::signed(8), Code::Float(F16), 2),
+                    _ => (Code::Float(F4E2M1), Code::Float(F8E8M0), 1),
+                };
+                let code_of = |i: usize| match block {
+                    BlockType::Q8_0 => bytes[2 + i],
+                    _ => bytes[1 + i % 16] >> (i / 16 * 4) & 15,
+                };
+                let elements = (0..32).map(|i| ((b * 32 + i) as u64, code_of(i).into())).collect();
+                let stored = little_endian(&bytes[..size]);
+                (elements, code, (scale, stored), number(scale, stored), 0.0)
+            };
+            return parts.codes.chunks(block.bytes() as usize).enumerate().map(of_block).collect();
+        }
+        _ => unreachable!(),
+    };
+    let (plane, block) = (planes.scales.plane, planes.scales.block);
+    let grid = layout.grid(block);
+    let clip = |i: u64, block: u64, n: u64| (i * block).min(n)..((i + 1) * block).min(n);
+    let all = (0..grid[0]).flat_map(|i| (0..grid[1]).map(move |j| [i, j]));
+    let of_block = |at: [u64; 2]| {
+        let (of_rows, of_cols) = (clip(at[0], block[0], rows), clip(at[1], block[1], cols));
+        let places = of_rows.flat_map(|row| of_cols.clone().map(move |col| [row, col]));
+        let shape = [layout.rows, layout.cols];
+        let code_of = |[row, col]: [u64; 2]| (row * cols + col, planes.codes.get(shape, [row, col], parts.codes));
+        let stored = plane.get(grid, at, parts.scales);
+        let (scale, global) = (number(plane.code, stored) as f32, f32::from_le_bytes(global));
+        let scale = match planes.global.map(|global| global.rule) {
+            None => scale,
+            Some(GlobalRule::Divide) => scale / global,
+            Some(_) => scale * global,
+        };
+        let zero = match planes.zero {
+            Zero::None => 0.0,
+            Zero::Constant(zero) => zero.into(),
+            Zero::Grid { plane, plus } => number(plane.code, plane.get(grid, at, parts.zeros)) + f64::from(plus),
+        };
+        (places.map(code_of).collect(), planes.codes.code, (plane.code, stored), scale.into(), zero)
+    };
+    all.map(of_block).filter(|(elements, ..): &BlockOf| !elements.is_empty()).collect()
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte))
+}
+
+/// The value of a code.
+fn number(code: Code, bits: u64) -> f64 {
+    match code {
+        Code::Int(f) => f.value(bits) as f64,
+        Code::Float(src) => {
+            let spec = ieee::Cast::to(F64).resolve(src).unwrap();
+            f64::from_bits(cast_one(&spec, bits).code().unwrap())
+        }
+    }
+}
+
+fn array_of(counts: BlockCounts) -> [u64; 7] {
+    let BlockCounts { subnormal, saturated, blocks, blocks_lossless, scale_saturated, scale_zero, scale_nan, .. } =
+        counts.total();
+    [subnormal, saturated, blocks, blocks_lossless, scale_saturated, scale_zero, scale_nan]
+}
+
 /// Rows at a time, each part written where it belongs.
 fn quantize(q: &Quantizer, amax: f32, src: &[u8], pieces: &[Range<u64>]) -> Result<Stored, ScaledError> {
+    Ok(quantize_and_count(q, amax, src, pieces)?.0)
+}
+
+fn quantize_and_count(
+    q: &Quantizer,
+    amax: f32,
+    src: &[u8],
+    pieces: &[Range<u64>],
+) -> Result<(Stored, BlockCounts), ScaledError> {
     let layout = q.layout();
     let row_bytes = src.len() / layout.rows as usize;
     let mut stored = [Part::Codes, Part::Scales, Part::Zeros]
         .map(|p| vec![0xa5; layout.part_bytes(p).unwrap().unwrap_or(0) as usize]);
+    let mut counts = BlockCounts::default();
     for rows in pieces {
         let mut parts: Stored = Default::default();
         let writes = q.writes(0, rows.clone());
@@ -98,13 +232,13 @@ fn quantize(q: &Quantizer, amax: f32, src: &[u8], pieces: &[Range<u64>]) -> Resu
         }
         let [codes, scales, zeros] = &mut parts;
         let of_rows = &src[rows.start as usize * row_bytes..rows.end as usize * row_bytes];
-        q.run(0, rows.clone(), of_rows, amax, PartsMut { codes, scales, zeros })?;
+        counts.add(&q.run(0, rows.clone(), of_rows, amax, PartsMut { codes, scales, zeros })?);
         for write in &writes {
             let part = &parts[index(write.part)];
             stored[index(write.part)][write.first as usize..][..part.len()].copy_from_slice(part);
         }
     }
-    Ok(stored)
+    Ok((stored, counts))
 }
 
 fn check(layout: Layout, src: DType, how: Quantization, random: &mut Random) {
@@ -115,14 +249,18 @@ fn check(layout: Layout, src: DType, how: Quantization, random: &mut Random) {
 fn check_source(layout: Layout, src: DType, how: Quantization, bytes: &[u8], random: &mut Random) {
     let values = as_f32(src, bytes);
     let amax = amax(how.nonfinite, &values).unwrap();
-    let mut wanted: Option<Stored> = None;
+    let mut wanted: Option<(Stored, [u64; 7])> = None;
     for level in Level::available() {
         let exec = CastOptions { level, ..CastOptions::default() };
         let quantizer = Quantizer::new(&layout, src, &how, &exec).unwrap();
         assert_eq!(quantizer.amax(bytes).map(f32::to_bits), Ok(amax));
         let amax = f32::from_bits(amax);
         let global = quantizer.global(amax).unwrap_or(1.0);
-        let expected = wanted.get_or_insert_with(|| expected(&layout, &how, global, &values));
+        let (expected, expected_counts) = wanted.get_or_insert_with(|| {
+            let stored = expected(&layout, &how, global, &values);
+            let counts = expected_counts(&layout, global, &stored, src, bytes);
+            (stored, counts)
+        });
         let granule = quantizer.granule();
         let one_scale = |p: &Planes| p.scales.block[0] > 1 && layout.grid(p.scales.block) == [1, 1];
         let needs_amax = layout.planes().is_some_and(one_scale) || quantizer.global(1.0).is_some();
@@ -130,9 +268,14 @@ fn check_source(layout: Layout, src: DType, how: Quantization, bytes: &[u8], ran
         let cut = (random.next() % layout.rows.div_ceil(granule) * granule).min(layout.rows);
         let past_caches = CastOptions { stream_above_bytes: Some(0), ..exec };
         let streaming = Quantizer::new(&layout, src, &how, &past_caches).unwrap();
-        let cases = [(&quantizer, vec![0..layout.rows]), (&streaming, vec![0..cut, cut..layout.rows])];
-        for (quantizer, pieces) in cases.into_iter().chain([(&streaming, vec![0..layout.rows])]) {
-            let got = quantize(quantizer, amax, bytes, &pieces).unwrap();
+        let counts = CastOptions { counting: Counting::Full, ..past_caches };
+        let counting = Quantizer::new(&layout, src, &how, &counts).unwrap();
+        let (whole, pieces) = (vec![0..layout.rows], vec![0..cut, cut..layout.rows]);
+        let cases = [(&quantizer, &whole), (&streaming, &whole), (&streaming, &pieces)];
+        for (quantizer, pieces) in cases.into_iter().chain([(&counting, &whole), (&counting, &pieces)]) {
+            let (got, counts) = quantize_and_count(quantizer, amax, bytes, pieces).unwrap();
+            let counted = if std::ptr::eq(quantizer, &counting) { *expected_counts } else { [0; 7] };
+            assert_eq!(array_of(counts), counted, "{layout:?} {how:?} from {src} at {level} in {pieces:?}");
             for (part, (got, expected)) in got.iter().zip(&*expected).enumerate() {
                 let wrong = got.iter().zip(expected).position(|(a, b)| a != b);
                 if let Some(at) = wrong {
@@ -394,7 +537,7 @@ fn what_does_not_fit() {
         let parts = PartsMut { codes: &mut codes, scales: &mut scales[..4], ..PartsMut::default() };
         quantizer.run(0, rows, &vec![0; n], 1.0, parts)
     };
-    assert_eq!(run(0..128, 128 * 128 * 4, 128 * 128), Ok(()));
+    assert_eq!(run(0..128, 128 * 128 * 4, 128 * 128), Ok(BlockCounts::default()));
     assert!(matches!(run(0..100, 100 * 128 * 4, 100 * 128), Err(ScaledError::Layout { .. })));
     assert!(matches!(run(128..300, 172 * 128 * 4, 172 * 128), Err(ScaledError::Layout { .. })));
     assert!(matches!(run(0..128, 4, 128 * 128), Err(ScaledError::Results { .. })));

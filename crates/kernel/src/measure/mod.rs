@@ -7,6 +7,7 @@
 //! One pass over a tile (`sums`) makes errors and sums, and sees whether something needs a further one (`details`).
 //! Values that are known to be kept need half of the first: `x` and `y` are then one tile.
 
+mod cast_baseline;
 mod counts;
 mod details;
 pub(crate) mod found;
@@ -16,6 +17,7 @@ mod survey;
 pub(crate) mod value;
 mod values;
 
+pub use cast_baseline::CastBaseline;
 pub use counts::Counts;
 pub use survey::{Extreme, Survey};
 
@@ -38,7 +40,7 @@ use values::{Tile, Values};
 
 /// Elements per unit of measuring: sums are taken over blocks, and blocks are added in order, so that the result does
 /// not depend on threads (`docs/spec/checkpoints.md §10`).
-pub(crate) const BLOCK: usize = 65_536;
+pub const BLOCK: usize = 65_536;
 
 /// What to look for between a source and a destination type.
 #[derive(Debug)]

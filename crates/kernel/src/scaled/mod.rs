@@ -25,5 +25,5 @@ mod values;
 
 pub use cut::{Read, Window};
 pub use dequantize::Dequantizer;
-pub use quantize::{PartsMut, Quantizer};
+pub use quantize::{BlockCounts, PartsMut, Quantizer};
 pub use repack::Repacker;

@@ -4,7 +4,6 @@
 use crate::convert::action::Action;
 use crate::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::convert::planned::Planned;
-use crate::convert::quantize::cast_baseline::CastBaseline;
 use crate::convert::quantize::encode::Plans;
 use crate::convert::quantize::scaled::Scaled;
 use crate::error::Cause;
@@ -14,6 +13,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use truecast_core::scaled::{Code, Layout, Repacking};
 use truecast_core::{CastSpec, DType};
+use truecast_kernel::measure::CastBaseline;
 use truecast_kernel::scaled::Repacker;
 use truecast_kernel::{CastOptions, Caster};
 

@@ -6,7 +6,6 @@ use crate::convert::outline::Outline;
 use crate::convert::plan::Plan;
 use crate::convert::planned::Planned;
 use crate::convert::quantize::amax::Amax;
-use crate::convert::quantize::block_stats::BlockStats;
 use crate::convert::quantize::encode::Encoder;
 use crate::convert::quantize::error_meter::ErrorSums;
 use crate::convert::quantize::scaled::Scaled;
@@ -21,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::scaled::{GlobalRule, Part};
 use truecast_io::{Escaped, Existing, NewFolder};
+use truecast_kernel::scaled::BlockCounts;
 use truecast_kernel::{CastOptions, Counting, Counts};
 use truecast_schemes::Content;
 
@@ -109,17 +109,17 @@ impl<'a> Shards<'a> {
             }
         }
         let mut all_counts = vec![Counted::default(); shard.works.len()];
-        let mut of_scaled: HashMap<usize, ([Counted; 2], BlockStats)> = HashMap::new();
+        let mut of_scaled: HashMap<usize, ([Counted; 2], BlockCounts)> = HashMap::new();
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
             let piece = outline.piece(operations, at, first, len);
             outline.job(at).run(&piece, src, dst).map_err(|cause| failed(piece.planned, cause))
         };
-        let done = |at: usize, ErrorSums { counts, cast, formula, tally }: ErrorSums, bytes: u64| {
+        let done = |at: usize, ErrorSums { counts, cast, formula, blocks }: ErrorSums, bytes: u64| {
             let index = items[at].index;
             counts.iter().for_each(|part| all_counts[index].add(part));
             if shard.works[index].job.scaled().is_some() {
                 let (beside, of_blocks) = of_scaled.entry(index).or_default();
-                of_blocks.add(&tally);
+                of_blocks.add(&blocks);
                 for (total, parts) in beside.iter_mut().zip([cast, formula]) {
                     parts.iter().for_each(|part| total.add(part));
                 }
@@ -140,14 +140,14 @@ impl<'a> Shards<'a> {
         let written = file.finish(made, self.stop)?;
         drop(outline);
         for (at, (work, counts)) in shard.works.iter().zip(all_counts).enumerate() {
-            let ([cast, formula], tally) = of_scaled.remove(&at).unwrap_or_default();
+            let ([cast, formula], blocks) = of_scaled.remove(&at).unwrap_or_default();
             let (counts, cast, formula) = (*counts, *cast, *formula);
             // What leaves out other elements cannot be compared.
             let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
             let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
             let scaled = work.job.scaled();
             let beside = scaled.map(|_| Box::new(Alternatives { cast: whole(cast), formula: whole(formula) }));
-            let blocks = scaled.map(|scaled| Box::new(scaled.padding(tally.total())));
+            let blocks = scaled.map(|scaled| Box::new(scaled.blocks(&blocks.total())));
             let counts = work.job.counts(&work.planned).unwrap_or(counts);
             self.rows.push(TensorReport { beside, blocks, ..plan.row(work, counts) });
         }

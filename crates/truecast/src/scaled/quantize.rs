@@ -4,7 +4,7 @@ use super::{Form, PIECE};
 use crate::error::Error;
 use std::ops::Range;
 use truecast_core::DType;
-use truecast_core::scaled::{Part, Quantization, ScaledError};
+use truecast_core::scaled::{Layout, Part, Quantization, ScaledError};
 use truecast_kernel::CastOptions;
 use truecast_kernel::parallel;
 use truecast_kernel::scaled::{PartsMut, Quantizer as Kernel};
@@ -73,6 +73,10 @@ impl Quantizer {
     /// # Errors
     /// [`Error::Scaled`] for another type, and for padded forms.
     pub fn new(form: &Form, src: DType, how: &Quantization, exec: &CastOptions) -> Result<Quantizer, Error> {
+        let Layout { rows, cols, kept, .. } = *form.layout();
+        if kept != [rows, cols] {
+            return Err(ScaledError::Layout { why: "transposed and padded tensors are read, but not written" }.into());
+        }
         let kernel = Kernel::new(form.layout(), src, how, exec)?;
         let width = u64::from(src.storage_bits().unwrap_or(8)) / 8;
         Ok(Quantizer { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
@@ -161,7 +165,7 @@ impl Quantizer {
     fn piece(&self, piece: Piece<'_>) -> Result<(), Error> {
         let Piece { matrix, rows, src, first, amax, mut codes, mut scales, mut zeros } = piece;
         let parts = PartsMut { codes: codes.bytes(), scales: scales.bytes(), zeros: zeros.bytes() };
-        self.kernel.run(matrix, rows, src, amax, parts).map_err(|error| after(error, first).into())
+        self.kernel.run(matrix, rows, src, amax, parts).map(drop).map_err(|error| after(error, first).into())
     }
 
     /// The largest magnitude of a matrix.

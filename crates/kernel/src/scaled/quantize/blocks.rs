@@ -1,13 +1,15 @@
 //! The blocks of GGUF files that are written (`docs/spec/checkpoints.md §9.3`, §9.4).
 
+use super::counts::{Block, BlockCounts, Counter};
 use super::element::{NOT_WRITTEN, saturating};
 use super::rows::{Found, Rows, Widener, later};
-use super::source::{F32, INF, OfF32, Ratios, how};
+use super::source::{F32, INF, OfF32, Ratios, Source, by_source, how};
 use crate::level::{Level, Task};
+use crate::options::{CastOptions, Counting};
 use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::scaled::values::pipeline;
 use crate::stage::slot_bytes;
-use truecast_core::scaled::{BlockType, NonFinite, ScaledError};
+use truecast_core::scaled::{BlockType, Code, NonFinite, Packing, Plane, ScaledError};
 use truecast_core::{DType, Layout as Elements};
 
 /// Blocks of a run.
@@ -19,6 +21,7 @@ pub(super) struct OfBlocks {
     level: Level,
     nonfinite: NonFinite,
     target: Target,
+    counter: Option<Counter>,
 }
 
 #[derive(Debug)]
@@ -28,7 +31,8 @@ enum Target {
 }
 
 impl OfBlocks {
-    pub fn new(block: BlockType, nonfinite: NonFinite, level: Level) -> Result<OfBlocks, ScaledError> {
+    pub fn new(block: BlockType, nonfinite: NonFinite, exec: &CastOptions) -> Result<OfBlocks, ScaledError> {
+        let level = exec.level;
         let target = match block {
             BlockType::Q8_0 => Target::Q8_0 {
                 to_int: saturating(DType::I8, true, level)?,
@@ -37,11 +41,13 @@ impl OfBlocks {
             BlockType::Mxfp4 => Target::Mxfp4,
             _ => return Err(NOT_WRITTEN),
         };
-        Ok(OfBlocks { level, nonfinite, target })
+        let counts = exec.counting == Counting::Full;
+        let counter = counts.then(|| Counter::of_blocks(block, level)).transpose()?;
+        Ok(OfBlocks { level, nonfinite, target, counter })
     }
 
     /// Quantizes whole blocks.
-    pub fn run(&self, widener: &Widener, src: &[u8], dst: &mut [u8]) -> Result<(), ScaledError> {
+    pub fn run(&self, widener: &Widener, src: &[u8], dst: &mut [u8]) -> Result<BlockCounts, ScaledError> {
         match &self.target {
             Target::Q8_0 { to_int, to_half } => self.q8_0(widener, (src, dst), to_int, to_half),
             Target::Mxfp4 => self.mxfp4(widener, (src, dst)),
@@ -56,9 +62,10 @@ impl OfBlocks {
         widener: &Widener,
         (src, dst): (&[u8], &mut [u8]),
         mut each: impl FnMut(&[F32], &[u32], &mut [u8]),
-    ) -> Result<(), ScaledError> {
+    ) -> Result<BlockCounts, ScaledError> {
         let (size, bytes) = (slot_bytes(widener.src), block.bytes() as usize);
         let (mut scratch, mut tile, mut found) = (Scratch::default(), vec![0; 4 * 32 * BLOCKS], Found::default());
+        let mut counts = BlockCounts::default();
         for (i, (src, dst)) in src.chunks(32 * BLOCKS * size).zip(dst.chunks_mut(BLOCKS * bytes)).enumerate() {
             let cols = src.len() / size;
             let x = &mut tile[..4 * cols];
@@ -71,8 +78,52 @@ impl OfBlocks {
                     block.quantize(self.nonfinite, &values.collect::<Vec<_>>(), &mut dst[b * bytes..][..bytes]);
                 quantized.map_err(|error| later(error, (i * BLOCKS + b) * 32))?;
             }
+            self.count(widener.src, src, (&found.largest, dst), &mut counts);
         }
-        Ok(())
+        Ok(counts)
+    }
+
+    /// Counts blocks of 32 elements.
+    fn count(&self, dtype: DType, src: &[u8], made: (&[u32], &[u8]), counts: &mut BlockCounts) {
+        let Some(counter) = &self.counter else { return };
+        match dtype {
+            DType::F64 => {
+                let x = src.as_chunks().0;
+                self.count_each(counter, made, |i| f64::from_le_bytes(x[i]), counts);
+            }
+            dtype => by_source!(dtype, S => {
+                let x = S::elements(src);
+                self.count_each(counter, made, |i| S::value(x[i]).into(), counts);
+            }),
+        }
+    }
+
+    /// The same with what gives the element at an index.
+    fn count_each(
+        &self,
+        counter: &Counter,
+        (largest, blocks): (&[u32], &[u8]),
+        x: impl Fn(usize) -> f64,
+        counts: &mut BlockCounts,
+    ) {
+        let nibbles = Plane { code: Code::Float(DType::F4E2M1), packing: Packing::BYTES };
+        let is_mxfp4 = matches!(self.target, Target::Mxfp4);
+        let each = blocks.chunks_exact(blocks.len() / largest.len()).zip(largest);
+        for (i, (bytes, largest)) in each.enumerate() {
+            let scale = counter.scale_of(bytes);
+            let codes = &bytes[scale.0.len()..];
+            counter.subnormal(nibbles, codes, 32, counts);
+            let block = Block {
+                rows: 0..1,
+                cols: 0..32,
+                x: &|_, col| x(i * 32 + col),
+                code: &|_, col| if is_mxfp4 { codes[col % 16] >> (col / 16 * 4) & 15 } else { codes[col] },
+                scale,
+                minus: 0.0,
+                largest: f32::from_bits(*largest),
+            };
+            counter.block(&block, counts);
+        }
     }
 
     /// `docs/spec/checkpoints.md §9.3`.
@@ -82,7 +133,7 @@ impl OfBlocks {
         dst: (&[u8], &mut [u8]),
         to_int: &Pipeline,
         to_half: &Pipeline,
-    ) -> Result<(), ScaledError> {
+    ) -> Result<BlockCounts, ScaledError> {
         let mut scratch = Scratch::default();
         let (mut scales, mut inverses) = ([[0; 4]; BLOCKS], [[0; 4]; BLOCKS]);
         let (mut halves, mut ratios, mut codes) = ([0; 2 * BLOCKS], vec![[0; 4]; 32 * BLOCKS], [0; 32 * BLOCKS]);
@@ -110,7 +161,7 @@ impl OfBlocks {
     }
 
     /// `docs/spec/checkpoints.md §9.4`.
-    fn mxfp4(&self, widener: &Widener, dst: (&[u8], &mut [u8])) -> Result<(), ScaledError> {
+    fn mxfp4(&self, widener: &Widener, dst: (&[u8], &mut [u8])) -> Result<BlockCounts, ScaledError> {
         self.blocks(BlockType::Mxfp4, widener, dst, |x, largest, dst| {
             self.level.run(Mxfp4 { x: x.as_chunks().0, largest, blocks: dst.as_chunks_mut().0 });
         })

@@ -3,11 +3,12 @@
 //!
 //! Some columns of the rows that share scales are taken at a time, few enough to stay in the second-level cache: the
 //! largest magnitude of each block is found (`source`), scales are made for all of these blocks at once (`scales`), then
-//! each row is divided by them and encoded (`element`, `coder`). `search` tries other scales; `blocks` makes those of GGUF
-//! files.
+//! each row is divided by them and encoded (`element`, `coder`), and what became of it is counted (`counts`). `search` tries
+//! other scales; `blocks` makes those of GGUF files.
 
 mod blocks;
 mod coder;
+mod counts;
 mod element;
 mod quantizer;
 mod rows;
@@ -17,4 +18,5 @@ mod source;
 mod steps;
 mod strip;
 
+pub use counts::BlockCounts;
 pub use quantizer::{PartsMut, Quantizer};

@@ -1,6 +1,7 @@
 //! [`Quantizer`]: what it is planned from, which rows it takes, where it writes.
 
 use super::blocks::OfBlocks;
+use super::counts::BlockCounts;
 use super::element::NOT_WRITTEN;
 use super::rows::Widener;
 use super::strip::{self, OfPlanes};
@@ -53,20 +54,21 @@ enum Target {
 }
 
 impl Quantizer {
-    /// Plans a quantization of elements of type `src` (f32, f16, bf16 or f64, which is rounded to f32 first).
+    /// Plans a quantization of elements of type `src` (f32, f16, bf16 or f64, which is rounded to f32 first). Of a padded
+    /// layout all rows and columns are quantized, and those that are kept are counted.
     ///
     /// # Errors
     /// [`ScaledError::Layout`] for a layout that is only read, and what [`Layout::check`] says.
     pub fn new(layout: &Layout, src: DType, how: &Quantization, exec: &CastOptions) -> Result<Quantizer, ScaledError> {
         layout.check()?;
         let widener = Widener::new(src, exec.level)?;
-        if layout.transposed || layout.kept != [layout.rows, layout.cols] {
-            return Err(ScaledError::Layout { why: "transposed and padded tensors are read, but not written" });
+        if layout.transposed {
+            return Err(ScaledError::Layout { why: "transposed tensors are read, but not written" });
         }
         let target = match layout.coding {
             Coding::Planes(planes) => Target::Planes(Box::new(OfPlanes::new(planes, layout, how, exec)?)),
             Coding::Blocks { block, factor: false } => {
-                Target::Blocks(Box::new(OfBlocks::new(block, how.nonfinite, exec.level)?))
+                Target::Blocks(Box::new(OfBlocks::new(block, how.nonfinite, exec)?))
             }
             _ => return Err(NOT_WRITTEN),
         };
@@ -156,8 +158,9 @@ impl Quantizer {
         }
     }
 
-    /// Quantizes whole rows of a matrix. `src` holds their elements; `amax` is what [`Quantizer::needs_amax`] says, where it
-    /// does. The parts have the bytes of [`Quantizer::writes`] and are written whole.
+    /// Quantizes whole rows of a matrix, and says what became of them if [`CastOptions::counting`] says so. `src` holds their
+    /// elements; `amax` is what [`Quantizer::needs_amax`] says, where it does. The parts have the bytes of
+    /// [`Quantizer::writes`] and are written whole.
     ///
     /// Result: that of the definition. Cost: memory for a few rows, with a search for [`Quantizer::granule`]; one
     /// thread.
@@ -172,7 +175,7 @@ impl Quantizer {
         src: &[u8],
         amax: f32,
         parts: PartsMut<'_>,
-    ) -> Result<(), ScaledError> {
+    ) -> Result<BlockCounts, ScaledError> {
         let Layout { matrices, rows: n_rows, cols, .. } = self.layout;
         let whole = rows.start.is_multiple_of(self.granule())
             && (rows.end.is_multiple_of(self.granule()) || rows.end == n_rows)
@@ -186,7 +189,7 @@ impl Quantizer {
             return Err(ScaledError::Results { expected, got: src.len() as u64 });
         }
         if src.is_empty() {
-            return Ok(());
+            return Ok(BlockCounts::default());
         }
         let cuts = self.cuts(rows.clone());
         let PartsMut { codes, scales, zeros } = parts;

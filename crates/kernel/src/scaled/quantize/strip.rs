@@ -1,11 +1,12 @@
 //! The rows of a row of the grid, some columns at a time: what is found in them, scales, codes.
 
 use super::coder::{Coder, Operands, Room};
+use super::counts::{Block, BlockCounts, Counter, field};
 use super::rows::{Found, Rows, Widener};
 use super::search::Search;
-use super::source::is_source;
+use super::source::{F32, Source, by_source, is_source};
 use crate::caches::Caches;
-use crate::options::CastOptions;
+use crate::options::{CastOptions, Counting};
 use crate::pipeline::Stores;
 use crate::scaled::cut::Cut;
 use crate::scaled::values::Decoder;
@@ -24,6 +25,7 @@ pub(super) struct OfPlanes {
     exec: CastOptions,
     coder: Coder,
     decoder: Decoder,
+    counter: Option<Counter>,
 }
 
 /// Parts that are written, where they lie.
@@ -46,7 +48,9 @@ impl OfPlanes {
         let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
         let (coder, decoder) = (Coder::new(&planes, how, level)?, Decoder::new(planes.codes.code, minus, level)?);
         coder.element.prepare(layout.elements());
-        Ok(OfPlanes { planes, layout: *layout, how: *how, exec: *exec, coder, decoder })
+        let counts = exec.counting == Counting::Full;
+        let counter = counts.then(|| Counter::of_planes(&planes, level)).transpose()?;
+        Ok(OfPlanes { planes, layout: *layout, how: *how, exec: *exec, coder, decoder, counter })
     }
 
     /// One scale serves a whole matrix, and depends on nothing but its largest magnitude.
@@ -64,7 +68,7 @@ impl OfPlanes {
         (rows, src): (Range<u64>, &[u8]),
         (amax, global): (f32, f32),
         mut parts: Parts<'_>,
-    ) -> Result<(), ScaledError> {
+    ) -> Result<BlockCounts, ScaledError> {
         self.fill_gaps(&mut parts);
         let (size, cols) = (slot_bytes(widener.src), self.layout.cols as usize);
         let block = usize::try_from(self.planes.scales.block[1]).unwrap_or(usize::MAX).min(cols);
@@ -82,8 +86,9 @@ impl OfPlanes {
         };
         let codes = parts.codes.1.len();
         let stores = Stores::of(&self.exec, (size, src.len()), (1, codes), Streaming::Itself);
-        // Codes whose nibbles change places are read again.
-        let streams = stores.by_stage && self.planes.codes.packing != Packing::HighFirst;
+        // Codes whose nibbles change places, or that are counted, are read again.
+        let is_read_again = self.planes.codes.packing == Packing::HighFirst || self.counter.is_some();
+        let streams = stores.by_stage && !is_read_again;
         let mut strip = Strip {
             of: self,
             widener,
@@ -97,6 +102,8 @@ impl OfPlanes {
             found: Found::default(),
             operands: Operands::default(),
             room: Room::default(),
+            multipliers: Vec::new(),
+            counts: BlockCounts::default(),
         };
         let mut row = rows.start;
         while row < rows.end {
@@ -125,7 +132,7 @@ impl OfPlanes {
         if streams {
             stream::fence();
         }
-        Ok(())
+        Ok(strip.counts)
     }
 
     /// Whether rows are as good as one long row: blocks are of a row each, and what is written of rows lies without gaps.
@@ -183,6 +190,9 @@ struct Strip<'a> {
     found: Found,
     operands: Operands,
     room: Room,
+    /// What codes of blocks are multiplied by, for those who count.
+    multipliers: Vec<F32>,
+    counts: BlockCounts,
 }
 
 impl Strip<'_> {
@@ -191,6 +201,7 @@ impl Strip<'_> {
         let (mut copy, level) = (std::mem::take(&mut self.copy), self.of.exec.level);
         let has_gaps = rows.rows > 1 && rows.stride > rows.row(0).len();
         let ahead = if self.is_ahead || (rows.rows > 1 && !has_gaps) { 0 } else { rows.stride };
+        let original = *rows;
         let wide;
         let rows = if rows.rows > 1 && is_source(rows.dtype) && self.parts.zeros.is_none() {
             self.found.look_at_rows(level, rows, (block, ahead), has_gaps.then_some(&mut copy))
@@ -208,6 +219,7 @@ impl Strip<'_> {
         let finite = self.found.is_finite();
         if finite {
             self.quantize(at, &rows, block);
+            self.count(at, if is_source(original.dtype) { &rows } else { &original }, block, true);
         }
         self.copy = copy;
         finite
@@ -222,6 +234,7 @@ impl Strip<'_> {
         let wide = |bytes| Rows { dtype: DType::F32, bytes, stride: 4 * rows.cols, ..*rows };
         self.found.look(self.of.exec.level, &wide(&finite), (block, 0), self.parts.zeros.is_some());
         self.quantize(at, &wide(&x), block);
+        self.count(at, rows, block, false);
     }
 
     /// Makes the parts of columns in which [`Found`] was found.
@@ -263,6 +276,69 @@ impl Strip<'_> {
                 coder.rows(rows, (block, next), (found, seen, self.global), operands, (to, stride, self.streams), room);
         }
         self.store_scales([row / planes.scales.block[0], col / planes.scales.block[1]]);
+    }
+
+    /// Counts columns whose parts are made.
+    fn count(&mut self, at: [u64; 2], rows: &Rows<'_>, block: usize, is_finite: bool) {
+        let Some(counter) = &self.of.counter else { return };
+        let known = (counter, is_finite);
+        match rows.dtype {
+            DType::F64 => {
+                let x = rows.bytes.as_chunks().0;
+                self.count_blocks(at, rows, block, known, |i| f64::from_le_bytes(x[i]));
+            }
+            dtype => by_source!(dtype, S => {
+                let x = S::elements(rows.bytes);
+                self.count_blocks(at, rows, block, known, |i| S::value(x[i]).into());
+            }),
+        }
+    }
+
+    /// The same with what gives the element at an index.
+    fn count_blocks(
+        &mut self,
+        [row, col]: [u64; 2],
+        rows: &Rows<'_>,
+        block: usize,
+        (counter, is_finite): (&Counter, bool),
+        x: impl Fn(usize) -> f64,
+    ) {
+        let OfPlanes { planes, coder, layout, .. } = self.of;
+        let (cut, bytes, counts) = (self.parts.codes.0, &*self.parts.codes.1, &mut self.counts);
+        let (packed, first) = (coder.element.bytes(rows.cols), cut.byte_of([row, col]));
+        let stride = if rows.rows > 1 { cut.byte_of([row + 1, col]) - first } else { packed };
+        for i in 0..rows.rows {
+            counter.subnormal(planes.codes, &bytes[first + i * stride..][..packed], rows.cols, counts);
+        }
+        let stored = &self.operands.stored;
+        coder.scaler.multipliers(stored, self.global, &mut self.multipliers, &mut self.room.scales);
+        let (zeros, half) = (self.operands.zeros(), coder.element.half());
+        let code = |row: usize, col: usize| field(&bytes[first + row * stride..], col, planes.codes);
+        let of_row = rows.stride / slot_bytes(rows.dtype);
+        let x = |row: usize, col: usize| x(row * of_row + col);
+        for (i, scale) in stored.chunks_exact(coder.scaler.size()).enumerate() {
+            // Joined rows are one after the other.
+            let at = col + (i * block) as u64;
+            let (of_row, of_col) = (row + at / layout.cols, at % layout.cols);
+            if of_row >= layout.kept[0] || of_col >= layout.kept[1] {
+                continue;
+            }
+            let len = block.min(rows.cols - i * block).min((layout.kept[1] - of_col) as usize);
+            let largest = if self.amax.is_some() { self.found.most } else { self.found.largest[i] };
+            let block = Block {
+                rows: 0..rows.rows.min((layout.kept[0] - of_row) as usize),
+                cols: i * block..i * block + len,
+                x: &x,
+                code: &code,
+                scale: (scale, f32::from_le_bytes(self.multipliers[i])),
+                minus: zeros.get(i).map_or(0.0, |zero| f32::from_le_bytes(*zero) + half),
+                largest: if is_finite { f32::from_bits(largest) } else { f32::NAN },
+            };
+            match self.amax {
+                None => counter.block(&block, counts),
+                Some(_) => counter.rows_of_block(&block, row == 0, counts),
+            }
+        }
     }
 
     /// Writes scales and zero points of blocks that follow each other in a row of the grid.

@@ -2,7 +2,7 @@
 //! magnitude of each layer's inputs (`docs/spec/checkpoints.md §7.8`).
 
 use crate::convert::error::CheckpointError;
-use crate::convert::quantize::element::{little_endian, to_f32};
+use crate::convert::quantize::code::{little_endian, to_f32};
 use crate::convert::stored::Stored;
 use crate::error::Error;
 use crate::select::QuantizeOptions;

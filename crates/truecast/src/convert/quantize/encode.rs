@@ -1,9 +1,8 @@
 //! Codes and scales of dense tensors: what becomes of a piece of whole units (`scaled`). `error_meter` tells the cost.
 
-use crate::convert::quantize::cast_baseline::CastBaseline;
 use crate::convert::quantize::error_meter::{ErrorMeter, ErrorSums, Made};
 use crate::convert::quantize::input::Input;
-use crate::convert::quantize::scaled::{Scaled, whole};
+use crate::convert::quantize::scaled::Scaled;
 use crate::convert::quantize::segment::{Segment, segments};
 use crate::error::Cause;
 use crate::stream::room;
@@ -12,8 +11,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part, Quantization, ScaledError, Search};
-use truecast_kernel::CastOptions;
-use truecast_kernel::scaled::{PartsMut, Quantizer, Read};
+use truecast_kernel::measure::CastBaseline;
+use truecast_kernel::scaled::{BlockCounts, PartsMut, Quantizer, Read};
+use truecast_kernel::{CastOptions, Counting};
 
 /// What is planned for all tensors of a layout and a type together.
 #[derive(Debug)]
@@ -34,13 +34,15 @@ impl Plans {
     /// A layout that is only read.
     pub fn new(scaled: &Scaled, cast: Option<Arc<CastBaseline>>, exec: &CastOptions) -> Result<Plans, Cause> {
         let Scaled { layout, dtype, how, .. } = *scaled;
-        let quantizer = |how: &Quantization| Quantizer::new(&whole(&layout), dtype, how, exec);
+        let quantizer = |how: &Quantization, counting: Counting| {
+            Quantizer::new(&layout, dtype, how, &CastOptions { counting, ..*exec })
+        };
         let formula = Quantization { search: Search::Formula, ..how };
         Ok(Plans {
             input: Input::new(scaled.place(), exec)?,
-            quantizer: quantizer(&how)?,
+            quantizer: quantizer(&how, Counting::Full)?,
             meter: ErrorMeter::new(scaled, cast, exec)?,
-            formula: (formula != how).then(|| quantizer(&formula)).transpose()?,
+            formula: (formula != how).then(|| quantizer(&formula, Counting::Off)).transpose()?,
             dtype,
             layout,
         })
@@ -112,13 +114,13 @@ impl Encoder<'_> {
 
     fn encode(&self, first: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let Plans { quantizer, formula, meter, .. } = self.plans;
-        let made = self.quantize(quantizer, first, src, dst)?;
-        let mut loss = ErrorSums::default();
-        loss.counts = meter.counts(first, src, &made, Some(&mut loss.tally))?;
+        let (made, blocks) = self.quantize(quantizer, first, src, dst)?;
+        let mut loss = ErrorSums { counts: meter.counts(first, src, &made)?, blocks, ..ErrorSums::default() };
+        meter.mark(&mut loss.counts, &blocks);
         if let Some(formula) = formula {
             loss.formula = OTHERS.with_borrow_mut(|dst| {
-                let made = self.quantize(formula, first, src, dst)?;
-                meter.counts(first, src, &made, None)
+                let (made, _) = self.quantize(formula, first, src, dst)?;
+                meter.counts(first, src, &made)
             })?;
         }
         loss.cast = meter.cast(src, &loss.counts);
@@ -130,14 +132,14 @@ impl Encoder<'_> {
         self.plans.dtype.storage_bits().unwrap_or(8) as usize / 8
     }
 
-    /// Makes codes and scales of whole units.
+    /// Makes codes and scales of whole units, and counts what became of them.
     fn quantize<'d>(
         &self,
         quantizer: &Quantizer,
         first: u64,
         src: &[u8],
         dst: &'d mut Vec<u8>,
-    ) -> Result<Made<'d>, Cause> {
+    ) -> Result<(Made<'d>, BlockCounts), Cause> {
         let size = self.size();
         let writes = self.writes_of(quantizer, first, (src.len() / size) as u64);
         let bytes: u64 = writes.iter().map(Read::bytes).sum();
@@ -147,7 +149,7 @@ impl Encoder<'_> {
             let now = rest.split_off_mut(..write.bytes() as usize).expect("there is room for every part");
             *part_of(&mut all, write.part) = now;
         }
-        let mut src = src;
+        let (mut src, mut blocks) = (src, BlockCounts::default());
         for segment in segments(&self.plans.layout, first, (src.len() / size) as u64) {
             let (now, after) = src.split_at(segment.len as usize * size);
             src = after;
@@ -156,10 +158,10 @@ impl Encoder<'_> {
                 let bytes = part_of(&mut all, write.part).split_off_mut(..write.bytes() as usize);
                 *part_of(&mut parts, write.part) = bytes.expect("matrices follow each other");
             }
-            self.quantize_one(quantizer, &segment, now, parts)?;
+            blocks.add(&self.quantize_one(quantizer, &segment, now, parts)?);
         }
         let global = self.global().unwrap_or(1.0).to_le_bytes();
-        Ok(Made { writes, bytes: &dst[..bytes as usize], global })
+        Ok((Made { writes, bytes: &dst[..bytes as usize], global }, blocks))
     }
 
     /// The same of one matrix or a part of it.
@@ -169,7 +171,7 @@ impl Encoder<'_> {
         segment: &Segment,
         src: &[u8],
         parts: PartsMut<'_>,
-    ) -> Result<(), Cause> {
+    ) -> Result<BlockCounts, Cause> {
         let Layout { kept: [kept_rows, kept_cols], cols, .. } = self.plans.layout;
         let (size, rows) = (self.size(), self.rows(segment));
         let before = segment.matrix * kept_rows * kept_cols + segment.first;

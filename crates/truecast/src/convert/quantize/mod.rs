@@ -3,14 +3,11 @@
 
 pub(crate) mod activations;
 pub(crate) mod amax;
-pub(crate) mod block_stats;
-pub(crate) mod cast_baseline;
 pub(crate) mod choice;
-pub(crate) mod element;
+pub(crate) mod code;
 pub(crate) mod encode;
 pub(crate) mod error_meter;
 pub(crate) mod flat;
 pub(crate) mod input;
-pub(crate) mod saturation;
 pub(crate) mod scaled;
 pub(crate) mod segment;

@@ -11,7 +11,7 @@ use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part, Quantization, ScaledError};
 use truecast_io::Tensor;
 use truecast_kernel::CastOptions;
-use truecast_kernel::scaled::Quantizer;
+use truecast_kernel::scaled::{BlockCounts, Quantizer};
 use truecast_schemes::{Content, Output, Scheme};
 
 /// A tensor of the source, dense or quantized, and the tensors that it becomes.
@@ -55,7 +55,7 @@ impl Cut {
     /// # Errors
     /// A layout that is only read.
     pub fn of(layout: &Layout, dtype: DType, how: &Quantization) -> Result<Cut, ScaledError> {
-        let quantizer = Quantizer::new(&whole(layout), dtype, how, &CastOptions::default())?;
+        let quantizer = Quantizer::new(layout, dtype, how, &CastOptions::default())?;
         Ok(Cut { granule: quantizer.granule().max(1), needs_amax: quantizer.needs_amax() })
     }
 }
@@ -108,9 +108,17 @@ impl Scaled {
     }
 
     /// Counts of its blocks with what was added to its matrices.
-    pub fn padding(&self, counts: Blocks) -> Blocks {
+    pub fn blocks(&self, counts: &BlockCounts) -> Blocks {
         let Layout { rows, cols, kept, .. } = self.layout;
-        Blocks { pad_rows: rows - kept[0], pad_cols: cols - kept[1], ..counts }
+        Blocks {
+            blocks: counts.blocks,
+            blocks_lossless: counts.blocks_lossless,
+            scale_saturated: counts.scale_saturated,
+            scale_zero: counts.scale_zero,
+            scale_nan: counts.scale_nan,
+            pad_rows: rows - kept[0],
+            pad_cols: cols - kept[1],
+        }
     }
 
     /// Elements of a matrix.
@@ -145,9 +153,4 @@ impl Scaled {
     pub fn src_bits(&self) -> u32 {
         self.source.as_ref().map_or(self.dtype.storage_bits().unwrap_or(64), |quantized| quantized.bits())
     }
-}
-
-/// The layout of what is written: padding and all.
-pub(crate) fn whole(layout: &Layout) -> Layout {
-    Layout { kept: [layout.rows, layout.cols], ..*layout }
 }

@@ -1,7 +1,7 @@
 //! The elements that were quantized, for proofs: their values as bits of f32, and the largest magnitudes of matrices. Nothing
 //! is known here of what became of them.
 
-use crate::convert::quantize::element::{element, little_endian};
+use crate::convert::quantize::code::{little_endian, to_f32};
 use crate::convert::quantize::scaled::Scaled;
 use crate::convert::recompute::{HeldRows, Recomputed};
 use crate::convert::stored::Stored;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::stream::zeros;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use truecast_core::DType;
 use truecast_core::scaled::{ScaledError, amax};
 use truecast_io::folder::Folder;
@@ -17,6 +17,10 @@ use truecast_kernel::parallel;
 
 /// Elements that are read together where a whole tensor is.
 const PIECE: u64 = 1 << 18;
+
+/// The values of all codes of f16, as bits of f32.
+static HALVES: LazyLock<Vec<u32>> =
+    LazyLock::new(|| (0..=u16::MAX).map(|code| to_f32(DType::F16, code.into()).to_bits()).collect());
 
 /// The source of tensors that were quantized.
 pub(crate) struct SourceValues<'a> {
@@ -48,9 +52,12 @@ impl<'a> SourceValues<'a> {
         Ok(match scaled.dtype {
             DType::F32 => bytes.as_chunks().0.iter().map(|code| u32::from_le_bytes(*code)).collect(),
             DType::Bf16 => bytes.as_chunks().0.iter().map(|code| u32::from(u16::from_le_bytes(*code)) << 16).collect(),
+            DType::F16 => {
+                bytes.as_chunks().0.iter().map(|code| HALVES[usize::from(u16::from_le_bytes(*code))]).collect()
+            }
             dtype => {
-                let value = |i| element((dtype, &bytes), i as usize) as f32;
-                (0..elements.end - elements.start).map(|i| value(i).to_bits()).collect()
+                let size = dtype.storage_bits().unwrap_or(8) as usize / 8;
+                bytes.chunks_exact(size).map(|code| to_f32(dtype, little_endian(code)).to_bits()).collect()
             }
         })
     }

@@ -5,7 +5,7 @@
 //! What it does not give for sure is told as NaN: the definition (`Layout::value`) has to say what such an element is, or that
 //! it is none.
 
-use crate::convert::quantize::element::to_f32;
+use crate::convert::quantize::code::to_f32;
 use crate::convert::recompute::fields::Fields;
 use std::ops::Range;
 use truecast_core::DType;

@@ -11,7 +11,7 @@ mod plane_map;
 use crate::convert::dequantize::dequantizer::Quantized;
 use crate::convert::job::{Job, Known, PlaneOperation, TensorJob, Transcode};
 use crate::convert::planned::Planned;
-use crate::convert::quantize::element::{little_endian, to_f32};
+use crate::convert::quantize::code::{little_endian, to_f32};
 use crate::error::{Cause, Error};
 use crate::select::quantize_options::Relayout;
 use index::is_trivial;

@@ -4,20 +4,22 @@
 //! Of 16-bit types the squared error of every code is known before, and an element costs one look-up. The sums are those of
 //! `docs/spec/checkpoints.md §10`, to the last bit.
 
-use crate::stream::room;
+use super::counts::Counts;
+use super::{BLOCK, tree};
+use crate::buf::{Elements, ElementsMut};
+use crate::caster::Caster;
+use crate::options::CastOptions;
+use crate::pipeline::room;
 use std::cell::RefCell;
 use std::sync::OnceLock;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_kernel::{CastOptions, Caster, Counts, Elements, ElementsMut};
 
-/// Sums are taken over so many elements.
-pub(crate) const PART: usize = 65_536;
 const CODES: usize = 1 << 16;
 const SIGN: u16 = 1 << 15;
 
-/// A plain cast that is only measured.
+/// A plain cast that is only measured: what it would lose of elements that are quantized.
 #[derive(Debug)]
-pub(crate) struct CastBaseline {
+pub struct CastBaseline {
     caster: Caster,
     exec: CastOptions,
     /// Of a 16-bit type; `None` if the cast refuses a code.
@@ -39,14 +41,18 @@ thread_local! {
 }
 
 impl CastBaseline {
+    /// Measures this cast.
+    #[must_use]
     pub fn new(caster: Caster, exec: CastOptions) -> CastBaseline {
         CastBaseline { caster, exec, errors: OnceLock::new() }
     }
 
     /// Elements, finite pairs, signal and noise of these elements, in parts that are to be added in order; nothing if an
-    /// element is refused. `counts` are those of the same elements as they were quantized.
+    /// element is refused. `counts` are those of the same elements as they were quantized, by
+    /// [`Measure::compare`](super::Measure::compare).
     ///
     /// Result: where `counts` leave out a finite element, the signal leaves it out, too.
+    #[must_use]
     pub fn counts(&self, src: &[u8], counts: &[Counts]) -> Vec<Counts> {
         self.by_code(src, counts).unwrap_or_else(|| self.by_casting(src))
     }
@@ -55,7 +61,7 @@ impl CastBaseline {
     fn by_code(&self, src: &[u8], counts: &[Counts]) -> Option<Vec<Counts>> {
         let is_narrow = self.caster.spec().src.storage_bits() == Some(16);
         let errors = if is_narrow { self.errors.get_or_init(|| self.errors()).as_ref()? } else { return None };
-        let parts = src.as_chunks::<2>().0.chunks(PART).zip(counts);
+        let parts = src.as_chunks::<2>().0.chunks(BLOCK).zip(counts);
         let part = |(codes, counts): (&[[u8; 2]], &Counts)| {
             let &Counts { elements, nan_in, inf_in, signal, .. } = counts;
             let noise = if largest(codes) <= errors.lost { signal } else { sum_of(&errors.squares, codes) };
@@ -98,7 +104,7 @@ impl CastBaseline {
         let &CastSpec { src: from, dst: to, .. } = self.caster.spec();
         let cast = |made: &mut Vec<u8>| {
             let n = src.len() * 8 / from.storage_bits()? as usize;
-            let dst = room(made, to.bytes_in(Layout::Packed, n as u64)?).ok()?;
+            let dst = room(made, to.bytes_in(Layout::Packed, n as u64)? as usize);
             let (x, y) = (Elements::new(from, n, src).ok()?, ElementsMut::new(to, n, dst).ok()?);
             self.caster.cast_parts(x, y).ok()
         };
@@ -113,7 +119,7 @@ fn largest(codes: &[[u8; 2]]) -> u16 {
     codes.iter().map(magnitude).fold(0, i16::max) as u16
 }
 
-/// The errors of a part: sums of 16 lanes, added as a balanced tree.
+/// The errors of a part.
 fn sum_of(squares: &[f64; CODES], codes: &[[u8; 2]]) -> f64 {
     let error = |code: &[u8; 2]| squares[u16::from_le_bytes(*code) as usize];
     let mut lanes = [0.0; 16];
@@ -126,20 +132,15 @@ fn sum_of(squares: &[f64; CODES], codes: &[[u8; 2]]) -> f64 {
     for (lane, code) in lanes.iter_mut().zip(rest) {
         *lane += error(code);
     }
-    for half in [8, 4, 2, 1] {
-        for i in 0..half {
-            lanes[i] += lanes[i + half];
-        }
-    }
-    lanes[0]
+    tree(lanes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Measure;
+    use crate::options::Counting;
     use truecast_core::spec::{ieee, onnx};
-    use truecast_kernel::Counting;
-    use truecast_kernel::measure::Measure;
 
     /// Looking errors up gives what the cast itself gives, to the last bit.
     #[test]
@@ -158,7 +159,7 @@ mod tests {
                     let plain = CastBaseline::new(Caster::new(&spec, &exec).unwrap(), exec);
                     // All codes; finite ones; small ones; of both signs.
                     for limit in [0xffff, 0xbfff, 0xb0ff, 0x80ff] {
-                        let src: Vec<u8> = (0..PART * 2 + 41).flat_map(|_| next(limit).to_le_bytes()).collect();
+                        let src: Vec<u8> = (0..BLOCK * 2 + 41).flat_map(|_| next(limit).to_le_bytes()).collect();
                         let expected = plain.by_casting(&src);
                         // What is known of the elements without the cast, as when they were quantized.
                         let n = src.len() / 2;

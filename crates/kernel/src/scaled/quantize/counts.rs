@@ -1,0 +1,396 @@
+//! Counts of elements and blocks, taken while their codes are in a cache (`docs/spec/checkpoints.md §10`).
+//!
+//! Terminology: `x` an element, `y` the value of its code, `scale` what codes are multiplied by, `step` the distance of the
+//! last two codes.
+
+use super::source::{OfF16, Source};
+use crate::level::{Level, Task};
+use crate::pipeline::Scratch;
+use crate::scaled::values::Decoder;
+use std::ops::Range;
+use truecast_core::DType;
+use truecast_core::scaled::{BlockType, Code, Packing, Plane, Planes, ScaledError, Zero};
+
+/// What became of elements and of blocks, which share a scale: what no comparison of values tells.
+///
+/// Source: `docs/spec/checkpoints.md §10`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlockCounts {
+    /// Codes that are subnormal.
+    pub subnormal: u64,
+    /// Codes at an end of their range whose elements lie beyond them by more than half a step.
+    pub saturated: u64,
+    /// Blocks that have elements of the tensor.
+    pub blocks: u64,
+    /// Those of which every element has its value, and a zero its sign.
+    pub blocks_lossless: u64,
+    /// The scale is the largest finite one of its type, and an element lies beyond what codes reach with it.
+    pub scale_saturated: u64,
+    /// The scale is zero.
+    pub scale_zero: u64,
+    /// The scale is NaN.
+    pub scale_nan: u64,
+    /// The last block, if it may go on in the rows that follow.
+    open: Option<OpenBlock>,
+}
+
+/// Rows of a block that has others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OpenBlock {
+    /// They are its first rows.
+    begins: bool,
+    found: Found,
+}
+
+/// What tells whether a block is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Found {
+    is_lossless: bool,
+    is_saturated: bool,
+}
+
+impl Found {
+    const NOTHING: Found = Found { is_lossless: true, is_saturated: false };
+
+    fn and(self, more: Found) -> Found {
+        Found {
+            is_lossless: self.is_lossless && more.is_lossless,
+            is_saturated: self.is_saturated || more.is_saturated,
+        }
+    }
+}
+
+impl BlockCounts {
+    /// Adds the counts of the rows that follow.
+    pub fn add(&mut self, next: &BlockCounts) {
+        self.subnormal += next.subnormal;
+        self.saturated += next.saturated;
+        self.blocks += next.blocks;
+        self.blocks_lossless += next.blocks_lossless;
+        self.scale_saturated += next.scale_saturated;
+        self.scale_zero += next.scale_zero;
+        self.scale_nan += next.scale_nan;
+        match (&mut self.open, next.open) {
+            (Some(open), Some(OpenBlock { begins: false, found })) => open.found = open.found.and(found),
+            (_, None) => {}
+            (_, next) => {
+                *self = self.total();
+                self.open = next;
+            }
+        }
+    }
+
+    /// Those of all rows.
+    #[must_use]
+    pub fn total(mut self) -> BlockCounts {
+        if let Some(OpenBlock { found, .. }) = self.open.take() {
+            self.close(found);
+        }
+        self
+    }
+
+    fn close(&mut self, found: Found) {
+        self.blocks_lossless += u64::from(found.is_lossless);
+        self.scale_saturated += u64::from(found.is_saturated);
+    }
+}
+
+/// What is counted of a layout.
+#[derive(Debug)]
+pub(super) struct Counter {
+    level: Level,
+    /// The bits of a code without its sign.
+    magnitude: u8,
+    /// So many magnitudes after zero are subnormal.
+    subnormals: u8,
+    /// The values of codes; constant zero points are taken from them.
+    values: Vec<f32>,
+    /// The highest and the lowest code; of codes that cannot saturate none.
+    ends: Option<[End; 2]>,
+    /// Times a scale: beyond it elements are saturated, whatever the sign.
+    reach: f64,
+    /// Times a scale: up to it no element is, since `y >= LOWER_SLACK end scale`, and `x - y > UPPER_SLACK step / 2 scale`
+    /// of those that are.
+    safe: f64,
+    scales: ScaleCodes,
+}
+
+/// A code at an end.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    code: u8,
+    sign: f64,
+    /// Half of a step, at which rounding ends and saturation begins.
+    half_step: f64,
+}
+
+/// Above the roundings of a value in f32.
+const LOWER_SLACK: f64 = 1.0 - 1.0 / (1 << 20) as f64;
+
+/// Roundings of a scale are no saturation.
+const UPPER_SLACK: f64 = 1.0 + 1.0 / (1 << 16) as f64;
+
+/// The elements and the codes of a block.
+pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> {
+    pub rows: Range<usize>,
+    pub cols: Range<usize>,
+    /// The element of a row and a column.
+    pub x: &'a X,
+    /// Its code.
+    pub code: &'a C,
+    /// The scale as it is stored, and what codes are multiplied by.
+    pub scale: (&'a [u8], f32),
+    /// What is taken from values before.
+    pub minus: f32,
+    /// At least the largest magnitude; NaN if it is not known.
+    pub largest: f32,
+}
+
+impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
+    fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<X, C> {
+        let cols = self.cols.clone();
+        self.rows.clone().flat_map(move |row| cols.clone().map(move |col| (row, col)))
+    }
+}
+
+impl Counter {
+    /// Of codes with scales.
+    pub fn of_planes(planes: &Planes, level: Level) -> Result<Counter, ScaledError> {
+        let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
+        let mut counter = Counter::new(planes.codes.code, minus, planes.scales.plane.code, level)?;
+        if matches!(planes.zero, Zero::Grid { .. }) {
+            counter.safe = f64::NEG_INFINITY;
+        }
+        Ok(counter)
+    }
+
+    /// Of blocks of GGUF files.
+    pub fn of_blocks(block: BlockType, level: Level) -> Result<Counter, ScaledError> {
+        match block {
+            BlockType::Mxfp4 => Counter::new(Code::Float(DType::F4E2M1), 0, Code::Float(DType::F8E8M0), level),
+            // Its scales are such that no code is beyond the last.
+            _ => Ok(Counter { ends: None, ..Counter::new(Code::signed(8), 0, Code::Float(DType::F16), level)? }),
+        }
+    }
+
+    fn new(code: Code, minus: i32, scale: Code, level: Level) -> Result<Counter, ScaledError> {
+        let bits = code.bits();
+        let values = values_of(code, minus, level)?;
+        let end = |sign: f64| {
+            let each = (0..=u8::MAX).zip(&values).filter(|(_, value)| value.is_finite());
+            let mut ordered: Vec<(u8, f64)> = each.map(|(code, value)| (code, sign * f64::from(*value))).collect();
+            ordered.sort_by(|a, b| b.1.total_cmp(&a.1));
+            let [(code, most), (_, next), ..] = ordered[..] else {
+                return (End { code: 0, sign, half_step: 0.0 }, 0.0);
+            };
+            (End { code, sign, half_step: (most - next) / 2.0 }, most)
+        };
+        let [(high, most), (low, least)] = [end(1.0), end(-1.0)];
+        let slack = |end: End, most: f64| most * LOWER_SLACK + end.half_step * UPPER_SLACK;
+        Ok(Counter {
+            level,
+            magnitude: ((1u32 << (bits - 1)) - 1) as u8,
+            subnormals: code.format().map_or(0, |format| (1u8 << format.man_bits) - 1),
+            ends: Some([high, low]),
+            reach: (most + high.half_step).max(least + low.half_step),
+            safe: slack(high, most).min(slack(low, least)),
+            scales: ScaleCodes::new(scale, level)?,
+            values,
+        })
+    }
+
+    /// The scale of a block of a GGUF file, which begins with it, as it is stored and as a value.
+    pub fn scale_of<'b>(&self, block: &'b [u8]) -> (&'b [u8], f32) {
+        match block {
+            [low, high, ..] if self.scales.values.is_empty() => (&block[..2], OfF16::value([*low, *high])),
+            _ => (&block[..1], self.scales.values[usize::from(block[0])]),
+        }
+    }
+
+    /// Counts a block.
+    pub fn block<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts)
+    where
+        X: Fn(usize, usize) -> f64,
+        C: Fn(usize, usize) -> u8,
+    {
+        let found = self.begin(block, counts).and(self.rest(block, counts));
+        counts.close(found);
+    }
+
+    /// Counts rows of a block that has others; `begins` if they are its first.
+    pub fn rows_of_block<X, C>(&self, block: &Block<'_, X, C>, begins: bool, counts: &mut BlockCounts)
+    where
+        X: Fn(usize, usize) -> f64,
+        C: Fn(usize, usize) -> u8,
+    {
+        let mut next = BlockCounts::default();
+        let begun = if begins { self.begin(block, &mut next) } else { Found::NOTHING };
+        let found = begun.and(self.rest(block, &mut next));
+        next.open = Some(OpenBlock { begins, found });
+        counts.add(&next);
+    }
+
+    /// Counts a block by its scale.
+    fn begin<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts) -> Found
+    where
+        X: Fn(usize, usize) -> f64,
+        C: Fn(usize, usize) -> u8,
+    {
+        let kind = self.scales.kind(block.scale.0);
+        counts.blocks += 1;
+        counts.scale_zero += u64::from(kind == ScaleKind::Zero);
+        counts.scale_nan += u64::from(kind == ScaleKind::Nan);
+        Found::NOTHING
+    }
+
+    /// Looks at elements: all of them only where one may be lost, or beyond what codes reach.
+    fn rest<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts) -> Found
+    where
+        X: Fn(usize, usize) -> f64,
+        C: Fn(usize, usize) -> u8,
+    {
+        let Block { x, code, scale: (stored, scale), minus, largest, .. } = *block;
+        let y = |row, col| f64::from((self.values[usize::from(code(row, col))] - minus) * scale);
+        let is_kept = |(row, col)| {
+            let (x, y): (f64, f64) = (x(row, col), y(row, col));
+            x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
+        };
+        let scale = f64::from(scale);
+        let safe = if scale >= f64::from(f32::MIN_POSITIVE) { self.safe * scale } else { f64::NEG_INFINITY };
+        if let Some(ends) = &self.ends
+            && (f64::from(largest) > safe || largest.is_nan())
+        {
+            let may_be = block.places().filter(|(row, col)| x(*row, *col).abs() > safe);
+            let is_saturated = |(row, col): (usize, usize)| {
+                let Some(end) = ends.iter().find(|end| end.code == code(row, col)) else { return false };
+                let beyond = (x(row, col) - y(row, col)) * end.sign;
+                beyond > 0.0 && beyond > end.half_step * scale * UPPER_SLACK
+            };
+            counts.saturated += may_be.map(|at| u64::from(is_saturated(at))).sum::<u64>();
+        }
+        let is_beyond = |(row, col)| x(row, col).abs() > self.reach * scale.abs();
+        Found {
+            is_lossless: block.places().all(is_kept),
+            is_saturated: self.scales.kind(stored) == ScaleKind::Largest && block.places().any(is_beyond),
+        }
+    }
+
+    /// Counts the subnormal ones of packed codes, of which none but the last byte has a part that is no code; that is zero.
+    pub fn subnormal(&self, Plane { code, packing }: Plane, codes: &[u8], n: usize, counts: &mut BlockCounts) {
+        if self.subnormals == 0 {
+            return;
+        }
+        let (magnitude, subnormals) = (self.magnitude, self.subnormals);
+        counts.subnormal += match code.bits() {
+            8 => self.level.run(Subnormals::<8> { codes, magnitude, subnormals }),
+            4 => self.level.run(Subnormals::<4> { codes, magnitude, subnormals }),
+            _ => {
+                let is_subnormal = |i: &usize| {
+                    let code = field(codes, *i, Plane { code, packing });
+                    (code & magnitude).wrapping_sub(1) < subnormals
+                };
+                (0..n).filter(is_subnormal).count() as u64
+            }
+        };
+    }
+}
+
+/// Codes of eight bits, or of four.
+struct Subnormals<'a, const BITS: usize> {
+    codes: &'a [u8],
+    magnitude: u8,
+    subnormals: u8,
+}
+
+impl<const BITS: usize> Task for Subnormals<'_, BITS> {
+    type Output = u64;
+    #[inline(always)]
+    fn run(self) -> u64 {
+        let Subnormals { codes, magnitude, subnormals } = self;
+        let mut all = 0;
+        // As many as a byte counts.
+        for codes in codes.chunks(64) {
+            let mut some = 0u8;
+            for code in codes {
+                some += u8::from((code & magnitude).wrapping_sub(1) < subnormals);
+                if BITS == 4 {
+                    some += u8::from((code >> 4 & magnitude).wrapping_sub(1) < subnormals);
+                }
+            }
+            all += u64::from(some);
+        }
+        all
+    }
+}
+
+/// What the code of a scale is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ScaleKind {
+    Usual,
+    Zero,
+    Nan,
+    Largest,
+}
+
+/// The codes of a type of scales.
+#[derive(Debug)]
+struct ScaleCodes {
+    bits: u32,
+    /// Of a type of eight bits those of all codes, with their values.
+    kinds: Vec<ScaleKind>,
+    values: Vec<f32>,
+    /// The code of infinity of a wider one.
+    infinity: u64,
+}
+
+impl ScaleCodes {
+    fn new(code: Code, level: Level) -> Result<ScaleCodes, ScaledError> {
+        let bits = code.bits();
+        let values = if bits == 8 { values_of(code, 0, level)? } else { Vec::new() };
+        let largest = values.iter().filter(|value| value.is_finite()).fold(0.0, |most: f32, value| most.max(*value));
+        let kind = |value: &f32| match *value {
+            0.0 => ScaleKind::Zero,
+            value if value.is_nan() => ScaleKind::Nan,
+            value if value.abs() == largest => ScaleKind::Largest,
+            _ => ScaleKind::Usual,
+        };
+        let fraction = code.format().map_or(0, |format| format.man_bits);
+        let infinity = (1 << (bits - 1)) - (1 << fraction);
+        Ok(ScaleCodes { bits, kinds: values.iter().map(kind).collect(), values, infinity })
+    }
+
+    fn kind(&self, stored: &[u8]) -> ScaleKind {
+        if let ([code], false) = (stored, self.kinds.is_empty()) {
+            return self.kinds[usize::from(*code)];
+        }
+        let code = stored.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+        match code & ((1 << (self.bits - 1)) - 1) {
+            0 => ScaleKind::Zero,
+            magnitude if magnitude > self.infinity => ScaleKind::Nan,
+            magnitude if magnitude == self.infinity - 1 => ScaleKind::Largest,
+            _ => ScaleKind::Usual,
+        }
+    }
+}
+
+/// The values of all codes of at most eight bits.
+fn values_of(code: Code, minus: i32, level: Level) -> Result<Vec<f32>, ScaledError> {
+    let codes: Vec<u8> = (0..=((1u32 << code.bits()) - 1) as u8).collect();
+    let mut values = vec![0; 4 * codes.len()];
+    Decoder::new(code, minus, level)?.run(&codes, &mut values, &mut Scratch::default());
+    Ok(values.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
+}
+
+/// The code of a column of a row that is packed.
+pub(super) fn field(bytes: &[u8], col: usize, Plane { code, packing }: Plane) -> u8 {
+    let (bits, col) = match (code.bits() as usize, packing) {
+        (8, _) => return bytes[col],
+        (4, Packing::HighFirst) => (4, col ^ 1),
+        (bits, _) => (bits, col),
+    };
+    let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
+    let at = col * bits;
+    let pair = byte(at / 8) | byte(at / 8 + 1) << 8;
+    (pair >> (at % 8) & ((1 << bits) - 1)) as u8
+}
