@@ -17,10 +17,8 @@ use truecast::select::{QuantizeOptions, Rule, Selection, SharedGlobalScale, Sour
 use truecast::verify::Coverage;
 use truecast::{CastOptions, Error};
 
-type To<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
-
 /// Everything that is asked for of a conversion, but the specification.
-fn options(py: Python<'_>, to: To<'_, '_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
+fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
     let share = match (asked.switch("merge", false)?, asked.part()?) {
         (true, _) => RunScope::Merge,
         (false, part) => part.map_or(RunScope::Whole, RunScope::Part),
@@ -28,7 +26,7 @@ fn options(py: Python<'_>, to: To<'_, '_>, asked: &mut Keywords<'_>) -> PyResult
     let force = asked.switch("force", false)?;
     let defaults = Options::default();
     Ok(Options {
-        selection: selection(py, to, asked)?,
+        selection: selection(py, asked)?,
         max_memory: asked.read("max_memory", truecast_cli::size)?.unwrap_or(defaults.max_memory),
         existing: if force { Existing::Replace } else { Existing::Refuse },
         exec: pool::options(),
@@ -53,7 +51,7 @@ fn options(py: Python<'_>, to: To<'_, '_>, asked: &mut Keywords<'_>) -> PyResult
 }
 
 /// Which tensors become what: `keep` goes before `rules`.
-fn selection(py: Python<'_>, to: To<'_, '_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
+fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
     let fail = |error: Error| error::of(py, &error);
     let mut rules = Vec::new();
     for glob in asked.texts("keep")? {
@@ -73,8 +71,7 @@ fn selection(py: Python<'_>, to: To<'_, '_>, asked: &mut Keywords<'_>) -> PyResu
             keep.push(layer?);
         }
     }
-    let to = to.map(dtypes::of_object).transpose()?;
-    Ok(Selection { to, from: asked.dtype("from_")?, rules, keep })
+    Ok(Selection { to: asked.dtype("to")?, from: asked.dtype("from_")?, rules, keep })
 }
 
 /// How tensors are quantized, if they are.
@@ -112,22 +109,15 @@ fn check(py: Python<'_>, command: &'static str, asked: &Keywords<'_>, src: &Path
 }
 
 /// What is asked for of `convert`: the destination, and how.
-fn conversion(
-    py: Python<'_>,
-    src: &Path,
-    dst: &Path,
-    to: To<'_, '_>,
-    asked: &mut Keywords<'_>,
-) -> PyResult<(PathBuf, Options)> {
-    let mut options = options(py, to, asked)?;
+fn conversion(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> PyResult<(PathBuf, Options)> {
+    let mut options = options(py, asked)?;
     let request = asked.request()?;
     check(py, "convert", asked, src, dst)?;
-    let casts = options.selection.casts();
     if options.writing.is_none() && options.selection.to.is_none() && options.selection.rules.is_empty() {
         let message = "nothing to do: name a type for all tensors (to), or types for some (rules), or a scheme";
         return Err(raise(py, Class::Usage, message));
     }
-    if request.is_some() && options.writing.is_some() && !casts {
+    if request.is_some() && options.writing.is_some() && !options.selection.casts() {
         let message = "spec and its attributes are about casts, and scheme alone casts nothing: give a type too";
         return Err(raise(py, Class::Usage, message));
     }
@@ -142,13 +132,12 @@ pub fn convert<'py>(
     py: Python<'py>,
     src: PathBuf,
     dst: PathBuf,
-    to: To<'_, 'py>,
     keywords: &Bound<'py, PyDict>,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<String> {
     let mut asked = Keywords::of(keywords)?;
     let dry_run = asked.switch("dry_run", false)?;
-    let (dst, options) = conversion(py, &src, &dst, to, &mut asked)?;
+    let (dst, options) = conversion(py, &src, &dst, &mut asked)?;
     let fail = |error: Error| error::of(py, &error);
     // Its source is gone, so that there is no plan.
     if let Some(report) = watched(py, None, 0, |stop, _| finished(&src, &dst, &options, dry_run, stop))? {
@@ -166,14 +155,8 @@ pub fn convert<'py>(
 
 /// Makes room for the parts of a folder where an earlier result is to be replaced; arguments are those of `convert`.
 #[pyfunction]
-pub fn clear<'py>(
-    py: Python<'py>,
-    src: PathBuf,
-    dst: PathBuf,
-    to: To<'_, 'py>,
-    keywords: &Bound<'py, PyDict>,
-) -> PyResult<()> {
-    let (dst, options) = conversion(py, &src, &dst, to, &mut Keywords::of(keywords)?)?;
+pub fn clear<'py>(py: Python<'py>, src: PathBuf, dst: PathBuf, keywords: &Bound<'py, PyDict>) -> PyResult<()> {
+    let (dst, options) = conversion(py, &src, &dst, &mut Keywords::of(keywords)?)?;
     py.detach(|| Plan::new(&src, &dst, &options)?.clear()).map_err(|error| error::of(py, &error))
 }
 
@@ -183,7 +166,6 @@ pub fn verify<'py>(
     py: Python<'py>,
     src: PathBuf,
     dst: PathBuf,
-    to: To<'_, 'py>,
     keywords: &Bound<'py, PyDict>,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(String, String)> {
@@ -196,7 +178,7 @@ pub fn verify<'py>(
         None => Coverage::BySize,
     };
     let seed = asked.number("seed")?.unwrap_or(0);
-    let said = options(py, to, asked)?;
+    let said = options(py, asked)?;
     let request = asked.request()?;
     check(py, "verify", asked, &src, &dst)?;
     let said = Options { request: request.unwrap_or_default(), ..said };

@@ -44,11 +44,10 @@ if TYPE_CHECKING:
     from . import onnx, openvino, testing, tile, tosa
     from . import torch as torch
     from . import typing as typing
-    from ._cast import cast_with_report
     from ._check import Check, check
     from ._files import compare, convert, inspect, verify
     from ._questions import Explanation, explain, promote_types, promotions
-    from ._report import Comparison, ConversionReport, Counts, Verification
+    from ._report import Comparison, ConversionReport, Counts, Verification, cast_with_report
     from ._scaled import Quantized, dequantize, quantize
     from ._types import TypeInfo, dtypes, finfo
 
@@ -97,11 +96,10 @@ __all__ = [
 
 # What takes time to import is imported when it is used.
 _HOMES = {
-    "_cast": ("cast_with_report",),
     "_check": ("Check", "check"),
     "_files": ("compare", "convert", "inspect", "verify"),
     "_questions": ("Explanation", "explain", "promote_types", "promotions"),
-    "_report": ("Comparison", "ConversionReport", "Counts", "Verification"),
+    "_report": ("Comparison", "ConversionReport", "Counts", "Verification", "cast_with_report"),
     "_scaled": ("Quantized", "dequantize", "quantize"),
     "_types": ("TypeInfo", "dtypes", "finfo"),
 }

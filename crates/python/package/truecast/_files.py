@@ -147,14 +147,14 @@ def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[
     """
     _refuse_unknown("convert", Converting, options)
     progress = _progress(options.pop("progress", None))
-    return ConversionReport(json.loads(_truecast.convert(src, dst, to, dict(options), progress)))
+    return ConversionReport(json.loads(_truecast.convert(src, dst, {"to": to, **options}, progress)))
 
 
 def clear(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[Converting]) -> None:
     """Where an earlier result is to be replaced: removes what would make a half-written one look whole, so that parts may be
     written there as into a new folder. Arguments are those of `convert`."""
     _refuse_unknown("convert", Converting, options)
-    _truecast.clear(src, dst, to, {**options, "force": True})
+    _truecast.clear(src, dst, {"to": to, **options, "force": True})
 
 
 @_with_signature(Verifying)
@@ -180,11 +180,11 @@ def verify(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[V
     _refuse_unknown("verify", Verifying, options)
     progress, report = _progress(options.pop("progress", None)), options.get("report")
     if not isinstance(report, ConversionReport):
-        return Verification(*_truecast.verify(src, dst, to, dict(options), progress))
+        return Verification(*_truecast.verify(src, dst, {"to": to, **options}, progress))
     with tempfile.TemporaryDirectory(prefix="truecast-") as folder:
         path = os.path.join(folder, "report.json")
         report.save(path)
-        return Verification(*_truecast.verify(src, dst, to, {**options, "report": path}, progress))
+        return Verification(*_truecast.verify(src, dst, {"to": to, **options, "report": path}, progress))
 
 
 def compare(

@@ -1,4 +1,4 @@
-"""Reports: what a conversion, a comparison or a check found."""
+"""Reports: what a conversion, a comparison or a check found; and conversion of an array with one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _table
-from ._truecast import __version__, shown
+from ._truecast import __version__, cast_counted, shown
+from .typing import OfCast, TypeLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 COUNTS = (
     "exact inexact saturated wrapped to_inf to_nan nan_in inf_in nan_out inf_out flushed_to_zero subnormal "
@@ -66,6 +70,20 @@ class Counts(Mapping[str, Any]):
 
     def _repr_html_(self) -> str:
         return _table.as_html([self._row], ["elements", *COUNTS, *MEASURES], repr(self))
+
+
+def cast_with_report(x: Any, to: TypeLike, **arguments: Unpack[OfCast]) -> tuple[Any, Counts]:
+    """`truecast.cast`, and what was lost: counted on the way, in the same pass. Arguments are the same.
+
+    >>> import numpy as np, truecast as tc
+    >>> y, counts = tc.cast_with_report(np.float32([1, 465, 1e-5]), "f8e4m3fn")
+    >>> counts.saturated, counts.flushed_to_zero, counts.exact
+    (1, 1, 1)
+    >>> counts
+    3 elements: saturated 1, flushed to zero 1, SQNR 28.74 dB
+    """
+    result, row = cast_counted(x, to, **arguments)
+    return result, Counts(row)
 
 
 class _Report:

@@ -95,19 +95,11 @@ def rescale(
 ) -> Any: ...
 def rescale_factors(scale: float, scale32: bool = True) -> tuple[int, int]: ...
 def convert(
-    src: Path,
-    dst: Path,
-    to: Any,
-    keywords: Mapping[str, Any],
-    progress: Callable[[int, int, str], Any] | None,
+    src: Path, dst: Path, keywords: Mapping[str, Any], progress: Callable[[int, int, str], Any] | None
 ) -> str: ...
-def clear(src: Path, dst: Path, to: Any, keywords: Mapping[str, Any]) -> None: ...
+def clear(src: Path, dst: Path, keywords: Mapping[str, Any]) -> None: ...
 def verify(
-    src: Path,
-    dst: Path,
-    to: Any,
-    keywords: Mapping[str, Any],
-    progress: Callable[[int, int, str], Any] | None,
+    src: Path, dst: Path, keywords: Mapping[str, Any], progress: Callable[[int, int, str], Any] | None
 ) -> tuple[str, str]: ...
 def compare(
     a: Path,
