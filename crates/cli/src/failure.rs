@@ -111,10 +111,10 @@ macro_rules! of_library {
 
 of_library!(RecordError, RunError, RescaleFailure, CheckError, SpecError);
 
-impl From<truecast::Error> for Failure {
-    fn from(error: truecast::Error) -> Self {
+impl From<truecast::files::Error> for Failure {
+    fn from(error: truecast::files::Error) -> Self {
         match error {
-            truecast::Error::Io(error) => error.into(),
+            truecast::files::Error::Io(error) => error.into(),
             error => Failure::of(error.kind(), &error),
         }
     }

@@ -5,6 +5,7 @@ use std::io::ErrorKind::NotFound;
 use std::path::Path;
 use truecast::check::CheckError;
 use truecast::convert::{CheckpointError, SchemeError};
+use truecast::files::Error;
 use truecast::io::folder::FolderError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
@@ -18,7 +19,7 @@ use truecast::run::RunError;
 use truecast::scaled::ScaledError;
 use truecast::spec::SpecError;
 use truecast::verify::RecordError;
-use truecast::{ArrayError, Cause, Error, Kind, scaled};
+use truecast::{ArrayError, Cause, Kind, scaled};
 
 /// What one can type, if anything helps.
 pub trait Hint {
@@ -50,7 +51,7 @@ hints! {
             "a file is taken by itself, without what lies beside it: give its folder, or --from-scheme"
         },
         Error::Scheme { cause, .. } => cause.hint()?,
-        Error::Spec(error) => error.hint()?,
+        Error::Cast(truecast::Error::Spec(error)) => error.hint()?,
         Error::Scaled(error) => error.hint()?,
         Error::Tensor { cause, .. } => cause.hint()?,
         Error::UnusedRule { .. } => "`truecast inspect` lists them",

@@ -137,11 +137,11 @@ pub fn shown(text: &str) -> String {
 ///
 /// # Examples
 /// ```
-/// let error = truecast::Error::Memory { got: 1, least: 4096 };
+/// let error = truecast::files::Error::Memory { got: 1, least: 4096 };
 /// assert_eq!(truecast_cli::hint(&error).unwrap(), "give --max-memory of 4096 or more");
 /// ```
 #[must_use]
-pub fn hint(error: &truecast::Error) -> Option<String> {
+pub fn hint(error: &truecast::files::Error) -> Option<String> {
     hint::Hint::hint(error)
 }
 

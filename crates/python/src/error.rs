@@ -8,12 +8,13 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use truecast::convert::CheckpointError;
+use truecast::files::Error;
 use truecast::io::{Error as FileError, one_line};
 use truecast::scaled::ScaledError;
 use truecast::spec::SpecError;
 use truecast::text::TextError;
 use truecast::text::definition::print_one;
-use truecast::{CastError, CastSpec, Cause, DType, Error, ErrorKind};
+use truecast::{CastError, CastSpec, Cause, DType, ErrorKind};
 use truecast_cli::Refused;
 
 /// What went wrong, as a class of exceptions.
@@ -162,8 +163,8 @@ fn number<'py>(py: Python<'py>, dtype: DType, code: u64) -> Option<Bound<'py, Py
 /// The exception for an error of the library.
 pub fn of(py: Python<'_>, error: &Error) -> PyErr {
     let class = match error {
-        Error::Spec(_) | Error::Plan(_) => Class::Spec,
-        Error::TypeName(_) | Error::Scaled(ScaledError::Source { .. }) => Class::Type,
+        Error::Cast(truecast::Error::Spec(_) | truecast::Error::Plan(_)) => Class::Spec,
+        Error::Cast(truecast::Error::TypeName(_)) | Error::Scaled(ScaledError::Source { .. }) => Class::Type,
         other => other.kind().into(),
     };
     let message = || {
@@ -182,8 +183,12 @@ pub fn of(py: Python<'_>, error: &Error) -> PyErr {
             of_file(py, Path::new(path), exists, message())
         }
         Error::Tensor { tensor, cause, .. } => of_element(py, class, cause, Some(tensor), message()),
-        Error::Cast(cause) => of_element(py, class, &Cause::Value(cause.clone()), None, error.to_string()),
-        Error::Text(cause) => of_element(py, class, &Cause::Text(cause.clone()), None, error.to_string()),
+        Error::Cast(truecast::Error::Cast(cause)) => {
+            of_element(py, class, &Cause::Value(cause.clone()), None, error.to_string())
+        }
+        Error::Cast(truecast::Error::Text(cause)) => {
+            of_element(py, class, &Cause::Text(cause.clone()), None, error.to_string())
+        }
         Error::Scaled(cause) => of_element(py, class, &Cause::Scaled(cause.clone()), None, message()),
         Error::Checkpoint { .. } | Error::Scheme { .. } => raise(py, class, message()),
         _ => raise(py, class, in_python(&error.to_string())),

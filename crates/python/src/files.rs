@@ -8,14 +8,15 @@ use crate::{dtypes, pool, scaled};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
+use truecast::CastOptions;
 use truecast::compare::{bytes_of, compare as compare_files};
 use truecast::convert::{Nibbles, Options, Plan, RunScope, Verification, finished};
+use truecast::files::Error;
 use truecast::io::{Existing, OpenOptions, follow, onnx};
 use truecast::report::Rows;
 use truecast::select::quantize_options::RELAYOUTS;
 use truecast::select::{QuantizeOptions, Rule, Selection, SharedGlobalScale, SourceScheme};
 use truecast::verify::Coverage;
-use truecast::{CastOptions, Error};
 
 /// Everything that is asked for of a conversion, but the specification.
 fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {

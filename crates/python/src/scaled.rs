@@ -9,11 +9,12 @@ use crate::source::{Source, shape_of};
 use crate::{pool, request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use truecast::files::Error;
 use truecast::scaled::{
     Array, Code, Dequantizer, Form, Packing, Part, Plane, Quantization, Quantizer, Scheme, SchemeError, scheme,
 };
 use truecast::select::quantize_options::{MxScale, NONFINITE, SEARCHES};
-use truecast::{CastSpec, DType, Error, Layout};
+use truecast::{CastSpec, DType, Layout};
 
 /// What Python calls a part, in the order of the arrays of a form.
 const fn name_of(part: Part) -> &'static str {

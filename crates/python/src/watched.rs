@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
-use truecast::{Error, Progress};
+use truecast::Progress;
+use truecast::files::Error;
 
 /// How often it is looked whether somebody wants the work to stop.
 const GLANCE: Duration = Duration::from_millis(50);

@@ -44,57 +44,13 @@ mod typed;
 pub mod vectors;
 
 #[cfg(feature = "files")]
-pub mod compare;
-#[cfg(feature = "files")]
-pub mod convert;
-#[cfg(feature = "files")]
-pub mod digest;
-#[cfg(feature = "files")]
-pub mod inspect;
-#[cfg(feature = "files")]
-pub mod io;
-#[cfg(feature = "files")]
-mod model;
-#[cfg(feature = "files")]
-pub mod opened;
-#[cfg(feature = "files")]
-mod parts;
-#[cfg(feature = "files")]
-mod progress;
-#[cfg(feature = "files")]
-pub mod report;
-#[cfg(feature = "models")]
-pub mod rescale;
-#[cfg(feature = "files")]
-pub mod scaled;
-#[cfg(feature = "files")]
-mod scan;
-#[cfg(feature = "files")]
-pub mod select;
-#[cfg(feature = "files")]
-mod stream;
-#[cfg(feature = "files")]
-pub mod verify;
-#[cfg(feature = "files")]
-mod windows;
+pub mod files;
 
-#[cfg(feature = "models")]
-pub mod check;
-#[cfg(feature = "models")]
-pub mod models;
-
-#[cfg(feature = "files")]
-pub use convert::Convert;
 pub use error::Error;
 #[cfg(feature = "files")]
-pub use error::{Cause, NoMemory};
-#[cfg(feature = "files")]
-pub use progress::Progress;
+pub use files::*;
 #[cfg(target_endian = "little")]
 pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec};
-
-#[cfg(feature = "models")]
-pub use truecast_models::{array::ArrayError, convention, run};
 
 pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, ErrorKind, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one,

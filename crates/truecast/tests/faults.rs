@@ -21,7 +21,7 @@ fn files(folder: &Path) -> Option<Files> {
 }
 
 /// One thread: the one on which changes fail.
-fn convert(src: &Path, dst: &Path, options: &Options) -> Result<truecast::report::Report, truecast::Error> {
+fn convert(src: &Path, dst: &Path, options: &Options) -> Result<truecast::report::Report, truecast::files::Error> {
     truecast::Convert::new(src, dst).with(options.clone()).run()
 }
 

@@ -116,7 +116,7 @@ fn defined(values: &[u32], layout: &truecast_core::scaled::Layout, how: &Quantiz
     result
 }
 
-fn convert(src: &Path, dst: &Path, options: &Options) -> Result<truecast::report::Report, truecast::Error> {
+fn convert(src: &Path, dst: &Path, options: &Options) -> Result<truecast::report::Report, truecast::files::Error> {
     truecast::Convert::new(src, dst).with(options.clone()).run()
 }
 

@@ -2,8 +2,9 @@
 //! that is divided, and what is refused.
 
 use std::num::NonZeroUsize;
+use truecast::files::Error;
 use truecast::scaled::{Dequantizer, Form, NonFinite, Part, Plane, Quantization, Quantizer, Search, scheme};
-use truecast::{CastOptions, CastSpec, DType, Error, ErrorKind, cast_one, spec::onnx};
+use truecast::{CastOptions, CastSpec, DType, ErrorKind, cast_one, spec::onnx};
 use truecast_core::scaled::{Coding, Layout, Parts, Zero};
 
 const SCHEMES: [&str; 22] = [

@@ -11,11 +11,12 @@ use crate::terminal::Terminal;
 use crate::value_parsers;
 use crate::{message, output, progress};
 use std::collections::BTreeSet;
+use truecast::DType;
 use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
+use truecast::files::Error;
 use truecast::io::npy::HeaderError;
 use truecast::io::{Error as FileError, Escaped, OpenOptions};
 use truecast::report::{Assessment, Group, assess};
-use truecast::{DType, Error};
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let (different, counts): (Vec<&String>, Vec<&String>) =

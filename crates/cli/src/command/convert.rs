@@ -18,13 +18,14 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use truecast::convert::{Options, Plan, RunScope};
+use truecast::files::Error;
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
 use truecast::io::{Escaped, Existing, FileFormat, FileId, Foreign, OutputFile, follow, look};
 use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
 use truecast::verify::RecordedFile;
-use truecast::{CastOptions, DType, Ecosystem, Error, ErrorKind};
+use truecast::{CastOptions, DType, Ecosystem, ErrorKind};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
     let options = options(args, rules, context.exec)?;

@@ -1,0 +1,323 @@
+//! Is what another implementation gave allowed, and if not, what did it do? Every element is judged by
+//! [`truecast_core::permitted`]; [`crate::convention`] sorts what is not permitted.
+
+pub mod tosa;
+
+use crate::files::parts::Parts;
+use std::path::Path;
+use truecast_core::ErrorKind;
+use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed};
+use truecast_core::{CastSpec, DType};
+use truecast_kernel::{CastOptions, Elements};
+use truecast_models::array::{self, ArrayError};
+use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, is_same};
+use truecast_models::{Data, Tensor};
+
+/// A result that is not permitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CastViolation {
+    /// Index of the element in row-major order.
+    pub index: u64,
+    /// The input.
+    pub input: ElementValue,
+    /// The result.
+    pub actual: ElementValue,
+    /// What would have been permitted.
+    pub permitted: Permitted,
+    /// The clause.
+    pub clause: &'static str,
+}
+
+/// An element of either side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ElementValue {
+    /// The code of a number.
+    Code(u64),
+    /// Text.
+    Text(Vec<u8>),
+}
+
+/// What was checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CastFindings {
+    /// Elements judged.
+    pub elements: u64,
+    /// Of them, those whose result the specification leaves open; they are accepted.
+    pub open: u64,
+    /// Why, with how many of them, in the order in which the reasons came.
+    pub reasons: Vec<(&'static str, u64)>,
+    /// Of them, those whose result is not permitted.
+    pub wrong: u64,
+    /// The first of those.
+    pub violations: Vec<CastViolation>,
+    /// Results that are not permitted by the convention that they follow; of numbers only.
+    pub groups: Vec<ConventionGroup<Convention, CastViolation>>,
+    /// How many of them were compared with the conventions.
+    pub compared: u64,
+}
+
+impl CastFindings {
+    /// Notes the verdict on one element; `both` gives it with its result, if it is not permitted.
+    fn note(
+        &mut self,
+        verdict: Verdict,
+        keep: usize,
+        both: impl FnOnce() -> (ElementValue, ElementValue),
+    ) -> Option<CastViolation> {
+        let index = self.elements;
+        self.elements += 1;
+        match verdict {
+            Verdict::Right => None,
+            Verdict::Open { reason } => {
+                self.open += 1;
+                match self.reasons.iter_mut().find(|(known, _)| *known == reason) {
+                    Some((_, count)) => *count += 1,
+                    None => self.reasons.push((reason, 1)),
+                }
+                None
+            }
+            Verdict::Wrong { permitted, clause } => {
+                self.wrong += 1;
+                let (input, actual) = both();
+                let violation = CastViolation { index, input, actual, permitted, clause };
+                if self.violations.len() < keep {
+                    self.violations.push(violation.clone());
+                }
+                Some(violation)
+            }
+        }
+    }
+
+    /// Judges text, or elements as text.
+    fn judge_text(&mut self, spec: &CastSpec, input: &Tensor, actual: &Tensor, nan: NanComparison, keep: usize) {
+        let code = |tensor: &Tensor, bytes: &[u8], i| {
+            let packed = Elements::new(tensor.dtype, tensor.len() as usize, bytes).expect("read in this form");
+            tensor.dtype.code_of_storage(packed.storage(i))
+        };
+        match (&input.data, &actual.data) {
+            (Data::Texts(texts), Data::Texts(results)) => {
+                for (text, result) in texts.iter().zip(results.iter()) {
+                    let copied = Permitted::ReadsBack(Some(String::from_utf8_lossy(text).into()));
+                    let wrong = Verdict::Wrong { permitted: copied, clause: spec.clause };
+                    let verdict = if text == result { Verdict::Right } else { wrong };
+                    self.note(verdict, keep, || (ElementValue::Text(text.into()), ElementValue::Text(result.into())));
+                }
+            }
+            (Data::Texts(texts), Data::Codes(results)) => {
+                for (i, text) in texts.iter().enumerate() {
+                    let result = code(actual, results, i);
+                    let verdict = check_parsed(spec, text, result, nan);
+                    self.note(verdict, keep, || (ElementValue::Text(text.into()), ElementValue::Code(result)));
+                }
+            }
+            (Data::Codes(sources), Data::Texts(results)) => {
+                for (i, result) in results.iter().enumerate() {
+                    let source = code(input, sources, i);
+                    let verdict = check_printed(spec, source, result);
+                    self.note(verdict, keep, || (ElementValue::Code(source), ElementValue::Text(result.into())));
+                }
+            }
+            _ => unreachable!("one side is text"),
+        }
+    }
+}
+
+/// Judges numbers element by element, in parts, and compares what is not permitted with the conventions.
+///
+/// # Examples
+/// ```
+/// use truecast::{Elements, DType, check::Check, convention::Convention, permitted::NanComparison, spec::onnx};
+/// let spec = onnx::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
+/// let input = 0.531250119_f32.to_le_bytes(); // just above a tie of f8e4m3fn: through f16 it is the tie
+/// let (input, actual) = (Elements::new(DType::F32, 1, &input)?, Elements::new(DType::F8E4M3Fn, 1, &[0x30])?);
+/// let mut check = Check::new(spec, NanComparison::Class, 10);
+/// check.judge(&input, &actual);
+/// let mut candidates = check.candidates();
+/// check.refute(&mut candidates, &input, &actual);
+/// let findings = check.finish(&candidates);
+/// assert_eq!((findings.wrong, findings.groups[0].convention), (1, Some(Convention::Through(DType::F16))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Check {
+    spec: CastSpec,
+    nan: NanComparison,
+    keep: usize,
+    findings: CastFindings,
+    grouping: Grouping<Convention, CastViolation>,
+}
+
+impl Check {
+    /// Nothing judged yet; at most `keep` violations are kept, and as many of each group.
+    #[must_use]
+    pub fn new(spec: CastSpec, nan: NanComparison, keep: usize) -> Self {
+        let grouping = Grouping::new(Convention::all(&spec), keep);
+        Self { spec, nan, keep, findings: CastFindings::default(), grouping }
+    }
+
+    /// Judges the next results.
+    ///
+    /// Shapes: as many results as inputs, of the types of the cast, which are numbers; parts but the last have an even
+    /// number of elements.
+    pub fn judge(&mut self, input: &Elements<'_>, actual: &Elements<'_>) {
+        let Self { spec, nan, keep, .. } = *self;
+        for i in 0..input.len() {
+            let [source, result] = codes(&spec, input, actual, i);
+            let verdict = check_code(&spec, source, result, nan);
+            let violation =
+                self.findings.note(verdict, keep, || (ElementValue::Code(source), ElementValue::Code(result)));
+            let Some(violation) = violation else { continue };
+            let Permitted::Codes(permitted) = violation.permitted.clone() else { continue };
+            let other = pair_of(&spec, input, i);
+            let compare = |convention: Convention| match convention.result(&spec, source, other) {
+                Some(given) if is_same(spec.dst, given, result, nan) => ConventionCheck::Same,
+                Some(given) if !permitted.iter().any(|p| is_same(spec.dst, given, *p, nan)) => {
+                    ConventionCheck::OtherwiseWrong
+                }
+                _ => ConventionCheck::Right,
+            };
+            self.grouping.push(|| violation, compare);
+        }
+    }
+
+    /// The conventions that give every result that is not permitted: each may explain the whole tensor.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<Convention> {
+        self.grouping.explain_every_result()
+    }
+
+    /// Drops those of `candidates` that do not give every one of these elements that the specification settles. Shapes: as
+    /// [`Check::judge`].
+    pub fn refute(&self, candidates: &mut Vec<Convention>, input: &Elements<'_>, actual: &Elements<'_>) {
+        for i in 0..input.len() {
+            if candidates.is_empty() {
+                return;
+            }
+            let [source, result] = codes(&self.spec, input, actual, i);
+            let other = pair_of(&self.spec, input, i);
+            let gives = |convention: &Convention| {
+                let given = convention.result(&self.spec, source, other);
+                given.is_some_and(|given| is_same(self.spec.dst, given, result, self.nan))
+            };
+            let is_open = || matches!(check_code(&self.spec, source, result, self.nan), Verdict::Open { .. });
+            candidates.retain(|convention| gives(convention) || is_open());
+        }
+    }
+
+    /// What was found; `whole` are the candidates that were not refuted by any element.
+    #[must_use]
+    pub fn finish(self, whole: &[Convention]) -> CastFindings {
+        let Self { mut findings, grouping, .. } = self;
+        findings.compared = grouping.compared();
+        findings.groups = grouping.groups(whole);
+        if let ([group], true) = (findings.groups.as_mut_slice(), !whole.is_empty()) {
+            group.count = findings.wrong; // seen to hold beyond what was compared
+        }
+        findings
+    }
+}
+
+fn codes(spec: &CastSpec, input: &Elements<'_>, actual: &Elements<'_>, i: usize) -> [u64; 2] {
+    [spec.src.code_of_storage(input.storage(i)), spec.dst.code_of_storage(actual.storage(i))]
+}
+
+/// The source element that shares a pair.
+fn pair_of(spec: &CastSpec, input: &Elements<'_>, i: usize) -> Option<u64> {
+    (i ^ 1 < input.len()).then(|| spec.src.code_of_storage(input.storage(i ^ 1)))
+}
+
+/// Why two files cannot be an input and its results.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// A file is not what it should be.
+    #[error(transparent)]
+    Array(#[from] ArrayError),
+    /// The shapes differ.
+    #[error("{path}: shape {found:?}, that of the input is {expected:?}")]
+    Shape {
+        /// The file of the results.
+        path: String,
+        /// Its shape.
+        found: Vec<u64>,
+        /// The input's shape.
+        expected: Vec<u64>,
+    },
+}
+
+impl CheckError {
+    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            CheckError::Array(error) => error.kind(),
+            CheckError::Shape { .. } => ErrorKind::Input,
+        }
+    }
+}
+
+/// The type of the elements of a file of one tensor, as its header states it.
+///
+/// # Errors
+/// A file that does not say, or holds several tensors.
+pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
+    array::stated_type(path)
+}
+
+/// Checks that the elements of `actual` are permitted results for those of `input`.
+///
+/// Cost: the price of the definition, about 50 ns an element; where one convention may explain every violation, the files
+/// are read twice. Bounded memory, but text is held whole.
+///
+/// # Errors
+/// [`CheckError`]. Violations are not errors.
+pub fn check(
+    spec: &CastSpec,
+    input: &Path,
+    actual: &Path,
+    nan: NanComparison,
+    keep: usize,
+) -> Result<CastFindings, CheckError> {
+    let same_shape = |expected: &[u64], found: &[u64]| match expected == found {
+        true => Ok(()),
+        false => {
+            let path = actual.display().to_string();
+            Err(CheckError::Shape { path, found: found.into(), expected: expected.into() })
+        }
+    };
+    let mut findings = CastFindings::default();
+    if [spec.src, spec.dst].contains(&DType::String) {
+        let exec = CastOptions::default();
+        let (inputs, actuals) = (array::read(input, spec.src, &exec)?, array::read(actual, spec.dst, &exec)?);
+        same_shape(&inputs.shape, &actuals.shape)?;
+        findings.judge_text(spec, &inputs, &actuals, nan, keep);
+        return Ok(findings);
+    }
+    let (inputs, actuals) = (array::open(input, spec.src)?, array::open(actual, spec.dst)?);
+    same_shape(&inputs.tensors()[0].shape, &actuals.tensors()[0].shape)?;
+    let mut check = Check::new(*spec, nan, keep);
+    let each = |part: &mut dyn FnMut(&Elements<'_>, &Elements<'_>) -> bool| -> Result<(), truecast_io::Error> {
+        let (mut xs, mut ys) = (Parts::new(&inputs, 0, spec.src)?, Parts::new(&actuals, 0, spec.dst)?);
+        while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
+            if !part(&x, &y) {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let judge = || -> Result<CastFindings, truecast_io::Error> {
+        each(&mut |x, y| {
+            check.judge(x, y);
+            true
+        })?;
+        let mut candidates = check.candidates();
+        if !candidates.is_empty() {
+            each(&mut |x, y| {
+                check.refute(&mut candidates, x, y);
+                !candidates.is_empty()
+            })?;
+        }
+        Ok(check.finish(&candidates))
+    };
+    judge().map_err(|error| ArrayError::from(error).into())
+}

@@ -1,0 +1,284 @@
+//! Is what another implementation of TOSA gave permitted? Files are paired and read in parts here;
+//! [`truecast_core::spec::tosa::check`] judges.
+
+use crate::files::rescale::{RescaleFailure, RescaleRequest};
+use std::path::Path;
+use truecast_core::permitted::NanComparison;
+use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
+use truecast_core::spec::tosa::check::tensor::{BlockCheck, CastCheck, Failure as Violation, Findings, RescaleCheck};
+use truecast_core::spec::tosa::check::{Profile, Verdict, cast, rescale};
+use truecast_core::spec::tosa::rescale::GraphResult;
+use truecast_core::spec::tosa::{RescaleSpec, Target, signless};
+use truecast_core::{CastSpec, DType};
+use truecast_io::npy::tosa::Reader;
+use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, RescaleConvention, is_same};
+use truecast_models::tosa::value::scale_shape;
+
+/// An input, the output that is judged, and how many failures are kept with their place.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// The elements that were converted.
+    pub input: &'a Path,
+    /// What came of them.
+    pub actual: &'a Path,
+    /// Failures that are kept.
+    pub keep: usize,
+    /// Whose rules.
+    pub profile: Profile,
+}
+
+/// What an output was judged to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Checked<F> {
+    /// Each element was judged.
+    Elements(F),
+    /// The result is unpredictable or must be an error; only [`GraphResult::Error`] makes any output wrong.
+    Graph(GraphResult),
+}
+
+/// What was found of plain elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedElements<C> {
+    /// The verdicts.
+    pub findings: Findings,
+    /// What does not pass, by the convention that it follows.
+    pub groups: Vec<ConventionGroup<C, Violation>>,
+    /// How many of those were compared with the conventions.
+    pub compared: u64,
+}
+
+impl<C: Copy> CheckedElements<C> {
+    /// `whole` are the conventions that give every element.
+    fn new(findings: Findings, grouping: &Grouping<C, Violation>, whole: &[C]) -> Self {
+        let mut groups = grouping.groups(whole);
+        if let ([group], true) = (groups.as_mut_slice(), !whole.is_empty()) {
+            group.count = findings.failed; // seen to hold beyond what was compared
+        }
+        CheckedElements { findings, groups, compared: grouping.compared() }
+    }
+}
+
+/// Judges the elements of `actual` as results of a CAST of those of `input`.
+///
+/// Cost: some microseconds an element; bounded memory.
+///
+/// # Errors
+/// [`RescaleFailure`] if the files are not arrays of these types and of one shape. What is not permitted is no error.
+pub fn check_cast(
+    spec: &CastSpec,
+    target: &Target,
+    files: Compared<'_>,
+    nan: NanComparison,
+) -> Result<Checked<CheckedElements<Convention>>, RescaleFailure> {
+    let (xs, ys) = pair(files, signless(spec.src), spec.dst)?;
+    if let Err(requirement) = target.check_rank(xs.shape().len()) {
+        return Ok(Checked::Graph(GraphResult::Unpredictable { requirement, index: None }));
+    }
+    let mut check = CastCheck::new(*spec, files.profile, files.keep).comparing(nan);
+    let mut grouping = Grouping::new(Convention::all(spec), files.keep);
+    let judged = |x, y| cast::check(spec, x, y, nan);
+    let same = |a, b| is_same(spec.dst, a, b, nan);
+    each(elements(xs, ys, spec), |x, y| {
+        let (index, failed) = (check.findings.elements, check.findings.failed);
+        check.push(x, y);
+        if check.findings.failed > failed {
+            let compare = |convention: Convention| match convention.result(spec, x, None) {
+                Some(given) if same(given, y) => ConventionCheck::Same,
+                Some(given) if !files.profile.passes(judged(x, given)) => ConventionCheck::OtherwiseWrong,
+                _ => ConventionCheck::Right,
+            };
+            grouping.push(|| Violation { index, input: x, actual: y, verdict: judged(x, y) }, compare);
+        }
+        true
+    })?;
+    let mut whole = grouping.explain_every_result();
+    if !whole.is_empty() {
+        let (xs, ys) = pair(files, signless(spec.src), spec.dst)?;
+        each(elements(xs, ys, spec), |x, y| {
+            let gives = |convention: &Convention| convention.result(spec, x, None).is_some_and(|given| same(given, y));
+            whole.retain(|convention| gives(convention) || judged(x, y) == Verdict::Unpredictable);
+            !whole.is_empty()
+        })?;
+    }
+    Ok(Checked::Elements(CheckedElements::new(check.findings, &grouping, &whole)))
+}
+
+/// Judges the elements of `actual` as results of a RESCALE of those of `input`. They are read once to see what the whole
+/// graph's result is, and once to be judged; once more where one convention may explain everything that is wrong.
+///
+/// # Errors
+/// As [`check_cast`].
+pub fn check_rescale(
+    request: &RescaleRequest,
+    files: Compared<'_>,
+) -> Result<Checked<(CheckedElements<RescaleConvention>, RescaleSpec)>, RescaleFailure> {
+    let (input_type, output_type) = (request.op.input, request.op.output);
+    let (xs, _) = pair(files, input_type, output_type)?;
+    let shape = xs.shape().to_vec();
+    let mut inputs = Elements::new(xs, input_type);
+    let result = request
+        .with_operands(|operands| request.op.graph_result(&shape, operands, &request.target, inputs.by_ref()))?;
+    inputs.ended()?;
+    if result != GraphResult::Valid {
+        return Ok(Checked::Graph(result));
+    }
+    let spec = request.resolve(&shape)?;
+    let mut check = RescaleCheck::new(spec.clone(), files.profile, files.keep);
+    let mut grouping = Grouping::new(RescaleConvention::all(&spec), files.keep);
+    let changed: Vec<_> = grouping.conventions().iter().map(|c| (*c, c.changed(&spec))).collect();
+    let result = |convention: RescaleConvention, channel: usize, x: u64| {
+        let (_, changed) = changed.iter().find(|(known, _)| *known == convention)?;
+        convention.result(changed, spec.output, channel, x)
+    };
+    let judged = |channel, x, y| rescale::check(&spec, files.profile, channel, x, y);
+    let open = || {
+        let (xs, ys) = pair(files, input_type, output_type)?;
+        Ok::<_, RescaleFailure>((Elements::new(xs, input_type), Elements::new(ys, output_type)))
+    };
+    each(open()?, |x, y| {
+        let (index, failed) = (check.findings.elements, check.findings.failed);
+        check.push(x, y);
+        if check.findings.failed > failed {
+            let channel = spec.channel_of(index);
+            let compare = |convention| match result(convention, channel, x) {
+                Some(given) if given == y => ConventionCheck::Same,
+                Some(given) if !files.profile.passes(judged(channel, x, given)) => ConventionCheck::OtherwiseWrong,
+                _ => ConventionCheck::Right,
+            };
+            grouping.push(|| Violation { index, input: x, actual: y, verdict: judged(channel, x, y) }, compare);
+        }
+        true
+    })?;
+    let mut whole = grouping.explain_every_result();
+    if !whole.is_empty() {
+        let mut index = 0;
+        each(open()?, |x, y| {
+            let channel = spec.channel_of(index);
+            index += 1;
+            whole.retain(|convention| result(*convention, channel, x) == Some(y));
+            !whole.is_empty()
+        })?;
+    }
+    Ok(Checked::Elements((CheckedElements::new(check.findings, &grouping, &whole), spec)))
+}
+
+/// Both sides of a CAST as codes.
+fn elements(xs: Reader, ys: Reader, spec: &CastSpec) -> (Elements, Elements) {
+    (Elements::new(xs, spec.src), Elements::new(ys, spec.dst))
+}
+
+/// Calls `visit` with each input and its output until it says no.
+fn each((mut xs, mut ys): (Elements, Elements), mut visit: impl FnMut(u64, u64) -> bool) -> Result<(), RescaleFailure> {
+    let stopped = xs.by_ref().zip(ys.by_ref()).any(|(x, y)| !visit(x, y));
+    if !stopped {
+        xs.ended()?;
+        ys.ended()?;
+    }
+    Ok(())
+}
+
+/// Judges a block-scaled CAST; `scales` is the file of the scales of whichever side has them.
+///
+/// # Errors
+/// As [`check_cast`]; the conditions of the CAST are among them, since types and shape alone decide them.
+pub fn check_blocks(
+    cast: &BlockCast,
+    target: &Target,
+    files: Compared<'_>,
+    scales: &Path,
+) -> Result<Checked<BlockCheck>, RescaleFailure> {
+    let (src, dst) = match cast.direction {
+        Direction::ToBlocks => (cast.plain, cast.element),
+        Direction::FromBlocks => (cast.element, cast.plain),
+    };
+    let (xs, ys) = pair(files, src, dst)?;
+    if let Err(requirement) = target.check_rank(xs.shape().len()) {
+        return Ok(Checked::Graph(GraphResult::Unpredictable { requirement, index: None }));
+    }
+    cast.check(xs.shape(), target)?;
+    let factors = Reader::open(scales, SCALE)?;
+    same_shape(scales, &scale_shape(xs.shape()), factors.shape())?;
+    let mut check = BlockCheck::new(*cast, files.profile, files.keep);
+    let mut factors = Elements::new(factors, SCALE);
+    let (mut xs, mut ys) = (Elements::new(xs, src), Elements::new(ys, dst));
+    while let (Some(x), Some(y), Some(scale)) = (xs.block(), ys.block(), factors.next()) {
+        match cast.direction {
+            Direction::ToBlocks => check.push_blocked(&x, scale as u8, &y),
+            Direction::FromBlocks => check.push_plain(scale as u8, &x, &y),
+        }
+    }
+    [xs, ys, factors].into_iter().try_for_each(Elements::ended)?;
+    Ok(Checked::Elements(check))
+}
+
+fn pair(files: Compared<'_>, src: DType, dst: DType) -> Result<(Reader, Reader), RescaleFailure> {
+    let (xs, ys) = (Reader::open(files.input, src)?, Reader::open(files.actual, dst)?);
+    same_shape(files.actual, xs.shape(), ys.shape())?;
+    Ok((xs, ys))
+}
+
+fn same_shape(path: &Path, expected: &[u64], found: &[u64]) -> Result<(), RescaleFailure> {
+    match expected == found {
+        true => Ok(()),
+        false => {
+            let path = path.display().to_string();
+            Err(RescaleFailure::Shape { path, found: found.into(), expected: expected.into() })
+        }
+    }
+}
+
+/// The codes of an array, read in parts. They end early if a part cannot be read, which [`Elements::ended`] tells.
+struct Elements {
+    reader: Reader,
+    dtype: DType,
+    part: Vec<u8>,
+    /// Elements of the part, and which is next.
+    len: u64,
+    at: u64,
+    failed: Option<truecast_io::Error>,
+}
+
+/// Elements of a part.
+const PART: u64 = 1 << 16;
+
+impl Elements {
+    /// All of them, as codes of `dtype`, which has the width of the reader's type.
+    fn new(reader: Reader, dtype: DType) -> Elements {
+        Elements { reader, dtype, part: Vec::new(), len: 0, at: 0, failed: None }
+    }
+
+    /// The next 32; `None` if there are fewer.
+    fn block(&mut self) -> Option<[u64; BLOCK]> {
+        let mut block = [0; BLOCK];
+        block.iter_mut().try_for_each(|code| self.next().map(|next| *code = next))?;
+        Some(block)
+    }
+
+    /// Whether they ended because there are no more.
+    fn ended(self) -> Result<(), RescaleFailure> {
+        self.failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+}
+
+impl Iterator for Elements {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        if self.at == self.len {
+            self.part.clear();
+            self.at = 0;
+            self.len = self.reader.read(PART, &mut self.part).unwrap_or_else(|error| {
+                self.failed = Some(error);
+                0
+            });
+            if self.len == 0 {
+                return None;
+            }
+        }
+        let part = truecast_kernel::Elements::new(self.dtype, self.len as usize, &self.part[..])
+            .expect("the reader fills whole parts");
+        let code = part.get(self.at as usize);
+        self.at += 1;
+        Some(code)
+    }
+}

@@ -1,0 +1,265 @@
+//! How two files differ as numbers, across types.
+
+use crate::files::convert::dequantize::values::{Contained, Logical, Values, open};
+use crate::files::error::Error;
+use crate::files::progress::Progress;
+use crate::files::report::{Alternatives, Assessed, Counted, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
+use foldhash::HashMap;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use truecast_core::DType;
+use truecast_io::{OpenOptions, look};
+use truecast_kernel::measure::Measure;
+use truecast_kernel::{CastOptions, Counts};
+
+/// One tensor that both files have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedTensor {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its shape.
+    pub shape: Arc<[u64]>,
+    /// Its type in either file; of one that is quantized that of its codes.
+    pub types: (DType, DType),
+    /// The name of its scheme in either file, if it is quantized there.
+    pub schemes: (Option<Arc<str>>, Option<Arc<str>>),
+    /// Its bytes in either file.
+    pub bytes: (u64, u64),
+    /// How the second file's values differ from the first's.
+    pub counts: Counted,
+}
+
+/// About the bytes that a comparison reads of a file or a folder.
+///
+/// # Errors
+/// The system does not tell.
+pub fn bytes_of(path: &Path) -> Result<u64, Error> {
+    let length = |path: &Path| Ok::<_, Error>(look::at(path)?.map_or(0, |found| found.len()));
+    if !look::is_folder(path)? {
+        return length(path);
+    }
+    let files = look::names(path)?.into_iter().map(|name| path.join(name));
+    files.filter(|path| path.extension().is_some_and(|e| e == "safetensors")).map(|path| length(&path)).sum()
+}
+
+impl ComparedTensor {
+    /// What an assessment looks at.
+    #[must_use]
+    pub fn assessed(&self) -> Assessed<'_> {
+        let is_scaled = self.schemes.0.is_some() || self.schemes.1.is_some();
+        Assessed { name: &self.name, types: self.types, is_scaled, counts: &self.counts }
+    }
+
+    /// Which tensors it is summed with.
+    #[must_use]
+    pub fn group(&self) -> Group {
+        Group::of_tensors(self.types, (self.schemes.0.as_deref(), self.schemes.1.as_deref()))
+    }
+}
+
+/// How two files differ.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Comparison {
+    /// The files, as given.
+    pub files: (String, String),
+    /// How they were read.
+    pub readings: Readings,
+    /// Tensors that both have, with equal shapes.
+    pub rows: Vec<ComparedTensor>,
+    /// Tensors of the first file only.
+    pub only_first: Vec<String>,
+    /// Tensors of the second file only.
+    pub only_second: Vec<String>,
+    /// Tensors whose shapes differ, or that are not numbers: (name, why).
+    pub incomparable: Vec<(String, String)>,
+    /// The sums of the rows.
+    pub total: Total,
+    /// What a user should know before relying on the second file.
+    pub warnings: Vec<String>,
+}
+
+impl Comparison {
+    /// Both files have the same tensors with the same values.
+    #[must_use]
+    pub fn equal(&self) -> bool {
+        let counts = &self.total.all.counts;
+        self.structural_differences() == 0 && counts.exact == counts.elements
+    }
+
+    /// Tensors that could not be compared at all.
+    #[must_use]
+    pub fn structural_differences(&self) -> u64 {
+        (self.only_first.len() + self.only_second.len() + self.incomparable.len()) as u64
+    }
+
+    /// The JSON form with these tensors.
+    #[must_use]
+    pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
+        ComparisonJson { comparison: self, rows }
+    }
+}
+
+/// `first, second, options, equal, tensors, total, warnings` and what could not be compared (`docs/interfaces.md §6`).
+impl Serialize for Comparison {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with(Rows::All).serialize(serializer)
+    }
+}
+
+struct ComparisonJson<'a> {
+    comparison: &'a Comparison,
+    rows: Rows<'a>,
+}
+
+impl Serialize for ComparisonJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ComparisonJson { comparison, rows } = *self;
+        let row = |i: usize| {
+            let row = &comparison.rows[i];
+            RowJson {
+                name: &row.name,
+                shape: &row.shape,
+                types: row.types,
+                group: row.group(),
+                schemes: (row.schemes.0.as_deref(), row.schemes.1.as_deref()),
+                beside: Alternatives::default(),
+                blocks: None,
+                converted: None,
+                kept_by: None,
+                elements: row.counts.elements,
+                bytes: row.bytes,
+                counts: Some((&row.counts, Origin::Comparison)),
+            }
+        };
+        let (first, second) = comparison.readings;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("first", &comparison.files.0)?;
+        map.serialize_entry("second", &comparison.files.1)?;
+        let options = json!({
+            "from": first.from.map(DType::name), "to": second.from.map(DType::name),
+            "lenient": first.onnx.lenient, "follow_links": first.onnx.follow_links
+        });
+        map.serialize_entry("options", &options)?;
+        map.serialize_entry("equal", &comparison.equal())?;
+        if rows != Rows::None {
+            map.serialize_entry("tensors", &ListJson { len: comparison.rows.len(), rows, row })?;
+        }
+        map.serialize_entry("total", &TotalJson { total: &comparison.total, origin: Some(Origin::Comparison) })?;
+        map.serialize_entry("only_first", &comparison.only_first)?;
+        map.serialize_entry("only_second", &comparison.only_second)?;
+        let incomparable = comparison.incomparable.iter().map(|(name, why)| json!({ "name": name, "why": why }));
+        map.serialize_entry("incomparable", &incomparable.collect::<Vec<_>>())?;
+        map.serialize_entry("warnings", &comparison.warnings)?;
+        map.end()
+    }
+}
+
+/// How the two files are read: the types of the elements of arrays whose headers do not say, and how strictly.
+pub type Readings = (OpenOptions, OpenOptions);
+
+/// Compares two containers or folders tensor by tensor, by name; an array (`.npy`, `.pb`) with any single tensor. What a model that
+/// truecast made stores for a value counts under the value's name.
+///
+/// Cost: bounded memory; one pass over both. `progress` is told the bytes of the first file that are done, and the tensor.
+///
+/// # Errors
+/// Files that cannot be read; [`Error::Interrupted`] once `stop` is set. Differences are not errors.
+pub fn compare(
+    a: &Path,
+    b: &Path,
+    readings: Readings,
+    exec: &CastOptions,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(Progress<'_>),
+) -> Result<Comparison, Error> {
+    compare_files((a, b), readings, exec, stop, &mut progress)
+}
+
+/// [`compare`], which is compiled where it is called: this is compiled here.
+fn compare_files(
+    (a, b): (&Path, &Path),
+    readings: Readings,
+    exec: &CastOptions,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Comparison, Error> {
+    let files = (a.display().to_string(), b.display().to_string());
+    let ((a, of_a), (b, of_b)) = (open(a, readings.0)?, open(b, readings.1)?);
+    let held = (Contained::of(&a)?, Contained::of(&b)?);
+    let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
+    let by_name: HashMap<&str, usize> = (0..held.1.len()).map(|j| (&**held.1.name(j), j)).collect();
+    let mut is_found = vec![false; held.1.len()];
+    let mut measures = Measures { exec, known: Vec::new() };
+    let warnings = of_a.into_iter().chain(of_b).collect();
+    let mut result = Comparison { files, readings, warnings, ..Comparison::default() };
+    let mut done = 0;
+    for i in 0..held.0.len() {
+        let name = held.0.name(i);
+        let found = if single { Some(0) } else { by_name.get(&**name).copied() };
+        let Some(j) = found else {
+            result.only_first.push(name.to_string());
+            continue;
+        };
+        is_found[j] = true;
+        let (x, y) = (&held.0.get(i), &held.1.get(j));
+        if let Some(why) = incomparable(x, y) {
+            result.incomparable.push((name.to_string(), why));
+            continue;
+        }
+        let measure = measures.between(x.dtype, y.dtype);
+        let (mut xs, mut ys) = (Values::new(x)?, Values::new(y)?);
+        let mut counts = Counts::default();
+        while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
+            measure.compare(x, y).iter().for_each(|part| counts.add(part));
+            done += x.bytes().len() as u64;
+            progress(Progress { bytes: done, tensor: name });
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+        }
+        let (types, bytes) = ((x.code_type(), y.code_type()), (x.bytes, y.bytes));
+        let (name, shape, schemes) = (name.clone(), x.shape.clone(), (x.scheme(), y.scheme()));
+        let row = ComparedTensor { name, shape, types, schemes, bytes, counts: counts.into() };
+        result.total.add(row.group(), counts.elements, bytes, &counts);
+        result.rows.push(row);
+    }
+    if !single {
+        // Of tensors of one name the last is found.
+        let is_missing = |j: &usize| !is_found[*j] && !is_found[by_name[&**held.1.name(*j)]];
+        let missing = (0..held.1.len()).filter(is_missing);
+        result.only_second = missing.map(|j| held.1.name(j).to_string()).collect();
+    }
+    Ok(result)
+}
+
+/// What to look for between types: files have thousands of tensors of few types.
+struct Measures<'a> {
+    exec: &'a CastOptions,
+    known: Vec<((DType, DType), Measure)>,
+}
+
+impl Measures<'_> {
+    fn between(&mut self, x: DType, y: DType) -> &Measure {
+        let found = self.known.iter().position(|(types, _)| *types == (x, y));
+        let at = found.unwrap_or_else(|| {
+            self.known.push(((x, y), Measure::between(x, y, self.exec)));
+            self.known.len() - 1
+        });
+        &self.known[at].1
+    }
+}
+
+fn incomparable(x: &Logical<'_>, y: &Logical<'_>) -> Option<String> {
+    if x.shape != y.shape {
+        return Some(format!("shapes {:?} and {:?}", x.shape, y.shape));
+    }
+    let odd = [x.dtype, y.dtype].into_iter().find(|t| !t.is_numeric())?;
+    Some(format!("{odd} is not a number"))
+}
+
+/// As of a conversion (`report`): beside its name, its shape and its counts, a tensor takes at most 100 bytes.
+const _: () = assert!(size_of::<ComparedTensor>() <= 100);

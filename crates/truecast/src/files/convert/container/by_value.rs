@@ -1,0 +1,118 @@
+//! Files whose tensors are what they look like: arrays, models, and safetensors files that are not quantized.
+
+use crate::files::convert::action::Action;
+use crate::files::convert::container::{Container, format_of};
+use crate::files::convert::job::TensorJob;
+use crate::files::convert::options::Options;
+use crate::files::convert::plan::{Plan, ShardPlan};
+use crate::files::convert::planned::Planned;
+use crate::files::convert::stored::Stored;
+use crate::files::error::{Cause, Error};
+use crate::files::model::{changes, eligibilities, raise_warning};
+use crate::files::parts::Parts;
+use crate::files::report::Provenance;
+use crate::files::select::Eligibility;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use truecast_core::{DType, Layout};
+use truecast_io::folder::Folder;
+use truecast_io::{Escaped, FileFormat, Source};
+use truecast_kernel::text::{CellCaster, TextError};
+
+impl Plan {
+    /// Settles what becomes of each tensor of a file whose tensors are taken by value.
+    pub(crate) fn by_value(source: Source, dst: &Path, options: &Options) -> Result<Plan, Error> {
+        let (format, src) = (format_of(dst)?, source.path().to_path_buf());
+        if source.same_file(dst)? {
+            return Err(Error::SameFile { path: dst.display().to_string() });
+        }
+        let eligibilities: Vec<Eligibility> = match source.model() {
+            Some(file) => eligibilities(file, options.min_elements),
+            None => source.tensors().iter().map(|tensor| Eligibility::in_container(source.format(), tensor)).collect(),
+        };
+        let choices = options.selection.choose(source.format(), source.tensors(), &eligibilities, &src)?;
+        let mut planned = Vec::with_capacity(choices.len());
+        for (tensor, choice) in source.tensors().iter().zip(choices) {
+            planned.push(Planned::new(tensor, choice, format, &src, &options.request)?);
+        }
+        let (mut container, mut warnings) = (Container::File(format), Vec::new());
+        if source.format() == FileFormat::Safetensors {
+            warnings.extend(codes_by_value(&src, &planned));
+        }
+        if let (FileFormat::Onnx, Some(file)) = (format, source.model()) {
+            let changes = changes(&src, file, &planned)?;
+            warnings.extend(changes.opset.and_then(|to| raise_warning(&src, file.model(), to)));
+            container = Container::Model(file.clone(), changes);
+        }
+        let (name, metadata) = (String::new(), source.metadata().clone());
+        let stored = planned.into_iter().enumerate();
+        let works =
+            stored.map(|(tensor, planned)| TensorJob { planned, job: Arc::new(Stored { shard: 0, tensor }) }).collect();
+        let mut plan = Plan {
+            dst: dst.into(),
+            folder: Folder::of_source(source),
+            container,
+            provenance: Provenance::of(options),
+            shards: vec![ShardPlan { name, works, metadata }],
+            warnings,
+            options: options.clone(),
+            configuration: Default::default(),
+            shares: Default::default(),
+            sharing: Default::default(),
+            relaid: Default::default(),
+            dropped: Default::default(),
+            read: Default::default(),
+        };
+        if let Some(new) = plan.new_model(dst)? {
+            let renamed = plan.shards[0].works.iter_mut().zip(new.tensors());
+            renamed.for_each(|(work, new)| work.planned.target.name = new.name.clone());
+        }
+        Ok(plan)
+    }
+
+    /// Gives texts the width of the longest: the header says it, so that they are printed twice.
+    pub(crate) fn widen_texts(&mut self, stop: &AtomicBool) -> Result<(), Error> {
+        let (most, exec, folder) = (self.options.max_memory / 16, self.options.exec, &self.folder);
+        for work in self.shards.iter_mut().flat_map(|shard| &mut shard.works) {
+            let planned = &mut work.planned;
+            let (DType::String, true, Some(at)) = (planned.target.dtype, planned.cast.is_some(), work.job.stored())
+            else {
+                continue;
+            };
+            let failed = |cause: Cause| Error::tensor(folder.path(), &planned.name, cause);
+            let action = Action::new(planned, &exec).map_err(|cause| failed(cause.into()))?;
+            if let Action::Text(caster) = &action {
+                let parts = Parts::new(at.source(folder), at.tensor, planned.from)?.at_most(most);
+                let width = longest(parts, caster, stop)?.map_err(|cause| failed(cause.into()))?;
+                planned.target.layout = Layout::Utf32 { width };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Codes of quantized tensors that are taken for values.
+fn codes_by_value(path: &Path, planned: &[Planned]) -> Option<String> {
+    let found = planned.iter().find(|tensor| truecast_schemes::is_auxiliary(&tensor.name))?;
+    let (path, name) = (path.display(), Escaped(&found.name));
+    Some(format!(
+        "{path}: tensor {name} belongs to quantized weights: codes are converted by value, without their scales"
+    ))
+}
+
+/// Characters of the longest text that a tensor is printed as, at least one: no width is an error elsewhere.
+fn longest(mut parts: Parts, caster: &CellCaster, stop: &AtomicBool) -> Result<Result<u32, TextError>, Error> {
+    let (mut first, mut width) = (0, 1);
+    while let Some(codes) = parts.next()? {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        match caster.longest(codes) {
+            Ok(longest) => width = width.max(longest as u32),
+            Err(error) => return Ok(Err(error.after(first))),
+        }
+        first += codes.len() as u64;
+    }
+    Ok(Ok(width))
+}

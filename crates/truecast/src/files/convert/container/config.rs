@@ -1,0 +1,111 @@
+//! The configuration of the result, as text (`docs/spec/checkpoints.md §2.6`): what it says of types. What it says of
+//! schemes is the business of `truecast_schemes`.
+
+use crate::files::error::Error;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use truecast_core::{DType, Ecosystem};
+use truecast_io::folder::{Edit, Folder, JsonFile, edit};
+use truecast_schemes::{Change, Documents, Outcome, changes};
+
+/// The file that names the type of the tensors.
+const CONFIG: &str = "config.json";
+
+/// A file of the result whose text is not that of the source.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NewFile {
+    pub name: String,
+    pub text: String,
+}
+
+/// What is written and left out beside the weights.
+#[derive(Debug, Default)]
+pub(crate) struct Configuration {
+    pub files: Vec<NewFile>,
+    /// Names of files that are not copied.
+    pub dropped: Vec<String>,
+    /// What was changed, for people.
+    pub changes: Vec<String>,
+    /// What a loader will miss.
+    pub warnings: Vec<String>,
+}
+
+/// Where a configuration says the type of the tensors (§2.6 step 2).
+const TYPES: [&[&str]; 6] = [
+    &["torch_dtype"],
+    &["dtype"],
+    &["text_config", "torch_dtype"],
+    &["text_config", "dtype"],
+    &["vision_config", "torch_dtype"],
+    &["vision_config", "dtype"],
+];
+
+impl Configuration {
+    /// What changes if tensors become of type `to`, and if what was quantized, or is, is `outcome`.
+    pub fn of(
+        folder: &Folder,
+        documents: &Documents,
+        to: Option<DType>,
+        outcome: Option<Outcome<'_>>,
+    ) -> Result<Configuration, Error> {
+        let mut all = Configuration::default();
+        let mut edits: BTreeMap<&'static str, Vec<Edit>> = BTreeMap::new();
+        if let Some(outcome) = outcome {
+            for change in changes(documents, &outcome).map_err(|cause| Error::scheme(folder.path(), cause))? {
+                all.changes.push(change.to_string());
+                match change {
+                    Change::Edit { file, edit } => edits.entry(file).or_default().push(edit),
+                    Change::Drop { file } => all.dropped.push(file.into()),
+                    Change::Write { file, value } => {
+                        let text = pretty(&value);
+                        all.files.push(NewFile { name: file.into(), text });
+                    }
+                    change => unreachable!("{change}"),
+                }
+            }
+        }
+        for (path, torch) in types(documents.config.as_ref(), to) {
+            all.changes.push(format!("{CONFIG}: {} = {torch}", path.join(".")));
+            let path = path.iter().map(|key| (*key).to_owned()).collect();
+            edits.entry(CONFIG).or_default().push(Edit { path, value: Some(json!(torch)) });
+        }
+        for (name, edits) in edits {
+            let text = match folder.json(name)? {
+                Some(JsonFile { text, path, .. }) => {
+                    edit(&text, &edits).map_err(|cause| truecast_io::Error::Folder { path, cause })?
+                }
+                // What declares a scheme is made where there is none.
+                None => {
+                    let keys: Vec<String> = edits.iter().map(|edit| edit.path.join(".")).collect();
+                    all.warnings.push(format!(
+                        "{}: there is no {name}; the one that is written holds only {}: a loader needs the model's own keys \
+                         too",
+                        folder.path().display(),
+                        keys.join(" and ")
+                    ));
+                    pretty(
+                        &edits.into_iter().filter_map(|edit| Some((edit.path.first()?.clone(), edit.value?))).collect(),
+                    )
+                }
+            };
+            all.files.push(NewFile { name: name.into(), text });
+        }
+        Ok(all)
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("JSON has a text") + "\n"
+}
+
+/// Where a configuration names another floating-point type than `to`, and what it has to say.
+fn types(config: Option<&Value>, to: Option<DType>) -> Vec<(&'static [&'static str], &'static str)> {
+    let Some(torch) = to.and_then(|to| to.names_in(Ecosystem::Torch).next()) else { return Vec::new() };
+    let is_other = |path: &&&[&str]| {
+        let found = path.iter().try_fold(config, |value, key| Some(value?.get(key))).flatten();
+        let text = found.and_then(Value::as_str).map(|text| text.strip_prefix("torch.").unwrap_or(text));
+        let dtype = text.and_then(|text| DType::parse(text).ok());
+        dtype.is_some_and(|dtype| dtype.is_float() && Some(dtype) != to)
+    };
+    TYPES.iter().filter(is_other).map(|path| (*path, torch)).collect()
+}

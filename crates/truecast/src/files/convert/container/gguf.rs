@@ -1,0 +1,151 @@
+//! A GGUF file as the result: which keys and which types of blocks it has (`docs/spec/checkpoints.md §9.8`). How such a file is
+//! laid out is the business of `truecast_io::gguf`.
+
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::job::TensorJob;
+use crate::files::convert::options::{Options, RunScope};
+use crate::files::convert::planned::Planned;
+use crate::files::convert::stored::Stored;
+use crate::files::error::Error;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_core::scaled::{BlockType, Coding, Layout};
+use truecast_io::folder::Folder;
+use truecast_io::gguf::{GgufFile, Keys, NewTensor};
+use truecast_io::{Escaped, FileFormat, Tensor};
+use truecast_schemes::{Documents, Family, Group, Scheme};
+
+const FILE_TYPE: &str = "general.file_type";
+const QUANTIZATION_VERSION: &str = "general.quantization_version";
+
+/// ggml takes no longer names.
+const LONGEST_NAME: usize = 63;
+
+/// What a checkpoint becomes, by the name of the destination.
+pub(crate) fn container(dst: &Path) -> FileFormat {
+    if GgufFile::is_named(dst) { FileFormat::Gguf } else { FileFormat::Safetensors }
+}
+
+/// Options that mean nothing where the result is one file.
+pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> {
+    let given = [
+        (options.resume, "--resume"),
+        (matches!(options.share, RunScope::Part(_)), "--part"),
+        (options.share == RunScope::Merge, "--merge"),
+        (options.delete_source, "--delete-source"),
+        (!options.sidecars, "--no-sidecars"),
+    ];
+    let why = || "a .gguf file is written as a whole, and nothing beside it".to_string();
+    let found = given.into_iter().find_map(|(is_given, option)| is_given.then_some(option));
+    let refused = |option| Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why: why() }));
+    found.map_or(Ok(()), refused)
+}
+
+/// A scheme and a container that do not go together.
+pub(crate) fn check_scheme(src: &Path, scheme: Scheme, into: FileFormat) -> Result<(), Error> {
+    let is_blocks = matches!(scheme.family, Family::Gguf(_));
+    let name = || scheme.to_string();
+    let cause = match into {
+        _ if scheme.is_plain() => return Ok(()),
+        FileFormat::Gguf if !is_blocks => CheckpointError::NotOfGguf { scheme: name() },
+        FileFormat::Safetensors if is_blocks => CheckpointError::OfGguf { scheme: name() },
+        _ => return Ok(()),
+    };
+    Err(Error::checkpoint(src, cause))
+}
+
+/// The keys of the result, which is made by `works`: those of a GGUF file but for what they say of types, or what a folder
+/// tells.
+pub(crate) fn keys(
+    folder: &Folder,
+    documents: &Documents,
+    options: &Options,
+    works: &[TensorJob],
+) -> Result<Keys, Error> {
+    let mut keys = match folder.shards() {
+        [shard] if shard.source.format() == FileFormat::Gguf => Keys::of(&shard.source)?,
+        _ => {
+            let mut keys = Keys::new();
+            let architecture = documents.config.as_ref().and_then(|config| config.get("model_type"));
+            if let Some(Value::String(name)) = architecture {
+                keys.set_text("general.architecture", name);
+            }
+            let path = folder.path();
+            let name = if folder.is_file() { path.file_stem() } else { path.file_name() };
+            if let Some(name) = name.and_then(|name| name.to_str()) {
+                keys.set_text("general.name", name);
+            }
+            keys
+        }
+    };
+    let scheme = options.writing.as_ref().map(|writing| writing.scheme.family);
+    // The bytes of blocks: the format has no such type.
+    match works.iter().flat_map(TensorJob::targets).any(|target| target.dtype == DType::U8) {
+        true => keys.set_u32(QUANTIZATION_VERSION, 2),
+        false => keys.remove(QUANTIZATION_VERSION),
+    }
+    match file_type(scheme, options.selection.to) {
+        Some(number) => keys.set_u32(FILE_TYPE, number),
+        None => keys.remove(FILE_TYPE),
+    }
+    Ok(keys)
+}
+
+/// What most tensors are, as a number (§9.2).
+fn file_type(scheme: Option<Family>, to: Option<DType>) -> Option<u32> {
+    match (scheme, to) {
+        (Some(Family::Gguf(BlockType::Q8_0)), _) => Some(7),
+        (Some(Family::Gguf(BlockType::Mxfp4)), _) => Some(38),
+        (Some(Family::Gguf(BlockType::Nvfp4)), _) => Some(39),
+        (_, Some(DType::F32)) => Some(0),
+        (_, Some(DType::F16)) => Some(1),
+        (_, Some(DType::Bf16)) => Some(32),
+        _ => None,
+    }
+}
+
+/// The tensors of a group, whose blocks stay as they are; `None` if a GGUF file has no such blocks.
+pub(crate) fn copied(folder: &Folder, stored: &[Stored], group: &Group) -> Option<Vec<TensorJob>> {
+    let Family::Gguf(_) = group.scheme.family else { return None };
+    let copy = |&(_, number): &(_, usize)| {
+        let at = stored[number];
+        let tensor = at.header(folder).clone();
+        let Tensor { name, dtype: from, layout: src_layout, .. } = tensor.clone();
+        let planned = Planned { name, target: tensor, from, src_layout, cast: None, kept_by: None };
+        TensorJob { planned, job: Arc::new(at) }
+    };
+    Some(group.parts.iter().map(copy).collect())
+}
+
+/// Blocks that are made are those that the source has.
+pub(crate) fn is_alike(work: &TensorJob, group: &Group) -> bool {
+    let blocks = |layout: &Layout| match layout.coding {
+        Coding::Blocks { block, factor: false } => Some(block),
+        _ => None,
+    };
+    work.job
+        .scaled()
+        .is_some_and(|scaled| blocks(&scaled.layout).is_some() && blocks(&scaled.layout) == blocks(&group.layout))
+}
+
+/// What a user should know of such a file.
+pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor]) -> Vec<String> {
+    let path = folder.path().display();
+    let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
+    let names = (!is_gguf).then(|| {
+        format!(
+            "{path}: tensors keep their names, and hyperparameters and vocabulary are not written; programs that load a \
+             model by its architecture, such as llama.cpp, need more"
+        )
+    });
+    let mut long = tensors.iter().filter(|tensor| tensor.name.len() > LONGEST_NAME);
+    let too_long = long.next().map(|first| {
+        let (name, others) = (Escaped(&first.name), long.count());
+        format!(
+            "{path}: the names of tensor {name} and {others} others are longer than ggml takes ({LONGEST_NAME} bytes)"
+        )
+    });
+    names.into_iter().chain(too_long).collect()
+}

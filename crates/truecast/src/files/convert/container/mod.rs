@@ -1,0 +1,101 @@
+//! What the result of a conversion is: a folder, a file of tensors, a GGUF file, a model.
+
+pub(crate) mod by_value;
+pub(crate) mod config;
+pub(crate) mod files;
+pub(crate) mod gguf;
+pub(crate) mod gguf_file;
+
+use crate::files::convert::plan::{Plan, ShardPlan};
+use crate::files::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use truecast_io::gguf::Keys;
+use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
+use truecast_io::{Existing, FileFormat, Foreign, OutputFile, Writer, check_output, follow, look};
+
+/// What the result is.
+#[derive(Debug)]
+pub(crate) enum Container {
+    /// Files of tensors with what lies beside them.
+    Folder,
+    /// A file of tensors.
+    File(FileFormat),
+    /// A GGUF file with these keys.
+    Gguf(Keys),
+    /// The model of the source, with changes.
+    Model(Arc<ModelFile>, Changes),
+}
+
+/// The format of a file at `dst`, by its name.
+pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
+    if let Some(format) = FileFormat::of_path(dst) {
+        return Ok(format);
+    }
+    let path = dst.display().to_string();
+    match look::is_folder(dst)? {
+        true => Err(Error::FolderForFile { path }),
+        false => Err(Error::UnknownKind { path, found: Foreign::of(dst) }),
+    }
+}
+
+impl Plan {
+    /// The model to be written at `dst`, if the result is one.
+    pub(crate) fn new_model(&self, dst: &Path) -> Result<Option<NewModel>, Error> {
+        match self.container {
+            Container::Model(..) => self.new_model_with(&unused_location(dst)?),
+            _ => Ok(None),
+        }
+    }
+
+    /// The model to be written, with a given name for its file of external data.
+    pub(crate) fn new_model_with(&self, location: &str) -> Result<Option<NewModel>, Error> {
+        let Container::Model(file, changes) = &self.container else { return Ok(None) };
+        Ok(Some(NewModel::new(file, changes, location)?))
+    }
+
+    /// The file of external data that comes into being beside a model, if one does.
+    ///
+    /// # Errors
+    /// As [`run`](Plan::run), before anything is written.
+    pub fn external_data(&self) -> Result<Option<PathBuf>, Error> {
+        let dst = &follow(&self.dst)?;
+        Ok(self.new_model(dst)?.and_then(|new| new.data_path(dst)))
+    }
+
+    /// The file at `path` can be made of a shard. Nothing is written.
+    pub(crate) fn check_output(&self, path: &Path, shard: &ShardPlan) -> Result<(), Error> {
+        let existing = self.options.existing;
+        if let Some(new) = self.gguf() {
+            new.check(path)?;
+            return Ok(OutputFile::check(path, existing)?);
+        }
+        match &self.container {
+            Container::File(format) => Ok(check_output(path, *format, &shard.targets(), &shard.metadata, existing)?),
+            Container::Model(..) => {
+                self.new_model(path)?;
+                Ok(OutputFile::check(path, existing)?)
+            }
+            Container::Folder | Container::Gguf(_) => {
+                Ok(truecast_io::check_tensors(path, FileFormat::Safetensors, &shard.targets(), &shard.metadata)?)
+            }
+        }
+    }
+
+    /// Begins the file at `path` that a shard becomes. Says where external data of a model comes into being.
+    pub(crate) fn writer(
+        &self,
+        path: &Path,
+        shard: &ShardPlan,
+        existing: Existing,
+    ) -> Result<(Writer, Option<PathBuf>), Error> {
+        if let Some(new) = self.gguf() {
+            return Ok((Writer::create_gguf(path, &new, existing)?, None));
+        }
+        if let Some(new) = self.new_model(path)? {
+            return Ok((Writer::create_model(path, &new, existing)?, new.data_path(path)));
+        }
+        let format = if let Container::File(format) = self.container { format } else { FileFormat::Safetensors };
+        Ok((Writer::create(path, format, shard.targets(), &shard.metadata, existing)?, None))
+    }
+}

@@ -1,0 +1,111 @@
+//! A dense checkpoint beside a quantized one: the shapes that padding hides, and which order of nibbles its values have
+//! (`docs/spec/checkpoints.md §4.6.2`, §5.4).
+
+use crate::files::convert::dequantize::dequantizer::Quantized;
+use crate::files::convert::dequantize::values::{self, Logical, Values, logical};
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::found::Contents;
+use crate::files::convert::options::Options;
+use crate::files::error::Error;
+use crate::files::opened::Opened;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_core::scaled::{Coding, Packing, Plane, Planes};
+use truecast_io::folder::Folder;
+use truecast_io::{OnnxOptions, OpenOptions};
+use truecast_kernel::CastOptions;
+use truecast_kernel::measure::Measure;
+use truecast_schemes::ShapeOf;
+
+/// A checkpoint whose tensors have the names of those that are to be.
+pub(crate) struct Reference {
+    opened: Opened,
+    shapes: HashMap<Arc<str>, Arc<[u64]>>,
+}
+
+impl Reference {
+    /// Opens the one that was asked for.
+    pub fn of(options: &Options) -> Result<Option<Reference>, Error> {
+        let path = options.reading.reference.as_deref();
+        path.map(|path| Reference::open(path, options.onnx.follow_links)).transpose()
+    }
+
+    /// Opens a file or a folder.
+    fn open(path: &Path, follow_links: bool) -> Result<Reference, Error> {
+        let options = OpenOptions { from: None, onnx: OnnxOptions { follow_links, ..OnnxOptions::default() } };
+        let (opened, _) = values::open(path, options)?;
+        let shapes = logical(&opened)?.into_iter().map(|tensor| (tensor.name, tensor.shape)).collect();
+        Ok(Reference { opened, shapes })
+    }
+
+    /// The shape of a tensor.
+    pub fn shape(&self, name: &str) -> Option<Vec<u64>> {
+        self.shapes.get(name).map(|shape| shape.to_vec())
+    }
+
+    /// Compares the beginning of each tensor whose nibbles may lie in either order. What was found, as a sentence.
+    ///
+    /// # Errors
+    /// The other order is nearer to the values here.
+    pub fn check_nibbles(&self, folder: &Folder, all: &[Quantized]) -> Result<Option<String>, Error> {
+        let tensors = logical(&self.opened)?;
+        let by_name: HashMap<&str, &Logical<'_>> = tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
+        // Of the order that was taken, and of the other.
+        let (mut noise, mut compared) = ([0.0, 0.0], 0);
+        for quantized in all {
+            // Data of files that are gone were compared when the run began.
+            if quantized.parts.iter().any(|(_, at)| at.is_gone(folder)) {
+                continue;
+            }
+            let (Some(swapped), Some(dense)) = (swapped(quantized), by_name.get(&*quantized.name)) else {
+                continue;
+            };
+            let is_same = dense.shape.iter().product::<u64>() == quantized.layout.elements();
+            if !dense.dtype.is_float() || !is_same {
+                continue;
+            }
+            let measure = Measure::between(dense.dtype, DType::F32, &CastOptions::default());
+            for (noise, quantized) in noise.iter_mut().zip([quantized.clone(), swapped]) {
+                let made = Logical::of_quantized(folder, quantized, dense.shape.clone());
+                let (mut theirs, mut ours) = (Values::new(dense)?, Values::new(&made)?);
+                if let (Some(theirs), Some(ours)) = (theirs.next()?, ours.next()?) {
+                    *noise += measure.compare(theirs, ours).iter().map(|counts| counts.noise).sum::<f64>();
+                }
+            }
+            compared += 1;
+        }
+        let reference = match &self.opened {
+            Opened::File(source) => source.path(),
+            Opened::Folder(folder) => folder.path(),
+        };
+        match noise {
+            _ if compared == 0 => Ok(None),
+            [ours, other] if other < ours => Err(Error::checkpoint(reference, CheckpointError::Nibbles)),
+            _ => Ok(Some(format!("{}: the order of nibbles fits {compared} tensors there", reference.display()))),
+        }
+    }
+}
+
+/// The tensors of a checkpoint and what they are, under the options of a conversion.
+pub(crate) fn contents(folder: &Folder, options: &Options, reference: Option<&Reference>) -> Result<Contents, Error> {
+    let shape = |name: &str| reference.and_then(|reference| reference.shape(name));
+    let shape: Option<&ShapeOf<'_>> = if reference.is_some() { Some(&shape) } else { None };
+    Contents::of(folder, &options.schemes(shape))
+}
+
+/// The same codes with the nibbles of each byte in the other order, where a file does not say which.
+fn swapped(quantized: &Quantized) -> Option<Quantized> {
+    let Coding::Planes(planes) = quantized.layout.coding else { return None };
+    let packing = match planes.codes.packing {
+        Packing::HighFirst => Packing::BYTES,
+        Packing::BYTES if planes.scales.plane.packing == Packing::Swizzled && planes.global.is_some() => {
+            Packing::HighFirst
+        }
+        _ => return None,
+    };
+    let codes = Plane { packing, ..planes.codes };
+    let coding = Coding::Planes(Planes { codes, ..planes });
+    Some(Quantized { layout: truecast_core::scaled::Layout { coding, ..quantized.layout }, ..quantized.clone() })
+}

@@ -1,0 +1,206 @@
+//! The tensors of a file or a folder by their values: those that are quantized as the f32 that their codes stand for.
+
+use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
+use crate::files::convert::found::{Contents, quantized};
+use crate::files::error::Error;
+use crate::files::opened::{Held, Opened};
+use crate::files::parts::{PART, Parts};
+use std::path::Path;
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_io::folder::Folder;
+use truecast_io::gguf::GgufFile;
+use truecast_io::{FileFormat, OpenOptions, Source, look};
+use truecast_kernel::{CastOptions, Elements};
+use truecast_schemes::Role;
+
+/// A tensor by its values.
+#[derive(Clone)]
+pub(crate) struct Logical<'a> {
+    pub name: Arc<str>,
+    pub shape: Arc<[u64]>,
+    /// The type of the values.
+    pub dtype: DType,
+    /// Bytes of all that it is made of.
+    pub bytes: u64,
+    origin: Origin<'a>,
+}
+
+#[derive(Clone)]
+enum Origin<'a> {
+    Held(Held<'a>),
+    Quantized(&'a Folder, Box<Quantized>),
+}
+
+impl<'a> Logical<'a> {
+    /// The type of what is stored: of the values, or of the codes.
+    pub fn code_type(&self) -> DType {
+        match &self.origin {
+            Origin::Held(_) => self.dtype,
+            Origin::Quantized(_, quantized) => quantized.layout.code_type(),
+        }
+    }
+
+    /// The name of its scheme, if it is quantized.
+    pub fn scheme(&self) -> Option<Arc<str>> {
+        match &self.origin {
+            Origin::Held(_) => None,
+            Origin::Quantized(_, quantized) => Some(quantized.scheme.clone()),
+        }
+    }
+
+    /// What codes and scales of `folder` make.
+    pub(crate) fn of_quantized(folder: &'a Folder, quantized: Quantized, shape: Arc<[u64]>) -> Logical<'a> {
+        let (name, bytes) = (quantized.name.clone(), quantized.bytes);
+        Logical { name, shape, dtype: DType::F32, bytes, origin: Origin::Quantized(folder, Box::new(quantized)) }
+    }
+}
+
+/// Opens a container, or a folder; a quantized file as a checkpoint. Says why scales of a file are not applied.
+///
+/// # Errors
+/// As [`Opened::open`].
+pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<String>), Error> {
+    if GgufFile::is_named(path) && !look::is_folder(path)? {
+        return Ok((Opened::Folder(Box::new(Folder::of_file(path)?)), None));
+    }
+    let source = match Opened::open(path, options)? {
+        Opened::File(source) if source.format() == FileFormat::Safetensors => source,
+        opened => return Ok((opened, None)),
+    };
+    let folder = Folder::of_source(*source);
+    let note = match Contents::of(&folder, &truecast_schemes::Options::default()) {
+        Ok(contents) if contents.is_quantized() => return Ok((Opened::Folder(Box::new(folder)), None)),
+        Ok(_) => None,
+        Err(cause) => Some(format!("{cause}; its tensors are compared as they are stored, without scales")),
+    };
+    let source = folder.into_source().expect("it was made of one");
+    Ok((Opened::File(Box::new(source)), note))
+}
+
+/// The tensors of what was opened: of a file each is described when it is asked for, for there may be very many.
+pub(crate) enum Contained<'a> {
+    /// A file, with the names of the values of a model.
+    File(&'a Source, Vec<Arc<str>>),
+    /// What was found in a folder.
+    Folder(Vec<Logical<'a>>),
+}
+
+impl<'a> Contained<'a> {
+    /// Of a folder as [`logical`] lists it.
+    ///
+    /// # Errors
+    /// Quantized tensors that are not understood.
+    pub fn of(opened: &'a Opened) -> Result<Contained<'a>, Error> {
+        Ok(match opened.file() {
+            Some(source) => Contained::File(source, source.model().map_or(Vec::new(), |_| source.value_names())),
+            None => Contained::Folder(logical(opened)?),
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Contained::File(source, _) => source.tensors().len(),
+            Contained::Folder(all) => all.len(),
+        }
+    }
+
+    /// The name of one.
+    pub fn name(&self, index: usize) -> &Arc<str> {
+        match self {
+            Contained::File(source, names) => names.get(index).unwrap_or_else(|| &source.tensors()[index].name),
+            Contained::Folder(all) => &all[index].name,
+        }
+    }
+
+    /// One of them.
+    pub fn get(&self, index: usize) -> Logical<'a> {
+        match self {
+            Contained::File(source, _) => of_held(Held { source, index, shard: None }, self.name(index).clone()),
+            Contained::Folder(all) => all[index].clone(),
+        }
+    }
+}
+
+/// All tensors, in the order of files and data.
+///
+/// # Errors
+/// Quantized tensors that are not understood.
+pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
+    let names = opened.value_names();
+    let Opened::Folder(folder) = opened else {
+        return Ok(opened.tensors().into_iter().zip(names).map(|(held, name)| of_held(held, name)).collect());
+    };
+    let Contents { stored, found, .. } = Contents::of(folder, &truecast_schemes::Options::default())?;
+    let mut all = Vec::new();
+    for (number, (held, name)) in opened.tensors().into_iter().zip(names).enumerate() {
+        match found.roles[number] {
+            Role::Plain => all.push(of_held(held, name)),
+            Role::Part { group, part: truecast_core::scaled::Part::Codes } => {
+                let group = &found.groups[group];
+                let quantized = quantized(folder, &stored, group);
+                all.push(Logical::of_quantized(folder, quantized, group.shape.clone()));
+            }
+            Role::Part { .. } | Role::Dropped(_) => {}
+        }
+    }
+    Ok(all)
+}
+
+fn of_held(held: Held<'_>, name: Arc<str>) -> Logical<'_> {
+    let tensor = held.tensor();
+    let (shape, dtype, bytes) = (tensor.shape.clone(), tensor.dtype, tensor.bytes());
+    Logical { name, shape, dtype, bytes, origin: Origin::Held(held) }
+}
+
+/// The values of a tensor in pieces of as many elements, whatever it is made of.
+pub(crate) enum Values<'a> {
+    Stored(Box<Parts>),
+    Made(Box<MadeValues<'a>>),
+}
+
+/// Values that are made of codes.
+pub(crate) struct MadeValues<'a> {
+    folder: &'a Folder,
+    quantized: &'a Quantized,
+    maker: TensorDequantizer,
+    first: u64,
+    len: u64,
+    source: Vec<u8>,
+    values: Vec<u8>,
+}
+
+impl<'a> Values<'a> {
+    pub fn new(tensor: &'a Logical<'_>) -> Result<Values<'a>, Error> {
+        match &tensor.origin {
+            Origin::Held(held) => Ok(Values::Stored(Box::new(Parts::new(held.source, held.index, tensor.dtype)?))),
+            Origin::Quantized(folder, quantized) => {
+                let maker = TensorDequantizer::new(quantized, None, &CastOptions::default());
+                let maker = maker.map_err(|cause| Error::tensor(folder.path(), &tensor.name, cause))?;
+                let len = tensor.shape.iter().product();
+                let (source, values) = (Vec::new(), Vec::new());
+                Ok(Values::Made(Box::new(MadeValues { folder, quantized, maker, first: 0, len, source, values })))
+            }
+        }
+    }
+
+    /// The next piece, `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Elements<'_>>, Error> {
+        let made = match self {
+            Values::Stored(parts) => return Ok(parts.next()?),
+            Values::Made(made) => made,
+        };
+        let MadeValues { folder, quantized, maker, first, len, source, values } = &mut **made;
+        let now = PART.min(*len - *first);
+        if now == 0 {
+            return Ok(None);
+        }
+        let read = maker.read(folder, quantized, *first, now, source)?;
+        values.resize(now as usize * 4, 0);
+        let run = maker.values(*first, now as usize, &source[..read], values);
+        run.map_err(|cause| Error::tensor(folder.path(), &quantized.name, cause))?;
+        *first += now;
+        let made = Elements::new(DType::F32, now as usize, &values[..]);
+        Ok(Some(made.expect("the buffer was made for these elements")))
+    }
+}

@@ -1,0 +1,77 @@
+//! What can be said of a conversion before anything is written: whether it may begin, and a report without counts.
+
+use crate::files::convert::place::destination;
+use crate::files::convert::place::release::Release;
+use crate::files::convert::place::stage;
+use crate::files::convert::plan::{Plan, ShardPlan};
+use crate::files::error::Error;
+use crate::files::report::{FolderReport, Report, ShardReport, ShardState};
+use truecast_io::{folder, follow, look};
+use truecast_kernel::Counts;
+
+impl Plan {
+    /// Whether [`run`](Plan::run) could start: the memory, the container's rules, the destination, the disk. Nothing is
+    /// written.
+    ///
+    /// # Errors
+    /// Those of [`run`](Plan::run) that need no data.
+    pub fn check(&self) -> Result<(), Error> {
+        self.check_memory()?;
+        let dst = &follow(&self.dst)?;
+        if self.is_one_file() {
+            return self.check_file(dst);
+        }
+        for (at, shard) in self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)) {
+            let path = dst.join(&self.folder.shards()[at].name);
+            self.check_output(&path, shard)?;
+        }
+        Release::of(self, dst)?;
+        destination::look(self, dst, &self.options, &self.manifest()?).map(drop)
+    }
+
+    /// Removes from the destination, where files may be replaced, what of an earlier result would make a half-written one look
+    /// whole: several parts may be written there then, as into a new folder.
+    ///
+    /// # Errors
+    /// Those of [`check`](Plan::check) about the destination; a file that cannot be removed.
+    pub fn clear(&self) -> Result<(), Error> {
+        let dst = &follow(&self.dst)?;
+        destination::look(self, dst, &self.options, &self.manifest()?)?;
+        if look::is_folder(dst)? {
+            stage::outdated(dst)?.iter().try_for_each(|path| folder::remove(path))?;
+        }
+        Ok(())
+    }
+
+    /// What the report will say, without counts and errors: nothing was read but headers.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at));
+        let tensors = mine.flat_map(|(_, shard)| &shard.works);
+        let tensors = tensors.map(|work| self.row(work, Counts::default())).collect();
+        let report = Report::new(self.folder.path(), self.provenance.clone(), tensors, self.warnings());
+        let folder = (!self.is_one_file()).then(|| Box::new(self.folder_report()));
+        Report { is_dry_run: true, dropped: self.dropped.clone(), folder, ..report }
+    }
+
+    pub(crate) fn folder_report(&self) -> FolderReport {
+        let shard = |(at, shard): (usize, &ShardPlan)| {
+            let (bytes_in, bytes_out) = shard.bytes();
+            let state = match () {
+                () if shard.is_empty() => ShardState::Empty,
+                () if !self.is_mine(at) => ShardState::OfOthers,
+                () => ShardState::Planned,
+            };
+            let tensors = shard.works.len() as u64;
+            ShardReport { name: shard.name.clone(), tensors, bytes_in, bytes_out, state }
+        };
+        FolderReport {
+            shards: self.shards.iter().enumerate().map(shard).collect(),
+            changes: self.configuration.changes.clone(),
+            sidecars: self.copied().map(|sidecar| sidecar.path.display().to_string()).collect(),
+            digests: Vec::new(),
+            deleted: None,
+            complete: false,
+        }
+    }
+}

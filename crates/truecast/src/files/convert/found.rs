@@ -1,0 +1,97 @@
+//! What the tensors of a checkpoint mean together: which are quantized, which are dropped, and what its configuration says
+//! afterwards. How that is known is the business of `truecast_schemes`.
+
+use crate::files::convert::dequantize::dequantizer::Quantized;
+use crate::files::convert::stored::Stored;
+use crate::files::error::Error;
+use std::collections::BTreeMap;
+use truecast_core::scaled::Part;
+use truecast_io::FileFormat;
+use truecast_io::folder::{Folder, Shard};
+use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, Role, detect, detect_gguf};
+
+/// The tensors of a checkpoint and what they are.
+pub(crate) struct Contents {
+    /// Every tensor that counts, in the order of files and data.
+    pub stored: Vec<Stored>,
+    pub documents: Documents,
+    pub found: Detection,
+    /// The tensors whose data had to be read to know that.
+    pub read: Vec<Stored>,
+}
+
+impl Contents {
+    /// Looks at headers, JSON files, and small tensors that describe others.
+    ///
+    /// # Errors
+    /// Quantized tensors that are not understood.
+    pub fn of(folder: &Folder, options: &truecast_schemes::Options<'_>) -> Result<Contents, Error> {
+        let stored: Vec<Stored> = stored(folder).collect();
+        let documents = documents(folder)?;
+        let mut read = Vec::new();
+        let found = detection(folder, &stored, &documents, options, &mut read)?;
+        Ok(Contents { stored, documents, found, read })
+    }
+
+    /// Some tensors are not what their headers say.
+    pub fn is_quantized(&self) -> bool {
+        self.found.roles.iter().any(|role| *role != Role::Plain)
+    }
+}
+
+/// Every tensor that counts, in the order of files and data.
+fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
+    let of_shard =
+        |(shard, held): (usize, &Shard)| held.tensors.clone().into_iter().map(move |tensor| Stored { shard, tensor });
+    folder.shards().iter().enumerate().flat_map(of_shard)
+}
+
+/// The JSON files of a folder that say how its tensors are quantized.
+fn documents(folder: &Folder) -> Result<Documents, Error> {
+    let read = |name| Ok::<_, Error>(folder.json(name)?.map(|file| file.value));
+    let [config, hf_quant_config, params] = Documents::FILES.map(read);
+    Ok(Documents { config: config?, hf_quant_config: hf_quant_config?, params: params? })
+}
+
+/// What the tensors are; `stored` are all that count. Those whose data were read come to `seen`.
+fn detection(
+    folder: &Folder,
+    stored: &[Stored],
+    documents: &Documents,
+    options: &truecast_schemes::Options<'_>,
+    seen: &mut Vec<Stored>,
+) -> Result<Detection, Error> {
+    let tensor = |at: &Stored| at.header(folder).clone();
+    if let [Shard { source, .. }] = folder.shards()
+        && source.format() == FileFormat::Gguf
+    {
+        let tensors: Vec<_> = source.tensors().iter().collect();
+        return detect_gguf(&tensors, source.blocks()).map_err(|cause| Error::scheme(folder.path(), cause));
+    }
+    let tensors: Vec<_> =
+        stored.iter().map(|at| truecast_schemes::Stored { tensor: tensor(at), shard: at.shard }).collect();
+    let metadata: Vec<BTreeMap<String, String>> =
+        folder.shards().iter().map(|shard| shard.source.metadata().clone()).collect();
+    let mut read = |number: usize| {
+        let at = stored[number];
+        seen.push(at);
+        let mut bytes = vec![0; bytes_read(at, folder) as usize];
+        at.source(folder).read_at(at.tensor, 0, &mut bytes)?;
+        Ok(bytes)
+    };
+    let checkpoint = Checkpoint { tensors: &tensors, metadata: &metadata, documents };
+    detect(checkpoint, &mut read, options).map_err(|cause| Error::scheme(folder.path(), cause))
+}
+
+/// Bytes of a small tensor that are read to know what others are.
+pub(crate) fn bytes_read(at: Stored, folder: &Folder) -> u64 {
+    at.header(folder).bytes().min(MAX_READ_BYTES)
+}
+
+/// A group with the places of its parts.
+pub(crate) fn quantized(folder: &Folder, stored: &[Stored], group: &Group) -> Quantized {
+    let parts: Vec<(Part, Stored)> = group.parts.iter().map(|&(part, number)| (part, stored[number])).collect();
+    let bytes = parts.iter().map(|(_, at)| at.header(folder).bytes()).sum();
+    let (name, scheme) = (group.name.clone(), group.scheme.to_string().into());
+    Quantized { name, layout: group.layout, parts, scheme, bytes }
+}

@@ -1,0 +1,74 @@
+//! A tensor that is copied or cast, and one whose bytes are known.
+
+use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader, Written, elements_in};
+use crate::files::convert::planned::Planned;
+use crate::files::convert::stored::Stored;
+use crate::files::error::Error;
+use crate::files::stream::room;
+use crate::files::verify::coverage::elements_of;
+use crate::files::verify::difference::FileDifference;
+use crate::files::verify::elements;
+use crate::files::verify::pair::Pair;
+use crate::files::verify::text;
+use truecast_core::DType;
+use truecast_io::folder::Folder;
+use truecast_io::gguf::Block;
+
+impl Job for Stored {
+    fn sources(&self) -> Vec<usize> {
+        vec![self.shard]
+    }
+
+    fn stored(&self) -> Option<Stored> {
+        Some(*self)
+    }
+
+    fn block(&self, folder: &Folder, planned: &Planned) -> Option<Block> {
+        // The format has no such type: these are the bytes of blocks.
+        let blocks = self.source(folder).blocks();
+        (planned.target.dtype == DType::U8).then(|| blocks.get(self.tensor).copied())?
+    }
+
+    fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+        let bytes = room(buffer, piece.item.src_bytes(piece.len))?;
+        from.next(*self, piece.first == 0, bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
+        let JobCheck { of, prepared, methods, progress, .. } = check;
+        let Written { folder, planned, result, ref places, stretches, .. } = of;
+        let source = self.source(folder);
+        let pair = Pair { source, index: self.tensor, tensor: planned, result, at: places[0], stretches };
+        let copied = methods.copied;
+        let difference = match [planned.from, planned.target.dtype].contains(&DType::String) {
+            true => text::compare(&pair, progress),
+            false => elements::compare(&pair, prepared, methods, progress),
+        }?;
+        let block = self.block(folder, planned);
+        methods.copied = copied + elements_in(block, methods.copied - copied);
+        Ok((difference.into_iter().collect(), elements_in(block, elements_of(stretches))))
+    }
+}
+
+/// A tensor whose bytes are known before anything is read.
+#[derive(Debug)]
+pub(crate) struct Known(pub Vec<u8>);
+
+impl Job for Known {
+    fn sources(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn read(&self, piece: &Piece<'_>, _: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+        let bytes = room(buffer, piece.item.src_bytes(piece.len))?;
+        bytes.copy_from_slice(&self.0[piece.item.src_bytes(piece.first) as usize..][..bytes.len()]);
+        Ok(bytes.len())
+    }
+
+    fn check<'p>(&'p self, JobCheck { of, .. }: JobCheck<'_, 'p>) -> JobChecked {
+        let actual = of.read(0, 0..self.0.len() as u64)?;
+        let difference = FileDifference::of_bytes(&of.planned.target.name, &self.0, &actual);
+        Ok((difference.into_iter().collect(), elements_of(of.stretches)))
+    }
+}

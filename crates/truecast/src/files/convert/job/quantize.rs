@@ -1,0 +1,87 @@
+//! A tensor that becomes codes and scales, and what else belongs to them.
+
+use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, Put, SourceReader};
+use crate::files::convert::operations::Operations;
+use crate::files::convert::planned::Planned;
+use crate::files::convert::quantize::encode::Encoder;
+use crate::files::convert::quantize::error_meter::ErrorSums;
+use crate::files::convert::quantize::scaled::Scaled;
+use crate::files::convert::recompute::blocks;
+use crate::files::convert::recompute::scaled::ScaledProof;
+use crate::files::error::{Cause, Error};
+use crate::files::report::TensorReport;
+use crate::files::stream::Item;
+use truecast_core::scaled::{Coding, Part};
+use truecast_io::folder::Folder;
+use truecast_io::gguf::Block;
+
+impl Job for Scaled {
+    fn item(&self, _: &Planned, index: usize) -> Item {
+        Scaled::item(self, index)
+    }
+
+    fn bytes_in(&self, planned: &Planned) -> u64 {
+        let of_dense = || planned.from.bytes_in(planned.src_layout, planned.target.len()).unwrap_or(0);
+        self.source.as_ref().map_or_else(of_dense, |quantized| quantized.bytes)
+    }
+
+    fn sources(&self) -> Vec<usize> {
+        Scaled::sources(self)
+    }
+
+    fn scaled(&self) -> Option<&Scaled> {
+        Some(self)
+    }
+
+    fn block(&self, _: &Folder, _: &Planned) -> Option<Block> {
+        match self.layout.coding {
+            Coding::Blocks { block, .. } => Some(Block::of_scaled(block)),
+            _ => None,
+        }
+    }
+
+    fn plan(&self, _: &Planned, operations: &Operations<'_>) -> Result<(), Cause> {
+        operations.quantize(self).map(drop)
+    }
+
+    fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+        let plans = piece.operations.quantize(self).map_err(piece.failed(from.folder))?;
+        plans.input.read(from.folder, Scaled::place(self), piece.first, piece.len, buffer)
+    }
+
+    fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
+        let plans = piece.operations.quantize(self)?;
+        Encoder { plans: &plans, amax: piece.amax }.run(piece.first, piece.len, src, dst)
+    }
+
+    fn place(&self, piece: &Piece<'_>, mut bytes: &[u8], put: Put<'_>) -> Result<(), Error> {
+        let plans = piece.operations.quantize(self).expect("every job is planned before the first piece");
+        let encoder = Encoder { plans: &plans, amax: piece.amax };
+        for write in encoder.writes(piece.first, piece.len) {
+            let output = self.output(write.part).expect("what is made has its tensor");
+            let now = bytes.split_off(..write.bytes() as usize).expect("a piece has the bytes of its parts");
+            // A scale of more rows than a piece has is made with each of them.
+            if write.part == Part::Codes || encoder.begins_block(piece.first) {
+                put(output, write.first, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&self, row: &mut TensorReport) {
+        if let Some(quantized) = &self.source {
+            quantized.report(row);
+        }
+        (row.bytes_out, row.to_scheme, row.converted) = (self.bytes_out(), Some(self.scheme.clone()), true);
+    }
+
+    fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
+        let JobCheck { of, roundings, methods, progress, .. } = check;
+        let (differences, by) = match self.layout.coding {
+            Coding::Blocks { block, .. } => blocks::compare((self, block), &of, progress)?,
+            _ => ScaledProof { scaled: self, of }.compare(roundings, progress)?,
+        };
+        methods.add(&by);
+        Ok((differences, by.all()))
+    }
+}

@@ -1,0 +1,121 @@
+//! What becomes of a source, by its kind and that of the destination; and results that are one file.
+
+use crate::files::convert::container::format_of;
+use crate::files::convert::container::gguf;
+use crate::files::convert::dequantize::reference::{Reference, contents};
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::options::Options;
+use crate::files::convert::place::resume;
+use crate::files::convert::plan::Plan;
+use crate::files::convert::write::Shards;
+use crate::files::error::Error;
+use crate::files::progress::Progress;
+use crate::files::report::Report;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use truecast_io::folder::Folder;
+use truecast_io::gguf::GgufFile;
+use truecast_io::{FileFormat, OpenOptions, Source, follow, look};
+use truecast_schemes::Scheme;
+
+impl Plan {
+    /// Opens the source and settles what becomes of each tensor. Nothing is written. The scheme `plain` takes codes by value.
+    /// Where the destination is a `.gguf` file the source may be the folder of a checkpoint.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the folder, the headers or the options; scales that belong to nothing that is
+    /// understood.
+    pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
+        if GgufFile::is_named(dst) {
+            return Plan::into_gguf(src, dst, options);
+        }
+        if look::is_folder(src)? {
+            return Plan::of_checkpoint(resume::open(src, dst, options)?, dst, options);
+        }
+        let is_gguf = GgufFile::is_named(src);
+        let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
+        let by_value = options.reading.from_scheme == Some(Scheme::PLAIN) && !writes;
+        let of_source = FileFormat::of_path(src);
+        if !is_gguf && (by_value || of_source != Some(FileFormat::Safetensors)) {
+            FileFormat::known(src)?;
+            format_of(dst)?;
+            // In a checkpoint a rule says which tensors are reinterpreted. A model says itself what its tensors are.
+            let from = options.selection.from.filter(|_| of_source != Some(FileFormat::Safetensors));
+            let source = Source::open_with(src, OpenOptions { from, onnx: options.onnx })?;
+            return Plan::by_value(source, dst, options);
+        }
+        let folder = Folder::of_file(src)?;
+        let reference = Reference::of(options)?;
+        let found = contents(&folder, options, reference.as_ref())?;
+        if !is_gguf && !writes && !found.is_quantized() {
+            let source = folder.into_source().expect("it was opened as a file");
+            return Plan::by_value(source, dst, options);
+        }
+        if format_of(dst)? != FileFormat::Safetensors {
+            return Err(Error::checkpoint(dst, CheckpointError::NotSafetensors));
+        }
+        let plan = Plan::of(folder, found, options, reference, dst)?;
+        if let (Some(file), Some(writing)) = (plan.configuration.files.first(), &options.writing) {
+            let (scheme, file) = (writing.scheme.to_string(), file.name.clone());
+            return Err(Error::checkpoint(src, CheckpointError::Declared { scheme, file }));
+        }
+        Ok(plan)
+    }
+
+    /// The plan of a file or a folder that becomes a GGUF file.
+    fn into_gguf(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
+        let is_checkpoint = GgufFile::is_named(src) || FileFormat::of_path(src) == Some(FileFormat::Safetensors);
+        let folder = if look::is_folder(src)? {
+            gguf::check_options(src, options)?;
+            Folder::open(src, options.onnx.follow_links)?
+        } else if is_checkpoint {
+            Folder::of_file(src)?
+        } else {
+            return Err(Error::checkpoint(src, CheckpointError::IntoGguf));
+        };
+        Plan::of_checkpoint(folder, dst, options)
+    }
+
+    /// Whether the one file could be written.
+    pub(crate) fn check_file(&self, dst: &Path) -> Result<(), Error> {
+        self.refuse_source(dst)?;
+        self.shards.iter().try_for_each(|shard| self.check_output(dst, shard))
+    }
+
+    fn refuse_source(&self, dst: &Path) -> Result<(), Error> {
+        match self.is_source(dst)? {
+            true => Err(Error::SameFile { path: dst.display().to_string() }),
+            false => Ok(()),
+        }
+    }
+
+    /// The file at `path` is a source.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub fn is_source(&self, path: &Path) -> Result<bool, Error> {
+        for shard in self.folder.shards() {
+            if shard.source.same_file(path)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Converts the one file. The destination is complete or untouched.
+    pub(crate) fn run_file(
+        mut self,
+        stop: &AtomicBool,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<Report, Error> {
+        self.check_memory()?;
+        let dst = &follow(&self.dst)?;
+        self.refuse_source(dst)?;
+        self.widen_texts(stop)?;
+        let mut shards = Shards::new(&self, stop);
+        // Nobody asks for its digest.
+        shards.write(0, (dst, Vec::new()), (self.options.existing, false), progress)?;
+        let outputs = [vec![dst.clone()], std::mem::take(&mut shards.data)].concat();
+        Ok(shards.report(self.warnings(), outputs))
+    }
+}

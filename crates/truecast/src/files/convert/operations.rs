@@ -1,0 +1,105 @@
+//! The operations that convert tensors. Tensors that are treated alike share one. Of unlike ones only some are kept, so that
+//! memory does not grow with their number.
+
+use crate::files::convert::action::Action;
+use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
+use crate::files::convert::planned::Planned;
+use crate::files::convert::quantize::encode::Plans;
+use crate::files::convert::quantize::scaled::Scaled;
+use crate::files::error::Cause;
+use crate::request::Request;
+use foldhash::{HashMap, HashMapExt};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+use truecast_core::scaled::{Code, Layout, Repacking};
+use truecast_core::{CastSpec, DType};
+use truecast_kernel::measure::CastBaseline;
+use truecast_kernel::scaled::Repacker;
+use truecast_kernel::{CastOptions, Caster};
+
+/// Plans take some kilobytes each.
+const KEPT: usize = 256;
+
+/// What was planned, by what tensors have in common that are treated alike.
+struct Kept<K, P>(Mutex<HashMap<K, P>>);
+
+impl<K: Eq + Hash, P: Clone> Kept<K, P> {
+    fn new() -> Kept<K, P> {
+        Kept(Mutex::new(HashMap::new()))
+    }
+
+    fn get(&self, key: K, plan: impl FnOnce() -> Result<P, Cause>) -> Result<P, Cause> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(operation) = known().get(&key) {
+            return Ok(operation.clone());
+        }
+        let operation = plan()?;
+        let mut known = known();
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(key, operation.clone());
+        Ok(operation)
+    }
+}
+
+/// The operations of a conversion, planned when they are first asked for.
+pub(crate) struct Operations<'a> {
+    request: &'a Request,
+    exec: CastOptions,
+    casts: Kept<(DType, Option<CastSpec>), Arc<Action>>,
+    dequantize: Kept<(Layout, Option<CastSpec>), Arc<TensorDequantizer>>,
+    /// By the type and the layout that is written, and the layout of a quantized source.
+    quantize: Kept<(DType, Layout, Option<Layout>), Arc<Plans>>,
+    repack: Kept<Repacking, Arc<Repacker>>,
+    /// Plain casts beside a quantization; `None` where there is none.
+    plain: Kept<(DType, DType), Option<Arc<CastBaseline>>>,
+}
+
+impl<'a> Operations<'a> {
+    pub fn new(request: &'a Request, exec: CastOptions) -> Operations<'a> {
+        Operations {
+            request,
+            exec,
+            casts: Kept::new(),
+            dequantize: Kept::new(),
+            quantize: Kept::new(),
+            repack: Kept::new(),
+            plain: Kept::new(),
+        }
+    }
+
+    /// Casts elements, or copies them.
+    pub fn cast(&self, planned: &Planned) -> Result<Arc<Action>, Cause> {
+        self.casts.get((planned.from, planned.cast), || Ok(Arc::new(Action::new(planned, &self.exec)?)))
+    }
+
+    /// Makes dense elements of quantized ones.
+    pub fn dequantize(&self, quantized: &Quantized, planned: &Planned) -> Result<Arc<TensorDequantizer>, Cause> {
+        let key = (quantized.layout, planned.cast);
+        self.dequantize.get(key, || Ok(Arc::new(TensorDequantizer::new(quantized, planned.cast.as_ref(), &self.exec)?)))
+    }
+
+    /// Quantizes a tensor.
+    pub fn quantize(&self, scaled: &Scaled) -> Result<Arc<Plans>, Cause> {
+        let source = scaled.source.as_ref().map(|quantized| quantized.layout);
+        self.quantize.get((scaled.dtype, scaled.layout, source), || {
+            let to = scaled.layout.planes().map(|planes| planes.codes.code);
+            let cast = if let Some(Code::Float(to)) = to { self.plain(scaled.dtype, to)? } else { None };
+            Ok(Arc::new(Plans::new(scaled, cast, &self.exec)?))
+        })
+    }
+
+    /// Packs entries anew.
+    pub fn repack(&self, how: &Repacking) -> Result<Arc<Repacker>, Cause> {
+        self.repack.get(*how, || Ok(Arc::new(Repacker::new(how, &self.exec)?)))
+    }
+
+    fn plain(&self, from: DType, to: DType) -> Result<Option<Arc<CastBaseline>>, Cause> {
+        self.plain.get((from, to), || {
+            let spec = self.request.resolve(from, to).ok();
+            let caster = spec.and_then(|spec| Caster::new(&spec, &self.exec).ok());
+            Ok(caster.map(|caster| Arc::new(CastBaseline::new(caster, self.exec))))
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! The folder that a checkpoint is written to: whether it may be, what stands there, whether there is room.
+
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::options::{Options, RunScope};
+use crate::files::convert::place::manifest::{MANIFEST, Manifest, PREFIX, name_of};
+use crate::files::convert::place::release;
+use crate::files::convert::place::stage::{self, is_about_all};
+use crate::files::convert::plan::Plan;
+use crate::files::error::Error;
+use std::path::{Path, PathBuf};
+use truecast_io::folder::{INDEX_SUFFIX, free_bytes};
+use truecast_io::{Existing, FileFormat, OutputFile, look};
+
+/// What a run finds at its destination.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    /// The folder that is written to: the destination, or one in it beside an old result.
+    pub at: PathBuf,
+    /// What an earlier run of the same share wrote down.
+    pub manifest: Option<Manifest>,
+}
+
+/// Whether the result may be written at `dst`, and what stands there.
+///
+/// # Errors
+/// A destination in the source or around it, one that holds what this run may not touch, a disk that is too small.
+pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest) -> Result<Destination, Error> {
+    let refused = |cause| Error::checkpoint(dst, cause);
+    if is_nested(plan.folder.path(), dst)? {
+        return Err(refused(CheckpointError::Nested));
+    }
+    let there = look::at(dst)?;
+    if there.as_ref().map_or(FileFormat::of_path(dst).is_some(), |found| !found.is_dir()) {
+        return Err(refused(CheckpointError::NotAFolder));
+    }
+    let names = if there.is_some() { names_in(dst)? } else { Vec::new() };
+    let mut found = Destination { at: dst.into(), manifest: None };
+    let part = match options.share {
+        RunScope::Part(part) => Some(part),
+        _ => None,
+    };
+    let own = name_of(part);
+    let is_replaced = options.existing == Existing::Replace;
+    let same = |manifest: Manifest| match manifest.difference(fresh) {
+        Some(what) => Err(refused(CheckpointError::Changed { what })),
+        None => Ok(manifest),
+    };
+    let is_of_others = |name: &&String| match part {
+        // Of another division of the same work.
+        Some(part) => {
+            let is_whole = options.resume && **name == MANIFEST;
+            name.starts_with(PREFIX) && !is_whole && !part.all().any(|part| **name == name_of(Some(part)))
+        }
+        None => name.starts_with(PREFIX) && **name != MANIFEST,
+    };
+    match options.share {
+        RunScope::Merge => {}
+        _ if options.resume => {
+            if part.is_none() {
+                found.at = stage::begun(dst)?;
+            }
+            // Where all parts were finished, one manifest is left of them.
+            let of = |name| Manifest::read(&found.at, name);
+            let begun = of(&own)?.map_or_else(|| of(MANIFEST), |own| Ok(Some(own)));
+            found.manifest = begun?.map(same).transpose()?;
+            if let (None, None, Some(_)) = (&found.manifest, part, names.first()) {
+                return Err(refused(CheckpointError::NoManifest));
+            }
+        }
+        _ if is_replaced => {
+            let ours = plan.names();
+            let is_weights = |name: &&String| name.ends_with(".safetensors") || name.ends_with(INDEX_SUFFIX);
+            if let Some(file) = names.iter().filter(|name| !ours.contains(name)).find(is_weights) {
+                return Err(refused(CheckpointError::Stale { file: file.clone() }));
+            }
+            let is_whole = |name: &&String| **name == MANIFEST || (is_about_all(name) && !name.starts_with(PREFIX));
+            if let (Some(_), Some(holds)) = (part, names.iter().find(is_whole)) {
+                return Err(refused(CheckpointError::Whole { holds: holds.clone() }));
+            }
+            if part.is_none() && !names.is_empty() {
+                found.at = stage::of(dst);
+                replaceable(plan, dst)?;
+            }
+        }
+        RunScope::Part(_) => {
+            if let Some(holds) = names.iter().find(|name| **name == own || **name == MANIFEST) {
+                return Err(refused(CheckpointError::Occupied { holds: holds.clone() }));
+            }
+        }
+        RunScope::Whole => {
+            if let Some(holds) = names.first() {
+                return Err(refused(CheckpointError::Occupied { holds: holds.clone() }));
+            }
+        }
+    }
+    if options.share != RunScope::Merge
+        && !(is_replaced && part.is_none())
+        && let Some(other) = names.iter().find(is_of_others)
+    {
+        let what = format!("{other} is of another division of the work");
+        return Err(refused(CheckpointError::Changed { what }));
+    }
+    for sidecar in plan.copied() {
+        sidecar.check(plan.folder.path(), plan.folder.follows_links())?;
+    }
+    let done = |name: &str| found.manifest.iter().flat_map(|m| &m.shards).any(|s| s.name == name && s.output.is_some());
+    let mine = plan.shards.iter().enumerate().filter(|(at, shard)| plan.is_mine(*at) && !done(&shard.name));
+    // What is freed makes room for what comes later.
+    let freed = release::freed(plan, &found.at)?;
+    let (mut now, mut tensors) = (0u64, 0);
+    for (at, shard) in mine {
+        now += shard.bytes().1;
+        tensors = now.max(tensors);
+        now = now.saturating_sub(freed[at]);
+    }
+    let needed = tensors + plan.copied().map(|sidecar| sidecar.bytes).sum::<u64>();
+    match free_bytes(dst)? {
+        Some(free) if free < needed => Err(truecast_io::Error::Space { path: dst.into(), needed, free }.into()),
+        _ => Ok(found),
+    }
+}
+
+/// Every file of the result may take its place in the old one.
+fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
+    let files = plan.names().into_iter().map(PathBuf::from).chain(plan.copied().map(|sidecar| sidecar.path.clone()));
+    for path in files.map(|file| dst.join(file)) {
+        if look::at_itself(&path)?.is_some() {
+            OutputFile::check(&path, Existing::Replace)?;
+        }
+    }
+    Ok(())
+}
+
+/// C7, by where the paths lead.
+fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
+    let Some(src) = look::real(src)? else { return Ok(false) };
+    // Of what does not exist yet, the part that does.
+    for above in dst.ancestors() {
+        if let Some(real) = look::real(above)? {
+            let dst = real.join(dst.strip_prefix(above).expect("it is above"));
+            return Ok(dst.starts_with(&src) || src.starts_with(&dst));
+        }
+    }
+    Ok(false)
+}
+
+/// Hidden files are nobody's business; what killed runs left is hidden.
+fn names_in(dst: &Path) -> Result<Vec<String>, Error> {
+    let names = look::names(dst)?.into_iter().map(|name| name.to_string_lossy().into_owned());
+    Ok(names.filter(|name| !name.starts_with('.')).collect())
+}

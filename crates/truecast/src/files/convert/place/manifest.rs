@@ -1,0 +1,151 @@
+//! What a conversion of a checkpoint writes down about itself: what decides every byte of the result, of what it was made,
+//! and what is finished (`docs/spec/checkpoints.md §2.9`).
+
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::options::Partition;
+use crate::files::digest::sha256;
+use crate::files::error::Error;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use truecast_io::folder::JsonFile;
+use truecast_io::look;
+
+/// The manifest of a whole conversion.
+pub(crate) const MANIFEST: &str = "truecast-manifest.json";
+/// What the name of every manifest begins with.
+pub(crate) const PREFIX: &str = "truecast-manifest.";
+
+/// The manifest of a part.
+pub(crate) fn name_of(part: Option<Partition>) -> String {
+    match part {
+        Some(part) => format!("{PREFIX}{}.json", part.to_string().replace('/', "-of-")),
+        None => MANIFEST.into(),
+    }
+}
+
+/// The manifests in a folder, of the whole conversion and of parts.
+pub(crate) fn names(folder: &Path) -> Result<Vec<String>, Error> {
+    let names = look::names(folder)?.into_iter().filter_map(|name| name.into_string().ok());
+    Ok(names.filter(|name| name.starts_with(PREFIX)).collect())
+}
+
+/// What was asked for, of what, and what came of it so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the object of a manifest")]
+pub(crate) struct Manifest {
+    /// The version that wrote it.
+    pub truecast: String,
+    /// Everything else that decides the bytes of the result.
+    pub options: Value,
+    /// Index, configuration and sidecars are written too.
+    pub complete: bool,
+    /// Every shard of the source, in the order of their names.
+    pub shards: Vec<ShardEntry>,
+}
+
+/// A shard of the source and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the object of a shard")]
+pub(crate) struct ShardEntry {
+    pub name: String,
+    pub source: SourceEntry,
+    /// `None` until it is finished, and of a shard from which nothing is written.
+    pub output: Option<FileEntry>,
+}
+
+/// A file of the source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the object of a file")]
+pub(crate) struct SourceEntry {
+    pub bytes: u64,
+    pub header_sha256: String,
+}
+
+impl SourceEntry {
+    /// It is of the same length, with the same header.
+    fn is_like(&self, other: &SourceEntry) -> bool {
+        (self.bytes, &self.header_sha256) == (other.bytes, &other.header_sha256)
+    }
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the object of a file")]
+pub(crate) struct FileEntry {
+    pub bytes: u64,
+    pub sha256: String,
+}
+
+impl FileEntry {
+    /// Whether the file at `path` is the one that was written.
+    pub fn is_at(&self, path: &Path, stop: &AtomicBool) -> Result<bool, Error> {
+        let Some(found) = look::at(path)?.filter(|found| found.is_file()) else { return Ok(false) };
+        Ok(found.len() == self.bytes && sha256(path, stop)?.1 == self.sha256)
+    }
+}
+
+impl Manifest {
+    /// Its text, to the byte.
+    pub fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a manifest has a text") + "\n"
+    }
+
+    /// Reads a manifest of a folder; `None` if there is none of that name.
+    pub fn read(folder: &Path, name: &str) -> Result<Option<Manifest>, Error> {
+        let failed = |why: String| Error::checkpoint(folder, CheckpointError::Manifest { file: name.into(), why });
+        let Some(JsonFile { value, .. }) = JsonFile::read(folder, name, false)? else { return Ok(None) };
+        serde_json::from_value(value).map(Some).map_err(|cause| failed(cause.to_string()))
+    }
+
+    /// Adds what another run finished.
+    pub fn join(&mut self, other: Manifest) {
+        for (entry, theirs) in self.shards.iter_mut().zip(other.shards) {
+            entry.output = entry.output.take().or(theirs.output);
+        }
+    }
+
+    /// What of its source is not as in `other`.
+    pub fn other_source(&self, other: &Manifest) -> Option<String> {
+        let names = |of: &Manifest| of.shards.iter().map(|shard| shard.name.clone()).collect::<Vec<_>>();
+        let (mine, others) = (names(self), names(other));
+        if let Some(name) = mine.iter().find(|name| !others.contains(name)) {
+            return Some(format!("records {name}, which is not a shard of it"));
+        }
+        if let Some(name) = others.iter().find(|name| !mine.contains(name)) {
+            return Some(format!("does not record its shard {name}"));
+        }
+        let (a, b) = self.shards.iter().zip(&other.shards).find(|(a, b)| !a.source.is_like(&b.source))?;
+        Some(match (a.source.bytes, b.source.bytes) {
+            (then, now) if then != now => format!("records {} of {then} bytes, there it has {now}", a.name),
+            _ => format!("records another header of {}", a.name),
+        })
+    }
+
+    /// The first thing in which it was begun otherwise than `other`; what is finished does not matter.
+    pub fn difference(&self, other: &Manifest) -> Option<String> {
+        if self.truecast != other.truecast {
+            return Some(format!("it is of truecast {}, this is {}", self.truecast, other.truecast));
+        }
+        let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
+        let (mine, others) = (fields(&self.options), fields(&other.options));
+        // Where links are needed and not followed, nothing is begun; where none is needed, they change nothing.
+        for key in mine.keys().chain(others.keys()).filter(|key| *key != "follow_links") {
+            let value = |of: &serde_json::Map<String, Value>| of.get(key).map_or("nothing".into(), Value::to_string);
+            if mine.get(key) != others.get(key) {
+                return Some(format!("option {key} was {}, now it is {}", value(&mine), value(&others)));
+            }
+        }
+        let names = |of: &Manifest| of.shards.iter().map(|shard| shard.name.clone()).collect::<Vec<_>>();
+        let (mine, others) = (names(self), names(other));
+        if let Some(name) = mine.iter().find(|name| !others.contains(name)) {
+            return Some(format!("{name} is no shard of the source any more"));
+        }
+        if let Some(name) = others.iter().find(|name| !mine.contains(name)) {
+            return Some(format!("{name} was no shard of the source then"));
+        }
+        let changed = self.shards.iter().zip(&other.shards).find(|(a, b)| !a.source.is_like(&b.source));
+        changed.map(|(shard, _)| format!("{} of the source has another length or header now", shard.name))
+    }
+}

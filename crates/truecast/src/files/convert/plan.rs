@@ -1,0 +1,154 @@
+//! What becomes of a checkpoint, file by file and tensor by tensor. `planner` makes it;
+//! `container::files` has the files beside the shards.
+
+use crate::files::convert::container::Container;
+use crate::files::convert::container::config::Configuration;
+use crate::files::convert::job::TensorJob;
+use crate::files::convert::options::{Options, RunScope};
+use crate::files::convert::quantize::scaled::Scaled;
+use crate::files::convert::relayout::Relaid;
+use crate::files::convert::stored::Stored;
+use crate::files::error::Error;
+use crate::files::report::Provenance;
+use crate::files::stream::{Item, LEAST_MEMORY};
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use truecast_core::DType;
+use truecast_io::folder::Folder;
+use truecast_io::{Escaped, FileFormat, Tensor};
+
+/// A conversion of a checkpoint whose every question is settled: nothing was written yet.
+#[derive(Debug)]
+pub struct Plan {
+    /// Where the result will stand.
+    pub(crate) dst: PathBuf,
+    pub(crate) folder: Folder,
+    pub(crate) container: Container,
+    pub(crate) provenance: Provenance,
+    pub(crate) shards: Vec<ShardPlan>,
+    /// Files beside the shards that are written anew, or not copied.
+    pub(crate) configuration: Configuration,
+    /// Sets of tensors with a common second scale.
+    pub(crate) shares: Vec<Vec<Stored>>,
+    /// Of the tensors in them their places among the works of their shards.
+    pub(crate) sharing: HashMap<Stored, usize>,
+    /// Quantized tensors whose codes and scales are carried over.
+    pub(crate) relaid: Vec<Relaid>,
+    /// Tensors that the result lacks because they mean nothing without others, with the reason.
+    pub(crate) dropped: Vec<(String, String)>,
+    /// Tensors of the source whose data this plan was made from.
+    pub(crate) read: Vec<Stored>,
+    /// Those that settling it gave.
+    pub(crate) warnings: Vec<String>,
+    pub(crate) options: Options,
+}
+
+impl Plan {
+    /// The source that was opened.
+    #[must_use]
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// What decides the result.
+    #[must_use]
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    pub(crate) fn works(&self) -> impl Iterator<Item = &TensorJob> + Clone {
+        self.shards.iter().flat_map(|shard| &shard.works)
+    }
+
+    /// The tensors that have a second scale in common with this one, itself among them.
+    pub(crate) fn shared(&self, scaled: &Scaled) -> &[Stored] {
+        scaled.share.map_or(&[], |set| &self.shares[set])
+    }
+
+    /// A tensor that has a second scale in common with others, by its place in the source.
+    pub(crate) fn scaled(&self, at: Stored) -> Option<&Scaled> {
+        let work = *self.sharing.get(&at)?;
+        self.shards[at.shard].works[work].job.scaled()
+    }
+
+    /// The shard is converted by this run.
+    pub(crate) fn is_mine(&self, shard: usize) -> bool {
+        match self.options.share {
+            RunScope::Whole => true,
+            RunScope::Part(part) => part.has(shard),
+            RunScope::Merge => false,
+        }
+    }
+
+    /// The result is one file.
+    #[must_use]
+    pub fn is_one_file(&self) -> bool {
+        !matches!(self.container, Container::Folder)
+    }
+
+    /// Bytes of tensor data that this run will read and write.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, u64) {
+        let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)).map(|(_, shard)| shard.bytes());
+        mine.fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1))
+    }
+
+    /// What a user should know before relying on the result.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        // Arrays that safetensors files cannot hold are not left out of GGUF files.
+        let of_folder = if matches!(self.container, Container::Gguf(_)) && self.folder.is_file() {
+            &[]
+        } else {
+            self.folder.warnings()
+        };
+        let mut warnings = [of_folder, &self.warnings].concat();
+        let is_in_safetensors = |at: Stored| at.source(&self.folder).format() == FileFormat::Safetensors;
+        let is_f6 = |work: &&TensorJob| {
+            matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2)
+                && work.job.stored().is_some_and(is_in_safetensors)
+        };
+        warnings.extend(self.works().find(is_f6).map(|work| {
+            let (path, name) = (self.folder.path().display(), Escaped(&work.planned.name));
+            format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
+        }));
+        warnings
+    }
+
+    /// Every worker has room for the least piece of every tensor.
+    pub(crate) fn check_memory(&self) -> Result<(), Error> {
+        let items = self.works().enumerate().map(|(index, work)| work.item(index));
+        let least = items.map(|item: Item| item.least_memory()).fold(LEAST_MEMORY, u64::max);
+        match self.options.max_memory {
+            got if got < least => Err(Error::Memory { got, least }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A file of the result: that of the source with the same name.
+#[derive(Debug)]
+pub(crate) struct ShardPlan {
+    pub name: String,
+    /// In the order of the source's data.
+    pub works: Vec<TensorJob>,
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl ShardPlan {
+    /// The tensors that it holds; none of a shard that is not written.
+    pub fn targets(&self) -> Vec<Tensor> {
+        self.works.iter().flat_map(TensorJob::targets).cloned().collect()
+    }
+
+    /// Bytes of tensors that are read and written for it.
+    pub fn bytes(&self) -> (u64, u64) {
+        let read = self.works.iter().map(TensorJob::bytes_in).sum();
+        (read, self.works.iter().map(TensorJob::bytes_out).sum())
+    }
+
+    /// A shard without tensors is not written.
+    pub fn is_empty(&self) -> bool {
+        self.works.is_empty()
+    }
+}

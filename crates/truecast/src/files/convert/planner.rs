@@ -1,0 +1,346 @@
+//! Settling what becomes of a checkpoint, tensor by tensor and file by file: the one way to make a [`Plan`].
+
+use crate::files::convert::container::Container;
+use crate::files::convert::container::config::Configuration;
+use crate::files::convert::container::gguf;
+use crate::files::convert::dequantize::reference::{Reference, contents};
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::found::{Contents, quantized};
+use crate::files::convert::job::TensorJob;
+use crate::files::convert::options::Options;
+use crate::files::convert::plan::{Plan, ShardPlan};
+use crate::files::convert::planned::Planned;
+use crate::files::convert::quantize::activations::Activations;
+use crate::files::convert::quantize::choice::{Decision, Quantizing};
+use crate::files::convert::relayout::{self, Relaid, relaid};
+use crate::files::convert::stored::Stored;
+use crate::files::error::Error;
+use crate::files::report::Provenance;
+use crate::files::select::quantize_options::Relayout;
+use crate::files::select::{Choice, Detected, Eligibility, Selection};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use truecast_core::scaled::{Packing, Part};
+use truecast_core::{DType, Layout};
+use truecast_io::folder::{Folder, Shard};
+use truecast_io::{FileFormat, Tensor};
+use truecast_schemes::{Detection, Family, Group, Model, Nibbles, Outcome, Role, Scheme};
+
+impl Plan {
+    /// The plan of a checkpoint.
+    pub(crate) fn of_checkpoint(folder: Folder, dst: &Path, options: &Options) -> Result<Plan, Error> {
+        let reference = Reference::of(options)?;
+        let found = contents(&folder, options, reference.as_ref())?;
+        Plan::of(folder, found, options, reference, dst)
+    }
+
+    /// Settles what becomes of each tensor of a checkpoint that was opened.
+    pub(crate) fn of(
+        folder: Folder,
+        contents: Contents,
+        options: &Options,
+        reference: Option<Reference>,
+        dst: &Path,
+    ) -> Result<Plan, Error> {
+        let into = gguf::container(dst);
+        let Contents { stored, documents, found, read } = contents;
+        let (src, selection) = (folder.path(), &options.selection);
+        let (listed, mut dropped) = listed(&folder, &stored, &found);
+        let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
+        writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
+        let unquantized =
+            Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
+        let (tensors, groups): (Vec<Tensor>, Vec<_>) =
+            listed.into_iter().map(|(at, group, tensor)| (tensor, (at, group))).unzip();
+        let eligible = |(tensor, (_, group)): (&Tensor, &(Stored, Option<&Group>))| match group {
+            None => Eligibility::in_container(FileFormat::Safetensors, tensor),
+            Some(_) => Eligibility::Converted,
+        };
+        let eligibilities: Vec<_> = tensors.iter().zip(&groups).map(eligible).collect();
+        let choices = unquantized.choose(FileFormat::Safetensors, &tensors, &eligibilities, src)?;
+        let model = Model::new(&tensors, documents.config.as_ref());
+        let quantizing = writing.filter(|writing| writing.relayout.is_none());
+        let mut planner = Planner {
+            folder: &folder,
+            stored: &stored,
+            options,
+            into,
+            carried: writing.and_then(|writing| Some((writing.scheme, writing.relayout?))),
+            unquantized: &unquantized,
+            activations: Activations::new(&folder, &stored, &found, writing)?,
+            quantizing: quantizing.map(|writing| Quantizing::new(writing, selection, &model)),
+            names: HashSet::new(),
+            shards: empty_shards(&folder, &found, into),
+            relaid: Vec::new(),
+            dense: Vec::new(),
+            carried_modules: Vec::new(),
+        };
+        for ((tensor, source), choice) in tensors.iter().zip(groups).zip(choices) {
+            planner.settle(tensor, source, choice)?;
+        }
+        let Planner { activations, quantizing, shards, relaid, mut dense, carried_modules, carried, .. } = planner;
+        let settled = quantizing.map(|quantizing| quantizing.finish(src)).transpose()?;
+        let Decision { kept, modules, shares, warnings: of_quantized } = settled.unwrap_or_default();
+        if carried.is_some() {
+            dense.extend(model.absent_heads());
+        }
+        let (kept, modules) = ([kept, dense].concat(), [modules, carried_modules].concat());
+        activations.check(src, writing.map_or(Scheme::PLAIN, |writing| writing.scheme))?;
+        dropped.retain(|(name, _)| !activations.carries(name));
+        if carried.is_some() && relaid.is_empty() {
+            let (option, why) = ("--relayout", "no tensor is quantized, or rules make all of them dense".to_string());
+            return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
+        }
+        let scheme = carried.map_or(writing.map_or(Scheme::PLAIN, |writing| writing.scheme), |(scheme, _)| scheme);
+        let outcome = (!found.groups.is_empty() || !scheme.is_plain()).then_some(Outcome {
+            scheme,
+            kept: &kept,
+            quantized: &modules,
+            activations: activations.are_declared(),
+        });
+        let is_gguf = into == FileFormat::Gguf;
+        let configuration = match is_gguf {
+            true => Configuration::default(),
+            false => Configuration::of(&folder, &documents, selection.to, outcome)?,
+        };
+        let container = match is_gguf {
+            true => Container::Gguf(gguf::keys(&folder, &documents, options, &shards[0].works)?),
+            false if folder.is_file() => Container::File(FileFormat::Safetensors),
+            false => Container::Folder,
+        };
+        let provenance = Provenance { detected: detected(&found), ..Provenance::of(options) };
+        // Choices among names are about files that are not GGUF.
+        let choices = if is_gguf && holds_gguf(&folder) { Vec::new() } else { found.choices };
+        let mut warnings = [choices, found.warnings, of_quantized, configuration.warnings.clone()].concat();
+        warnings.extend(relayout::warnings(src, &relaid));
+        if let Some(reference) = reference {
+            let all: Vec<_> = found.groups.iter().map(|group| quantized(&folder, &stored, group)).collect();
+            warnings.extend(reference.check_nibbles(&folder, &all)?);
+        }
+        let plan = Plan {
+            dst: dst.into(),
+            folder,
+            container,
+            provenance,
+            sharing: sharing(&shards),
+            shards,
+            configuration,
+            shares,
+            relaid,
+            dropped,
+            read,
+            warnings,
+            options: options.clone(),
+        };
+        let of_gguf = plan.gguf().map(|new| gguf::warnings(&plan.folder, &new.tensors)).unwrap_or_default();
+        Ok(Plan { warnings: [plan.warnings, of_gguf].concat(), ..plan })
+    }
+}
+
+/// A tensor of the source with the name, type and shape that it has for people: of a quantized one that of its codes.
+type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
+
+/// The tensors of a source, in the order of files and data, a quantized one where its codes are; and names of tensors that the
+/// result lacks, with the reason.
+fn listed<'a>(folder: &Folder, stored: &[Stored], found: &'a Detection) -> (Vec<Listed<'a>>, Vec<(String, String)>) {
+    let (mut listed, mut dropped) = (Vec::new(), Vec::new());
+    for (at, role) in stored.iter().zip(&found.roles) {
+        match role {
+            Role::Plain => listed.push((*at, None, at.header(folder).clone())),
+            Role::Part { group, part: Part::Codes } => {
+                let group = &found.groups[*group];
+                let (name, dtype) = (group.name.clone(), group.layout.code_type());
+                let codes = Tensor { name, dtype, layout: Layout::Packed, shape: group.shape.clone() };
+                listed.push((*at, Some(group), codes));
+            }
+            Role::Part { .. } => {}
+            Role::Dropped(why) => dropped.push((at.header(folder).name.to_string(), why.to_string())),
+        }
+    }
+    (listed, dropped)
+}
+
+fn holds_gguf(folder: &Folder) -> bool {
+    folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf)
+}
+
+/// The files of the result; a GGUF file is one.
+fn empty_shards(folder: &Folder, found: &Detection, into: FileFormat) -> Vec<ShardPlan> {
+    let has_other_tensors = !found.groups.is_empty() || holds_gguf(folder);
+    let of_shard = |shard: &Shard| {
+        let metadata = shard.source.metadata();
+        let metadata = match has_other_tensors {
+            true => truecast_schemes::metadata(metadata, &found.groups),
+            false => metadata.clone(),
+        };
+        ShardPlan { name: shard.name.clone(), works: Vec::new(), metadata }
+    };
+    let files = if into == FileFormat::Gguf { 1 } else { usize::MAX };
+    folder.shards().iter().take(files).map(of_shard).collect()
+}
+
+/// Goes through the tensors of a checkpoint, in the order of files and data.
+struct Planner<'a> {
+    folder: &'a Folder,
+    stored: &'a [Stored],
+    options: &'a Options,
+    into: FileFormat,
+    /// Codes are carried over to this scheme. What is open of it is as it is in the first tensor.
+    carried: Option<(Scheme, Relayout)>,
+    /// For tensors that are not quantized: as without a scheme.
+    unquantized: &'a Selection,
+    activations: Activations,
+    quantizing: Option<Quantizing<'a>>,
+    /// Of the tensors of the result.
+    names: HashSet<Arc<str>>,
+    shards: Vec<ShardPlan>,
+    relaid: Vec<Relaid>,
+    /// Modules that stay dense beside those that are carried over.
+    dense: Vec<String>,
+    carried_modules: Vec<String>,
+}
+
+impl<'a> Planner<'a> {
+    /// Settles what becomes of a tensor, which is quantized if it has a group.
+    fn settle(
+        &mut self,
+        tensor: &'a Tensor,
+        (at, group): (Stored, Option<&'a Group>),
+        choice: Choice,
+    ) -> Result<(), Error> {
+        let (folder, stored, path) = (self.folder, self.stored, self.path(at));
+        let value = match group {
+            Some(_) => &Tensor { dtype: DType::F32, ..tensor.clone() },
+            None => tensor,
+        };
+        if let (Some(carried), Some(group), None) = (self.carried, group, choice.to) {
+            return self.carry_over((tensor, value), (at, group), carried);
+        }
+        if self.carried.is_some() {
+            self.dense.extend(truecast_schemes::loaded_module(tensor));
+        }
+        let of_group = || group.map(|group| Box::new(quantized(folder, stored, group)));
+        let activations = &mut self.activations;
+        let scaled = self
+            .quantizing
+            .as_mut()
+            .map(|quantizing| quantizing.work((at, group.is_some()), value, of_group, path, activations));
+        let scaled = scaled.transpose()?.flatten();
+        let stays = scaled.as_ref().map_or(choice.to.is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
+        let is_gguf = self.into == FileFormat::Gguf;
+        let of_blocks = group.filter(|_| is_gguf && stays).and_then(|group| gguf::copied(folder, stored, group));
+        if let Some(works) = of_blocks {
+            self.names.extend(works.iter().map(|work| work.planned.target.name.clone()));
+            self.shards[0].works.extend(works);
+            return Ok(());
+        }
+        let work = match (scaled, group) {
+            (Some(TensorJob { planned, job }), _) => {
+                TensorJob { planned: Planned { from: tensor.dtype, ..planned }, job }
+            }
+            (None, None) => {
+                let planned = Planned::new(tensor, choice, self.into, path, &self.options.request)?;
+                let kept_by = self.quantizing.as_ref().map_or(choice.kept_by, |quantizing| quantizing.kept_by(tensor));
+                TensorJob { job: Arc::new(at), planned: Planned { kept_by, ..planned } }
+            }
+            (None, Some(group)) => self.dequantized(tensor, value, (at, group), choice)?,
+        };
+        self.add(at, work)
+    }
+
+    fn path(&self, at: Stored) -> &'a Path {
+        at.source(self.folder).path()
+    }
+
+    /// Adds what makes tensors of the result, whose names are new.
+    fn add(&mut self, at: Stored, work: TensorJob) -> Result<(), Error> {
+        if let Some(twice) = work.targets().find(|target| !self.names.insert(target.name.clone())) {
+            let cause = truecast_schemes::Error::DuplicateName { tensor: twice.name.to_string() };
+            return Err(Error::scheme(self.folder.path(), cause));
+        }
+        let file = self.of_result(at);
+        self.shards[file].works.push(work);
+        Ok(())
+    }
+
+    /// The file of the result that a tensor comes into.
+    fn of_result(&self, at: Stored) -> usize {
+        if self.into == FileFormat::Gguf { 0 } else { at.shard }
+    }
+
+    /// Carries codes and scales over to another scheme.
+    fn carry_over(
+        &mut self,
+        (tensor, value): (&Tensor, &Tensor),
+        (at, group): (Stored, &Group),
+        (scheme, how): (Scheme, Relayout),
+    ) -> Result<(), Error> {
+        let made = truecast_schemes::target_of_layout(value, scheme, &group.layout);
+        let (mut target, scheme) = made.map_err(|cause| Error::scheme(self.path(at), cause))?;
+        target.tensors.extend(self.activations.output(value));
+        self.carried = Some((scheme, how));
+        let source = (quantized(self.folder, self.stored, group), group.scheme);
+        let (works, relaid) = relaid(self.folder, source, (target, scheme), how)?;
+        works.into_iter().try_for_each(|work| self.add(at, work))?;
+        self.carried_modules.extend(truecast_schemes::loaded_module(tensor));
+        self.relaid.push(Relaid { shard: self.of_result(at), ..relaid });
+        Ok(())
+    }
+
+    /// Makes a quantized tensor dense.
+    fn dequantized(
+        &self,
+        tensor: &Tensor,
+        value: &Tensor,
+        (at, group): (Stored, &Group),
+        choice: Choice,
+    ) -> Result<TensorJob, Error> {
+        let refused = |cause| Err(Error::checkpoint(self.folder.path(), cause));
+        let (name, scheme) = (|| tensor.name.to_string(), || group.scheme.to_string());
+        let Some(to) = choice.to else {
+            return refused(CheckpointError::Kept { tensor: name(), scheme: scheme() });
+        };
+        if is_narrow(to) && self.unquantized.rule(&tensor.name).is_none() {
+            return refused(CheckpointError::Narrow { tensor: name(), scheme: scheme(), to });
+        }
+        let choice = Choice { from: DType::F32, to: Some(to), kept_by: None };
+        let planned = Planned::new(value, choice, self.into, self.path(at), &self.options.request)?;
+        let kept_by = self.quantizing.as_ref().and_then(|quantizing| quantizing.kept_by(value));
+        let planned = Planned { from: tensor.dtype, kept_by, ..planned };
+        Ok(TensorJob { job: Arc::new(quantized(self.folder, self.stored, group).flat()), planned })
+    }
+}
+
+/// Types of which weights are written with scales.
+fn is_narrow(to: DType) -> bool {
+    to.storage_bits().is_some_and(|bits| bits <= 8)
+}
+
+/// Of the tensors with a common second scale their places among the works of their shards.
+fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
+    let mut sharing = HashMap::new();
+    for shard in shards {
+        for (at, work) in shard.works.iter().enumerate() {
+            if let Some(scaled) = work.job.scaled()
+                && scaled.share.is_some()
+            {
+                sharing.insert(scaled.from, at);
+            }
+        }
+    }
+    sharing
+}
+
+/// What was found out of a source and decides its values.
+fn detected(found: &Detection) -> Detected {
+    let order = |group: &Group| match (group.scheme.family, group.layout.planes()?.codes.packing) {
+        (Family::ComfyNvfp4, Packing::HighFirst) => Some(Nibbles::High),
+        (Family::ComfyNvfp4, _) => Some(Nibbles::Low),
+        _ => None,
+    };
+    let mut schemes: Vec<String> = found.groups.iter().map(|group| group.scheme.to_string()).collect();
+    schemes.sort();
+    schemes.dedup();
+    Detected { schemes, nibbles: found.groups.iter().find_map(order) }
+}

@@ -1,0 +1,157 @@
+//! The scales of activations that a result has beside its weights: made of those of the source, or of a file with the largest
+//! magnitude of each layer's inputs (`docs/spec/checkpoints.md §7.8`).
+
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::quantize::code::{little_endian, to_f32};
+use crate::files::convert::stored::Stored;
+use crate::files::error::Error;
+use crate::files::select::QuantizeOptions;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use truecast_core::DType;
+use truecast_io::Tensor;
+use truecast_io::folder::Folder;
+use truecast_schemes::{ActivationScale, Detection, Dropped, MAX_READ_BYTES, Need, Output, Role, Scheme};
+
+/// What is known of the inputs of layers, and which scales the result has.
+#[derive(Default)]
+pub(crate) struct Activations {
+    wanted: Option<(ActivationScale, Need)>,
+    /// The largest magnitudes, by modules or names of weights.
+    ranges: HashMap<String, f64>,
+    /// Those of the source, by modules: the tensor's name, what it is, and its values.
+    of_source: HashMap<String, (String, ActivationScale, Vec<f32>)>,
+    /// Tensors of the source that the result has in another form, or as they are.
+    carried: HashSet<String>,
+    /// Weights for which nothing is known.
+    missing: Vec<String>,
+}
+
+impl Activations {
+    /// Reads what the source and the file say, if the target has such scales.
+    ///
+    /// # Errors
+    /// Reading; a file that is not understood, or given for a target without such scales.
+    pub fn new(
+        folder: &Folder,
+        stored: &[Stored],
+        found: &Detection,
+        writing: Option<&QuantizeOptions>,
+    ) -> Result<Activations, Error> {
+        let Some(writing) = writing else { return Ok(Activations::default()) };
+        let wanted = ActivationScale::of_target(writing.scheme.family);
+        let ranges = match (&writing.activation_ranges, wanted) {
+            (Some(_), None) => {
+                let why = format!("{} stores no scales of activations", writing.scheme);
+                let option = "--activation-ranges";
+                return Err(Error::checkpoint(folder.path(), CheckpointError::NoEffect { option, why }));
+            }
+            (Some(path), Some(_)) => activation_ranges(path)?,
+            (None, _) => HashMap::new(),
+        };
+        let mut all = Activations { wanted, ranges, ..Activations::default() };
+        if wanted.is_none() {
+            return Ok(all);
+        }
+        let codes: HashMap<&str, DType> =
+            found.groups.iter().map(|group| (group.module.as_str(), group.layout.code_type())).collect();
+        let dropped =
+            found.roles.iter().enumerate().filter(|(_, role)| **role == Role::Dropped(Dropped::ActivationScale));
+        for (number, _) in dropped {
+            let Stored { shard, tensor } = stored[number];
+            let source = &folder.shards()[shard].source;
+            let Tensor { name, dtype, .. } = &source.tensors()[tensor];
+            let bytes = source.tensors()[tensor].bytes();
+            let Some((module, scale)) = ActivationScale::of_source(name, |module| codes.get(module).copied()) else {
+                continue;
+            };
+            let size = dtype.storage_bits().unwrap_or(8) as usize / 8;
+            if !dtype.is_float() || size == 0 || bytes > MAX_READ_BYTES {
+                continue;
+            }
+            let mut buffer = vec![0; bytes as usize];
+            source.read_at(tensor, 0, &mut buffer)?;
+            let values: Vec<f32> = buffer.chunks_exact(size).map(|code| to_f32(*dtype, little_endian(code))).collect();
+            // A scale of 0, or one that is no number, was never calibrated.
+            if !values.is_empty() && values.iter().all(|value| value.is_finite() && *value > 0.0) {
+                all.of_source.insert(module.to_string(), (name.to_string(), scale, values));
+            }
+        }
+        // Weights alone are quantized where nothing is known of some activations.
+        let is_partial =
+            all.ranges.is_empty() && found.groups.iter().any(|group| !all.of_source.contains_key(&group.module));
+        if matches!(wanted, Some((_, Need::AllOrNone)))
+            && (is_partial || found.groups.is_empty() && all.ranges.is_empty())
+        {
+            all.wanted = None;
+        }
+        Ok(all)
+    }
+
+    /// The scale beside a weight that is quantized, if it has one.
+    pub fn output(&mut self, weight: &Tensor) -> Option<Output> {
+        let (scale, need) = self.wanted?;
+        let module = weight.name.strip_suffix(".weight").unwrap_or(&weight.name);
+        let range = self.ranges.get(module).or_else(|| self.ranges.get(&*weight.name));
+        let values = match (range, self.of_source.get(module)) {
+            (Some(amax), _) => {
+                vec![scale.of_amax(*amax); weight.shape.iter().rev().skip(2).product::<u64>().max(1) as usize]
+            }
+            (None, Some((name, other, values))) => {
+                self.carried.insert(name.clone());
+                values.iter().map(|value| scale.of_scale(*value, *other)).collect()
+            }
+            (None, None) => {
+                if need != Need::Optional {
+                    self.missing.push(weight.name.to_string());
+                }
+                return None;
+            }
+        };
+        Some(scale.output(weight, &values))
+    }
+
+    /// The configuration says that activations are quantized by these scales.
+    pub fn are_declared(&self) -> bool {
+        self.wanted.is_some()
+    }
+
+    /// The result has this tensor of the source, in its own form.
+    pub fn carries(&self, tensor: &str) -> bool {
+        self.carried.contains(tensor)
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// Layers whose loader would find no scale.
+    pub fn check(&self, folder: &Path, scheme: Scheme) -> Result<(), Error> {
+        match self.missing.split_first() {
+            None => Ok(()),
+            Some((first, others)) => {
+                let weights_only = scheme.weights_only().map(|other| other.to_string());
+                let (scheme, tensor, others) = (scheme.to_string(), first.clone(), others.len() as u64);
+                let cause = CheckpointError::NoActivations { scheme, tensor, others, weights_only };
+                Err(Error::checkpoint(folder, cause))
+            }
+        }
+    }
+}
+
+/// Reads a file with an object of numbers: the largest magnitude of the inputs of each layer.
+///
+/// # Errors
+/// What the file is instead.
+pub fn activation_ranges(path: &Path) -> Result<HashMap<String, f64>, Error> {
+    let failed = |why: String| Error::checkpoint(path, CheckpointError::Ranges { why });
+    let text = std::fs::read_to_string(path).map_err(|source| truecast_io::Error::Io {
+        path: path.into(),
+        action: "reading",
+        source,
+    })?;
+    let all: HashMap<String, f64> = serde_json::from_str(&text).map_err(|cause| failed(cause.to_string()))?;
+    match all.iter().find(|(_, value)| !(value.is_finite() && **value > 0.0)) {
+        Some((name, value)) => Err(failed(format!("{name:?} is {value}, and a largest magnitude is above 0"))),
+        None => Ok(all),
+    }
+}

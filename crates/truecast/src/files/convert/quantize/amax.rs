@@ -1,0 +1,103 @@
+//! Largest magnitudes of whole tensors, where the scale of the first piece needs them: a pass over the source before that
+//! which converts.
+
+use crate::files::convert::operations::Operations;
+use crate::files::convert::plan::{Plan, ShardPlan};
+use crate::files::convert::quantize::encode::Plans;
+use crate::files::convert::quantize::scaled::Scaled;
+use crate::files::convert::stored::Stored;
+use crate::files::error::{Cause, Error};
+use crate::files::stream::{Item, Limits, run};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_core::scaled::ScaledError;
+
+/// Those that are known, of each matrix of a tensor.
+#[derive(Debug, Default)]
+pub(crate) struct Amax(HashMap<Stored, Vec<f32>>);
+
+impl Amax {
+    /// Finds those that the tensors of a shard need, wherever the tensors lie that count for them.
+    ///
+    /// # Errors
+    /// Reading; a value that is not finite, where that is an error; [`Error::Interrupted`].
+    pub fn find(
+        &mut self,
+        plan: &Plan,
+        shard: &ShardPlan,
+        operations: &Operations<'_>,
+        limits: &Limits<'_>,
+        told: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), Error> {
+        let mut wanted: Vec<&Scaled> = Vec::new();
+        for work in &shard.works {
+            let Some(scaled) = work.job.scaled() else { continue };
+            if scaled.needs_amax {
+                wanted.push(scaled);
+                let with = plan.shared(scaled);
+                wanted.extend(with.iter().filter_map(|at| plan.scaled(*at)));
+            }
+        }
+        let mut seen = HashSet::new();
+        wanted.retain(|scaled| !self.0.contains_key(&scaled.from) && seen.insert(scaled.from));
+        let name = |scaled: &Scaled| (scaled.from.source(&plan.folder).path(), &*scaled.from.header(&plan.folder).name);
+        let in_tensor = |scaled: &Scaled, cause: Cause| {
+            let (path, tensor) = name(scaled);
+            Error::tensor(path, tensor, cause)
+        };
+        let failed = |scaled: &Scaled, cause: ScaledError| in_tensor(scaled, Cause::Scaled(cause));
+        let plans = wanted.iter().map(|scaled| operations.quantize(scaled).map_err(|cause| in_tensor(scaled, cause)));
+        let plans: Vec<Arc<Plans>> = plans.collect::<Result<_, _>>()?;
+        let item = |(at, scaled): (usize, &&Scaled)| Item::new(at, scaled.layout.elements(), scaled.src_bits(), 0);
+        let items: Vec<Item> = wanted.iter().enumerate().map(item).collect();
+        let mut found: Vec<Vec<f32>> = wanted.iter().map(|scaled| vec![0.0; scaled.layout.matrices as usize]).collect();
+        let work = |at: usize, first: u64, len: u64, src: &[u8], values: &mut Vec<u8>| {
+            let scaled = wanted[at];
+            let src = plans[at].input.elements(first, len, src, values).map_err(|cause| in_tensor(scaled, cause))?;
+            let size = bytes_of(scaled.dtype);
+            let (mut seen, mut done) = (Vec::new(), 0);
+            // Each matrix has its own.
+            while done < len {
+                let (matrix, within) = ((first + done) / scaled.matrix(), (first + done) % scaled.matrix());
+                let now = (scaled.matrix() - within).min(len - done);
+                let bytes = &src[(done * size) as usize..((done + now) * size) as usize];
+                let amax = plans[at].quantizer.amax(bytes).map_err(|cause| match cause {
+                    ScaledError::NotFinite { index } => {
+                        failed(scaled, ScaledError::NotFinite { index: first + done + index })
+                    }
+                    cause => failed(scaled, cause),
+                })?;
+                seen.push((matrix as usize, amax));
+                done += now;
+            }
+            Ok::<_, Error>((seen, 0))
+        };
+        let done = |at: usize, seen: Vec<(usize, f32)>, _: u64| {
+            for (matrix, amax) in seen {
+                found[at][matrix] = found[at][matrix].max(amax);
+            }
+            told(name(wanted[at]).1);
+        };
+        let read = |at: usize, first, len, buffer: &mut Vec<u8>| {
+            plans[at].input.read(&plan.folder, wanted[at].place(), first, len, buffer)
+        };
+        run(read, |_, _, _, _| Ok(()), &items, limits, work, done)?;
+        self.0.extend(wanted.iter().map(|scaled| scaled.from).zip(found));
+        Ok(())
+    }
+
+    /// What counts for a tensor: the largest of those that share a second scale with it.
+    pub fn of(&self, plan: &Plan, scaled: &Scaled) -> Vec<f32> {
+        let mut amax = self.0.get(&scaled.from).cloned().unwrap_or_default();
+        for other in plan.shared(scaled) {
+            let others = self.0.get(other).into_iter().flatten();
+            amax.iter_mut().zip(others).for_each(|(amax, other)| *amax = amax.max(*other));
+        }
+        amax
+    }
+}
+
+fn bytes_of(dtype: DType) -> u64 {
+    dtype.storage_bits().unwrap_or(64) as u64 / 8
+}

@@ -1,0 +1,257 @@
+//! Which dense tensors are quantized, and what they become together (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
+
+use crate::files::convert::dequantize::dequantizer::Quantized;
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::job::TensorJob;
+use crate::files::convert::planned::Planned;
+use crate::files::convert::quantize::activations::Activations;
+use crate::files::convert::quantize::scaled::{Cut, Scaled};
+use crate::files::convert::stored::Stored;
+use crate::files::error::{Cause, Error};
+use crate::files::select::{KeptBy, QuantizeOptions, Selection, SharedGlobalScale};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use truecast_core::scaled::{self, Code, MxScale, Search};
+use truecast_core::{DType, Layout};
+use truecast_io::{Escaped, Tensor, counted};
+use truecast_schemes::{Family, Layer, Limit, Model, Scheme, target};
+
+/// The dense tensors of a checkpoint, one after the other.
+pub(crate) struct Quantizing<'a> {
+    writing: &'a QuantizeOptions,
+    /// Sets of tensors that have a second scale in common: those that were asked for, or those that loaders expect.
+    shares_of: Vec<SharedGlobalScale>,
+    selection: &'a Selection,
+    model: &'a Model<'a>,
+    /// Tensors that the scheme cannot hold, with the reason of the first.
+    refused: Option<(truecast_schemes::Error, Vec<String>)>,
+    /// Modules with a matrix that is not quantized, and those with one that is.
+    kept: Vec<String>,
+    modules: Vec<String>,
+    /// Tensors that are kept although they might be weights of layers, by what they are: the first, and how many.
+    left: BTreeMap<String, (String, usize)>,
+    /// What loaders are known not to do with tensors that are quantized: program, what, the first of the tensors.
+    limits: BTreeMap<(&'static str, &'static str), String>,
+    /// Of each set of tensors with a common second scale its place in `shares`.
+    groups: HashMap<(usize, String), usize>,
+    shares: Vec<Vec<Stored>>,
+    /// Patterns of shares that matched.
+    used: Vec<Vec<bool>>,
+    quantized: usize,
+    has_powers_of_two: bool,
+    /// How tensors are cut, by their layouts and types.
+    cuts: HashMap<(scaled::Layout, DType), Cut>,
+}
+
+/// What is known once all tensors were seen.
+#[derive(Default)]
+pub(crate) struct Decision {
+    /// Modules with a matrix that is not quantized, and those with one that is.
+    pub kept: Vec<String>,
+    pub modules: Vec<String>,
+    /// Tensors with a common second scale.
+    pub shares: Vec<Vec<Stored>>,
+    pub warnings: Vec<String>,
+}
+
+impl<'a> Quantizing<'a> {
+    pub fn new(writing: &'a QuantizeOptions, selection: &'a Selection, model: &'a Model<'a>) -> Quantizing<'a> {
+        Quantizing {
+            shares_of: match writing.share.is_empty() {
+                true => SharedGlobalScale::usual(writing.scheme.family),
+                false => writing.share.clone(),
+            },
+            writing,
+            selection,
+            model,
+            refused: None,
+            kept: Vec::new(),
+            modules: Vec::new(),
+            left: BTreeMap::new(),
+            limits: BTreeMap::new(),
+            groups: HashMap::new(),
+            shares: Vec::new(),
+            used: writing.share.iter().map(|share| vec![false; share.globs().len()]).collect(),
+            quantized: 0,
+            has_powers_of_two: false,
+            cuts: HashMap::new(),
+        }
+    }
+
+    /// What the tensor becomes if it is quantized; `None` of one that is not. Of one that was quantized `tensor` has the type
+    /// of its values, f32.
+    ///
+    /// # Errors
+    /// A scheme that is not written. What the scheme cannot hold is told by [`finish`](Quantizing::finish), all together.
+    pub fn work(
+        &mut self,
+        (at, is_quantized): (Stored, bool),
+        tensor: &Tensor,
+        source: impl FnOnce() -> Option<Box<Quantized>>,
+        path: &Path,
+        activations: &mut Activations,
+    ) -> Result<Option<TensorJob>, Error> {
+        let name = &tensor.name;
+        if !self.quantizes(tensor, is_quantized) {
+            self.keep(tensor);
+            return Ok(None);
+        }
+        let scheme = self.writing.scheme;
+        let target = match target(tensor, self.stored(tensor)) {
+            Ok(target) => target,
+            Err(truecast_schemes::Error::NoForm { why, .. }) if self.selection.rule(name).is_none() => {
+                self.kept.extend(truecast_schemes::loaded_module(tensor));
+                self.leave(tensor, format!("{scheme} cannot hold it: {why}"));
+                return Ok(None);
+            }
+            Err(cause @ truecast_schemes::Error::NoForm { .. }) => {
+                self.refused.get_or_insert((cause, Vec::new())).1.push(name.to_string());
+                return Ok(None);
+            }
+            Err(cause) => return Err(Error::scheme(path, cause)),
+        };
+        let layout = target.layout;
+        let outputs = target.tensors.into_iter().chain(activations.output(tensor)).collect();
+        let (how, dtype, cuts) = (self.writing.how, tensor.dtype, &mut self.cuts);
+        let cut = |layout: &scaled::Layout| match cuts.entry((*layout, dtype)) {
+            Entry::Occupied(known) => Ok(*known.get()),
+            Entry::Vacant(place) => Ok(*place.insert(Cut::of(layout, dtype, &how)?)),
+        };
+        let scaled = Scaled::new((at, dtype, source()), (layout, outputs), scheme, how, cut);
+        let mut scaled = scaled.map_err(|cause| Error::tensor(path, name, Cause::Scaled(cause)))?;
+        let planes = layout.planes();
+        if planes.is_some_and(|planes| planes.global.is_some()) {
+            scaled.share = self.share(at, name);
+        }
+        self.has_powers_of_two |= planes.is_some_and(|p| p.scales.plane.code == Code::Float(DType::F8E8M0));
+        self.quantized += 1;
+        self.modules.extend(truecast_schemes::loaded_module(tensor));
+        for limit in Limit::of(scheme, tensor, self.model.model_type()) {
+            self.limits.entry((limit.program, limit.what)).or_insert_with(|| name.to_string());
+        }
+        let shape = tensor.shape.clone();
+        let target = Tensor { name: name.clone(), dtype: layout.code_type(), layout: Layout::Packed, shape };
+        let (name, from, src_layout) = (name.clone(), tensor.dtype, tensor.layout);
+        let planned = Planned { name, target, from, src_layout, cast: None, kept_by: None };
+        Ok(Some(TensorJob { planned, job: Arc::new(scaled) }))
+    }
+
+    /// The scheme with scales as a loader will have them: of the type of the weights where that is what the scheme stores.
+    fn stored(&self, tensor: &Tensor) -> Scheme {
+        self.writing.scheme.with_scales_of(self.selection.to.or(self.model.dtype()).unwrap_or(tensor.dtype))
+    }
+
+    /// The tensor is quantized: a rule says so, or the table does and no rule says otherwise. One that the source has
+    /// quantized is some layer.
+    fn quantizes(&self, tensor: &Tensor, is_quantized: bool) -> bool {
+        match self.selection.rule(&tensor.name) {
+            Some(rule) => rule.quantizes(),
+            None => {
+                let layer = self.model.layer(tensor);
+                let family = self.writing.scheme.family;
+                QuantizeOptions::is_about(tensor)
+                    && !self.selection.keep.contains(&layer)
+                    && (self.model.is_quantized(tensor, layer, family) || is_quantized && layer == Layer::Unknown)
+            }
+        }
+    }
+
+    /// Notes a tensor that is not quantized.
+    fn keep(&mut self, tensor: &Tensor) {
+        self.kept.extend(truecast_schemes::loaded_module(tensor));
+        if !QuantizeOptions::is_about(tensor) || self.selection.rule(&tensor.name).is_some() {
+            return;
+        }
+        let why = match self.model.layer(tensor) {
+            Layer::Unknown => "its name is not that of the weight of a layer",
+            Layer::InputRows => "it has a row for each input, where loaders expect one for each output",
+            Layer::Experts => "no loader takes experts that lie in one tensor in this scheme",
+            _ => return,
+        };
+        self.leave(tensor, why.to_string());
+    }
+
+    /// Lists a tensor that somebody may have expected to be quantized.
+    fn leave(&mut self, tensor: &Tensor, why: String) {
+        self.left.entry(why).or_insert_with(|| (tensor.name.to_string(), 0)).1 += 1;
+    }
+
+    /// Why a tensor that could be quantized is not, if it is for what it is.
+    pub fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
+        let could_be = QuantizeOptions::is_about(tensor) && self.selection.rule(&tensor.name).is_none();
+        could_be.then(|| KeptBy::Layer(self.model.layer(tensor)))
+    }
+
+    /// The place of the set that the tensor belongs to.
+    fn share(&mut self, at: Stored, name: &str) -> Option<usize> {
+        let mut found = None;
+        for (i, share) in self.shares_of.iter().enumerate() {
+            for (used, glob) in self.used.get_mut(i).into_iter().flatten().zip(share.globs()) {
+                *used |= glob.matches(name);
+            }
+            found = found.or_else(|| share.group(name).map(|group| (i, group.to_string())));
+        }
+        let (groups, shares) = (&mut self.groups, &mut self.shares);
+        let place = *groups.entry(found?).or_insert_with(|| {
+            shares.push(Vec::new());
+            shares.len() - 1
+        });
+        shares[place].push(at);
+        Some(place)
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// Tensors that the scheme cannot hold; options that it does not have; patterns that match nothing.
+    pub fn finish(self, path: &Path) -> Result<Decision, Error> {
+        let failed = |cause| Err(Error::checkpoint(path, cause));
+        let QuantizeOptions { scheme, how, share, .. } = self.writing;
+        if let Some((first, names)) = self.refused {
+            let others = names.into_iter().skip(1).collect();
+            return failed(CheckpointError::NoForm { first: first.to_string(), others });
+        }
+        let no_effect = |option, why| failed(CheckpointError::NoEffect { option, why });
+        let left: Vec<String> = self.left.into_iter().map(not_quantized).collect();
+        if self.quantized == 0 {
+            let why =
+                if left.is_empty() { "--quantize GLOB names those that it should".into() } else { left.join("; ") };
+            return no_effect("--scheme", format!("{scheme} quantizes no tensor; {why}"));
+        }
+        let of_scales =
+            [(how.search != Search::Formula, "--scale-search"), (how.mx != MxScale::default(), "--mx-scale")];
+        if let (Family::Gguf(_), Some((_, option))) = (scheme.family, of_scales.into_iter().find(|(given, _)| *given)) {
+            return no_effect(option, format!("scales of {scheme} have one formula"));
+        }
+        if how.mx != MxScale::default() && !self.has_powers_of_two {
+            return no_effect("--mx-scale", format!("{scheme} has no scales that are powers of two"));
+        }
+        if !share.is_empty() && self.shares.is_empty() && self.used.iter().flatten().all(|used| !used) {
+            return no_effect("--share-global", format!("{scheme} has no second scale, or no pattern matches"));
+        }
+        for (share, used) in share.iter().zip(&self.used) {
+            if let Some((glob, _)) = share.globs().iter().zip(used).find(|(_, used)| !**used) {
+                let why = format!("{} matches no tensor that is quantized", Escaped(glob.as_str()));
+                return no_effect("--share-global", why);
+            }
+        }
+        let limit = |((program, what), first): ((&'static str, &'static str), String)| {
+            format!("{}: tensor {}: {program} {what} (docs/loads.md)", path.display(), Escaped(&first))
+        };
+        let left = left.into_iter().map(|said| format!("{}: {said}", path.display()));
+        let warnings = left.chain(self.limits.into_iter().map(limit)).collect();
+        let kept = [self.kept, self.model.absent_heads()].concat();
+        Ok(Decision { kept, modules: self.modules, shares: self.shares, warnings })
+    }
+}
+
+/// A sentence about tensors that were left as they are: the reason, the first of them, and how many there are.
+fn not_quantized((why, (first, count)): (String, (String, usize))) -> String {
+    let others = match count - 1 {
+        0 => " is".to_string(),
+        n => format!(" and {} are", counted(n as u64, "other")),
+    };
+    format!("tensor {}{others} not quantized: {why}", Escaped(&first))
+}

@@ -1,0 +1,156 @@
+//! Tensors that are quantized: which tensors each becomes, and how it is cut into pieces.
+
+use crate::files::convert::dequantize::dequantizer::Quantized;
+use crate::files::convert::quantize::flat::flat;
+use crate::files::convert::quantize::input::Place;
+use crate::files::convert::stored::Stored;
+use crate::files::report::Blocks;
+use crate::files::stream::Item;
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_core::scaled::{Layout, Part, Quantization, ScaledError};
+use truecast_io::Tensor;
+use truecast_kernel::CastOptions;
+use truecast_kernel::scaled::{BlockCounts, Quantizer};
+use truecast_schemes::{Content, Output, Scheme};
+
+/// A tensor of the source, dense or quantized, and the tensors that it becomes.
+#[derive(Clone, Debug)]
+pub(crate) struct Scaled {
+    /// Where it lies; of a quantized one the codes.
+    pub from: Stored,
+    /// What its values are made of, if it is quantized.
+    pub source: Option<Box<Quantized>>,
+    /// Its type; of a quantized one that of its values, f32.
+    pub dtype: DType,
+    /// What the tensors are together, a stack of small matrices as one if it may be. Rows and columns that are not kept are
+    /// zeros.
+    pub layout: Layout,
+    /// The source has the rows of the layout as columns.
+    pub transposed: bool,
+    pub outputs: Vec<Output>,
+    pub scheme: Arc<str>,
+    pub how: Quantization,
+    /// The tensors that have a second scale in common with it, in the plan.
+    pub share: Option<usize>,
+    /// The largest magnitude must be known before the first piece.
+    pub needs_amax: bool,
+    /// Elements that are quantized, and measured, together.
+    pub unit: u64,
+}
+
+/// Errors are summed over at least so many elements, whatever the pieces (`docs/spec/checkpoints.md §10`).
+const MEASURED: u64 = 65_536;
+
+/// What must be asked of a plan to cut a tensor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    granule: u64,
+    needs_amax: bool,
+}
+
+impl Cut {
+    /// Of a layout that [`flat`] made.
+    ///
+    /// # Errors
+    /// A layout that is only read.
+    pub fn of(layout: &Layout, dtype: DType, how: &Quantization) -> Result<Cut, ScaledError> {
+        let quantizer = Quantizer::new(layout, dtype, how, &CastOptions::default())?;
+        Ok(Cut { granule: quantizer.granule().max(1), needs_amax: quantizer.needs_amax() })
+    }
+}
+
+impl Scaled {
+    /// Settles how the tensor is cut. `cut` answers for a layout.
+    ///
+    /// # Errors
+    /// Those of `cut`.
+    pub fn new(
+        (from, dtype, source): (Stored, DType, Option<Box<Quantized>>),
+        (layout, outputs): (Layout, Vec<Output>),
+        scheme: Scheme,
+        how: Quantization,
+        cut: impl FnOnce(&Layout) -> Result<Cut, ScaledError>,
+    ) -> Result<Scaled, ScaledError> {
+        let transposed = layout.transposed && source.is_none();
+        // In the order in which the result is stored.
+        let (layout, source) = match layout.transposed {
+            true => (Layout { transposed: false, ..layout }, source.map(|source| Box::new(source.transposed()))),
+            false => (flat(&layout), source.map(|source| Box::new(source.flat()))),
+        };
+        let Cut { granule, needs_amax } = cut(&layout)?;
+        let [rows, cols] = layout.kept;
+        let matrix = rows * cols;
+        let unit = if layout.matrices > 1 && matrix < MEASURED {
+            matrix * MEASURED.div_ceil(matrix.max(1))
+        } else {
+            (granule * MEASURED.div_ceil((granule * cols).max(1))).min(rows) * cols
+        };
+        let has_global = layout.planes().is_some_and(|planes| planes.global.is_some());
+        // A piece that has its matrix as a whole has its largest magnitude too.
+        let needs_amax = needs_amax && (has_global || unit < matrix);
+        let (scheme, unit) = (scheme.to_string().into(), unit.max(1));
+        Ok(Scaled { from, source, dtype, layout, transposed, outputs, scheme, how, share: None, needs_amax, unit })
+    }
+
+    fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        self.outputs.iter().map(|output| &output.tensor)
+    }
+
+    /// Bytes of all tensors that it becomes.
+    pub fn bytes_out(&self) -> u64 {
+        self.tensors().map(Tensor::bytes).sum()
+    }
+
+    /// The place of a part among the outputs.
+    pub fn output(&self, part: Part) -> Option<usize> {
+        self.outputs.iter().position(|output| matches!(output.content, Content::Part(of) if of == part))
+    }
+
+    /// Counts of its blocks with what was added to its matrices.
+    pub fn blocks(&self, counts: &BlockCounts) -> Blocks {
+        let Layout { rows, cols, kept, .. } = self.layout;
+        Blocks {
+            blocks: counts.blocks,
+            blocks_lossless: counts.blocks_lossless,
+            scale_saturated: counts.scale_saturated,
+            scale_zero: counts.scale_zero,
+            scale_nan: counts.scale_nan,
+            pad_rows: rows - kept[0],
+            pad_cols: cols - kept[1],
+        }
+    }
+
+    /// Elements of a matrix.
+    pub fn matrix(&self) -> u64 {
+        self.layout.kept[0] * self.layout.kept[1]
+    }
+
+    /// As the stream sees it: cut between units, and between matrices that are larger than one.
+    pub fn item(&self, index: usize) -> Item {
+        let bits = self.dtype.storage_bits().unwrap_or(64);
+        let out = (self.bytes_out() * 8).div_ceil(self.layout.elements().max(1));
+        // Values that are measured, and a copy that is filled up.
+        let is_padded = self.layout.kept != [self.layout.rows, self.layout.cols];
+        let (values, copy) = (32, if is_padded { bits } else { 0 });
+        let dst_bits = u32::try_from(out).unwrap_or(64).min(128) + values + copy;
+        let period = if self.unit < self.matrix() { self.matrix() } else { u64::MAX };
+        Item { index, len: self.layout.elements(), src_bits: self.src_bits(), dst_bits, unit: self.unit, period }
+    }
+
+    /// Where its elements come from.
+    pub fn place(&self) -> Place<'_> {
+        let transposed = self.transposed.then_some([self.layout.rows, self.layout.cols]);
+        Place { from: self.from, dtype: self.dtype, quantized: self.source.as_deref(), transposed }
+    }
+
+    /// The files of the source that hold what it is made of.
+    pub fn sources(&self) -> Vec<usize> {
+        self.source.as_ref().map_or_else(|| vec![self.from.shard], |quantized| quantized.sources().collect())
+    }
+
+    /// Bits for each element of what is read, with those of the values that are made of it.
+    pub fn src_bits(&self) -> u32 {
+        self.source.as_ref().map_or(self.dtype.storage_bits().unwrap_or(64), |quantized| quantized.bits())
+    }
+}

@@ -1,0 +1,171 @@
+//! Blocks of GGUF files compared with what elements become, which shares no code with what may have written them: by the
+//! arithmetic of this language, and by the definition (`truecast_core::scaled`) where that leaves a doubt. Whole blocks are
+//! compared, since every element of one decides its scale.
+
+use crate::files::convert::job::Written;
+use crate::files::convert::quantize::scaled::Scaled;
+use crate::files::convert::recompute::pieces::{Seen, merge, prove};
+use crate::files::convert::recompute::source::{INFINITE, largest};
+use crate::files::error::Error;
+use crate::files::verify::Methods;
+use crate::files::verify::difference::FileDifference;
+use crate::files::verify::found::Found;
+use crate::files::verify::method::definition;
+use std::ops::{ControlFlow, Range};
+use truecast_core::scaled::{BlockType, ScaledError};
+use truecast_core::{CastSpec, DType};
+
+/// About the elements that are recomputed together.
+const PIECE: u64 = 1 << 16;
+
+/// What differs in the blocks that hold these elements, and how the elements of those blocks were compared.
+pub(crate) fn compare<'p>(
+    (scaled, block): (&'p Scaled, BlockType),
+    of: &Written<'_, 'p>,
+    progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
+) -> Result<(Vec<FileDifference>, Methods), Error> {
+    let of_block = block.elements();
+    // Rows are whole numbers of blocks: these lie one after the other.
+    let pieces = of.stretches.iter().flat_map(|stretch| {
+        let (first, end) = (stretch.first / of_block, (stretch.first + stretch.len).div_ceil(of_block));
+        let step = PIECE / of_block;
+        (first..end).step_by(step as usize).map(move |at| at..(at + step).min(end))
+    });
+    let of_piece = |blocks: &Range<u64>| piece((scaled, block), of, blocks.clone());
+    let (found, by) = prove(pieces, (Found::new(), Methods::default()), of_piece, merge, |some| {
+        let elements = some.iter().map(|blocks| blocks.end - blocks.start).sum::<u64>() * of_block;
+        progress(elements * u64::from(scaled.dtype.storage_bits().unwrap_or(8)) / 8)
+    })?;
+    let tensor = &of.planned.target.name;
+    if let Some(index) = found.refused {
+        return Ok((vec![FileDifference::Refused { tensor: tensor.to_string(), index }], by));
+    }
+    Ok((FileDifference::of_found(tensor, &found).into_iter().collect(), by))
+}
+
+/// The bytes of some blocks that are not what they should be: what each should be and is.
+fn piece<'p>(
+    (scaled, block): (&'p Scaled, BlockType),
+    of: &Written<'_, 'p>,
+    blocks: Range<u64>,
+) -> Result<Seen<(u64, u64)>, Error> {
+    let (of_block, bytes) = (block.elements(), block.bytes());
+    let source = of.source.of(scaled, blocks.start * of_block..blocks.end * of_block)?;
+    let actual = of.read(0, blocks.start * bytes..blocks.end * bytes)?;
+    let (mut found, mut by, mut expected) = (Found::new(), Methods::default(), vec![0; bytes as usize]);
+    let each = source.chunks(of_block as usize).zip(actual.chunks(bytes as usize));
+    for (at, (source, actual)) in (blocks.start..).zip(each) {
+        if holds(block, source, actual) {
+            by.arithmetic += of_block;
+            continue;
+        }
+        by.definition += of_block;
+        match block.quantize(scaled.how.nonfinite, source, &mut expected) {
+            Ok(()) => {}
+            Err(ScaledError::NotFinite { index }) => {
+                found.refuse(at * of_block + index);
+                continue;
+            }
+            Err(cause) => return Err(of.failed(cause)),
+        }
+        for (i, (expected, actual)) in (0..).zip(expected.iter().zip(actual)) {
+            if expected != actual {
+                found.wrong(at * bytes + i, || (u64::from(*expected), u64::from(*actual)));
+            }
+        }
+    }
+    Ok((found, by))
+}
+
+/// A block is right for certain (`docs/spec/checkpoints.md §9.3`, §9.4).
+fn holds(block: BlockType, values: &[u32], bytes: &[u8]) -> bool {
+    let amax = largest(values);
+    if amax >= INFINITE {
+        return false;
+    }
+    match block {
+        BlockType::Q8_0 => {
+            const TO_HALF: CastSpec = CastSpec { dst: DType::F16, ..CastSpec::copy(DType::F32) };
+            let d = f32::from_bits(amax) / 127.0;
+            let id = if d == 0.0 { 0.0 } else { 1.0 / d };
+            let half = u16::from_le_bytes([bytes[0], bytes[1]]);
+            id.is_finite()
+                && definition(&TO_HALF, d.to_bits().into()) == Some(half.into())
+                && values.iter().zip(&bytes[2..]).map(|(x, code)| to_i8(f32::from_bits(*x) * id) ^ *code).fold(0, or)
+                    == 0
+        }
+        BlockType::Mxfp4 => {
+            // 2^(floor(log2(amax)) - 2) of the values that are twice those of E2M1; of small ones the definition knows.
+            let exponent = amax >> 23;
+            let byte = exponent.saturating_sub(2);
+            if u32::from(bytes[0]) != byte || byte < 2 {
+                return false;
+            }
+            let scale = f32::from_bits((byte - 1) << 23);
+            let (low, high) = values.split_at(16);
+            let code = |x: &u32| doubled(f32::from_bits(*x) / scale);
+            let both = low.iter().zip(high).zip(&bytes[1..]);
+            both.map(|((low, high), byte)| (code(low) | code(high) << 4) ^ *byte).fold(0, or) == 0
+        }
+        _ => false,
+    }
+}
+
+fn or(a: u8, b: u8) -> u8 {
+    a | b
+}
+
+/// The nearest integer of eight bits, ties away from zero.
+fn to_i8(x: f32) -> u8 {
+    let whole = x as i32;
+    let rest = x - whole as f32;
+    let nearest = whole + i32::from(rest >= 0.5) - i32::from(rest <= -0.5);
+    nearest.clamp(-128, 127) as u8
+}
+
+/// The code whose doubled value is nearest, of two the one that is less, and 0 for what is nearest to zero.
+fn doubled(x: f32) -> u8 {
+    let above = [0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0].iter().fold(0, |code, limit| code + u8::from(x.abs() > *limit));
+    if x < 0.0 && above > 0 { above | 8 } else { above }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::scaled::NonFinite;
+    use truecast_testkit::random::Random;
+
+    /// Blocks of the definition are accepted, and no other: ordinary, of halves, tiny, huge, special.
+    #[test]
+    fn blocks_are_those_of_the_definition() {
+        let mut random = Random::seeded(9);
+        let mut next = || (random.next() >> 33) as u32;
+        for (block, kind) in [BlockType::Q8_0, BlockType::Mxfp4].into_iter().flat_map(|b| (0..7).map(move |k| (b, k))) {
+            let (mut accepted, mut all) = (0, 0);
+            for _ in 0..300 {
+                let value = |r: u32, sign: u32| match kind {
+                    0 => sign << 31 | (0x3c00_0000 + (r & 0x01ff_ffff)),
+                    1 => ((r % 255) as f32 / 2.0 - 63.5).to_bits(),
+                    2 => ((r % 49) as f32 / 4.0 - 6.0).to_bits(),
+                    3 => sign << 31 | r & 0x00ff_ffff,
+                    4 => sign << 31 | 0x7e00_0000 | r & 0x01ff_ffff,
+                    5 => sign << 31 | r,
+                    _ => [0, 0x8000_0000, 0x7f80_0000, 1, 0x7fc0_0000, 0x3f80_0000][(r % 6) as usize],
+                };
+                let values: Vec<u32> = (0..32).map(|_| value(next(), next())).collect();
+                let mut bytes = vec![0; block.bytes() as usize];
+                let made = block.quantize(NonFinite::Error, &values, &mut bytes);
+                let is_held = holds(block, &values, &bytes);
+                assert!(made.is_ok() || !is_held);
+                all += 1;
+                accepted += u32::from(is_held);
+                for at in 0..bytes.len() {
+                    let mut wrong = bytes.clone();
+                    wrong[at] ^= 1 << (next() % 8);
+                    assert!(made.is_err() || !holds(block, &values, &wrong), "{block:?} {kind} {values:x?} {at}");
+                }
+            }
+            assert!(kind > 2 || accepted == all, "{block:?} {kind}: {accepted} of {all}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The values of quantized tensors recomputed, which shares no code with what may have written them: by arithmetic
+//! (`values`), and by the definition (`truecast_core::scaled`) where that leaves a doubt. Bands of rows are read where
+//! rows lie together, else whole matrices.
+
+pub(crate) mod blocks;
+pub(crate) mod codes;
+pub(crate) mod fields;
+pub(crate) mod pieces;
+pub(crate) mod planes;
+pub(crate) mod relaid;
+pub(crate) mod scaled;
+pub(crate) mod source;
+pub(crate) mod units;
+pub(crate) mod values;
+
+use crate::files::convert::dequantize::dequantizer::Quantized;
+use crate::files::convert::quantize::flat::lies_in_rows;
+use crate::files::convert::recompute::values::Arithmetic;
+use crate::files::error::{Cause, Error};
+use std::ops::Range;
+use truecast_core::DType;
+use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Plane, Planes, Zero};
+use truecast_io::folder::Folder;
+
+/// About the elements of a band.
+const BAND: u64 = 1 << 16;
+
+/// The f32 values of a quantized tensor.
+pub(crate) struct Recomputed<'a> {
+    pub folder: &'a Folder,
+    pub quantized: &'a Quantized,
+}
+
+impl<'a> Recomputed<'a> {
+    /// Elements that are only read together: those of a matrix, unless a few rows can be read without the others.
+    pub fn together(&self) -> Option<u64> {
+        let layout = &self.quantized.layout;
+        (!are_rows_together(layout)).then(|| layout.out().iter().product::<u64>().max(1))
+    }
+
+    /// Bits of these elements.
+    ///
+    /// # Errors
+    /// Reading; codes that have no value.
+    pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+        let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
+        for piece in row_pieces(&self.quantized.layout, elements) {
+            all.extend(self.rows(&piece)?.of(piece)?);
+        }
+        Ok(all)
+    }
+
+    /// The rows that hold a piece, or their matrix.
+    pub fn rows(&self, piece: &Range<u64>) -> Result<HeldRows<'a>, Error> {
+        let layout = &self.quantized.layout;
+        let [rows, cols] = layout.out();
+        let (first, end) = (piece.start / cols, piece.end.div_ceil(cols));
+        let matrix = first / rows;
+        if !are_rows_together(layout) {
+            return self.matrix(matrix);
+        }
+        self.held(matrix, first - matrix * rows..end - matrix * rows)
+    }
+
+    /// A matrix that is read as a whole.
+    ///
+    /// # Errors
+    /// Reading; no memory.
+    pub fn matrix(&self, matrix: u64) -> Result<HeldRows<'a>, Error> {
+        self.held(matrix, 0..self.quantized.layout.rows)
+    }
+
+    fn held(&self, matrix: u64, stored: Range<u64>) -> Result<HeldRows<'a>, Error> {
+        let layout = &self.quantized.layout;
+        let mut parts = Vec::new();
+        for (part, at) in &self.quantized.parts {
+            if let Some(range) = bytes_of(layout, *part, matrix, &stored) {
+                parts.push((*part, at.read(self.folder, range)?));
+            }
+        }
+        let [out_rows, out_cols] = layout.out();
+        let rows = stored.end - stored.start;
+        let kept = [layout.kept[0].saturating_sub(stored.start).min(rows), layout.kept[1]];
+        let first = if layout.transposed { 0 } else { stored.start };
+        Ok(HeldRows {
+            values: Recomputed { folder: self.folder, quantized: self.quantized },
+            parts,
+            layout: Layout { matrices: 1, rows, kept, ..*layout },
+            before: (matrix * out_rows + first) * out_cols,
+        })
+    }
+}
+
+/// Stored rows that were read.
+pub(crate) struct HeldRows<'a> {
+    values: Recomputed<'a>,
+    parts: Vec<(Part, Vec<u8>)>,
+    /// Of the rows.
+    layout: Layout,
+    /// Elements of the tensor before them.
+    before: u64,
+}
+
+impl HeldRows<'_> {
+    /// Bits of these elements of the tensor by arithmetic; NaN of those that only the definition knows.
+    pub fn quick(&self, elements: Range<u64>) -> Vec<u32> {
+        let Range { start, end } = elements;
+        Arithmetic::new(&self.layout, self.parts()).values(start - self.before..end - self.before)
+    }
+
+    /// Bits of these elements of the tensor.
+    ///
+    /// # Errors
+    /// Codes that have no value.
+    pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+        let mut all = self.quick(elements.clone());
+        for (index, value) in elements.zip(&mut all) {
+            if f32::from_bits(*value).is_nan() {
+                *value = self.value(index)?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Bits of an element of the tensor by the definition.
+    ///
+    /// # Errors
+    /// A code that has no value.
+    pub fn value(&self, index: u64) -> Result<u32, Error> {
+        let Recomputed { folder, quantized } = &self.values;
+        let value = self.layout.value(&self.parts(), index - self.before);
+        value.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        let get = |part| self.parts.iter().find(|(of, _)| *of == part).map_or(&[][..], |(_, bytes)| bytes);
+        Parts {
+            codes: get(Part::Codes),
+            scales: get(Part::Scales),
+            global: get(Part::Global),
+            zeros: get(Part::Zeros),
+            biases: get(Part::Biases),
+            index: get(Part::Index),
+        }
+    }
+}
+
+/// Elements that are made together: those of a few rows of a matrix. They do not begin within a block unless they end in the
+/// same.
+pub(crate) fn row_pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
+    let [rows, cols] = layout.out().map(|len| len.max(1));
+    let blocks = if are_rows_together(layout) { blocks(layout) } else { Vec::new() };
+    let (mut at, end) = (elements.start, elements.end);
+    std::iter::from_fn(move || {
+        let row = at / cols;
+        let first = row % rows;
+        let mut last = rows.min(first + (BAND / cols).max(1));
+        for block in blocks.iter().filter(|block| !first.is_multiple_of(**block)) {
+            last = last.min(first.next_multiple_of(*block));
+        }
+        let piece = at..end.min((row - first + last) * cols);
+        at = piece.end;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Rows that share an entry of a grid.
+fn blocks(layout: &Layout) -> Vec<u64> {
+    let planes = layout.planes();
+    let of = |planes: &Planes| [Some(planes.scales.block[0]), planes.global.map(|global| global.block[0])];
+    planes.map_or(Vec::new(), |planes| of(planes).into_iter().flatten().collect())
+}
+
+/// Every plane has the bytes of a row together, row after row.
+pub(crate) fn are_rows_together(layout: &Layout) -> bool {
+    let Some(planes) = layout.planes() else { return !layout.transposed };
+    let grid = layout.grid(planes.scales.block);
+    let zeros = match planes.zero {
+        Zero::Grid { plane, .. } => lies_in_rows(&plane, grid),
+        _ => true,
+    };
+    !layout.transposed
+        && planes.group != Group::OfRow
+        && lies_in_rows(&planes.codes, [layout.rows, layout.cols])
+        && lies_in_rows(&planes.scales.plane, grid)
+        && zeros
+}
+
+/// The bytes of a part that hold some rows of a matrix; `None` of a part that the layout does not have.
+pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
+    let rows_of = |plane: &Plane, shape: [u64; 2], rows: Range<u64>| {
+        let whole = plane.bytes(shape)?;
+        // All of a matrix, however it lies.
+        if rows == (0..shape[0]) {
+            return Some(matrix * whole..(matrix + 1) * whole);
+        }
+        let row = plane.bytes([1, shape[1]])?;
+        Some(matrix * whole + rows.start * row..matrix * whole + rows.end * row)
+    };
+    let shape = [layout.rows, layout.cols];
+    if let Coding::Blocks { block, factor } = layout.coding {
+        return match part {
+            Part::Codes => {
+                let row = block.bytes_of([1, layout.cols])?;
+                let first = matrix * layout.rows;
+                Some((first + rows.start) * row..(first + rows.end) * row)
+            }
+            Part::Global if factor => Some(matrix * 4..(matrix + 1) * 4),
+            _ => None,
+        };
+    }
+    let planes = layout.planes()?;
+    let on_grid = |plane: &Plane, block: [u64; 2]| {
+        rows_of(plane, layout.grid(block), rows.start / block[0]..rows.end.div_ceil(block[0]))
+    };
+    let block = planes.scales.block;
+    match part {
+        Part::Codes => rows_of(&planes.codes, shape, rows.clone()),
+        Part::Scales | Part::Biases => on_grid(&planes.scales.plane, block),
+        Part::Global => on_grid(&Plane::of(DType::F32), planes.global?.block),
+        Part::Zeros => match planes.zero {
+            Zero::Grid { plane, .. } => on_grid(&plane, block),
+            _ => None,
+        },
+        Part::Index => {
+            let len = if planes.group == Group::OfRow { layout.rows } else { layout.cols };
+            Some(matrix * len * 4..(matrix + 1) * len * 4)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The loop of every proof: pieces of a tensor on all threads, a few for each before what was found is put together. What a
+//! piece is, and what is wrong in it, is the business of the proofs.
+
+use crate::files::error::Error;
+use crate::files::verify::Methods;
+use crate::files::verify::difference::{FileDifference, WrongElement};
+use crate::files::verify::found::Found;
+use std::ops::ControlFlow;
+use truecast_core::DType;
+use truecast_kernel::parallel;
+
+/// Pieces for each thread between two calls of `progress`.
+const ROUND: usize = 16;
+
+/// Adds to `found` what is found of each piece. `progress` is told the pieces that are done, and says whether to go on.
+///
+/// # Errors
+/// Those of a piece; [`Error::Interrupted`].
+pub(crate) fn prove<P: Sync, T: Send>(
+    pieces: impl IntoIterator<Item = P>,
+    mut found: T,
+    of_piece: impl Fn(&P) -> Result<T, Error> + Sync,
+    merge: impl Fn(T, T) -> T,
+    mut progress: impl FnMut(&[P]) -> ControlFlow<()>,
+) -> Result<T, Error> {
+    let mut pieces = pieces.into_iter();
+    loop {
+        let some: Vec<P> = pieces.by_ref().take(ROUND * rayon::current_num_threads()).collect();
+        if some.is_empty() {
+            return Ok(found);
+        }
+        for of_one in parallel::map(some.len(), |i| of_piece(&some[i])) {
+            found = merge(found, of_one?);
+        }
+        if progress(&some).is_break() {
+            return Err(Error::Interrupted);
+        }
+    }
+}
+
+/// What was found, and how it was compared.
+pub(crate) type Seen<T> = (Found<T>, Methods);
+
+/// What several pieces found.
+pub(crate) fn merge<T>((found, mut by): Seen<T>, (other, others): Seen<T>) -> Seen<T> {
+    by.add(&others);
+    (found.merge(other), by)
+}
+
+/// What elements differ in, from one type to another.
+pub(crate) fn of_elements(tensor: &str, found: Found<WrongElement>, types: (DType, DType)) -> Option<FileDifference> {
+    let (tensor, count) = (tensor.to_string(), found.count);
+    match (found.refused, found.first) {
+        (Some(index), _) => Some(FileDifference::Refused { tensor, index }),
+        (None, Some((_, first))) => Some(FileDifference::Elements { tensor, count, first, types }),
+        (None, None) => None,
+    }
+}

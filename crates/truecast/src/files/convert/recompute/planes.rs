@@ -1,0 +1,124 @@
+//! The planes of a quantized tensor that was written, for proofs: their entries as they are, and bits that belong to none. What
+//! the entries should be is the business of `scaled`.
+
+use crate::files::convert::job::Written;
+use crate::files::convert::quantize::flat::lies_in_rows;
+use crate::files::convert::quantize::scaled::Scaled;
+use crate::files::convert::recompute::fields::Fields;
+use crate::files::error::Error;
+use crate::files::stream::zeros;
+use crate::files::verify::found::Found;
+use std::ops::Range;
+use truecast_core::scaled::{Part, Plane, Planes, Zero};
+
+/// The planes of a tensor that was written.
+pub(crate) struct StoredPlanes<'a, 'p> {
+    scaled: &'a Scaled,
+    of: &'a Written<'a, 'p>,
+    block: [u64; 2],
+    /// Planes that do not lie row after row, as a whole.
+    held: Vec<(Part, Vec<u8>)>,
+}
+
+impl<'a, 'p> StoredPlanes<'a, 'p> {
+    /// Reads what can only be read as a whole.
+    pub fn new(scaled: &'a Scaled, planes: &Planes, of: &'a Written<'a, 'p>) -> Result<StoredPlanes<'a, 'p>, Error> {
+        let mut written = StoredPlanes { scaled, of, block: planes.scales.block, held: Vec::new() };
+        for (part, plane) in planes_of(planes) {
+            if let (false, Some(at)) = (lies_in_rows(&plane, written.shape(part)), scaled.output(part)) {
+                written.held.push((part, of.read(at, 0..scaled.outputs[at].tensor.bytes())?));
+            }
+        }
+        Ok(written)
+    }
+
+    /// Rows and columns of the plane of a part.
+    fn shape(&self, part: Part) -> [u64; 2] {
+        let layout = &self.scaled.layout;
+        if part == Part::Codes { [layout.rows, layout.cols] } else { layout.grid(self.block) }
+    }
+
+    /// Bits that belong to no entry are 0: those that fill up words at the end of a row, and tiles. Bytes where they are not.
+    pub fn filling(&self, part: Part, plane: Plane) -> Result<Found<(u64, u64)>, Error> {
+        let mut wrong = Found::new();
+        let Some(at) = self.scaled.output(part) else { return Ok(wrong) };
+        let shape = self.shape(part);
+        // Whole matrices, or rows that are alike.
+        let whole = self.held.iter().find(|(of, _)| *of == part);
+        let [rows, cols] = if whole.is_some() { shape } else { [1, shape[1]] };
+        let bits = plane.code.bits();
+        let mut free = zeros(plane.bytes([rows, cols]).unwrap_or(0))?;
+        free.fill(0xff_u8);
+        for at in (0..rows).flat_map(|row| (0..cols).map(move |col| [row, col])) {
+            plane.packing.set(bits, [rows, cols], at, &mut free, 0);
+        }
+        let Some(begin) = free.iter().position(|free| *free != 0) else { return Ok(wrong) };
+        let size = free.len();
+        let total = self.scaled.outputs[at].tensor.bytes();
+        let mut look = |first: u64, bytes: &[u8]| {
+            for (i, of_one) in bytes.chunks(size).enumerate() {
+                for (at, (byte, free)) in of_one.iter().zip(&free).enumerate().skip(begin) {
+                    if byte & free != 0 {
+                        wrong.wrong(first + (i * size + at) as u64, || (0, u64::from(byte & free)));
+                    }
+                }
+            }
+        };
+        match whole {
+            Some((_, all)) => look(0, all),
+            None => {
+                let step = ((1 << 18) / size).max(1) * size;
+                for first in (0..total).step_by(step) {
+                    look(first, &self.of.read(at, first..total.min(first + step as u64))?);
+                }
+            }
+        }
+        Ok(wrong)
+    }
+
+    /// The entries of a box of a plane, row after row.
+    pub fn entries(
+        &self,
+        (part, plane): (Part, Plane),
+        (matrix, rows, cols): (u64, &Range<u64>, &Range<u64>),
+    ) -> Result<Vec<u32>, Error> {
+        let (bits, shape) = (plane.code.bits(), self.shape(part));
+        let matrix_bytes = plane.bytes(shape).unwrap_or(0);
+        let (tall, wide) = ((rows.end - rows.start) as usize, (cols.end - cols.start) as usize);
+        let mut all = vec![0; tall * wide];
+        if let Some((_, bytes)) = self.held.iter().find(|(of, _)| *of == part) {
+            let fields = Fields { plane, shape, bytes: &bytes[(matrix * matrix_bytes) as usize..] };
+            for (row, entries) in rows.clone().zip(all.chunks_mut(wide.max(1))) {
+                fields.read(row, cols.clone(), entries);
+            }
+            return Ok(all);
+        }
+        let at = self.scaled.output(part).expect("every part has its tensor");
+        let row_bytes = plane.bytes([1, shape[1]]).unwrap_or(0);
+        // Eight fields fill whole bytes.
+        let octets = cols.start / 8..cols.end.div_ceil(8);
+        let (first, end) = (octets.start * u64::from(bits), (octets.end * u64::from(bits)).min(row_bytes));
+        let local = cols.start - octets.start * 8..cols.end - octets.start * 8;
+        // Whole rows lie together.
+        let together = if first == 0 && end == row_bytes { tall } else { 1 };
+        let groups = all.chunks_mut((together * wide).max(1));
+        for (row, entries) in rows.clone().step_by(together.max(1)).zip(groups) {
+            let begin = matrix * matrix_bytes + row * row_bytes + first;
+            let bytes = self.of.read(at, begin..begin + (end - first) * together as u64)?;
+            let each = bytes.chunks((end - first).max(1) as usize);
+            for (bytes, entries) in each.zip(entries.chunks_mut(wide.max(1))) {
+                Fields { plane, shape: [1, shape[1]], bytes }.read(0, local.clone(), entries);
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The planes that have a tensor of their own, but the second scale.
+pub(crate) fn planes_of(planes: &Planes) -> impl Iterator<Item = (Part, Plane)> {
+    let zeros = match planes.zero {
+        Zero::Grid { plane, .. } => Some((Part::Zeros, plane)),
+        _ => None,
+    };
+    [(Part::Codes, planes.codes), (Part::Scales, planes.scales.plane)].into_iter().chain(zeros)
+}

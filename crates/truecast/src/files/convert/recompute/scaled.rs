@@ -1,0 +1,242 @@
+//! Codes and scales compared with what dense elements become, which shares no code with what may have written them: by
+//! arithmetic (`codes`), and by the definition (`truecast_core::scaled`) where that leaves a doubt. Whole blocks are
+//! compared, since every element of one decides its scale.
+//!
+//! Which blocks those are says `units`; elements are read by `source`, codes and scales by `planes`.
+
+use crate::files::convert::job::Written;
+use crate::files::convert::quantize::scaled::Scaled;
+use crate::files::convert::recompute::codes::{Block, Quick, Roundings};
+use crate::files::convert::recompute::pieces::{of_elements, prove};
+use crate::files::convert::recompute::planes::{StoredPlanes, planes_of};
+use crate::files::convert::recompute::units::{Unit, units};
+use crate::files::error::Error;
+use crate::files::verify::Methods;
+use crate::files::verify::difference::{FileDifference, WrongElement};
+use crate::files::verify::found::Found;
+use std::ops::ControlFlow;
+use truecast_core::scaled::{Part, Planes, ScaledError, Search, Zero};
+use truecast_schemes::Content;
+
+/// A tensor of the source and what became of it.
+pub(crate) struct ScaledProof<'a, 'p> {
+    pub scaled: &'p Scaled,
+    pub of: Written<'a, 'p>,
+}
+
+/// What was found of a part.
+type OfPart = (Part, Found<(u64, u64)>);
+
+struct UnitDifferences {
+    codes: Found<WrongElement>,
+    parts: Vec<OfPart>,
+    by: Methods,
+}
+
+impl ScaledProof<'_, '_> {
+    /// What differs in the blocks of planes that hold these elements, as many as there are elements; and how those elements were
+    /// compared.
+    pub fn compare(
+        &self,
+        roundings: &mut Roundings,
+        progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
+    ) -> Result<(Vec<FileDifference>, Methods), Error> {
+        let mut differences = Vec::new();
+        let refused = |index| FileDifference::Refused { tensor: self.of.planned.name.to_string(), index };
+        for (at, output) in self.scaled.outputs.iter().enumerate() {
+            if let Content::Bytes(expected) = &output.content {
+                self.bytes(at, expected, &mut differences)?;
+            }
+        }
+        let planes = *self.scaled.layout.planes().expect("what is written has planes");
+        let mut global = 1f32.to_bits();
+        let mut amaxes = Vec::new();
+        if planes.global.is_some() || self.is_one_scale(&planes) {
+            amaxes = vec![0; self.scaled.layout.matrices as usize];
+            for of in self.of.shared.iter().copied().chain([self.scaled]) {
+                match self.of.source.amax(of)? {
+                    Ok(found) => amaxes.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
+                    Err(ScaledError::NotFinite { index }) => return Ok((vec![refused(index)], Methods::default())),
+                    Err(cause) => return Err(self.of.failed(cause)),
+                }
+            }
+        }
+        if let (Some(of), Some(at)) = (planes.global, self.scaled.output(Part::Global)) {
+            global = of.rule.of_amax(amaxes[0]).map_err(|cause| self.of.failed(cause))?;
+            self.bytes(at, &global.to_le_bytes(), &mut differences)?;
+        }
+        let written = StoredPlanes::new(self.scaled, &planes, &self.of)?;
+        for (part, plane) in planes_of(&planes) {
+            differences.extend(FileDifference::of_found(&self.name(part), &written.filling(part, plane)?));
+        }
+        let layout = &self.scaled.layout;
+        let block = if self.is_one_scale(&planes) { [1, layout.cols] } else { planes.scales.block };
+        let units = self.of.stretches.iter().flat_map(|stretch| units(layout, block, stretch));
+        let quick = Quick::new(&planes, &self.scaled.how, global, roundings);
+        let of_unit = |unit: &Unit| self.unit((&planes, quick.as_ref()), unit, (global, &amaxes), &written);
+        let seen = prove(units, UnitDifferences::new(), of_unit, UnitDifferences::merge, |some| {
+            let elements: u64 = some.iter().map(|unit| unit.kept(layout.kept)).sum();
+            progress(elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8)
+        })?;
+        if let Some(index) = seen.codes.refused {
+            return Ok((vec![refused(index)], seen.by));
+        }
+        let mut codes = seen.codes;
+        if let Some((index, first)) = &mut codes.first {
+            first.source = self.of.source.code(self.scaled, *index)?;
+        }
+        let types = (self.scaled.dtype, self.of.planned.target.dtype);
+        differences.extend(of_elements(&self.name(Part::Codes), codes, types));
+        for (part, found) in seen.parts {
+            differences.extend(FileDifference::of_found(&self.name(part), &found));
+        }
+        Ok((differences, seen.by))
+    }
+
+    fn name(&self, part: Part) -> String {
+        let output = self.scaled.output(part).map(|at| &self.scaled.outputs[at].tensor);
+        output.map_or_else(|| self.of.planned.name.clone(), |tensor| tensor.name.clone()).to_string()
+    }
+
+    /// An output whose bytes are known as a whole.
+    fn bytes(&self, at: usize, expected: &[u8], differences: &mut Vec<FileDifference>) -> Result<(), Error> {
+        let found = self.of.read(at, 0..expected.len() as u64)?;
+        differences.extend(FileDifference::of_bytes(&self.scaled.outputs[at].tensor.name, expected, &found));
+        Ok(())
+    }
+
+    /// The scale of a matrix depends on nothing but its largest magnitude: it need not be held to be recomputed.
+    fn is_one_scale(&self, planes: &Planes) -> bool {
+        let [rows, cols] = planes.scales.block;
+        let layout = &self.scaled.layout;
+        let is_formula = self.scaled.how.search == Search::Formula && !matches!(planes.zero, Zero::Grid { .. });
+        // Small ones of a stack are recomputed as a whole.
+        let is_large = layout.matrices == 1 || self.scaled.needs_amax;
+        is_formula && is_large && rows >= layout.rows && cols >= layout.cols
+    }
+
+    /// What differs in a unit.
+    fn unit(
+        &self,
+        (planes, quick): (&Planes, Option<&Quick>),
+        unit: &Unit,
+        (global, amaxes): (u32, &[u32]),
+        written: &StoredPlanes<'_, '_>,
+    ) -> Result<UnitDifferences, Error> {
+        let layout = &self.scaled.layout;
+        let Unit { matrix, rows, cols } = unit;
+        let [kept_rows, kept_cols] = layout.kept;
+        let is_one = self.is_one_scale(planes);
+        let [block_rows, block_cols] = planes.scales.block;
+        // What fills up the tensor is zeros.
+        let (wide, used) = ((cols.end - cols.start) as usize, cols.start.min(kept_cols)..cols.end.min(kept_cols));
+        let mut source: Vec<u32> = Vec::new();
+        // Whole rows lie together.
+        let together = if used == (0..kept_cols) && wide as u64 == kept_cols { rows.end - rows.start } else { 1 };
+        for row in rows.clone().step_by(together as usize).filter(|row| *row < kept_rows) {
+            let first = (matrix * kept_rows + row) * kept_cols;
+            let last = first + (together.min(kept_rows - row) - 1) * kept_cols;
+            let values = self.of.source.of(self.scaled, first + used.start..last + used.end)?;
+            if source.is_empty() {
+                source = values;
+            } else {
+                source.extend(values);
+            }
+            source.resize(source.len().next_multiple_of(wide), 0);
+        }
+        source.resize((rows.end - rows.start) as usize * wide, 0);
+        let index_of = |local: usize| {
+            let (row, col) = (rows.start + (local / wide) as u64, cols.start + (local % wide) as u64);
+            let is_kept = row < kept_rows && col < kept_cols;
+            is_kept.then_some((matrix * kept_rows + row) * kept_cols + col)
+        };
+        let actual = written.entries((Part::Codes, planes.codes), (*matrix, rows, cols))?;
+        let grid = layout.grid(planes.scales.block);
+        let grid_rows = rows.start / block_rows..rows.end.div_ceil(block_rows);
+        let grid_cols = cols.start / block_cols..cols.end.div_ceil(block_cols);
+        let on_grid = |part, plane| written.entries((part, plane), (*matrix, &grid_rows, &grid_cols));
+        let scales = on_grid(Part::Scales, planes.scales.plane)?;
+        let zeros = match planes.zero {
+            Zero::Grid { plane, .. } => Some(on_grid(Part::Zeros, plane)?),
+            _ => None,
+        };
+        // One that has the largest magnitude stands for the rows that are not here.
+        let largest = is_one.then(|| amaxes[*matrix as usize]);
+        let mut seen = UnitDifferences::new();
+        // Of what fills up the tensor.
+        let mut of_codes = Found::new();
+        let (mut of_scales, mut of_zeros) = (Found::new(), Found::new());
+        let on_grid = grid_rows.clone().flat_map(|row| grid_cols.clone().map(move |col| (row, col)));
+        for (i, (grid_row, grid_col)) in on_grid.enumerate() {
+            let of_rows =
+                (grid_row * block_rows).max(rows.start)..(grid_row + 1).saturating_mul(block_rows).min(rows.end);
+            let from = ((grid_col * block_cols).max(cols.start) - cols.start) as usize;
+            let to = (((grid_col + 1) * block_cols).min(cols.end) - cols.start) as usize;
+            let local = (of_rows.start - rows.start) as usize..(of_rows.end - rows.start) as usize;
+            let kept = Unit { matrix: *matrix, rows: of_rows, cols: cols.start + from as u64..cols.start + to as u64 };
+            let kept = kept.kept(layout.kept);
+            let zero = zeros.as_ref().map(|zeros| zeros[i]);
+            let first = local.start * wide + from;
+            let (values, codes) = (&source[first..], &actual[first..]);
+            let block = Block { values, codes, wide, size: [local.len(), to - from] };
+            if let Some(quick) = quick.filter(|quick| quick.holds(block, largest, scales[i], zero)) {
+                *(if quick.has_intervals() { &mut seen.by.intervals } else { &mut seen.by.arithmetic }) += kept;
+                continue;
+            }
+            seen.by.definition += kept;
+            let places: Vec<usize> = local.flat_map(|row| (from..to).map(move |col| row * wide + col)).collect();
+            let values: Vec<u32> = largest.into_iter().chain(places.iter().map(|at| source[*at])).collect();
+            let made = match planes.quantize(&self.scaled.how, global, &values) {
+                Ok(made) => made,
+                Err(ScaledError::NotFinite { index }) => {
+                    let at = places[index as usize - usize::from(is_one)];
+                    seen.codes.refuse(index_of(at).unwrap_or(0));
+                    return Ok(seen);
+                }
+                Err(cause) => return Err(self.of.failed(cause)),
+            };
+            let entry = (matrix * grid[0] + grid_row) * grid[1] + grid_col;
+            if made.scale != u64::from(scales[i]) {
+                of_scales.wrong(entry, || (made.scale, scales[i].into()));
+            }
+            if let Some(zero) = zero.filter(|zero| u64::from(*zero) != made.zero) {
+                of_zeros.wrong(entry, || (made.zero, zero.into()));
+            }
+            let wrong = places.iter().zip(&made.codes[usize::from(is_one)..]);
+            for (at, expected) in wrong.filter(|(at, expected)| u64::from(actual[**at]) != **expected) {
+                let (expected, actual) = (*expected, actual[*at].into());
+                let Some(index) = index_of(*at) else {
+                    let (row, col) = (rows.start + (at / wide) as u64, cols.start + (at % wide) as u64);
+                    of_codes.wrong((matrix * layout.rows + row) * layout.cols + col, || (expected, actual));
+                    continue;
+                };
+                // Its source is read when the first of all is known.
+                seen.codes.wrong(index, || WrongElement { index, source: 0, expected, actual });
+            }
+        }
+        seen.parts = vec![(Part::Codes, of_codes), (Part::Scales, of_scales), (Part::Zeros, of_zeros)];
+        Ok(seen)
+    }
+}
+
+impl UnitDifferences {
+    fn new() -> UnitDifferences {
+        UnitDifferences { codes: Found::new(), parts: Vec::new(), by: Methods::default() }
+    }
+
+    fn merge(self, other: UnitDifferences) -> UnitDifferences {
+        let mut parts = self.parts;
+        for (part, found) in other.parts {
+            match parts.iter().position(|(of, _)| *of == part) {
+                Some(at) => {
+                    let (_, before) = parts.swap_remove(at);
+                    parts.push((part, before.merge(found)));
+                }
+                None => parts.push((part, found)),
+            }
+        }
+        let mut by = self.by;
+        by.add(&other.by);
+        UnitDifferences { codes: self.codes.merge(other.codes), parts, by }
+    }
+}

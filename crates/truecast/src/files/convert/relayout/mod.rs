@@ -1,0 +1,204 @@
+//! Codes and scales that are carried over to another scheme with their values (`docs/spec/checkpoints.md §8`): which tensor of
+//! the source becomes which of the result, or why none does. Nothing is quantized anew. What lies in the same bytes is copied,
+//! the rest is packed anew (`job::transcode`).
+
+mod code_histogram;
+mod gathering;
+mod index;
+mod lossiness;
+mod plane_map;
+
+use crate::files::convert::dequantize::dequantizer::Quantized;
+use crate::files::convert::job::{Job, Known, PlaneOperation, TensorJob, Transcode};
+use crate::files::convert::planned::Planned;
+use crate::files::convert::quantize::code::{little_endian, to_f32};
+use crate::files::error::{Cause, Error};
+use crate::files::select::quantize_options::Relayout;
+use index::is_trivial;
+pub(crate) use lossiness::{Loss, warnings};
+use plane_map::{PlaneMap, PlaneMapping, matching};
+use std::borrow::Cow;
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_core::scaled::{Coding, Gathering, GlobalRule, Layout, Part, Repacking};
+use truecast_io::folder::Folder;
+use truecast_schemes::{Content, Output, Scheme, Target};
+
+/// A quantized tensor that has the same values in the result.
+#[derive(Clone, Debug)]
+pub(crate) struct Relaid {
+    /// In the source.
+    pub quantized: Quantized,
+    /// In the result, with the names of its tensors and the file that holds them.
+    pub layout: Layout,
+    pub parts: Vec<(Part, String)>,
+    pub shard: usize,
+    /// Its second scale is the nearest f32, and its values are not quite the same.
+    pub is_rounded: bool,
+    /// What blocks of a GGUF file do not hold of its values.
+    pub loss: Loss,
+}
+
+/// What becomes of a quantized tensor that is carried over.
+///
+/// # Errors
+/// What the other scheme cannot hold; reading of the second scale, and of scales, zero points and groups whose values decide
+/// whether it can.
+pub(crate) fn relaid(
+    folder: &Folder,
+    (quantized, from): (Quantized, Scheme),
+    (target, to): (Target, Scheme),
+    how: Relayout,
+) -> Result<(Vec<TensorJob>, Relaid), Error> {
+    let refused = |why: Cow<'static, str>| {
+        let (tensor, from, to) = (quantized.name.clone(), Box::new(from), Box::new(to));
+        Error::scheme(folder.path(), truecast_schemes::Error::NoRelayout { tensor: tensor.to_string(), from, to, why })
+    };
+    if let Coding::Blocks { block: Gathering::BLOCK, .. } = target.layout.coding {
+        return gathering::relaid(folder, quantized.clone(), target, how)?.map_err(refused);
+    }
+    let refused = |why: &'static str| refused(why.into());
+    let repacked = |part, of: &PlaneMapping| transcode(folder, &quantized, &[(part, of.how)], of.matrices);
+    let matching = matching(&quantized.layout, &target.layout).map_err(refused)?;
+    if let Some(index) = &matching.index
+        && !is_trivial(folder, quantized.stored(Part::Index), index)?
+    {
+        return Err(refused("its columns belong to groups by an index, which is not written there"));
+    }
+    if let Some(of) = &matching.midpoint
+        && !repacked(Part::Zeros, of)?.are_all(folder, |bytes| bytes.iter().all(|byte| *byte == 0))?
+    {
+        return Err(refused("one of its zero points is not the midpoint; symmetric=false keeps them"));
+    }
+    let mut is_rounded = false;
+    let made = |part| {
+        let PlaneMap { codes, scales, zeros, globals, .. } = &matching;
+        let stored = quantized.stored(part);
+        if let (Part::Global, Some([rule, other])) = (part, globals)
+            && rule != other
+        {
+            let scale = f32::from_bits(little_endian(&stored.read(folder, 0..4)?) as u32);
+            let (made, is_exact) = second([*rule, *other], scale).map_err(refused)?;
+            is_rounded = !is_exact;
+            return Ok(Arc::new(Known(made.to_le_bytes().to_vec())) as Arc<dyn Job>);
+        }
+        let of = match part {
+            Part::Codes => Some(codes),
+            Part::Scales => Some(scales),
+            Part::Zeros => zeros.as_ref(),
+            _ => None,
+        };
+        let Some(of) = of.filter(|of| !of.is_same()) else { return Ok(Arc::new(stored)) };
+        let repacked = repacked(part, of)?;
+        if !of.is_total && !repacked.are_all(folder, |_| true)? {
+            return Err(refused(match part {
+                Part::Scales => "one of its scales has no equal of the type that they have there",
+                _ => "one of its zero points is out of the range that they have there",
+            }));
+        }
+        Ok(Arc::new(repacked))
+    };
+    let (works, relaid) = together(folder, quantized.clone(), target, made)?;
+    if is_rounded && how == Relayout::Exact {
+        return Err(refused(
+            "its second scale is divided by there, and no f32 gives the same values; --relayout lossy takes the nearest",
+        ));
+    }
+    Ok((works, Relaid { is_rounded, ..relaid }))
+}
+
+/// Writes planes anew, into one tensor.
+fn transcode(
+    folder: &Folder,
+    quantized: &Quantized,
+    planes: &[(Part, Repacking)],
+    matrices: u64,
+) -> Result<Transcode, Error> {
+    let plane = |&(part, how): &(Part, Repacking)| PlaneOperation { part, from: quantized.stored(part), how };
+    let made = Transcode::new(folder, planes.iter().map(plane).collect(), matrices);
+    made.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
+}
+
+/// The tensors of the result, each part by what makes it.
+fn together(
+    folder: &Folder,
+    quantized: Quantized,
+    target: Target,
+    mut made: impl FnMut(Part) -> Result<Arc<dyn Job>, Error>,
+) -> Result<(Vec<TensorJob>, Relaid), Error> {
+    let (mut works, mut parts) = (Vec::new(), Vec::new());
+    for output in &target.tensors {
+        let (name, job) = match &output.content {
+            Content::Bytes(bytes) => (output.tensor.name.clone(), Arc::new(Known(bytes.clone())) as Arc<dyn Job>),
+            Content::Part(part) => {
+                parts.push((*part, output.tensor.name.to_string()));
+                let stored = quantized.parts.iter().find(|(of, _)| of == part).map(|(_, stored)| *stored);
+                // What the source lacks is told by its own name.
+                let name = stored.map_or(&output.tensor.name, |stored| &stored.header(folder).name);
+                (name.clone(), made(*part)?)
+            }
+        };
+        works.push(work(output, name, job));
+    }
+    let shard = quantized.stored(Part::Codes).shard;
+    Ok((works, Relaid { layout: target.layout, quantized, parts, shard, is_rounded: false, loss: Loss::default() }))
+}
+
+/// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.
+fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> TensorJob {
+    let (from, src_layout) = (job.from().unwrap_or(output.tensor.dtype), output.tensor.layout);
+    TensorJob {
+        planned: Planned { name, target: output.tensor.clone(), from, src_layout, cast: None, kept_by: None },
+        job,
+    }
+}
+
+/// The second scale of another rule that gives the same scales, and whether it does.
+fn second(rules: [GlobalRule; 2], scale: f32) -> Result<(f32, bool), &'static str> {
+    match rules {
+        // RN32(g / 2688) is what scales are multiplied by (§4.12).
+        [GlobalRule::Amax, GlobalRule::Times] => Ok((scale / 2688.0, true)),
+        [GlobalRule::Amax, GlobalRule::Divide] => inverse(GlobalRule::Times, scale / 2688.0),
+        [rule, _] => inverse(rule, scale),
+    }
+}
+
+/// The second scale of the other rule, and whether every block scale gives the same product or quotient with it.
+fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
+    let inverse = 1.0 / scale;
+    if rule == GlobalRule::Amax || !scale.is_normal() || !inverse.is_normal() {
+        return Err("its second scale has no inverse, or another meaning");
+    }
+    let is_same = |code: u64| {
+        let value = to_f32(DType::F8E4M3Fn, code);
+        let (scale, other) = match rule {
+            GlobalRule::Times => (value * scale, value / inverse),
+            _ => (value / scale, value * inverse),
+        };
+        scale.to_bits() == other.to_bits()
+    };
+    // Without sign; 7F is NaN.
+    Ok((inverse, 1.0 / inverse == scale && (0..0x7f).all(is_same)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Powers of two have an inverse that gives the same products; few others do.
+    #[test]
+    fn second_scales_are_inverted() {
+        for scale in [1.0, 0.25, 2f32.powi(-20), 2f32.powi(40)] {
+            assert_eq!(inverse(GlobalRule::Times, scale), Ok((1.0 / scale, true)));
+            assert_eq!(inverse(GlobalRule::Divide, scale), Ok((1.0 / scale, true)));
+        }
+        assert_eq!(inverse(GlobalRule::Times, 0.1), Ok((1.0 / 0.1, false)));
+        assert_eq!(inverse(GlobalRule::Divide, 3.0), Ok((1.0 / 3.0, false)));
+        for scale in [0.0, f32::INFINITY, f32::NAN, 1e-42] {
+            assert!(inverse(GlobalRule::Times, scale).is_err());
+        }
+        assert!(inverse(GlobalRule::Amax, 2.0).is_err());
+        assert_eq!(second([GlobalRule::Amax, GlobalRule::Times], 3.0), Ok((3.0 / 2688.0, true)));
+        assert_eq!(second([GlobalRule::Amax, GlobalRule::Divide], 2688.0), Ok((1.0, true)));
+    }
+}

@@ -1,0 +1,201 @@
+//! Two layouts of the same tensor (`docs/spec/checkpoints.md §8`): which plane of one becomes which of the other, and what
+//! its values must be so that no value of the tensor changes.
+
+use crate::files::convert::quantize::flat::lies_in_rows;
+use crate::files::convert::relayout::index::Index;
+use truecast_core::DType;
+use truecast_core::scaled::{Change, Code, Form, GlobalRule, Group, Layout, Packing, Plane, Planes, Repacking, Zero};
+
+/// What becomes of the parts of a tensor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlaneMap {
+    pub codes: PlaneMapping,
+    pub scales: PlaneMapping,
+    /// Zero points on both sides.
+    pub zeros: Option<PlaneMapping>,
+    /// Zero points that the result lacks: each must be this, so that none is needed.
+    pub midpoint: Option<PlaneMapping>,
+    /// The rules of second scales.
+    pub globals: Option<[GlobalRule; 2]>,
+    /// Rows or columns that share a group have an index, which must say what a division says.
+    pub index: Option<Index>,
+}
+
+/// The tensor as it is read: what is rows there.
+pub(crate) struct LayoutSide<'a> {
+    pub layout: &'a Layout,
+    pub planes: &'a Planes,
+}
+
+/// A plane of the source, and the one that is made of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlaneMapping {
+    pub how: Repacking,
+    pub matrices: u64,
+    /// Each entry has a code there, whatever it is.
+    pub is_total: bool,
+}
+
+impl PlaneMapping {
+    /// The bytes of both are the same.
+    pub fn is_same(&self) -> bool {
+        let Repacking { from, from_shape, to, to_shape, kept, transposed, change } = self.how;
+        let cols = [1, from_shape[1]];
+        let are_rows = |a, b| matches!((a, b), (Packing::Rows { .. }, Packing::Rows { .. }));
+        let is_packed_alike =
+            from.packing == to.packing || are_rows(from.packing, to.packing) && from.bytes(cols) == to.bytes(cols);
+        !transposed && change == Change::None && from_shape == to_shape && kept == to_shape && is_packed_alike
+    }
+}
+
+pub(crate) type Why = &'static str;
+
+fn require(holds: bool, why: Why) -> Result<(), Why> {
+    if holds { Ok(()) } else { Err(why) }
+}
+
+/// How the parts of one layout become those of another with the same values.
+pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
+    let (Some(old), Some(new)) = (from.planes(), to.planes()) else {
+        return Err("its codes and scales lie in blocks of one tensor");
+    };
+    let sides = [LayoutSide { layout: from, planes: old }, LayoutSide { layout: to, planes: new }];
+    let cols = from.out()[1];
+    let rows_of = |layout: &Layout| layout.matrices * layout.out()[0];
+    require(cols == to.out()[1] && rows_of(from) == rows_of(to), "it has other rows there")?;
+    let add = codes(old, new)?;
+    require(old.refused == new.refused, "one of its codes is no value")?;
+    let is_alike = old.form == new.form && new.form != Form::Affine;
+    require(is_alike, "its values are made of codes and scales in another way there")?;
+    require(sides[0].blocks() == sides[1].blocks(), "its scales are of other blocks there")?;
+    require(new.group == Group::Grid, "its groups have an index there")?;
+    let change = match old.codes.code {
+        Code::Int(_) if add != 0 || old.codes.code != new.codes.code => Change::Integer { add, plus: [0, 0] },
+        _ => Change::None,
+    };
+    let unit = [[1, 1]; 2];
+    let of_codes = of_plane(&sides, [old.codes, new.codes], unit, change, true)?;
+    let blocks = [old.scales.block, new.scales.block];
+    let of_scales = scales(old.scales.plane, new.scales.plane)?;
+    let of_scales = of_plane(&sides, [old.scales.plane, new.scales.plane], blocks, of_scales.0, of_scales.1)?;
+    let (mut zeros, mut midpoint) = (None, None);
+    match (old.zero, new.zero) {
+        (Zero::Grid { plane, plus }, Zero::Grid { plane: other, plus: then }) => {
+            let change = match (add, plus == then, plane.code == other.code) {
+                (0, true, true) => Change::None,
+                _ => Change::Integer { add, plus: [plus, then] },
+            };
+            zeros = Some(of_plane(&sides, [plane, other], blocks, change, false)?);
+        }
+        (Zero::Grid { plane, plus }, zero) => {
+            // What is left of each is looked at: nothing.
+            let expected = constant(zero) - i64::from(add);
+            let difference = Plane { code: Code::signed(8), packing: Packing::BYTES };
+            let change = Change::Integer { add: -expected as i32, plus: [plus, 0] };
+            let one = LayoutSide { layout: from, planes: old };
+            let same = [LayoutSide { layout: from, planes: old }, one];
+            midpoint = Some(of_plane(&same, [plane, difference], [blocks[0]; 2], change, false)?);
+        }
+        (_, Zero::Grid { .. }) => return Err("it has no zero points, and there it has; say symmetric=true"),
+        _ => {}
+    }
+    let index = match old.group {
+        Group::Grid => None,
+        Group::OfRow => Some(Index { len: from.rows, group: old.scales.block[0] }),
+        Group::OfColumn => Some(Index { len: from.cols, group: old.scales.block[1] }),
+    };
+    let is_one = |side: &LayoutSide<'_>| match side.planes.global {
+        Some(global) => side.layout.matrices * side.layout.grid(global.block).iter().product::<u64>() == 1,
+        None => true,
+    };
+    require(old.global.is_some() == new.global.is_some(), "only one of them has a second scale")?;
+    require(sides.iter().all(is_one), "it has a second scale for each matrix")?;
+    let globals = old.global.zip(new.global).map(|(old, new)| [old.rule, new.rule]);
+    Ok(PlaneMap { codes: of_codes, scales: of_scales, zeros, midpoint, globals, index })
+}
+
+/// What is added to integer codes: each has one there.
+fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
+    let other = "its codes are of another type there";
+    let (Code::Int(from), Code::Int(to)) = (old.codes.code, new.codes.code) else {
+        return if old.codes.code == new.codes.code { Ok(0) } else { Err(other) };
+    };
+    let middle = |f: truecast_core::IntFormat| if f.signed { 0 } else { 1i64 << (f.bits - 1) };
+    let are_constant = !matches!(old.zero, Zero::Grid { .. }) && !matches!(new.zero, Zero::Grid { .. });
+    let add = match are_constant {
+        true => constant(new.zero) - constant(old.zero),
+        false => middle(to) - middle(from),
+    };
+    let add = i32::try_from(add).map_err(|_| other)?;
+    let change = Change::Integer { add, plus: [0, 0] };
+    require((0..1 << from.bits).all(|code| change.code([old.codes, new.codes], code).is_some()), other)?;
+    Ok(add)
+}
+
+/// The zero point of all codes, where it is one.
+fn constant(zero: Zero) -> i64 {
+    match zero {
+        Zero::Constant(zero) => zero.into(),
+        _ => 0,
+    }
+}
+
+/// What becomes of scales, and whether each has its equal there.
+fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
+    let (Code::Float(from), Code::Float(to)) = (old.code, new.code) else {
+        return Err("its scales are of another type there");
+    };
+    let is_wider = matches!((from, to), (_, DType::F32) | (DType::F8E8M0, DType::Bf16));
+    Ok(if from == to { (Change::None, true) } else { (Change::Float, is_wider) })
+}
+
+impl LayoutSide<'_> {
+    /// Rows and columns of the tensor that share a scale; where that matters, with its rows.
+    fn blocks(&self) -> [u64; 3] {
+        let Layout { matrices, transposed, .. } = *self.layout;
+        let [mut block, mut grid] = [self.planes.scales.block, self.grid(self.planes.scales.block)];
+        if transposed {
+            block.reverse();
+            grid.reverse();
+        }
+        let [rows, cols] = self.layout.out();
+        match matrices * grid[0] * grid[1] {
+            1 => [u64::MAX; 3],
+            _ if block[0] == 1 => [1, block[1].min(cols), 1],
+            _ => [block[0].min(rows), block[1].min(cols), rows],
+        }
+    }
+
+    /// Rows and columns of the grid of a block that belong to the tensor, as they are stored.
+    fn grid(&self, block: [u64; 2]) -> [u64; 2] {
+        let [rows, cols] = self.layout.kept;
+        [rows.div_ceil(block[0]), cols.div_ceil(block[1])]
+    }
+}
+
+/// A plane on the grid of a block on either side.
+fn of_plane(
+    [from, to]: &[LayoutSide<'_>; 2],
+    [old, new]: [Plane; 2],
+    blocks: [[u64; 2]; 2],
+    change: Change,
+    is_total: bool,
+) -> Result<PlaneMapping, Why> {
+    let (from_shape, to_shape) = (from.layout.grid(blocks[0]), to.layout.grid(blocks[1]));
+    let transposed = from.layout.transposed != to.layout.transposed;
+    let mut how = Repacking { from: old, from_shape, to: new, to_shape, kept: to.grid(blocks[1]), transposed, change };
+    let of_rows = |side: &LayoutSide<'_>, plane: &Plane, shape: [u64; 2], block| {
+        let rows = [shape[0] * side.layout.matrices, shape[1]];
+        (lies_in_rows(plane, shape) && side.grid(block) == shape).then_some(rows)
+    };
+    let flat = of_rows(from, &old, from_shape, blocks[0]).zip(of_rows(to, &new, to_shape, blocks[1]));
+    let mut matrices = from.layout.matrices;
+    match flat {
+        // Rows of all matrices are those of one.
+        Some((from_rows, to_rows)) if !transposed && from_rows == to_rows => {
+            (how.from_shape, how.to_shape, how.kept, matrices) = (from_rows, to_rows, to_rows, 1);
+        }
+        _ => require(matrices == to.layout.matrices, "its matrices are those of one there, in another order")?,
+    }
+    Ok(PlaneMapping { how, matrices, is_total })
+}

@@ -1,0 +1,310 @@
+//! Converting a checkpoint: shard by shard (`write`), each complete before the next is begun, and what makes a folder a
+//! checkpoint last (`docs/spec/checkpoints.md §2.8`, §2.9).
+
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::options::RunScope;
+use crate::files::convert::place::destination::{self, Destination};
+use crate::files::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest, name_of};
+use crate::files::convert::place::partition::{is_whole, merged, of_all_parts};
+use crate::files::convert::place::release::Release;
+use crate::files::convert::place::stage;
+use crate::files::convert::plan::Plan;
+use crate::files::convert::verification::Verification;
+use crate::files::convert::write::Shards;
+use crate::files::digest::Sha256;
+use crate::files::error::Error;
+use crate::files::progress::Progress;
+use crate::files::report::{FolderReport, Report, ShardState};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+use truecast_io::atomic::{Claim, leftover};
+use truecast_io::{Existing, NewFolder, folder, follow, look};
+
+impl Plan {
+    /// Converts. `progress` is told the source bytes that are done, and the tensor.
+    ///
+    /// Result: every file of the destination is complete or as it was; of a folder index and configuration are there if
+    /// everything is. Cost:
+    /// memory within `max_memory` of the options and that of the headers, whatever the size of shards and tensors.
+    ///
+    /// # Errors
+    /// Reading, writing, a value that an `error` policy refuses; [`Error::Interrupted`] once `stop` is set. Shards that are
+    /// finished stay, and another run may go on from there.
+    pub fn run(self, stop: &AtomicBool, mut progress: impl FnMut(Progress<'_>) + Send) -> Result<Report, Error> {
+        if self.is_one_file() {
+            return self.run_file(stop, &mut progress);
+        }
+        let dst = &follow(&self.dst)?;
+        self.check_memory()?;
+        let fresh = self.manifest()?;
+        // Nothing is made where nothing may be written.
+        destination::look(&self, dst, &self.options, &fresh)?;
+        let made = NewFolder::make(dst)?;
+        let _claim = claim(dst, &self.options.share)?;
+        stage::place(dst)?;
+        let Destination { at, manifest } = destination::look(&self, dst, &self.options, &fresh)?;
+        let this = match &manifest {
+            Some(manifest) => self.unless_stale(&at, manifest, stop)?,
+            None => self,
+        };
+        this.write((dst, at), made, (fresh, manifest), stop, &mut progress)
+    }
+
+    /// Of a source that was written to since shards were finished, those are proved anew.
+    fn unless_stale(self, dst: &Path, begun: &Manifest, stop: &AtomicBool) -> Result<Plan, Error> {
+        let mut first = None;
+        for shard in begun.shards.iter().filter(|shard| shard.output.is_some()) {
+            let path = dst.join(&shard.name);
+            // Where there are no times, whatever was finished is proved.
+            let written = look::at(&path)?.map(|found| found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+            first = [first, written].into_iter().flatten().min();
+        }
+        let Some(first) = first else { return Ok(self) };
+        let mut changed = None;
+        for shard in self.folder.shards().iter().filter(|shard| !shard.is_gone) {
+            if changed.is_none() && last_change(shard.source.path())?.is_none_or(|at| at >= first) {
+                changed = Some(shard.source.path().display().to_string());
+            }
+        }
+        let Some(path) = changed else { return Ok(self) };
+        // Those that were changed themselves are converted again.
+        let mut intact = Vec::new();
+        for shard in &begun.shards {
+            let Some(output) = &shard.output else { continue };
+            let file = dst.join(&shard.name);
+            if output.is_at(&file, stop)? {
+                intact.push(shard.name.as_str());
+            }
+        }
+        let (plan, is_right) = Verification::of_finished(self, dst, &intact, stop)?;
+        if is_right {
+            return Ok(plan);
+        }
+        let what = format!("{path} was changed since then");
+        Err(Error::checkpoint(dst, CheckpointError::Changed { what }))
+    }
+
+    fn write(
+        self,
+        (dst, at): (&Path, PathBuf),
+        made: NewFolder,
+        (fresh, manifest): (Manifest, Option<Manifest>),
+        stop: &AtomicBool,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<Report, Error> {
+        // Before what says that they are finished is removed.
+        if let Some(release) = Release::of(&self, &at)? {
+            release.check(manifest.as_ref().unwrap_or(&fresh))?;
+        }
+        let is_new = manifest.is_none();
+        if is_new && self.options.share == RunScope::Whole {
+            stage::remove(dst)?;
+        }
+        let mut folder = NewFolder::make(&at)?;
+        if is_new && self.options.share == RunScope::Whole {
+            // Without a finished shard there is nothing to go on from.
+            folder.note(&at.join(MANIFEST));
+        }
+        let made = vec![folder, made];
+        let of_sidecars = self.copied().filter_map(|sidecar| Some(at.join(sidecar.path.parent()?)));
+        for folder in of_sidecars.chain([at.clone(), dst.into()]).collect::<BTreeSet<_>>() {
+            leftover::in_folder(&folder).iter().for_each(|left| drop(left.remove()));
+        }
+        let shards = Shards::new(&self, stop);
+        let mut work = Run { plan: &self, dst, at: &at, stop, fresh, shards, made, warnings: self.warnings() };
+        let mut report = self.folder_report();
+        let result = work.all(manifest, &mut report, progress);
+        let finished = report.shards.iter().filter(|shard| shard.is_finished()).count();
+        if result.is_ok() || (!is_new && self.options.share != RunScope::Merge) {
+            work.keep();
+        }
+        let result = result.and_then(|()| stage::place(dst));
+        result.map_err(|error| match error {
+            Error::Interrupted if finished > 0 || !is_new => {
+                let of = (0..self.shards.len()).filter(|&at| self.is_mine(at) && !self.shards[at].is_empty()).count();
+                Error::checkpoint(dst, CheckpointError::Interrupted { finished, of })
+            }
+            other => other,
+        })?;
+        let Run { shards, warnings, .. } = work;
+        let outputs = report.digests.iter().map(|(path, ..)| path.clone()).collect();
+        Ok(Report { folder: Some(Box::new(report)), ..shards.report(warnings, outputs) })
+    }
+}
+
+/// The right to write the share into the folder.
+pub(crate) fn claim(dst: &Path, share: &RunScope) -> Result<Claim, Error> {
+    let part = match share {
+        RunScope::Part(part) => Some(part.to_string().replace('/', "-of-")),
+        RunScope::Whole | RunScope::Merge => None,
+    };
+    let claim = Claim::of(dst, part.as_deref())?;
+    claim.ok_or_else(|| Error::checkpoint(dst, CheckpointError::Busy))
+}
+
+/// When a file was written to last, or on Unix anything about it was changed, which no program can set; `None` where there
+/// are no times.
+fn last_change(path: &Path) -> Result<Option<SystemTime>, Error> {
+    let Some(found) = look::at(path)? else { return Ok(None) };
+    let modified = found.modified().ok();
+    #[cfg(unix)]
+    let modified = {
+        use std::os::unix::fs::MetadataExt;
+        let (seconds, nanoseconds) = (u64::try_from(found.ctime()).unwrap_or(0), found.ctime_nsec() as u32);
+        modified.max(SystemTime::UNIX_EPOCH.checked_add(std::time::Duration::new(seconds, nanoseconds)))
+    };
+    Ok(modified)
+}
+
+/// A conversion that goes on.
+struct Run<'a> {
+    plan: &'a Plan,
+    /// Where the result will stand.
+    dst: &'a Path,
+    /// Where it is made.
+    at: &'a Path,
+    /// Folders, and files in them, that go if nothing is finished.
+    made: Vec<NewFolder>,
+    stop: &'a AtomicBool,
+    /// Nothing is done.
+    fresh: Manifest,
+    shards: Shards<'a>,
+    warnings: Vec<String>,
+}
+
+impl Run<'_> {
+    fn all(
+        &mut self,
+        begun: Option<Manifest>,
+        report: &mut FolderReport,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<(), Error> {
+        let options = &self.plan.options;
+        let part = match options.share {
+            RunScope::Whole => None,
+            RunScope::Part(part) => Some(part),
+            RunScope::Merge => return self.end(&mut merged(self.plan, self.at, &self.fresh, self.stop)?, report),
+        };
+        let mut release = Release::of(self.plan, self.at)?;
+        let mut manifest = self.trusted(begun, report, progress)?;
+        if let Some(release) = &release {
+            release.check(&manifest)?;
+        }
+        let own = self.at.join(name_of(part));
+        let write = |manifest: &Manifest| folder::write(&own, manifest.text().as_bytes(), Existing::Replace);
+        write(&manifest)?;
+        for (at, shard) in self.plan.shards.iter().enumerate() {
+            if !self.plan.is_mine(at) || shard.is_empty() || manifest.shards[at].output.is_some() {
+                continue;
+            }
+            let existing = self.existing();
+            let (path, made) = (self.at.join(&shard.name), std::mem::take(&mut self.made));
+            let written = self.shards.write(at, (&path, made), (existing, true), progress)?;
+            let (bytes, sha256) = (written.0, written.1.expect("a digest was asked for"));
+            manifest.shards[at].output = Some(FileEntry { bytes, sha256 });
+            report.shards[at].state = ShardState::Converted;
+            write(&manifest)?;
+            if let Some(release) = &mut release {
+                release.run(&manifest, self.stop)?;
+            }
+        }
+        match part {
+            None => {
+                self.end(&mut manifest, report)?;
+                if let Some(release) = &mut release {
+                    release.end(&manifest, self.stop)?;
+                    report.deleted = Some(std::mem::take(&mut release.deleted));
+                }
+                Ok(())
+            }
+            Some(_) if is_whole(self.plan, &manifest) => self.end(&mut manifest, report),
+            Some(part) => match of_all_parts(self.plan, self.at, part, &manifest)? {
+                Some(mut whole) => self.end(&mut whole, report),
+                None => {
+                    report.digests = self.digests(&manifest);
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    /// What of an earlier run holds: shards whose files are as it says.
+    fn trusted(
+        &mut self,
+        begun: Option<Manifest>,
+        report: &mut FolderReport,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<Manifest, Error> {
+        let Some(begun) = begun else { return Ok(self.fresh.clone()) };
+        let mut manifest = Manifest { complete: false, ..begun };
+        for (at, entry) in manifest.shards.iter_mut().enumerate() {
+            let Some(output) = &entry.output else { continue };
+            let path = self.at.join(&entry.name);
+            if output.is_at(&path, self.stop)? {
+                report.shards[at].state = ShardState::Resumed;
+                self.shards.read += self.plan.shards[at].bytes().0;
+                progress(Progress { bytes: self.shards.read, tensor: &entry.name });
+            } else {
+                let path = path.display();
+                self.warnings.push(format!("{path}: not what the manifest says that it is; it is converted again"));
+                entry.output = None;
+            }
+        }
+        Ok(manifest)
+    }
+
+    fn existing(&self) -> Existing {
+        let options = &self.plan.options;
+        if options.resume { Existing::Replace } else { options.existing }
+    }
+
+    /// Something is finished: what was made for it stays.
+    fn keep(&mut self) {
+        std::mem::take(&mut self.made).into_iter().for_each(NewFolder::keep);
+    }
+
+    /// Every shard is there: what makes them a checkpoint, and the manifest last.
+    fn end(&mut self, manifest: &mut Manifest, report: &mut FolderReport) -> Result<(), Error> {
+        let plan = self.plan;
+        // Another part may be at the same.
+        let existing = if plan.options.share == RunScope::Whole { self.existing() } else { Existing::Replace };
+        let follow_links = plan.folder.follows_links();
+        let mut others = Vec::new();
+        for sidecar in plan.copied() {
+            let mut digest = Sha256::new();
+            let mut each = |piece: &[u8]| {
+                digest.add(piece);
+                !self.stop.load(Ordering::Relaxed)
+            };
+            let copied = sidecar.copy(plan.folder.path(), self.at, existing, follow_links, &mut each)?;
+            let bytes = copied.ok_or(Error::Interrupted)?;
+            others.push((self.dst.join(&sidecar.path), bytes, digest.finish()));
+        }
+        let texts = plan.configuration.files.iter().map(|file| (file.name.clone(), file.text.clone()));
+        for (name, text) in plan.index().into_iter().chain(texts) {
+            folder::write(&self.at.join(&name), text.as_bytes(), existing)?;
+            let mut digest = Sha256::new();
+            digest.add(text.as_bytes());
+            others.push((self.dst.join(name), text.len() as u64, digest.finish()));
+        }
+        manifest.complete = true;
+        folder::write(&self.at.join(MANIFEST), manifest.text().as_bytes(), Existing::Replace)?;
+        for name in manifest::names(self.at)?.iter().filter(|name| *name != MANIFEST) {
+            folder::remove(&self.at.join(name))?;
+        }
+        report.digests = [self.digests(manifest), others].concat();
+        report.complete = true;
+        Ok(())
+    }
+
+    /// The files of tensors that were written, by this run or before.
+    fn digests(&self, manifest: &Manifest) -> Vec<(PathBuf, u64, String)> {
+        let written = manifest.shards.iter().filter_map(|entry| Some((entry, entry.output.as_ref()?)));
+        let file = |(entry, output): (&manifest::ShardEntry, &FileEntry)| {
+            (self.dst.join(&entry.name), output.bytes, output.sha256.clone())
+        };
+        written.map(file).collect()
+    }
+}

@@ -1,0 +1,51 @@
+//! By which schemes the tensors of what was opened are quantized. Nothing is converted here.
+
+use crate::files::convert::found::Contents;
+use crate::files::error::Error;
+use crate::files::opened::Opened;
+use std::collections::BTreeMap;
+use truecast_io::FileFormat;
+use truecast_io::folder::Folder;
+use truecast_schemes::Options;
+
+/// Each scheme of a folder or a `.safetensors` file by its name, with how many tensors have it; none where no tensor is
+/// quantized. Reads headers, configuration and markers, and gives back what it was given.
+///
+/// # Errors
+/// Quantized tensors that are not understood.
+///
+/// # Examples
+/// ```
+/// use truecast::convert::schemes;
+/// use truecast::io::OpenOptions;
+/// use truecast::opened::Opened;
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("model.safetensors");
+/// // A file without tensors.
+/// std::fs::write(&path, b"\x02\0\0\0\0\0\0\0{}")?;
+/// let (opened, found) = schemes(Opened::open(&path, OpenOptions::default())?);
+/// assert!(found?.is_empty() && opened.tensors().is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn schemes(opened: Opened) -> (Opened, Result<Vec<(String, u64)>, Error>) {
+    let folder = match opened {
+        Opened::Folder(folder) => {
+            let found = of_folder(&folder);
+            return (Opened::Folder(folder), found);
+        }
+        Opened::File(source) if source.format() == FileFormat::Safetensors => Folder::of_source(*source),
+        other => return (other, Ok(Vec::new())),
+    };
+    let found = of_folder(&folder);
+    let source = folder.into_source().expect("it was made of one");
+    (Opened::File(Box::new(source)), found)
+}
+
+fn of_folder(folder: &Folder) -> Result<Vec<(String, u64)>, Error> {
+    let contents = Contents::of(folder, &Options::default())?;
+    let mut all: BTreeMap<String, u64> = BTreeMap::new();
+    for group in &contents.found.groups {
+        *all.entry(group.scheme.to_string()).or_default() += 1;
+    }
+    Ok(all.into_iter().collect())
+}

@@ -1,0 +1,423 @@
+//! Does a folder hold what the definition says it should? As `verify` of a file, shard by shard; and index, configuration
+//! and the files beside the weights are what they should be.
+
+use crate::files::convert::container::Container;
+use crate::files::convert::error::CheckpointError;
+use crate::files::convert::job::{JobCheck, TensorJob, Written, elements_in};
+use crate::files::convert::options::Options;
+use crate::files::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest};
+use crate::files::convert::plan::{Plan, ShardPlan};
+use crate::files::convert::recompute::codes::Roundings;
+use crate::files::convert::recompute::relaid::RelaidProof;
+use crate::files::convert::recompute::source::SourceValues;
+use crate::files::digest::sha256;
+use crate::files::error::Error;
+use crate::files::progress::Progress;
+use crate::files::report::Provenance;
+use crate::files::scan::Stretch;
+use crate::files::verify::coverage::{Coverage, elements_of};
+use crate::files::verify::difference::FileDifference;
+use crate::files::verify::elements::Prepared;
+use crate::files::verify::{Sample, VerifyReport};
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use truecast_core::{DType, ErrorKind, Layout};
+use truecast_io::folder::{Folder, FolderError, Shard};
+use truecast_io::npy::HeaderError;
+use truecast_io::{FileFormat, OpenOptions, Source, look};
+use truecast_kernel::parallel;
+
+/// A conversion of a checkpoint that is to be checked: everything about it is settled, and no element was read.
+#[derive(Debug)]
+pub struct Verification {
+    plan: Plan,
+    /// What is recomputed of each tensor, in the order of the works.
+    stretches: Vec<Vec<Stretch>>,
+    seed: Option<u64>,
+}
+
+impl Verification {
+    /// Settles what the conversion of `src` under `options` should have written at `dst`, and which elements are recomputed.
+    /// A sample is drawn from `seed`.
+    ///
+    /// # Errors
+    /// A source that cannot be read, options that make no sense for it.
+    pub fn new(
+        src: &Path,
+        dst: &Path,
+        options: &Options,
+        coverage: Coverage,
+        seed: u64,
+    ) -> Result<Verification, Error> {
+        Ok(Verification::of(Plan::new(src, dst, options)?, coverage, seed))
+    }
+
+    /// What a plan should have written.
+    pub(crate) fn of(plan: Plan, coverage: Coverage, seed: u64) -> Verification {
+        let bytes: u64 = plan.works().map(TensorJob::bytes_in).sum();
+        let (stretches, seed) = coverage.stretches(bytes, seed, plan.works().map(|work| &work.planned));
+        Verification { stretches, seed, plan }
+    }
+
+    /// What the conversion does.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The element type of a tensor of the source, by the name that it has in the destination.
+    #[must_use]
+    pub fn source_type(&self, tensor: &str) -> Option<DType> {
+        self.plan.works().find(|work| &*work.planned.target.name == tensor).map(|work| work.planned.from)
+    }
+
+    /// The names that the destination's tensors should have.
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.plan.works().flat_map(TensorJob::targets).map(|target| &*target.name)
+    }
+
+    /// Bytes of the source that will be read.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let bytes = |(work, some): (&TensorJob, &Vec<Stretch>)| {
+            let part = elements_of(some) as f64 / work.planned.target.len().max(1) as f64;
+            (work.bytes_in() as f64 * part) as u64
+        };
+        self.plan.works().zip(&self.stretches).map(bytes).sum()
+    }
+
+    /// Compares what was written with what should have been, bit for bit, on all threads of the current pool of rayon.
+    /// `progress` is told the source bytes that are done, and the tensor.
+    ///
+    /// # Errors
+    /// Files that cannot be read; [`Error::Interrupted`] once `stop` is set. Differences are not errors.
+    pub fn run(&self, stop: &AtomicBool, mut progress: impl FnMut(Progress<'_>) + Send) -> Result<VerifyReport, Error> {
+        let dst = &self.plan.dst;
+        let is_file = self.plan.is_one_file();
+        let mut verdict = VerifyReport::default();
+        if !is_file {
+            verdict.differences.extend(self.other_source(dst)?);
+        }
+        let result = match self.open_result(dst) {
+            Ok(result) => result,
+            Err(error) if is_file => return Err(error.into()),
+            Err(error) => {
+                verdict.differences.push(damaged(dst, error)?);
+                self.files(dst, stop, &mut verdict)?;
+                return Ok(verdict);
+            }
+        };
+        let of = self.shards(&result, |_| true, stop, &mut progress, &mut verdict)?;
+        let known: BTreeSet<&str> = self.plan.shards.iter().map(|shard| shard.name.as_str()).collect();
+        for shard in result.shards().iter().filter(|shard| !is_file && !known.contains(shard.name.as_str())) {
+            let extra = by_name(shard).map(|(name, _)| FileDifference::Extra { tensor: name.into() });
+            verdict.differences.extend(extra);
+        }
+        for relaid in self.plan.relaid.iter().filter(|relaid| !relaid.is_rounded) {
+            let name = &self.plan.shards[relaid.shard].name;
+            let at = result.shards().iter().position(|found| is_file || found.name == *name);
+            let proof = RelaidProof { folder: self.plan.folder(), relaid, result: &result };
+            let (difference, elements) = at.map_or(Ok((None, 0)), |at| proof.compare(at, self.seed.is_some(), stop))?;
+            verdict.methods.definition += elements;
+            verdict.differences.extend(difference);
+        }
+        for stray in result.strays() {
+            let path = dst.join(stray).display().to_string();
+            let why = "is a file of weights that the conversion did not write; some program may load it".into();
+            verdict.differences.push(FileDifference::File { path, why });
+        }
+        verdict.sampled = self.seed.map(|seed| Sample { of, seed });
+        if !is_file {
+            self.files(dst, stop, &mut verdict)?;
+        }
+        Ok(verdict)
+    }
+
+    /// Opens the destination. Where the header of an array does not say which narrow type its bytes are
+    /// (`docs/interfaces.md §4`), they are read as bytes, and later as what they should be.
+    fn open_result(&self, dst: &Path) -> Result<Folder, truecast_io::Error> {
+        let format = match self.plan.container {
+            Container::Folder => return Folder::open(dst, self.plan.folder.follows_links()),
+            Container::File(format) => format,
+            Container::Model(..) => FileFormat::Onnx,
+            Container::Gguf(_) => FileFormat::Gguf,
+        };
+        if matches!(format, FileFormat::Safetensors | FileFormat::Gguf) {
+            return Folder::of_file(dst);
+        }
+        let open = |from| Source::open_with(dst, OpenOptions { from, onnx: self.plan.options.onnx });
+        let source = match open(None) {
+            Err(truecast_io::Error::Npy { cause: HeaderError::FromNeeded { .. }, .. }) => open(Some(DType::U8)),
+            opened => opened,
+        };
+        source.map(Folder::of_source)
+    }
+
+    /// What differs in the shards of a result. Returns how many elements their tensors have.
+    fn shards(
+        &self,
+        result: &Folder,
+        is_wanted: impl Fn(&ShardPlan) -> bool,
+        stop: &AtomicBool,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+        verdict: &mut VerifyReport,
+    ) -> Result<u64, Error> {
+        let is_file = self.plan.is_one_file();
+        let (mut prepared, mut roundings) = (Prepared::default(), Roundings::default());
+        let source = SourceValues::new(&self.plan.folder);
+        for (work, some) in self.plan.works().zip(&self.stretches) {
+            if let Some(cast) = work.planned.cast {
+                prepared.expect(cast, elements_of(some));
+            }
+        }
+        let mut stretches = self.stretches.iter();
+        let (mut done, mut of) = (0, 0);
+        for shard in &self.plan.shards {
+            if !is_wanted(shard) {
+                stretches = stretches.as_slice()[shard.works.len()..].iter();
+                continue;
+            }
+            let actual = result.shards().iter().find(|found| is_file || found.name == shard.name);
+            let held: HashMap<&str, usize> = actual.iter().flat_map(|found| by_name(found)).collect();
+            let held = nameless(shard, actual, &self.plan.folder).unwrap_or(held);
+            let mut is_extra: BTreeSet<&str> = held.keys().copied().collect();
+            for work in &shard.works {
+                let some = stretches.next().expect("each work has its stretches");
+                let (tensor, name) = (&work.planned, &work.planned.target.name);
+                let mut places = Vec::new();
+                for target in work.targets() {
+                    is_extra.remove(&*target.name);
+                    match actual.zip(held.get(&*target.name)) {
+                        Some((found, &at)) => {
+                            verdict.tensors += 1;
+                            let header = &found.source.tensors()[at];
+                            if fits(&found.source, target.dtype, header.dtype) && header.shape == target.shape {
+                                places.push(at);
+                            } else {
+                                verdict.differences.push(FileDifference::Header {
+                                    tensor: target.name.to_string(),
+                                    expected: (target.dtype, target.shape.to_vec()),
+                                    actual: (header.dtype, header.shape.to_vec()),
+                                });
+                            }
+                        }
+                        None => verdict.differences.push(FileDifference::Missing { tensor: target.name.to_string() }),
+                    }
+                }
+                let Some(found) = actual.filter(|_| places.len() == work.targets().count()) else { continue };
+                let mut progress = |bytes| {
+                    done += bytes;
+                    progress(Progress { bytes: done, tensor: name });
+                    if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                };
+                let shared = work.job.scaled().map_or(&[][..], |scaled| self.plan.shared(scaled));
+                let of_work = Written {
+                    folder: &self.plan.folder,
+                    planned: tensor,
+                    shared: shared.iter().filter_map(|at| self.plan.scaled(*at)).collect(),
+                    result: &found.source,
+                    places,
+                    stretches: some,
+                    source: &source,
+                };
+                let (difference, elements) = work.job.check(JobCheck {
+                    of: of_work,
+                    prepared: &mut prepared,
+                    roundings: &mut roundings,
+                    methods: &mut verdict.methods,
+                    progress: &mut progress,
+                })?;
+                verdict.elements += elements;
+                of += elements_in(work.kept_block(&self.plan.folder), tensor.target.len());
+                verdict.differences.extend(difference);
+            }
+            let extra = is_extra.into_iter().map(|name| FileDifference::Extra { tensor: name.into() });
+            verdict.differences.extend(extra);
+            match actual {
+                Some(found) if found.source.format() == FileFormat::Gguf => {
+                    verdict.differences.extend(self.plan.gguf_differences(&found.source)?);
+                }
+                Some(found) if found.source.format() == FileFormat::Safetensors => {
+                    verdict.differences.extend(metadata(shard, found));
+                }
+                Some(found) => verdict.differences.extend(model(&self.plan, &found.source)?),
+                None => {}
+            }
+        }
+        Ok(of)
+    }
+
+    /// What lies beside the weights.
+    fn files(&self, dst: &Path, stop: &AtomicBool, verdict: &mut VerifyReport) -> Result<(), Error> {
+        let manifest = recorded_in(dst)?;
+        let mut differs = |path: &Path, why: &str| {
+            let path = path.display().to_string();
+            verdict.differences.push(FileDifference::File { path, why: why.into() });
+        };
+        let read = |path: &Path| {
+            let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
+            std::fs::read(path).map_err(failed)
+        };
+        let texts = self.plan.configuration.files.iter().map(|file| (file.name.clone(), file.text.clone()));
+        for (name, text) in texts.chain(self.plan.index()) {
+            let path = dst.join(name);
+            match look::at(&path)? {
+                None => differs(&path, "is missing"),
+                Some(found) if found.len() == text.len() as u64 && read(&path)? == text.as_bytes() => {}
+                Some(_) => differs(&path, "is not what the conversion writes"),
+            }
+        }
+        let has_sidecars = manifest.as_ref().and_then(|manifest| manifest.options.get("sidecars")?.as_bool());
+        if has_sidecars.unwrap_or(true) {
+            for sidecar in self.plan.copied() {
+                let (theirs, ours) = (self.plan.folder.path().join(&sidecar.path), dst.join(&sidecar.path));
+                if !look::is_file(&ours)? {
+                    differs(&ours, "is missing");
+                } else if sha256(&theirs, stop)? != sha256(&ours, stop)? {
+                    differs(&ours, "is not that of the source");
+                }
+            }
+        }
+        // Files are read as a whole only where everything is.
+        let shards = manifest.iter().flat_map(|manifest| &manifest.shards).filter(|_| self.seed.is_none());
+        let written: Vec<_> =
+            shards.filter_map(|shard| Some((dst.join(&shard.name), shard.output.as_ref()?))).collect();
+        let digests = parallel::map(written.len(), |at| {
+            let (path, _) = &written[at];
+            look::is_file(path)?.then(|| sha256(path, stop)).transpose()
+        });
+        for ((path, FileEntry { bytes, sha256 }), actual) in written.iter().zip(digests) {
+            let (actual, expected) = (actual?, (*bytes, sha256.clone()));
+            if actual.as_ref() != Some(&expected) {
+                let path = path.display().to_string();
+                verdict.differences.push(FileDifference::Digest { path, expected, actual });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether shards that an earlier run finished are what this one would write; and the plan again.
+    ///
+    /// # Errors
+    /// As [`Verification::run`].
+    pub(crate) fn of_finished(
+        plan: Plan,
+        dst: &Path,
+        names: &[&str],
+        stop: &AtomicBool,
+    ) -> Result<(Plan, bool), Error> {
+        let verification = Verification::of(plan, Coverage::Full, 0);
+        let Ok(result) = Folder::open(dst, verification.plan.folder.follows_links()) else {
+            return Ok((verification.plan, false));
+        };
+        let folder = &verification.plan.folder;
+        // What was made of files that are gone was read again before they went.
+        let is_there = |shard: &ShardPlan| {
+            shard.works.iter().flat_map(|work| work.job.sources()).all(|at| !folder.shards()[at].is_gone)
+        };
+        let finished = |shard: &ShardPlan| names.contains(&shard.name.as_str()) && is_there(shard);
+        let mut verdict = VerifyReport::default();
+        verification.shards(&result, finished, stop, &mut |_| {}, &mut verdict)?;
+        drop(result);
+        Ok((verification.plan, verdict.differences.is_empty()))
+    }
+
+    /// The result was made from files of other lengths or headers.
+    fn other_source(&self, dst: &Path) -> Result<Option<FileDifference>, Error> {
+        let Some(manifest) = recorded_in(dst)? else { return Ok(None) };
+        let Some(what) = manifest.other_source(&self.plan.manifest()?) else { return Ok(None) };
+        let path = dst.display().to_string();
+        let why = format!("was made from another source than {}: {MANIFEST} {what}", self.plan.folder.path().display());
+        Ok(Some(FileDifference::Source { path, why }))
+    }
+}
+
+/// The manifest of a result, if it can be read.
+fn recorded_in(dst: &Path) -> Result<Option<Manifest>, Error> {
+    match Manifest::read(dst, MANIFEST) {
+        Err(error) if error.kind() == ErrorKind::Input => Ok(None),
+        other => other,
+    }
+}
+
+/// Why a result that is there cannot be opened, as a difference.
+///
+/// # Errors
+/// There is no such file or folder; a call of the system failed; links that were not to be followed.
+fn damaged(dst: &Path, error: truecast_io::Error) -> Result<FileDifference, Error> {
+    let is_of_user = match &error {
+        truecast_io::Error::Folder { cause, .. } => matches!(cause, FolderError::Link | FolderError::Pipeline { .. }),
+        error => error.kind() != ErrorKind::Input,
+    };
+    if is_of_user || look::at(dst)?.is_none() {
+        return Err(error.into());
+    }
+    let (path, text) = (dst.display().to_string(), error.to_string());
+    let named = text.starts_with(&path).then(|| text.split_once(": ")).flatten();
+    let (path, why) = named.map_or((path, text.clone()), |(path, why)| (path.into(), why.into()));
+    Ok(FileDifference::File { path, why })
+}
+
+/// The tensors of a result that holds one array, or was made from one: no name says which it is.
+fn nameless<'a>(shard: &'a ShardPlan, actual: Option<&Shard>, source: &Folder) -> Option<HashMap<&'a str, usize>> {
+    let (found, [work]) = (&actual?.source, &shard.works[..]) else { return None };
+    let holds_one = source.shards()[0].source.format().holds_one() || found.format().holds_one();
+    (holds_one && found.tensors().len() == 1).then(|| HashMap::from([(&*work.planned.target.name, 0)]))
+}
+
+/// The header's type can stand for the right one: it is the same, or the container does not tell them apart.
+fn fits(result: &Source, expected: DType, actual: DType) -> bool {
+    let is_array = matches!(result.format(), FileFormat::Npy | FileFormat::Npz);
+    let as_bytes = actual == DType::U8 && expected.bits_in(Layout::Bytes) == Some(8);
+    expected == actual || (is_array && (as_bytes || (expected, actual) == (DType::Tf32, DType::F32)))
+}
+
+/// A model has to be the expected one byte for byte, wherever it keeps its external data, and so has that.
+fn model(plan: &Plan, result: &Source) -> Result<Option<FileDifference>, Error> {
+    let Some(model) = result.model() else { return Ok(None) };
+    let location = model.external_location().unwrap_or_default();
+    let Some(new) = plan.new_model_with(location)? else { return Ok(None) };
+    if let Some(offset) = new.structure_differs(result.path())? {
+        return Ok(Some(FileDifference::Structure { offset }));
+    }
+    let Some(path) = model.data_files().pop_first() else { return Ok(None) };
+    let offset = new.data_differs(&path)?;
+    Ok(offset.map(|offset| FileDifference::ExternalData { location: location.into(), offset }))
+}
+
+fn by_name(shard: &Shard) -> impl Iterator<Item = (&str, usize)> {
+    shard.tensors.iter().map(|&at| (&*shard.source.tensors()[at].name, at))
+}
+
+fn metadata<'a>(shard: &'a ShardPlan, found: &'a Shard) -> impl Iterator<Item = FileDifference> + use<'a> {
+    let actual = found.source.metadata();
+    let keys: BTreeSet<&String> = shard.metadata.keys().chain(actual.keys()).collect();
+    let right = |key: &str| shard.metadata.get(key).map(String::as_str).or((key == "format").then_some("pt"));
+    let wrong: Vec<&String> =
+        keys.into_iter().filter(|key| actual.get(*key).map(String::as_str) != right(key)).collect();
+    wrong.into_iter().map(|key| FileDifference::Metadata { key: key.clone() })
+}
+
+/// What decided a result, as its manifest records it; `None` if it has none.
+///
+/// # Errors
+/// A manifest that cannot be read, is of another version, or says that the conversion is not finished.
+pub fn recorded(dst: &Path) -> Result<Option<Provenance>, Error> {
+    let unfinished = |what| Err(Error::checkpoint(dst, CheckpointError::Unfinished { what }));
+    let Some(Manifest { options, complete, .. }) = Manifest::read(dst, MANIFEST)? else {
+        return match manifest::names(dst)?.into_iter().next() {
+            Some(part) => unfinished(format!("{part} is of one part of it")),
+            None => Ok(None),
+        };
+    };
+    if !complete {
+        return unfinished(format!("{MANIFEST} says so"));
+    }
+    let failed = |why: String| {
+        let file = MANIFEST.into();
+        Error::checkpoint(dst, CheckpointError::Manifest { file, why })
+    };
+    Provenance::from_json(&options).map(Some).map_err(|cause| failed(cause.to_string()))
+}

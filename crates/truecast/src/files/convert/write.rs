@@ -1,0 +1,192 @@
+//! Converting one shard into a file, in bounded memory: what is read, what is made of it on any thread, where it is written.
+
+use crate::files::convert::job::{SourceReader, TensorJob};
+use crate::files::convert::operations::Operations;
+use crate::files::convert::outline::Outline;
+use crate::files::convert::plan::Plan;
+use crate::files::convert::planned::Planned;
+use crate::files::convert::quantize::amax::Amax;
+use crate::files::convert::quantize::encode::Encoder;
+use crate::files::convert::quantize::error_meter::ErrorSums;
+use crate::files::convert::quantize::scaled::Scaled;
+use crate::files::convert::shard_file::ShardFile;
+use crate::files::error::{Cause, Error};
+use crate::files::progress::Progress;
+use crate::files::report::{Alternatives, Counted, Noise, Report, TensorReport};
+use crate::files::stream::{Limits, run};
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use truecast_core::scaled::{GlobalRule, Part};
+use truecast_io::{Escaped, Existing, NewFolder};
+use truecast_kernel::scaled::BlockCounts;
+use truecast_kernel::{CastOptions, Counting, Counts};
+use truecast_schemes::Content;
+
+/// Shards that are converted one after the other.
+pub(crate) struct Shards<'a> {
+    plan: &'a Plan,
+    stop: &'a AtomicBool,
+    /// What was done to the tensors so far.
+    rows: Vec<TensorReport>,
+    /// Bytes of the source that are done.
+    pub read: u64,
+    /// Files of external data beside models.
+    pub data: Vec<PathBuf>,
+    /// What is odd about the results.
+    warnings: Vec<String>,
+    /// Of tensors whose scales need it.
+    amax: Amax,
+    operations: Operations<'a>,
+}
+
+impl<'a> Shards<'a> {
+    pub fn new(plan: &'a Plan, stop: &'a AtomicBool) -> Shards<'a> {
+        let options = &plan.options;
+        // Pieces are converted at the same time, each by one thread.
+        let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
+        let operations = Operations::new(&options.request, exec);
+        Shards {
+            plan,
+            stop,
+            rows: Vec::new(),
+            read: 0,
+            data: Vec::new(),
+            warnings: Vec::new(),
+            amax: Amax::default(),
+            operations,
+        }
+    }
+
+    /// What was done, with what else there is to warn of.
+    pub fn report(self, mut warnings: Vec<String>, outputs: Vec<PathBuf>) -> Report {
+        warnings.extend(self.warnings);
+        warnings.extend(not_numbers(&self.rows));
+        let report = Report::new(self.plan.folder.path(), self.plan.provenance.clone(), self.rows, warnings);
+        Report { outputs, dropped: self.plan.dropped.clone(), ..report }
+    }
+
+    /// Converts shard `at` into the file `path`; with it stays what was made for it. Returns its length, and its digest if
+    /// that is asked for.
+    pub fn write(
+        &mut self,
+        at: usize,
+        (path, made): (&Path, Vec<NewFolder>),
+        (existing, wants_digest): (Existing, bool),
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<(u64, Option<String>), Error> {
+        let plan = self.plan;
+        let (shard, options) = (&plan.shards[at], &plan.options);
+        let source = plan.folder.shards()[at].source.path();
+        let failed = |tensor: &Planned, cause: Cause| Error::tensor(source, &tensor.name, cause);
+        let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
+        let (read, operations) = (&mut self.read, &self.operations);
+        self.amax.find(plan, shard, operations, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
+        // What cannot be done is known before anything is written.
+        for work in &shard.works {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            work.job.plan(&work.planned, operations).map_err(|cause| failed(&work.planned, cause))?;
+        }
+        let amax = |(at, work): (usize, &TensorJob)| Some((at, self.amax.of(plan, work.job.scaled()?)));
+        let amax = shard.works.iter().enumerate().filter_map(amax).collect();
+
+        let (writer, data) = plan.writer(path, shard, existing)?;
+        self.data.extend(data);
+        let outline = Outline::new(shard, amax, &writer);
+        let items = &outline.items;
+        let mut file = ShardFile::new(writer, path, wants_digest);
+        for (at, work) in shard.works.iter().enumerate() {
+            if let Some(scaled) = work.job.scaled() {
+                let plans = operations.quantize(scaled).map_err(|cause| failed(&work.planned, cause))?;
+                let encoder = Encoder { plans: &plans, amax: outline.amax(at) };
+                self.warnings.extend(unlikely(&work.planned.name, scaled, &encoder));
+                for (output, bytes) in small(scaled, &encoder) {
+                    file.put(outline.offset(at, output), &bytes)?;
+                }
+            }
+        }
+        let mut all_counts = vec![Counted::default(); shard.works.len()];
+        let mut of_scaled: HashMap<usize, ([Counted; 2], BlockCounts)> = HashMap::new();
+        let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
+            let piece = outline.piece(operations, at, first, len);
+            outline.job(at).run(&piece, src, dst).map_err(|cause| failed(piece.planned, cause))
+        };
+        let done = |at: usize, ErrorSums { counts, cast, formula, blocks }: ErrorSums, bytes: u64| {
+            let index = items[at].index;
+            counts.iter().for_each(|part| all_counts[index].add(part));
+            if shard.works[index].job.scaled().is_some() {
+                let (beside, of_blocks) = of_scaled.entry(index).or_default();
+                of_blocks.add(&blocks);
+                for (total, parts) in beside.iter_mut().zip([cast, formula]) {
+                    parts.iter().for_each(|part| total.add(part));
+                }
+            }
+            *read += bytes;
+            progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
+        };
+        let mut reading = SourceReader::of(&plan.folder);
+        let read = |at: usize, first, len, buffer: &mut Vec<u8>| {
+            outline.job(at).read(&outline.piece(operations, at, first, len), &mut reading, buffer)
+        };
+        let write = |at: usize, first, len, bytes: &[u8]| {
+            let mut put =
+                |output, offset, bytes: &[u8]| file.put(outline.offset(items[at].index, output) + offset, bytes);
+            outline.job(at).place(&outline.piece(operations, at, first, len), bytes, &mut put)
+        };
+        run(read, write, items, &limits, work, done)?;
+        let written = file.finish(made, self.stop)?;
+        drop(outline);
+        for (at, (work, counts)) in shard.works.iter().zip(all_counts).enumerate() {
+            let ([cast, formula], blocks) = of_scaled.remove(&at).unwrap_or_default();
+            let (counts, cast, formula) = (*counts, *cast, *formula);
+            // What leaves out other elements cannot be compared.
+            let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
+            let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
+            let scaled = work.job.scaled();
+            let beside = scaled.map(|_| Box::new(Alternatives { cast: whole(cast), formula: whole(formula) }));
+            let blocks = scaled.map(|scaled| Box::new(scaled.blocks(&blocks.total())));
+            let counts = work.job.counts(&work.planned).unwrap_or(counts);
+            self.rows.push(TensorReport { beside, blocks, ..plan.row(work, counts) });
+        }
+        Ok(written)
+    }
+}
+
+/// Outputs whose bytes are known before the first piece: the second scale, and what only describes.
+fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
+    let global = encoder.global().map(|global| global.to_le_bytes().to_vec());
+    let bytes = |(at, output): (usize, &truecast_schemes::Output)| match &output.content {
+        Content::Part(Part::Global) => Some((at, global.clone()?)),
+        Content::Part(_) => None,
+        Content::Bytes(bytes) => Some((at, bytes.clone())),
+    };
+    scaled.outputs.iter().enumerate().filter_map(bytes).collect()
+}
+
+/// A second scale that readers take for one of the other convention (`docs/spec/checkpoints.md §4.5.1`).
+fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<String> {
+    let (rule, value) = (scaled.layout.planes()?.global?.rule, encoder.global()?);
+    let is_likely = if rule == GlobalRule::Divide { value >= 1.0 } else { value < 1.0 };
+    let tensor = Escaped(tensor);
+    (!is_likely).then(|| {
+        format!(
+            "tensor {tensor}: magnitudes above 2688 give the second scale {value:?}, which looks like one of the other \
+             convention; --trust-scales reads it, --keep {tensor} leaves the tensor as it is"
+        )
+    })
+}
+
+/// Values of a quantized source that are NaN: most often a scale is.
+fn not_numbers(rows: &[TensorReport]) -> Option<String> {
+    let mut found = rows.iter().filter(|row| row.scheme.is_some() && row.counts.nan_in > 0);
+    let first = found.next()?;
+    let others = match found.count() {
+        0 => String::new(),
+        others => format!(", and of {others} other tensors some"),
+    };
+    let (name, count, of) = (Escaped(&first.name), first.counts.nan_in, first.elements);
+    Some(format!("tensor {name}: {count} of {of} values are NaN in the source{others}: codes or scales are NaN"))
+}

@@ -1,0 +1,98 @@
+//! What a file holds: tensors, and on request the range, special values and magnitudes of each.
+
+use crate::files::error::Error;
+use crate::files::scan::{Chunk, Side, Stretch, scan};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use truecast_core::Exact;
+use truecast_core::exact::decode;
+use truecast_io::Source;
+use truecast_kernel::measure::Survey;
+use truecast_kernel::{Elements, Level};
+
+/// What is seen of a tensor's elements.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stats {
+    /// Range and special values, of every element.
+    pub survey: Survey,
+    /// How large the values are.
+    pub magnitudes: Magnitudes,
+}
+
+/// How many finite values other than zero have which power of two: those with `2^e <= |x| < 2^(e+1)`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Magnitudes {
+    /// The smallest `e` that occurs.
+    pub first: i32,
+    /// Values with `first`, `first + 1`, .. up to the largest that occurs; empty if there are none.
+    pub counts: Vec<u64>,
+    /// Every so many elements one was looked at: the first, and those whose index is a multiple.
+    pub every: u64,
+}
+
+/// Elements of one tensor whose magnitudes are looked at, at most.
+const SAMPLES: u64 = 1 << 16;
+
+impl Magnitudes {
+    fn new(powers: &BTreeMap<i32, u64>, every: u64) -> Magnitudes {
+        let (Some((&first, _)), Some((&last, _))) = (powers.first_key_value(), powers.last_key_value()) else {
+            return Magnitudes { every, ..Magnitudes::default() };
+        };
+        let counts = (first..=last).map(|power| powers.get(&power).copied().unwrap_or(0)).collect();
+        Magnitudes { first, counts, every }
+    }
+}
+
+/// Looks at every element of tensor `index`, on all threads of the current pool of rayon and in a few MiB for each.
+/// `progress` is told how many more bytes are done.
+///
+/// # Errors
+/// Reading. Complex tensors and text give empty results.
+pub fn stats(
+    source: &Source,
+    index: usize,
+    level: Level,
+    mut progress: impl FnMut(u64) + Send,
+) -> Result<Stats, Error> {
+    look_at(source, index, level, &mut progress)
+}
+
+/// [`stats`], which is compiled where it is called: this is compiled here.
+fn look_at(
+    source: &Source,
+    index: usize,
+    level: Level,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<Stats, Error> {
+    let tensor = &source.tensors()[index];
+    let side = Side { source, index, dtype: tensor.dtype };
+    let every = tensor.len().div_ceil(SAMPLES).max(1);
+    let start = || (Survey::default(), BTreeMap::new());
+    let look = |(survey, powers): &mut (Survey, BTreeMap<i32, u64>), (first, [codes]): Chunk<'_, 1>| {
+        if codes.dtype().is_numeric() {
+            survey.add(codes, level);
+            count_powers(powers, &codes, first, every);
+        }
+    };
+    let mut told = |bytes| {
+        progress(bytes);
+        ControlFlow::Continue(())
+    };
+    let seen = scan([side], &Stretch::whole(tensor.len()), start, look, &mut told)?;
+    let (mut survey, mut powers) = start();
+    for (part, of_part) in &seen {
+        survey.merge(part);
+        of_part.iter().for_each(|(power, count)| *powers.entry(*power).or_default() += count);
+    }
+    Ok(Stats { survey, magnitudes: Magnitudes::new(&powers, every) })
+}
+
+/// Counts the elements whose index in the tensor is a multiple of `every`; the first of these has index `first`.
+fn count_powers(powers: &mut BTreeMap<i32, u64>, codes: &Elements<'_>, first: u64, every: u64) {
+    let skipped = (every - first % every) % every;
+    for i in (skipped as usize..codes.len()).step_by(every as usize) {
+        if let Exact::Finite { sig: sig @ 1.., exp, .. } = decode(codes.dtype(), codes.get(i)) {
+            *powers.entry(exp + sig.ilog2() as i32).or_default() += 1;
+        }
+    }
+}

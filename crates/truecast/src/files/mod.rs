@@ -1,0 +1,34 @@
+//! Tensors in files, checkpoints and models, and tensors with scales: everything that is streamed or has a name.
+//!
+//! All of it is found at the root of the crate too, but for [`Error`], which holds the error of casts.
+
+pub mod compare;
+pub mod convert;
+pub mod digest;
+mod error;
+pub mod inspect;
+pub mod io;
+mod model;
+pub mod opened;
+mod parts;
+mod progress;
+pub mod report;
+pub mod scaled;
+mod scan;
+pub mod select;
+mod stream;
+pub mod verify;
+mod windows;
+
+#[cfg(feature = "models")]
+pub mod check;
+#[cfg(feature = "models")]
+pub mod models;
+#[cfg(feature = "models")]
+pub mod rescale;
+
+pub use convert::Convert;
+pub use error::{Cause, Error, NoMemory};
+pub use progress::Progress;
+#[cfg(feature = "models")]
+pub use truecast_models::{array::ArrayError, convention, run};

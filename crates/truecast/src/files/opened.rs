@@ -1,0 +1,106 @@
+//! A file of tensors, or a folder of such files.
+
+use crate::files::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use truecast_io::folder::Folder;
+use truecast_io::{OpenOptions, Source, Tensor, look};
+
+/// What was opened by one path.
+#[derive(Debug)]
+pub enum Opened {
+    /// One container.
+    File(Box<Source>),
+    /// A checkpoint.
+    Folder(Box<Folder>),
+}
+
+/// A tensor of what was opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<'a> {
+    /// The container that holds it.
+    pub source: &'a Source,
+    /// Its place there.
+    pub index: usize,
+    /// The file of a folder.
+    pub shard: Option<&'a str>,
+}
+
+impl<'a> Held<'a> {
+    /// What its header says.
+    #[must_use]
+    pub fn tensor(&self) -> &'a Tensor {
+        &self.source.tensors()[self.index]
+    }
+}
+
+impl Opened {
+    /// Opens a container, or a folder.
+    ///
+    /// # Errors
+    /// As [`Source::open_with`] and [`Folder::open`].
+    pub fn open(path: &Path, options: OpenOptions) -> Result<Opened, Error> {
+        match look::is_folder(path)? {
+            true => Ok(Opened::Folder(Box::new(Folder::open(path, options.onnx.follow_links)?))),
+            false => Ok(Opened::File(Box::new(Source::open_with(path, options)?))),
+        }
+    }
+
+    /// The tensors, in the order of files and data.
+    #[must_use]
+    pub fn tensors(&self) -> Vec<Held<'_>> {
+        match self {
+            Opened::File(source) => {
+                (0..source.tensors().len()).map(|index| Held { source, index, shard: None }).collect()
+            }
+            Opened::Folder(folder) => {
+                let of_shard = |shard: &'_ truecast_io::folder::Shard| shard.tensors.len();
+                let mut all = Vec::with_capacity(folder.shards().iter().map(of_shard).sum());
+                for shard in folder.shards() {
+                    let held = |&index| Held { source: &shard.source, index, shard: Some(shard.name.as_str()) };
+                    all.extend(shard.tensors.iter().map(held));
+                }
+                all
+            }
+        }
+    }
+
+    /// The names of the values that the tensors stand for, in their order.
+    #[must_use]
+    pub fn value_names(&self) -> Vec<Arc<str>> {
+        match self {
+            Opened::File(source) => source.value_names(),
+            Opened::Folder(_) => self.tensors().iter().map(|held| held.tensor().name.clone()).collect(),
+        }
+    }
+
+    /// It is an array, whose name says nothing.
+    #[must_use]
+    pub fn holds_one(&self) -> bool {
+        matches!(self, Opened::File(source) if source.format().holds_one())
+    }
+
+    /// The container, if it is one file.
+    #[must_use]
+    pub fn file(&self) -> Option<&Source> {
+        match self {
+            Opened::File(source) => Some(source),
+            Opened::Folder(_) => None,
+        }
+    }
+
+    /// The checkpoint, if it is a folder.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Folder> {
+        match self {
+            Opened::File(_) => None,
+            Opened::Folder(folder) => Some(folder),
+        }
+    }
+
+    /// Bytes of all tensors.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.tensors().iter().map(|held| held.tensor().bytes()).sum()
+    }
+}

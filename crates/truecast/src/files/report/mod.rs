@@ -1,0 +1,221 @@
+//! What a conversion did, tensor by tensor, and its JSON form (`docs/interfaces.md §6`), which is written as a stream:
+//! `serde_json::to_writer_pretty(file, &report)`.
+//!
+//! [`counts`](COUNTS) has the names, [`Total`] what totals cover, [`Assessment`] what is worth a look, [`Provenance`] how the
+//! result came about. How reports look to people is the business of commands.
+
+mod alternatives;
+mod assessment;
+mod blocks;
+mod counted;
+mod counts;
+mod folder;
+mod keep_suggestion;
+mod provenance;
+mod rows;
+mod total;
+
+pub use alternatives::{Alternatives, Noise};
+pub use assessment::{
+    Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, Unscaled, assess, least_sqnr_db, usual_sqnr_db,
+};
+pub use blocks::Blocks;
+pub use counted::Counted;
+pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
+pub use folder::{FolderReport, ShardReport, ShardState};
+pub use provenance::{Provenance, ProvenanceError};
+pub use rows::Rows;
+pub use total::{Group, Sum, Total};
+
+pub(crate) use counts::Origin;
+pub(crate) use rows::{ListJson, RowJson};
+pub(crate) use total::TotalJson;
+
+use crate::files::convert::planned::Planned;
+use crate::files::select::KeptBy;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use truecast_core::{CastSpec, DType};
+
+/// One tensor of a report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorReport {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its shape, in elements.
+    pub shape: Arc<[u64]>,
+    /// The type its payload was read as.
+    pub from: DType,
+    /// The type it has now.
+    pub to: DType,
+    /// The scheme that its codes were quantized by, if they were; `from` is their type.
+    pub scheme: Option<Arc<str>>,
+    /// The scheme that it was quantized by; `to` is the type of the codes.
+    pub to_scheme: Option<Arc<str>>,
+    /// What other ways to store it would have cost, of one that was quantized.
+    pub beside: Option<Box<Alternatives>>,
+    /// What became of its blocks, of one that was quantized.
+    pub blocks: Option<Box<Blocks>>,
+    /// False if its bytes were copied.
+    pub converted: bool,
+    /// Why `--keep-preset` kept it, or `--scheme` did not quantize it.
+    pub kept_by: Option<KeptBy>,
+    /// Elements.
+    pub elements: u64,
+    /// Bytes before.
+    pub bytes_in: u64,
+    /// Bytes after.
+    pub bytes_out: u64,
+    /// What happened to the values; empty in a dry run.
+    pub counts: Counted,
+}
+
+impl TensorReport {
+    pub(crate) fn new(planned: Planned, counts: impl Into<Counted>) -> Self {
+        let Planned { name, target, from, src_layout, cast, kept_by } = planned;
+        let elements = target.len();
+        Self {
+            name,
+            from,
+            to: target.dtype,
+            scheme: None,
+            to_scheme: None,
+            beside: None,
+            blocks: None,
+            converted: cast.is_some_and(|cast| cast != CastSpec::copy(from)),
+            kept_by,
+            elements,
+            bytes_in: from.bytes_in(src_layout, elements).unwrap_or(0),
+            bytes_out: target.bytes(),
+            shape: target.shape,
+            counts: counts.into(),
+        }
+    }
+
+    /// Which tensors it is summed with.
+    #[must_use]
+    pub fn group(&self) -> Group {
+        Group::of_tensors((self.from, self.to), (self.scheme.as_deref(), self.to_scheme.as_deref()))
+    }
+
+    /// What an assessment looks at.
+    #[must_use]
+    pub fn assessed(&self) -> Assessed<'_> {
+        let (types, is_scaled) = ((self.from, self.to), self.to_scheme.is_some());
+        Assessed { name: &self.name, types, is_scaled, counts: &self.counts }
+    }
+}
+
+/// What was done to a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The source, as given.
+    pub source: String,
+    /// What decided the result: the specification, its options and the rules.
+    pub provenance: Provenance,
+    /// The tensors, in the data order of the source.
+    pub tensors: Vec<TensorReport>,
+    /// Their sums.
+    pub total: Total,
+    /// Nothing was counted: it says what would be done.
+    pub is_dry_run: bool,
+    /// What a user should know before relying on the result.
+    pub warnings: Vec<String>,
+    /// The files that were written: the destination, and its file of external data if it has one.
+    pub outputs: Vec<PathBuf>,
+    /// Tensors that are left out because they mean nothing without others, with the reason.
+    pub dropped: Vec<(String, String)>,
+    /// What was done to a checkpoint beside its tensors, which are those of the shards that this run converted.
+    pub folder: Option<Box<FolderReport>>,
+}
+
+impl Report {
+    pub(crate) fn new(
+        source: &Path,
+        provenance: Provenance,
+        tensors: Vec<TensorReport>,
+        warnings: Vec<String>,
+    ) -> Self {
+        let mut total = Total::default();
+        for row in &tensors {
+            total.add(row.group(), row.elements, (row.bytes_in, row.bytes_out), &row.counts);
+        }
+        let source = source.display().to_string();
+        let (outputs, dropped, is_dry_run) = (Vec::new(), Vec::new(), false);
+        Self { source, provenance, tensors, total, is_dry_run, warnings, outputs, dropped, folder: None }
+    }
+
+    /// Bits of codes, scales and what else belongs to them for each element that was quantized; `None` if none was.
+    #[must_use]
+    pub fn bits_per_weight(&self) -> Option<f64> {
+        let quantized = || self.tensors.iter().filter(|row| row.converted && row.to_scheme.is_some());
+        let elements: u64 = quantized().map(|row| row.elements).sum();
+        let bytes: u64 = quantized().map(|row| row.bytes_out).sum();
+        (elements > 0).then(|| bytes as f64 * 8.0 / elements as f64)
+    }
+
+    /// The JSON form with these tensors.
+    #[must_use]
+    pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
+        ReportJson { report: self, rows }
+    }
+}
+
+/// `source`, `options`, `tensors`, `total` and `warnings`, as `docs/interfaces.md §6` names them.
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with(Rows::All).serialize(serializer)
+    }
+}
+
+struct ReportJson<'a> {
+    report: &'a Report,
+    rows: Rows<'a>,
+}
+
+impl Serialize for ReportJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ReportJson { report, rows } = *self;
+        let origin = (!report.is_dry_run).then_some(Origin::Conversion);
+        let row = |i: usize| {
+            let t = &report.tensors[i];
+            RowJson {
+                name: &t.name,
+                shape: &t.shape,
+                types: (t.from, t.to),
+                group: t.group(),
+                beside: origin.and_then(|_| t.beside.as_deref().copied()).unwrap_or_default(),
+                blocks: t.blocks.as_deref().copied(),
+                schemes: (t.scheme.as_deref(), t.to_scheme.as_deref()),
+                converted: Some(t.converted),
+                kept_by: t.kept_by.map(KeptBy::name),
+                elements: t.elements,
+                bytes: (t.bytes_in, t.bytes_out),
+                counts: origin.map(|origin| (&*t.counts, origin)),
+            }
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("source", &report.source)?;
+        map.serialize_entry("options", &report.provenance.to_json())?;
+        if rows != Rows::None {
+            map.serialize_entry("tensors", &ListJson { len: report.tensors.len(), rows, row })?;
+        }
+        map.serialize_entry("total", &TotalJson { total: &report.total, origin })?;
+        report.bits_per_weight().map_or(Ok(()), |bits| map.serialize_entry("bits_per_weight", &bits))?;
+        let dropped = report.dropped.iter().map(|(tensor, why)| json!({ "tensor": tensor, "why": why }));
+        let dropped: Vec<Value> = dropped.collect();
+        match &report.folder {
+            Some(folder) => folder.put(&dropped, &mut map)?,
+            None if dropped.is_empty() => {}
+            None => map.serialize_entry("dropped", &dropped)?,
+        }
+        map.serialize_entry("warnings", &report.warnings)?;
+        map.end()
+    }
+}
+
+/// Checkpoints have very many tensors: beside its name, its shape and its counts, one takes at most 200 bytes.
+const _: () = assert!(size_of::<TensorReport>() <= 200);

@@ -1,0 +1,249 @@
+//! How a result came about: the part of [`Options`] that decides every bit of it, and its JSON form
+//! (`docs/interfaces.md §6`). What only says with which means the work is done (memory, threads) is no part of it.
+
+use crate::files::convert::options::Options;
+use crate::files::select::{Detected, Layer, QuantizeOptions, Rule, Selection, SourceScheme};
+use crate::request::Request;
+use serde_json::{Map, Value, json};
+use truecast_core::DType;
+
+/// What decides the result of a conversion.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, convert::Options, report::Provenance, select::Selection};
+/// let selection = Selection { to: Some(DType::Bf16), ..Selection::default() };
+/// let provenance = Provenance::of(&Options { selection, ..Options::default() });
+/// assert_eq!(Provenance::from_json(&provenance.to_json())?, provenance);
+/// assert_eq!(provenance.options().selection.to, Some(DType::Bf16));
+/// # Ok::<(), truecast::report::ProvenanceError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Provenance {
+    /// Specification, version, attributes and policies.
+    pub request: Request,
+    /// The types, and the rules in their order.
+    pub selection: Selection,
+    /// Smaller tensors of a model were kept unless a rule names them.
+    pub min_elements: u64,
+    /// How strictly ONNX files were read.
+    pub onnx: truecast_io::onnx::Options,
+    /// How tensors of a checkpoint were quantized, if they were.
+    pub writing: Option<QuantizeOptions>,
+    /// What was said of a quantized source.
+    pub reading: SourceScheme,
+    /// What was found out of it.
+    pub detected: Detected,
+}
+
+/// The object is not one that [`Provenance::to_json`] gives.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("options.{field}: {why}")]
+pub struct ProvenanceError {
+    /// The field of the object.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Provenance {
+    /// What decides the results under these options.
+    #[must_use]
+    pub fn of(options: &Options) -> Provenance {
+        // Every option is named, so that a new one is not forgotten.
+        let Options { selection, request, min_elements, onnx, reading, writing, .. } = options;
+        let Options { max_memory: _, existing: _, exec: _, sidecars: _, resume: _, share: _, delete_source: _, .. } =
+            options;
+        Provenance {
+            request: *request,
+            selection: selection.clone(),
+            min_elements: *min_elements,
+            onnx: *onnx,
+            writing: writing.clone().filter(|writing| !writing.scheme.is_plain()),
+            reading: reading.clone(),
+            detected: Detected::default(),
+        }
+    }
+
+    /// Options that give the same results; their means are the default ones.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        let Provenance { request, selection, min_elements, onnx, writing, reading, detected: _ } = self.clone();
+        Options { request, selection, min_elements, onnx, writing, reading, ..Options::default() }
+    }
+
+    /// Whether the request decides anything: a scheme alone casts nothing.
+    #[must_use]
+    pub fn casts(&self) -> bool {
+        self.writing.is_none() || self.selection.casts()
+    }
+
+    /// The object `options` of a report.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let Provenance { request, selection, min_elements, onnx, writing, reading, detected } = self;
+        let Selection { to, from, rules, keep } = selection;
+        let name = |dtype: &Option<DType>| dtype.map(DType::name);
+        let request = Some(request).filter(|_| self.casts());
+        let mut object = json!({
+            "spec": request.map(Request::spec),
+            "version": request.and_then(Request::version),
+            "attributes": request.map_or(json!({}), attributes_to_json),
+            "to": name(to),
+            "from": name(from),
+            "rules": rules.iter().map(rule_to_json).collect::<Vec<_>>(),
+            "min_elements": min_elements,
+            "lenient": onnx.lenient,
+            "follow_links": onnx.follow_links,
+        });
+        if let Value::Object(object) = &mut object {
+            if let Some(writing) = writing {
+                writing.put(object);
+            }
+            if writing.is_some() || !keep.is_empty() {
+                object.insert("keep_preset".into(), keep.iter().map(|preset| preset.name()).collect());
+            }
+            reading.put(object);
+            object.extend(detected.to_json().map(|detected| ("detected".into(), detected)));
+        }
+        object
+    }
+
+    /// Reads what [`to_json`](Provenance::to_json) wrote.
+    ///
+    /// # Errors
+    /// A field that is missing, of another kind, or not of this version of truecast.
+    pub fn from_json(object: &Value) -> Result<Provenance, ProvenanceError> {
+        let rule = |rule: &Value| {
+            let glob = rule.get("glob").and_then(Value::as_str).ok_or_else(|| wrong("rules", "a rule has no glob"))?;
+            let rule = match rule.get("quantize") {
+                Some(Value::Bool(true)) => Rule::quantize(glob),
+                None => Rule::new(glob, dtype(rule, "to", "rules")?),
+                Some(_) => return Err(wrong("rules", "quantize is not true")),
+            };
+            rule.map_err(|error| wrong("rules", error))
+        };
+        let rules = array(object, "rules")?.iter().map(rule).collect::<Result<_, _>>()?;
+        let selection = Selection {
+            to: dtype(object, "to", "to")?,
+            from: dtype(object, "from", "from")?,
+            rules,
+            keep: keep(object)?,
+        };
+        let onnx = truecast_io::onnx::Options {
+            lenient: boolean(object, "lenient")?,
+            follow_links: boolean(object, "follow_links")?,
+        };
+        let min_elements = object.get("min_elements").and_then(Value::as_u64);
+        let min_elements = min_elements.ok_or_else(|| wrong("min_elements", "not a number of elements"))?;
+        let writing = QuantizeOptions::from_json(object).map_err(|(field, why)| wrong(field, why))?;
+        let reading = SourceScheme::from_json(object).map_err(|(field, why)| wrong(field, why))?;
+        let detected = Detected::from_json(object.get("detected")).map_err(|why| wrong("detected", why))?;
+        let request = request(object)?;
+        let provenance = Provenance {
+            request: request.unwrap_or_default(),
+            selection,
+            min_elements,
+            onnx,
+            writing,
+            reading,
+            detected,
+        };
+        match request.is_none() && provenance.casts() {
+            true => Err(wrong("spec", "not a name, and tensors are cast")),
+            false => Ok(provenance),
+        }
+    }
+}
+
+/// A rule as reports have it.
+fn rule_to_json(rule: &Rule) -> Value {
+    match rule.quantizes() {
+        true => json!({ "glob": rule.glob(), "to": null, "quantize": true }),
+        false => json!({ "glob": rule.glob(), "to": rule.to().map(DType::name) }),
+    }
+}
+
+/// The presets, if there are any.
+fn keep(object: &Value) -> Result<Vec<Layer>, ProvenanceError> {
+    let Some(_) = object.get("keep_preset") else { return Ok(Vec::new()) };
+    let preset = |value: &Value| {
+        let name = value.as_str().ok_or_else(|| wrong("keep_preset", "not a list of texts"))?;
+        name.parse().map_err(|why| wrong("keep_preset", why))
+    };
+    array(object, "keep_preset")?.iter().map(preset).collect()
+}
+
+/// Switches are booleans, what may be given several times is a list, everything else is text.
+fn attributes_to_json(request: &Request) -> Value {
+    let mut all = Map::new();
+    for (name, value) in request.attributes() {
+        let key = name.replace('-', "_");
+        match (name, value.parse::<bool>()) {
+            ("tile-option", _) => match all.entry(key).or_insert_with(|| json!([])) {
+                Value::Array(list) => list.push(json!(value)),
+                other => *other = json!([value]),
+            },
+            (_, Ok(switch)) => drop(all.insert(key, json!(switch))),
+            (_, Err(_)) => drop(all.insert(key, json!(value))),
+        }
+    }
+    all.into()
+}
+
+/// `None` of a run that casts nothing.
+fn request(object: &Value) -> Result<Option<Request>, ProvenanceError> {
+    let spec = match field(object, "spec")? {
+        Value::Null => return Ok(None),
+        spec => spec.as_str().ok_or_else(|| wrong("spec", "not a name"))?,
+    };
+    let version = match field(object, "version")? {
+        Value::Null => None,
+        version => Some(version.as_str().ok_or_else(|| wrong("version", "neither a text nor null"))?),
+    };
+    let Some(attributes) = object.get("attributes").and_then(Value::as_object) else {
+        return Err(wrong("attributes", "not an object"));
+    };
+    let mut all: Vec<(&str, &str)> = Vec::new();
+    for (name, value) in attributes {
+        let odd = || wrong("attributes", format_args!("{name} is neither text nor a boolean"));
+        match value {
+            Value::Bool(true) => all.push((name, "true")),
+            Value::Bool(false) => all.push((name, "false")),
+            Value::Array(list) => {
+                for value in list {
+                    all.push((name, value.as_str().ok_or_else(odd)?));
+                }
+            }
+            value => all.push((name, value.as_str().ok_or_else(odd)?)),
+        }
+    }
+    Request::from_attributes(spec, version, all).map(Some).map_err(|error| wrong("attributes", error))
+}
+
+fn wrong(field: &'static str, why: impl ToString) -> ProvenanceError {
+    ProvenanceError { field, why: why.to_string() }
+}
+
+fn field<'a>(object: &'a Value, name: &'static str) -> Result<&'a Value, ProvenanceError> {
+    object.get(name).ok_or_else(|| wrong(name, "missing"))
+}
+
+fn array<'a>(object: &'a Value, name: &'static str) -> Result<&'a Vec<Value>, ProvenanceError> {
+    field(object, name)?.as_array().ok_or_else(|| wrong(name, "not a list"))
+}
+
+fn boolean(object: &Value, name: &'static str) -> Result<bool, ProvenanceError> {
+    field(object, name)?.as_bool().ok_or_else(|| wrong(name, "neither true nor false"))
+}
+
+/// A type or null, in the field `name`; `place` is what an error names.
+fn dtype(object: &Value, name: &str, place: &'static str) -> Result<Option<DType>, ProvenanceError> {
+    match object.get(name).ok_or_else(|| wrong(place, "missing"))? {
+        Value::Null => Ok(None),
+        value => {
+            let text = value.as_str().ok_or_else(|| wrong(place, "neither a type nor null"))?;
+            DType::parse(text).map(Some).map_err(|error| wrong(place, error))
+        }
+    }
+}

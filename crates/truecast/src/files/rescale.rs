@@ -1,0 +1,267 @@
+//! TOSA RESCALE on an array in a file.
+
+use crate::files::error::Error;
+use crate::files::stream::{self, Item, LEAST_MEMORY, Limits, room, run};
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use truecast_core::ErrorKind;
+use truecast_core::spec::tosa::rescale::{Operand, Operands, ScaleError};
+use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
+use truecast_core::spec::{SpecError, ieee};
+use truecast_core::{DType, Layout, cast_one};
+use truecast_io::npy::tosa::{self, Array, Reader};
+use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
+use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleCounts, RescaleError, Rescaler};
+use truecast_models::{Data, array as array_of_a_type};
+
+/// Why an array was not rescaled.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum RescaleFailure {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] Error),
+    /// A file is not the array that it should be.
+    #[error(transparent)]
+    Array(#[from] truecast_io::Error),
+    /// The result has no place in a file of that name.
+    #[error("{path}: a rescaled array is written as .npy; choose such a name")]
+    Destination { path: String },
+    /// The specification does not allow it.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A number does not fit the operand.
+    #[error("{operand} {value} does not fit in {dtype}{hint}")]
+    Number { operand: &'static str, value: i64, dtype: DType, hint: &'static str },
+    /// An array of integers is expected.
+    #[error("{path}: {found}; expected is one array of integers")]
+    Integers { path: String, found: String },
+    /// An array of scales is expected.
+    #[error("{path}: {found}; expected is one array of floats")]
+    Floats { path: String, found: String },
+    /// A scale cannot be read.
+    #[error(transparent)]
+    Given(#[from] array_of_a_type::ArrayError),
+    /// A number is no scale.
+    #[error(transparent)]
+    Scale(#[from] ScaleError),
+    /// Two arrays that belong together have different shapes.
+    #[error("{path}: shape {found:?}, that of the input is {expected:?}")]
+    Shape { path: String, found: Vec<u64>, expected: Vec<u64> },
+    /// The result is unpredictable.
+    #[error("{path}: unpredictable: {requirement}{}", index.map_or(String::new(), |i| format!(", first at element {i}")))]
+    Unpredictable { path: String, requirement: Requirement, index: Option<u64> },
+}
+
+impl RescaleFailure {
+    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            RescaleFailure::File(error) => error.kind(),
+            RescaleFailure::Array(error) => error.kind(),
+            RescaleFailure::Given(error) => error.kind(),
+            RescaleFailure::Scale(_) => ErrorKind::Usage,
+            RescaleFailure::Number { .. } | RescaleFailure::Destination { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Input,
+        }
+    }
+}
+
+/// A RESCALE with its small operands as numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RescaleRequest {
+    /// Types and attributes.
+    pub op: Rescale,
+    /// One, or one for each channel.
+    pub multipliers: Vec<i64>,
+    /// As many.
+    pub shifts: Vec<i64>,
+    /// Zero point of the input, in its signedness.
+    pub input_zp: i64,
+    /// Zero point of the output, in its signedness.
+    pub output_zp: i64,
+    /// Version, profiles, extensions, level.
+    pub target: Target,
+}
+
+impl RescaleRequest {
+    /// Gives the operands as a graph would have them.
+    ///
+    /// # Errors
+    /// [`RescaleFailure::Number`] for one that its type cannot hold.
+    pub fn with_operands<R>(&self, use_operands: impl FnOnce(&Operands<'_>) -> R) -> Result<R, RescaleFailure> {
+        let Rescale { input, output, .. } = self.op;
+        let [input_shown, output_shown] = self.op.types();
+        let hint = if self.op.scale32 { "" } else { "; scale32 makes it i32" };
+        let (input_zp, output_zp) = ([self.input_zp], [self.output_zp]);
+        let lengths = [self.multipliers.len() as u64, self.shifts.len() as u64];
+        let operands = Operands {
+            multiplier: operand("multiplier", [self.op.multiplier_type(); 2], hint, &lengths[..1], &self.multipliers)?,
+            shift: operand("shift", [DType::I8; 2], "", &lengths[1..], &self.shifts)?,
+            input_zp: operand("input zero point", [input, input_shown], "", &[1], &input_zp)?,
+            output_zp: operand("output zero point", [output, output_shown], "", &[1], &output_zp)?,
+        };
+        Ok(use_operands(&operands))
+    }
+
+    /// Settles every question for an input of this shape.
+    ///
+    /// # Errors
+    /// [`RescaleFailure::Number`], [`RescaleFailure::Spec`].
+    pub fn resolve(&self, shape: &[u64]) -> Result<RescaleSpec, RescaleFailure> {
+        Ok(self.with_operands(|operands| self.op.resolve(shape, operands, &self.target))??)
+    }
+}
+
+/// `dtype` is signless, `shown` the type in the signedness in force.
+fn operand<'a>(
+    name: &'static str,
+    [dtype, shown]: [DType; 2],
+    hint: &'static str,
+    shape: &'a [u64],
+    values: &'a [i64],
+) -> Result<Operand<'a>, RescaleFailure> {
+    let bits = dtype.code_bits();
+    let range = if dtype != shown { 0..1i128 << bits } else { -(1i128 << (bits - 1))..1i128 << (bits - 1) };
+    match values.iter().find(|&&value| !range.contains(&value.into())) {
+        Some(&value) => Err(RescaleFailure::Number { operand: name, value, dtype: shown, hint }),
+        None => Ok(Operand { dtype, shape, values }),
+    }
+}
+
+/// The integers of an array in a file.
+///
+/// # Errors
+/// [`RescaleFailure::File`], [`RescaleFailure::Integers`].
+pub fn integers(path: &Path) -> Result<Vec<i64>, RescaleFailure> {
+    let (dtype, _) = element_type(path)?;
+    let Array { shape, codes } = tosa::read(path, dtype)?;
+    Ok(truecast_models::Tensor { dtype, shape, data: Data::Codes(codes) }.integers())
+}
+
+/// The scales of an array of floats in a file, as f64, which holds each of them.
+///
+/// # Errors
+/// [`RescaleFailure::File`], [`RescaleFailure::Floats`].
+pub fn scales(path: &Path) -> Result<Vec<f64>, RescaleFailure> {
+    let shown = || path.display().to_string();
+    let source = Source::open(path, None).map_err(Error::from)?;
+    let [tensor] = source.tensors() else {
+        return Err(RescaleFailure::Floats { path: shown(), found: format!("{} tensors", source.tensors().len()) });
+    };
+    let dtype = tensor.dtype;
+    if !matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64) {
+        return Err(RescaleFailure::Floats { path: shown(), found: format!("elements are {dtype}") });
+    }
+    let tensor = array_of_a_type::read(path, dtype, &CastOptions::default())?;
+    let wide = ieee::Cast::to(DType::F64).resolve(dtype)?;
+    let code = tensor.reader();
+    let one = |index| f64::from_bits(cast_one(&wide, code(index)).code().expect("no policy refuses a value"));
+    Ok((0..tensor.len()).map(one).collect())
+}
+
+/// The signless type of an array's elements, and whether its header calls them unsigned. 64-bit integers hold i48.
+///
+/// # Errors
+/// [`RescaleFailure::File`], [`RescaleFailure::Integers`].
+pub fn element_type(path: &Path) -> Result<(DType, bool), RescaleFailure> {
+    let source = Source::open(path, None).map_err(Error::from)?;
+    let shown = path.display().to_string();
+    let [tensor] = source.tensors() else {
+        return Err(RescaleFailure::Integers { path: shown, found: format!("{} tensors", source.tensors().len()) });
+    };
+    match tensor.dtype {
+        DType::I8 => Ok((DType::I8, false)),
+        DType::U8 => Ok((DType::I8, true)),
+        DType::I16 => Ok((DType::I16, false)),
+        DType::U16 => Ok((DType::I16, true)),
+        DType::I32 => Ok((DType::I32, false)),
+        DType::I64 => Ok((DType::I48, false)),
+        other => Err(RescaleFailure::Integers { path: shown, found: format!("elements are {other}") }),
+    }
+}
+
+/// What bounds a RESCALE of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct RescaleOptions {
+    /// What happens if the destination exists.
+    pub existing: Existing,
+    /// Bytes that buffers may take.
+    pub max_memory: u64,
+    /// CPU level and threads.
+    pub exec: CastOptions,
+}
+
+/// Rescales an array in a `.npy` file into another. Unsigned results are written as such.
+///
+/// Cost: `max_memory`, whatever the size of the arrays.
+///
+/// # Errors
+/// [`RescaleFailure`]; [`Error::Interrupted`] once `stop` is set. The destination is then as it was.
+pub fn rescale(
+    request: &RescaleRequest,
+    src: &Path,
+    dst: &Path,
+    options: &RescaleOptions,
+    stop: &AtomicBool,
+) -> Result<RescaleCounts, RescaleFailure> {
+    let shown = || src.display().to_string();
+    if FileFormat::of_path(dst) != Some(FileFormat::Npy) {
+        return Err(RescaleFailure::Destination { path: dst.display().to_string() });
+    }
+    let source = Source::open(src, None).map_err(Error::from)?;
+    if source.same_file(dst)? {
+        return Err(Error::SameFile { path: dst.display().to_string() }.into());
+    }
+    let shape = Reader::open(src, request.op.input)?.shape().to_vec();
+    let failed = |error| match error {
+        RescaleError::Unpredictable { index, requirement } => {
+            RescaleFailure::Unpredictable { path: shown(), requirement, index: Some(index) }
+        }
+        RescaleError::Wide { index } => truecast_io::Error::Wide { path: src.into(), index }.into(),
+        other => unreachable!("shapes were resolved: {other}"),
+    };
+    let rank = request.target.check_rank(shape.len());
+    rank.map_err(|requirement| RescaleFailure::Unpredictable { path: shown(), requirement, index: None })?;
+    let spec = request.resolve(&shape)?;
+    let output = request.op.output;
+    let bits = |dtype: DType| dtype.storage_bits().expect("integers have a width");
+    let stored = if request.op.input == DType::I48 { DType::I64 } else { request.op.input };
+    let item = Item::new(0, shape.iter().product(), bits(stored), bits(output));
+    let least = item.least_memory().max(LEAST_MEMORY);
+    if options.max_memory < least {
+        return Err(Error::Memory { got: options.max_memory, least }.into());
+    }
+    let [_, dtype] = request.op.types();
+    let tensor = Tensor { name: "data".into(), dtype, layout: Layout::Packed, shape: shape.into() };
+    let writer = Writer::create(dst, FileFormat::Npy, vec![tensor], &BTreeMap::new(), options.existing);
+    // Chunks are the unit of work of a thread.
+    let rescaler = Rescaler::new(&spec, &CastOptions { threads: NonZeroUsize::MIN, ..options.exec });
+    let items = [item];
+    let work = |_, first, len: u64, src: &[u8], dst: &mut Vec<u8>| {
+        let codes = Elements::new(stored, len as usize, src).expect("a chunk has the bytes of its elements");
+        let dst = stream::room(dst, items[0].dst_bytes(len)).map_err(Error::from)?;
+        let bytes = dst.len();
+        let room = ElementsMut::new(output, len as usize, dst).expect("the room is as large");
+        rescaler.rescale_part(first, codes, room).map(|counts| (counts, bytes)).map_err(failed)
+    };
+    let mut total = RescaleCounts::default();
+    let done = |_, part: RescaleCounts, _| {
+        total.elements += part.elements;
+        total.saturated += part.saturated;
+    };
+    let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop };
+    let (mut reader, mut writer) = (source.reader(0)?, writer.map_err(Error::from)?);
+    let read = |_, _, len, buffer: &mut Vec<u8>| {
+        let bytes = room(buffer, items[0].src_bytes(len))?;
+        reader.read(bytes)?;
+        Ok(bytes.len())
+    };
+    run(read, |_, _, _, bytes| Ok(writer.write(bytes)?), &items, &limits, work, done)?;
+    writer.finish().map_err(Error::from)?;
+    Ok(total)
+}

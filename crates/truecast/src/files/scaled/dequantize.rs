@@ -1,0 +1,73 @@
+//! [`Dequantizer`]: the arrays of a scaled tensor to plain elements, on every thread.
+
+use super::{Form, PIECE};
+use crate::files::error::Error;
+use crate::files::windows::{dequantize, gathered};
+use std::ops::Range;
+use truecast_core::CastSpec;
+use truecast_core::scaled::{Part, ScaledError};
+use truecast_kernel::CastOptions;
+use truecast_kernel::parallel;
+use truecast_kernel::scaled::{Dequantizer as Kernel, Read};
+
+/// A planned dequantization of a tensor.
+#[derive(Debug)]
+pub struct Dequantizer {
+    form: Form,
+    kernel: Kernel,
+    /// Bytes of a result.
+    width: u64,
+    is_divided: bool,
+}
+
+impl Dequantizer {
+    /// Plans a dequantization. `spec` converts the f32 value of an element to the type of the results, of whole bytes.
+    ///
+    /// # Errors
+    /// [`Error::Scaled`] for a result that cannot be made of f32.
+    pub fn new(form: &Form, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantizer, Error> {
+        let kernel = Kernel::new(form.layout(), spec, exec)?;
+        let width = u64::from(spec.dst.storage_bits().unwrap_or(8)).div_ceil(8);
+        Ok(Dequantizer { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
+    }
+
+    /// Makes the elements of a tensor, in the order of its shape, of the arrays of [`Form::arrays`].
+    ///
+    /// Result: for each element what [`truecast_core::scaled::Layout::value`] says, converted; threads change no bit.
+    ///
+    /// # Errors
+    /// [`Error::Scaled`]: buffers of another size, codes and scales that are no value.
+    pub fn run(&self, arrays: &[&[u8]], dst: &mut [u8]) -> Result<(), Error> {
+        self.form.check(arrays.iter().map(|array| array.len()))?;
+        let layout = self.form.layout();
+        let (expected, got) = (layout.elements() * self.width, dst.len() as u64);
+        if expected != got {
+            return Err(ScaledError::Results { expected, got }.into());
+        }
+        let cols = layout.out()[1];
+        // Rows that share scales come together.
+        let rows = PIECE / (cols * self.width).max(1);
+        let len = if rows >= 128 { rows / 128 * 128 } else { rows.max(1) } * cols;
+        let run = |(at, dst): (usize, &mut [u8])| {
+            let first = at as u64 * len;
+            self.piece(first..first + dst.len() as u64 / self.width, arrays, dst)
+        };
+        let step = (len * self.width) as usize;
+        let pieces = dst.chunks_mut(step).enumerate();
+        let done: Vec<Result<(), Error>> = match self.is_divided {
+            true => parallel::map_each(pieces.collect(), run),
+            false => pieces.map(run).collect(),
+        };
+        done.into_iter().collect()
+    }
+
+    fn piece(&self, elements: Range<u64>, arrays: &[&[u8]], dst: &mut [u8]) -> Result<(), Error> {
+        let get = |read: &Read| gathered(self.array(read.part, arrays), 0, read);
+        Ok(dequantize(&self.kernel, elements, get, dst)?)
+    }
+
+    fn array<'a>(&self, part: Part, arrays: &[&'a [u8]]) -> &'a [u8] {
+        let at = self.form.arrays().iter().position(|array| array.part == part);
+        arrays[at.expect("a form has the parts of its layout")]
+    }
+}

@@ -1,0 +1,212 @@
+//! Tensors in memory to scaled ones and back: what a conversion of checkpoints does, without files.
+//!
+//! A [`Form`] says which arrays a tensor becomes under a scheme; [`Quantizer`] fills them, [`Dequantizer`] reads them. What a
+//! scheme is stored as is the business of `truecast_schemes`, arithmetic that of `truecast_kernel::scaled`; here work is
+//! divided among threads. Read first: `docs/spec/checkpoints.md §3`, §7.
+//!
+//! # Examples
+//! ```
+//! use truecast::scaled::{Dequantizer, Form, Quantizer, scheme};
+//! use truecast::{CastOptions, CastSpec, DType};
+//! let weights = [1.0f32, -6.0, 0.3, 2.5].repeat(8);
+//! let src: Vec<u8> = weights.iter().flat_map(|x| x.to_le_bytes()).collect();
+//! let form = Form::new(scheme("mxfp4")?, &[1, 32])?;
+//! let mut arrays: Vec<Vec<u8>> = form.arrays().iter().map(|array| vec![0; array.bytes()]).collect();
+//! let exec = CastOptions::default();
+//! Quantizer::new(&form, DType::F32, &Default::default(), &exec)?
+//!     .run(&src, &mut arrays.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>())?;
+//! assert_eq!(arrays[0][..2], [0xf2, 0x41]); // 1 -6 0.5 2: four bits each, the first in the low ones
+//! assert_eq!(arrays[1], [0x7f]); // times 2^0
+//! let mut dense = vec![0; 128];
+//! let arrays: Vec<&[u8]> = arrays.iter().map(Vec::as_slice).collect();
+//! Dequantizer::new(&form, &CastSpec::copy(DType::F32), &exec)?.run(&arrays, &mut dense)?;
+//! assert_eq!(dense[4..8], (-6.0f32).to_le_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod dequantize;
+mod quantize;
+
+pub use dequantize::Dequantizer;
+pub use quantize::Quantizer;
+pub use truecast_core::scaled::{
+    Code, Layout, MxScale, NonFinite, Packing, Part, Plane, Quantization, ScaledError, Search,
+};
+pub use truecast_schemes::{Scheme, SchemeError};
+
+use crate::files::error::Error;
+use truecast_core::DType;
+use truecast_core::scaled::Zero;
+use truecast_io::Tensor;
+use truecast_schemes::{Content, Error as NoTarget, Family, Writing, target};
+
+/// Source bytes or results of a piece of work.
+const PIECE: u64 = 1 << 20;
+
+/// Names of what tensors become, where no package is meant that stores them; parameters may follow after commas.
+pub const NAMES: [(&str, &str); 8] = [
+    ("mxfp4", "ct:mxfp4-pack-quantized"),
+    ("mxfp6", "ct:mxfp6-pack-quantized"),
+    ("nvfp4", "modelopt:W4A16_NVFP4"),
+    ("int4-group", "ct:pack-quantized,bits=4,strategy=group"),
+    ("int4-channel", "ct:pack-quantized,bits=4,strategy=channel"),
+    ("int8-group", "ct:int-quantized,strategy=group"),
+    ("int8-channel", "ct:int-quantized,strategy=channel"),
+    ("int8-tensor", "ct:int-quantized,strategy=tensor"),
+];
+
+/// A scheme by its own name (`docs/spec/checkpoints.md §5.6`), or by one of [`NAMES`].
+///
+/// # Errors
+/// What is wrong with the name.
+///
+/// # Examples
+/// ```
+/// let scheme = truecast::scaled::scheme("int4-group,group=32")?;
+/// assert_eq!(scheme.to_string(), "ct:pack-quantized,bits=4,strategy=group,group=32");
+/// # Ok::<(), truecast::scaled::SchemeError>(())
+/// ```
+pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
+    let (front, rest) = name.find(',').map_or((name, ""), |at| name.split_at(at));
+    match NAMES.iter().find(|(short, _)| *short == front) {
+        Some((_, whole)) => format!("{whole}{rest}").parse(),
+        None => name.parse(),
+    }
+}
+
+/// The names of the schemes that are written, without parameters: [`NAMES`], and those of §5.6.
+///
+/// # Examples
+/// ```
+/// let names = truecast::scaled::written();
+/// assert!(names.contains(&"mxfp4") && names.contains(&"fp8-block") && !names.contains(&"awq"));
+/// assert!(names.iter().all(|name| truecast::scaled::scheme(name).is_ok()));
+/// ```
+#[must_use]
+pub fn written() -> Vec<&'static str> {
+    let is_written = |family: &Family| family.writing() == Writing::Yes && *family != Family::GptOss;
+    let own = Family::all().filter(is_written).map(Family::name);
+    NAMES.into_iter().map(|(short, _)| short).chain(own).collect()
+}
+
+/// The names of the schemes that are written to files, which are those of [`written`] and the types of GGUF files.
+#[must_use]
+pub fn written_to_files() -> Vec<&'static str> {
+    let in_files = |family: &Family| family.writing() == Writing::Gguf || *family == Family::GptOss;
+    written().into_iter().chain(Family::all().filter(in_files).map(Family::name)).collect()
+}
+
+/// What a tensor becomes under a scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    scheme: Scheme,
+    layout: Layout,
+    arrays: Vec<Array>,
+}
+
+/// An array of a scaled tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// What it holds.
+    pub part: Part,
+    /// The type of its elements: of its entries, or of the bytes or words that several entries share.
+    pub dtype: DType,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// Its entries and how they lie.
+    pub plane: Plane,
+}
+
+impl Array {
+    /// The bytes that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let width = u64::from(self.dtype.storage_bits().unwrap_or(8)) / 8;
+        (self.shape.iter().product::<u64>() * width) as usize
+    }
+}
+
+impl Form {
+    /// What a tensor of this shape becomes: its last two dimensions are the matrices that are quantized.
+    ///
+    /// # Errors
+    /// [`Error::NotQuantized`] for a scheme that is only read and a shape that it cannot hold.
+    pub fn new(scheme: Scheme, shape: &[u64]) -> Result<Form, Error> {
+        if scheme.family.writing() == Writing::Gguf {
+            return Err(Error::NotQuantized {
+                why: format!("{scheme} is a type of .gguf files, which convert writes"),
+            });
+        }
+        let layout = truecast_core::Layout::Packed;
+        let tensor = Tensor { name: "weight".into(), dtype: DType::F32, layout, shape: shape.into() };
+        let target = target(&tensor, scheme).map_err(|error| {
+            let why = match error {
+                NoTarget::NoForm { why, .. } => format!("{scheme}: {why}"),
+                other => other.to_string(),
+            };
+            Error::NotQuantized { why }
+        })?;
+        if target.layout.transposed {
+            let why = format!("{scheme} is written by the conversion of a checkpoint only");
+            return Err(Error::NotQuantized { why });
+        }
+        let stored = target.tensors.into_iter().filter_map(|output| match output.content {
+            Content::Part(part) => Some((part, output.tensor)),
+            Content::Bytes(_) => None,
+        });
+        let array = |(part, tensor): (Part, Tensor)| {
+            let plane = plane(&target.layout, part)?;
+            let of_entries = match plane.code {
+                Code::Float(dtype) if dtype.storage_bits() == tensor.dtype.storage_bits() => Some(dtype),
+                _ => None,
+            };
+            Some(Array { part, dtype: of_entries.unwrap_or(tensor.dtype), shape: tensor.shape.to_vec(), plane })
+        };
+        Ok(Form { scheme, layout: target.layout, arrays: stored.filter_map(array).collect() })
+    }
+
+    /// The scheme.
+    #[must_use]
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// How the arrays are one tensor.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The arrays, the codes first.
+    #[must_use]
+    pub fn arrays(&self) -> &[Array] {
+        &self.arrays
+    }
+
+    /// Every array has the bytes that it takes.
+    fn check(&self, lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), ScaledError> {
+        let (expected, got) = (self.arrays.len(), lengths.len());
+        if expected != got {
+            return Err(ScaledError::Arrays { expected, got });
+        }
+        for (array, got) in self.arrays.iter().zip(lengths) {
+            let expected = array.bytes();
+            if expected != got {
+                return Err(ScaledError::Size { part: array.part, expected: expected as u64, got: got as u64 });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The entries of a part.
+fn plane(layout: &Layout, part: Part) -> Option<Plane> {
+    let planes = layout.planes()?;
+    match (part, planes.zero) {
+        (Part::Codes, _) => Some(planes.codes),
+        (Part::Scales, _) => Some(planes.scales.plane),
+        (Part::Global, _) => Some(Plane::of(DType::F32)),
+        (Part::Zeros, Zero::Grid { plane, .. }) => Some(plane),
+        _ => None,
+    }
+}

@@ -1,0 +1,194 @@
+//! [`Quantizer`]: elements to the arrays of a scaled tensor, on every thread.
+
+use super::{Form, PIECE};
+use crate::files::error::Error;
+use std::ops::Range;
+use truecast_core::DType;
+use truecast_core::scaled::{Layout, Part, Quantization, ScaledError};
+use truecast_kernel::CastOptions;
+use truecast_kernel::parallel;
+use truecast_kernel::scaled::{PartsMut, Quantizer as Kernel};
+
+/// A planned quantization of a tensor.
+#[derive(Debug)]
+pub struct Quantizer {
+    form: Form,
+    kernel: Kernel,
+    /// Bytes of an element.
+    width: u64,
+    is_divided: bool,
+}
+
+/// Where a piece of work writes a part.
+enum Room<'a> {
+    Given(&'a mut [u8]),
+    /// Another piece writes the same bytes.
+    Own(Vec<u8>),
+}
+
+impl Room<'_> {
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Room::Given(bytes) => bytes,
+            Room::Own(bytes) => bytes,
+        }
+    }
+}
+
+/// Whole rows of a matrix.
+struct Piece<'a> {
+    matrix: u64,
+    rows: Range<u64>,
+    src: &'a [u8],
+    first: u64,
+    amax: f32,
+    codes: Room<'a>,
+    scales: Room<'a>,
+    zeros: Room<'a>,
+}
+
+/// The bytes of a part that no piece has yet.
+struct Left<'a> {
+    bytes: &'a mut [u8],
+    /// Bytes before them.
+    at: u64,
+}
+
+impl<'a> Left<'a> {
+    fn take(&mut self, first: u64, len: u64) -> Room<'a> {
+        if first < self.at {
+            return Room::Own(vec![0; len as usize]);
+        }
+        let bytes = std::mem::take(&mut self.bytes);
+        let (now, rest) = bytes.split_at_mut((first - self.at + len) as usize);
+        let room = &mut now[(first - self.at) as usize..];
+        (self.bytes, self.at) = (rest, first + len);
+        Room::Given(room)
+    }
+}
+
+impl Quantizer {
+    /// Plans a quantization of elements of type `src`: f32, f16, bf16, or f64, which is rounded to f32 first.
+    ///
+    /// # Errors
+    /// [`Error::Scaled`] for another type, and for padded forms.
+    pub fn new(form: &Form, src: DType, how: &Quantization, exec: &CastOptions) -> Result<Quantizer, Error> {
+        let Layout { rows, cols, kept, .. } = *form.layout();
+        if kept != [rows, cols] {
+            return Err(ScaledError::Layout { why: "transposed and padded tensors are read, but not written" }.into());
+        }
+        let kernel = Kernel::new(form.layout(), src, how, exec)?;
+        let width = u64::from(src.storage_bits().unwrap_or(8)) / 8;
+        Ok(Quantizer { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
+    }
+
+    /// Quantizes a tensor: `src` holds its elements, `arrays` takes those of [`Form::arrays`].
+    ///
+    /// Result: for each block what [`truecast_core::scaled::Planes::quantize`] says; threads change no bit.
+    ///
+    /// # Errors
+    /// [`Error::Scaled`]: buffers of another size, an element that is not finite.
+    pub fn run(&self, src: &[u8], arrays: &mut [&mut [u8]]) -> Result<(), Error> {
+        self.form.check(arrays.iter().map(|array| array.len()))?;
+        let layout = self.form.layout();
+        let (expected, got) = (layout.elements() * self.width, src.len() as u64);
+        if expected != got {
+            return Err(ScaledError::Results { expected, got }.into());
+        }
+        let matrix_bytes = layout.rows * layout.cols * self.width;
+        let amax: Vec<f32> = match self.kernel.needs_amax() {
+            true => src.chunks(matrix_bytes as usize).enumerate().map(|(at, src)| self.amax(at, src)).collect(),
+            false => Ok(vec![0.0; layout.matrices as usize]),
+        }?;
+        let mut left = [Part::Codes, Part::Scales, Part::Zeros].map(|_| Left { bytes: Default::default(), at: 0 });
+        for (array, bytes) in self.form.arrays().iter().zip(arrays) {
+            match array.part {
+                Part::Codes => left[0].bytes = bytes,
+                Part::Scales => left[1].bytes = bytes,
+                Part::Zeros => left[2].bytes = bytes,
+                Part::Global => {
+                    let global = self.kernel.global(amax[0]).unwrap_or(1.0);
+                    bytes.copy_from_slice(&global.to_le_bytes());
+                }
+                other => unreachable!("schemes that are written have no {}", other.name()),
+            }
+        }
+        let pieces = self.pieces(src, &amax, left);
+        let run = |piece: Piece<'_>| self.piece(piece);
+        let done: Vec<Result<(), Error>> = match self.is_divided && pieces.len() > 1 {
+            true => parallel::map_each(pieces, run),
+            false => pieces.into_iter().map(run).collect(),
+        };
+        done.into_iter().collect()
+    }
+
+    fn pieces<'a>(
+        &self,
+        src: &'a [u8],
+        amax: &[f32],
+        [mut codes, mut scales, mut zeros]: [Left<'a>; 3],
+    ) -> Vec<Piece<'a>> {
+        let layout = self.form.layout();
+        let row_bytes = layout.cols * self.width;
+        let granule = self.kernel.granule();
+        let step = (PIECE / row_bytes / granule).max(1) * granule;
+        let mut pieces = Vec::new();
+        for matrix in 0..layout.matrices {
+            for start in (0..layout.rows).step_by(step as usize) {
+                let rows = start..(start + step).min(layout.rows);
+                let first = (matrix * layout.rows + start) * layout.cols;
+                let (from, len) = (first * self.width, (rows.end - rows.start) * row_bytes);
+                let mut piece = Piece {
+                    matrix,
+                    src: &src[from as usize..(from + len) as usize],
+                    first,
+                    amax: amax[matrix as usize],
+                    codes: Room::Own(Vec::new()),
+                    scales: Room::Own(Vec::new()),
+                    zeros: Room::Own(Vec::new()),
+                    rows: rows.clone(),
+                };
+                for write in self.kernel.writes(matrix, rows) {
+                    let (room, left) = match write.part {
+                        Part::Codes => (&mut piece.codes, &mut codes),
+                        Part::Scales => (&mut piece.scales, &mut scales),
+                        _ => (&mut piece.zeros, &mut zeros),
+                    };
+                    *room = left.take(write.first, write.bytes());
+                }
+                pieces.push(piece);
+            }
+        }
+        pieces
+    }
+
+    fn piece(&self, piece: Piece<'_>) -> Result<(), Error> {
+        let Piece { matrix, rows, src, first, amax, mut codes, mut scales, mut zeros } = piece;
+        let parts = PartsMut { codes: codes.bytes(), scales: scales.bytes(), zeros: zeros.bytes() };
+        self.kernel.run(matrix, rows, src, amax, parts).map(drop).map_err(|error| after(error, first).into())
+    }
+
+    /// The largest magnitude of a matrix.
+    fn amax(&self, matrix: usize, src: &[u8]) -> Result<f32, Error> {
+        let layout = self.form.layout();
+        let before = matrix as u64 * layout.rows * layout.cols;
+        let of = |(at, src): (usize, &[u8])| {
+            let first = before + at as u64 * (PIECE / self.width);
+            self.kernel.amax(src).map_err(|error| Error::from(after(error, first)))
+        };
+        let pieces = src.chunks(PIECE as usize).enumerate();
+        let found: Vec<Result<f32, Error>> = match self.is_divided {
+            true => parallel::map_each(pieces.collect(), of),
+            false => pieces.map(of).collect(),
+        };
+        found.into_iter().try_fold(0.0, |most: f32, of| Ok(most.max(of?)))
+    }
+}
+
+/// The error of a piece, which begins at this element.
+fn after(error: ScaledError, first: u64) -> ScaledError {
+    match error {
+        ScaledError::NotFinite { index } => ScaledError::NotFinite { index: first + index },
+        other => other,
+    }
+}

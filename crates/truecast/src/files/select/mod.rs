@@ -1,0 +1,384 @@
+//! Which tensor becomes what: rules and keep lists. Reference: `docs/interfaces.md §3`.
+
+pub(crate) mod glob;
+mod near;
+pub mod quantize_options;
+pub mod source_scheme;
+
+pub use glob::{Glob, GlobError};
+pub use quantize_options::{Layer, QuantizeOptions, SharedGlobalScale};
+pub use source_scheme::{Detected, SourceScheme};
+
+use crate::files::error::Error;
+use std::fmt;
+use std::path::Path;
+use truecast_core::DType;
+use truecast_io::{FileFormat, Tensor};
+
+/// One `--rule GLOB=TYPE`, `--keep GLOB` or `--quantize GLOB`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    glob: Glob,
+    becomes: Becomes,
+}
+
+/// What a rule makes of its tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Becomes {
+    Kept,
+    Type(DType),
+    Quantized,
+}
+
+impl Rule {
+    /// A rule for tensors whose name matches `glob`.
+    ///
+    /// # Errors
+    /// [`Error::Glob`].
+    pub fn new(glob: &str, to: Option<DType>) -> Result<Rule, Error> {
+        Rule::of(glob, to.map_or(Becomes::Kept, Becomes::Type))
+    }
+
+    /// A rule that quantizes the tensors whose name matches `glob`, whatever they are ([`QuantizeOptions`]).
+    ///
+    /// # Errors
+    /// [`Error::Glob`].
+    pub fn quantize(glob: &str) -> Result<Rule, Error> {
+        Rule::of(glob, Becomes::Quantized)
+    }
+
+    fn of(glob: &str, becomes: Becomes) -> Result<Rule, Error> {
+        match Glob::new(glob) {
+            Ok(glob) => Ok(Rule { glob, becomes }),
+            Err(cause) => Err(Error::Glob { glob: glob.into(), option: becomes.option(), cause }),
+        }
+    }
+
+    /// The option that gives such a rule, without its dashes.
+    #[must_use]
+    pub fn option(&self) -> &'static str {
+        self.becomes.option()
+    }
+
+    /// Its tensors are quantized.
+    #[must_use]
+    pub fn quantizes(&self) -> bool {
+        self.becomes == Becomes::Quantized
+    }
+
+    /// The pattern.
+    #[must_use]
+    pub fn glob(&self) -> &str {
+        self.glob.as_str()
+    }
+
+    /// The type that its tensors get; `None` if they stay as they are, or are quantized.
+    #[must_use]
+    pub fn to(&self) -> Option<DType> {
+        match self.becomes {
+            Becomes::Type(to) => Some(to),
+            Becomes::Kept | Becomes::Quantized => None,
+        }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        self.glob.matches(name)
+    }
+}
+
+impl Becomes {
+    fn option(self) -> &'static str {
+        match self {
+            Becomes::Kept => "keep",
+            Becomes::Type(_) => "rule",
+            Becomes::Quantized => "quantize",
+        }
+    }
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.to() {
+            Some(to) => write!(f, "{}={to}", self.glob()),
+            None => write!(f, "{}", self.glob()),
+        }
+    }
+}
+
+/// What to convert.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// The type of everything that no rule names; without it only rules convert.
+    pub to: Option<DType>,
+    /// Reads the payload of the chosen tensors as this type.
+    pub from: Option<DType>,
+    /// First match wins.
+    pub rules: Vec<Rule>,
+    /// Tensors that stay as they are where no rule names them, by what their names say. Tensors of these layers are not
+    /// quantized anyway ([`QuantizeOptions`]).
+    pub keep: Vec<Layer>,
+}
+
+/// What may become of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eligibility {
+    /// It is converted where no rule names it.
+    Converted,
+    /// It is converted if a rule says so.
+    ByRule,
+    /// It is never converted, and rules do not see it.
+    Kept,
+}
+
+impl Eligibility {
+    /// In a checkpoint floating-point tensors are converted, in a file of arrays all of them.
+    #[must_use]
+    pub fn in_container(kind: FileFormat, tensor: &Tensor) -> Eligibility {
+        if kind.is_array() || tensor.dtype.is_float() { Eligibility::Converted } else { Eligibility::ByRule }
+    }
+}
+
+/// What becomes of one tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The type its payload is read as.
+    pub from: DType,
+    /// The type to convert to; `None` copies the bytes.
+    pub to: Option<DType>,
+    /// Why it is kept, of one that would be converted otherwise.
+    pub kept_by: Option<KeptBy>,
+}
+
+/// Why `--keep-preset` keeps a tensor, or `--scheme` does not quantize it (`docs/spec/checkpoints.md §11.3`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeptBy {
+    /// What the tensor is.
+    Layer(Layer),
+    /// It has fewer than two dimensions: every preset keeps it.
+    Dimensions,
+}
+
+impl KeptBy {
+    /// As reports have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            KeptBy::Layer(layer) => layer.name(),
+            KeptBy::Dimensions => "dimensions",
+        }
+    }
+}
+
+impl fmt::Display for KeptBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why presets that match nothing have no effect.
+pub(crate) const UNUSED_PRESET: &str = "no tensor has a name that it is about";
+
+impl Selection {
+    /// Whether something is cast: `--to` or a rule names a type.
+    #[must_use]
+    pub fn casts(&self) -> bool {
+        self.to.is_some() || self.rules.iter().any(|rule| rule.to().is_some())
+    }
+
+    /// The preset that is about the tensor.
+    fn preset(&self, tensor: &Tensor) -> Option<Layer> {
+        Layer::by_name(&tensor.name, tensor.shape.len()).filter(|layer| self.keep.contains(layer))
+    }
+
+    /// Why the presets keep a tensor, if they do.
+    fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
+        let is_vector = !self.keep.is_empty() && tensor.shape.len() < 2;
+        self.preset(tensor).map(KeptBy::Layer).or(is_vector.then_some(KeptBy::Dimensions))
+    }
+
+    /// The rule that decides about the tensor.
+    #[must_use]
+    pub fn rule(&self, tensor: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.matches(tensor))
+    }
+
+    /// Decides for every tensor of a container.
+    ///
+    /// `eligibilities` are those of the tensors, in their order. In a
+    /// checkpoint `from` reinterprets the tensors that a rule converts and whose elements have its width (an array was
+    /// reinterpreted when it was opened).
+    ///
+    /// # Errors
+    /// [`Error::UnusedRule`], [`Error::UnusedFrom`] and [`Error::UnusedPreset`].
+    pub fn choose(
+        &self,
+        kind: FileFormat,
+        tensors: &[Tensor],
+        eligibilities: &[Eligibility],
+        path: &Path,
+    ) -> Result<Vec<Choice>, Error> {
+        let is_checkpoint = !kind.is_array();
+        let mut used = vec![false; self.rules.len()];
+        let mut from_used = !is_checkpoint;
+        let mut choose = |(tensor, &eligibility): (&Tensor, &Eligibility)| {
+            let from = tensor.dtype;
+            if eligibility == Eligibility::Kept {
+                return Choice { from, to: None, kept_by: None };
+            }
+            let Some(found) = self.rules.iter().position(|r| r.matches(&tensor.name)) else {
+                let to = self.to.filter(|_| eligibility == Eligibility::Converted);
+                let kept_by = to.and_then(|_| self.kept_by(tensor));
+                return Choice { from, to: to.filter(|_| kept_by.is_none()), kept_by };
+            };
+            // A later rule that an earlier one shadows everywhere still names existing tensors.
+            for (used, rule) in used.iter_mut().zip(&self.rules) {
+                *used |= rule.matches(&tensor.name);
+            }
+            let to = self.rules[found].to();
+            let reinterpreted = self.from.filter(|f| to.is_some() && f.storage_bits() == from.storage_bits());
+            from_used |= reinterpreted.is_some();
+            Choice { from: if is_checkpoint { reinterpreted.unwrap_or(from) } else { from }, to, kept_by: None }
+        };
+        let choices = tensors.iter().zip(eligibilities).map(&mut choose).collect();
+        if let Some(unused) = used.iter().position(|used| !used) {
+            let rule = &self.rules[unused];
+            let visible =
+                tensors.iter().zip(eligibilities).filter(|(_, eligibility)| **eligibility != Eligibility::Kept);
+            return Err(Error::UnusedRule {
+                rule: rule.to_string(),
+                option: rule.option(),
+                nearest: near::nearest(rule.glob(), visible.map(|(tensor, _)| &*tensor.name)),
+                path: path.display().to_string(),
+            });
+        }
+        if !self.keep.is_empty() {
+            let why = match self.to {
+                None => "without --to nothing is converted but what a rule names",
+                Some(_) => UNUSED_PRESET,
+            };
+            if self.to.is_none() || !tensors.iter().any(|tensor| self.preset(tensor).is_some()) {
+                return Err(Error::UnusedPreset { path: path.display().to_string(), why });
+            }
+        }
+        match self.from {
+            Some(from) if !from_used => {
+                let bits = from.storage_bits().unwrap_or(0);
+                Err(Error::UnusedFrom { path: path.display().to_string(), from, bits })
+            }
+            _ => Ok(choices),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::Layout;
+
+    fn tensors() -> Vec<Tensor> {
+        let tensor = |name: &str, dtype| Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: [2].into() };
+        vec![tensor("a.norm.weight", DType::F32), tensor("a/b.weight", DType::F32), tensor("ids", DType::U8)]
+    }
+
+    fn choices_of(selection: &Selection) -> Result<Vec<Choice>, Error> {
+        let tensors = tensors();
+        let kind = FileFormat::Safetensors;
+        let eligibilities: Vec<_> = tensors.iter().map(|tensor| Eligibility::in_container(kind, tensor)).collect();
+        selection.choose(kind, &tensors, &eligibilities, Path::new("x"))
+    }
+
+    fn choose(selection: &Selection) -> Result<Vec<Option<DType>>, Error> {
+        Ok(choices_of(selection)?.into_iter().map(|c| c.to).collect())
+    }
+
+    #[test]
+    fn first_match_wins_and_stars_cross_separators() {
+        let rules = vec![
+            Rule::new("*norm*", None).unwrap(),
+            Rule::new("a*weight", Some(DType::F16)).unwrap(),
+            Rule::new("ids", Some(DType::I8)).unwrap(),
+        ];
+        let selection = Selection { to: Some(DType::Bf16), rules, ..Selection::default() };
+        assert_eq!(choose(&selection).unwrap(), [None, Some(DType::F16), Some(DType::I8)]);
+    }
+
+    #[test]
+    fn integers_are_copied_unless_a_rule_names_them() {
+        let selection = Selection { to: Some(DType::Bf16), ..Selection::default() };
+        assert_eq!(choose(&selection).unwrap(), [Some(DType::Bf16), Some(DType::Bf16), None]);
+    }
+
+    #[test]
+    fn a_rule_that_matches_nothing_is_an_error() {
+        let rules = vec![Rule::new("NORM*", None).unwrap()];
+        let error = choose(&Selection { to: Some(DType::Bf16), rules, ..Selection::default() }).unwrap_err();
+        assert!(matches!(error, Error::UnusedRule { .. }), "{error}");
+    }
+
+    #[test]
+    fn from_reinterprets_chosen_tensors_of_its_width() {
+        let rules = vec![Rule::new("ids", Some(DType::F32)).unwrap()];
+        let selection = Selection { from: Some(DType::F8E4M3Fn), rules, ..Selection::default() };
+        let choices = choices_of(&selection).unwrap();
+        assert_eq!(choices[2], Choice { from: DType::F8E4M3Fn, to: Some(DType::F32), kept_by: None });
+        let wrong = Selection { from: Some(DType::F16), ..selection };
+        assert!(matches!(choices_of(&wrong), Err(Error::UnusedFrom { .. })));
+    }
+
+    /// `docs/spec/checkpoints.md §11.3`: by name, or for want of dimensions; a rule goes before, integers are not asked.
+    #[test]
+    fn presets_keep_what_no_rule_names() {
+        let tensor = |name: &str, dtype, shape: &[u64]| Tensor {
+            name: name.into(),
+            dtype,
+            layout: Layout::Packed,
+            shape: shape.into(),
+        };
+        let tensors = [
+            tensor("embed_tokens.weight", DType::F32, &[4, 2]),
+            tensor("l.0.input_layernorm.weight", DType::F32, &[2]),
+            tensor("l.0.q_proj.weight", DType::F32, &[2, 2]),
+            tensor("l.0.q_proj.bias", DType::F32, &[2]),
+            tensor("norm.weight", DType::F32, &[2]),
+            tensor("embed.ids", DType::I64, &[2]),
+        ];
+        let kind = FileFormat::Safetensors;
+        let eligibilities = tensors.each_ref().map(|tensor| Eligibility::in_container(kind, tensor));
+        let choose = |selection: &Selection| selection.choose(kind, &tensors, &eligibilities, Path::new("x"));
+        let selection = Selection {
+            to: Some(DType::Bf16),
+            rules: vec![Rule::new("norm.weight", Some(DType::F16)).unwrap()],
+            keep: vec![Layer::Norm, Layer::Embedding],
+            ..Selection::default()
+        };
+        let found: Vec<_> = choose(&selection).unwrap().iter().map(|choice| (choice.to, choice.kept_by)).collect();
+        let expected = [
+            (None, Some(KeptBy::Layer(Layer::Embedding))),
+            (None, Some(KeptBy::Layer(Layer::Norm))),
+            (Some(DType::Bf16), None),
+            (None, Some(KeptBy::Dimensions)),
+            (Some(DType::F16), None),
+            (None, None),
+        ];
+        assert_eq!(found, expected);
+        for selection in
+            [Selection { keep: vec![Layer::Router], ..selection.clone() }, Selection { to: None, ..selection }]
+        {
+            assert!(matches!(choose(&selection), Err(Error::UnusedPreset { .. })));
+        }
+    }
+
+    #[test]
+    fn rules_do_not_see_what_is_kept() {
+        let tensors = tensors();
+        let eligibilities = [Eligibility::ByRule, Eligibility::Kept, Eligibility::Converted];
+        let choose =
+            |selection: &Selection| selection.choose(FileFormat::Onnx, &tensors, &eligibilities, Path::new("x"));
+        let all = Selection { to: Some(DType::Bf16), ..Selection::default() };
+        let to = |choices: Vec<Choice>| choices.into_iter().map(|c| c.to).collect::<Vec<_>>();
+        assert_eq!(to(choose(&all).unwrap()), [None, None, Some(DType::Bf16)]);
+        let rule = |glob| Selection { rules: vec![Rule::new(glob, Some(DType::F16)).unwrap()], ..all.clone() };
+        assert_eq!(to(choose(&rule("a*")).unwrap()), [Some(DType::F16), None, Some(DType::Bf16)]);
+        assert!(matches!(choose(&rule("a/b*")), Err(Error::UnusedRule { .. })));
+    }
+}

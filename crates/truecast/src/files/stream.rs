@@ -1,0 +1,286 @@
+//! Reading, working and writing on every core, in bounded memory.
+//!
+//! Each worker takes the next chunk, works on it while it is in its core's cache, and writes it when its turn comes:
+//! reading and writing are in order and one at a time, so containers that can only be streamed are no special case.
+//! Nothing here knows what is converted.
+
+use crate::files::error::{Error, NoMemory};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// A chunk's elements are a multiple of this, so that counts do not depend on chunks (`docs/spec/checkpoints.md §10`);
+/// of less only if they are wide text.
+const CHUNK_UNIT: u64 = 65_536;
+/// Elements of any width fill whole bytes together.
+const LEAST_UNIT: u64 = 8;
+/// Larger chunks leave the cache of a core.
+const MAX_CHUNK_BYTES: u64 = 1 << 20;
+/// One unit of the widest elements on both sides.
+pub(crate) const LEAST_MEMORY: u64 = 2 * 8 * CHUNK_UNIT;
+
+/// A tensor to be streamed.
+pub(crate) struct Item {
+    /// Index in the source.
+    pub index: usize,
+    /// Elements.
+    pub len: u64,
+    /// Bits of an element on either side.
+    pub src_bits: u32,
+    pub dst_bits: u32,
+    /// A chunk's elements are a multiple of this, whatever the memory.
+    pub unit: u64,
+    /// Chunks end at every multiple of this.
+    pub period: u64,
+}
+
+impl Item {
+    /// An item whose chunks may end anywhere, as far as bytes and counts allow.
+    pub fn new(index: usize, len: u64, src_bits: u32, dst_bits: u32) -> Item {
+        let fitting = 8 * LEAST_MEMORY / (src_bits as u64 + dst_bits as u64).max(1);
+        let power_of_two = 1 << fitting.max(1).ilog2();
+        let unit = u64::clamp(power_of_two, LEAST_UNIT, CHUNK_UNIT);
+        Item { index, len, src_bits, dst_bits, unit, period: u64::MAX }
+    }
+
+    /// Bytes of a unit on both sides.
+    pub fn least_memory(&self) -> u64 {
+        self.unit * (self.src_bits as u64 + self.dst_bits as u64) / 8
+    }
+
+    /// Bytes of so many elements of the source.
+    pub fn src_bytes(&self, len: u64) -> u64 {
+        (len * self.src_bits as u64).div_ceil(8)
+    }
+
+    /// Bytes of so many results.
+    pub fn dst_bytes(&self, len: u64) -> u64 {
+        (len * self.dst_bits as u64).div_ceil(8)
+    }
+
+    /// Elements per chunk whose bytes on both sides stay within `memory`.
+    fn chunk(&self, memory: u64) -> u64 {
+        let wider = (self.unit * self.src_bits.max(self.dst_bits) as u64 / 8).max(1);
+        let units = (memory / self.least_memory().max(1)).min(MAX_CHUNK_BYTES / wider).max(1);
+        units * self.unit
+    }
+}
+
+/// What streaming is allowed to use.
+pub(crate) struct Limits<'a> {
+    /// Workers.
+    pub threads: NonZeroUsize,
+    /// Bytes of all buffers together, at least [`LEAST_MEMORY`] and [`Item::least_memory`] of each item.
+    pub max_memory: u64,
+    /// Ends the work early once it is set.
+    pub stop: &'a AtomicBool,
+}
+
+/// Streams every item through `work`, which is given (position of the item, first element, elements, source bytes) of a
+/// chunk and a buffer, on any worker, and says how many bytes of results the buffer begins with. `read` fills the beginning
+/// of a buffer with what a chunk is made from, and says how many bytes that are; `write` takes what the chunk became: both
+/// in the order of the data, one at a time. `done` is told the position, what `work` gave, and the source bytes, in that
+/// order too.
+///
+/// # Errors
+/// The first of reading, working or writing to fail; [`Error::Interrupted`] once `stop` is set.
+pub(crate) fn run<W, E: From<Error> + Send>(
+    read: impl FnMut(usize, u64, u64, &mut Vec<u8>) -> Result<usize, Error> + Send,
+    write: impl FnMut(usize, u64, u64, &[u8]) -> Result<(), Error> + Send,
+    items: &[Item],
+    limits: &Limits<'_>,
+    work: impl Fn(usize, u64, u64, &[u8], &mut Vec<u8>) -> Result<(W, usize), E> + Sync,
+    done: impl FnMut(usize, W, u64) + Send,
+) -> Result<(), E> {
+    let least = items.iter().map(Item::least_memory).fold(LEAST_MEMORY, u64::max);
+    let workers = (limits.max_memory / least).clamp(1, limits.threads.get() as u64);
+    let memory = limits.max_memory / workers;
+    let left = items.first().map_or(0, |item| item.len);
+    let input = Mutex::new(Input { read, items, memory, at: 0, left, taken: 0 });
+    let output = Mutex::new(Output { write, done, written: 0, failed: None, has_panicked: false });
+    let turn = Condvar::new();
+    let worker = || {
+        let _alarm = Alarm { output: &output, turn: &turn };
+        let (mut src, mut dst) = (Vec::new(), Vec::new());
+        let fail = |error| {
+            locked(&output).failed.get_or_insert(error);
+            turn.notify_all();
+        };
+        loop {
+            let (chunk, src) = match locked(&input).take(&mut src, limits.stop) {
+                Ok(Some(taken)) => taken,
+                Ok(None) => return,
+                Err(error) => return fail(error.into()),
+            };
+            let worked = work(chunk.item, chunk.first, chunk.len, src, &mut dst);
+            let is_early = |output: &mut Output<_, _, _>| output.written != chunk.number && !output.is_over();
+            let mut output = turn.wait_while(locked(&output), is_early).unwrap_or_else(PoisonError::into_inner);
+            if output.is_over() {
+                return;
+            }
+            let Output { write, done, written, failed, .. } = &mut *output;
+            let wrote = |(result, bytes)| {
+                write(chunk.item, chunk.first, chunk.len, &dst[..bytes])?;
+                Ok(result)
+            };
+            match worked.and_then(wrote) {
+                Ok(result) => done(chunk.item, result, src.len() as u64),
+                Err(error) => *failed = Some(error),
+            }
+            *written += 1;
+            turn.notify_all();
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..workers {
+            // Where the system has no more threads, those that there are do the work.
+            if thread::Builder::new().spawn_scoped(scope, worker).is_err() {
+                break;
+            }
+        }
+        worker();
+    });
+    let failed = output.into_inner().unwrap_or_else(PoisonError::into_inner).failed;
+    failed.map_or(Ok(()), Err)
+}
+
+/// Tells the others that a worker panics: its chunk will never be written. The scope then panics too.
+struct Alarm<'a, S, D, E> {
+    output: &'a Mutex<Output<S, D, E>>,
+    turn: &'a Condvar,
+}
+
+impl<S, D, E> Drop for Alarm<'_, S, D, E> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            locked(self.output).has_panicked = true;
+            self.turn.notify_all();
+        }
+    }
+}
+
+/// What a worker that panics leaves locked is not used: the others stop.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A piece of an item.
+struct Chunk {
+    item: usize,
+    first: u64,
+    len: u64,
+    /// Chunks before it.
+    number: u64,
+}
+
+/// Where reading has come to.
+struct Input<'a, F> {
+    read: F,
+    items: &'a [Item],
+    memory: u64,
+    at: usize,
+    /// Elements of the item that were not read.
+    left: u64,
+    taken: u64,
+}
+
+impl<F: FnMut(usize, u64, u64, &mut Vec<u8>) -> Result<usize, Error>> Input<'_, F> {
+    /// Reads the next chunk into `buffer` and gives its bytes; `None` at the end, and for everybody after an error.
+    fn take<'a>(&mut self, buffer: &'a mut Vec<u8>, stop: &AtomicBool) -> Result<Option<(Chunk, &'a [u8])>, Error> {
+        let taken = self.read_chunk(buffer, stop);
+        if taken.is_err() {
+            (self.at, self.left) = (self.items.len(), 0);
+        }
+        taken
+    }
+
+    fn read_chunk<'a>(
+        &mut self,
+        buffer: &'a mut Vec<u8>,
+        stop: &AtomicBool,
+    ) -> Result<Option<(Chunk, &'a [u8])>, Error> {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        while self.left == 0 {
+            self.at = (self.at + 1).min(self.items.len());
+            let Some(item) = self.items.get(self.at) else { return Ok(None) };
+            self.left = item.len;
+        }
+        let item = &self.items[self.at];
+        let first = item.len - self.left;
+        let len = self.left.min(item.chunk(self.memory)).min(item.period - first % item.period);
+        let chunk = Chunk { item: self.at, first, len, number: self.taken };
+        let bytes = (self.read)(chunk.item, chunk.first, len, buffer)?;
+        self.left -= len;
+        self.taken += 1;
+        Ok(Some((chunk, &buffer[..bytes])))
+    }
+}
+
+/// Where writing has come to.
+struct Output<S, D, E> {
+    write: S,
+    done: D,
+    written: u64,
+    failed: Option<E>,
+    has_panicked: bool,
+}
+
+impl<S, D, E> Output<S, D, E> {
+    /// No chunk will be written any more.
+    fn is_over(&self) -> bool {
+        self.failed.is_some() || self.has_panicked
+    }
+}
+
+/// The beginning of a buffer that only ever grows: nothing is cleared twice, and there is no spare capacity.
+pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> Result<&mut [u8], NoMemory> {
+    let denied = || NoMemory { bytes };
+    let len = usize::try_from(bytes).map_err(|_| denied())?;
+    if buffer.len() < len {
+        // The old one goes first: only one counts against the limit.
+        *buffer = Vec::new();
+        buffer.try_reserve_exact(len).map_err(|_| denied())?;
+        buffer.resize(len, 0);
+    }
+    Ok(&mut buffer[..len])
+}
+
+/// Zeros, so many as a file says.
+pub(crate) fn zeros(bytes: u64) -> Result<Vec<u8>, NoMemory> {
+    truecast_io::zeros(bytes).map_err(|_| NoMemory { bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_that_no_machine_has_is_an_error() {
+        let mut buffer = vec![1; 3];
+        let error = Error::from(room(&mut buffer, 1 << 60).unwrap_err());
+        assert_eq!(error.kind(), crate::ErrorKind::System);
+        assert!(error.to_string().contains("1152921504606846976 bytes"), "{error}");
+        assert_eq!(room(&mut buffer, 2).unwrap(), [0, 0]);
+    }
+
+    /// A panic of one worker ends the others, which would else wait for its chunk.
+    #[test]
+    fn a_panic_ends_all_workers() {
+        let items: Vec<Item> = (0..64).map(|index| Item::new(index, 1000, 8, 8)).collect();
+        let stop = AtomicBool::new(false);
+        let limits = Limits { threads: NonZeroUsize::new(4).unwrap(), max_memory: 1 << 30, stop: &stop };
+        let read = |_: usize, _: u64, len: u64, buffer: &mut Vec<u8>| Ok(room(buffer, len)?.len());
+        let work = |at: usize, _: u64, _: u64, _: &[u8], dst: &mut Vec<u8>| {
+            assert!(at != 5, "a panic on purpose");
+            room(dst, 1000)?;
+            Ok::<_, Error>(((), 1000))
+        };
+        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run(read, |_, _, _, _| Ok(()), &items, &limits, work, |_, (), _| {}).is_ok()
+        }));
+        assert!(ran.is_err());
+    }
+}

@@ -1,0 +1,244 @@
+//! Comparing numbers, block by block: quickly if a block is right, one by one if it may not be.
+
+use super::difference::{FileDifference, WrongElement};
+use super::found::Found;
+use super::method::{Method, Methods, definition};
+use super::pair::Pair;
+use crate::files::error::Error;
+use foldhash::HashMap;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+use truecast_core::{CastSpec, DType};
+use truecast_io::Tensor;
+use truecast_kernel::Elements;
+
+/// Elements that are tested together; their storage, as machine words, stays in L1.
+const BLOCK: usize = 1024;
+/// Those that are tested together in a block that may not be right.
+const ROW: usize = 16;
+
+/// Methods of the conversions of a file, each made when it is first needed: checkpoints have thousands of tensors that
+/// are treated alike.
+#[derive(Default)]
+pub(crate) struct Prepared {
+    /// Elements to be recomputed.
+    lens: HashMap<CastSpec, u64>,
+    /// By the widths of the storage, which are those of the containers.
+    methods: HashMap<(CastSpec, (u32, u32)), Method>,
+}
+
+impl Prepared {
+    /// So many more elements are to be recomputed.
+    pub fn expect(&mut self, cast: CastSpec, len: u64) {
+        *self.lens.entry(cast).or_default() += len;
+    }
+
+    /// What compares values that were made, of f32, with what they became.
+    pub fn checker(&mut self, cast: CastSpec, target: &Tensor) -> Checker<'_> {
+        let bits = target.dtype.bits_in(target.layout).expect("numbers have a width");
+        Checker { cast, method: self.method(cast, (32, bits)) }
+    }
+
+    fn method(&mut self, cast: CastSpec, bits: (u32, u32)) -> &Method {
+        let len = self.lens.get(&cast).copied().unwrap_or(0);
+        self.methods.entry((cast, bits)).or_insert_with(|| Method::new(&cast, bits, len))
+    }
+}
+
+/// What differs in a pair, and by which methods its elements were compared.
+pub(crate) fn compare(
+    pair: &Pair<'_>,
+    prepared: &mut Prepared,
+    methods: &mut Methods,
+    progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
+) -> Result<Option<FileDifference>, Error> {
+    let (tensor, cast) = (pair.tensor, pair.cast());
+    let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("numbers have a width");
+    let result = &pair.result.tensors()[pair.at];
+    let widths = (bits(tensor.from, tensor.src_layout), bits(tensor.target.dtype, result.layout));
+    // A tensor whose bytes were copied keeps even bits that its type ignores.
+    let method = if tensor.cast.is_none() { &Method::Copied } else { prepared.method(cast, widths) };
+    let checker = Checker { cast, method };
+    let start = || (Found::new(), Methods::default());
+    let seen = pair.scan(start, |seen, (first, [src, dst])| checker.chunk(first, &src, &dst, seen), progress)?;
+    let found = seen.into_iter().fold(Found::new(), |all, (found, by)| {
+        methods.add(&by);
+        all.merge(found)
+    });
+    if let Some(index) = found.refused {
+        return Ok(Some(pair.refused(index)));
+    }
+    let types = (tensor.from, tensor.target.dtype);
+    let name = || tensor.target.name.clone();
+    Ok(found.first.map(|(_, first)| FileDifference::Elements {
+        tensor: name().to_string(),
+        count: found.count,
+        first,
+        types,
+    }))
+}
+
+/// What was found, and how.
+pub(crate) type Seen = (Found<WrongElement>, Methods);
+
+/// Compares the elements of one conversion.
+pub(crate) struct Checker<'a> {
+    pub cast: CastSpec,
+    pub method: &'a Method,
+}
+
+impl Checker<'_> {
+    fn chunk(&self, first: u64, src: &Elements<'_>, dst: &Elements<'_>, seen: &mut Seen) {
+        if matches!(self.method, Method::Copied) && src.bytes() == dst.bytes() {
+            seen.1.copied += src.len() as u64;
+            return;
+        }
+        let (mut xs, mut ys) = ([0; BLOCK], [0; BLOCK]);
+        for at in (0..src.len()).step_by(BLOCK) {
+            let len = BLOCK.min(src.len() - at);
+            let (xs, ys) = (&mut xs[..len], &mut ys[..len]);
+            words(src, at, xs);
+            words(dst, at, ys);
+            let Ok(()) = self.block(first + at as u64, xs, ys, seen, &|_, source| Ok::<_, Infallible>(source));
+        }
+    }
+
+    /// Compares elements from `first` on that were made of something: their f32 values as arithmetic gives them beside what
+    /// became of them. `exact` is asked for values of elements that are not known to be right.
+    ///
+    /// # Errors
+    /// Those of `exact`.
+    pub(crate) fn made<E>(
+        &self,
+        first: u64,
+        (values, dst): (&[u32], &Elements<'_>),
+        seen: &mut Seen,
+        exact: &impl Fn(u64) -> Result<u32, E>,
+    ) -> Result<(), E> {
+        // Elements narrower than a byte begin with one.
+        let skip = dst.len() - values.len();
+        let (mut xs, mut ys) = ([0; BLOCK], [0; BLOCK]);
+        for at in (0..dst.len()).step_by(BLOCK) {
+            let len = BLOCK.min(dst.len() - at);
+            let (xs, ys) = (&mut xs[..len], &mut ys[..len]);
+            let before = skip.saturating_sub(at);
+            xs[before..].iter_mut().zip(&values[(at + before) - skip..]).for_each(|(x, value)| *x = (*value).into());
+            words(dst, at, ys);
+            let first = first + (at + before - skip) as u64;
+            self.block(first, &xs[before..], &ys[before..], seen, &|index, _| exact(index).map(u64::from))?;
+        }
+        Ok(())
+    }
+
+    /// Compares at most [`BLOCK`] elements from `first` on. `exact` gives the source of one that is not known to be right,
+    /// of its index and what it was taken for.
+    fn block<E>(
+        &self,
+        first: u64,
+        xs: &[u64],
+        ys: &[u64],
+        (found, by): &mut Seen,
+        exact: &impl Fn(u64, u64) -> Result<u64, E>,
+    ) -> Result<(), E> {
+        if self.method.hold(xs, ys) {
+            *self.method.counter(by) += xs.len() as u64;
+            return Ok(());
+        }
+        // A few special values should not make the others slow.
+        for (row, (xs, ys)) in (first..).step_by(ROW).zip(xs.chunks(ROW).zip(ys.chunks(ROW))) {
+            if self.method.hold(xs, ys) {
+                *self.method.counter(by) += xs.len() as u64;
+                continue;
+            }
+            for (index, (&source, &actual)) in (row..).zip(xs.iter().zip(ys)) {
+                if self.method.hold(&[source], &[actual]) {
+                    *self.method.counter(by) += 1;
+                    continue;
+                }
+                let source = exact(index, source)?;
+                let expected = match self.method {
+                    Method::Copied => Some(source),
+                    _ => definition(&self.cast, source),
+                };
+                by.definition += 1;
+                match expected {
+                    Some(expected) if expected == actual => {}
+                    Some(expected) => found.wrong(index, || WrongElement { index, source, expected, actual }),
+                    None => found.refuse(index),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The storage of elements from `first`, a multiple of 8, on.
+fn words(codes: &Elements<'_>, first: usize, words: &mut [u64]) {
+    let bits = codes.dtype().bits_in(codes.layout()).expect("numbers have a width") as usize;
+    let bytes = &codes.bytes()[first * bits / 8..];
+    match bits {
+        8 => whole::<1>(bytes, words),
+        16 => whole::<2>(bytes, words),
+        32 => whole::<4>(bytes, words),
+        48 => whole::<6>(bytes, words),
+        64 => whole::<8>(bytes, words),
+        1 => packed::<1>(bytes, words),
+        2 => packed::<2>(bytes, words),
+        3 => packed::<3>(bytes, words),
+        4 => packed::<4>(bytes, words),
+        6 => packed::<6>(bytes, words),
+        _ => words.iter_mut().enumerate().for_each(|(i, word)| *word = codes.storage(first + i)),
+    }
+}
+
+/// Elements of `N` bytes.
+fn whole<const N: usize>(bytes: &[u8], words: &mut [u64]) {
+    for (element, word) in bytes.as_chunks::<N>().0.iter().zip(words) {
+        *word = little_endian(element);
+    }
+}
+
+/// Eight elements of `BITS` bits fill `BITS` bytes.
+fn packed<const BITS: usize>(bytes: &[u8], words: &mut [u64]) {
+    for (group, words) in bytes.chunks(BITS).zip(words.chunks_mut(8)) {
+        let group = match <&[u8; BITS]>::try_from(group) {
+            Ok(group) => little_endian(group),
+            Err(_) => group.iter().rev().fold(0, |word, &byte| word << 8 | byte as u64),
+        };
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = group >> (i * BITS) & ((1 << BITS) - 1);
+        }
+    }
+}
+
+#[inline(always)]
+fn little_endian<const N: usize>(bytes: &[u8; N]) -> u64 {
+    let mut word = [0; 8];
+    word[..N].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::Layout;
+
+    /// Against elements read bit by bit, of every type and length.
+    #[test]
+    fn words_are_the_elements() {
+        let bytes: Vec<u8> = (0..1000u32).map(|i| (i * 167 + i / 7) as u8).collect();
+        let types = DType::ALL.into_iter().filter(|dtype| *dtype != DType::String);
+        for (dtype, layout) in types.flat_map(|dtype| [(dtype, Layout::Packed), (dtype, Layout::Bytes)]) {
+            for len in 0..40 {
+                let bytes = &bytes[..dtype.bytes_in(layout, len).unwrap() as usize];
+                let codes = Elements::with_layout(dtype, layout, len as usize, bytes).unwrap();
+                for first in (0..=len as usize).step_by(8) {
+                    let mut got = vec![0; len as usize - first];
+                    words(&codes, first, &mut got);
+                    let want: Vec<u64> = (first..len as usize).map(|i| codes.storage(i)).collect();
+                    assert_eq!(got, want, "{dtype}, {len} from {first}");
+                }
+            }
+        }
+    }
+}
