@@ -3,7 +3,7 @@
 
 use std::num::NonZeroUsize;
 use truecast::files::Error;
-use truecast::scaled::{Dequantizer, Form, NonFinite, Part, Plane, Quantization, Quantizer, Search, scheme};
+use truecast::scaled::{self, Dequantizer, Form, NonFinite, Part, Plane, Quantization, Quantizer, Search, scheme};
 use truecast::{CastOptions, CastSpec, DType, ErrorKind, cast_one, spec::onnx};
 use truecast_core::scaled::{Coding, Layout, Parts, Zero};
 
@@ -212,4 +212,43 @@ fn what_no_scheme_can_hold_is_refused() {
     let many = dense.run(&[&[0; 64], &[0; 2], &[]], &mut [0; 256]).unwrap_err();
     assert_eq!(many.to_string(), "the tensor has 2 arrays, 3 are given");
     assert!(Quantizer::new(&form, DType::I8, &Quantization::default(), &exec(1)).is_err());
+}
+
+/// Neither more arrays than a form has nor fewer are a panic.
+#[test]
+fn a_wrong_number_of_arrays_is_an_error() {
+    let form = Form::new(scheme("mxfp4").unwrap(), &[1, 32]).unwrap();
+    let exec = CastOptions::default();
+    let quantizer = Quantizer::new(&form, DType::F32, &Quantization::default(), &exec).unwrap();
+    let dequantizer = Dequantizer::new(&form, &CastSpec::copy(DType::F32), &exec).unwrap();
+    for n in [0, 1, 3] {
+        let mut arrays = vec![vec![0; 16]; n];
+        let quantized = quantizer.run(&[0; 128], &mut arrays.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
+        let values = dequantizer.run(&arrays.iter().map(Vec::as_slice).collect::<Vec<_>>(), &mut [0; 128]);
+        for result in [quantized, values] {
+            let Err(Error::Scaled(scaled::ScaledError::Arrays { expected: 2, got })) = result else {
+                panic!("{result:?}")
+            };
+            assert_eq!(got, n);
+        }
+    }
+}
+
+#[test]
+fn slices_become_scaled_tensors() {
+    let values = weights(3 * 64);
+    let q = scaled::quantize(&values, [3, 64], "mxfp4").unwrap();
+    assert_eq!((q.codes().len(), q.scales().len(), q.part(Part::Zeros).len()), (96, 6, 0));
+    let back = q.dequantize().unwrap();
+    let again = scaled::quantize(&back, [3, 64], "mxfp4").unwrap();
+    assert_eq!(again.dequantize().unwrap(), back, "values of codes are kept");
+    let of = |error: Error| (error.kind(), error.to_string());
+    assert_eq!(of(scaled::quantize(&values, [3, 64], "mxfp5").unwrap_err()).0, ErrorKind::Usage);
+    assert!(of(scaled::quantize(&values, [3, 63], "mxfp4").unwrap_err()).1.contains("mxfp4"));
+    let wrong = scaled::quantize(&values[1..], [3, 64], "mxfp4");
+    assert!(matches!(wrong, Err(Error::Scaled(scaled::ScaledError::Results { expected: 768, got: 764 }))), "{wrong:?}");
+    assert!(matches!(
+        scaled::quantize(&[1i8; 64], [1, 64], "mxfp4"),
+        Err(Error::Scaled(scaled::ScaledError::Source { .. }))
+    ));
 }

@@ -1,8 +1,8 @@
 //! Tensors in memory to scaled ones and back: what a conversion of checkpoints does, without files.
 //!
-//! A [`Form`] says which arrays a tensor becomes under a scheme; [`Quantizer`] fills them, [`Dequantizer`] reads them. What a
-//! scheme is stored as is the business of `truecast_schemes`, arithmetic that of `truecast_kernel::scaled`; here work is
-//! divided among threads. Read first: `docs/spec/checkpoints.md §3`, §7.
+//! A [`Form`] says which arrays a tensor becomes under a scheme; [`Quantizer`] fills them, [`Dequantizer`] reads them, and
+//! [`quantize()`] does both for a slice. What a scheme is stored as is the business of `truecast_schemes`, arithmetic that
+//! of `truecast_kernel::scaled`; here work is divided among threads. Read first: `docs/spec/checkpoints.md §3`, §7.
 //!
 //! # Examples
 //! ```
@@ -26,9 +26,13 @@
 
 mod dequantize;
 mod quantize;
+#[cfg(target_endian = "little")]
+mod tensor;
 
 pub use dequantize::Dequantizer;
 pub use quantize::Quantizer;
+#[cfg(target_endian = "little")]
+pub use tensor::{ScaledTensor, quantize};
 pub use truecast_core::scaled::{
     Code, Layout, MxScale, NonFinite, Packing, Part, Plane, Quantization, ScaledError, Search,
 };

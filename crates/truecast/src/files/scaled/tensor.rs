@@ -1,0 +1,84 @@
+//! [`ScaledTensor`]: slices of numbers to codes and scales, and back.
+
+use super::{Dequantizer, Form, Quantizer, scheme};
+use crate::files::error::Error;
+use crate::typed::Element;
+use truecast_core::scaled::{Part, Quantization};
+use truecast_core::{CastSpec, DType};
+use truecast_kernel::CastOptions;
+
+/// A matrix under a scheme: the arrays of its [`Form`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaledTensor {
+    form: Form,
+    arrays: Vec<Vec<u8>>,
+}
+
+/// Quantizes a matrix under a [`scheme`], with the scales of its formula. [`Quantizer`] takes other options and shapes.
+///
+/// Shapes: `values` holds the rows of the matrix one after the other: f32, f64, and with the feature `half` f16 and bf16.
+/// Result: for each block what [`truecast_core::scaled::Planes::quantize`] says.
+///
+/// # Errors
+/// [`Error::NotQuantized`] for a name that is not a scheme's and a shape that it cannot hold; [`Error::Scaled`] for another
+/// number of values, another type, and a value that is not finite.
+///
+/// # Examples
+/// ```
+/// use truecast::scaled;
+/// let weights = [1.0f32, -6.0, 0.3, 2.5].repeat(8);
+/// let q = scaled::quantize(&weights, [1, 32], "mxfp4")?;
+/// assert_eq!((&q.codes()[..2], q.scales()), (&[0xf2, 0x41][..], &[0x7f][..])); // 1 -6 0.5 2, times 2^0
+/// let back: Vec<f32> = q.dequantize()?;
+/// assert_eq!(back[..4], [1.0, -6.0, 0.5, 2.0]);
+/// # Ok::<(), truecast::files::Error>(())
+/// ```
+pub fn quantize<T: Element>(values: &[T], shape: [u64; 2], name: &str) -> Result<ScaledTensor, Error> {
+    let scheme = scheme(name).map_err(|error| Error::NotQuantized { why: error.to_string() })?;
+    let form = Form::new(scheme, &shape)?;
+    let quantizer = Quantizer::new(&form, T::DTYPE, &Quantization::default(), &CastOptions::default())?;
+    let mut arrays: Vec<Vec<u8>> = form.arrays().iter().map(|array| vec![0; array.bytes()]).collect();
+    let mut slices: Vec<&mut [u8]> = arrays.iter_mut().map(Vec::as_mut_slice).collect();
+    quantizer.run(bytemuck::cast_slice(values), &mut slices)?;
+    Ok(ScaledTensor { form, arrays })
+}
+
+impl ScaledTensor {
+    /// What the arrays are.
+    #[must_use]
+    pub fn form(&self) -> &Form {
+        &self.form
+    }
+
+    /// The bytes of the codes, as they are packed.
+    #[must_use]
+    pub fn codes(&self) -> &[u8] {
+        self.part(Part::Codes)
+    }
+
+    /// The bytes of the scales.
+    #[must_use]
+    pub fn scales(&self) -> &[u8] {
+        self.part(Part::Scales)
+    }
+
+    /// The bytes of a part, of which there are none if the scheme does not have it.
+    #[must_use]
+    pub fn part(&self, part: Part) -> &[u8] {
+        let mut arrays = self.form.arrays().iter().zip(&self.arrays);
+        arrays.find(|(array, _)| array.part == part).map_or(&[], |(_, bytes)| bytes)
+    }
+
+    /// The values that codes and scales stand for, row by row.
+    ///
+    /// # Errors
+    /// As [`Dequantizer::run`].
+    pub fn dequantize(&self) -> Result<Vec<f32>, Error> {
+        let spec = CastSpec::copy(DType::F32);
+        let mut values = vec![0.0f32; self.form.layout().elements() as usize];
+        let arrays: Vec<&[u8]> = self.arrays.iter().map(Vec::as_slice).collect();
+        let dequantizer = Dequantizer::new(&self.form, &spec, &CastOptions::default())?;
+        dequantizer.run(&arrays, bytemuck::cast_slice_mut(&mut values))?;
+        Ok(values)
+    }
+}
