@@ -51,8 +51,6 @@ struct Found {
 }
 
 impl Found {
-    const NOTHING: Found = Found { is_lossless: true, is_saturated: false };
-
     fn and(self, more: Found) -> Found {
         Found {
             is_lossless: self.is_lossless && more.is_lossless,
@@ -214,7 +212,8 @@ impl Counter {
         X: Fn(usize, usize) -> f64,
         C: Fn(usize, usize) -> u8,
     {
-        let found = self.begin(block, counts).and(self.rest(block, counts));
+        self.count_scale(block.scale.0, counts);
+        let found = self.look_at_elements(block, counts);
         counts.close(found);
     }
 
@@ -225,27 +224,24 @@ impl Counter {
         C: Fn(usize, usize) -> u8,
     {
         let mut next = BlockCounts::default();
-        let begun = if begins { self.begin(block, &mut next) } else { Found::NOTHING };
-        let found = begun.and(self.rest(block, &mut next));
+        if begins {
+            self.count_scale(block.scale.0, &mut next);
+        }
+        let found = self.look_at_elements(block, &mut next);
         next.open = Some(OpenBlock { begins, found });
         counts.add(&next);
     }
 
     /// Counts a block by its scale.
-    fn begin<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts) -> Found
-    where
-        X: Fn(usize, usize) -> f64,
-        C: Fn(usize, usize) -> u8,
-    {
-        let kind = self.scales.kind(block.scale.0);
+    fn count_scale(&self, stored: &[u8], counts: &mut BlockCounts) {
+        let kind = self.scales.kind(stored);
         counts.blocks += 1;
         counts.scale_zero += u64::from(kind == ScaleKind::Zero);
         counts.scale_nan += u64::from(kind == ScaleKind::Nan);
-        Found::NOTHING
     }
 
-    /// Looks at elements: all of them only where one may be lost, or beyond what codes reach.
-    fn rest<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts) -> Found
+    /// Looks at all elements only where none is lost yet, or one may lie beyond what codes reach.
+    fn look_at_elements<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts) -> Found
     where
         X: Fn(usize, usize) -> f64,
         C: Fn(usize, usize) -> u8,
