@@ -363,7 +363,7 @@ fn planned((src, dst): (DType, DType), request: &Request, exec: &CastOptions) ->
 /// use truecast_kernel::Level;
 /// let baseline = Level::available()[0];
 /// assert_eq!(route((DType::F8E5M2, DType::F32), &Request::default(), baseline)?.to_string(), "table8");
-/// # Ok::<(), truecast_bench::BenchError>(())
+/// # Ok::<(), truecast_cli::bench::BenchError>(())
 /// ```
 pub fn route(pair: (DType, DType), request: &Request, level: Level) -> Result<Route, BenchError> {
     let exec = CastOptions { level, ..CastOptions::default() };
