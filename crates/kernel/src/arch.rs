@@ -1,6 +1,6 @@
 //! Kernels written by hand: what the rest of the crate asks of them, and where those of a level are.
 //!
-//! A level answers for what it has a kernel for, by overriding a method; all others answer that there is none. Asked once
+//! A level overrides the methods for which it has kernels; the others answer that there is none. The trait is asked once
 //! for a plan, a tile or a stage, never in a loop over elements.
 
 use crate::level::Level;

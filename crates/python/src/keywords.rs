@@ -10,20 +10,11 @@ use std::path::PathBuf;
 use truecast::DType;
 use truecast::convert::Partition;
 use truecast::request::Request;
-use truecast::spelling::nearest;
+use truecast_cli::did_you_mean;
 
 /// What holds where nothing is said, of arguments that have a value then.
 pub const DEFAULTS: [(&str, &str); 5] =
     [("max_memory", "256MiB"), ("min_elements", "1024"), ("mx_scale", "rceil"), ("nonfinite", "error"), ("seed", "0")];
-
-/// A word with more of them is another word.
-const MOST_TYPING_ERRORS: usize = 2;
-
-/// `; did you mean X?`, or nothing.
-pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let meant = nearest(word, known, MOST_TYPING_ERRORS);
-    meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"))
-}
 
 /// What is not taken yet.
 pub struct Keywords<'py> {

@@ -3,7 +3,7 @@
 use crate::array::{Given, Library, New, Order, hand_back, new, new_dtype};
 use crate::dtypes::{self, Form as Words};
 use crate::error::{self, Class, raise};
-use crate::keywords::{Keywords, did_you_mean};
+use crate::keywords::Keywords;
 use crate::memory::Memory;
 use crate::source::{Source, shape_of};
 use crate::{pool, request};
@@ -15,6 +15,7 @@ use truecast::scaled::{
 };
 use truecast::select::quantize_options::{MxScale, NONFINITE, SEARCHES};
 use truecast::{CastSpec, DType, Layout};
+use truecast_cli::did_you_mean;
 
 /// What Python calls a part, in the order of the arrays of a form.
 const fn name_of(part: Part) -> &'static str {

@@ -61,10 +61,10 @@ pub use truecast_kernel::{
     RescaleCounts, RescaleError, Rescaler, Route, measure,
 };
 
-/// Elements as text and back: cells of fixed width in buffers, and texts of any length, as models have them.
+/// Elements as texts of any length, and back. Cells of fixed width in buffers go through [`fn@cast`].
 pub mod text {
     pub use truecast_core::text as definition;
-    pub use truecast_kernel::text::{Parsed, TextCaster, TextError, Texts, is_text};
+    pub use truecast_kernel::text::{Parsed, TextCaster, TextError, Texts};
 }
 
 /// Converts a buffer once, on every core. For repeated use, or to count, make a [`Caster`].
@@ -88,7 +88,7 @@ pub mod text {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn cast(spec: &CastSpec, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<(), Error> {
-    if !text::is_text(spec) {
+    if !truecast_kernel::text::is_text(spec) {
         Caster::new(spec, &CastOptions::default())?.cast(src, dst)?;
         return Ok(());
     }

@@ -371,7 +371,7 @@ impl Planes {
             _ if !is_scale => invalid("scales are of another type than f32, f16, bf16, f8e4m3fn, f8e5m2 and f8e8m0"),
             _ if !(1..=8).contains(&self.codes.code.bits()) => invalid("codes have not 1 to 8 bits"),
             _ if planes.iter().flatten().any(|plane| plane.packing == Packing::Nvfp4Blocks) => {
-                invalid("codes and scales of one tensor are no planes")
+                invalid("codes and scales that lie in one tensor are not planes")
             }
             _ if self.codes.code.format().is_none() && matches!(self.codes.code, Code::Float(_)) => {
                 invalid("codes are no floating-point codes")

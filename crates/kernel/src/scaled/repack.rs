@@ -93,7 +93,7 @@ impl Repacker {
             return invalid("planes cannot have such a shape");
         }
         if from.packing == Packing::Nvfp4Blocks || to.packing == Packing::Nvfp4Blocks && kept != to_shape {
-            return invalid("blocks are made of all their entries, and not taken apart");
+            return invalid("blocks of codes and scales are only written, and only whole");
         }
         let is_narrow = |plane: &Plane| plane.code.bits() <= 8;
         let is_in_slots = |plane: &Plane| is_narrow(plane) || matches!(plane.packing, Packing::Rows { .. });

@@ -1,4 +1,5 @@
-//! Witnesses from the pages as literal rows, here and in `witnesses.txt`, and agreement with three things that share nothing with the oracle:
+//! Witnesses from the pages as literal rows, here and in `witnesses.txt`, and agreement with three things that share
+//! nothing with the oracle:
 //! `rustc_apfloat`, the language's own `as`, and a linear scan in f64.
 
 use super::*;

@@ -13,11 +13,13 @@ use truecast_core::scaled::{BlockType, Code, Packing, Plane, Planes, ScaledError
 
 /// What became of elements and of blocks, which share a scale: what no comparison of values tells.
 ///
+/// Counts of pieces are added in order. A block that goes on in later rows is counted by [`BlockCounts::total`].
+///
 /// Source: `docs/spec/checkpoints.md §10`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockCounts {
-    /// Codes that are subnormal.
+    /// Codes that are subnormal, those of padding too.
     pub subnormal: u64,
     /// Codes at an end of their range whose elements lie beyond them by more than half a step.
     pub saturated: u64,
@@ -108,8 +110,8 @@ pub(super) struct Counter {
     ends: Option<[End; 2]>,
     /// Times a scale: beyond it elements are saturated, whatever the sign.
     reach: f64,
-    /// Times a scale: up to it no element is, since `y >= LOWER_SLACK end scale`, and `x - y > UPPER_SLACK step / 2 scale`
-    /// of those that are.
+    /// Times a scale: no element up to it is saturated. There `y >= LOWER_SLACK * end * scale`; a saturated element has
+    /// `x - y > UPPER_SLACK * step / 2 * scale`.
     safe: f64,
     scales: ScaleCodes,
 }
@@ -272,7 +274,7 @@ impl Counter {
         }
     }
 
-    /// Counts the subnormal ones of packed codes, of which none but the last byte has a part that is no code; that is zero.
+    /// Counts the subnormal codes of a packed row. Only the last byte may have bits that belong to no code; they are zero.
     pub fn subnormal(&self, Plane { code, packing }: Plane, codes: &[u8], n: usize, counts: &mut BlockCounts) {
         if self.subnormals == 0 {
             return;

@@ -55,7 +55,7 @@ enum Target {
 
 impl Quantizer {
     /// Plans a quantization of elements of type `src` (f32, f16, bf16 or f64, which is rounded to f32 first). Of a padded
-    /// layout all rows and columns are quantized, and those that are kept are counted.
+    /// layout all rows and columns are quantized, and blocks of those that are kept are counted.
     ///
     /// # Errors
     /// [`ScaledError::Layout`] for a layout that is only read, and what [`Layout::check`] says.
