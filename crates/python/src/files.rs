@@ -8,7 +8,6 @@ use crate::{dtypes, pool, scaled};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
-use truecast::CastOptions;
 use truecast::compare::{bytes_of, compare as compare_files};
 use truecast::convert::{Nibbles, Options, Plan, RunScope, Verification, finished};
 use truecast::files::Error;
@@ -17,6 +16,7 @@ use truecast::report::Rows;
 use truecast::select::quantize_options::RELAYOUTS;
 use truecast::select::{QuantizeOptions, Rule, Selection, SharedGlobalScale, SourceScheme};
 use truecast::verify::Coverage;
+use truecast::{CastOptions, DenseTensor};
 
 /// Everything that is asked for of a conversion, but the specification.
 fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
@@ -217,4 +217,18 @@ pub fn compare(
     let total = bytes_of(&a).map_err(|error| error::of(py, &error))?;
     let found = watched(py, progress, total, |stop, tell| compare_files(&a, &b, readings, &exec, stop, tell))?;
     json(py, &found.with(Rows::All))
+}
+
+/// One tensor of a file or folder: its bytes, the name of its type, its shape.
+#[pyfunction]
+pub fn load(
+    py: Python<'_>,
+    path: PathBuf,
+    tensor: &str,
+    from: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(Vec<u8>, &'static str, Vec<u64>)> {
+    let options = OpenOptions { from: from.map(dtypes::of_object).transpose()?, ..OpenOptions::default() };
+    let read = py.detach(|| DenseTensor::read(&path, tensor, options)).map_err(|error| error::of(py, &error))?;
+    let (name, shape) = (read.dtype().name(), read.shape().to_vec());
+    Ok((read.into_bytes(), name, shape))
 }

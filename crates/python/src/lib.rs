@@ -36,7 +36,7 @@ mod _truecast {
     #[pymodule_export]
     use super::dtypes::{torch_dtype, type_name, type_names};
     #[pymodule_export]
-    use super::files::{clear, compare, convert, verify};
+    use super::files::{clear, compare, convert, load, verify};
     #[pymodule_export]
     use super::pages::release_memory;
     #[pymodule_export]

@@ -12,6 +12,7 @@
 //! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
 //! | judge the results of other code | [`permitted`], [`vectors`] |
 //! | convert, verify and compare files and folders in bounded memory | `Convert`, `convert`, `verify`, `compare` |
+//! | read one tensor of a file or folder, dense if it is quantized | `DenseTensor` |
 //! | quantize a tensor with scales, and make it dense again | `scaled` |
 //!
 //! # Examples

@@ -9,10 +9,10 @@ use truecast::report::Report;
 use truecast::select::quantize_options::{MxScale, Quantization, Scheme, Search};
 use truecast::select::{QuantizeOptions, Rule, Selection};
 use truecast::verify::Coverage;
-use truecast::{CastOptions, DType, Layout, cast_one, spec::ieee};
+use truecast::{CastOptions, DType, DenseTensor, Layout, cast_one, spec::ieee};
 use truecast_core::scaled::{Code, Planes, Terms, Zero, amax, value_of};
 use truecast_core::{Exact, exact, format};
-use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
+use truecast_io::{Existing, FileFormat, OpenOptions, Tensor, Writer};
 use truecast_schemes::{ActivationScale, Family, Need, target};
 
 const NAME: &str = "model.layers.0.mlp.up_proj.weight";
@@ -136,11 +136,7 @@ fn verify(src: &Path, out: &Path, options: &Options) {
 }
 
 fn read(path: &Path, name: &str) -> Vec<u8> {
-    let source = Source::open(path, None).unwrap();
-    let at = source.tensors().iter().position(|tensor| &*tensor.name == name).unwrap();
-    let mut bytes = vec![0; source.tensors()[at].bytes() as usize];
-    source.reader(at).unwrap().read(&mut bytes).unwrap();
-    bytes
+    DenseTensor::read(path, name, OpenOptions::default()).unwrap().into_bytes()
 }
 
 /// Writes a tensor in a scheme, and reads it back.
@@ -172,7 +168,7 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
         assert!((cast.noise - noise).abs() <= 1e-12 * noise, "{scheme}: {} and {noise}", cast.noise);
     }
     // What is not quantized stays.
-    assert_eq!(read(&out.join("model.safetensors"), "model.norm.weight"), norm);
+    assert_eq!(read(&out, "model.norm.weight"), norm);
 
     let again = convert(&out, &back, &dense()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     let row = again.tensors.iter().find(|row| &*row.name == NAME).unwrap();
@@ -187,7 +183,8 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
     let stored = scheme.parse::<Scheme>().unwrap().with_scales_of(DType::Bf16);
     let layout = target(&logical, stored).unwrap().layout;
     let expected = defined(&widened(&bytes, dtype), &layout, &how);
-    let got = read(&back.join("model.safetensors"), NAME);
+    let got = read(&back, NAME);
+    assert_eq!(got, read(&out, NAME), "{scheme}: one tensor of the folder");
     let got: Vec<u32> = got.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
     // What fills up a tensor is not told by ComfyUI's files.
     let read_cols = row.shape[row.shape.len() - 1] as usize;

@@ -42,6 +42,26 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def test_one_tensor_is_loaded_dense(checkpoint, tmp_path):
+    codes, scales = codes_and_scales()
+    expected = codes.astype(np.float32) * np.repeat(scales, 128, axis=0)
+    found = tc.load(checkpoint, "l.weight")
+    assert found.dtype == np.float32 and found.shape == expected.shape and found.tobytes() == expected.tobytes()
+    half = tc.load(checkpoint, "l.weight", "f8e4m3fn", spec="tosa")
+    assert half.tobytes() == tc.cast(expected, "f8e4m3fn", spec="tosa").tobytes()
+    with pytest.raises(tc.UsageError, match=r'no tensor "l.wieght"; the nearest is l.weight'):
+        tc.load(checkpoint, "l.wieght")
+    # A stored type of four bits, an empty tensor and text.
+    np.save(tmp_path / "a.npy", np.arange(-8, 7).astype(ml_dtypes.int4).reshape(3, 5))
+    nibbles = tc.load(tmp_path / "a.npy", "a", from_="i4")
+    assert nibbles.dtype == ml_dtypes.int4 and nibbles.astype(int).tolist() == np.arange(-8, 7).reshape(3, 5).tolist()
+    np.save(tmp_path / "b.npy", np.zeros((0, 4), np.float16))
+    assert tc.load(tmp_path / "b.npy", "b", "f32").shape == (0, 4)
+    np.save(tmp_path / "c.npy", np.array(["1", "2"]))
+    with pytest.raises(tc.InputError, match="fixed-width"):
+        tc.load(tmp_path / "c.npy", "c")
+
+
 def test_a_folder_becomes_dense(checkpoint, tmp_path):
     out = tmp_path / "b"
     report = tc.convert(checkpoint, out, "bf16")

@@ -18,7 +18,7 @@ arrays of NumPy. No library is imported unless you did, but for ml_dtypes where 
 | ask about a value, a type, two types | `explain`, `finfo`, `dtypes`, `promote_types`, `promotions` |
 | quantize with scales, and back | `quantize`, `dequantize` |
 | test results of other code | `check`, `truecast.testing.assert_allowed` |
-| convert, verify, compare, inspect files | `convert`, `verify`, `compare`, `inspect` |
+| convert, verify, compare, inspect files | `convert`, `verify`, `compare`, `inspect`, one tensor `load` |
 | train with a type, compile | `truecast.torch` |
 """
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from . import torch as torch
     from . import typing as typing
     from ._check import Check, check
-    from ._files import compare, convert, inspect, verify
+    from ._files import compare, convert, inspect, load, verify
     from ._questions import Explanation, explain, promote_types, promotions
     from ._report import Comparison, ConversionReport, Counts, Verification, cast_with_report
     from ._scaled import Quantized, dequantize, quantize
@@ -81,6 +81,7 @@ __all__ = [
     "finfo",
     "get_num_threads",
     "inspect",
+    "load",
     "onnx",
     "openvino",
     "promote_types",
@@ -97,7 +98,7 @@ __all__ = [
 # What takes time to import is imported when it is used.
 _HOMES = {
     "_check": ("Check", "check"),
-    "_files": ("compare", "convert", "inspect", "verify"),
+    "_files": ("compare", "convert", "inspect", "load", "verify"),
     "_questions": ("Explanation", "explain", "promote_types", "promotions"),
     "_report": ("Comparison", "ConversionReport", "Counts", "Verification", "cast_with_report"),
     "_scaled": ("Quantized", "dequantize", "quantize"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from . import _ask, _truecast
 from ._errors import UsageError
 from ._report import Comparison, ConversionReport, Verification
-from .typing import Converting, Path, Patterns, Progress, Settings, TypeLike, Verifying
+from .typing import Converting, Layout, Path, Patterns, Progress, Settings, TypeLike, Verifying
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -203,6 +203,34 @@ def compare(
     ``from_`` and ``to`` are the element types of ``a`` and ``b`` where the header of an array does not say.
     """
     return Comparison(json.loads(_truecast.compare(a, b, from_, to, lenient, follow_links, _progress(progress))))
+
+
+def load(
+    path: Path,
+    tensor: str,
+    to: TypeLike | None = None,
+    *,
+    from_: TypeLike | None = None,
+    layout: Layout | None = None,
+    **attributes: Unpack[Settings],
+) -> Any:
+    """One tensor of a file or folder as an array of NumPy: as it is stored, or, if it is quantized, the f32 values of its
+    codes and scales. ``to``, ``spec`` and its attributes convert it as `cast` does (to the type itself under ``"ieee"``).
+    Nothing of the other tensors is read. ``from_`` is the type of an array whose header does not say it.
+
+    Raises `UsageError` if there is no such tensor, and `InputError` for a file whose scales are not understood.
+
+    >>> import numpy as np
+    >>> np.save("weights.npy", np.float32([1, 465]))
+    >>> load("weights.npy", "weights", to="f8e4m3fn").astype(np.float32)
+    array([  1., 448.], dtype=float32)
+    """
+    data, dtype, shape = _truecast.load(path, tensor, from_)
+    if to is None:
+        attributes.setdefault("spec", "ieee")
+    target: Any = dtype if to is None else to
+    source: Any = dtype
+    return _truecast.cast(memoryview(data), target, from_=source, shape=shape, layout=layout, **attributes)
 
 
 def inspect(

@@ -194,7 +194,8 @@ fn compare_files(
     let by_name: HashMap<&str, usize> = (0..held.1.len()).map(|j| (&**held.1.name(j), j)).collect();
     let mut is_found = vec![false; held.1.len()];
     let mut measures = Measures { exec, known: Vec::new() };
-    let warnings = of_a.into_iter().chain(of_b).collect();
+    let as_stored = |cause| format!("{cause}; its tensors are compared as they are stored, without scales");
+    let warnings = of_a.into_iter().chain(of_b).map(as_stored).collect();
     let mut result = Comparison { files, readings, warnings, ..Comparison::default() };
     let mut done = 0;
     for i in 0..held.0.len() {

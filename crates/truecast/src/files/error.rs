@@ -54,6 +54,24 @@ pub enum Error {
         /// The file.
         path: String,
     },
+    /// No tensor has the name that was asked for.
+    #[error("{path}: there is no tensor {:?}{}", Escaped(.tensor).to_string(), closest(.nearest))]
+    NoTensor {
+        /// The file or folder.
+        path: String,
+        /// The name.
+        tensor: String,
+        /// Tensors with names like it.
+        nearest: Vec<String>,
+    },
+    /// The scales of a quantized file cannot be applied.
+    #[error("{path}: {why}")]
+    Unapplied {
+        /// The file.
+        path: String,
+        /// Why not.
+        why: String,
+    },
     /// Reinterpreting needs a tensor whose elements have that width.
     #[error("{path}: {from} reinterprets no tensor: no rule chooses one of {bits}-bit elements")]
     UnusedFrom {
@@ -232,6 +250,7 @@ impl Error {
             },
             Error::Glob { .. }
             | Error::UnusedRule { .. }
+            | Error::NoTensor { .. }
             | Error::UnusedFrom { .. }
             | Error::UnusedPreset { .. }
             | Error::SameFile { .. }
@@ -245,7 +264,7 @@ impl Error {
             Error::Scaled(_) => ErrorKind::Input,
             Error::Checkpoint { cause, .. } => cause.kind(),
             Error::Scheme { cause, .. } => cause.kind(),
-            Error::Model { .. } | Error::NoOutput { .. } => ErrorKind::Input,
+            Error::Model { .. } | Error::NoOutput { .. } | Error::Unapplied { .. } => ErrorKind::Input,
             Error::NoMemory(_) | Error::Interrupted => ErrorKind::System,
         }
     }

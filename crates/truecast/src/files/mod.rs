@@ -4,6 +4,7 @@
 
 pub mod compare;
 pub mod convert;
+mod dense;
 pub mod digest;
 mod error;
 pub mod inspect;
@@ -28,6 +29,7 @@ pub mod models;
 pub mod rescale;
 
 pub use convert::Convert;
+pub use dense::DenseTensor;
 pub use error::{Cause, Error, NoMemory};
 pub use progress::Progress;
 #[cfg(feature = "models")]

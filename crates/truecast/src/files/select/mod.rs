@@ -1,7 +1,7 @@
 //! Which tensor becomes what: rules and keep lists. Reference: `docs/interfaces.md §3`.
 
 pub(crate) mod glob;
-mod near;
+pub(crate) mod near;
 pub mod quantize_options;
 pub mod source_scheme;
 

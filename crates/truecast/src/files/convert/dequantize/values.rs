@@ -72,7 +72,7 @@ pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<
     let note = match Contents::of(&folder, &truecast_schemes::Options::default()) {
         Ok(contents) if contents.is_quantized() => return Ok((Opened::Folder(Box::new(folder)), None)),
         Ok(_) => None,
-        Err(cause) => Some(format!("{cause}; its tensors are compared as they are stored, without scales")),
+        Err(cause) => Some(cause.to_string()),
     };
     let source = folder.into_source().expect("it was made of one");
     Ok((Opened::File(Box::new(source)), note))
