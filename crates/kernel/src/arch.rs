@@ -32,16 +32,6 @@ pub(crate) trait Kernels {
         None
     }
 
-    /// Unpacks `n` elements of so many bits into bytes. False, and nothing is done, if no kernel does.
-    fn unpack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-        false
-    }
-
-    /// Packs `n` bytes to so many bits each. False, and nothing is done, if no kernel does.
-    fn pack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-        false
-    }
-
     /// Whether there is a lookup of [`Split`] tables.
     fn has_split(&self) -> bool {
         false

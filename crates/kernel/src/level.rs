@@ -11,6 +11,14 @@ pub struct Avx2(());
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Avx512(());
 
+impl Avx512 {
+    /// What it is proof of as well.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn avx2(self) -> Avx2 {
+        Avx2(())
+    }
+}
+
 /// Proof that NEON was detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Neon(());

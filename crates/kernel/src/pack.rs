@@ -113,9 +113,6 @@ fn little_endian(bytes: &[u8]) -> u64 {
 /// # Panics
 /// On other widths: [`crate::stage`] asks for none.
 pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
-    if level.kernels().unpack(bits, src, dst, len) {
-        return;
-    }
     let done = match bits {
         1 => unpack_bytes::<1, 8>(level, src, dst, len),
         2 => unpack_bytes::<2, 4>(level, src, dst, len),
@@ -144,9 +141,6 @@ pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: u
 /// # Panics
 /// As [`unpack`].
 pub(crate) fn pack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
-    if level.kernels().pack(bits, src, dst, len) {
-        return;
-    }
     let done = match bits {
         1 => pack_bytes::<1, 8>(level, src, dst, len),
         2 => pack_bytes::<2, 4>(level, src, dst, len),

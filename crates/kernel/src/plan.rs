@@ -76,6 +76,11 @@ fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
     if let Some(kernel) = level.kernels().of(ops) {
         return (Route::kernel_of(ops), vec![kernel]);
     }
+    if let [load, encode] = ops
+        && let Some(stage) = lane::of_two(load, encode, level)
+    {
+        return (Route::LANE, vec![stage]);
+    }
     let one = |op: &Op| match level.kernels().of(std::slice::from_ref(op)) {
         Some(kernel) => (Route::kernel_of(std::slice::from_ref(op)), kernel),
         None => (Route::LANE, lane::of(op, level)),

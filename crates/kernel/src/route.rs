@@ -15,7 +15,6 @@ use std::fmt;
 /// | `fused` | a kernel written by hand: from the source through f32 to a narrow float in one loop |
 /// | `instruction` | a kernel written by hand around the CPU's conversion instructions |
 /// | `narrow` | a kernel written by hand: integers to narrower ones |
-/// | `nonzero` | a kernel written by hand: whether any bit is set |
 /// | `lane` | a compiled loop over a function of one element |
 /// | `split(..)` | long arrays by tables of two bytes of an element, which were filled by the path in parentheses |
 /// | `definition` | the definition, one element at a time |
@@ -42,7 +41,6 @@ impl Route {
         Route(Cow::Borrowed(match ops.last() {
             Some(Op::Nearest { .. }) => "fused",
             Some(Op::IntToInt { .. }) => "narrow",
-            Some(Op::NonZero { .. }) => "nonzero",
             _ => "instruction",
         }))
     }
@@ -70,7 +68,7 @@ impl Route {
             Level::Baseline => &[],
             Level::Neon(_) => &["fused", "instruction"],
             Level::Avx2(_) => &["fused", "instruction", "narrow"],
-            Level::Avx512(_) => &["fused", "instruction", "narrow", "nonzero", "split"],
+            Level::Avx512(_) => &["fused", "instruction", "narrow", "split"],
         };
         ["copy", "table8", "table16", "lane", "definition"].into_iter().chain(by_hand.iter().copied())
     }

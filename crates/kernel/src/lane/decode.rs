@@ -88,7 +88,6 @@ impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntToF32<S, const SIGNED: bool>(pub PhantomData<S>);
 impl<S: Slot, const SIGNED: bool> Lane for IntToF32<S, SIGNED> {
-    const UP_TO: Reach = if S::BYTES == 2 { Reach::All } else { Reach::Avx2 };
     type Src = S;
     type Dst = u32;
     #[inline(always)]

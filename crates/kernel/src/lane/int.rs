@@ -26,7 +26,6 @@ impl<S, D, const SIGNED: bool> IntToInt<S, D, SIGNED> {
 impl<S: Slot, D: Slot, const SIGNED: bool> Lane for IntToInt<S, D, SIGNED> {
     const UP_TO: Reach = match (S::BYTES, D::BYTES) {
         (4, 1) => Reach::Baseline,
-        (4, 2) | (8, 1 | 2 | 4) => Reach::Avx2,
         _ => Reach::All,
     };
     type Src = S;
@@ -51,7 +50,6 @@ pub(crate) struct NonZero<S> {
 }
 
 impl<S: Slot> Lane for NonZero<S> {
-    const UP_TO: Reach = if S::BYTES == 2 { Reach::All } else { Reach::Avx2 };
     type Src = S;
     type Dst = u8;
     #[inline(always)]

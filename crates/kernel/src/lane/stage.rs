@@ -121,6 +121,19 @@ mod streaming {
     }
 }
 
+/// One lane after another in the same loop.
+#[derive(Clone, Copy, Debug)]
+struct Then<A, B>(A, B);
+
+impl<A: Lane, B: Lane<Src = A::Dst>> Lane for Then<A, B> {
+    type Src = A::Src;
+    type Dst = B::Dst;
+    #[inline(always)]
+    fn one(&self, s: A::Src) -> B::Dst {
+        self.1.one(self.0.one(s))
+    }
+}
+
 /// The nearest-even encoder of a shape that results of so many bytes have; others have none.
 macro_rules! nearest {
     ($numbers:expr, $bytes:expr, $level:expr; $($of:literal $slot:ty: $($shape:ident)*;)*) => {
@@ -178,6 +191,29 @@ macro_rules! of_int {
     };
 }
 
+/// One loop for two operations: wide integers to narrow floats.
+pub(crate) fn of_two(load: &Op, encode: &Op, level: Level) -> Option<Box<dyn Stage>> {
+    let &Op::Nearest { numbers, bytes } = encode else { return None };
+    Some(match (load, bytes) {
+        (&Op::IntToF32Clamped(from), 1) => clamped(from, EncodeNearest::<u8, _>(numbers.of_integers()?, Of), level),
+        (&Op::IntToF32Clamped(from), 2) => clamped(from, EncodeNearest::<u16, _>(numbers.of_integers()?, Of), level),
+        (&Op::IntToF32Odd(from), 2) if numbers.shape & shape::UPPER_BITS != 0 => {
+            let encode = EncodeNearest::<u16, { shape::UPPER_PAYLOAD }>(numbers, Of);
+            match (from.bytes, from.signed) {
+                (4, true) => stage(Then(Int32ToF32Odd::<true>, encode), level),
+                (4, false) => stage(Then(Int32ToF32Odd::<false>, encode), level),
+                (_, true) => stage(Then(Int64ToF32Odd::<true>, encode), level),
+                (_, false) => stage(Then(Int64ToF32Odd::<false>, encode), level),
+            }
+        }
+        _ => return None,
+    })
+}
+
+fn clamped<D: Slot>(from: Int, encode: EncodeNearest<D, { shape::SUBNORMAL }>, level: Level) -> Box<dyn Stage> {
+    of_int!(from, level, |S, SIGNED| Then(ClampToF32::<S, SIGNED>(Of), encode); 4 u32, 8 u64)
+}
+
 /// The lane of an operation.
 pub(crate) fn of(op: &Op, level: Level) -> Box<dyn Stage> {
     match *op {
@@ -223,6 +259,12 @@ pub(crate) fn of(op: &Op, level: Level) -> Box<dyn Stage> {
             2 => stage(F32ToInt32::<u16>(numbers, Of), level),
             4 => stage(F32ToInt32::<u32>(numbers, Of), level),
             _ => stage(F32ToInt64(numbers), level),
+        },
+        Op::F64ToInt { numbers, bytes } if numbers.truncates_and_wraps() => match bytes {
+            1 => stage(F64ToIntTrunc::<u8>(numbers, Of), level),
+            2 => stage(F64ToIntTrunc::<u16>(numbers, Of), level),
+            4 => stage(F64ToIntTrunc::<u32>(numbers, Of), level),
+            _ => stage(F64ToIntTrunc::<u64>(numbers, Of), level),
         },
         Op::F64ToInt { numbers, bytes } => match bytes {
             1 => stage(F64ToInt::<u8>(numbers, Of), level),

@@ -2,7 +2,7 @@
 //!
 //! Integer arithmetic only, so that no environment flag matters. The source is f32 (or reached f32 exactly) or f64.
 
-use super::{F32Parts, F64Parts, Lane, Reach, f32_parts, f64_parts};
+use super::{F32Parts, F64Parts, Lane, f32_parts, f64_parts};
 use crate::numbers::int::ToInt;
 use crate::numbers::{F32_INF, F64_INF};
 use crate::slot::Slot;
@@ -13,7 +13,6 @@ use std::marker::PhantomData;
 pub(crate) struct F32ToIntTrunc<D>(pub ToInt, pub PhantomData<D>);
 
 impl<D: Slot> Lane for F32ToIntTrunc<D> {
-    const UP_TO: Reach = Reach::Avx2;
     type Src = u32;
     type Dst = D;
     #[inline(always)]
@@ -37,6 +36,28 @@ impl<D: Slot> Lane for F32ToIntTrunc<D> {
             let m = ((above | below) ^ neg as u32).wrapping_sub(neg as u32) & p.mask as u32;
             D::low(if abs > F32_INF { p.nan as u32 } else { m } as u64)
         }
+    }
+}
+
+/// f64 bits to an integer, truncated and wrapped, as [`F32ToIntTrunc`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F64ToIntTrunc<D>(pub ToInt, pub PhantomData<D>);
+
+impl<D: Slot> Lane for F64ToIntTrunc<D> {
+    type Src = u64;
+    type Dst = D;
+    #[inline(always)]
+    fn one(&self, x: u64) -> D {
+        let p = &self.0;
+        let abs = x & 0x7fff_ffff_ffff_ffff;
+        let e = abs >> 52;
+        let sig = (abs & 0x000f_ffff_ffff_ffff) | 1 << 52;
+        let (left, right) = (e.wrapping_sub(1075), 1075u64.wrapping_sub(e));
+        let above = if left < 64 { sig << left } else { 0 };
+        let below = if right < 64 { sig >> right } else { 0 };
+        let neg = if x >> 63 != 0 { u64::MAX } else { 0 };
+        let m = ((above | below) ^ neg).wrapping_sub(neg) & p.mask;
+        D::low(if abs > F64_INF { p.nan } else { m })
     }
 }
 

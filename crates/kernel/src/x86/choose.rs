@@ -7,37 +7,9 @@ pub(super) const SPECIAL: u8 = shape::SUBNORMAL_PAYLOAD;
 pub(super) const UNSIGNED_SPECIAL: u8 = shape::UNSIGNED_ZERO_SPECIAL | shape::PAYLOAD;
 pub(super) const UPPER: u8 = shape::UPPER_PAYLOAD;
 
-/// The kernel for the source that operations load from. What is clamped or reduced on its way into f32 goes to destinations
-/// of a smaller range, what is rounded to odd to those of the same range; what is exact, to both.
+/// The kernel for the source that operations load from. What is reduced on its way into f32 goes to destinations of a
+/// smaller range, what is rounded to odd to those of the same range; what is exact, to both.
 macro_rules! with_source {
-    // Every source of a destination of the range of f32.
-    (odd: $load:expr, |$source:ident| $kernel:expr $(, $pattern:pat => $of:ident)*) => {
-        with_source!(
-            $load, |$source| $kernel,
-            [] => F32,
-            [Op::Bf16ToF32(_)] => Bf16,
-            [Op::F16ToF32(_)] => F16,
-            [Op::IntToF32(Int { bytes: 2, signed: true })] => I16,
-            [Op::IntToF32(Int { bytes: 2, signed: false })] => U16,
-            [Op::F64ToF32Odd { reduced: false }] => F64,
-            [Op::IntToF32Odd(Int { bytes: 4, signed: true })] => I32Odd,
-            [Op::IntToF32Odd(Int { bytes: 4, signed: false })] => U32Odd,
-            [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => I64Odd
-            $(, $pattern => $of)*
-        )
-    };
-    // Integers to a smaller range.
-    (clamped: $load:expr, |$source:ident| $kernel:expr $(, $pattern:pat => $of:ident)*) => {
-        with_source!(
-            $load, |$source| $kernel,
-            [Op::IntToF32(Int { bytes: 2, signed: true })] => I16,
-            [Op::IntToF32(Int { bytes: 2, signed: false })] => U16,
-            [Op::IntToF32Clamped(Int { bytes: 4, signed: true })] => I32Clamped,
-            [Op::IntToF32Clamped(Int { bytes: 4, signed: false })] => U32Clamped,
-            [Op::IntToF32Clamped(Int { bytes: 8, signed: true })] => I64Clamped
-            $(, $pattern => $of)*
-        )
-    };
     ($load:expr, |$source:ident| $kernel:expr, $($pattern:pat => $of:ident),*) => {
         match $load {
             $($pattern => {

@@ -1,5 +1,5 @@
-//! Kernels written with x86-64 intrinsics, where they are at least twice as fast in L2 as the compiled lane, or lift a
-//! pair out of cache (`docs/kernels.md §7`).
+//! Kernels written with x86-64 intrinsics, where a pair that people use, or a whole job, is measurably faster by them
+//! (`docs/kernels.md §7`).
 //!
 //! Every kernel computes exactly what a lane, a table or a pass of measuring does, only faster, never another rule.
 //! Memory is touched by the functions of this file alone, through references to whole arrays; intrinsics on values are
@@ -110,9 +110,6 @@ fn store_f64(to: &mut [f64; 8], value: __m512d) {
     // SAFETY: the reference is to 64 writable bytes, and the store needs no alignment.
     unsafe { _mm512_storeu_pd(to.as_mut_ptr(), value) }
 }
-
-/// Magnitudes above it overflow in every destination that is clamped to.
-const LIMIT: i32 = 1 << 24;
 
 /// An encoder that is the conversion instruction to f16; other encoders are a [`shape`](crate::numbers::encode::shape).
 const F16_INSTRUCTION: u8 = 1 << 7;

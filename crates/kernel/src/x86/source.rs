@@ -8,8 +8,6 @@ use std::fmt::Debug;
 pub(crate) trait Source: Copy + Debug + Send + Sync + 'static {
     /// Bytes of an element.
     const BYTES: usize;
-    /// Whether some element is a NaN.
-    const HAS_NAN: bool;
 }
 
 /// A source that is read with vectors of 512 bits.
@@ -43,43 +41,24 @@ pub(crate) trait Source256: Source {
 }
 
 macro_rules! sources {
-    ($($(#[$doc:meta])* $name:ident, $bytes:literal, $has_nan:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $bytes:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct $name;
 
         impl Source for $name {
             const BYTES: usize = $bytes;
-            const HAS_NAN: bool = $has_nan;
         }
     )*};
 }
 
 sources! {
     /// The intermediate itself.
-    F32, 4, true;
-    Bf16, 2, true;
-    F16, 2, true;
-    I16, 2, false;
-    U16, 2, false;
+    F32, 4;
+    Bf16, 2;
+    F16, 2;
     /// Rounded to odd (§4.11).
-    F64, 8, true;
+    F64, 8;
     /// Rounded to odd, or reduced (§4.12).
-    F64Reduced, 8, true;
-    /// Clamped to ±2^24 (§4.13).
-    I32Clamped, 4, false;
-    U32Clamped, 4, false;
-    I64Clamped, 8, false;
-    U64Clamped, 8, false;
-    /// Rounded to odd, at 17 bits at least (§4.13).
-    I32Odd, 4, false;
-    U32Odd, 4, false;
-    /// Rounded to odd (§4.13).
-    I64Odd, 8, false;
-    U64Odd, 8, false;
-    /// For who rounds them to f32 or f64 itself.
-    I32, 4, false;
-    U32, 4, false;
-    I64, 8, false;
-    U64, 8, false;
+    F64Reduced, 8;
 }

@@ -53,7 +53,11 @@ class DestinationExistsError(_OfFile, UsageError, FileExistsError):
     """The destination exists, and replacing it was not asked for."""
 
 
-_OF_OTHERS = (UsageError, DTypeError, SpecError, InputError, FileError, MissingFileError, DestinationExistsError)
-for _class in (TruecastError, *_OF_OTHERS):
-    _class.__module__ = "truecast"
-del _class
+def _name_as_public(*classes: type) -> None:
+    """Shows the classes as what they are imported from."""
+    for one in classes:
+        one.__module__ = "truecast"
+
+
+_name_as_public(TruecastError, UsageError, DTypeError, SpecError, InputError)
+_name_as_public(FileError, MissingFileError, DestinationExistsError)

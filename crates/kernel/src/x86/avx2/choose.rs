@@ -3,14 +3,14 @@
 use super::fused::{F32ToU8, HalfToU8, ToU16};
 use super::rows::Rows;
 use super::shorts::ByF32;
-use super::{bytes, f64, half, i64, pack6, scaled, threshold_table};
+use super::{bytes, f64, half, i64, scaled, threshold_table};
 use crate::arch::{Kernel, Kernels};
 use crate::level::Avx2;
 use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::{Int, Op};
 use crate::scaled::lookup::{Codes, Tables};
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
-use crate::tail::{run, stage};
+use crate::tail::stage;
 use crate::x86::F16_INSTRUCTION;
 use crate::x86::choose::{SPECIAL, UNSIGNED_SPECIAL, UPPER, to_bytes, with_source};
 use crate::x86::source::{self, Source256};
@@ -27,14 +27,6 @@ impl Kernels for Avx2 {
             4 => stage(Rows::<4>::new(results, code_bits, *self)),
             _ => stage(Rows::<8>::new(results, code_bits, *self)),
         })
-    }
-
-    fn unpack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-        bits == 6 && run(&pack6::unpack_6(*self), (6, src), (8, dst), n, false)
-    }
-
-    fn pack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-        bits == 6 && run(&pack6::pack_6(*self), (8, src), (6, dst), n, false)
     }
 
     fn lookup16(&self, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8], _streams: bool) -> usize {
@@ -105,20 +97,20 @@ fn of(ops: &[Op], token: Avx2) -> Kernel {
 
 fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx2) -> Kernel {
     match bytes {
-        2 if numbers.shape & shape::UPPER_BITS != 0 => {
-            with_source!(odd: load, |source| upper_bits(source, numbers, token))
-        }
+        2 if numbers.shape & shape::UPPER_BITS != 0 => with_source!(
+            load, |source| upper_bits(source, numbers, token),
+            [] => F32,
+            [Op::F16ToF32(_)] => F16,
+            [Op::F64ToF32Odd { reduced: false }] => F64
+        ),
         2 if numbers.is_ieee_f16 => with_source!(
-            clamped: load, |source| to_f16(source, numbers, token),
+            load, |source| to_f16(source, numbers, token),
             [] => F32,
             [Op::Bf16ToF32(_)] => Bf16,
             [Op::F16ToF32(_)] => F16,
             [Op::F64ToF32Odd { reduced: true }] => F64Reduced
         ),
-        1 => floats(load, numbers, token).or_else(|| {
-            let numbers = numbers.of_integers()?;
-            with_source!(clamped: load, |source| words::<_, { shape::SUBNORMAL }>(source, numbers, token))
-        }),
+        1 => floats(load, numbers, token),
         _ => None,
     }
 }
@@ -141,7 +133,7 @@ fn upper_bits<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel 
 }
 
 fn to_f16<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
-    if !S::HAS_NAN || numbers.shape & shape::PAYLOAD != 0 {
+    if numbers.shape & shape::PAYLOAD != 0 {
         return Some(stage(ToU16::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source, token)));
     }
     Some(stage(ToU16::<S, F16_INSTRUCTION>(numbers, source, token)))

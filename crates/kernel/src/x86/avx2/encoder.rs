@@ -5,7 +5,6 @@ use super::bytes::{self, bytes_of, bytes_of_signed};
 use super::select;
 use crate::numbers::F32_INF;
 use crate::numbers::encode::{Nearest, shape};
-use crate::x86::source::Source;
 use std::arch::x86_64::*;
 
 /// The numbers of [`Nearest`] in every lane.
@@ -52,13 +51,10 @@ impl EncoderSplat {
     /// The lane [`crate::lane::encode::EncodeNearest`] of the shape [`shape::UPPER_BITS`].
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub fn upper_bits<S: Source>(&self, x: __m256i) -> __m256i {
+    pub fn upper_bits(&self, x: __m256i) -> __m256i {
         let upper = _mm256_srl_epi32(x, self.shift);
         let parity = _mm256_and_si256(upper, _mm256_set1_epi32(1));
         let rounded = _mm256_srl_epi32(_mm256_add_epi32(_mm256_add_epi32(x, self.half), parity), self.shift);
-        if !S::HAS_NAN {
-            return rounded;
-        }
         let value = _mm256_castsi256_ps(x);
         let is_nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(value, value));
         select(is_nan, _mm256_or_si256(_mm256_and_si256(upper, self.nan_keeps), self.nan), rounded)

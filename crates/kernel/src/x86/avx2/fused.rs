@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 
 /// Whether codes of so many bits are packed in the loop: from the usual sources, in the shapes of formats of so few bits.
 const fn packs<S: Source>(shape: u8) -> bool {
-    S::HAS_NAN && S::BYTES <= 4 && shape & shape::NEGATIVE_ZERO != 0
+    S::BYTES <= 4 && shape & shape::NEGATIVE_ZERO != 0
 }
 
 /// To 16 bits: the shape has [`shape::UPPER_BITS`] or [`F16_INSTRUCTION`].
@@ -73,8 +73,8 @@ macro_rules! to_u8 {
             /// `None` if no loop is compiled for these numbers.
             pub fn new(numbers: Nearest, _: S, _: Avx2) -> Option<Self> {
                 let method = Method::of::<$method_of, SHAPE>(&numbers);
-                let compiled = !S::HAS_NAN || is_taken::<$method_of>(SHAPE, 8, method.number());
-                compiled.then_some(Self { numbers, method, source: PhantomData })
+                let is_compiled = is_taken::<$method_of>(SHAPE, 8, method.number());
+                is_compiled.then_some(Self { numbers, method, source: PhantomData })
             }
         }
 
@@ -152,13 +152,8 @@ fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const ANY_NAN: boo
     src: &[u8],
     dst: &mut [u8],
 ) {
-    // Integers have no subnormals.
-    if const { !S::HAS_NAN } {
-        words::<S, SHAPE, BITS, BY_F32, ANY_NAN, STREAMS>(numbers, method, src, dst);
-    } else {
-        by_method!(method, Bf16, words::<S, SHAPE, BITS, ANY_NAN, STREAMS>(numbers, method, src, dst):
-            UPPER_16 UPPER_32 BY_F32);
-    }
+    by_method!(method, Bf16, words::<S, SHAPE, BITS, ANY_NAN, STREAMS>(numbers, method, src, dst):
+        UPPER_16 UPPER_32 BY_F32);
 }
 
 /// Elements of 16 bits, by the method.
@@ -270,7 +265,7 @@ fn to_shorts<S: Source256, const SHAPE: u8>(encoder: &EncoderSplat, source: &[u8
         *code = if SHAPE & F16_INSTRUCTION != 0 {
             _mm256_set_m128i(to_half::<SHAPE>(high), to_half::<SHAPE>(low))
         } else {
-            in_order(_mm256_packus_epi32(encoder.upper_bits::<S>(low), encoder.upper_bits::<S>(high)))
+            in_order(_mm256_packus_epi32(encoder.upper_bits(low), encoder.upper_bits(high)))
         };
     }
     codes

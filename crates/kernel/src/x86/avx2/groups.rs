@@ -103,7 +103,7 @@ fn packed_32(codes: [__m256i; 2]) -> __m256i {
 /// 64 codes of six bits, in bytes without other bits.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn packed_48(codes: [__m256i; 2]) -> [__m128i; 3] {
+fn packed_48(codes: [__m256i; 2]) -> [__m128i; 3] {
     let [first, second] = both(codes, |codes| packed_24(codes));
     let (low, high) = (_mm256_castsi256_si128(second), _mm256_extracti128_si256::<1>(second));
     let middle = _mm_unpacklo_epi64(_mm256_extracti128_si256::<1>(first), low);

@@ -92,35 +92,3 @@ fn any(bits: __m256i) -> [__m256i; 2] {
     }
     wide
 }
-
-/// Eight integers, in two vectors, as the nearest f32 of the nearest f64.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn to_f32(int: [__m256i; 2]) -> __m256i {
-    let [low, high] = both(int, |int| _mm256_cvtpd_ps(to_f64(int)));
-    _mm256_castps_si256(_mm256_set_m128(high, low))
-}
-
-/// Four integers as the nearest f64: the words of one are exact in f64, and their sum is rounded once.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn to_f64(int: __m256i) -> __m256d {
-    let double = |bits: i64| _mm256_set1_epi64x(bits);
-    // 2^52 and the lower word; 2^84 + 2^63 and the upper word; 2^84 + 2^63 + 2^52.
-    let lower = _mm256_blend_epi32::<0b1010_1010>(int, double(0x4330_0000_0000_0000));
-    let upper = _mm256_xor_si256(_mm256_srli_epi64::<32>(int), double(0x4530_0000_8000_0000));
-    let upper = _mm256_sub_pd(_mm256_castsi256_pd(upper), _mm256_castsi256_pd(double(0x4530_0000_8010_0000)));
-    _mm256_add_pd(upper, _mm256_castsi256_pd(lower))
-}
-
-/// Whether some nearest f32 of an integer may be rounded to bf16 as the integer would not be: rounding is monotone and keeps
-/// the midpoints of bf16, so that it has to be one, and integers below 2^24 are exact.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn may_be_rounded_twice(nearest: __m256i) -> bool {
-    // The upper half is that of a NaN, which no integer gives.
-    let midpoint = _mm256_cmpeq_epi16(nearest, _mm256_set1_epi32(0x7fff_8000));
-    let abs = _mm256_and_si256(nearest, _mm256_set1_epi32(i32::MAX));
-    let inexact = _mm256_cmpgt_epi32(abs, _mm256_set1_epi32(0x4b7f_ffff));
-    _mm256_testz_si256(midpoint, inexact) == 0
-}

@@ -1,15 +1,14 @@
-//! How the sources of [`crate::x86::source`] are read with vectors of 256 bits. u64 is not: it needs comparisons that AVX2
-//! does not have.
+//! How the sources of [`crate::x86::source`] are read with vectors of 256 bits.
 
-use super::f64::{FIRST, Words, load_words, nonzero};
-use super::{i64, in_order, select};
+use super::f64::{FIRST, Words, load_words};
+use super::{in_order, select};
 use crate::lane::Lane;
 use crate::lane::decode::F64ToF32Odd;
 use crate::numbers::F32_INF;
 use crate::slot::Slot;
 use crate::x86::pairs::both;
 use crate::x86::source::{self, Source256};
-use crate::x86::{LIMIT, load128, load256, store256};
+use crate::x86::{load128, load256, store256};
 use std::arch::x86_64::*;
 
 macro_rules! load {
@@ -28,8 +27,6 @@ load! {
     F32 |bytes| of_32(bytes);
     Bf16 |bytes| _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(of_16(bytes)));
     F16 |bytes| _mm256_castps_si256(_mm256_cvtph_ps(of_16(bytes)));
-    I16 |bytes| exact(_mm256_cvtepi16_epi32(of_16(bytes)));
-    U16 |bytes| exact(_mm256_cvtepu16_epi32(of_16(bytes)));
     F64 |bytes| {
         let (halves, _) = bytes.as_chunks();
         let elements = [load256(&halves[0]), load256(&halves[1])];
@@ -42,21 +39,6 @@ load! {
         values
     };
     F64Reduced |bytes| in_order(f64_odd(of_64(bytes)));
-    I32Clamped |bytes| clamped(of_32(bytes));
-    U32Clamped |bytes| exact(_mm256_min_epu32(of_32(bytes), _mm256_set1_epi32(LIMIT)));
-    I64Clamped |bytes| in_order(i64_clamped(of_64(bytes)));
-    I32Odd |bytes| {
-        let elements = of_32(bytes);
-        let nearest = exact(elements);
-        if i64::may_be_rounded_twice(nearest) { any_i32(elements) } else { nearest }
-    };
-    U32Odd |bytes| int32_odd::<false>(of_32(bytes));
-    I64Odd |bytes| {
-        let (halves, _) = bytes.as_chunks();
-        let elements = [load256(&halves[0]), load256(&halves[1])];
-        let nearest = i64::to_f32(elements);
-        if i64::may_be_rounded_twice(nearest) { any_i64(elements) } else { nearest }
-    };
 }
 
 /// Eight elements of 16 bits.
@@ -78,19 +60,6 @@ fn of_32(bytes: &[u8]) -> __m256i {
 #[target_feature(enable = "avx2")]
 fn of_64(bytes: &[u8]) -> Words {
     load_words(bytes.first_chunk().expect("8 elements"))
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn exact(int: __m256i) -> __m256i {
-    _mm256_castps_si256(_mm256_cvtepi32_ps(int))
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn clamped(int: __m256i) -> __m256i {
-    let low = _mm256_max_epi32(int, _mm256_set1_epi32(-LIMIT));
-    exact(_mm256_min_epi32(low, _mm256_set1_epi32(LIMIT)))
 }
 
 /// Four f64 rounded to odd at 21 bits, which f32 holds exactly if its exponent does: what does not fit there becomes Inf, as
@@ -134,62 +103,4 @@ fn any_f64(words: Words) -> __m256i {
         *d = F64ToF32Odd::<false>.one(bits).store();
     }
     load256(&values)
-}
-
-/// Rounded to odd, for the few vectors whose nearest f32 does not do.
-#[cold]
-#[inline(never)]
-#[target_feature(enable = "avx2")]
-fn any_i32(elements: __m256i) -> __m256i {
-    int32_odd::<true>(elements)
-}
-
-/// As [`any_i32`].
-#[cold]
-#[inline(never)]
-#[target_feature(enable = "avx2")]
-fn any_i64(elements: [__m256i; 2]) -> __m256i {
-    in_order(i64_odd(Words::of(elements)))
-}
-
-/// i64 clamped to i32's range first, then as i32.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn i64_clamped(words: Words) -> __m256i {
-    let Words { lower, upper } = words;
-    let fits = _mm256_cmpeq_epi32(upper, _mm256_srai_epi32::<31>(lower));
-    let end = _mm256_xor_si256(_mm256_srai_epi32::<31>(upper), _mm256_set1_epi32(i32::MAX));
-    clamped(select(fits, lower, end))
-}
-
-/// i64 rounded to odd, at 16 bits or more: the lowest 32 bits of it that hold the value, or of its floor at 2^16 or 2^32.
-/// A floor with an odd last bit where anything was lost is a rounding to odd, for negative values too; rounding to odd
-/// twice is rounding to odd at the coarser place.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn i64_odd(words: Words) -> __m256i {
-    let Words { lower, upper } = words;
-    let middle = _mm256_or_si256(_mm256_slli_epi32::<16>(upper), _mm256_srli_epi32::<16>(lower));
-    let fits = _mm256_cmpeq_epi32(upper, _mm256_srai_epi32::<31>(lower));
-    let fits_middle = _mm256_cmpeq_epi32(_mm256_srai_epi32::<16>(upper), _mm256_srai_epi32::<31>(middle));
-    let below_middle = _mm256_and_si256(lower, _mm256_set1_epi32(0xffff));
-    let middle = _mm256_or_si256(middle, nonzero(below_middle));
-    let top = _mm256_or_si256(upper, nonzero(lower));
-    let kept = select(fits, lower, select(fits_middle, middle, top));
-    let place = select(fits_middle, _mm256_set1_epi32(16 << 23), _mm256_set1_epi32(32 << 23));
-    // What does not fit is not zero, so that its exponent can grow.
-    _mm256_add_epi32(int32_odd::<true>(kept), _mm256_andnot_si256(fits, place))
-}
-
-/// The lane `Int32ToF32Odd`.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn int32_odd<const SIGNED: bool>(v: __m256i) -> __m256i {
-    let floor = if SIGNED { _mm256_srai_epi32::<8>(v) } else { _mm256_srli_epi32::<8>(v) };
-    let jammed = _mm256_or_si256(floor, nonzero(_mm256_and_si256(v, _mm256_set1_epi32(0xff))));
-    let magnitude = if SIGNED { _mm256_abs_epi32(v) } else { v };
-    let limit = _mm256_set1_epi32(1 << 24);
-    let big = _mm256_cmpeq_epi32(_mm256_max_epu32(magnitude, limit), magnitude);
-    let bits = exact(select(big, jammed, v));
-    _mm256_add_epi32(bits, _mm256_and_si256(big, _mm256_set1_epi32(8 << 23)))
 }

@@ -10,7 +10,6 @@ mod half;
 mod i64;
 mod load;
 mod method;
-mod pack6;
 mod rows;
 pub(super) mod scaled;
 mod shorts;

@@ -1,21 +1,19 @@
 //! Which kernel of AVX-512 there is for what is asked: the only place that names them.
 
 use super::blocks::{Blocks, Params};
-use super::convert::ToFloat;
-use super::f64::to_odd_f32;
 use super::fused::Fused;
-use super::integer::{Float, Truncate, Truncates};
-use super::narrow::{Narrow, Narrows, NonZero};
 use super::split::BySplit;
 use super::table::Planes;
-use super::{codes, measure, quantize, scaled, split, threshold_table, transpose};
+use super::widen::Widen;
+use super::{measure, quantize, scaled, split, threshold_table, transpose};
 use crate::arch::{Kernel, Kernels, Values};
 use crate::level::Avx512;
 use crate::measure::found::{Next, Seen, Small, Special, Sums};
 use crate::measure::limits::Range;
 use crate::numbers::encode::{Nearest, shape};
-use crate::numbers::op::{Int, Op};
+use crate::numbers::op::Op;
 use crate::numbers::split::Split;
+use crate::numbers::wide::NanBits;
 use crate::scaled::block_quotient::Divided;
 use crate::scaled::lookup::{Codes, Table256, Tables};
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
@@ -37,14 +35,6 @@ impl Kernels for Avx512 {
             4 => stage(Planes::<4>::new(results, code_bits, *self)),
             _ => stage(Planes::<8>::new(results, code_bits, *self)),
         })
-    }
-
-    fn unpack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-        codes::unpack(*self, bits, src, dst, n)
-    }
-
-    fn pack(&self, bits: u32, src: &[u8], dst: &mut [u8], n: usize) -> bool {
-        codes::pack(*self, bits, src, dst, n)
     }
 
     fn has_split(&self) -> bool {
@@ -156,71 +146,21 @@ impl Kernels for Avx512 {
     }
 }
 
-/// As [`Kernels::of`].
+/// As [`Kernels::of`]. What has no kernel with vectors of 512 bits may have one with 256.
 fn of(ops: &[Op], token: Avx512) -> Kernel {
-    match *ops {
+    let own = match *ops {
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
-        [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
-            true => blocks::<_, 4>(ToFloat::<_, true>(source::F16), token),
-            false => blocks::<_, 4>(ToFloat::<_, false>(source::F16), token),
-        }),
-        [Op::Bf16ToF32(nan)] => Some(match nan.keeps_payload() {
-            true => blocks::<_, 4>(ToFloat::<_, true>(source::Bf16), token),
-            false => blocks::<_, 4>(ToFloat::<_, false>(source::Bf16), token),
-        }),
-        [Op::F64ToF32Nearest(numbers)] if numbers.overflows_to_inf() => Some(match numbers.keeps_payload() {
-            true => blocks::<_, 4>(ToFloat::<_, true>(source::F64), token),
-            false => blocks::<_, 4>(ToFloat::<_, false>(source::F64), token),
-        }),
-        [Op::F32ToF64(numbers)] if numbers.keeps_inf() => Some(match numbers.keeps_payload() {
-            true => blocks::<_, 8>(ToFloat::<_, true>(source::F32), token),
-            false => blocks::<_, 8>(ToFloat::<_, false>(source::F32), token),
-        }),
-        [Op::IntToF32(from)] => match (from.bytes, from.signed) {
-            (4, true) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::I32), token)),
-            (4, false) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::U32), token)),
-            (8, true) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::I64), token)),
-            (8, false) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::U64), token)),
-            _ => None,
-        },
-        [Op::IntToF64 { from, odd: false }] => match (from.bytes, from.signed) {
-            (4, true) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::I32), token)),
-            (4, false) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::U32), token)),
-            (8, true) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::I64), token)),
-            (8, false) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::U64), token)),
-            _ => None,
-        },
-        [Op::F64ToF32Odd { reduced: true }] => Some(stage(to_odd_f32(source::F64Reduced, token))),
-        [Op::F64ToF32Odd { reduced: false }] => Some(stage(to_odd_f32(source::F64, token))),
-        [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => Some(stage(to_odd_f32(source::I64Odd, token))),
-        [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => Some(stage(to_odd_f32(source::U64Odd, token))),
-        [ref load @ .., Op::F32ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => {
-            let (nan, mask) = numbers.nan_and_mask();
-            match load {
-                [] => truncates(source::F32, Truncate { nan, mask }, bytes, token),
-                [Op::Bf16ToF32(_)] => truncates(source::Bf16, Truncate { nan, mask }, bytes, token),
-                [Op::F16ToF32(_)] => truncates(source::F16, Truncate { nan, mask }, bytes, token),
-                _ => None,
-            }
-        }
-        [Op::F64ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => {
-            let (nan, mask) = numbers.nan_and_mask();
-            truncates(source::F64, Truncate { nan, mask }, bytes, token)
-        }
-        [Op::IntToInt { from, range, bytes }] => {
-            let numbers = Narrow { bounds: range.bounds, mask: range.mask };
-            match (from.bytes, bytes) {
-                (4, 1) => Some(narrows::<4, 1>(from.signed, numbers, token)),
-                (4, 2) => Some(narrows::<4, 2>(from.signed, numbers, token)),
-                (8, 1) => Some(narrows::<8, 1>(from.signed, numbers, token)),
-                (8, 2) => Some(narrows::<8, 2>(from.signed, numbers, token)),
-                (8, 4) => Some(narrows::<8, 4>(from.signed, numbers, token)),
-                _ => None,
-            }
-        }
-        [Op::NonZero { bytes: 4, mask }] => Some(blocks::<_, 1>(NonZero::<4> { mask }, token)),
-        [Op::NonZero { bytes: 8, mask }] => Some(blocks::<_, 1>(NonZero::<8> { mask }, token)),
+        [Op::F16ToF32(nan)] => Some(widened(source::F16, nan, token)),
+        [Op::Bf16ToF32(nan)] => Some(widened(source::Bf16, nan, token)),
         _ => None,
+    };
+    own.or_else(|| token.avx2().of(ops))
+}
+
+fn widened<S: Source512>(source: S, nan: NanBits, token: Avx512) -> Box<dyn Stage> {
+    match nan.keeps_payload() {
+        true => blocks::<_, 4>(Widen::<S, true>(source), token),
+        false => blocks::<_, 4>(Widen::<S, false>(source), token),
     }
 }
 
@@ -231,25 +171,19 @@ fn blocks<T: Params<N> + 'static, const N: usize>(params: T, token: Avx512) -> B
 fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx512) -> Kernel {
     match bytes {
         2 if numbers.shape & shape::UPPER_BITS != 0 => with_source!(
-            odd: load, |source| upper_bits(source, numbers, token),
-            [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => U64Odd
+            load, |source| upper_bits(source, numbers, token),
+            [] => F32,
+            [Op::F16ToF32(_)] => F16,
+            [Op::F64ToF32Odd { reduced: false }] => F64
         ),
         2 if numbers.is_ieee_f16 => with_source!(
-            clamped: load, |source| to_f16(source, numbers, token),
-            [Op::IntToF32Clamped(Int { bytes: 8, signed: false })] => U64Clamped,
+            load, |source| to_f16(source, numbers, token),
             [] => F32,
             [Op::Bf16ToF32(_)] => Bf16,
             [Op::F16ToF32(_)] => F16,
             [Op::F64ToF32Odd { reduced: true }] => F64Reduced
         ),
-        1 => floats(load, numbers, token).or_else(|| {
-            let numbers = numbers.of_integers()?;
-            with_source!(
-                clamped: load,
-                |source| Some(blocks::<_, 1>(Fused::<_, { shape::SUBNORMAL }>(numbers, source), token)),
-                [Op::IntToF32Clamped(Int { bytes: 8, signed: false })] => U64Clamped
-            )
-        }),
+        1 => floats(load, numbers, token),
         _ => None,
     }
 }
@@ -270,28 +204,9 @@ fn upper_bits<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> Kerne
 }
 
 fn to_f16<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> Kernel {
-    // The instruction keeps payloads; a canonical NaN costs a comparison, which integers do not need.
-    if !S::HAS_NAN || numbers.shape & shape::PAYLOAD != 0 {
+    // The instruction keeps payloads; a canonical NaN costs a comparison.
+    if numbers.shape & shape::PAYLOAD != 0 {
         return Some(blocks::<_, 2>(Fused::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source), token));
     }
     Some(blocks::<_, 2>(Fused::<S, F16_INSTRUCTION>(numbers, source), token))
-}
-
-fn truncates<S: Float>(source: S, numbers: Truncate, bytes: usize, token: Avx512) -> Kernel {
-    Some(match (bytes, numbers.nan) {
-        (1, 0) => blocks::<_, 1>(Truncates::<S, false>(numbers, source), token),
-        (1, _) => blocks::<_, 1>(Truncates::<S, true>(numbers, source), token),
-        (2, 0) => blocks::<_, 2>(Truncates::<S, false>(numbers, source), token),
-        (2, _) => blocks::<_, 2>(Truncates::<S, true>(numbers, source), token),
-        (4, _) => blocks::<_, 4>(Truncates::<S, true>(numbers, source), token),
-        _ => blocks::<_, 8>(Truncates::<S, true>(numbers, source), token),
-    })
-}
-
-fn narrows<const SRC: usize, const DST: usize>(signed: bool, numbers: Narrow, token: Avx512) -> Box<dyn Stage> {
-    match (numbers.bounds.is_some(), signed) {
-        (true, true) => blocks::<_, DST>(Narrows::<SRC, true, true>(numbers), token),
-        (true, false) => blocks::<_, DST>(Narrows::<SRC, true, false>(numbers), token),
-        (false, _) => blocks::<_, DST>(Narrows::<SRC, false, false>(numbers), token),
-    }
 }

@@ -1,10 +1,7 @@
 //! f64 and 64-bit integers by the conversion instructions, which flush f32 subnormals where the environment says so
 //! (`docs/kernels.md §5.3`): whatever is subnormal in f32 is computed apart, in blocks that have such an element.
 
-use crate::level::Avx512;
-use crate::tail::Fixed;
-use crate::x86::source::{self, Source};
-use crate::x86::{Block, load, store256};
+use crate::x86::{Block, load};
 use std::arch::x86_64::*;
 
 pub(super) const TRUNCATE: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
@@ -38,49 +35,6 @@ fn signs(bits: __m512i) -> __m256i {
     _mm256_and_si256(_mm512_cvtepi64_epi32(_mm512_srli_epi64::<32>(bits)), _mm256_set1_epi32(F32_SIGN))
 }
 
-/// To f32, rounded to odd, eight at a time: f64 ([`F64`](source::F64) and what is reduced below the normal range) and
-/// 64-bit integers.
-pub(crate) fn to_odd_f32<S: Source8>(_: S, _: Avx512) -> Fixed {
-    // SAFETY: the token proves that the features were detected.
-    unsafe { Fixed::new(8, (64, 4), to_f32_odd::<S>, None) }
-}
-
-/// Sources of [`to_odd_f32`].
-pub(crate) trait Source8: Source {
-    /// Eight elements.
-    ///
-    /// # Safety
-    /// Needs the features of [`Avx512`].
-    unsafe fn eight(source: &Block) -> __m256i;
-}
-
-macro_rules! eight {
-    ($($source:ident $eight:expr;)*) => {$(
-        impl Source8 for source::$source {
-            #[inline]
-            #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-            unsafe fn eight(source: &Block) -> __m256i {
-                $eight(source)
-            }
-        }
-    )*};
-}
-
-eight! {
-    F64 to_f32_odd_8::<false>;
-    F64Reduced to_f32_odd_8::<true>;
-    I64Odd int_to_f32_odd_8::<true>;
-    U64Odd int_to_f32_odd_8::<false>;
-}
-
-#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-fn to_f32_odd<S: Source8>(src: &[u8], dst: &mut [u8]) {
-    for (target, source) in dst.as_chunks_mut().0.iter_mut().zip(src.as_chunks().0) {
-        // SAFETY: this function has the features.
-        store256(target, unsafe { S::eight(source) });
-    }
-}
-
 /// Eight f64. Below the normal range the result is the smallest f32, if that is `REDUCED`, and rounded to odd as everywhere
 /// otherwise.
 #[inline]
@@ -107,21 +61,6 @@ pub(super) fn to_f32_odd_8<const REDUCED: bool>(source: &Block) -> __m256i {
         _mm512_cvtepi64_epi32(_mm512_mask_or_epi64(floor, inexact, floor, _mm512_set1_epi64(1)))
     };
     _mm256_mask_or_epi32(narrow, tiny, small, signs(bits))
-}
-
-/// Eight integers.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-pub(super) fn int_to_f32_odd_8<const SIGNED: bool>(source: &Block) -> __m256i {
-    let int = load(source);
-    let (value, back) = if SIGNED {
-        let value = _mm512_cvt_roundepi64_ps::<TRUNCATE>(int);
-        (value, _mm512_cvttps_epi64(value))
-    } else {
-        let value = _mm512_cvt_roundepu64_ps::<TRUNCATE>(int);
-        (value, _mm512_cvttps_epu64(value))
-    };
-    odd(value, _mm512_cmpneq_epi64_mask(back, int))
 }
 
 /// What was truncated becomes odd where something was lost.

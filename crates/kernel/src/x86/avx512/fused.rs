@@ -8,7 +8,7 @@ use super::blocks::{Kernel, Params, streams};
 use super::{join, to_half};
 use crate::numbers::F32_INF;
 use crate::numbers::encode::{Nearest, shape};
-use crate::x86::source::{Source, Source512};
+use crate::x86::source::Source512;
 use crate::x86::{F16_INSTRUCTION, bytes_where, load};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
@@ -53,7 +53,7 @@ impl<S: Source512, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Conver
         let mut wide = [_mm512_setzero_si512(); 4];
         if SHAPE & shape::UPPER_BITS != 0 {
             for (wide, f32s) in wide.iter_mut().zip(f32s) {
-                *wide = self.0.round_upper::<S>(f32s);
+                *wide = self.0.round_upper(f32s);
             }
             return upper_words(wide);
         }
@@ -154,13 +154,10 @@ impl EncoderSplat {
     /// The same lane where the code is the upper half of the f32; the lower half of the result is anything.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn round_upper<S: Source>(&self, x: __m512i) -> __m512i {
+    fn round_upper(&self, x: __m512i) -> __m512i {
         // By arithmetic: tests into masks take longer than shifts.
         let parity = _mm512_and_si512(_mm512_srli_epi32::<16>(x), _mm512_set1_epi32(1));
         let rounded = _mm512_add_epi32(_mm512_add_epi32(x, parity), self.half);
-        if !S::HAS_NAN {
-            return rounded;
-        }
         let value = _mm512_castsi512_ps(x);
         let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
         _mm512_mask_or_epi32(rounded, nan, _mm512_and_si512(x, self.nan_keeps), self.nan_sets)

@@ -1,10 +1,10 @@
 //! How the sources of [`crate::x86::source`] are read with vectors of 512 bits.
 
-use super::f64::{DROPPED, TRUNCATE, ZERO_OR_SUBNORMAL, int_to_f32_odd_8, to_f32_odd_8};
-use super::{even_dwords, join};
+use super::f64::{DROPPED, TRUNCATE, ZERO_OR_SUBNORMAL, to_f32_odd_8};
+use super::join;
 use crate::x86::pairs::both;
 use crate::x86::source::{self, Source512};
-use crate::x86::{LIMIT, load, load256};
+use crate::x86::{load, load256};
 use std::arch::x86_64::*;
 
 macro_rules! load {
@@ -23,35 +23,9 @@ load! {
     F32 |bytes| of_32(bytes);
     Bf16 |bytes| _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(of_16(bytes)));
     F16 |bytes| _mm512_castps_si512(_mm512_cvtph_ps(of_16(bytes)));
-    I16 |bytes| exact(_mm512_cvtepi16_epi32(of_16(bytes)));
-    U16 |bytes| exact(_mm512_cvtepu16_epi32(of_16(bytes)));
     F64Reduced |bytes| {
         let [low, high] = of_64(bytes);
         f64_odd(low, high)
-    };
-    I32Clamped |bytes| {
-        let low = _mm512_max_epi32(of_32(bytes), _mm512_set1_epi32(-LIMIT));
-        exact(_mm512_min_epi32(low, _mm512_set1_epi32(LIMIT)))
-    };
-    U32Clamped |bytes| exact(_mm512_min_epu32(of_32(bytes), _mm512_set1_epi32(LIMIT)));
-    I32Odd |bytes| int32_odd::<true>(of_32(bytes));
-    U32Odd |bytes| int32_odd::<false>(of_32(bytes));
-    I64Clamped |bytes| {
-        let (limit, least) = (_mm512_set1_epi64(LIMIT as i64), _mm512_set1_epi64(-LIMIT as i64));
-        let [low, high] = both(of_64(bytes), |eight| _mm512_min_epi64(_mm512_max_epi64(eight, least), limit));
-        exact(even_dwords(low, high))
-    };
-    U64Clamped |bytes| {
-        let [low, high] = both(of_64(bytes), |eight| _mm512_min_epu64(eight, _mm512_set1_epi64(LIMIT as i64)));
-        exact(even_dwords(low, high))
-    };
-    I64Odd |bytes| {
-        let (eights, _) = bytes.as_chunks();
-        join(int_to_f32_odd_8::<true>(&eights[0]), int_to_f32_odd_8::<true>(&eights[1]))
-    };
-    U64Odd |bytes| {
-        let (eights, _) = bytes.as_chunks();
-        join(int_to_f32_odd_8::<false>(&eights[0]), int_to_f32_odd_8::<false>(&eights[1]))
     };
 }
 
@@ -96,12 +70,6 @@ fn of_64(bytes: &[u8]) -> [__m512i; 2] {
     [load(&eights[0]), load(&eights[1])]
 }
 
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn exact(int: __m512i) -> __m512i {
-    _mm512_castps_si512(_mm512_cvtepi32_ps(int))
-}
-
 /// 16 f64 of which some are below f32's normal range: out of the way, so that the loop stays one.
 #[cold]
 #[inline(never)]
@@ -138,19 +106,4 @@ fn nonzero(low: __m512i, high: __m512i) -> __mmask16 {
     let magnitude = _mm512_set1_epi64(i64::MAX);
     let [low, high] = both([low, high], |eight| _mm512_test_epi64_mask(eight, magnitude) as __mmask16);
     high << 8 | low
-}
-
-/// 16 integers of 32 bits as f32, rounded to odd.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn int32_odd<const SIGNED: bool>(v: __m512i) -> __m512i {
-    let (value, back) = if SIGNED {
-        let value = _mm512_cvt_roundepi32_ps::<TRUNCATE>(v);
-        (value, _mm512_cvttps_epi32(value))
-    } else {
-        let value = _mm512_cvt_roundepu32_ps::<TRUNCATE>(v);
-        (value, _mm512_cvttps_epu32(value))
-    };
-    let bits = _mm512_castps_si512(value);
-    _mm512_mask_or_epi32(bits, _mm512_cmpneq_epi32_mask(back, v), bits, _mm512_set1_epi32(1))
 }

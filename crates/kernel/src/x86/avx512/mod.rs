@@ -3,29 +3,19 @@
 mod bits;
 mod blocks;
 mod choose;
-mod codes;
-mod convert;
 mod f64;
 mod fused;
-mod integer;
 mod load;
 mod measure;
-mod narrow;
 mod quantize;
 mod scaled;
 mod split;
 mod table;
 mod threshold_table;
 mod transpose;
+mod widen;
 
 use std::arch::x86_64::*;
-
-/// The lower halves of eight and eight quadwords, in order.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn even_dwords(low: __m512i, high: __m512i) -> __m512i {
-    _mm512_permutex2var_epi32(low, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), high)
-}
 
 /// Eight and eight dwords, in order.
 #[inline]
