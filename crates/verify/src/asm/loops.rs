@@ -310,18 +310,25 @@ pub(super) mod tests {
         }
     }
 
+    /// The bytes that a loop of `body` reads and writes per iteration.
+    fn moved(body: impl FnOnce(&mut CodeAssembler) -> Result<(), IcedError>) -> (usize, usize) {
+        let found = loops_of(|a| {
+            let mut head = a.create_label();
+            a.set_label(&mut head)?;
+            body(a)?;
+            a.jne(head)
+        });
+        (found[0].read, found[0].written)
+    }
+
     #[test]
     fn strides_of_pointers_counters_and_both() {
         let with = |step: fn(&mut CodeAssembler) -> Result<(), IcedError>| {
-            let found = loops_of(|a| {
-                let mut head = a.create_label();
-                a.set_label(&mut head)?;
+            moved(|a| {
                 a.mov(al, byte_ptr(rdi))?;
                 a.mov(byte_ptr(rsi + rbx * 2), al)?;
-                step(a)?;
-                a.jne(head)
-            });
-            (found[0].read, found[0].written)
+                step(a)
+            })
         };
         assert_eq!(with(|a| a.add(rdi, 64)), (1, 0));
         assert_eq!(with(|a| a.sub(rbx, -128)), (0, 1));
@@ -333,74 +340,44 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_address_may_be_computed_from_a_counter() {
-        let found = loops_of(|a| {
-            let mut head = a.create_label();
-            a.set_label(&mut head)?;
-            a.lea(rsi, ptr(rdx + rax * 2))?;
-            a.vmovntdq(zmmword_ptr(rsi), zmm0)?;
-            a.add(rax, 32)?;
-            a.jne(head)
-        });
-        assert_eq!((found[0].read, found[0].written), (0, 64));
-    }
-
-    #[test]
-    fn a_register_may_hold_one_address_after_another() {
-        let found = loops_of(|a| {
-            let mut head = a.create_label();
-            a.set_label(&mut head)?;
-            for half in [0, 32] {
-                a.lea(rsi, ptr(rdx + rax + half))?;
+    fn what_an_iteration_moves() {
+        type Row = (&'static str, (usize, usize), fn(&mut CodeAssembler) -> Result<(), IcedError>);
+        let rows: [Row; 5] = [
+            ("an address may be computed from a counter", (0, 64), |a| {
+                a.lea(rsi, ptr(rdx + rax * 2))?;
+                a.vmovntdq(zmmword_ptr(rsi), zmm0)?;
+                a.add(rax, 32)
+            }),
+            ("a register may hold one address after another", (0, 64), |a| {
+                for half in [0, 32] {
+                    a.lea(rsi, ptr(rdx + rax + half))?;
+                    a.vmovntdq(ymmword_ptr(rsi), ymm0)?;
+                }
+                a.add(rax, 64)
+            }),
+            ("a computed address may be moved on", (0, 64), |a| {
+                a.lea(rsi, ptr(rdx + rax))?;
                 a.vmovntdq(ymmword_ptr(rsi), ymm0)?;
-            }
-            a.add(rax, 64)?;
-            a.jne(head)
-        });
-        assert_eq!((found[0].read, found[0].written), (0, 64));
-    }
-
-    #[test]
-    fn a_computed_address_may_be_moved_on() {
-        let found = loops_of(|a| {
-            let mut head = a.create_label();
-            a.set_label(&mut head)?;
-            a.lea(rsi, ptr(rdx + rax))?;
-            a.vmovntdq(ymmword_ptr(rsi), ymm0)?;
-            a.add(rsi, 32)?;
-            a.vmovntdq(ymmword_ptr(rsi), ymm0)?;
-            a.add(rax, 64)?;
-            a.jne(head)
-        });
-        assert_eq!((found[0].read, found[0].written), (0, 64));
-    }
-
-    #[test]
-    fn spills_and_tables_are_no_arrays() {
-        let found = loops_of(|a| {
-            let mut head = a.create_label();
-            a.set_label(&mut head)?;
-            a.movzx(eax, byte_ptr(rdi + rcx))?;
-            a.mov(edx, dword_ptr(r8 + rax * 4))?;
-            a.mov(qword_ptr(rsp + rcx + 8), rdx)?;
-            a.add(rdx, qword_ptr(rsi))?;
-            a.inc(rcx)?;
-            a.jne(head)
-        });
-        assert_eq!((found[0].read, found[0].written), (1, 0));
-    }
-
-    #[test]
-    fn bytes_that_are_read_twice_count_once() {
-        let found = loops_of(|a| {
-            let mut head = a.create_label();
-            a.set_label(&mut head)?;
-            a.movdqu(xmm0, xmmword_ptr(rdi + rcx))?;
-            a.movq(xmm1, qword_ptr(rdi + rcx + 8))?;
-            a.add(rcx, 16)?;
-            a.jne(head)
-        });
-        assert_eq!(found[0].read, 16);
+                a.add(rsi, 32)?;
+                a.vmovntdq(ymmword_ptr(rsi), ymm0)?;
+                a.add(rax, 64)
+            }),
+            ("spills and tables are no arrays", (1, 0), |a| {
+                a.movzx(eax, byte_ptr(rdi + rcx))?;
+                a.mov(edx, dword_ptr(r8 + rax * 4))?;
+                a.mov(qword_ptr(rsp + rcx + 8), rdx)?;
+                a.add(rdx, qword_ptr(rsi))?;
+                a.inc(rcx)
+            }),
+            ("bytes that are read twice count once", (16, 0), |a| {
+                a.movdqu(xmm0, xmmword_ptr(rdi + rcx))?;
+                a.movq(xmm1, qword_ptr(rdi + rcx + 8))?;
+                a.add(rcx, 16)
+            }),
+        ];
+        for (rule, bytes, body) in rows {
+            assert_eq!(moved(body), bytes, "{rule}");
+        }
     }
 
     #[test]
