@@ -114,8 +114,7 @@ fn where_it_is_not_safe_nothing_goes() {
     folder.run("convert a.safetensors b.safetensors --to bf16 --delete-source").fails(2, &["belongs to folders"]);
     // One file, which no index names, goes at the end.
     folder.write("one/model.safetensors", &safetensors(&[("a", "F32", &[1], f32s(&[1.0]))], &[]));
-    let said = folder.run("convert one two --to bf16 --delete-source").exits(0).out;
-    assert!(said.contains("1 file of the source deleted"), "{said}");
+    folder.run("convert one two --to bf16 --delete-source").exits(0).says(&["1 file of the source deleted"]);
     assert!(!folder.path("one/model.safetensors").exists() && folder.path("two/model.safetensors").exists());
 }
 
@@ -168,8 +167,7 @@ fn what_is_finished_is_known_again() {
     };
     assert_eq!(files(&folder.json("again.json")), files(&first));
     assert!(files(&first).iter().any(|file| file.contains("config.json")));
-    let said = folder.run(convert).exits(0).out;
-    assert!(said.contains("nothing is left to do"), "{said}");
+    folder.run(convert).exits(0).says(&["nothing is left to do"]);
     assert!(folder.run(&format!("{convert} --quiet")).exits(0).out.is_empty());
     let report = folder.run(&format!("{convert} --json")).exits(0).object("convert");
     assert_eq!((&report["complete"], &report["deleted"]), (&json!(true), &json!([])));

@@ -87,8 +87,7 @@ fn second_scales() {
     let said = [NAME, modelopt, ct, "second scale", "--relayout lossy"];
     folder.run(&format!("convert a b --scheme {ct} --relayout exact")).fails(2, &said);
     assert!(!folder.path("b").exists());
-    let ran = folder.run(&format!("convert a b --scheme {ct} --relayout lossy")).exits(0);
-    assert!(ran.err.contains("the second scale is rounded"), "{}", ran.err);
+    folder.run(&format!("convert a b --scheme {ct} --relayout lossy")).exits(0).warns(&["the second scale is rounded"]);
     folder.run("verify a b").succeeds();
     let [a, b] = ["a", "b"].map(|dir| Parsed::new(&folder.read(&format!("{dir}/{FILE}"))));
     assert_eq!(a.bytes(NAME), b.bytes(&format!("{NAME}_packed")));

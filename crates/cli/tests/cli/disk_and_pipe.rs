@@ -36,11 +36,10 @@ const PRINTING: [&str; 9] = [
 fn a_closed_pipe_is_not_an_error() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
     for line in PRINTING {
-        let ran = into_closed_pipe(&folder, line).exits(0);
-        assert_eq!(ran.err, "", "{line}");
+        into_closed_pipe(&folder, line).succeeds();
     }
-    let ran = into_closed_pipe(&folder, "convert a.safetensors b.safetensors --to f16").exits(0);
-    assert_eq!((ran.err.as_str(), folder.path("b.safetensors").exists()), ("", true));
+    into_closed_pipe(&folder, "convert a.safetensors b.safetensors --to f16").succeeds();
+    assert!(folder.path("b.safetensors").exists());
 }
 
 /// Nor does it hide what a check found: `truecast verify .. | head` with `pipefail`.
@@ -90,19 +89,14 @@ fn a_limit_on_the_size_of_files() {
         ("convert a.npy b.npz --to f64", "b.npz"),
         ("convert a.npy b.safetensors --to f64 --report r.json", "b.safetensors"),
     ] {
-        let script = format!("ulimit -f 2000; exec {} {line}", crate::run::binary());
-        let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
-        Ran::new(line.into(), output).fails(4, &[name]);
+        folder.run_after("ulimit -f 2000", line).fails(4, &[name]);
         assert_eq!((folder.names(), folder.read("old.npy")), (vec!["a.npy".into(), "old.npy".into()], b"old".to_vec()));
     }
 }
 
 #[test]
 fn a_limit_on_the_size_of_standard_output() {
-    let folder = Folder::new();
-    let script = format!("ulimit -f 0; exec {} formats >out", crate::run::binary());
-    let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
-    Ran::new(script, output).fails(4, &["standard output"]);
+    Folder::new().run_after("ulimit -f 0", "formats >out").fails(4, &["standard output"]);
 }
 
 /// A file system that is full, where one can be mounted.

@@ -111,11 +111,8 @@ fn one_object_on_everything_that_prints() {
 #[test]
 fn threads_that_cannot_be_had() {
     let folder = Folder::with("a.npy", &npy("<f4", 1, &[0; 4]));
-    let script = format!("ulimit -v 400000; exec {} convert a.npy b.npy --to f16 --threads 1000", crate::run::binary());
-    let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!err.contains("panicked"), "{err}");
-    assert!(matches!(output.status.code(), Some(0 | 2 | 4)), "{:?} {err}", output.status);
+    let ran = folder.run_after("ulimit -v 400000", "convert a.npy b.npy --to f16 --threads 1000").lacks(&["panicked"]);
+    assert!(matches!(ran.code, Some(0 | 2 | 4)), "{:?} {}", ran.code, ran.err);
 }
 
 /// Sizes that files and options say, and that the machine does not have: an error of the system that says how much was
@@ -140,11 +137,7 @@ fn memory_that_cannot_be_had() {
         "inspect head.safetensors",
         "convert wide.safetensors q.safetensors --scheme comfy:float8_e4m3fn --scale-search mse --max-memory 4GiB",
     ] {
-        let script = format!("ulimit -v 250000; exec {} {line} --quiet --color never", crate::run::binary());
-        let output =
-            std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(4), "{line}: {err}");
-        assert!(err.contains("no memory for ") && err.contains(" bytes"), "{line}: {err}");
+        let line = format!("{line} --quiet --color never");
+        folder.run_after("ulimit -v 250000", &line).exits(4).warns(&["no memory for ", " bytes"]);
     }
 }

@@ -301,14 +301,12 @@ fn a_sparse_tensor_that_lost_its_values_is_named() {
 fn the_worst_tensors_are_named_and_can_be_kept() {
     let folder = layers();
     let line = "convert a.safetensors b.safetensors --to f8e4m3fn --force";
-    let said = folder.run(line).exits(0).out;
-    assert!(said.contains("worst tensors: 2 of 12 changed tensors"), "{said}");
+    let said = folder.run(line).exits(0).says(&["worst tensors: 2 of 12 changed tensors"]).out;
     let row = said.lines().find(|line| line.starts_with("  l.0.bias")).unwrap_or_else(|| panic!("{said}"));
     assert!(row.contains("SQNR 0.0 dB") && row.contains("4 of 4 nonzero values flushed to zero"), "{row}");
     // What is advised helps.
     let advice = said.lines().find(|line| line.contains("would spare")).unwrap().split(" would spare").next().unwrap();
-    let kept = folder.run(&format!("{line} {}", advice.replace('\'', ""))).exits(0).out;
-    assert!(!kept.contains("worst tensors"), "{advice}: {kept}");
+    folder.run(&format!("{line} {}", advice.replace('\'', ""))).exits(0).lacks(&["worst tensors"]);
     // The same in JSON, as sentences.
     let warnings = folder.run(&format!("{line} --json")).succeeds().object("convert")["warnings"].clone();
     let all: Vec<&str> = warnings.as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
@@ -316,21 +314,16 @@ fn the_worst_tensors_are_named_and_can_be_kept() {
     assert!(all.iter().any(|w| w.contains("l.2.bias") && w.contains(lost)), "{all:?}");
     assert!(all.iter().any(|w| w.contains("--keep") && w.ends_with("would spare them all")), "{all:?}");
     // As many as are asked for.
-    let one = folder.run(&format!("{line} --worst 1")).exits(0).out;
-    assert!(one.contains("\n  l.0.bias") && !one.contains("\n  l.2.bias") && one.contains("and 1 more"), "{one}");
+    folder.run(&format!("{line} --worst 1")).exits(0).says(&["\n  l.0.bias", "and 1 more"]).lacks(&["\n  l.2.bias"]);
     assert!(!folder.run(&format!("{line} --worst 0")).exits(0).out.contains("worst tensors"));
-    let compared = folder.run("compare a.safetensors b.safetensors").exits(0).out;
-    assert!(compared.contains("\n  l.0.bias") && !compared.contains("--keep"), "{compared}");
+    folder.run("compare a.safetensors b.safetensors").exits(0).says(&["\n  l.0.bias"]).lacks(&["--keep"]);
 }
 
 #[test]
 fn small_floats_to_integers_are_warned_of() {
     let folder = Folder::with("a.npy", &npy("<f4", 4, &f32s(&[0.5, -0.25, 0.75, 1.0])));
-    let said = folder.run("convert a.npy b.npy --to i8").exits(0).out;
-    assert!(
-        said.contains("3 of 4 nonzero values became 0") && said.contains("do not scale") && said.contains("rescale"),
-        "{said}"
-    );
+    let ran = folder.run("convert a.npy b.npy --to i8").exits(0);
+    ran.says(&["3 of 4 nonzero values became 0", "do not scale", "rescale"]);
     let object = folder.run("convert a.npy c.npy --to i8 --json").succeeds().object("convert");
     assert!(object["warnings"][0].as_str().unwrap().contains("do not scale"), "{}", object["warnings"]);
     let whole = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[3.0, -4.0])));
@@ -357,8 +350,7 @@ fn lists_are_sorted_or_left_out() {
     assert_eq!(names("--sort size"), data_order);
     let text = folder.run(&format!("{line} --sort sqnr")).exits(0).out;
     assert!(text.lines().nth(2).unwrap().starts_with("l.0.bias"), "{text}");
-    let summary = folder.run(&format!("{line} --summary")).exits(0).out;
-    assert!(summary.contains("converted") && !summary.contains("l.0.weight"), "{summary}");
+    folder.run(&format!("{line} --summary")).exits(0).says(&["converted"]).lacks(&["l.0.weight"]);
     let object = folder.run(&format!("{line} --summary --json")).succeeds().object("convert");
     assert!(object["tensors"].is_null() && object["total"]["tensors"] == 12, "{object}");
     // The file of a report is whole, whatever is printed.
@@ -369,8 +361,7 @@ fn lists_are_sorted_or_left_out() {
     folder.run(&format!("{line} --dry-run --sort sqnr")).fails(2, &["--dry-run"]);
     folder.run(&format!("{line} --dry-run --worst 1")).fails(2, &["--worst"]);
     folder.run("compare a.safetensors b.safetensors --sort saturated").fails(2, &["convert"]);
-    let compared = folder.run("compare a.safetensors b.safetensors --sort sqnr --summary").exits(2);
-    assert!(compared.err.contains("--summary"), "{}", compared.err);
+    folder.run("compare a.safetensors b.safetensors --sort sqnr --summary").exits(2).warns(&["--summary"]);
 }
 
 /// Of very many tensors: a report takes bounded memory for each.
@@ -380,7 +371,7 @@ fn many_tensors_in_bounded_memory() {
     let tensors: Vec<_> = names.iter().map(|name| (name.as_str(), "F32", &[0u64][..], Vec::new())).collect();
     let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
     // The program itself takes some 100 MB of addresses; 7.8 kB for each tensor would be 470 MB more.
-    let limit = format!("--as={}", 330u64 << 20);
+    let limit = format!("ulimit -v {}", 330 << 10);
     folder.run("convert a.safetensors b.safetensors --to f16 --quiet").succeeds();
     for line in [
         "convert a.safetensors b.safetensors --to f16 --force --report r.json --threads 1",
@@ -389,11 +380,7 @@ fn many_tensors_in_bounded_memory() {
         "compare a.safetensors b.safetensors --json --threads 1",
         "verify a.safetensors b.safetensors --to f16 --threads 1",
     ] {
-        let mut command = std::process::Command::new("prlimit");
-        command.arg(&limit).arg(crate::run::binary()).args(line.split_whitespace()).current_dir(folder.path("."));
-        let ran = command.output().unwrap();
-        let err = String::from_utf8_lossy(&ran.stderr);
-        assert_eq!(ran.status.code(), Some(0), "{line}: {err}");
+        folder.run_after(&limit, line).exits(0);
     }
 }
 
@@ -449,8 +436,7 @@ fn outputs_of_a_report_that_are_none() {
         let ran = changed(&|output| output["sha256"] = json!(digest));
         ran.fails(3, &["changed.json: no report of a conversion: sha256 is not 64 hexadecimal digits in lower case"]);
     }
-    let ran = changed(&|output| output["sha256"] = json!("0".repeat(64))).exits(1);
-    assert!(ran.out.contains("; the report says 98 of 000"), "{}", ran.out);
+    changed(&|output| output["sha256"] = json!("0".repeat(64))).exits(1).says(&["; the report says 98 of 000"]);
     // The first output is the destination itself, whatever it was called; the others lie beside it.
     let mut report = folder.json("r.json");
     let mut other = report["outputs"][0].clone();

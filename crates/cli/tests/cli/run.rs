@@ -101,6 +101,13 @@ impl Folder {
         Ran::new(format!("{args:?}"), output)
     }
 
+    /// As [`run`](Folder::run), by a shell that does something first, such as `ulimit -v 250000`.
+    pub fn run_after(&self, first: &str, line: &str) -> Ran {
+        let script = format!("{first}; exec \"$0\" {line}");
+        let output = Command::new("bash").args(["-c", &script, binary()]).current_dir(self.path("")).output().unwrap();
+        Ran::new(script, output)
+    }
+
     /// As [`run`](Folder::run), but a run that has not ended after so many seconds is a failure.
     #[track_caller]
     pub fn run_within(&self, seconds: u64, line: &str) -> Ran {
@@ -156,10 +163,35 @@ impl Ran {
         assert_eq!(ran.out, "", "{}", ran.line);
         let body = ran.err.strip_suffix('\n').unwrap_or_else(|| panic!("{}: no line: {:?}", ran.line, ran.err));
         assert!(!body.is_empty() && !body.chars().any(char::is_control), "{}: not one line: {body:?}", ran.line);
-        for needle in needles {
-            assert!(body.contains(needle.as_ref()), "{}: no {:?} in {body:?}", ran.line, needle.as_ref());
+        ran.warns(needles)
+    }
+
+    /// Standard output has all of these in it.
+    #[track_caller]
+    pub fn says<S: AsRef<str>>(self, needles: &[S]) -> Self {
+        for needle in needles.iter().map(AsRef::as_ref) {
+            assert!(self.out.contains(needle), "{}: no {needle:?} in\n{}", self.line, self.out);
         }
-        ran
+        self
+    }
+
+    /// Standard error has all of these in it.
+    #[track_caller]
+    pub fn warns<S: AsRef<str>>(self, needles: &[S]) -> Self {
+        for needle in needles.iter().map(AsRef::as_ref) {
+            assert!(self.err.contains(needle), "{}: no {needle:?} in\n{}", self.line, self.err);
+        }
+        self
+    }
+
+    /// Neither stream has any of these in it.
+    #[track_caller]
+    pub fn lacks<S: AsRef<str>>(self, needles: &[S]) -> Self {
+        for needle in needles.iter().map(AsRef::as_ref) {
+            let is_there = self.out.contains(needle) || self.err.contains(needle);
+            assert!(!is_there, "{}: {needle:?} in\n{}{}", self.line, self.out, self.err);
+        }
+        self
     }
 
     /// The only thing on standard output, as `docs/interfaces.md §6` demands.

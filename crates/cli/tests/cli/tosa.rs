@@ -193,7 +193,7 @@ fn check_a_cast_of_unsigned_integers() {
         format!("check cast --spec tosa@{version} --from i16 --to f32 --input x.npy --actual {actual}.npy {flag}")
     };
     folder.run(&line("1.1", "unsigned", "--input-unsigned")).succeeds();
-    assert_eq!(folder.run(&line("1.1", "signed", "--input-unsigned")).code, Some(1));
+    folder.run(&line("1.1", "signed", "--input-unsigned")).exits(1);
     folder.run(&line("1.1", "signed", "")).succeeds();
     folder.run(&line("1.0", "signed", "--input-unsigned")).fails(2, &["input_unsigned", "1.1"]);
 }
@@ -204,9 +204,7 @@ fn check_cast_by_profile() {
     let folder = Folder::with("x.npy", &npy("<f4", 3, &f32s(&[448.0, 1.0, -0.0])));
     folder.write("y.npy", &npy("<V1", 3, &[0x7f, 0x38, 0x00]));
     let line = "check cast --spec tosa@1.0 --from f32 --to f8e4m3fn --input x.npy --actual y.npy";
-    let ran = folder.run(&format!("{line} --json"));
-    assert_eq!(ran.code, Some(1), "{}", ran.err);
-    let object = ran.object("check");
+    let object = folder.run(&format!("{line} --json")).exits(1).object("check");
     assert_eq!((&object["profile"], &object["wrong"]), (&"spec-1.0".into(), &2.into()));
     assert_eq!(object["violations"][0]["verdict"], "allowed-by-verifier-only");
     assert_eq!(object["violations"][0]["permitted"], serde_json::json!(["0x7d", "0x7e"]));
@@ -217,7 +215,7 @@ fn check_cast_by_profile() {
     assert_eq!((&object["elements"], &object["undefined"]), (&3.into(), &0.into()));
     assert_eq!(object["lints"]["zero-sign"], 1);
     folder.run(&format!("{line} --profile arm-verifier-2026.8")).succeeds();
-    assert_eq!(folder.run(&format!("{line} --profile strict")).code, Some(1));
+    folder.run(&format!("{line} --profile strict")).exits(1);
     folder.run(&format!("{line} --profile seed")).fails(2, &["spec-seed-2025-03"]);
     folder
         .run("check cast --spec tosa@1.0 --from f16 --to bf16 --input x.npy --actual y.npy")
@@ -267,7 +265,7 @@ fn check_block_scaled_casts() {
         "check cast --spec tosa@1.1 --from f4e2m1 --to f32 --input w.npy --actual z.npy --input-scale s.npy";
     folder.run(from_blocks).succeeds();
     folder.write("s.npy", &scale(0x82));
-    assert_eq!(folder.run(from_blocks).code, Some(1));
+    folder.run(from_blocks).exits(1);
     // C2, the version, two sides, a file of another length, and what a block-scaled CAST has no use for.
     folder.run(&from_blocks.replace("1.1", "1.0")).fails(3, &["1.1 draft"]);
     folder.run(&format!("{from_blocks} --actual-scale s.npy")).fails(2, &["--input-scale", "--actual-scale"]);
@@ -287,12 +285,11 @@ fn check_cast_of_nan() {
     folder.write("y.npy", &npy("<f2", 1, &[0x00, 0x7e]));
     let line = "check cast --spec tosa --from f32 --to f16 --input x.npy --actual y.npy";
     folder.run(line).succeeds();
-    let ran = folder.run(&format!("{line} --exact-nan --json"));
-    assert_eq!(ran.code, Some(1));
-    assert_eq!(ran.object("check")["violations"][0]["permitted"], serde_json::json!(["0xfe00"]));
-    let ran = folder.run(&format!("{line} --nan error --json"));
-    assert_eq!(ran.code, Some(1));
-    assert_eq!(ran.object("check")["violations"][0]["permitted"], serde_json::json!([]));
+    for (options, permitted) in [("--exact-nan", serde_json::json!(["0xfe00"])), ("--nan error", serde_json::json!([]))]
+    {
+        let object = folder.run(&format!("{line} {options} --json")).exits(1).object("check");
+        assert_eq!(object["violations"][0]["permitted"], permitted, "{options}");
+    }
 }
 
 /// R0: above the level's rank nothing is promised.
@@ -316,19 +313,15 @@ fn check_rescale_by_profile() {
     let line = "check rescale --to i32 --multiplier 1073741824 --shift 30 --scale32 --rounding inexact --input x.npy \
                 --actual y.npy --spec tosa";
     folder.run(line).succeeds();
-    let ran = folder.run(&format!("{line} --profile spec-seed-2025-03 --json"));
-    assert_eq!(ran.code, Some(1), "{}", ran.err);
-    assert_eq!(ran.object("check")["violations"][0]["index"], 0);
+    let object = folder.run(&format!("{line} --profile spec-seed-2025-03 --json")).exits(1).object("check");
+    assert_eq!(object["violations"][0]["index"], 0);
     // The input's type is its file's, and may be said.
     folder.run(&format!("{line} --from i32")).succeeds();
     folder.run(&format!("{line} --from i16")).fails(2, &["--from i16: x.npy holds i32"]);
     // An unpredictable graph permits everything, an illegal one nothing.
     let unpredictable = line.replace("--shift 30", "--shift 63");
     assert!(folder.run(&unpredictable).succeeds().out.contains("R2"));
-    let illegal = format!("{line} --output-zp 7");
-    let ran = folder.run(&illegal);
-    assert_eq!(ran.code, Some(1));
-    assert!(ran.out.contains("E12"), "{}", ran.out);
+    folder.run(&format!("{line} --output-zp 7")).exits(1).says(&["E12"]);
 }
 
 /// §4.8, and the formulas: ties, ends, and nothing for which a requirement does not hold. What is written is what is
@@ -428,9 +421,9 @@ fn graphs_are_judged_and_described() {
     // i32 to i64 exists from the draft on; an unknown dimension hides nothing of it.
     for dims in [&[2, 3][..], &[2, -1]] {
         folder.write("g.tosa", &graph(&[31], 17, dims));
-        assert_eq!(judged("tosa@1.0").code, Some(1));
+        judged("tosa@1.0").exits(1);
         assert_eq!(judged("tosa@1.0").object("check")["illegal"][0]["node"], "CAST \"z\"");
-        assert_eq!(judged("tosa@1.1").code, Some(0));
+        judged("tosa@1.1").exits(0);
     }
     // R2, by a constant.
     folder.write("g.tosa", &graph(&[63], 7, &[2, 3]));
@@ -510,10 +503,8 @@ fn run_a_graph() {
     assert_eq!(npy_parts(&folder.read("out/y.npy")).1, [2, 0xff]);
     for (shift, mode, status, words) in [(&[63][..], 1, "unpredictable", "R2"), (&[31][..], 0, "error", "E18")] {
         folder.write("g.tosa", &graph(shift, mode));
-        let ran = folder.run(line);
-        assert_eq!(ran.code, Some(3), "{}", ran.err);
-        assert!(ran.err.contains(words), "{}", ran.err);
-        assert_eq!(ran.object("run")["status"], status);
+        let object = folder.run(line).exits(3).warns(&[words]).object("run");
+        assert_eq!(object["status"], status);
     }
     folder.run("run g.tosa --input x=x.npy --output-dir new").exits(3);
     assert!(!folder.path("new").exists());
