@@ -333,51 +333,9 @@ fn order_of_errors() {
     assert_eq!(code(ftof('E'), tile(&[3], "i32"), tile(&[3], "f16")).code(), "T014");
 }
 
-/// The messages of the catalogue, §5, which people and tools read.
+/// The other messages of the catalogue, §5, are in the tests of modules.
 #[test]
-fn messages() {
-    use Signedness::Signed;
-    let message = |conversion: Conversion, src, dst| {
-        conversion.check_pair(element(src), element(dst), Release::NEWEST, Profile::Spec, &OFF).unwrap_err().to_string()
-    };
-    let rows = [
-        (
-            message(ftoi(Signed, false), "i32", "i8"),
-            "ftoi: operand element i32 is not a float type; allowed: f16 bf16 f32 tf32 f64 and the 8-bit and 4-bit floats",
-        ),
-        (
-            message(ftof('Z'), "f32", "e4m3"),
-            "ftof: zero is not allowed for f32 to f8E4M3FN in release 13.5; allowed: nearest_even",
-        ),
-        (
-            message(ftof('E'), "f32", "e8m0"),
-            "ftof: nearest_even is not allowed for f32 to f8E8M0FNU in release 13.5; allowed: zero, positive_inf",
-        ),
-        (
-            message(Conversion::Bitcast, "tf32", "i32"),
-            "bitcast: tf32 has 19 bits, i32 has 32 bits; tf32 counts as 19 bits; use ftof to f32 first, or pack to see its 4-byte image",
-        ),
-        (
-            message(Conversion::Bitcast, "ptr i8", "i64"),
-            "bitcast: ptr<i8> to i64: pointers cannot be bitcast; use ptr_to_int, int_to_ptr or ptr_to_ptr",
-        ),
-        (
-            message(Conversion::Exti { signedness: Signed }, "i8", "i8"),
-            "exti: i8 (8 bits) to i8 (8 bits) does not widen; remove the operation",
-        ),
-        (
-            message(Conversion::Trunci { overflow: IntegerOverflow::None }, "i8", "i16"),
-            "trunci: i8 (8 bits) to i16 (16 bits) does not narrow; use exti",
-        ),
-        (message(ftof('E'), "f16", "f16"), "ftof: operand and result are both f16; remove the operation"),
-        (
-            message(itof(Signed), "i32", "e8m0"),
-            "itof: integers cannot be converted to f8E8M0FNU; convert i32 to f32, then ftof with zero or positive_inf",
-        ),
-    ];
-    for (said, expected) in rows {
-        assert_eq!(said, expected);
-    }
+fn message_of_shapes() {
     let shapes = Violation::Shape { op: Op::Ftof, operand: vec![4], result: vec![2, 2] };
     let shapes = shapes.to_string();
     assert!(shapes.starts_with("ftof: operand shape [4] and result shape [2x2] differ"), "{shapes}");

@@ -15,6 +15,11 @@ fn parsed(source: &str) -> Module {
     truecast_models::tile::text::parse(source, Release::NEWEST).unwrap_or_else(|e| panic!("{e} in {source}"))
 }
 
+/// Texts of a file, divided by empty lines, and the message that each ends with.
+fn cases(file: &str) -> impl Iterator<Item = (&str, &str)> {
+    file.trim_end().split("\n\n").map(|case| case.rsplit_once("\n// => ").unwrap_or_else(|| panic!("{case}")))
+}
+
 fn verified(module: &Module) -> ModuleLegality {
     truecast_models::tile::check(module, Rules::default(), Profile::Spec, &Options::default())
 }

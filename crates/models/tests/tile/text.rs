@@ -1,6 +1,6 @@
 //! §9.
 
-use super::{parsed, verified, without_places};
+use super::{cases, parsed, verified, without_places};
 use truecast_core::spec::tile::{Conversion, IntegerOverflow, Release, RoundingMode, Signedness};
 use truecast_models::tile::module::{Operation, Statement};
 use truecast_models::tile::text::{parse, print};
@@ -12,6 +12,11 @@ fn error(source: &str) -> String {
 fn in_entry(line: &str) -> String {
     let constants = "%f = constant <f32: 1.0> : tile<4xf32>\n%i = constant <i32: 1> : tile<4xi32>\n";
     format!("entry @k() {{\n{constants}{line}\nreturn }}")
+}
+
+/// What is found wrong with a line that is read.
+fn found(line: &str, version: Release) -> Vec<String> {
+    parse(&in_entry(line), version).unwrap().findings.iter().map(|e| e.to_string()).collect()
 }
 
 /// The last conversion of a module.
@@ -174,39 +179,7 @@ fn printing() {
 /// T015 with line and column.
 #[test]
 fn syntax_errors() {
-    let rows = [
-        (
-            "entry @k() {\n  %a = ftof %b : tile<f32> -> tile<f16>\n}",
-            "2:13: T015: expected a value that was defined before, found \"%b\"",
-        ),
-        (
-            "entry @k(%a: tile<f32>) {\n %b = ftof %a : tile<f32> tile<f16> }",
-            "2:27: T015: expected \"->\" after the operand type, found \"tile\"",
-        ),
-        (
-            "entry @k(%a: tile<f32>) {\n %b = ftof : tile<f32> }",
-            "2:12: T015: expected an operand, as %name, found \":\"",
-        ),
-        ("entry k() {}", "1:7: T015: expected the name of the entry, as @name, found \"k\""),
-        ("entry @k() {", "1:13: T015: expected an operation, found the end of the text"),
-        ("module {", "1:9: T015: expected \"}\", found the end of the text"),
-        ("}", "1:1: T015: expected \"entry\", \"module\" or another operation of Tile IR, found \"}\""),
-        ("entry @k() {\n  \"cuda_tile.ftof\"(%a) }", "2:3: T015: expected an operation, found a string"),
-        (
-            "entry @k(%a: tile<f32>) { ftof %a : tile<f32> -> tile<f16> }",
-            "1:27: T015: expected one result, as %name = before ftof, found 0 names",
-        ),
-        (
-            "entry @k(%a: tile<f32>) { %b:2 = ftof %a : tile<f32> -> tile<f16> }",
-            "1:34: T015: expected one result, as %name = before ftof, found 1 names",
-        ),
-        ("entry @k(%a: tile<f32>, %a: tile<f32>) { }", "1:25: T015: expected a new name, found %a again"),
-        ("entry @k() { %x = foo (] }", "1:24: T015: expected balanced brackets, found \"]\""),
-        ("entry @k() { %x = foo \"abc\n\" }", "1:23: T015: expected a closing quote, found the end of the line"),
-        ("entry @k() { ä }", "1:14: T015: expected a token, found 'ä'"),
-        ("// é\nentry @k() { % }", "2:14: T015: expected a name, found '%'"),
-    ];
-    for (source, expected) in rows {
+    for (source, expected) in cases(include_str!("messages/syntax.txt")) {
         assert_eq!(error(source), expected, "{source}");
     }
 }
@@ -214,92 +187,11 @@ fn syntax_errors() {
 /// T014 and T016, and the attributes of T009 to T011.
 #[test]
 fn types_and_literals() {
-    let rows = [
-        ("%c = constant <i8: 256> : tile<i8>", "4:20: T016: constant of i8: 256 is out of range: -128 to 255"),
-        (
-            "%c = constant <f32: 2> : tile<f32>",
-            "4:21: T016: constant of f32: \"2\" is not a float; write a decimal point, or 0x and the bits",
-        ),
-        (
-            "%c = constant <f32: 1.0> : tile<f16>",
-            "4:16: T016: constant of f16: the literal says \"f32\"; write the element type of tile<f16>",
-        ),
-        (
-            "%c = constant <f32: -0x1> : tile<f32>",
-            "4:22: T016: constant of f32: a bit pattern has no minus sign; set its sign bit",
-        ),
-        (
-            "%c = constant <tf32: 0x80000> : tile<tf32>",
-            "4:22: T016: constant of tf32: 0x80000 is not a pattern of 19 bits",
-        ),
-        (
-            "%c = constant <f8E8M0FNU: -1.0> : tile<f8E8M0FNU>",
-            "4:28: T016: constant of f8E8M0FNU: the type has no negative values",
-        ),
-        (
-            "%c = constant <i4: 1> : tile<i4>",
-            "4:20: T016: constant of i4: i4 has no constants; make one of i8 and use trunci",
-        ),
-        ("%c = constant <i8: [1, 2]> : tile<i8>", "4:20: T016: constant of i8: a scalar takes one number, not a list"),
-        (
-            "%c = constant <i8: [1, 2]> : tile<4xi8>",
-            "4:20: T016: constant of i8: 2 elements where the shape of tile<4xi8> says 4",
-        ),
-        (
-            "%c = constant <i8: [[1], [2]]> : tile<2xi8>",
-            "4:21: T016: constant of i8: the list is nested deeper than the shape of tile<2xi8>",
-        ),
-        (
-            "%c = constant <i8: [1, 2]> : tile<2x1xi8>",
-            "4:21: T016: constant of i8: the list is nested less deeply than the shape of tile<2x1xi8>",
-        ),
-        ("%c = constant <i8: []> : tile<2xi8>", "4:21: T016: constant of i8: a list must not be empty"),
-        (
-            "%c = constant <i8: 1> : tile<ptr<i8>>",
-            "4:16: T016: constant of ptr<i8>: the literal says \"i8\"; write the element type of tile<ptr<i8>>",
-        ),
-        ("%c = constant <u8: 1> : tile<u8>", "4:25: T014: \"u8\" is not an element type of Tile IR"),
-        (
-            "%c = bitcast %f : tile<ptr<ptr<i8>>> -> tile<f32>",
-            "4:28: T014: ptr<a pointer> points to a type without an address; use ptr<i8>",
-        ),
-        (
-            "%c = int_to_ptr %f : tile<f32> -> ptr<i8>",
-            "4:35: T014: conversions take tiles; a single pointer is written tile<ptr<..>>",
-        ),
-        (
-            "%c = bitcast %f : tile<99999999999999999999xf32> -> tile<f32>",
-            "4:19: T014: dimension 99999999999999999999 is too large",
-        ),
-    ];
-    for (line, expected) in rows {
+    for (line, expected) in cases(include_str!("messages/types.txt")) {
         assert_eq!(error(&in_entry(line)), expected, "{line}");
     }
-    let found = [
-        (
-            "%c = exti %i : tile<4xi32> -> tile<4xi64>",
-            "4:14: T009: %c: exti: write signed or unsigned after the operand",
-        ),
-        (
-            "%c = itof %i sgned : tile<4xi32> -> tile<4xf32>",
-            "4:14: T009: %c: itof: unknown signedness \"sgned\"; write signed or unsigned after the operand",
-        ),
-        (
-            "%c = trunci %i overflow<nsw> : tile<4xi32> -> tile<4xi8>",
-            "4:25: T010: %c: trunci: unknown overflow attribute \"nsw\"; use none, no_signed_wrap, no_unsigned_wrap or no_wrap",
-        ),
-        (
-            "%c = ftof %f rounding<up> : tile<4xf32> -> tile<4xf16>",
-            "4:23: T011: %c: ftof: unknown rounding mode \"up\"; use nearest_even, zero, negative_inf, positive_inf, nearest_away",
-        ),
-        (
-            "%c = ftoi %f signed rounding<down> : tile<4xf32> -> tile<4xi8>",
-            "4:30: T011: %c: ftoi: unknown rounding mode \"down\"; use nearest_int_to_zero",
-        ),
-    ];
-    for (line, expected) in found {
-        let module = parsed(&in_entry(line));
-        assert_eq!(module.findings.iter().map(|e| e.to_string()).collect::<Vec<_>>(), [expected]);
+    for (line, expected) in cases(include_str!("messages/attributes.txt")) {
+        assert_eq!(found(line, Release::NEWEST), [expected], "{line}");
     }
 }
 
@@ -351,28 +243,7 @@ fn what_is_no_module() {
 /// T018: operations that no release has; T013: operations that come later.
 #[test]
 fn unknown_operations() {
-    let found = |line: &str, version| {
-        let module = parse(&in_entry(line), version).unwrap();
-        module.findings.iter().map(|e| e.to_string()).collect::<Vec<_>>()
-    };
-    let rows = [
-        (
-            "%r = ftfo %f rounding<full> : tile<4xf32> -> tile<4xf16>",
-            "4:6: T018: operation \"ftfo\" is not known in Tile IR; did you mean \"ftof\"?",
-        ),
-        (
-            "%r = cuda_tile.fto1 %f : tile<4xf32>",
-            "4:6: T018: operation \"fto1\" is not known in Tile IR; did you mean \"ftof\"?",
-        ),
-        ("store_view %f", "4:1: T018: operation \"store_view\" is not known in Tile IR"),
-        // What follows an operation that is not read does not vanish in it.
-        ("assert %f, \"text\" : tile<i1>\ntosa.cast %f", "5:1: T018: operation \"tosa.cast\" is not known in Tile IR"),
-        (
-            "%l = loop {\n %x = extii %f : tile<4xf32>\n continue\n}",
-            "5:7: T018: operation \"extii\" is not known in Tile IR; did you mean \"exti\"?",
-        ),
-    ];
-    for (line, expected) in rows {
+    for (line, expected) in cases(include_str!("messages/operations.txt")) {
         assert_eq!(found(line, Release::NEWEST), [expected], "{line}");
     }
     // The other operations of the dialect, from the release on that has them.
