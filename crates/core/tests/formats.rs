@@ -5,6 +5,7 @@ use truecast_core::dtype::ParseTypeError;
 use truecast_core::exact::{decode, encode};
 use truecast_core::format::*;
 use truecast_core::{CastPolicy, DType, Ecosystem, Exact, Kind, Layout, cast_one, spec::ieee};
+use truecast_testkit::formats::{FORMATS, NF4, NF4_THRESHOLDS, SMALL_FLOATS, SPECIAL_CODES};
 
 /// `docs/kernels.md §3.3`: p, q, T = significand * 2^exponent, parity of max ("odd" is true), and margins
 /// (p_H - p_D, q_D - q_H) towards each intermediate format that serves. `SERVES`: the page says yes without numbers.
@@ -115,70 +116,10 @@ fn parameters() {
     }
 }
 
-/// `docs/spec/onnx.md §2.3`: code and value as (integer, exponent of 2); NaN and Inf: in the test.
-const SPECIAL_CODES: [(DType, &[(u64, i64, i32)]); 5] = [
-    (
-        DType::F8E4M3Fn,
-        &[
-            (0x00, 0, 0),
-            (0x01, 1, -9),
-            (0x07, 7, -9),
-            (0x08, 1, -6),
-            (0x30, 1, -1),
-            (0x38, 1, 0),
-            (0x40, 2, 0),
-            (0x7e, 448, 0),
-            (0xfe, -448, 0),
-        ],
-    ),
-    (
-        DType::F8E4M3Fnuz,
-        &[
-            (0x00, 0, 0),
-            (0x01, 1, -10),
-            (0x07, 7, -10),
-            (0x08, 1, -7),
-            (0x38, 1, -1),
-            (0x40, 1, 0),
-            (0x48, 2, 0),
-            (0x7f, 240, 0),
-            (0xff, -240, 0),
-        ],
-    ),
-    (
-        DType::F8E5M2,
-        &[
-            (0x00, 0, 0),
-            (0x01, 1, -16),
-            (0x03, 3, -16),
-            (0x04, 1, -14),
-            (0x38, 1, -1),
-            (0x3c, 1, 0),
-            (0x40, 2, 0),
-            (0x7b, 57344, 0),
-            (0xfb, -57344, 0),
-        ],
-    ),
-    (
-        DType::F8E5M2Fnuz,
-        &[
-            (0x00, 0, 0),
-            (0x01, 1, -17),
-            (0x03, 3, -17),
-            (0x04, 1, -15),
-            (0x3c, 1, -1),
-            (0x40, 1, 0),
-            (0x44, 2, 0),
-            (0x7f, 57344, 0),
-            (0xff, -57344, 0),
-        ],
-    ),
-    (DType::F8E8M0, &[(0x00, 1, -127), (0x7e, 1, -1), (0x7f, 1, 0), (0x80, 2, 0), (0xfe, 1, 127)]),
-];
-
 #[test]
 fn special_codes_of_the_8_bit_floats() {
-    for (dtype, rows) in SPECIAL_CODES {
+    for (name, rows) in SPECIAL_CODES {
+        let dtype = DType::parse(name).unwrap();
         for &(code, integer, exponent) in rows {
             assert_eq!(value(decode(dtype, code)), integer as f64 * 2f64.powi(exponent), "{dtype} {code:02x}");
         }
@@ -216,28 +157,10 @@ fn special_codes_of_the_8_bit_floats() {
     }
 }
 
-/// `docs/spec/onnx.md §2.4`.
-const F4E2M1_VALUES: [f64; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
-#[rustfmt::skip]
-const F6E2M3_VALUES: [f64; 32] = [
-    0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875,
-    1.0, 1.125, 1.25, 1.375, 1.5, 1.625, 1.75, 1.875,
-    2.0, 2.25, 2.5, 2.75, 3.0, 3.25, 3.5, 3.75,
-    4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5,
-];
-#[rustfmt::skip]
-const F6E3M2_VALUES: [f64; 32] = [
-    0.0, 0.0625, 0.125, 0.1875, 0.25, 0.3125, 0.375, 0.4375,
-    0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5, 1.75,
-    2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0,
-    8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 28.0,
-];
-
 #[test]
 fn all_values_of_the_4_and_6_bit_floats() {
-    let tables: [(DType, &[f64]); 3] =
-        [(DType::F4E2M1, &F4E2M1_VALUES), (DType::F6E2M3, &F6E2M3_VALUES), (DType::F6E3M2, &F6E3M2_VALUES)];
-    for (dtype, values) in tables {
+    for (name, values) in SMALL_FLOATS {
+        let dtype = DType::parse(name).unwrap();
         for (code, &expected) in values.iter().enumerate() {
             let negative = code + values.len(); // the top bit
             assert_eq!(value(decode(dtype, code as u64)).to_bits(), expected.to_bits(), "{dtype} {code:x}");
@@ -246,41 +169,19 @@ fn all_values_of_the_4_and_6_bit_floats() {
     }
 }
 
-/// `docs/spec/openvino.md §1.3`: decode value and the threshold above each code, as f32 bits.
-const NF4_ROWS: [(u32, u32); 16] = [
-    (0xBF800000, 0xBF591CD9),
-    (0xBF3239B1, 0xBF1C5270),
-    (0xBF066B30, 0xBEEB8480),
-    (0xBECA32A0, 0xBEADEA76),
-    (0xBE91A24D, 0xBE703CEC),
-    (0xBE3D353F, 0xBE0D38BC),
-    (0xBDBA7871, 0xBD3A7871),
-    (0x00000000, 0x3D22FAFF),
-    (0x3DA2FAFF, 0x3DF64863),
-    (0x3E24CAE3, 0x3E5067E0),
-    (0x3E7C04DD, 0x3E9582D4),
-    (0x3EAD033A, 0x3EC753F9),
-    (0x3EE1A4B8, 0x3F006D03),
-    (0x3F1007AB, 0x3F248DAF),
-    (0x3F3913B3, 0x3F5C89D9),
-    (0x3F800000, 0),
-];
-
 #[test]
 fn nf4_code_book() {
     let to_nf4 = ieee::Cast::to(DType::Nf4).resolve(DType::F32).unwrap();
     let nf4 = |bits: u32| cast_one(&to_nf4, bits as u64).code();
-    for (code, (bits, threshold)) in NF4_ROWS.into_iter().enumerate() {
-        let code = code as u64;
+    for (code, bits) in (0..).zip(NF4) {
         assert_eq!(value(decode(DType::Nf4, code)), f32::from_bits(bits) as f64, "{code:x}");
         assert_eq!(nf4(bits), Some(code));
-        if code < 15 {
-            // A value equal to a threshold takes the lower code (`docs/spec/openvino.md §6.8`).
-            let threshold = f32::from_bits(threshold);
-            assert_eq!(nf4(threshold.next_down().to_bits()), Some(code));
-            assert_eq!(nf4(threshold.to_bits()), Some(code));
-            assert_eq!(nf4(threshold.next_up().to_bits()), Some(code + 1));
-        }
+    }
+    // A value equal to a threshold takes the lower code (`docs/spec/openvino.md §6.8`).
+    for (code, threshold) in (0..).zip(NF4_THRESHOLDS.map(f32::from_bits)) {
+        assert_eq!(nf4(threshold.next_down().to_bits()), Some(code));
+        assert_eq!(nf4(threshold.to_bits()), Some(code));
+        assert_eq!(nf4(threshold.next_up().to_bits()), Some(code + 1));
     }
     assert_eq!(nf4((-0f32).to_bits()), Some(7));
     assert_eq!(nf4(f32::NEG_INFINITY.to_bits()), Some(0));
@@ -382,25 +283,16 @@ fn every_code_round_trips() {
 fn decoding_formula() {
     for dtype in DType::ALL {
         let Kind::Float(f) = dtype.kind() else { continue };
-        if f.bits() > 19 || dtype == DType::F8E8M0 {
+        if f.bits() > 19 {
             continue;
         }
-        let (t, bias) = (f.man_bits as i32, f.bias as i32);
+        let page = FORMATS.into_iter().find(|page| page.name == dtype.to_string()).unwrap();
         for code in 0..1u64 << f.bits() {
             let exact = decode(dtype, code);
-            if !matches!(exact, Exact::Finite { .. }) {
-                continue;
+            if matches!(exact, Exact::Finite { .. }) {
+                assert_eq!(value(exact).to_bits(), page.value(code).to_bits(), "{dtype} {code:x}");
             }
-            let field = (code >> f.man_bits & ((1 << f.exp_bits) - 1)) as i32;
-            let m = (code & ((1 << f.man_bits) - 1)) as f64 / 2f64.powi(t);
-            let magnitude = if field == 0 { pow2(1 - bias) * m } else { pow2(field - bias) * (1.0 + m) };
-            let negative = f.signed && code >> (f.bits() - 1) == 1;
-            let expected = if negative { -magnitude } else { magnitude };
-            assert_eq!(value(exact).to_bits(), expected.to_bits(), "{dtype} {code:x}");
         }
-    }
-    for code in 0..0xff {
-        assert_eq!(value(decode(DType::F8E8M0, code)), pow2(code as i32 - 127));
     }
     for code in 0..=0xff_u64 {
         assert_eq!(value(decode(DType::MxInt8, code)), code as u8 as i8 as f64 / 64.0); // tosa.md §2.1
@@ -634,12 +526,6 @@ fn unknown_names() {
 }
 
 // ---- helpers ----
-
-/// 2^e, which f64 holds for every exponent of these formats.
-fn pow2(e: i32) -> f64 {
-    assert!((-1022..=1023).contains(&e));
-    f64::from_bits(((e + 1023) as u64) << 52)
-}
 
 /// A finite value that f64 holds exactly.
 fn value(exact: Exact) -> f64 {

@@ -4,53 +4,30 @@
 //! and midpoints are exact, and in i128 for integers. No table and no function of the crate takes part in an expectation.
 
 use std::cmp::Ordering::{self, Equal, Greater, Less};
+use std::ops::Deref;
+use std::sync::LazyLock;
 use truecast_core::DType::{self, *};
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, CastSpec, FloatFormat, Kind, Outcome, Rounding, cast_one};
+use truecast_testkit::formats::{self, NF4_THRESHOLDS, Top, pow2};
 use truecast_testkit::random::Random;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Top {
-    Ieee,
-    Fn,
-    Fnuz,
-    Finite,
-}
-
-/// A float format as the pages print it: sign, exponent and fraction bits, bias, what stands at the top.
+/// A format of the pages and our name of it.
 #[derive(Clone, Copy, Debug)]
 struct Format {
     dtype: DType,
-    sign: u32,
-    exp: u32,
-    man: u32,
-    bias: i32,
-    top: Top,
+    page: formats::Format,
 }
 
-const fn format(dtype: DType, [sign, exp, man]: [u32; 3], bias: i32, top: Top) -> Format {
-    Format { dtype, sign, exp, man, bias, top }
+impl Deref for Format {
+    type Target = formats::Format;
+    fn deref(&self) -> &Self::Target {
+        &self.page
+    }
 }
 
-/// `docs/spec/onnx.md §2.1`, `docs/spec/tile-ir.md §3.1`, `docs/kernels.md §3.3`.
-const FORMATS: [Format; 16] = [
-    format(F32, [1, 8, 23], 127, Top::Ieee),
-    format(Tf32, [1, 8, 10], 127, Top::Ieee),
-    format(Bf16, [1, 8, 7], 127, Top::Ieee),
-    format(F16, [1, 5, 10], 15, Top::Ieee),
-    format(F8E5M2, [1, 5, 2], 15, Top::Ieee),
-    format(F8E4M3Ieee, [1, 4, 3], 7, Top::Ieee),
-    format(F8E3M4, [1, 3, 4], 3, Top::Ieee),
-    format(F8E4M3Fn, [1, 4, 3], 7, Top::Fn),
-    format(F8E5M3Fnu, [0, 5, 3], 15, Top::Fn),
-    format(F8E8M0, [0, 8, 0], 127, Top::Fn),
-    format(F8E4M3Fnuz, [1, 4, 3], 8, Top::Fnuz),
-    format(F8E5M2Fnuz, [1, 5, 2], 16, Top::Fnuz),
-    format(F8E4M3B11Fnuz, [1, 4, 3], 11, Top::Fnuz),
-    format(F6E2M3, [1, 2, 3], 1, Top::Finite),
-    format(F6E3M2, [1, 3, 2], 3, Top::Finite),
-    format(F4E2M1, [1, 2, 1], 1, Top::Finite),
-];
+static FORMATS: LazyLock<[Format; 16]> =
+    LazyLock::new(|| formats::FORMATS.map(|page| Format { dtype: DType::parse(page.name).unwrap(), page }));
 
 /// Integers: bits, signed.
 const INTEGERS: [(DType, u32, bool); 17] = [
@@ -73,13 +50,6 @@ const INTEGERS: [(DType, u32, bool); 17] = [
     (U64, 64, false),
 ];
 
-/// A source value.
-#[derive(Clone, Copy, Debug)]
-enum Value {
-    Nan,
-    Number(f64), // infinities included
-}
-
 // ---- rounding: no neighbor is closer, directions are kept, ties and odd go by the code ----
 
 #[test]
@@ -100,11 +70,11 @@ fn narrow_sources_round_correctly() {
 }
 
 fn every_rounding(src: DType) {
-    for dst in FORMATS {
+    for dst in *FORMATS {
         for rounding in Rounding::ALL {
             let spec = spec(src, dst.dtype, CastPolicy { to_float: rounding, ..CastPolicy::IEEE });
             for code in codes(src) {
-                if let Value::Number(x) = value(src, code) {
+                if let Some(x) = value(src, code) {
                     check_rounded(&dst, rounding, x, cast_one(&spec, code));
                 }
             }
@@ -116,7 +86,7 @@ fn every_rounding(src: DType) {
 #[test]
 fn wide_sources_round_correctly() {
     let mut random = Random::new("wide_sources_round_correctly");
-    for dst in FORMATS {
+    for dst in *FORMATS {
         let boundaries = boundaries(&dst, &mut random);
         for rounding in Rounding::ALL {
             let policy = CastPolicy { to_float: rounding, ..CastPolicy::IEEE };
@@ -238,7 +208,7 @@ fn up_and_down_are_adjacent() {
         for dst in FORMATS.into_iter().filter(|f| f.sign == 1) {
             let specs = Rounding::ALL.map(|r| spec(src, dst.dtype, CastPolicy { to_float: r, ..CastPolicy::IEEE }));
             for code in codes(src) {
-                let Value::Number(x) = value(src, code) else { continue };
+                let Some(x) = value(src, code) else { continue };
                 if x.abs() > dst.magnitude(dst.max()) {
                     continue;
                 }
@@ -293,7 +263,7 @@ fn to_integers(src: DType, codes: &[u64]) {
             let with = |int_overflow| spec(src, dst, CastPolicy { to_int, int_overflow, ..CastPolicy::IEEE });
             let specs = INT_OVERFLOWS.map(with);
             for &code in codes {
-                let Value::Number(x) = value(src, code) else { continue };
+                let Some(x) = value(src, code) else { continue };
                 let got = specs.map(|s| cast_one(&s, code).code());
                 let expected = match round_to_integer(x, to_int) {
                     Some(t) if (min..=max).contains(&t) => [Some(low_bits(t, bits)); 3],
@@ -331,7 +301,8 @@ fn integers_to_integers() {
 #[test]
 fn wide_integers_to_floats() {
     let mut random = Random::new("wide_integers_to_floats");
-    let f64_format = format(F64, [1, 11, 52], 1023, Top::Ieee);
+    let page = formats::Format { name: "f64", sign: 1, exp: 11, man: 52, bias: 1023, top: Top::Ieee };
+    let f64_format = Format { dtype: F64, page };
     for (src, src_bits, signed) in INTEGERS.into_iter().filter(|i| i.1 >= 32) {
         let mut all = integer_edges(src_bits);
         for _ in 0..3000 {
@@ -395,7 +366,7 @@ fn to_bool_is_not_zero() {
     for src in narrow_sources() {
         let spec = spec(src, Bool, CastPolicy::IEEE);
         for code in codes(src) {
-            let expected = !matches!(value(src, code), Value::Number(x) if x == 0.0);
+            let expected = !matches!(value(src, code), Some(x) if x == 0.0);
             assert_eq!(cast_one(&spec, code), Outcome::Defined(expected as u64), "{src} {code:x}");
         }
     }
@@ -410,7 +381,7 @@ fn to_fixed_point() {
                 |overflow| spec(src, MxInt8, CastPolicy { to_float, overflow, inf: overflow, ..CastPolicy::IEEE });
             let [clamp, error] = [Overflow::Saturate, Overflow::Error].map(with);
             for code in codes(src) {
-                let Value::Number(x) = value(src, code) else { continue };
+                let Some(x) = value(src, code) else { continue };
                 let (n, fits) = match round_to_integer(x * 64.0, to_float) {
                     Some(n) => (n.clamp(-128, 127), (-128..=127).contains(&n)),
                     None => (if x < 0.0 { -128 } else { 127 }, false),
@@ -435,7 +406,7 @@ fn to_code_book() {
             let with = |overflow| spec(src, Nf4, CastPolicy { to_float, overflow, inf: overflow, ..CastPolicy::IEEE });
             let [clamp, error] = [Overflow::Nonfinite, Overflow::Error].map(with);
             for &code in &codes {
-                let Value::Number(x) = value(src, code) else { continue };
+                let Some(x) = value(src, code) else { continue };
                 let fits = (-1.0..=1.0).contains(&x);
                 let x = x.clamp(-1.0, 1.0);
                 let up = values.iter().position(|&v| v >= x).unwrap() as u64;
@@ -472,7 +443,7 @@ fn saturating(policy: CastPolicy) -> CastPolicy {
 #[test]
 fn conversion_is_monotone() {
     for src in [F16, Bf16, I16, U16, F8E5M2, F8E3M4, F8E8M0, F6E2M3, MxInt8, Nf4] {
-        let mut sorted: Vec<(f64, u64)> = codes(src).filter_map(|c| Some((number(src, c)?, c))).collect();
+        let mut sorted: Vec<(f64, u64)> = codes(src).filter_map(|c| Some((value(src, c)?, c))).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
         for rounding in Rounding::ALL {
             let policy = CastPolicy { to_float: rounding, to_int: rounding, ..CastPolicy::IEEE };
@@ -487,7 +458,7 @@ fn conversion_is_monotone() {
                 let mut last = f64::NEG_INFINITY;
                 for &(x, code) in &sorted {
                     let result = cast_one(&spec, code).code().unwrap();
-                    let y = number(dst, result).unwrap_or(f64::INFINITY.copysign(x)); // NaN stands for an overflow
+                    let y = value(dst, result).unwrap_or(f64::INFINITY.copysign(x)); // NaN stands for an overflow
                     assert!(last <= y, "{src} {x:e} to {dst} {rounding} gives {y:e} after {last:e}");
                     last = y;
                 }
@@ -517,7 +488,7 @@ fn conversion_mirrors() {
                         cast_one(&mirror, code | src.sign_bit()).code().unwrap(),
                     );
                     let unsigned = dst.top == Top::Fnuz && (a == 0 || a == dst.sign_bit()); // zero and NaN
-                    let nan_substitute = dst.top == Top::Finite && matches!(src.read(code), Value::Nan); // zero flipped
+                    let nan_substitute = dst.top == Top::Finite && src.read(code).is_none(); // zero flipped
                     let expected = if unsigned { a } else { a ^ dst.sign_bit() };
                     assert!(b == expected || nan_substitute, "{} {code:x} to {} {rounding}", src.dtype, dst.dtype);
                 }
@@ -532,9 +503,8 @@ fn conversion_mirrors() {
 fn widening_then_narrowing_is_the_identity() {
     let mut embedded = 0;
     for a in FORMATS.iter().filter(|f| f.bits() <= 19) {
-        let finite: Vec<u64> =
-            (0..1 << a.bits()).filter(|&c| matches!(a.read(c), Value::Number(x) if x.is_finite())).collect();
-        for b in FORMATS {
+        let finite: Vec<u64> = (0..1 << a.bits()).filter(|&c| matches!(a.read(c), Some(x) if x.is_finite())).collect();
+        for b in *FORMATS {
             let embeds = finite.iter().all(|&c| b.holds(a.value(c)));
             assert_eq!(float(a.dtype).embeds_in(&float(b.dtype)), embeds, "{} in {}", a.dtype, b.dtype);
             if !embeds {
@@ -546,9 +516,9 @@ fn widening_then_narrowing_is_the_identity() {
                 let (widen, narrow) = (spec(a.dtype, b.dtype, policy), spec(b.dtype, a.dtype, policy));
                 for code in 0..1 << a.bits() {
                     let x = match a.read(code) {
-                        Value::Nan => continue,
-                        Value::Number(x) if x.is_infinite() && b.top != Top::Ieee => continue,
-                        Value::Number(x) => x,
+                        None => continue,
+                        Some(x) if x.is_infinite() && b.top != Top::Ieee => continue,
+                        Some(x) => x,
                     };
                     let wide = cast_one(&widen, code).code().unwrap();
                     let back = cast_one(&narrow, wide).code().unwrap();
@@ -592,7 +562,7 @@ fn saturate_is_clamp() {
             for (dst, min, max) in floats.into_iter().chain(integers) {
                 let (saturating, plain) = (spec(src, dst, saturate), spec(F64, dst, policy));
                 for code in codes(src) {
-                    let Value::Number(x) = value(src, code) else { continue };
+                    let Some(x) = value(src, code) else { continue };
                     if dst == F8E8M0 && x > 0.0 && x < min {
                         continue; // rounding may still reach 2^-127
                     }
@@ -670,7 +640,7 @@ fn unrepresentable_values() {
                 let with = |negative, vanishing| CastPolicy { to_float, negative, vanishing, ..CastPolicy::IEEE };
                 let cast = |negative, vanishing, code| cast(src, dst.dtype, with(negative, vanishing), code);
                 for code in codes(src) {
-                    let Value::Number(x) = value(src, code) else { continue };
+                    let Some(x) = value(src, code) else { continue };
                     let vanishes = x == 0.0 && !dst.has_zero();
                     if vanishes {
                         for negative in [Smallest, Nan, Error] {
@@ -705,7 +675,7 @@ fn errors_refuse_exactly() {
             let unsigned = float.is_some_and(|f| f.sign == 0);
             let integer = INTEGERS.iter().any(|i| i.0 == dst);
             let floating = !integer && dst != Bool;
-            let only = |policy: CastPolicy, name: &str, about: &dyn Fn(Value) -> bool| {
+            let only = |policy: CastPolicy, name: &str, about: &dyn Fn(Option<f64>) -> bool| {
                 let (with, without) = (spec(src, dst, policy), spec(src, dst, ieee));
                 for code in codes(src) {
                     let (got, plain) = (cast_one(&with, code), cast_one(&without, code));
@@ -715,22 +685,22 @@ fn errors_refuse_exactly() {
                     assert!(refused || got == plain, "{name}: {src} {code:x} to {dst}");
                 }
             };
-            let inf = |x| matches!(x, Value::Number(x) if x.is_infinite());
-            only(CastPolicy { nan: NanRule::Error, ..ieee }, "nan", &|x| matches!(x, Value::Nan));
-            let nan = |x| integer && matches!(x, Value::Nan);
+            let inf = |x: Option<f64>| matches!(x, Some(x) if x.is_infinite());
+            only(CastPolicy { nan: NanRule::Error, ..ieee }, "nan", &|x| x.is_none());
+            let nan = |x: Option<f64>| integer && x.is_none();
             only(CastPolicy { nan_to_int: NanToInt::Error, ..ieee }, "nan_to_int", &nan);
             only(CastPolicy { inf: Overflow::Error, ..ieee }, "inf", &|x| floating && inf(x));
             only(CastPolicy { negative: Unrepresentable::Error, ..ieee }, "negative", &|x| {
-                unsigned && matches!(x, Value::Number(x) if x < 0.0)
+                unsigned && matches!(x, Some(x) if x < 0.0)
             });
             only(CastPolicy { vanishing: Unrepresentable::Error, ..ieee }, "vanishing", &|x| {
                 // To nearest even, 2^-128 is a tie of 2^-127 (even) and nothing.
-                dst == F8E8M0 && matches!(x, Value::Number(x) if x == 0.0 || (x > 0.0 && x < 2f64.powi(-128)))
+                dst == F8E8M0 && matches!(x, Some(x) if x == 0.0 || (x > 0.0 && x < 2f64.powi(-128)))
             });
             only(CastPolicy { overflow: Overflow::Error, ..ieee }, "overflow", &|x| match (x, float, dst) {
-                (Value::Nan, ..) => false,
-                (Value::Number(x), ..) if x.is_infinite() || (unsigned && x < 0.0) => false,
-                (Value::Number(x), Some(f), _) => {
+                (None, ..) => false,
+                (Some(x), ..) if x.is_infinite() || (unsigned && x < 0.0) => false,
+                (Some(x), Some(f), _) => {
                     let (max, next) = (f.magnitude(f.max()), f.magnitude(f.max() + 1));
                     match compare(x.abs(), (max + next) / 2.0) {
                         Less => false,
@@ -738,9 +708,9 @@ fn errors_refuse_exactly() {
                         Greater => true,
                     }
                 }
-                (Value::Number(x), None, MxInt8) => x * 64.0 >= 127.5 || x * 64.0 < -128.5, // ties go to even
-                (Value::Number(x), None, Nf4) => x.abs() > 1.0,
-                (Value::Number(_), None, _) => false, // f64, bool and the integers
+                (Some(x), None, MxInt8) => x * 64.0 >= 127.5 || x * 64.0 < -128.5, // ties go to even
+                (Some(x), None, Nf4) => x.abs() > 1.0,
+                (Some(_), None, _) => false, // f64, bool and the integers
             });
         }
     }
@@ -750,7 +720,7 @@ fn errors_refuse_exactly() {
 /// With `range: Source` it is the value itself that is tested.
 #[test]
 fn overflow_is_decided_before_a_rounding_stops() {
-    for f in FORMATS {
+    for f in *FORMATS {
         let (max, next) = (f.magnitude(f.max()), f.magnitude(f.max() + 1));
         let middle = (max + next) / 2.0;
         let candidates =
@@ -813,7 +783,7 @@ fn flush() {
                 let (keep, from_zero, flush) = (spec(src, dst, keep), spec(F64, dst, keep), spec(src, dst, flush));
                 for code in codes(src) {
                     let kept = match value(src, code) {
-                        Value::Number(x) if subnormal(src, code) => cast_one(&from_zero, 0f64.copysign(x).to_bits()),
+                        Some(x) if subnormal(src, code) => cast_one(&from_zero, 0f64.copysign(x).to_bits()),
                         _ => cast_one(&keep, code),
                     };
                     let kept = kept.code().unwrap();
@@ -919,7 +889,7 @@ fn ieee_options() {
 #[test]
 fn odd_intermediates() {
     let mut random = Random::new("odd_intermediates");
-    for dst in FORMATS {
+    for dst in *FORMATS {
         let mut sources = boundaries(&dst, &mut random);
         sources.extend((0..5000).map(|_| f64::from_bits(random.next())).filter(|x| !x.is_nan()));
         for intermediate in [F32, F16] {
@@ -942,92 +912,6 @@ fn odd_intermediates() {
 
 // ---- helpers: the test's own reading of the formats ----
 
-impl Format {
-    fn bits(&self) -> u32 {
-        self.sign + self.exp + self.man
-    }
-    fn sign_bit(&self) -> u64 {
-        (self.sign as u64) << (self.exp + self.man)
-    }
-    fn magnitude_mask(&self) -> u64 {
-        (1 << (self.exp + self.man)) - 1
-    }
-    /// Only E8M0 has none.
-    fn has_zero(&self) -> bool {
-        self.dtype != F8E8M0
-    }
-    /// Code of the largest finite magnitude (`docs/kernels.md §4.6`).
-    fn max(&self) -> i64 {
-        let all = self.magnitude_mask() as i64;
-        match self.top {
-            Top::Ieee => all - (1 << self.man),
-            Top::Fn => all - 1,
-            Top::Fnuz | Top::Finite => all,
-        }
-    }
-    fn nan(&self) -> u64 {
-        match self.top {
-            Top::Ieee => self.max() as u64 + 1 + (1 << (self.man - 1)),
-            Top::Fn => self.magnitude_mask(),
-            Top::Fnuz => 0x80,
-            Top::Finite => panic!("{} has no NaN", self.dtype),
-        }
-    }
-    /// What an overflow gives without saturation.
-    fn over(&self, neg: bool) -> u64 {
-        let sign = if neg { self.sign_bit() } else { 0 };
-        match self.top {
-            Top::Ieee => (self.max() as u64 + 1) | sign,
-            Top::Fn => self.magnitude_mask() | sign,
-            Top::Fnuz => 0x80,
-            Top::Finite => self.max() as u64 | sign,
-        }
-    }
-    /// The value of a magnitude code (`docs/spec/onnx.md §2.2`); also one step above the largest, and, for E8M0, below the
-    /// smallest, where nothing is left.
-    fn magnitude(&self, code: i64) -> f64 {
-        if !self.has_zero() {
-            return if code < 0 { 0.0 } else { pow2(code as i32 - 127) };
-        }
-        let field = (code >> self.man) as i32;
-        let fraction = (code & ((1 << self.man) - 1)) as f64 * pow2(-(self.man as i32));
-        if field == 0 { pow2(1 - self.bias) * fraction } else { pow2(field - self.bias) * (1.0 + fraction) }
-    }
-    fn read(&self, code: u64) -> Value {
-        let (magnitude, neg) = ((code & self.magnitude_mask()) as i64, code & self.sign_bit() != 0);
-        let signed = |x: f64| Value::Number(if neg { -x } else { x });
-        match self.top {
-            Top::Fnuz if code == 0x80 => Value::Nan,
-            Top::Ieee if magnitude == self.max() + 1 => signed(f64::INFINITY),
-            _ if magnitude > self.max() => Value::Nan,
-            _ => signed(self.magnitude(magnitude)),
-        }
-    }
-    fn value(&self, code: u64) -> f64 {
-        match self.read(code) {
-            Value::Number(x) => x,
-            Value::Nan => panic!("{} {code:x} is NaN", self.dtype),
-        }
-    }
-    /// Position of a code on the number line; both zeros at 0.
-    fn ordinal(&self, code: u64) -> i64 {
-        let magnitude = (code & self.magnitude_mask()) as i64;
-        if code & self.sign_bit() != 0 { -magnitude } else { magnitude }
-    }
-    /// Some code has exactly this value: a binary search over the magnitudes.
-    fn holds(&self, x: f64) -> bool {
-        if x < 0.0 && self.sign == 0 {
-            return false;
-        }
-        let (mut low, mut high) = (0, self.max());
-        while low < high {
-            let middle = (low + high + 1) / 2;
-            if self.magnitude(middle) <= x.abs() { low = middle } else { high = middle - 1 }
-        }
-        self.magnitude(low) == x.abs()
-    }
-}
-
 /// Positive values, midpoints and the first values beyond the range: all of them for 8 bits or fewer, else a sample.
 fn boundaries(f: &Format, random: &mut Random) -> Vec<f64> {
     let lowest = if f.has_zero() { 0 } else { -1 };
@@ -1042,40 +926,23 @@ fn boundaries(f: &Format, random: &mut Random) -> Vec<f64> {
     values.chain([f64::MAX, f64::MIN_POSITIVE, 5e-324]).filter(|&x| x > 0.0).collect()
 }
 
-fn pow2(e: i32) -> f64 {
-    assert!((-1022..=1023).contains(&e));
-    f64::from_bits(((e + 1023) as u64) << 52)
-}
-
 /// A comparison of numbers.
 fn compare(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap()
 }
 
-/// `docs/spec/openvino.md §1.3`.
-#[rustfmt::skip]
-const NF4_VALUES: [u32; 16] = [
-    0xBF800000, 0xBF3239B1, 0xBF066B30, 0xBECA32A0, 0xBE91A24D, 0xBE3D353F, 0xBDBA7871, 0x00000000,
-    0x3DA2FAFF, 0x3E24CAE3, 0x3E7C04DD, 0x3EAD033A, 0x3EE1A4B8, 0x3F1007AB, 0x3F3913B3, 0x3F800000,
-];
-#[rustfmt::skip]
-const NF4_THRESHOLDS: [u32; 15] = [
-    0xBF591CD9, 0xBF1C5270, 0xBEEB8480, 0xBEADEA76, 0xBE703CEC, 0xBE0D38BC, 0xBD3A7871, 0x3D22FAFF,
-    0x3DF64863, 0x3E5067E0, 0x3E9582D4, 0x3EC753F9, 0x3F006D03, 0x3F248DAF, 0x3F5C89D9,
-];
-
 fn nf4_value(code: u64) -> f64 {
-    f32::from_bits(NF4_VALUES[code as usize]) as f64
+    f32::from_bits(formats::NF4[code as usize]) as f64
 }
 
-/// The value of a source code, by the test's own reading.
-fn value(dtype: DType, code: u64) -> Value {
+/// The value of a source code, by the test's own reading, infinities included; `None` for NaN.
+fn value(dtype: DType, code: u64) -> Option<f64> {
     if let Some(f) = FORMATS.iter().find(|f| f.dtype == dtype) {
         return f.read(code);
     }
     if let Some(&(_, bits, signed)) = INTEGERS.iter().find(|i| i.0 == dtype) {
         assert!(bits <= 48, "exact in f64");
-        return Value::Number(integer_value(code, bits, signed) as f64);
+        return Some(integer_value(code, bits, signed) as f64);
     }
     let x = match dtype {
         F64 => f64::from_bits(code),
@@ -1084,15 +951,7 @@ fn value(dtype: DType, code: u64) -> Value {
         Nf4 => nf4_value(code),
         _ => panic!("{dtype}"),
     };
-    if x.is_nan() { Value::Nan } else { Value::Number(x) }
-}
-
-/// The number, infinities included; `None` for NaN.
-fn number(dtype: DType, code: u64) -> Option<f64> {
-    match value(dtype, code) {
-        Value::Number(x) => Some(x),
-        Value::Nan => None,
-    }
+    (!x.is_nan()).then_some(x)
 }
 
 fn narrow_sources() -> Vec<DType> {

@@ -1,4 +1,208 @@
 //! Narrow numbers by the words of their pages, for expectations that owe nothing to the code under test.
+#![allow(clippy::type_complexity)] // a table's type is its heading
+
+/// What stands at the top of a format, among the codes of the largest exponent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Top {
+    /// Inf and NaN, as in IEEE 754.
+    Ieee,
+    /// Numbers, but for a NaN whose bits are all set.
+    Fn,
+    /// Numbers; the only NaN stands where -0 would.
+    Fnuz,
+    /// Numbers only.
+    Finite,
+}
+
+/// A float format as the pages print it: sign, exponent and fraction bits, bias, what stands at the top.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// Our name of the type.
+    pub name: &'static str,
+    /// Bits of the sign: 1 or 0.
+    pub sign: u32,
+    /// Bits of the exponent.
+    pub exp: u32,
+    /// Bits of the fraction.
+    pub man: u32,
+    /// What is added to an exponent.
+    pub bias: i32,
+    /// What stands at the top.
+    pub top: Top,
+}
+
+const fn format(name: &'static str, [sign, exp, man]: [u32; 3], bias: i32, top: Top) -> Format {
+    Format { name, sign, exp, man, bias, top }
+}
+
+/// `docs/spec/onnx.md §2.1`, `docs/spec/tile-ir.md §3.1`, `docs/kernels.md §3.3`.
+pub const FORMATS: [Format; 16] = [
+    format("f32", [1, 8, 23], 127, Top::Ieee),
+    format("tf32", [1, 8, 10], 127, Top::Ieee),
+    format("bf16", [1, 8, 7], 127, Top::Ieee),
+    format("f16", [1, 5, 10], 15, Top::Ieee),
+    format("f8e5m2", [1, 5, 2], 15, Top::Ieee),
+    format("f8e4m3ieee", [1, 4, 3], 7, Top::Ieee),
+    format("f8e3m4", [1, 3, 4], 3, Top::Ieee),
+    format("f8e4m3fn", [1, 4, 3], 7, Top::Fn),
+    format("f8e5m3fnu", [0, 5, 3], 15, Top::Fn),
+    format("f8e8m0", [0, 8, 0], 127, Top::Fn),
+    format("f8e4m3fnuz", [1, 4, 3], 8, Top::Fnuz),
+    format("f8e5m2fnuz", [1, 5, 2], 16, Top::Fnuz),
+    format("f8e4m3b11fnuz", [1, 4, 3], 11, Top::Fnuz),
+    format("f6e2m3", [1, 2, 3], 1, Top::Finite),
+    format("f6e3m2", [1, 3, 2], 3, Top::Finite),
+    format("f4e2m1", [1, 2, 1], 1, Top::Finite),
+];
+
+impl Format {
+    /// Bits of a code.
+    pub fn bits(&self) -> u32 {
+        self.sign + self.exp + self.man
+    }
+    /// The bit of the sign; 0 if there is none.
+    pub fn sign_bit(&self) -> u64 {
+        (self.sign as u64) << (self.exp + self.man)
+    }
+    /// All bits but the sign.
+    pub fn magnitude_mask(&self) -> u64 {
+        (1 << (self.exp + self.man)) - 1
+    }
+    /// Only E8M0 has none.
+    pub fn has_zero(&self) -> bool {
+        self.name != "f8e8m0"
+    }
+    /// Code of the largest finite magnitude (`docs/kernels.md §4.6`).
+    pub fn max(&self) -> i64 {
+        let all = self.magnitude_mask() as i64;
+        match self.top {
+            Top::Ieee => all - (1 << self.man),
+            Top::Fn => all - 1,
+            Top::Fnuz | Top::Finite => all,
+        }
+    }
+    /// The canonical NaN.
+    ///
+    /// # Panics
+    /// If the format has none.
+    pub fn nan(&self) -> u64 {
+        match self.top {
+            Top::Ieee => self.max() as u64 + 1 + (1 << (self.man - 1)),
+            Top::Fn => self.magnitude_mask(),
+            Top::Fnuz => 0x80,
+            Top::Finite => panic!("{} has no NaN", self.name),
+        }
+    }
+    /// What an overflow gives without saturation.
+    pub fn over(&self, neg: bool) -> u64 {
+        let sign = if neg { self.sign_bit() } else { 0 };
+        match self.top {
+            Top::Ieee => (self.max() as u64 + 1) | sign,
+            Top::Fn => self.magnitude_mask() | sign,
+            Top::Fnuz => 0x80,
+            Top::Finite => self.max() as u64 | sign,
+        }
+    }
+    /// The value of a magnitude code (`docs/spec/onnx.md §2.2`); also one step above the largest, and, for E8M0, below the
+    /// smallest, where nothing is left.
+    pub fn magnitude(&self, code: i64) -> f64 {
+        if !self.has_zero() {
+            return if code < 0 { 0.0 } else { pow2(code as i32 - 127) };
+        }
+        let field = (code >> self.man) as i32;
+        let fraction = (code & ((1 << self.man) - 1)) as f64 * pow2(-(self.man as i32));
+        if field == 0 { pow2(1 - self.bias) * fraction } else { pow2(field - self.bias) * (1.0 + fraction) }
+    }
+    /// The value of a code, Inf among them; `None` for NaN.
+    pub fn read(&self, code: u64) -> Option<f64> {
+        let (magnitude, neg) = ((code & self.magnitude_mask()) as i64, code & self.sign_bit() != 0);
+        let signed = |x: f64| Some(if neg { -x } else { x });
+        match self.top {
+            Top::Fnuz if code == 0x80 => None,
+            Top::Ieee if magnitude == self.max() + 1 => signed(f64::INFINITY),
+            _ if magnitude > self.max() => None,
+            _ => signed(self.magnitude(magnitude)),
+        }
+    }
+    /// The value of a code.
+    ///
+    /// # Panics
+    /// If it is a NaN.
+    pub fn value(&self, code: u64) -> f64 {
+        self.read(code).unwrap_or_else(|| panic!("{} {code:x} is NaN", self.name))
+    }
+    /// Position of a code on the number line; both zeros at 0.
+    pub fn ordinal(&self, code: u64) -> i64 {
+        let magnitude = (code & self.magnitude_mask()) as i64;
+        if code & self.sign_bit() != 0 { -magnitude } else { magnitude }
+    }
+    /// Some code has exactly this value: a binary search over the magnitudes.
+    pub fn holds(&self, x: f64) -> bool {
+        if x < 0.0 && self.sign == 0 {
+            return false;
+        }
+        let (mut low, mut high) = (0, self.max());
+        while low < high {
+            let middle = (low + high + 1) / 2;
+            if self.magnitude(middle) <= x.abs() { low = middle } else { high = middle - 1 }
+        }
+        self.magnitude(low) == x.abs()
+    }
+}
+
+/// `docs/spec/onnx.md §2.3`: codes and their values, as an integer and an exponent of 2.
+#[rustfmt::skip]
+pub const SPECIAL_CODES: [(&str, &[(u64, i64, i32)]); 5] = [
+    ("f8e4m3fn", &[
+        (0x00, 0, 0), (0x01, 1, -9), (0x07, 7, -9), (0x08, 1, -6), (0x30, 1, -1), (0x38, 1, 0), (0x40, 2, 0),
+        (0x7e, 448, 0), (0xfe, -448, 0),
+    ]),
+    ("f8e4m3fnuz", &[
+        (0x00, 0, 0), (0x01, 1, -10), (0x07, 7, -10), (0x08, 1, -7), (0x38, 1, -1), (0x40, 1, 0), (0x48, 2, 0),
+        (0x7f, 240, 0), (0xff, -240, 0),
+    ]),
+    ("f8e5m2", &[
+        (0x00, 0, 0), (0x01, 1, -16), (0x03, 3, -16), (0x04, 1, -14), (0x38, 1, -1), (0x3c, 1, 0), (0x40, 2, 0),
+        (0x7b, 57344, 0), (0xfb, -57344, 0),
+    ]),
+    ("f8e5m2fnuz", &[
+        (0x00, 0, 0), (0x01, 1, -17), (0x03, 3, -17), (0x04, 1, -15), (0x3c, 1, -1), (0x40, 1, 0), (0x44, 2, 0),
+        (0x7f, 57344, 0), (0xff, -57344, 0),
+    ]),
+    ("f8e8m0", &[(0x00, 1, -127), (0x7e, 1, -1), (0x7f, 1, 0), (0x80, 2, 0), (0xfe, 1, 127)]),
+];
+
+/// `docs/spec/onnx.md §2.4`: the values of codes without the sign bit.
+#[rustfmt::skip]
+pub const SMALL_FLOATS: [(&str, &[f64]); 3] = [
+    ("f4e2m1", &[0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]),
+    ("f6e2m3", &[
+        0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875,
+        1.0, 1.125, 1.25, 1.375, 1.5, 1.625, 1.75, 1.875,
+        2.0, 2.25, 2.5, 2.75, 3.0, 3.25, 3.5, 3.75,
+        4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5,
+    ]),
+    ("f6e3m2", &[
+        0.0, 0.0625, 0.125, 0.1875, 0.25, 0.3125, 0.375, 0.4375,
+        0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5, 1.75,
+        2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0,
+        8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 28.0,
+    ]),
+];
+
+/// `docs/spec/openvino.md §1.3`: the values of NF4, as f32 bits.
+#[rustfmt::skip]
+pub const NF4: [u32; 16] = [
+    0xBF800000, 0xBF3239B1, 0xBF066B30, 0xBECA32A0, 0xBE91A24D, 0xBE3D353F, 0xBDBA7871, 0x00000000,
+    0x3DA2FAFF, 0x3E24CAE3, 0x3E7C04DD, 0x3EAD033A, 0x3EE1A4B8, 0x3F1007AB, 0x3F3913B3, 0x3F800000,
+];
+
+/// The thresholds between them.
+#[rustfmt::skip]
+pub const NF4_THRESHOLDS: [u32; 15] = [
+    0xBF591CD9, 0xBF1C5270, 0xBEEB8480, 0xBEADEA76, 0xBE703CEC, 0xBE0D38BC, 0xBD3A7871, 0x3D22FAFF,
+    0x3DF64863, 0x3E5067E0, 0x3E9582D4, 0x3EC753F9, 0x3F006D03, 0x3F248DAF, 0x3F5C89D9,
+];
 
 /// The value of an E4M3FN code: four bits of exponent of bias 7, three of fraction; 7F and FF are NaN.
 #[must_use]
@@ -29,4 +233,11 @@ pub fn bf16(x: f32) -> u16 {
 #[must_use]
 pub fn halves(bytes: &[u8]) -> Vec<u16> {
     bytes.chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+}
+
+/// 2^e, which f64 holds for every exponent of these formats.
+#[must_use]
+pub fn pow2(e: i32) -> f64 {
+    assert!((-1022..=1023).contains(&e));
+    f64::from_bits(((e + 1023) as u64) << 52)
 }

@@ -1,69 +1,18 @@
-//! `formats`, checked against a decoder written here, and `inspect`.
+//! `formats`, checked against the decoder of tests, and `inspect`.
 
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::formats::{FORMATS, NF4};
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{f32s, safetensors};
-
-/// What the codes with the largest exponent mean (`docs/spec/onnx.md §2.1`).
-#[derive(Clone, Copy, PartialEq)]
-enum Top {
-    /// Inf and NaN, as in IEEE 754.
-    Ieee,
-    /// Numbers, but for a NaN where all bits are set.
-    Fn,
-    /// Numbers; the only NaN stands where -0 would.
-    Fnuz,
-    /// Numbers only.
-    Finite,
-    /// Unsigned, and all bits set are NaN.
-    UnsignedNan,
-}
-
-/// (type, exponent bits, fraction bits, bias, top)
-const FLOATS: [(&str, u32, u32, i32, Top); 11] = [
-    ("f4e2m1", 2, 1, 1, Top::Finite),
-    ("f6e2m3", 2, 3, 1, Top::Finite),
-    ("f6e3m2", 3, 2, 3, Top::Finite),
-    ("f8e4m3fn", 4, 3, 7, Top::Fn),
-    ("f8e4m3fnuz", 4, 3, 8, Top::Fnuz),
-    ("f8e5m2", 5, 2, 15, Top::Ieee),
-    ("f8e5m2fnuz", 5, 2, 16, Top::Fnuz),
-    ("f8e3m4", 3, 4, 3, Top::Ieee),
-    ("f8e4m3ieee", 4, 3, 7, Top::Ieee),
-    ("f8e4m3b11fnuz", 4, 3, 11, Top::Fnuz),
-    ("f8e5m3fnu", 5, 3, 15, Top::UnsignedNan),
-];
-
-/// QLoRA's code book (`docs/spec/openvino.md`), in f32.
-const NF4: [f32; 16] = [
-    -1.0,
-    -0.696_192_8,
-    -0.525_073_05,
-    -0.394_917_5,
-    -0.284_441_38,
-    -0.184_773_43,
-    -0.091_050_036,
-    0.0,
-    0.079_580_3,
-    0.160_930_2,
-    0.246_112_3,
-    0.337_915_24,
-    0.440_709_83,
-    0.562_617,
-    0.722_956_84,
-    1.0,
-];
 
 /// (type, bits, the value of a code)
 type Narrow = (String, u32, Box<dyn Fn(u64) -> f64 + Send + Sync>);
 
 fn narrow_types() -> Vec<Narrow> {
     let mut all: Vec<Narrow> = Vec::new();
-    for (name, exponent, fraction, bias, top) in FLOATS {
-        let signed = top != Top::UnsignedNan;
-        let bits = exponent + fraction + signed as u32;
-        all.push((name.into(), bits, Box::new(move |code| float(code, exponent, fraction, bias, top))));
+    for f in FORMATS.into_iter().filter(|f| f.bits() <= 8) {
+        all.push((f.name.into(), f.bits(), Box::new(move |code| f.read(code).unwrap_or(f64::NAN))));
     }
     for bits in [1, 2, 4, 8] {
         let signed = move |code: u64| ((code << (64 - bits)) as i64 >> (64 - bits)) as f64;
@@ -74,31 +23,8 @@ fn narrow_types() -> Vec<Narrow> {
     }
     all.push(("bool".into(), 1, Box::new(|code| code as f64)));
     all.push(("mxint8".into(), 8, Box::new(|code| f64::from(code as u8 as i8) / 64.0)));
-    all.push(("nf4".into(), 4, Box::new(|code| NF4[code as usize].into())));
-    let power = |code: u64| if code == 255 { f64::NAN } else { 2f64.powi(code as i32 - 127) };
-    all.push(("f8e8m0".into(), 8, Box::new(power)));
+    all.push(("nf4".into(), 4, Box::new(|code| f32::from_bits(NF4[code as usize]).into())));
     all
-}
-
-fn float(code: u64, exponent_bits: u32, fraction_bits: u32, bias: i32, top: Top) -> f64 {
-    let magnitude_bits = exponent_bits + fraction_bits;
-    let (sign, magnitude) = (code >> magnitude_bits, code & ((1 << magnitude_bits) - 1));
-    let (exponent, fraction) = (magnitude >> fraction_bits, magnitude & ((1 << fraction_bits) - 1));
-    let all_ones = magnitude == (1 << magnitude_bits) - 1;
-    let value = match top {
-        Top::Ieee if exponent == (1 << exponent_bits) - 1 => {
-            if fraction == 0 {
-                f64::INFINITY
-            } else {
-                f64::NAN
-            }
-        }
-        Top::Fn | Top::UnsignedNan if all_ones => f64::NAN,
-        Top::Fnuz if sign == 1 && magnitude == 0 => f64::NAN,
-        _ if exponent == 0 => fraction as f64 * 2f64.powi(1 - bias - fraction_bits as i32),
-        _ => (1.0 + fraction as f64 / 2f64.powi(fraction_bits as i32)) * 2f64.powi(exponent as i32 - bias),
-    };
-    if sign == 1 { -value } else { value }
 }
 
 /// Reads what `explain` and `formats` print.
