@@ -5,7 +5,7 @@ use truecast_core::dtype::ParseTypeError;
 use truecast_core::exact::{decode, encode};
 use truecast_core::format::*;
 use truecast_core::{CastPolicy, DType, Ecosystem, Exact, Kind, Layout, cast_one, spec::ieee};
-use truecast_testkit::formats::{FORMATS, NF4, NF4_THRESHOLDS, SMALL_FLOATS, SPECIAL_CODES};
+use truecast_testkit::formats::{FORMATS, NF4, NF4_THRESHOLDS, SMALL_FLOATS, SPECIAL_CODES, TYPES};
 
 /// `docs/kernels.md §3.3`: p, q, T = significand * 2^exponent, parity of max ("odd" is true), and margins
 /// (p_H - p_D, q_D - q_H) towards each intermediate format that serves. `SERVES`: the page says yes without numbers.
@@ -362,14 +362,9 @@ fn packed_sizes() {
     assert_eq!(DType::U16.bytes_in(Layout::Packed, u64::MAX), None);
 }
 
-/// `docs/interfaces.md §1`, in its order.
-const CANONICAL: &str = "bool string i1 u1 i2 u2 u3 i4 u4 u6 i8 u8 i16 u16 i32 u32 i48 i64 u64 \
-    f4e2m1 f6e2m3 f6e3m2 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f8e3m4 f8e4m3ieee f8e4m3b11fnuz f8e5m3fnu \
-    f16 bf16 tf32 f32 f64 mxint8 nf4 c64";
-
 #[test]
 fn canonical_names() {
-    let names: Vec<&str> = CANONICAL.split_whitespace().collect();
+    let names: Vec<&str> = TYPES.split_whitespace().collect();
     assert_eq!(DType::ALL.map(DType::name).as_slice(), names);
     for (name, dtype) in names.iter().zip(DType::ALL) {
         assert_eq!(DType::parse(name), Ok(dtype));

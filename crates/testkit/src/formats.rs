@@ -1,6 +1,11 @@
 //! Narrow numbers by the words of their pages, for expectations that owe nothing to the code under test.
 #![allow(clippy::type_complexity)] // a table's type is its heading
 
+/// The element types (`docs/interfaces.md §1`), in its order.
+pub const TYPES: &str = "bool string i1 u1 i2 u2 u3 i4 u4 u6 i8 u8 i16 u16 i32 u32 i48 i64 u64 \
+    f4e2m1 f6e2m3 f6e3m2 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f8e3m4 f8e4m3ieee f8e4m3b11fnuz f8e5m3fnu \
+    f16 bf16 tf32 f32 f64 mxint8 nf4 c64";
+
 /// What stands at the top of a format, among the codes of the largest exponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Top {

@@ -2,6 +2,7 @@
 
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::formats::TYPES;
 
 #[track_caller]
 fn explained(line: &str) -> Value {
@@ -374,54 +375,16 @@ fn values_that_make_no_sense() {
 /// Every pair of types, at values where formulas break: no panic, and results under at least one specification.
 #[test]
 fn every_pair_at_the_edges() {
-    const TYPES: [&str; 37] = [
-        "bool",
-        "i1",
-        "u1",
-        "i2",
-        "u2",
-        "u3",
-        "i4",
-        "u4",
-        "u6",
-        "i8",
-        "u8",
-        "i16",
-        "u16",
-        "i32",
-        "u32",
-        "i48",
-        "i64",
-        "u64",
-        "f4e2m1",
-        "f6e2m3",
-        "f6e3m2",
-        "f8e4m3fn",
-        "f8e4m3fnuz",
-        "f8e5m2",
-        "f8e5m2fnuz",
-        "f8e8m0",
-        "f8e3m4",
-        "f8e4m3ieee",
-        "f8e4m3b11fnuz",
-        "f8e5m3fnu",
-        "f16",
-        "bf16",
-        "tf32",
-        "f32",
-        "f64",
-        "mxint8",
-        "nf4",
-    ];
+    let types = TYPES.split_whitespace().filter(|name| !["string", "c64"].contains(name));
     let folder = Folder::new();
-    for to in TYPES {
+    for to in types.clone() {
         for value in
             ["0x0", "0x1", "0x7fefffffffffffff", "0x8000000000000001", "0xc07d100000000000", "0x3f40000000000001"]
         {
             folder.run(&format!("explain {value} --from f64 --to {to}")).succeeds().says(&["ieee"]);
         }
     }
-    for from in TYPES {
+    for from in types {
         folder.run(&format!("explain 0x1 --from {from} --to f8e5m3fnu")).succeeds();
         folder.run(&format!("explain 0x1 --from {from} --to f64")).succeeds();
     }

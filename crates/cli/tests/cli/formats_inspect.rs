@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 use serde_json::{Value, json};
-use truecast_testkit::formats::{FORMATS, NF4};
+use truecast_testkit::formats::{FORMATS, NF4, TYPES};
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{f32s, safetensors};
 
@@ -107,14 +107,10 @@ fn special_codes_of_the_8_bit_floats() {
 #[test]
 fn the_list_has_every_type() {
     let folder = Folder::new();
-    // interfaces.md §1.
-    let names = "bool string i1 u1 i2 u2 u3 i4 u4 u6 i8 u8 i16 u16 i32 u32 i48 i64 u64 f4e2m1 f6e2m3 f6e3m2 f8e4m3fn \
-        f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f8e3m4 f8e4m3ieee f8e4m3b11fnuz f8e5m3fnu f16 bf16 tf32 f32 f64 mxint8 nf4 \
-        c64";
     let text = folder.run("formats").succeeds().out;
     let object = folder.run("formats --json").succeeds().object("formats");
     let listed: Vec<&str> = object["types"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
-    for name in names.split_whitespace() {
+    for name in TYPES.split_whitespace() {
         assert!(text.lines().any(|l| l.split_whitespace().next() == Some(name)), "{name}");
         assert!(listed.contains(&name), "{name}");
         let detail = folder.run(&format!("formats {name}")).succeeds();
