@@ -289,7 +289,7 @@ fn inspect_says_how_tensors_are_quantized() {
     folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
     folder.write("model/config.json", b"{}");
     folder.run("convert model fp8 --scheme fp8-block --quiet").exits(0);
-    let out = folder.run("inspect fp8").succeeds().says(&["\nquantized by: fp8-block:128x128 (1 tensor)\n"]).out;
+    folder.run("inspect fp8").succeeds().says(&["\nquantized by: fp8-block:128x128 (1 tensor)\n"]);
     let object = folder.run("inspect fp8 --json").succeeds().object("inspect");
     assert_eq!(object["schemes"], serde_json::json!([{ "scheme": "fp8-block:128x128", "tensors": 1 }]));
     folder.run("convert model/model.safetensors c.safetensors --scheme comfy:float8_e4m3fn --quiet").exits(0);
