@@ -30,7 +30,7 @@ fn cause(result: Result<Source, Error>) -> HeaderError {
     let error = result.expect_err("accepted");
     assert_eq!(error.kind(), ErrorKind::Input);
     let text = error.to_string();
-    assert!(!text.chars().any(char::is_control) && !text.ends_with('.'), "{text}");
+    assert!(text.contains("a.safetensors: ") && !text.chars().any(char::is_control) && !text.ends_with('.'), "{text}");
     let Error::Safetensors { cause, .. } = error else { panic!("{error}") };
     cause
 }
@@ -62,7 +62,7 @@ fn v1_eight_bytes() {
 
 #[test]
 fn v2_header_length_limit() {
-    for bytes in [MAX_HEADER_BYTES + 1, u64::MAX] {
+    for bytes in [MAX_HEADER_BYTES + 1, u64::MAX - 8, u64::MAX] {
         let mut file = bytes.to_le_bytes().to_vec();
         file.extend_from_slice(b"{}");
         let result = disk::file("a.safetensors", &file).open();
@@ -167,7 +167,8 @@ fn v11_known_dtypes() {
 
 #[test]
 fn v12_plain_integers() {
-    for number in ["2.0", "-1", "2e0", "-0", "0.5", "1E2", "18446744073709551616", "-9223372036854775809"] {
+    for number in "2.0 -1 2e0 8e0 -0 0.5 1E2 18446744073709551616 99999999999999999999 -9223372036854775809".split(' ')
+    {
         let shape = format!(r#""dtype":"F32","shape":[{number}],"data_offsets":[0,8]"#);
         assert!(matches!(broken(one(&shape), 8), HeaderError::NotAnInteger { field: "shape", .. }), "{number}");
         let offsets = format!(r#""dtype":"F32","shape":[2],"data_offsets":[0,{number}]"#);
@@ -358,7 +359,9 @@ fn v22_a_regular_file() {
 
 #[test]
 fn text_that_is_not_json() {
-    for header in ["{", "{\"a\"", "{\"a\":", "{'a':1}", "{\"a\":1}", "{,}", "{\"a\":{},}", "{\"\n\":1}", "{// x\n}"] {
+    for header in
+        ["{", "{\"a\"", "{\"a\":", "{'a':1}", "{\"a\":1}", "{,}", "{\"a\":{},}", "{\"\n\":1}", "{// x\n}", &PLAIN[..30]]
+    {
         broken(header, 0);
     }
     let Err(HeaderError::Json { offset, .. }) = Header::parse(b"{\n\n\"a\" 1}", 0) else { panic!() };

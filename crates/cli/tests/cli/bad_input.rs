@@ -21,70 +21,24 @@ fn refused(name: &str, bytes: &[u8], what: &str) {
     }
 }
 
-/// `docs/spec/checkpoints.md §1.6`, by rule.
+/// One header of each way in which reading ends; the rules of `docs/spec/checkpoints.md §1.6` have tests of their own.
 #[test]
 fn malformed_safetensors_headers() {
-    let tensor = |dtype: &str, shape: &str, offsets: &str| {
-        format!(r#"{{"a":{{"dtype":{dtype},"shape":{shape},"data_offsets":{offsets}}}}}"#)
-    };
-    let f32_like = |shape: &str, offsets: &str| tensor(r#""F32""#, shape, offsets);
-    let rank = |n: usize| f32_like(&format!("[{}]", vec!["1"; n].join(",")), "[0,4]");
-    let field = r#"{"dtype":"F32","shape":[],"data_offsets":[0,4]}"#;
-    let rows: Vec<(&str, Vec<u8>)> = vec![
+    for (rule, bytes) in [
         ("V1", vec![]),
         ("V1", vec![0; 7]),
-        ("V2", container_of_length(100_000_001)),
-        ("V2", container_of_length(u64::MAX)),
-        ("V3", container_of_length(1000)),
-        ("V3", container_of_length(u64::MAX - 8)),
         ("V4", container(b"{\"\xff\":1}", b"")),
         ("V4", container(r#"{"\ud800":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}"#, &[0; 4])),
-        ("V5", container("[]", b"")),
-        ("V5", container(" {}", b"")),
-        ("V5", container("", b"")),
-        ("V6", container("{}x", b"")),
-        ("V6", container("{}\0", b"")),
-        ("V7", container(format!(r#"{{"a":{field},"a":{field}}}"#), &[0; 4])),
-        ("V8", container(r#"{"a":{"dtype":"F32","dtype":"F32","shape":[],"data_offsets":[0,4]}}"#, &[0; 4])),
-        ("V8", container(r#"{"__metadata__":{},"__metadata__":{}}"#, b"")),
-        ("V9", container(r#"{"__metadata__":{"k":"1","k":"2"}}"#, b"")),
-        ("V10", container(r#"{"a":{"dtype":"F32","shape":[]}}"#, &[0; 4])),
-        ("V10", container(r#"{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4],"x":1}}"#, &[0; 4])),
-        ("V11", container(tensor(r#""F7""#, "[]", "[0,4]"), &[0; 4])),
-        ("V11", container(tensor("null", "[]", "[0,4]"), &[0; 4])),
-        ("V12", container(f32_like("[2.0]", "[0,8]"), &[0; 8])),
-        ("V12", container(f32_like("[-1]", "[0,8]"), &[0; 8])),
-        ("V12", container(f32_like("[2]", "[0,8e0]"), &[0; 8])),
-        ("V12", container(f32_like("[99999999999999999999]", "[0,8]"), &[0; 8])),
-        ("V13", container(f32_like("[1099511627776,1099511627776]", "[0,8]"), &[0; 8])),
-        ("V13", container(f32_like("[0,9223372036854775808,9223372036854775808]", "[0,0]"), b"")),
-        ("V14", container(rank(65), &[0; 4])),
-        ("V15", container(tensor(r#""F4""#, "[3]", "[0,2]"), &[0; 2])),
-        ("V15", container(tensor(r#""U64""#, "[4611686018427387904]", "[0,8]"), &[0; 8])),
-        ("V16", container(f32_like("[2]", "[0,4]"), &[0; 4])),
-        ("V16", container(f32_like("[2]", "[8,0]"), &[0; 8])),
-        ("V17", container(f32_like("[]", "[4,8]"), &[0; 8])),
-        ("V17", container(format!(r#"{{"a":{field},"b":{field}}}"#), &[0; 4])),
-        ("V18", container(GOOD, &[0; 4])),
-        ("V18", container(GOOD, &[0; 12])),
-        ("V18", container("{}", &[0])),
-        ("V19", container(r#"{"__metadata__":{"k":1}}"#, b"")),
-        ("V19", container(r#"{"__metadata__":[]}"#, b"")),
         ("V20", container(format!(r#"{{"a":{}"#, "[".repeat(100_000)), b"")),
         ("V20", container(format!(r#"{{"a":{}"#, r#"{"a":"#.repeat(100_000)), b"")),
         ("truncated", container(&GOOD[..30], b"")),
-    ];
-    for (rule, bytes) in &rows {
-        refused("bad.safetensors", bytes, rule);
+    ] {
+        refused("bad.safetensors", &bytes, rule);
     }
-    // The rank that is still allowed, so that the rows above fail for their own reason.
-    let folder = Folder::with("a.safetensors", &container(rank(64), &[0; 4]));
+    // The rank that is still allowed.
+    let rank = format!(r#"{{"a":{{"dtype":"F32","shape":[{}],"data_offsets":[0,4]}}}}"#, ["1"; 64].join(","));
+    let folder = Folder::with("a.safetensors", &container(rank, &[0; 4]));
     folder.run("convert a.safetensors b.safetensors --to f16").succeeds();
-}
-
-/// A length and almost nothing after it.
-fn container_of_length(length: u64) -> Vec<u8> {
-    [&length.to_le_bytes()[..], b"{}"].concat()
 }
 
 #[test]
@@ -92,40 +46,15 @@ fn lying_npy_headers() {
     let header = |descr: &str, order: &str, shape: &str| {
         format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}")
     };
-    let mut long = npy("<f4", 2, &[0; 8]);
-    long[8..10].copy_from_slice(&u16::MAX.to_le_bytes());
-    let mut version = npy("<f4", 2, &[0; 8]);
-    version[6] = 9;
-    let mut huge = b"\x93NUMPY\x02\x00".to_vec();
-    huge.extend(u32::MAX.to_le_bytes());
-    let rows: Vec<(&str, Vec<u8>)> = vec![
+    for (what, bytes) in [
         ("empty", vec![]),
-        ("magic", b"\x93NUMPX\x01\x00\x10\x00".to_vec()),
-        ("only magic", b"\x93NUMPY".to_vec()),
-        ("version", version),
-        ("header past the end", long),
-        ("huge header", huge),
         ("too short", npy("<f4", 3, &[0; 8])),
-        ("too long", npy("<f4", 1, &[0; 8])),
-        ("too many elements", npy_text(&header("'<f4'", "False", "(4611686018427387904, 4)"), &[0; 8])),
-        ("2^70", npy_text(&header("'<f4'", "False", "(1180591620717411303424,)"), &[0; 8])),
-        ("negative", npy_text(&header("'<f4'", "False", "(-2,)"), &[0; 8])),
-        ("not a tuple", npy_text(&header("'<f4'", "False", "2"), &[0; 8])),
-        ("65 dimensions", npy_text(&header("'<f4'", "False", &format!("({})", "1, ".repeat(65))), &[0; 4])),
         ("fortran", npy_text(&header("'<f4'", "True", "(2, 2)"), &[0; 16])),
         ("object", npy_text(&header("'|O'", "False", "(1,)"), &[0; 8])),
-        ("bytes", npy_text(&header("'|S4'", "False", "(1,)"), &[0; 4])),
-        ("records", npy_text(&header("[('a', '<f4')]", "False", "(1,)"), &[0; 4])),
-        ("long double", npy_text(&header("'<f16'", "False", "(1,)"), &[0; 16])),
-        ("unknown key", npy_text("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", &[0; 4])),
-        ("missing key", npy_text("{'descr': '<f4', 'shape': (1,)}", &[0; 4])),
-        ("twice", npy_text("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': ()}", &[0; 4])),
-        ("code", npy_text("__import__('os')", &[0; 4])),
         ("deep", npy_text(&"(".repeat(20_000), &[])),
         ("control characters", npy_text(&header("'\n\u{1b}[2J'", "False", "(1,)"), &[0; 4])),
-    ];
-    for (what, bytes) in &rows {
-        refused("bad.npy", bytes, what);
+    ] {
+        refused("bad.npy", &bytes, what);
     }
 }
 
