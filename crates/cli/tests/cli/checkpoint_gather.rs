@@ -1,7 +1,7 @@
 //! NVFP4 of folders in blocks of a GGUF file: `docs/spec/checkpoints.md §8`, §9.5. Checkpoints are written byte for byte, and
 //! what is expected is computed here by the page's arithmetic, in f32 with its roundings.
 
-use crate::run::Folder;
+use crate::run::{Folder, has};
 use serde_json::{Value, json};
 use truecast_testkit::formats::{E2M1, e4m3};
 use truecast_testkit::gguf::Written;
@@ -264,9 +264,7 @@ fn reported(report: &Value, tensor: &Nvfp4) {
         "zero_in": values.iter().filter(|[x, _]| *x == 0.0).count(),
         "max_abs_error": largest, "index_max_abs": errors.clone().position(|error| error == largest),
     });
-    for (key, value) in expected.as_object().unwrap() {
-        assert_eq!(&row[key], value, "{key}");
-    }
+    has(row, &expected);
     let rmse = (errors.map(|error| error * error).sum::<f64>() / values.len() as f64).sqrt();
     assert!((row["rmse"].as_f64().unwrap() / rmse - 1.0).abs() < 1e-9);
     assert_eq!(report["total"]["lossless"], false);

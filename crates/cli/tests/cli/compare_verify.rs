@@ -1,6 +1,6 @@
 //! `compare` and `verify`.
 
-use crate::run::Folder;
+use crate::run::{Folder, has};
 use serde_json::{Value, json};
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{Tensor, f32s, one_tensor, safetensors};
@@ -66,8 +66,7 @@ fn verify_names_a_wrong_element() {
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!((&all[0]["tensor"], &all[0]["count"]), (&json!("w"), &json!(2)));
     let first = &all[0]["first"];
-    assert_eq!([&first["index"], &first["expected"], &first["actual"]], [&json!(1), &json!("0x7e"), &json!("0x7f")]);
-    assert_eq!(first["source"], "0x43e88000");
+    has(first, &json!({ "index": 1, "expected": "0x7e", "actual": "0x7f", "source": "0x43e88000" }));
     let ran = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").exits(1);
     ran.says(&["\"w\"", "is 1:", "0x7e", "0x7f", "0x43e88000"]);
     // The same file is right without saturation, but for its last element.
@@ -198,8 +197,7 @@ fn compare_across_types() {
     let folder = pair(&a, &b);
     let object = folder.run("compare a.safetensors b.safetensors --json").succeeds().object("compare");
     let row = &object["tensors"][0];
-    assert_eq!((&row["elements"], &row["exact"], &row["inexact"]), (&json!(3), &json!(2), &json!(1)));
-    assert_eq!((&row["max_abs_error"], &row["index_max_abs"]), (&json!(17.0), &json!(1)));
+    has(row, &json!({ "elements": 3, "exact": 2, "inexact": 1, "max_abs_error": 17.0, "index_max_abs": 1 }));
     assert_eq!(object["equal"], false);
     folder.run("compare a.safetensors b.safetensors").succeeds().says(&["f32 | f8e4m3fn", "different"]);
     assert_eq!(folder.run("compare a.safetensors b.safetensors --quiet").succeeds().out, "");
@@ -253,10 +251,7 @@ fn compare_names_what_cannot_be_compared() {
 fn compare_one_tensor_by_name() {
     let folder = pair(&[("x", "F32", &[1], f32s(&[1.0]))], &[("y", "F32", &[1], f32s(&[1.0]))]);
     let object = folder.run("compare a.safetensors b.safetensors --json").succeeds().object("compare");
-    assert_eq!(
-        (&object["equal"], &object["only_first"], &object["only_second"]),
-        (&json!(false), &json!(["x"]), &json!(["y"]))
-    );
+    has(&object, &json!({ "equal": false, "only_first": ["x"], "only_second": ["y"] }));
     folder.write("c.npy", &npy("<f4", 1, &f32s(&[1.0])));
     assert_eq!(folder.run("compare a.safetensors c.npy --json").succeeds().object("compare")["equal"], true);
 }

@@ -1,6 +1,6 @@
 //! `run`, `check` and `vectors` (`docs/interfaces.md §3`, §4, §6). What conversions give is `docs/spec/onnx.md §4`'s.
 
-use crate::run::Folder;
+use crate::run::{Folder, has};
 use serde_json::json;
 use truecast_testkit::npy::{npy, npy_parts};
 use truecast_testkit::proto::{attribute, bytes, external, graph, int, model, node, value};
@@ -130,8 +130,7 @@ fn check_judges_results() {
     let object = ran.object("check");
     assert_eq!((&object["elements"], &object["wrong"], &object["undefined"]), (&json!(4), &json!(2), &json!(0)));
     let first = &object["violations"][0];
-    assert_eq!((&first["index"], &first["input"], &first["actual"]), (&json!(0), &json!("0x43e88000"), &json!("0x5e")));
-    assert_eq!(first["permitted"], json!(["0x5f"]));
+    has(first, &json!({ "index": 0, "input": "0x43e88000", "actual": "0x5e", "permitted": ["0x5f"] }));
     assert!(first["clause"].as_str().unwrap().contains("§4.6"));
     assert_eq!(object["violations"].as_array().unwrap().len(), 2);
     let ran = folder.run(&format!("{line} --show 1")).exits(1).says(&["NOT PERMITTED"]);

@@ -1,6 +1,6 @@
 //! The report of `convert` (`docs/interfaces.md §6`, `docs/spec/checkpoints.md §10`) and `--fail-on`.
 
-use crate::run::Folder;
+use crate::run::{Folder, has};
 use serde_json::{Value, json};
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{Parsed, container, f32s, one_tensor, safetensors};
@@ -53,9 +53,7 @@ fn every_field_by_hand() {
         "undefined": 0,
         "max_abs_error": 17.0, "index_max_abs": 0, "max_rel_error": 1.0, "lossless": false,
     });
-    for (field, value) in expected.as_object().unwrap() {
-        assert_eq!(&row[field], value, "{field}");
-    }
+    has(row, &expected);
     let close = |value: &Value, expected: f64| (value.as_f64().unwrap() / expected - 1.0).abs() < 1e-12;
     let tiny = f64::from(1e-9f32);
     let noise = 17.0f64.powi(2) + 0.0625f64.powi(2) + tiny * tiny;
@@ -63,11 +61,9 @@ fn every_field_by_hand() {
     assert!(close(&row["rmse"], (noise / 5.0).sqrt()), "{}", row["rmse"]);
     assert!(close(&row["sqnr_db"], 10.0 * (signal / noise).log10()), "{}", row["sqnr_db"]);
     let copied = &report["tensors"][1];
-    assert_eq!([&copied["name"], &copied["from"], &copied["to"]], ["ids", "i32", "i32"]);
-    assert_eq!((&copied["exact"], &copied["inexact"]), (&json!(1), &json!(0)));
+    has(copied, &json!({ "name": "ids", "from": "i32", "to": "i32", "exact": 1, "inexact": 0 }));
     let total = &report["total"];
-    assert_eq!((&total["elements"], &total["exact"], &total["inexact"]), (&json!(7), &json!(4), &json!(3)));
-    assert_eq!((&total["bytes_in"], &total["bytes_out"]), (&json!(28), &json!(10)));
+    has(total, &json!({ "elements": 7, "exact": 4, "inexact": 3, "bytes_in": 28, "bytes_out": 10 }));
     assert!(total["sqnr_db"].is_null(), "errors of weights and integers are not mixed");
     let of = |group: &str| [&total[group]["tensors"], &total[group]["elements"]].map(Value::clone);
     assert_eq!(

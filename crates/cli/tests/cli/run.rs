@@ -204,3 +204,14 @@ impl Ran {
         value
     }
 }
+
+/// The object has these fields with these values, and may have others; so have objects in it.
+#[track_caller]
+pub fn has(object: &Value, fields: &Value) {
+    for (name, value) in fields.as_object().unwrap() {
+        match value {
+            Value::Object(_) => has(&object[name], value),
+            _ => assert_eq!(&object[name], value, "{name} of {object}"),
+        }
+    }
+}

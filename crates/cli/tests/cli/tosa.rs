@@ -1,6 +1,6 @@
 //! `rescale`, `check` and `run` of TOSA (`docs/interfaces.md §3`). What results are is `docs/spec/tosa.md`'s.
 
-use crate::run::Folder;
+use crate::run::{Folder, has};
 use truecast_testkit::flatbuffer::{Graph, Operator, Tensor};
 use truecast_testkit::npy::{npy, npy_parts, npy_text};
 use truecast_testkit::safetensors::{f32s, i32s};
@@ -380,10 +380,7 @@ fn run_counts_what_is_left_open() {
     let object = folder.run("run g.tosa --input x=x.npy --output-dir out --json").succeeds().object("run");
     assert_eq!(npy_parts(&folder.read("out/y.npy")).1, [0, 127]);
     let [open] = &object["undefined"].as_array().unwrap()[..] else { panic!("{object:?}") };
-    assert_eq!(
-        (&open["conversion"], &open["elements"], &open["undefined"]),
-        (&"CAST \"y\"".into(), &2.into(), &1.into())
-    );
+    has(open, &serde_json::json!({ "conversion": "CAST \"y\"", "elements": 2, "undefined": 1 }));
     folder.run("run g.tosa --output-dir new").fails(2, &["g.tosa", "\"x\"", "--input x=FILE"]);
     assert_eq!(folder.names(), ["g.tosa", "out", "x.npy"]);
 }
@@ -430,8 +427,7 @@ fn graphs_are_judged_and_described() {
     assert!(folder.run("check g.tosa --spec tosa").out.contains("RESCALE \"y\": unpredictable: the shift"));
     assert!(folder.run("check g.tosa").out.contains("RESCALE \"y\": unpredictable: the shift"));
     let object = folder.run("inspect g.tosa --json").succeeds().object("inspect");
-    assert_eq!(object["model"]["operators"]["ABS"], 1);
-    assert_eq!(object["model"]["operators"]["CONST"], 4);
+    has(&object, &serde_json::json!({ "model": { "operators": { "ABS": 1, "CONST": 4 } } }));
     assert_eq!(object["constants"].as_array().unwrap().len(), 4);
     let rescale =
         serde_json::json!({"node": "\"y\"", "operation": "RESCALE SINGLE_ROUND scale32", "from": "i32", "to": "i8"});
