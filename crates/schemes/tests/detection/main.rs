@@ -90,6 +90,14 @@ impl Case {
         self.detect_with(&Options { from_scheme: Some(name.parse().unwrap()), ..Options::default() })
     }
 
+    /// Detects these groups.
+    #[track_caller]
+    fn detect_groups(&self, expected: &[&str]) -> Detection {
+        let found = self.detect();
+        assert_eq!(self.groups(&found), expected);
+        found
+    }
+
     /// The message of the error.
     fn error(&self) -> String {
         self.detect_with(&Options::default()).expect_err("an error").to_string()
@@ -112,6 +120,11 @@ impl Case {
         };
         found.groups.iter().map(shown).collect()
     }
+}
+
+/// The names of the schemes.
+fn names(found: &Detection) -> Vec<String> {
+    found.schemes.iter().map(ToString::to_string).collect()
 }
 
 /// Numbers as a tensor holds them.

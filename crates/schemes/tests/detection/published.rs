@@ -1,13 +1,13 @@
 //! The configurations of published checkpoints, as their files have them (long lists are cut), each with a few tensors of the
 //! shapes and types that it describes: all of them are understood (§5.3.1).
 
-use crate::{Case, f32s, i64s, tensors};
+use crate::{Case, f32s, i64s, names, tensors};
 
 /// The schemes of the groups, after the case was understood without a warning.
 fn schemes(case: &Case) -> String {
     let found = case.detect();
     assert!(found.warnings.is_empty(), "{:?}", found.warnings);
-    found.schemes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    names(&found).join(" ")
 }
 
 const BLOCKS: &str = "model.layers.3.mlp.up_proj.weight f8e4m3fn 256x384
@@ -398,15 +398,16 @@ fn torchao() {
 /// meta-llama/Llama-3.1-405B-Instruct-FP8.
 #[test]
 fn fbgemm() {
-    let case = tensors(
-        "model.layers.1.mlp.up_proj.weight f8e4m3fn 64x128
-         model.layers.1.mlp.up_proj.weight_scale f32 64x1",
-    )
-    .quantization(
-        r#"{"activation_scale_ub": 1200.0, "modules_to_not_convert": ["model.layers.0.self_attn.q_proj", "lm_head"],
-            "quant_method": "fbgemm_fp8"}"#,
-    );
-    assert_eq!(schemes(&case), "fbgemm-fp8");
+    for modules in [r#"["model.layers.0.self_attn.q_proj", "lm_head"]"#, "null"] {
+        let case = tensors(
+            "model.layers.1.mlp.up_proj.weight f8e4m3fn 64x128
+             model.layers.1.mlp.up_proj.weight_scale f32 64x1",
+        )
+        .quantization(&format!(
+            r#"{{"activation_scale_ub": 1200.0, "modules_to_not_convert": {modules}, "quant_method": "fbgemm_fp8"}}"#
+        ));
+        assert_eq!(schemes(&case), "fbgemm-fp8", "{modules}");
+    }
 }
 
 /// Files of 2024, before the key was renamed, and parts of larger models.

@@ -4,7 +4,7 @@ use truecast_core::DType;
 use truecast_core::scaled::{Code, Form, GlobalRule, Group as Order, Packing, Zero};
 use truecast_schemes::{Detection, Dropped, Options, Role};
 
-use crate::{Case, f32s, i64s, tensors};
+use crate::{Case, f32s, i64s, names, tensors};
 
 fn planes(found: &Detection) -> truecast_core::scaled::Planes {
     *found.groups[0].layout.planes().unwrap()
@@ -30,15 +30,11 @@ fn deepseek_blocks() {
          norm.weight bf16 300",
     )
     .quantization(r#"{"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]}"#);
-    let found = case.detect();
-    assert_eq!(
-        case.groups(&found),
-        [
-            "a.weight fp8-block:128x128 576x300: codes=a.weight scales=a.weight_scale_inv",
-            "e.gate_up_proj fp8-block:128x128 4x256x128: codes=e.gate_up_proj scales=e.gate_up_proj_scale_inv",
-            "b.weight fp8-block:128x128 128x128: codes=b.weight scales=b.weight_scale_inv",
-        ]
-    );
+    let found = case.detect_groups(&[
+        "a.weight fp8-block:128x128 576x300: codes=a.weight scales=a.weight_scale_inv",
+        "e.gate_up_proj fp8-block:128x128 4x256x128: codes=e.gate_up_proj scales=e.gate_up_proj_scale_inv",
+        "b.weight fp8-block:128x128 128x128: codes=b.weight scales=b.weight_scale_inv",
+    ]);
     settled(&case, &found, &["norm.weight"]);
     assert_eq!(case.role(&found, "a.activation_scale"), Role::Dropped(Dropped::ActivationScale));
     let scale = |i: usize| found.groups[i].layout.planes().unwrap().scales.plane.code;
@@ -56,7 +52,7 @@ fn fp8_of_tensors() {
     )
     .quantization(r#"{"quant_method": "fp8", "activation_scheme": "dynamic"}"#);
     let found = case.detect();
-    assert_eq!(found.schemes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["fp8-tensor"]);
+    assert_eq!(names(&found), ["fp8-tensor"]);
     assert_eq!(planes(&found).scales.block, [6, 4]);
 }
 
@@ -73,16 +69,12 @@ fn deepseek_v4() {
         r#"{"expert_dtype": "fp4", "quantization_config":
             {"quant_method": "fp8", "scale_fmt": "ue8m0", "weight_block_size": [128, 128]}}"#,
     );
-    let found = case.detect();
-    assert_eq!(
-        case.groups(&found),
-        [
-            "layers.0.ffn.experts.0.w1.weight deepseek-v4,block=128x128 8x128: \
+    let found = case.detect_groups(&[
+        "layers.0.ffn.experts.0.w1.weight deepseek-v4,block=128x128 8x128: \
              codes=layers.0.ffn.experts.0.w1.weight scales=layers.0.ffn.experts.0.w1.scale",
-            "layers.0.attn.wq.weight deepseek-v4,block=128x128 200x128: \
+        "layers.0.attn.wq.weight deepseek-v4,block=128x128 200x128: \
              codes=layers.0.attn.wq.weight scales=layers.0.attn.wq.scale",
-        ]
-    );
+    ]);
     settled(&case, &found, &["q_l2_clip.scale"]);
     assert_eq!(planes(&found).codes.code, Code::Float(DType::F4E2M1));
 }
@@ -119,16 +111,12 @@ fn gpt_oss() {
          model.layers.0.mlp.experts.gate_up_proj_bias bf16 2x6",
     )
     .quantization(r#"{"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}"#);
-    let found = case.detect();
-    assert_eq!(
-        case.groups(&found),
-        [
+    let found = case.detect_groups(&[
             "model.layers.0.mlp.experts.gate_up_proj gpt-oss 2x96x6: \
              codes=model.layers.0.mlp.experts.gate_up_proj_blocks scales=model.layers.0.mlp.experts.gate_up_proj_scales",
             "block.0.mlp.mlp1_weight gpt-oss 2x6x96: \
              codes=block.0.mlp.mlp1_weight.blocks scales=block.0.mlp.mlp1_weight.scales",
-        ]
-    );
+        ]);
     settled(&case, &found, &["model.layers.0.mlp.experts.gate_up_proj_bias"]);
     assert_eq!(found.groups.iter().map(|group| group.layout.transposed).collect::<Vec<_>>(), [true, false]);
     // The names tell it without a configuration too.
@@ -190,12 +178,10 @@ fn compressed_tensors_packed() {
     )
     .holds("a.weight_shape", i64s(&[12, 64]))
     .quantization(&ct("pack-quantized", weights));
-    let found = case.detect();
-    assert_eq!(
-        case.groups(&found),
-        ["a.weight ct:pack-quantized,bits=4,strategy=group,group=32,symmetric=true 12x64: codes=a.weight_packed \
-          scales=a.weight_scale zero-points=a.weight_zero_point group-index=a.weight_g_idx"]
-    );
+    let found = case.detect_groups(&[
+        "a.weight ct:pack-quantized,bits=4,strategy=group,group=32,symmetric=true 12x64: codes=a.weight_packed \
+          scales=a.weight_scale zero-points=a.weight_zero_point group-index=a.weight_g_idx",
+    ]);
     assert_eq!(case.role(&found, "a.weight_shape"), Role::Dropped(Dropped::Shape));
     let planes = planes(&found);
     assert_eq!((planes.codes.packing, planes.group), (Packing::WORDS, Order::OfColumn));
@@ -248,8 +234,7 @@ fn compressed_tensors_with_groups_of_their_own() {
             "group_1": {"targets": ["m.up"], "weights": {"num_bits": 4, "type": "float", "strategy": "group", "group_size": 32}}}}"#,
     );
     let found = case.detect();
-    let schemes: Vec<String> = found.schemes.iter().map(ToString::to_string).collect();
-    assert_eq!(schemes, ["ct:float-quantized,strategy=channel", "ct:mxfp4-pack-quantized"]);
+    assert_eq!(names(&found), ["ct:float-quantized,strategy=channel", "ct:mxfp4-pack-quantized"]);
 }
 
 #[test]
@@ -328,8 +313,7 @@ fn modelopt_by_layers() {
         r#"{"quantization": {"quant_algo": "MIXED_PRECISION", "quantized_layers":
             {"m.a": {"quant_algo": "NVFP4", "group_size": 16}, "m.b": {"quant_algo": "FP8"}}}}"#,
     );
-    let schemes: Vec<String> = case.detect().schemes.iter().map(ToString::to_string).collect();
-    assert_eq!(schemes, ["modelopt:NVFP4", "modelopt:FP8"]);
+    assert_eq!(names(&case.detect()), ["modelopt:NVFP4", "modelopt:FP8"]);
 }
 
 #[test]
@@ -379,8 +363,7 @@ fn comfy_markers() {
     );
     let found = case.detect();
     settled(&case, &found, &[]);
-    let schemes: Vec<String> = found.schemes.iter().map(ToString::to_string).collect();
-    assert_eq!(schemes, ["comfy:float8_e5m2", "comfy:nvfp4", "comfy:mxfp8", "comfy:int8_tensorwise"]);
+    assert_eq!(names(&found), ["comfy:float8_e5m2", "comfy:nvfp4", "comfy:mxfp8", "comfy:int8_tensorwise"]);
     let planes = found.groups[1].layout.planes().unwrap();
     assert_eq!((planes.codes.packing, planes.scales.plane.packing), (Packing::HighFirst, Packing::Swizzled));
     assert_eq!(found.groups[1].original, Some(DType::Bf16));
@@ -464,11 +447,8 @@ fn awq() {
          a.scales f16 2x24",
     )
     .quantization(r#"{"quant_method": "awq", "w_bit": 4, "q_group_size": 128, "version": "GEMM"}"#);
-    let found = case.detect();
-    assert_eq!(
-        case.groups(&found),
-        ["a.weight awq,group=128 24x256: codes=a.qweight scales=a.scales zero-points=a.qzeros"]
-    );
+    let found =
+        case.detect_groups(&["a.weight awq,group=128 24x256: codes=a.qweight scales=a.scales zero-points=a.qzeros"]);
     assert_eq!((planes(&found).codes.packing, found.groups[0].layout.transposed), (Packing::Awq, true));
 }
 
@@ -514,14 +494,10 @@ fn mlx() {
          b.biases bf16 6x1",
     )
     .config(r#"{"quantization": {"group_size": 64, "bits": 4, "b": {"group_size": 64, "bits": 6}}}"#);
-    let found = case.detect();
-    assert_eq!(
-        case.groups(&found),
-        [
-            "a.weight mlx:affine,bits=4,group=64 6x64: codes=a.weight scales=a.scales biases=a.biases",
-            "b.weight mlx:affine,bits=6,group=64 6x64: codes=b.weight scales=b.scales biases=b.biases",
-        ]
-    );
+    case.detect_groups(&[
+        "a.weight mlx:affine,bits=4,group=64 6x64: codes=a.weight scales=a.scales biases=a.biases",
+        "b.weight mlx:affine,bits=6,group=64 6x64: codes=b.weight scales=b.scales biases=b.biases",
+    ]);
     for (mode, bits, group, width, scales) in [("mxfp4", 4, 32, 8, 2), ("mxfp8", 8, 32, 16, 2), ("nvfp4", 4, 16, 8, 4)]
     {
         let case = tensors(&format!("a.weight u32 6x{width}\na.scales u8 6x{scales}"))
@@ -556,14 +532,6 @@ fn mistral() {
     let found = case.detect();
     settled(&case, &found, &[]);
     assert_eq!(found.schemes[0].to_string(), "mistral-fp8");
-}
-
-#[test]
-fn fbgemm() {
-    let case = tensors("a.weight f8e4m3fn 6x32\na.weight_scale f32 6x1").quantization(
-        r#"{"quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0, "modules_to_not_convert": null}"#,
-    );
-    assert_eq!(case.detect().schemes[0].to_string(), "fbgemm-fp8");
 }
 
 #[test]
