@@ -1,5 +1,5 @@
-//! What help, manual and errors of the command line say: examples that run, sections that are there, and the word that
-//! was probably meant.
+//! What help, manual and errors of the command line say: examples that run, sections that are there, and what to do with
+//! files that are not read.
 
 use crate::run::{Folder, Ran};
 use std::process::Command;
@@ -159,80 +159,6 @@ fn names_of_other_tools_are_understood() {
     }
     // They are not shown.
     assert!(!folder.run("convert --help").succeeds().out.contains("overwrite"));
-}
-
-#[test]
-fn what_was_probably_meant() {
-    let folder = folder();
-    for (line, said) in [
-        ("convert a.npy -o b.npy --to f16", "unknown option -o: the destination is the second argument"),
-        ("convert a.npy --output=b.npy --to f16", "unknown option --output: the destination is the second argument"),
-        ("convert a.npy b.npy --jsn", "unknown option --jsn; did you mean --json?"),
-        ("convert a.npy b.npy --quit", "unknown option --quit; did you mean --quiet?"),
-        ("convert a.npy b.npy --rul x=f16", "unknown option --rul; did you mean --rule?"),
-        ("convert a.npy --outpt b.npy --to f16", "unknown option --outpt: the destination is the second argument"),
-        ("convert a.npy b.npy --to bf16 --keep-preset norm", "did you mean norms?"),
-        (
-            "explain 1 --to f16 --spec tile --rounding nearst-even",
-            "--rounding \"nearst-even\" is not one of nearest_even, ",
-        ),
-        ("explain 1 --to f16 --spec tosa --profile strct", "did you mean strict?"),
-        ("explain 1 --to f16 --spec tile --profile sepc", "did you mean spec?"),
-        ("inspect a.npy --sort nmae", "did you mean name?"),
-        ("convert a.npy b.npy --to f16 --sort elemnts", "did you mean elements?"),
-        ("explain 1 --to e8m0", "unknown type \"e8m0\"; did you mean f8e8m0?"),
-        ("convert a.npy b.npy --to bf16 --mx-scale floor", "--mx-scale needs --scheme NAME"),
-        ("explain -- -1 --to f16", "--to stands behind --, where nothing is an option; write it before"),
-        ("help --color always", "the name of a command is expected, not --color"),
-        ("convert a.npy b.npy --to f16 --theads 2", "unknown option --theads; did you mean --threads?"),
-        ("explain 1 --to f16 --saturate false", "the options of a specification need --spec NAME"),
-        ("explain 1 --to f16 --rounding up", "the options of a specification need --spec NAME"),
-        ("formats --threads 2", "--threads belongs to convert, inspect, verify, compare, rescale, run or bench"),
-        ("--threads 2 formats", "--threads belongs to convert"),
-        ("convert a.npy b.npy --to bf61", "unknown type \"bf61\"; did you mean bf16?"),
-        ("convert a.npy b.npy --to fp32x", "unknown type \"fp32x\"; did you mean f32?"),
-        ("convert a.npy b.npy --rule x=fp32x", "rule \"x=fp32x\": unknown type \"fp32x\"; did you mean f32?"),
-        ("formats f8e4m3fm", "did you mean f8e4m3fn?"),
-        ("promote i23 f32", "did you mean i32?"),
-        ("bench --pairs f32:bf61", "pair \"f32:bf61\": unknown type \"bf61\"; did you mean bf16?"),
-        ("convert a.npy b.npy --to f16 --spec opnvino", "did you mean openvino?"),
-        ("convert a.npy b.npy --to f16 --spec ieee --rounding neerest-even", "did you mean nearest-even?"),
-        ("convert a.npy b.npy --to f16 --spec ieee --overflow staurate", "did you mean saturate?"),
-        ("convert a.npy b.npy --to f16 --fail-on saturate", "did you mean saturated?"),
-        ("vectors csat --from f32 --to f16", "did you mean cast?"),
-        ("convrt a.npy b.npy", "there is no command \"convrt\"; did you mean convert?"),
-        ("man benhc", "did you mean bench?"),
-        ("convert a.npy", "convert needs DST"),
-        ("explain 1", "explain needs --to TYPE"),
-        (
-            "check cast",
-            "check cast needs --to TYPE, --input FILE, --actual FILE; as in: truecast check cast --to f16 --input a.npy",
-        ),
-        (
-            "check castlike --to f16",
-            "check castlike needs --input FILE, --actual FILE; as in: truecast check castlike --to",
-        ),
-        (
-            "check cast --spec tosa --input a.npy",
-            "check cast needs --to TYPE, --actual FILE; as in: truecast check cast",
-        ),
-        (
-            "check rescale --shift 20",
-            "needs --to TYPE, --input FILE, --actual FILE, --multiplier M; as in: truecast check rescale --to i8 --input",
-        ),
-        ("check rescale --scale 0.5", "check rescale needs --to TYPE, --input FILE, --actual FILE; as in: truecast"),
-        ("rescale acc.npy b.npy --to i8", "RESCALE needs --multiplier M and --shift S, or else --scale X"),
-        ("convert a.npy b.npy --to", "--to needs a value"),
-        ("compare a.npy theirs.npy acc.npy", "unexpected argument \"acc.npy\"; usage: truecast compare A B"),
-        ("convert model.safetensors b.safetensors --to f16 --keep *nrom*", "keep \"*nrom*\" matches no tensor"),
-        ("convert model.safetensors b.safetensors --to f16 --keep *nrom*", "; the nearest is \"norm.weight\""),
-        ("convert model.safetensors b.safetensors --rule norm.wieght=f16", "; the nearest is \"norm.weight\""),
-        ("convert model.safetensors b.safetensors --to f16 --keep [", "keep \"[\": "),
-    ] {
-        folder.run(line).fails(2, &[said]);
-    }
-    // A word that is near to nothing is met with no guess.
-    folder.run("convert a.npy b.npy --zork").fails(2, &["unknown option --zork of convert"]).lacks(&["did you mean"]);
 }
 
 /// Files that are not read are named, with what to do today.

@@ -11,30 +11,30 @@ fn folder() -> Folder {
     folder
 }
 
+/// Each line of `mistakes.txt` is refused in the words that stand below it, and leaves nothing.
 #[test]
-fn destinations_and_reports() {
+fn mistakes() {
     let folder = folder();
     std::fs::create_dir(folder.path("out")).unwrap();
-    for (line, said) in [
-        ("convert a.npy out --to f16", "out: is a folder, and one file is to be written; name a file in it"),
-        ("convert a.safetensors out --to f16", "out: is a folder, and one file is to be written; name a file in it"),
-        (
-            "convert a.safetensors b.npy --scheme comfy:float8_e4m3fn",
-            "quantized tensors, and what is made of them, go to .safetensors or .gguf files",
-        ),
-        (
-            "verify a.npy a.npy --to f32",
-            "a.npy: source and result are the same file; verify compares a result with what",
-        ),
-        ("verify a.npy ./a.npy --to f32", "source and result are the same file"),
-        ("rescale ints.npy o.npy --to i8 --multiplier 1 --shift 2 --max-memory 1", "buffers of 1 byte are too small"),
-    ] {
-        folder.run(line).fails(2, &[said]);
+    folder.write("model.safetensors", &safetensors(&[("norm.weight", "F32", &[1], f32s(&[1.5]))], &[]));
+    let before = folder.names();
+    let is_case = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let lines: Vec<&str> = include_str!("mistakes.txt").lines().filter(is_case).collect();
+    for case in lines.chunks(2) {
+        folder.run(case[0]).fails(2, &[case[1].strip_prefix("=> ").unwrap()]);
+        assert_eq!(folder.names(), before, "{}", case[0]);
     }
     if cfg!(unix) {
         let line = "convert a.npy b.npy --to f16 --report /dev/null --force";
         folder.run(line).fails(2, &["/dev/null: --report writes a file; --json prints the report"]);
     }
+    // An ambiguous name and a word that is near to nothing are met with no guess.
+    let ambiguous = &["is ambiguous: write one of f8e4m3fn, "];
+    folder.run("convert a.npy o.npy --to f8e4m3").fails(2, ambiguous).lacks(&["did you mean"]);
+    folder.run("convert a.npy b.npy --zork").fails(2, &["unknown option --zork of convert"]).lacks(&["did you mean"]);
+    folder.write("none.npy", &[]);
+    let line = "convert none.npy o.npy --to f16";
+    folder.run(line).fails(3, &["not a .npy file; it is empty, damaged or something else"]);
 }
 
 /// A type that RESCALE does not have, of more bits than the others.
@@ -95,28 +95,7 @@ fn advice_names_the_option_that_helps() {
     folder.run("compare a.npy f8.npy --to f8e4m3fn").exits(0);
     folder.run("compare f8.npy a.npy").fails(2, &["give it with --from"]);
     folder.run("compare f8.npy a.npy --from f8e4m3fn").exits(0);
-    folder
-        .run("rescale ints.npy o.npy --to i8")
-        .fails(2, &["RESCALE needs --multiplier M and --shift S, or else --scale X"]);
     folder.run("help convert inspect").fails(2, &["help takes the name of one command; see truecast convert --help"]);
-}
-
-/// Where an option stands, and how often.
-#[test]
-fn options_in_the_wrong_place_and_twice() {
-    let folder = folder();
-    for (line, said) in [
-        ("--to f16 convert a.npy b.npy", "--to belongs after the command: truecast convert .. --to; see"),
-        ("--from=f16 inspect a.npy", "--from belongs after the command: truecast inspect .. --from; see"),
-        ("convert -- a.npy b.npy --to f16", "--to stands behind --, where nothing is an option; write it before"),
-        ("convert a.npy b.npy --to f16 --to bf16", "truecast: --to was given twice (f16, bf16); see"),
-        ("convert a.npy b.npy --to=f16 --to bf16 --to=f32", "--to was given 3 times (f16, bf16, f32); see"),
-        ("convert a.npy b.npy --to f16 --force --force", "truecast: --force was given twice; see"),
-        ("inspect a.npy --quiet --quiet", "truecast: --quiet was given twice"),
-    ] {
-        folder.run(line).exits(2).warns(&[said]);
-    }
-    assert_eq!(folder.names().len(), 3);
 }
 
 /// What a command works on has no page of its own, and is no reason to show none.
@@ -170,54 +149,6 @@ fn nothing_of_the_right_type_is_no_sample() {
         let ran = folder.run(&format!("verify a.npy b.npy --to f16 {extent}")).succeeds();
         assert_eq!(ran.out.contains("sampled "), extent != "--full", "{}", ran.out);
     }
-}
-
-/// One question mark, and no semicolon behind it; a name that means several things has no nearest one.
-#[test]
-fn words_that_were_probably_meant() {
-    let folder = folder();
-    for (line, said) in [
-        ("convert a.npy o.npy --rul x=f16", "unknown option --rul; did you mean --rule? See truecast convert --help"),
-        ("convrt a.npy o.npy", "there is no command \"convrt\"; did you mean convert? See truecast --help"),
-        (
-            "convert a.npy o.npy --to f16 --spec tossa",
-            "unknown specification \"tossa\"; did you mean tosa? Known are onnx,",
-        ),
-        (
-            "convert a.safetensors o.safetensors --scheme fp8-blok",
-            "no scheme is called \"fp8-blok\"; did you mean fp8-block? Written are mxfp4,",
-        ),
-    ] {
-        folder.run(line).fails(2, &[said]);
-    }
-    let ran = folder.run("convert a.npy o.npy --to f8e4m3").fails(2, &["is ambiguous: write one of f8e4m3fn, "]);
-    assert!(!ran.err.contains("did you mean"), "{}", ran.err);
-}
-
-/// Numbers that are none, in words of no programming language; what is missing, in the order in which it is typed.
-#[test]
-fn values_and_arguments() {
-    let folder = folder();
-    for (line, said) in [
-        ("convert a.npy o.npy --to f16 --worst x", "--worst \"x\": expected a whole number"),
-        ("convert a.npy o.npy --to f16 --worst 99999999999999999999", "the number is too large"),
-        ("bench --best-of 0", "--best-of \"0\": expected a whole number from 1 up"),
-        ("check cast --to f16 --input a.npy --actual a.npy --show 1.5", "--show \"1.5\": expected a whole number"),
-        ("bench --scaled=fp9", "--scaled \"fp9\" is not one of fp8-128x128, "),
-        ("vectors", "vectors needs cast|castlike|rescale, --from TYPE, --to TYPE;"),
-        ("explain", "explain needs VALUE, --to TYPE;"),
-        ("rescale ints.npy o.npy --to i8 --scale 0.1 --multiplier 2", "--scale and --multiplier exclude each other;"),
-        (
-            "convert - o.npy --to f16",
-            "expected a .safetensors, .gguf, .npy, .npz, .pb or .onnx file, or the folder of a",
-        ),
-    ] {
-        folder.run(line).fails(2, &[said]);
-    }
-    folder.write("none.npy", &[]);
-    folder
-        .run("convert none.npy o.npy --to f16")
-        .fails(3, &["not a .npy file; it is empty, damaged or something else"]);
 }
 
 /// More than one value in a hundred that wraps is a reason of its own.
