@@ -1,7 +1,6 @@
 //! Every scheme that is written: what `convert` writes is recognized as that scheme, and its values are those of the
 //! definition (`docs/spec/checkpoints.md §5.6`, §7), element for element.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast::convert::{Options, Plan, Verification};
@@ -12,8 +11,9 @@ use truecast::verify::Coverage;
 use truecast::{CastOptions, DType, DenseTensor, Layout, cast_one, spec::ieee};
 use truecast_core::scaled::{Code, Planes, Terms, Zero, amax, value_of};
 use truecast_core::{Exact, exact, format};
-use truecast_io::{Existing, FileFormat, OpenOptions, Tensor, Writer};
+use truecast_io::{OpenOptions, Tensor};
 use truecast_schemes::{ActivationScale, Family, Need, target};
+use truecast_testkit::safetensors::safetensors;
 
 const NAME: &str = "model.layers.0.mlp.up_proj.weight";
 
@@ -31,21 +31,6 @@ fn values(n: usize) -> Vec<f32> {
         _ => next() * next(),
     };
     (0..n).map(value).collect()
-}
-
-fn write(path: &Path, tensors: &[(&str, DType, &[u64], Vec<u8>)]) {
-    let of = |(name, dtype, shape, _): &(&str, DType, &[u64], Vec<u8>)| Tensor {
-        name: (*name).into(),
-        dtype: *dtype,
-        layout: Layout::Packed,
-        shape: (*shape).into(),
-    };
-    let all = tensors.iter().map(of).collect();
-    let mut writer = Writer::create(path, FileFormat::Safetensors, all, &BTreeMap::new(), Existing::Replace).unwrap();
-    for at in writer.order().to_vec() {
-        writer.write(&tensors[at].3).unwrap();
-    }
-    writer.finish().unwrap();
 }
 
 /// The type that a file of the test has, and its bytes.
@@ -147,10 +132,9 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
     std::fs::write(src.join("config.json"), r#"{"model_type": "x", "torch_dtype": "bfloat16"}"#).unwrap();
     let bytes = stored(&values(shape.iter().product::<u64>() as usize), dtype);
     let norm = stored(&values(8), dtype);
-    write(
-        &src.join("model.safetensors"),
-        &[(NAME, dtype, shape, bytes.clone()), ("model.norm.weight", dtype, &[8], norm.clone())],
-    );
+    let stored_as = dtype.name().to_uppercase(); // as safetensors calls it
+    let tensors = [(NAME, &*stored_as, shape, bytes.clone()), ("model.norm.weight", &stored_as, &[8], norm.clone())];
+    std::fs::write(src.join("model.safetensors"), safetensors(&tensors, &[])).unwrap();
     let writing = QuantizeOptions { how, ..QuantizeOptions::of(scheme.parse().unwrap()) };
     let rules = vec![Rule::quantize(NAME).unwrap()];
     let selection = Selection { rules, ..Selection::default() };
@@ -314,7 +298,8 @@ fn counts_do_not_depend_on_pieces() {
         ("fp8-block:1x64", &[1_050, 2, 128]),
         ("fp8-block:2x64", &[1_050, 2, 128]),
     ] {
-        write(&src.join("model.safetensors"), &[("a.weight", DType::F32, shape, bytes.clone())]);
+        let file = safetensors(&[("a.weight", "F32", shape, bytes.clone())], &[]);
+        std::fs::write(src.join("model.safetensors"), file).unwrap();
         let mut seen = Vec::new();
         for (i, (memory, threads)) in [(256 << 20, 1), (1 << 20, 1), (256 << 20, 3)].into_iter().enumerate() {
             let exec = CastOptions { threads: std::num::NonZeroUsize::new(threads).unwrap(), ..CastOptions::default() };
@@ -351,7 +336,7 @@ fn no_byte_may_differ() {
         std::fs::create_dir(&src).unwrap();
         std::fs::write(src.join("config.json"), r#"{"model_type": "x"}"#).unwrap();
         let bytes = stored(&values(5 * 64), DType::F32);
-        write(&src.join("model.safetensors"), &[(NAME, DType::F32, &[5, 64], bytes)]);
+        std::fs::write(src.join("model.safetensors"), safetensors(&[(NAME, "F32", &[5, 64], bytes)], &[])).unwrap();
         let options = options(QuantizeOptions::of(scheme.parse().unwrap()));
         convert(&src, &out, &options).unwrap();
         let path = out.join("model.safetensors");
