@@ -15,7 +15,6 @@ mod big;
 mod binary64;
 pub mod decimal;
 pub mod dtype;
-mod error;
 mod error_kind;
 pub mod exact;
 pub mod format;
@@ -32,7 +31,6 @@ pub mod spelling;
 pub mod text;
 
 pub use dtype::{DType, Ecosystem, Kind, Layout};
-pub use error::Error;
 pub use error_kind::ErrorKind;
 pub use exact::{Exact, Outcome, cast_one};
 pub use format::{CodeBook, FixedFormat, FloatFormat, IntFormat, Specials};
