@@ -1,11 +1,11 @@
-//! Every change that this crate makes to the file system, one function each: the one place where a test can make the n-th
-//! of them fail. Questions to the file system (`crate::look`) pass it too.
+//! [`step`]: every change that this crate makes to the file system is made in one, so that a test can make the n-th of them
+//! fail. Questions to the file system (`crate::look`) pass it too.
 //!
 //! What a sequence of changes means is [`crate::atomic`]'s. How a system makes one is `crate::os`'s.
 
 use std::cell::Cell;
-use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use tempfile::TempPath;
@@ -19,44 +19,6 @@ pub(crate) fn create_anonymous(folder: &Path, access: Access) -> io::Result<File
     step(|| os::create_anonymous(folder, access))
 }
 
-pub(crate) fn create_named(path: &Path, access: Access) -> io::Result<File> {
-    step(|| os::create_named(path, access))
-}
-
-pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
-    step(|| fs::create_dir(path))
-}
-
-pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    step(|| os::reserve(file, bytes))
-}
-
-pub(crate) fn write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
-    step(|| file.write(bytes))
-}
-
-pub(crate) fn set_permissions(file: &File, permissions: Permissions) -> io::Result<()> {
-    step(|| file.set_permissions(permissions))
-}
-
-pub(crate) fn sync(file: &File) -> io::Result<()> {
-    step(|| file.sync_all())
-}
-
-pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
-    step(|| os::sync_folder(folder))
-}
-
-/// A file without a name gets one that no file has.
-pub(crate) fn link_open(file: &File, path: &Path) -> io::Result<()> {
-    step(|| os::link_open(file, path))
-}
-
-/// A file gets a second name, which no file has.
-pub(crate) fn link(path: &Path, new: &Path) -> io::Result<()> {
-    step(|| fs::hard_link(path, new))
-}
-
 /// The same bytes and permissions in another file.
 pub(crate) fn copy(path: &Path, new: &Path) -> io::Result<()> {
     step(|| {
@@ -64,11 +26,6 @@ pub(crate) fn copy(path: &Path, new: &Path) -> io::Result<()> {
         io::copy(&mut old, &mut new)?;
         new.set_permissions(old.metadata()?.permissions())
     })
-}
-
-/// The file at `new`, if there is one, is replaced in one step.
-pub(crate) fn rename(path: &Path, new: &Path) -> io::Result<()> {
-    step(|| fs::rename(path, new))
 }
 
 /// An error if there is a file at `new`, also if it appeared just now.
@@ -80,15 +37,6 @@ pub(crate) fn rename_to_free(path: &Path, new: &Path) -> io::Result<()> {
             failed.error
         })
     })
-}
-
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    step(|| fs::remove_file(path))
-}
-
-/// An empty folder.
-pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
-    step(|| fs::remove_dir(path))
 }
 
 /// How calls fail.
@@ -107,6 +55,7 @@ thread_local! {
     static NAMED_ONLY: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Does what the system is asked to do, or fails as a test planned it.
 pub(crate) fn step<T>(change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     match PLAN.get() {
         None => return change(),

@@ -1,12 +1,12 @@
 //! One process at a time writes into a folder.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use super::ledger::{Entry, Undo};
 use super::name;
-use crate::change;
+use crate::change::step;
 use crate::error::Error;
 use crate::look;
 use crate::os::{self, Access};
@@ -46,13 +46,14 @@ impl Claim {
         let path = name::of_claim(folder, part);
         // Another process may take what was left at the same time.
         for _ in 0..10 {
-            let made = Entry::begin(|| Ok((change::create_named(&path, Access::Usual)?, Undo::Remove(path.clone()))));
+            let made =
+                Entry::begin(|| Ok((step(|| os::create_named(&path, Access::Usual))?, Undo::Remove(path.clone()))));
             match made {
                 Ok(part) => return Ok(Some(Claim { _folder: claimed, _part: Some(part) })),
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                     return Err(Error::io(&path, "claiming a part of the folder")(error));
                 }
-                Err(_) if os::is_left(&path) => drop(change::remove(&path)),
+                Err(_) if os::is_left(&path) => drop(step(|| fs::remove_file(&path))),
                 Err(_) if look::at_itself(&path)?.is_some() => return Ok(None),
                 // Whoever clears up took it for left behind.
                 Err(_) => {}

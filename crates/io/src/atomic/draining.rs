@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-use crate::{change, os};
+use crate::change::step;
+use crate::os;
 
 /// A file that is being written: what was written is on its way to the disk, so that the fsync at the end finds little
 /// left to do, and its pages in the system's memory are used again and again instead of one for each page of the file.
@@ -39,7 +40,7 @@ impl Draining {
     pub(super) fn write_all_at(&mut self, at: u64, mut bytes: &[u8]) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(at))?;
         while !bytes.is_empty() {
-            match change::write(&self.file, bytes) {
+            match step(|| self.file.write(bytes)) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => bytes = &bytes[written..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -53,7 +54,7 @@ impl Draining {
 
 impl Write for Draining {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        let written = change::write(&self.file, buf)?;
+        let written = step(|| self.file.write(buf))?;
         self.position += written as u64;
         let whole = self.position / Draining::STEP * Draining::STEP;
         if whole > self.sent {

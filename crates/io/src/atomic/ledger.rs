@@ -3,12 +3,14 @@
 //! A change and its entry are made under one lock, and so is a change and the end of its entry. Whoever holds the lock
 //! therefore sees a state that can be undone as a whole, at any moment and from any thread.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::change::step;
 use crate::error::Error;
-use crate::{change, look};
+use crate::look;
 
 /// How something is undone.
 #[derive(Clone, Debug)]
@@ -28,9 +30,9 @@ impl Undo {
     /// Nobody is left to tell if it fails, so it is tried twice.
     fn perform(&self) {
         let attempt = || match self {
-            Undo::Remove(path) => change::remove(path),
-            Undo::RemoveFolder(path) => change::remove_folder(path),
-            Undo::Restore { old, path } => change::rename(old, path),
+            Undo::Remove(path) => step(|| fs::remove_file(path)),
+            Undo::RemoveFolder(path) => step(|| fs::remove_dir(path)),
+            Undo::Restore { old, path } => step(|| fs::rename(old, path)),
             Undo::Keep(_) => Ok(()),
         };
         attempt().or_else(|_| attempt()).ok();
@@ -184,7 +186,7 @@ impl NewFolder {
         }
         let mut made = Together::default();
         for folder in missing.into_iter().rev() {
-            match Entry::begin(|| Ok((change::create_folder(folder)?, Undo::RemoveFolder(folder.into())))) {
+            match Entry::begin(|| Ok((step(|| fs::create_dir(folder))?, Undo::RemoveFolder(folder.into())))) {
                 Ok(((), entry)) => made.push(entry),
                 // Somebody else made it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && look::is_folder(folder)? => {}

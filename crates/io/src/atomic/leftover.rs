@@ -8,8 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::name;
+use crate::change::step;
+use crate::os;
 use crate::path::folder_of;
-use crate::{change, os};
 
 /// An unfinished file of a run that is no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ impl Leftover {
     /// The system's.
     pub fn remove(&self) -> io::Result<()> {
         match os::is_left(&self.path) {
-            true => change::remove(&self.path),
+            true => step(|| fs::remove_file(&self.path)),
             false => Ok(()),
         }
     }

@@ -110,7 +110,7 @@ impl OutputFile {
             Ok(file) => (file, None),
             Err(_) => {
                 let made = Entry::begin(|| {
-                    let (file, at) = name::make(path, |at| change::create_named(at, access))?;
+                    let (file, at) = name::make(path, |at| step(|| os::create_named(at, access)))?;
                     Ok(((file, at.clone()), Undo::Remove(at)))
                 });
                 let ((file, at), entry) =
@@ -130,7 +130,7 @@ impl OutputFile {
     /// # Errors
     /// [`Error::Io`] if the space cannot be had.
     pub fn reserve(&self, bytes: u64) -> Result<(), Error> {
-        let reserved = change::reserve(self.file.get_ref().file(), bytes);
+        let reserved = step(|| os::reserve(self.file.get_ref().file(), bytes));
         reserved.map_err(Error::io(self.path(), "reserving space for the file"))
     }
 
@@ -163,9 +163,9 @@ impl OutputFile {
         let path = &place.path;
         let file = file.into_inner().map_err(|e| Error::io(path, "writing")(e.into_error()))?.into_file();
         if let Some(permissions) = permissions {
-            change::set_permissions(&file, permissions).map_err(Error::io(path, "setting the mode"))?;
+            step(|| file.set_permissions(permissions)).map_err(Error::io(path, "setting the mode"))?;
         }
-        change::sync(&file).map_err(Error::io(path, "fsync"))?;
+        step(|| file.sync_all()).map_err(Error::io(path, "fsync"))?;
         let bytes = step(|| file.metadata()).map_err(Error::io(path, "asking for the size"))?.len();
         Ok(Ready { file, place, bytes })
     }

@@ -15,6 +15,7 @@ use super::output::{Existing, OutputFile, Place, Ready};
 use crate::change::{self, step};
 use crate::error::Error;
 use crate::look::known;
+use crate::os;
 use crate::path::folder_of;
 
 /// Files that are written and lack their names only, to be put in their places together.
@@ -103,7 +104,7 @@ impl Finished {
                 true => file.settle(&mut together).map_err(failed)?,
             }
             let action = if is_last { "the file is in its place; fsync of its folder" } else { "fsync of the folder" };
-            change::sync_folder(folder_of(&path)).map_err(Error::io(&path, action))?;
+            step(|| os::sync_folder(folder_of(&path))).map_err(Error::io(&path, action))?;
         }
         Ok(bytes)
     }
@@ -115,7 +116,7 @@ impl Ready {
         let Ready { file, place: Place { temporary, path, existing }, .. } = self.named()?;
         match (temporary, existing) {
             (None, _) => {
-                let given = Entry::begin(|| Ok((change::link_open(&file, &path)?, Undo::Remove(path))));
+                let given = Entry::begin(|| Ok((step(|| os::link_open(&file, &path))?, Undo::Remove(path))));
                 given.map(|((), entry)| entry)
             }
             (Some((at, entry)), Existing::Refuse) => {
@@ -132,11 +133,11 @@ impl Ready {
     /// Gives the file its name, for good, as the last of several changes.
     fn settle(self, together: &mut Together) -> io::Result<()> {
         let Ready { file, place: Place { temporary, path, existing }, .. } = self.named()?;
-        let Some((at, entry)) = temporary else { return together.settle(|| change::link_open(&file, &path)) };
+        let Some((at, entry)) = temporary else { return together.settle(|| step(|| os::link_open(&file, &path))) };
         together.push(entry);
         together.settle(|| match existing {
             Existing::Refuse => change::rename_to_free(&at, &path),
-            Existing::Replace => change::rename(&at, &path),
+            Existing::Replace => step(|| fs::rename(&at, &path)),
         })
     }
 
@@ -144,7 +145,7 @@ impl Ready {
     fn named(mut self) -> io::Result<Ready> {
         if self.place.temporary.is_none() && self.place.existing == Existing::Replace {
             let (at, entry) = Entry::begin(|| {
-                let ((), at) = name::make(&self.place.path, |at| change::link_open(&self.file, at))?;
+                let ((), at) = name::make(&self.place.path, |at| step(|| os::link_open(&self.file, at)))?;
                 Ok((at.clone(), Undo::Remove(at)))
             })?;
             self.place.temporary = Some((at, entry));
@@ -156,16 +157,16 @@ impl Ready {
 /// Replaces the file at `path`, if there is one, so that it can come back.
 fn replace(new: &Path, path: PathBuf) -> io::Result<Undo> {
     if known(step(|| fs::symlink_metadata(&path)))?.is_none() {
-        return change::rename(new, &path).map(|()| Undo::Remove(path));
+        return step(|| fs::rename(new, &path)).map(|()| Undo::Remove(path));
     }
     // Some file systems have no second names.
-    let kept =
-        name::make(&path, |at| change::link(&path, at)).or_else(|_| name::make(&path, |at| change::copy(&path, at)));
+    let kept = name::make(&path, |at| step(|| fs::hard_link(&path, at)))
+        .or_else(|_| name::make(&path, |at| change::copy(&path, at)));
     let ((), old) = kept?;
-    match change::rename(new, &path) {
+    match step(|| fs::rename(new, &path)) {
         Ok(()) => Ok(Undo::Restore { old, path }),
         Err(error) => {
-            change::remove(&old).ok();
+            step(|| fs::remove_file(&old)).ok();
             Err(error)
         }
     }

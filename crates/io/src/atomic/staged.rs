@@ -1,12 +1,13 @@
 //! A folder of files that were made beside older ones and take their places.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::ledger;
+use crate::change::step;
 use crate::error::Error;
 use crate::path::folder_of;
-use crate::{change, look, os};
+use crate::{look, os};
 
 /// Moves the files of a folder, and of those in it, to the same places in another folder, and removes the first. `outdated`
 /// are files that go before.
@@ -25,28 +26,28 @@ pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[
         for file in &files {
             if let Some(old) = look::at_itself(&to.join(file))?.filter(|old| old.is_file()) {
                 let permissions = os::permissions_of(&old);
-                let set = || change::set_permissions(&File::open(from.join(file))?, permissions);
+                let set = || step(|| File::open(from.join(file))?.set_permissions(permissions));
                 set().map_err(Error::io(&to.join(file), "keeping the mode"))?;
             }
         }
         for path in outdated {
-            change::remove(path).map_err(Error::io(path, "removing the file"))?;
+            step(|| fs::remove_file(path)).map_err(Error::io(path, "removing the file"))?;
         }
         let settled = |file: &Path| {
             let folder = to.join(folder_of(file));
-            change::sync_folder(&folder).map_err(Error::io(&folder, "fsync of the folder"))
+            step(|| os::sync_folder(&folder)).map_err(Error::io(&folder, "fsync of the folder"))
         };
         settled(Path::new("any"))?;
         for folder in &folders {
             let new = to.join(folder);
             if !look::is_folder(&new)? {
-                change::create_folder(&new).map_err(Error::io(&new, "creating the folder"))?;
+                step(|| fs::create_dir(&new)).map_err(Error::io(&new, "creating the folder"))?;
             }
         }
         for rank in files.chunk_by(|a, b| rank(a) == rank(b)) {
             for file in rank {
                 let new = to.join(file);
-                change::rename(&from.join(file), &new).map_err(Error::io(&new, "giving the file its name"))?;
+                step(|| fs::rename(from.join(file), &new)).map_err(Error::io(&new, "giving the file its name"))?;
             }
             for file in rank.iter().collect::<Vec<_>>().chunk_by(|a, b| folder_of(a) == folder_of(b)) {
                 settled(file[0])?;
@@ -67,7 +68,7 @@ pub fn remove_all(from: &Path) -> Result<(), Error> {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     find(from, Path::new(""), &mut files, &mut folders)?;
     for file in files.iter().map(|file| from.join(file)) {
-        change::remove(&file).map_err(Error::io(&file, "removing the file"))?;
+        step(|| fs::remove_file(&file)).map_err(Error::io(&file, "removing the file"))?;
     }
     remove_folders(from, &folders)
 }
@@ -75,7 +76,7 @@ pub fn remove_all(from: &Path) -> Result<(), Error> {
 /// The folders in a folder, which are empty, and itself.
 fn remove_folders(from: &Path, folders: &[PathBuf]) -> Result<(), Error> {
     for folder in folders.iter().rev().map(|folder| from.join(folder)).chain([from.to_path_buf()]) {
-        change::remove_folder(&folder).map_err(Error::io(&folder, "removing the folder"))?;
+        step(|| fs::remove_dir(&folder)).map_err(Error::io(&folder, "removing the folder"))?;
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! Changes to a folder that is written: small files, files that are gone, and whether there is room.
 
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use crate::atomic::{Existing, OutputFile};
-use crate::change;
+use crate::change::step;
 use crate::error::Error;
 use crate::look;
 use crate::os;
@@ -25,9 +26,9 @@ pub fn write(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Error>
 /// # Errors
 /// [`Error::Io`].
 pub fn remove(path: &Path) -> Result<(), Error> {
-    match change::remove(path) {
+    match step(|| fs::remove_file(path)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, "removing the file")(error)),
-        _ => change::sync_folder(folder_of(path)).map_err(Error::io(path, "fsync of the folder")),
+        _ => step(|| os::sync_folder(folder_of(path))).map_err(Error::io(path, "fsync of the folder")),
     }
 }
 
