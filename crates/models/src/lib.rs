@@ -25,7 +25,6 @@ mod evaluate;
 pub mod graph;
 pub mod onnx;
 pub mod openvino;
-mod packer;
 pub mod run;
 pub mod tensor;
 pub mod tile;
@@ -36,6 +35,5 @@ pub use description::{Constant, Conversion, Description, Legality, LegalityRepor
 pub use error::Error;
 pub use evaluate::{OpenResults, Reason, UndefinedResult};
 pub use graph::{Dimension, Graph, Input, Load, Output, ValueId, evaluate};
-pub use packer::Packer;
 pub use tensor::{Data, Tensor};
 pub use truecast_kernel::text::Texts;

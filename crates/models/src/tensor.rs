@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 
 use truecast_core::{DType, Layout};
-use truecast_kernel::Elements;
 use truecast_kernel::text::Texts;
-
-use crate::packer::Packer;
+use truecast_kernel::{Elements, ElementsMut};
 
 /// Elements with a type and a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +42,12 @@ impl Tensor {
     }
 
     /// A code for each element, in order.
+    ///
+    /// # Panics
+    /// If there are more than the shape says, or the type is text.
     pub fn of_codes(dtype: DType, shape: Vec<u64>, codes: impl IntoIterator<Item = u64>) -> Tensor {
-        let mut packer = Packer::new(dtype);
-        codes.into_iter().for_each(|code| packer.push(code));
-        Tensor { dtype, shape, data: Data::Codes(packer.into_bytes()) }
+        let codes = packed(dtype, shape.iter().product(), codes);
+        Tensor { dtype, shape, data: Data::Codes(codes) }
     }
 
     /// Elements.
@@ -78,7 +78,13 @@ impl Tensor {
     pub fn codes(&self) -> Cow<'_, [u8]> {
         match &self.data {
             Data::Codes(codes) | Data::Blocks { codes, .. } => codes.into(),
-            Data::Splat(code) => Packer::splat(self.dtype, *code, self.len()).into(),
+            Data::Splat(code) => {
+                // Eight elements fill whole bytes, whatever their width.
+                let of = |len: u64| packed(self.dtype, len, (0..len).map(|_| *code));
+                let mut bytes = of(8).repeat((self.len() / 8) as usize);
+                bytes.extend_from_slice(&of(self.len() % 8));
+                bytes.into()
+            }
             Data::Texts(_) => Cow::default(),
         }
     }
@@ -129,6 +135,32 @@ impl Tensor {
             Data::Blocks { codes, scales } => (codes.len() + scales.len()) as u64,
             Data::Splat(_) => 0,
             Data::Texts(texts) => texts.iter().map(|text| text.len() as u64).sum(),
+        }
+    }
+}
+
+fn packed(dtype: DType, len: u64, codes: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    let bytes = dtype.bytes_in(Layout::Packed, len).expect("a type with a width, and a size that memory can have");
+    let mut packed = vec![0; bytes as usize];
+    let mut elements = ElementsMut::new(dtype, len as usize, &mut packed).expect("the buffer is as large");
+    codes.into_iter().enumerate().for_each(|(i, code)| elements.set(i, code));
+    packed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_read_back() {
+        for dtype in DType::ALL.iter().copied().filter(|dtype| dtype.is_numeric()) {
+            let mask = u64::MAX >> (64 - dtype.code_bits());
+            let codes: Vec<u64> = (0..50u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask).collect();
+            for len in 0..codes.len() {
+                let tensor = Tensor::of_codes(dtype, vec![len as u64], codes[..len].iter().copied());
+                assert_eq!(Some(tensor.codes().len() as u64), dtype.bytes_in(Layout::Packed, len as u64), "{dtype}");
+                assert_eq!((0..len as u64).map(tensor.reader()).collect::<Vec<_>>(), codes[..len], "{dtype}");
+            }
         }
     }
 }

@@ -12,8 +12,7 @@ use truecast_core::spec::tile::{Meaning, Options, Profile, TileType, meaning::RE
 
 use crate::error::Error;
 use crate::evaluate::{Given, Program, Reason, UndefinedResult, run};
-use crate::packer::Packer;
-use crate::tensor::{Data, Tensor};
+use crate::tensor::Tensor;
 use crate::tile::error::{Cause, shown};
 use crate::tile::module::{Function, Operation, Statement};
 use crate::tile::pack;
@@ -316,18 +315,18 @@ fn convert(meaning: &Meaning, operand: &Elements, to: &TileType, notes: &mut BTr
         let tensor = Tensor::splat(dtype, to.shape.clone(), code);
         return Elements { tensor: tensor.into(), undefined: Reasons::All(reason) };
     }
-    let mut codes = Packer::new(dtype);
     let mut numbers = Vec::new();
     let operand_code = operand.tensor.reader();
-    for i in 0..len {
+    let codes = (0..len).map(|i| {
         let (code, reason) = one(operand_code(i), operand.undefined.of(i), 1);
-        codes.push(code);
         if let Some(reason) = reason {
             numbers.resize(i as usize, 0);
             let number = REASONS.iter().position(|r| *r == reason).expect("the list has every reason");
             numbers.push(number as u8 + 1);
         }
-    }
+        code
+    });
+    let tensor = Tensor::of_codes(dtype, to.shape.clone(), codes);
     let undefined = match numbers.is_empty() {
         true => Reasons::All(None),
         false => {
@@ -335,7 +334,6 @@ fn convert(meaning: &Meaning, operand: &Elements, to: &TileType, notes: &mut BTr
             Reasons::Each(numbers)
         }
     };
-    let tensor = Tensor { dtype, shape: to.shape.clone(), data: Data::Codes(codes.into_bytes()) };
     Elements { tensor: tensor.into(), undefined }
 }
 

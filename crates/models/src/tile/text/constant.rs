@@ -7,8 +7,7 @@ use truecast_core::spec::tile::{ElementType, Number, TileType};
 use super::lexer::Token;
 use super::literal;
 use super::tokens::Parser;
-use crate::packer::Packer;
-use crate::tensor::{Data, Tensor};
+use crate::tensor::Tensor;
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use crate::tile::module::{Module, Operation};
 
@@ -63,23 +62,24 @@ impl<'a> Parser<'a> {
             return Err(wrong(tile, at.place, "pointers have no constants"));
         }
         let dtype = tile.element.storage();
-        let data = match at.token {
+        let shape = tile.shape.clone();
+        let tensor = match at.token {
             Token::Sign('[') if tile.shape.is_empty() => {
                 return Err(wrong(tile, at.place, "a scalar takes one number, not a list"));
             }
             Token::Sign('[') => {
-                let mut codes = Packer::new(dtype);
-                self.list(tile, &tile.shape, &mut codes)?;
-                Data::Codes(codes.into_bytes())
+                let mut codes = Vec::new();
+                self.list(tile, &shape, &mut codes)?;
+                Tensor::of_codes(dtype, shape, codes)
             }
-            _ => Data::Splat(self.atom(tile)?),
+            _ => Tensor::splat(dtype, shape, self.atom(tile)?),
         };
         self.expect('>')?;
-        Ok(Tensor { dtype, shape: tile.shape.clone(), data })
+        Ok(tensor)
     }
 
     /// One dimension of a nested list, which must be as long as the shape says.
-    fn list(&mut self, tile: &TileType, shape: &[u64], codes: &mut Packer) -> Result<(), Diagnostic> {
+    fn list(&mut self, tile: &TileType, shape: &[u64], codes: &mut Vec<u64>) -> Result<(), Diagnostic> {
         let (length, inner) = shape.split_first().expect("the caller has a dimension");
         let at = self.peek()?;
         self.expect('[')?;
