@@ -111,35 +111,14 @@ fn cell_width(texts: &Texts) -> Result<u32, (usize, &'static str)> {
     Ok(width)
 }
 
-/// Cells that are written at once, in bytes.
-const CELL_BYTES: usize = 1 << 16;
-
-/// Gives the cells piece by piece: together they may be far more than the texts.
+/// Gives the texts cell by cell: together the cells may be far more than the texts.
 fn write_cells<E>(texts: &Texts, width: u32, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-    let mut cells: Vec<u8> = Vec::with_capacity(CELL_BYTES);
+    let mut cell = vec![[0; 4]; width as usize];
     for text in texts.iter() {
         // Checked when the width was found.
-        let text = std::str::from_utf8(text).unwrap_or_default();
-        let mut padding = width as usize;
-        for point in text.chars() {
-            cells.extend(u32::from(point).to_le_bytes());
-            padding -= 1;
-            flush_if_full(&mut cells, &mut write)?;
-        }
-        while padding > 0 {
-            let now = padding.min(CELL_BYTES / 4);
-            cells.resize(cells.len() + 4 * now, 0);
-            padding -= now;
-            flush_if_full(&mut cells, &mut write)?;
-        }
-    }
-    write(&cells)
-}
-
-fn flush_if_full<E>(cells: &mut Vec<u8>, write: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-    if cells.len() >= CELL_BYTES {
-        write(cells)?;
-        cells.clear();
+        let mut points = std::str::from_utf8(text).unwrap_or_default().chars();
+        cell.fill_with(|| points.next().map_or(0, u32::from).to_le_bytes());
+        write(cell.as_flattened())?;
     }
     Ok(())
 }
@@ -183,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn long_cells_are_given_piece_by_piece() {
+    fn cells_are_as_wide_as_the_longest_text() {
         let texts: Texts = ["a".repeat(50_000), String::new(), "\u{1f980}".repeat(40_000)].into_iter().collect();
         let (cells, width) = cells(&texts);
         assert_eq!((cells.len(), width), (600_000, 50_000));
