@@ -64,20 +64,21 @@ impl ArrayError {
 /// # Errors
 /// [`ArrayError`].
 pub fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
-    let shown = || path.display().to_string();
     let as_asked = || Source::open(path, Some(dtype)).map_err(ArrayError::from);
-    let source = match Source::open(path, None) {
-        Ok(source) => match source.tensors() {
-            [tensor] if tensor.dtype == dtype => source,
-            [tensor] if source.format() == FileFormat::Npy && is_stand_in(tensor.dtype, dtype) => as_asked()?,
-            [tensor] if is_widened(&source, tensor.dtype, dtype) => source,
-            [tensor] => return Err(ArrayError::Type { path: shown(), found: tensor.dtype, expected: dtype }),
-            tensors => return Err(ArrayError::NotOne { path: shown(), tensors: tensors.len() }),
-        },
-        // A header that does not say; any other error comes again.
-        Err(_) => as_asked()?,
-    };
-    Ok(source)
+    // A header that does not say; any other error comes again.
+    let Ok(source) = Source::open(path, None) else { return as_asked() };
+    match only_tensor(&source)?.dtype {
+        found if found == dtype || is_widened(&source, found, dtype) => Ok(source),
+        found if source.format() == FileFormat::Npy && is_stand_in(found, dtype) => as_asked(),
+        found => Err(ArrayError::Type { path: path.display().to_string(), found, expected: dtype }),
+    }
+}
+
+pub(crate) fn only_tensor(source: &Source) -> Result<&truecast_io::Tensor, ArrayError> {
+    match source.tensors() {
+        [tensor] => Ok(tensor),
+        tensors => Err(ArrayError::NotOne { path: source.path().display().to_string(), tensors: tensors.len() }),
+    }
 }
 
 /// The type of the elements of a file of one tensor, as its header states it.
@@ -89,11 +90,7 @@ pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
     if FileFormat::of_path(path) == Some(FileFormat::TensorProto) && read_texts(path).is_ok() {
         return Ok(DType::String);
     }
-    let source = Source::open(path, None).map_err(ArrayError::from)?;
-    match source.tensors() {
-        [tensor] => Ok(tensor.dtype),
-        tensors => Err(ArrayError::NotOne { path: path.display().to_string(), tensors: tensors.len() }),
-    }
+    Ok(only_tensor(&Source::open(path, None)?)?.dtype)
 }
 
 /// `found` is what an array of `dtype` may call itself: no integer or truth value hides in another. Arrays have no other

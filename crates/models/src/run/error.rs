@@ -75,6 +75,14 @@ impl From<crate::Error> for RunError {
 }
 
 impl RunError {
+    /// The same, where what is wrong with a network is wrong with the model at `path`.
+    pub(super) fn of(self, path: &Path) -> RunError {
+        match self {
+            RunError::Network(cause) => RunError::Model { path: path.display().to_string(), cause },
+            other => other,
+        }
+    }
+
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -90,28 +98,6 @@ impl RunError {
             RunError::File(cause) => cause.kind(),
             RunError::Network(cause) => cause.kind(),
             RunError::Output { cause, .. } => cause.kind(),
-        }
-    }
-}
-
-/// What ends an evaluation: the model, or a file that is read or written.
-pub(super) enum Failed {
-    Model(Box<crate::Error>),
-    File(RunError),
-}
-
-impl From<crate::Error> for Failed {
-    fn from(cause: crate::Error) -> Failed {
-        Failed::Model(cause.into())
-    }
-}
-
-impl Failed {
-    /// The error of the model at `path`.
-    pub(super) fn of(self, path: &Path) -> RunError {
-        match self {
-            Failed::Model(cause) => RunError::Model { path: path.display().to_string(), cause },
-            Failed::File(error) => error,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Evaluating an ONNX model or an OpenVINO network: files in, files out.
 
-use super::error::{Failed, RunError};
+use super::error::RunError;
 use super::inputs::assign;
 use super::model::{Model, Parameter};
 use super::outputs::{Outputs, RunOptions, RunReport};
@@ -33,11 +33,11 @@ impl Model {
         // What stands in the way is seen before the work.
         graph.outputs().iter().try_for_each(|output| outputs.allow(&output.name))?;
         let provide = |input: &Input| {
-            let wrong = |cause| Failed::File(RunError::Input { name: input.name.clone(), cause: Box::new(cause) });
+            let wrong = |cause| RunError::Input { name: input.name.clone(), cause: Box::new(cause) };
             let file = files.get(input.name.as_str());
             file.map(|path| array::read(path, input.dtype, exec)).transpose().map_err(wrong)
         };
-        let deliver = |output: &Output, tensor: &Tensor| outputs.add_tensor(&output.name, tensor).map_err(Failed::File);
+        let deliver = |output: &Output, tensor: &Tensor| outputs.add_tensor(&output.name, tensor);
         let left_open = evaluate(&graph, exec, provide, deliver).map_err(|failed| failed.of(self.path()))?;
         Ok(RunReport { written: outputs.commit()?, left_open, warnings })
     }
@@ -50,10 +50,8 @@ fn feed(parameters: &[Parameter], files: &BTreeMap<&str, &Path>) -> Result<BTree
             Some(dtype) => array::open(path, dtype)?,
             None => Source::open(path, None).map_err(ArrayError::from)?,
         };
-        match source.tensors() {
-            [tensor] => Ok(InputHeader { dtype: Some(tensor.dtype), rank: tensor.shape.len() }),
-            tensors => Err(ArrayError::NotOne { path: path.display().to_string(), tensors: tensors.len() }),
-        }
+        let tensor = array::only_tensor(&source)?;
+        Ok(InputHeader { dtype: Some(tensor.dtype), rank: tensor.shape.len() })
     };
     let fed = parameters.iter().filter_map(|(name, dtype)| Some((name, header(files.get(name.as_str())?, *dtype))));
     fed.map(|(name, fed)| match fed {

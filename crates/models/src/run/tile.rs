@@ -4,7 +4,7 @@
 //! carry no sign: they are read from either kind of array and written as signed ones; i1 is written as bool, an address as
 //! u64.
 
-use super::error::{Failed, RunError};
+use super::error::RunError;
 use super::model::Model;
 use super::outputs::{Outputs, RunOptions, RunReport};
 use crate::array::{self, ArrayError};
@@ -51,8 +51,8 @@ impl Model {
         }
         let outputs = Outputs::new(options, self.reads(options.inputs)?);
         let mut results = Results { names: BTreeSet::new(), outputs, left_open: Vec::new(), warnings };
-        evaluate(entry, values, supplied, |converted| results.add(&converted).map_err(Failed::File))
-            .map_err(|failed: Failed| failed.of(self.path()))?;
+        evaluate(entry, values, supplied, |converted| results.add(&converted))
+            .map_err(|failed| failed.of(self.path()))?;
         let Results { outputs, left_open, warnings, .. } = results;
         Ok(RunReport { written: outputs.commit()?, left_open, warnings })
     }

@@ -1,6 +1,6 @@
 //! Evaluating a `.tosa` graph, with the arrays of Arm's tools in and out (`docs/spec/tosa.md §7`).
 
-use super::error::{Failed, RunError};
+use super::error::RunError;
 use super::files::{Reads, file_name};
 use super::inputs::assign;
 use super::model::read_up_to;
@@ -80,10 +80,9 @@ fn results<'a>(
     let files = assign(options.inputs, &graph.inputs)?;
     let provide = |name: &str, declared: &Declared| {
         let missing = || RunError::NotGiven { path: path.display().to_string(), name: name.into() };
-        let file = files.get(name).ok_or_else(|| Failed::File(missing()))?;
-        let wrong = |cause: truecast_io::Error| {
-            Failed::File(RunError::TosaArray { what: "input", name: name.into(), cause: cause.into() })
-        };
+        let file = files.get(name).ok_or_else(missing)?;
+        let wrong =
+            |cause: truecast_io::Error| RunError::TosaArray { what: "input", name: name.into(), cause: cause.into() };
         let Array { shape, codes } = array::read(file, declared.element.dtype()).map_err(wrong)?;
         let data = match declared.element {
             ElementType::Plain(_) => Data::Codes(codes),
@@ -94,7 +93,7 @@ fn results<'a>(
         };
         Ok(Tensor { dtype: declared.element.dtype(), shape, data })
     };
-    evaluate(graph, target, freedoms, &options.exec, provide).map_err(|failed: Failed| failed.of(path))
+    evaluate(graph, target, freedoms, &options.exec, provide).map_err(|failed: RunError| failed.of(path))
 }
 
 /// `x.npy` has its scales in `x_scale.npy`.
