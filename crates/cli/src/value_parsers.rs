@@ -150,12 +150,7 @@ pub const TILE_OPTION: Words<String> = Words { read: as_typed, list: || tile::Op
 pub const RUN_PROFILE: Words<String> = Words { read: as_typed, list: computed_profiles };
 /// A notation of text.
 pub const STRING_STYLE: Words<TextStyle> = Words {
-    read: |text| {
-        TextStyle::ALL
-            .into_iter()
-            .find(|style| style.name() == text)
-            .ok_or_else(|| "expected reference or plain".into())
-    },
+    read: |text| TextStyle::of_name(text).ok_or_else(|| "expected reference or plain".into()),
     list: || TextStyle::ALL.map(TextStyle::name).into(),
 };
 /// An operation that has test vectors.

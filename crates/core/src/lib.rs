@@ -29,6 +29,7 @@ pub mod scaled;
 pub mod spec;
 pub mod spelling;
 pub mod text;
+mod words;
 
 pub use dtype::{DType, Ecosystem, Kind, Layout};
 pub use error_kind::ErrorKind;

@@ -6,30 +6,31 @@
 
 use crate::dtype::DType;
 use crate::round::Rounding;
+use crate::words::words;
 
-/// What a value beyond the largest finite one becomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Overflow {
-    /// Inf if the format has one, else NaN if it has one, else the largest finite value.
-    Nonfinite,
-    /// As [`Overflow::Nonfinite`], also under a rounding that stops at the largest finite value (IEEE 754-2019 §7.4):
-    /// a value overflows if rounding with unlimited exponents leaves it beyond that value.
-    NonfiniteAlways,
-    /// The largest finite value of the same sign.
-    Saturate,
-    /// The cast is refused.
-    Error,
-}
+words! {
+    /// What a value beyond the largest finite one becomes.
+    pub enum Overflow {
+        /// Inf if the format has one, else NaN if it has one, else the largest finite value.
+        Nonfinite = "nonfinite",
+        /// As [`Overflow::Nonfinite`], also under a rounding that stops at the largest finite value (IEEE 754-2019 §7.4):
+        /// a value overflows if rounding with unlimited exponents leaves it beyond that value.
+        NonfiniteAlways = "nonfinitealways",
+        /// The largest finite value of the same sign.
+        Saturate = "saturate",
+        /// The cast is refused.
+        Error = "error",
+    }
 
-/// What becomes of the sign and payload of a NaN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NanRule {
-    /// Quiet, with the source's sign; between IEEE-like formats the leading payload bits that fit; same type: bits kept.
-    Keep,
-    /// The canonical quiet NaN with the source's sign.
-    Canonical,
-    /// The cast is refused.
-    Error,
+    /// What becomes of the sign and payload of a NaN.
+    pub enum NanRule {
+        /// Quiet, with the source's sign; between IEEE-like formats the leading payload bits that fit; same type: bits kept.
+        Keep = "keep",
+        /// The canonical quiet NaN with the source's sign.
+        Canonical = "canonical",
+        /// The cast is refused.
+        Error = "error",
+    }
 }
 
 /// What stands for NaN in a format that has none.
@@ -45,39 +46,38 @@ pub enum NanSubstitute {
     CodeZero,
 }
 
-/// What an integer out of the destination's range becomes (infinities included).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IntOverflow {
-    /// The low bits; ±Inf is 0.
-    Wrap,
-    /// The nearest bound.
-    Saturate,
-    /// The cast is refused.
-    Error,
-}
+words! {
+    /// What an integer out of the destination's range becomes (infinities included).
+    pub enum IntOverflow {
+        /// The low bits; ±Inf is 0.
+        Wrap = "wrap",
+        /// The nearest bound.
+        Saturate = "saturate",
+        /// The cast is refused.
+        Error = "error",
+    }
 
-/// What NaN becomes as an integer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NanToInt {
-    /// 0.
-    Zero,
-    /// The largest value of the type, whatever the sign of the NaN.
-    Saturate,
-    /// The cast is refused.
-    Error,
-}
+    /// What NaN becomes as an integer.
+    pub enum NanToInt {
+        /// 0.
+        Zero = "zero",
+        /// The largest value of the type, whatever the sign of the NaN.
+        Saturate = "saturate",
+        /// The cast is refused.
+        Error = "error",
+    }
 
-/// What happens to subnormals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Subnormals {
-    /// Gradual underflow.
-    Keep,
-    /// Subnormal sources are read as, and subnormal results replaced by, a zero of the same sign.
-    Flush,
-    /// Subnormal sources alone.
-    FlushSource,
-    /// Subnormal results alone.
-    FlushResult,
+    /// What happens to subnormals.
+    pub enum Subnormals {
+        /// Gradual underflow.
+        Keep = "keep",
+        /// Subnormal sources are read as, and subnormal results replaced by, a zero of the same sign.
+        Flush = "flush",
+        /// Subnormal sources alone.
+        FlushSource = "flushsource",
+        /// Subnormal results alone.
+        FlushResult = "flushresult",
+    }
 }
 
 impl Subnormals {
@@ -127,27 +127,15 @@ pub enum Unrepresentable {
     Error,
 }
 
-/// The notation of floating-point numbers as text. It changes neither the digits nor what is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum TextStyle {
-    /// As the reference evaluator of ONNX: very small and very large values have an exponent (`docs/spec/onnx.md §6.2` rule 2).
-    #[default]
-    Reference,
-    /// As the text of ONNX: plain notation, never an exponent (`docs/spec/onnx.md §6.2` rule 9).
-    Plain,
-}
-
-impl TextStyle {
-    /// Both of them.
-    pub const ALL: [TextStyle; 2] = [TextStyle::Reference, TextStyle::Plain];
-
-    /// Its name in requests and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            TextStyle::Reference => "reference",
-            TextStyle::Plain => "plain",
-        }
+words! {
+    /// The notation of floating-point numbers as text. It changes neither the digits nor what is read.
+    #[derive(Default)]
+    pub enum TextStyle {
+        /// As the reference evaluator of ONNX: very small and very large values have an exponent (`docs/spec/onnx.md §6.2` rule 2).
+        #[default]
+        Reference = "reference",
+        /// As the text of ONNX: plain notation, never an exponent (`docs/spec/onnx.md §6.2` rule 9).
+        Plain = "plain",
     }
 }
 

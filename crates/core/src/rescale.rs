@@ -6,32 +6,22 @@
 
 use crate::binary64::{pow2, round};
 use crate::format::IntFormat;
+use crate::words::words;
 use alloc::vec::Vec;
 
-/// How a scaled value is rounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum RoundingMode {
-    /// One rounding, half up.
-    #[default]
-    Single,
-    /// Any integer of an interval; truecast computes [`RoundingMode::Single`].
-    Inexact,
-    /// Rounded to bit 30 first if the shift is above 31.
-    Double,
-}
-
-impl RoundingMode {
-    /// Every mode, by its number in a file.
-    pub const ALL: [RoundingMode; 3] = [RoundingMode::Single, RoundingMode::Inexact, RoundingMode::Double];
-
-    /// Its name in requests and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            RoundingMode::Single => "single",
-            RoundingMode::Inexact => "inexact",
-            RoundingMode::Double => "double",
-        }
+words! {
+    /// How a scaled value is rounded.
+    ///
+    /// In the order of their numbers in a file.
+    #[derive(Default)]
+    pub enum RoundingMode {
+        /// One rounding, half up.
+        #[default]
+        Single = "single",
+        /// Any integer of an interval; truecast computes [`RoundingMode::Single`].
+        Inexact = "inexact",
+        /// Rounded to bit 30 first if the shift is above 31.
+        Double = "double",
     }
 }
 

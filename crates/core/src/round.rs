@@ -1,33 +1,36 @@
 //! Rounding: the one place that decides "away from zero or not".
 
-/// How a value between two neighbors of the destination becomes one of them.
-///
-/// # Examples
-/// ```
-/// use truecast_core::round::{Remainder, Rounding};
-/// // 2.5 between 2 and 3: the remainder is exactly one half and 2 is even.
-/// assert!(!Rounding::NearestEven.increments(false, false, Remainder::Half));
-/// assert!(Rounding::NearestAway.increments(false, false, Remainder::Half));
-/// assert!(!Rounding::NearestUp.increments(true, false, Remainder::Half)); // -2.5 goes up to -2
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rounding {
-    /// To the nearest; ties to the even code.
-    NearestEven,
-    /// To the nearest; ties away from zero.
-    NearestAway,
-    /// To the nearest; ties toward +Inf (ONNX `nearest` for E8M0).
-    NearestUp,
-    /// Truncation.
-    TowardZero,
-    /// To the larger magnitude.
-    AwayFromZero,
-    /// Toward +Inf.
-    Up,
-    /// Toward -Inf.
-    Down,
-    /// To the odd code if inexact; never to Inf. A later rounding sees everything it needs (`docs/kernels.md §3`).
-    ToOdd,
+use crate::words::words;
+
+words! {
+    /// How a value between two neighbors of the destination becomes one of them.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::round::{Remainder, Rounding};
+    /// // 2.5 between 2 and 3: the remainder is exactly one half and 2 is even.
+    /// assert!(!Rounding::NearestEven.increments(false, false, Remainder::Half));
+    /// assert!(Rounding::NearestAway.increments(false, false, Remainder::Half));
+    /// assert!(!Rounding::NearestUp.increments(true, false, Remainder::Half)); // -2.5 goes up to -2
+    /// ```
+    pub enum Rounding {
+        /// To the nearest; ties to the even code.
+        NearestEven = "nearest-even",
+        /// To the nearest; ties away from zero.
+        NearestAway = "nearest-away",
+        /// To the nearest; ties toward +Inf (ONNX `nearest` for E8M0).
+        NearestUp = "nearest-up",
+        /// Truncation.
+        TowardZero = "toward-zero",
+        /// To the larger magnitude.
+        AwayFromZero = "away",
+        /// Toward +Inf.
+        Up = "up",
+        /// Toward -Inf.
+        Down = "down",
+        /// To the odd code if inexact; never to Inf. A later rounding sees everything it needs (`docs/kernels.md §3`).
+        ToOdd = "odd",
+    }
 }
 
 /// What lies between the kept part of a magnitude and the value, as a fraction of one unit in the last place.
@@ -44,18 +47,6 @@ pub enum Remainder {
 }
 
 impl Rounding {
-    /// Every rounding.
-    pub const ALL: [Rounding; 8] = [
-        Rounding::NearestEven,
-        Rounding::NearestAway,
-        Rounding::NearestUp,
-        Rounding::TowardZero,
-        Rounding::AwayFromZero,
-        Rounding::Up,
-        Rounding::Down,
-        Rounding::ToOdd,
-    ];
-
     /// Whether the kept magnitude grows by one unit. `neg` is the sign, `odd` the parity of the kept **code**.
     #[must_use]
     pub const fn increments(self, neg: bool, odd: bool, remainder: Remainder) -> bool {
@@ -83,26 +74,5 @@ impl Rounding {
             Rounding::Down => !neg,
             _ => false,
         }
-    }
-
-    /// Its name in requests and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Rounding::NearestEven => "nearest-even",
-            Rounding::NearestAway => "nearest-away",
-            Rounding::NearestUp => "nearest-up",
-            Rounding::TowardZero => "toward-zero",
-            Rounding::AwayFromZero => "away",
-            Rounding::Up => "up",
-            Rounding::Down => "down",
-            Rounding::ToOdd => "odd",
-        }
-    }
-}
-
-impl core::fmt::Display for Rounding {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(self.name())
     }
 }

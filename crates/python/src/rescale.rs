@@ -71,7 +71,7 @@ pub fn rescale<'py>(
     let from = from_.map(dtypes::of_object).transpose()?;
     let source = Source::of(given, from, None)?;
     let to = dtypes::of_object(to)?;
-    let mode = RoundingMode::ALL.into_iter().find(|mode| mode.name() == rounding).ok_or_else(|| {
+    let mode = RoundingMode::of_name(rounding).ok_or_else(|| {
         raise(py, Class::Usage, format_args!("rounding {rounding:?} is not one of single, double, inexact"))
     })?;
     // Arrays hold i48 in 64 bits.

@@ -90,7 +90,7 @@ fn words(systems: &[System]) -> Option<Ecosystem> {
 }
 
 fn input(text: &str, typed_rank: Option<Rank>, words: Option<Ecosystem>) -> Result<Input, Failure> {
-    if let Some(number) = PythonNumber::ALL.into_iter().find(|n| n.name() == text) {
+    if let Some(number) = PythonNumber::of_name(text) {
         if typed_rank.is_some() {
             return Err(Failure::usage(format_args!("{text} is a Python number, which has no rank")));
         }

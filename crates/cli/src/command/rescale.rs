@@ -166,9 +166,7 @@ pub fn attributes(request: &RescaleRequest) -> String {
 }
 
 fn rounding(text: &str) -> Result<RoundingMode, Failure> {
-    RoundingMode::ALL
-        .into_iter()
-        .find(|mode| mode.name() == text)
+    RoundingMode::of_name(text)
         .ok_or_else(|| Failure::usage(format_args!("--rounding {text:?} is not one of single, double, inexact")))
 }
 

@@ -14,6 +14,7 @@ pub mod torch;
 pub use error::PromotionError;
 
 use crate::dtype::{DType, Ecosystem, Kind, ParseTypeError};
+use crate::words::words;
 
 /// A type as promotion sees it: known, or left for later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,13 +49,14 @@ impl Element {
     }
 }
 
-/// A number of the Python language: it has a kind, and no type until it meets one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum PythonNumber {
-    Bool,
-    Int,
-    Float,
+words! {
+    /// A number of the Python language: it has a kind, and no type until it meets one.
+    #[allow(missing_docs)]
+    pub enum PythonNumber {
+        Bool = "py:bool",
+        Int = "py:int",
+        Float = "py:float",
+    }
 }
 
 /// One side of a promotion.
@@ -241,21 +243,6 @@ impl System {
     }
 }
 
-impl PythonNumber {
-    /// Every kind.
-    pub const ALL: [PythonNumber; 3] = [PythonNumber::Bool, PythonNumber::Int, PythonNumber::Float];
-
-    /// Its name in requests and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            PythonNumber::Bool => "py:bool",
-            PythonNumber::Int => "py:int",
-            PythonNumber::Float => "py:float",
-        }
-    }
-}
-
 impl core::fmt::Display for Element {
     /// The canonical name.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -270,7 +257,7 @@ impl core::fmt::Display for Operand {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Operand::Tensor(element) => element.fmt(f),
-            Operand::Python(number) => f.pad(number.name()),
+            Operand::Python(number) => number.fmt(f),
         }
     }
 }

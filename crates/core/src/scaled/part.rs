@@ -1,20 +1,23 @@
 //! The stored parts of a tensor.
 
-/// A stored part of a tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
-    /// Codes, or the blocks of a GGUF file.
-    Codes,
-    /// Scales.
-    Scales,
-    /// The second scale, f32.
-    Global,
-    /// Zero points.
-    Zeros,
-    /// Biases, of the type of the scales.
-    Biases,
-    /// The group of each row or column, i32.
-    Index,
+use crate::words::words;
+
+words! {
+    /// A stored part of a tensor.
+    pub enum Part {
+        /// Codes, or the blocks of a GGUF file.
+        Codes = "codes",
+        /// Scales.
+        Scales = "scales",
+        /// The second scale, f32.
+        Global = "global scale",
+        /// Zero points.
+        Zeros = "zero points",
+        /// Biases, of the type of the scales.
+        Biases = "biases",
+        /// The group of each row or column, i32.
+        Index = "group index",
+    }
 }
 
 /// The bytes of each part; of parts that a layout does not have, none.
@@ -40,24 +43,6 @@ impl<'a> Parts<'a> {
             Part::Zeros => self.zeros,
             Part::Biases => self.biases,
             Part::Index => self.index,
-        }
-    }
-}
-
-impl Part {
-    /// Every part.
-    pub const ALL: [Part; 6] = [Part::Codes, Part::Scales, Part::Global, Part::Zeros, Part::Biases, Part::Index];
-
-    /// Its name in messages.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Part::Codes => "codes",
-            Part::Scales => "scales",
-            Part::Global => "global scale",
-            Part::Zeros => "zero points",
-            Part::Biases => "biases",
-            Part::Index => "group index",
         }
     }
 }

@@ -145,6 +145,12 @@ impl SpecError {
             _ => ErrorKind::Input,
         }
     }
+
+    /// An attribute whose value is none of the known words.
+    fn not_one_of(spec: &str, name: &'static str, value: &str, known: &[&str], clause: &'static str) -> SpecError {
+        let why = format!("{value:?} is not one of {}", known.join(", "));
+        SpecError::Attribute { spec: spec.into(), name, why, clause }
+    }
 }
 
 const ONLY_COPIED: &str = "complex numbers can only be copied";

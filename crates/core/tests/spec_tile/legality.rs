@@ -118,7 +118,7 @@ fn rounding_matrix() {
         for (row, src) in FLOATS.iter().enumerate() {
             for (column, dst) in FLOATS.iter().enumerate() {
                 let expected: Vec<_> = accepted(release, row, column).chars().map(mode).collect();
-                for &rounding in RoundingMode::ALL {
+                for rounding in RoundingMode::ALL {
                     let result = Conversion::Ftof { rounding }.check_pair(
                         element(src),
                         element(dst),
@@ -243,7 +243,7 @@ fn integer_and_pointer_pairs() {
     let pointer = |name: &str| name.starts_with("ptr");
     for src in ALL {
         for dst in ALL {
-            for &signedness in Signedness::ALL {
+            for signedness in Signedness::ALL {
                 let newest = |conversion| is_legal(conversion, src, dst, Release::NEWEST, &OFF);
                 let what = format!("{src} to {dst} {signedness}");
                 let floats = |name| FLOATS.contains(&name);
@@ -254,7 +254,7 @@ fn integer_and_pointer_pairs() {
                 let in_13_2 = is_legal(itof(signedness), src, dst, Release::V13_2, &OFF);
                 assert_eq!(in_13_2, integer(src) && floats(dst), "itof {what} in 13.2");
             }
-            for &overflow in IntegerOverflow::ALL {
+            for overflow in IntegerOverflow::ALL {
                 let legal = is_legal(Conversion::Trunci { overflow }, src, dst, Release::NEWEST, &OFF);
                 assert_eq!(legal, widens(dst, src), "trunci {src} to {dst}");
             }
@@ -273,7 +273,7 @@ fn integer_and_pointer_pairs() {
 #[test]
 fn one_mode_each() {
     for release in Release::ALL {
-        for &rounding in RoundingMode::ALL {
+        for rounding in RoundingMode::ALL {
             let signedness = Signedness::Signed;
             let ftoi = Conversion::Ftoi { signedness, rounding, saturating: false };
             assert_eq!(is_legal(ftoi, "f32", "i32", release, &OFF), rounding == RoundingMode::NearestIntToZero);

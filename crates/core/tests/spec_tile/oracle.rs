@@ -202,7 +202,7 @@ fn saturating_ftoi_against_rust() {
 #[test]
 fn itof_against_tables() {
     for dst in FORMATS.iter().filter(|f| f.name != "e8m0") {
-        for &signedness in Signedness::ALL {
+        for signedness in Signedness::ALL {
             let meaning = itof(signedness).meaning(element("i16"), element(dst.name), Profile::Hw, &OFF).unwrap();
             for n in 0..=u16::MAX {
                 let x = match signedness {

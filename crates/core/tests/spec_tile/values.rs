@@ -462,7 +462,7 @@ fn ftoi_to_i1() {
         cell(signed, ftoi(Signedness::Signed, false), "f32", "i1", x.to_bits().into(), reason);
         cell(unsigned, ftoi(Signedness::Unsigned, false), "f32", "i1", x.to_bits().into(), reason);
     }
-    for &signedness in Signedness::ALL {
+    for signedness in Signedness::ALL {
         let to_i1 = |src, profile, code| of(ftoi(signedness, false), src, "i1", profile, code);
         cell("D0/D1/D0", ftoi(signedness, false), "e4m3", "i1", 0x80, OUT_OF_RANGE);
         cell("D1/D0/D0", ftoi(signedness, false), "e8m0", "i1", 0x00, OUT_OF_RANGE);

@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
                 Ok(self.graph.constant(label, dtype, elements))
             }
             _ => {
-                let operator = Operator::named(operator).ok_or(NodeError::Unsupported)?;
+                let operator = Operator::of_name(operator).ok_or(NodeError::Unsupported)?;
                 let opset = body.opset.clone()?;
                 let value = |attribute| Ok(body.bindings.resolve(attribute)?.map(node::raw));
                 let attributes = node::attributes(operator, opset, node, value)?;

@@ -140,7 +140,7 @@ impl<'m> Checker<'m> {
             let known = match operator {
                 Some("Identity") => node.inputs.first().and_then(|name| scope.find(name)),
                 Some("Constant") => constant_type(node).map(Ok),
-                Some(name) => match Operator::named(name) {
+                Some(name) => match Operator::of_name(name) {
                     Some(operator) => self.conversion(operator, node, scope).map(Ok),
                     None => {
                         self.misspelled(name, node);

@@ -1,13 +1,11 @@
 //! Free policies on IEEE 754.
 
-use super::specification::{Specification, UNSET, changed, lower_case, one_of, put};
+use super::specification::{Specification, UNSET, changed, put};
 use super::tile::ROUNDINGS;
 use truecast_core::policy::{IntOverflow, NanToInt, Overflow, Subnormals};
 use truecast_core::spec::ieee::{self, Cast};
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType, Rounding};
-
-const OVERFLOWS: [Overflow; 4] = [Overflow::Nonfinite, Overflow::NonfiniteAlways, Overflow::Saturate, Overflow::Error];
 
 impl Specification for Cast {
     const NAME: &'static str = "ieee";
@@ -24,8 +22,8 @@ impl Specification for Cast {
         match setting {
             "rounding" => Rounding::ALL.map(Rounding::name).into(),
             "overflow" | "inf" => vec!["nonfinite", "saturate", "error"],
-            "int-overflow" => vec!["wrap", "saturate", "error"],
-            "nan-to-int" => vec!["zero", "saturate", "error"],
+            "int-overflow" => IntOverflow::ALL.map(IntOverflow::name).into(),
+            "nan-to-int" => NanToInt::ALL.map(NanToInt::name).into(),
             "subnormals" => vec!["keep", "flush"],
             _ => Vec::new(),
         }
@@ -34,9 +32,9 @@ impl Specification for Cast {
     fn attributes(&self) -> Vec<(&'static str, Option<String>)> {
         let defaults = Cast::to(self.to);
         vec![
-            ("rounding", self.rounding.map(|rounding| rounding.name().into())),
+            ("rounding", self.rounding.map(|rounding| rounding.to_string())),
             ("overflow", changed(self.overflow, defaults.overflow)),
-            ("inf", self.inf.map(|inf| lower_case(&inf))),
+            ("inf", self.inf.map(|inf| inf.to_string())),
             ("int-overflow", changed(self.int_overflow, defaults.int_overflow)),
             ("nan-to-int", changed(self.nan_to_int, defaults.nan_to_int)),
             ("subnormals", changed(self.subnormals, defaults.subnormals)),
@@ -46,19 +44,11 @@ impl Specification for Cast {
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
         Ok(match name {
             "rounding" => put(&mut self.rounding, rounding(value).map(Some)),
-            "overflow" => put(&mut self.overflow, one_of(OVERFLOWS, value)),
-            "inf" => put(&mut self.inf, one_of(OVERFLOWS, value).map(Some)),
-            "int_overflow" => {
-                let all = [IntOverflow::Wrap, IntOverflow::Saturate, IntOverflow::Error];
-                put(&mut self.int_overflow, one_of(all, value))
-            }
-            "nan_to_int" => {
-                put(&mut self.nan_to_int, one_of([NanToInt::Zero, NanToInt::Saturate, NanToInt::Error], value))
-            }
-            "subnormals" => {
-                let all = [(false, false), (true, false), (false, true), (true, true)];
-                put(&mut self.subnormals, one_of(all.map(|(source, result)| Subnormals::of(source, result)), value))
-            }
+            "overflow" => put(&mut self.overflow, Overflow::of_name(value)),
+            "inf" => put(&mut self.inf, Overflow::of_name(value).map(Some)),
+            "int_overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value)),
+            "nan_to_int" => put(&mut self.nan_to_int, NanToInt::of_name(value)),
+            "subnormals" => put(&mut self.subnormals, Subnormals::of_name(value)),
             _ => None,
         })
     }
@@ -74,6 +64,5 @@ impl Specification for Cast {
 
 /// A rounding by its name, or as Tile IR writes it.
 fn rounding(text: &str) -> Option<Rounding> {
-    let ours = Rounding::ALL.into_iter().find(|rounding| rounding.name() == text);
-    ours.or_else(|| ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, rounding)| *rounding))
+    Rounding::of_name(text).or_else(|| ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, rounding)| *rounding))
 }

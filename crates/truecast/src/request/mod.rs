@@ -7,7 +7,7 @@ mod specification;
 mod tile;
 mod tosa;
 
-use specification::{Specification, changed, lower_case, one_of};
+use specification::{Specification, changed};
 use std::fmt;
 pub use tile::Tile;
 use truecast_core::policy::{NanRule, TextStyle};
@@ -144,7 +144,7 @@ pub fn versions(spec: &str) -> Vec<String> {
 /// The values that a setting knows in a specification, as words; none where it does not have the setting.
 pub(crate) fn values(spec: &str, setting: &str) -> Vec<&'static str> {
     match setting {
-        "nan" if SPECS.contains(&spec) => vec!["keep", "canonical", "error"],
+        "nan" if SPECS.contains(&spec) => NanRule::ALL.map(NanRule::name).into(),
         "string-style" if of_name!(spec, Of => Of::HAS_TEXT, false) => TextStyle::ALL.map(TextStyle::name).into(),
         _ => of_name!(spec, Of => Of::values(setting), Vec::new()),
     }
@@ -235,7 +235,7 @@ impl Request {
             Standard::Ieee(cast) => self.nan.or((cast.nan != NanRule::Keep).then_some(cast.nan)),
             _ => self.nan,
         };
-        all.push(("nan", nan.as_ref().map(lower_case)));
+        all.push(("nan", nan.map(|nan| nan.to_string())));
         all.push(("string_style", changed(self.text, TextStyle::default())));
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
@@ -263,11 +263,11 @@ impl Request {
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
         match name {
             "nan" => {
-                self.nan = one_of([NanRule::Keep, NanRule::Canonical, NanRule::Error], value);
+                self.nan = NanRule::of_name(value);
                 Ok(self.nan.map(drop))
             }
             "string_style" if !values(self.spec(), "string-style").is_empty() => {
-                Ok(specification::put(&mut self.text, one_of(TextStyle::ALL, value)))
+                Ok(specification::put(&mut self.text, TextStyle::of_name(value)))
             }
             _ => of_each!(&mut self.standard, of => of.set(name, value)),
         }

@@ -45,7 +45,7 @@ impl Specification for Cast {
 
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
         Ok(match name {
-            "operator" => put(&mut self.operator, Operator::ALL.into_iter().find(|known| known.name() == value)),
+            "operator" => put(&mut self.operator, Operator::of_name(value)),
             "saturate" => put(&mut self.saturate, value.parse().ok().map(Some)),
             "round_mode" => put(&mut self.round_mode, Some(Some(value.parse()?))),
             _ => None,

@@ -1,6 +1,5 @@
 //! One specification: its name, its versions, its settings as words, and how it decides a pair of types.
 
-use std::fmt;
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType};
 
@@ -64,15 +63,6 @@ pub(super) fn put<T>(field: &mut T, value: Option<T>) -> Option<()> {
     value.map(|value| *field = value)
 }
 
-pub(super) fn changed<T: PartialEq + fmt::Debug>(value: T, default: T) -> Option<String> {
-    (value != default).then(|| lower_case(&value))
-}
-
-pub(super) fn one_of<T: fmt::Debug, const N: usize>(all: [T; N], text: &str) -> Option<T> {
-    all.into_iter().find(|value| lower_case(value) == text)
-}
-
-/// The policies are spelled in requests as their variants are.
-pub(super) fn lower_case(policy: &impl fmt::Debug) -> String {
-    format!("{policy:?}").to_lowercase()
+pub(super) fn changed<T: PartialEq + ToString>(value: T, default: T) -> Option<String> {
+    (value != default).then(|| value.to_string())
 }

@@ -41,7 +41,7 @@ impl Specification for Tile {
 
     fn values(setting: &str) -> Vec<&'static str> {
         match setting {
-            "rounding" => RoundingMode::ALL.iter().map(|mode| mode.name()).collect(),
+            "rounding" => RoundingMode::ALL.map(RoundingMode::name).into(),
             "saturating" => SWITCH.into(),
             "profile" => Profile::ALL.map(Profile::name).into(),
             "tile-option" => Options::NAMES.into(),
@@ -66,7 +66,7 @@ impl Specification for Tile {
         let cast = &mut self.cast;
         Ok(match name {
             "profile" => put(&mut cast.profile, Some(value.parse()?)),
-            "release" => put(&mut cast.release, Release::ALL.into_iter().find(|release| release.name() == value)),
+            "release" => put(&mut cast.release, Release::of_name(value)),
             "rounding" => put(&mut cast.rounding, rounding(value).map(Some)),
             "saturating" => put(&mut cast.saturating, value.parse().ok()),
             "tile_option" => Some(cast.options.set(value)?),

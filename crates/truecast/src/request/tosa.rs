@@ -1,6 +1,6 @@
 //! TOSA CAST.
 
-use super::specification::{Specification, UNSET, changed, one_of, put};
+use super::specification::{Specification, UNSET, changed, put};
 use truecast_core::spec::tosa::{Cast, Feature, Freedoms, LevelLimit, Target, Version, interpretations_at};
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType};
@@ -46,7 +46,7 @@ impl Specification for Cast {
                 let names = value.split(',').filter(|name| !name.is_empty());
                 put(&mut self.target.enabled, Some(names.map(str::parse).collect::<Result<_, _>>()?))
             }
-            "level" => put(&mut self.target.level, one_of([LevelLimit::EightK, LevelLimit::None], value)),
+            "level" => put(&mut self.target.level, LevelLimit::of_name(value)),
             _ => None,
         })
     }

@@ -26,7 +26,7 @@ use truecast_core::{DType, Rounding};
 /// The names, if it is none of them.
 pub fn parse_rounding(text: &str) -> Result<Rounding, String> {
     let names = || Rounding::ALL.map(Rounding::name).join(", ");
-    Rounding::ALL.into_iter().find(|r| r.name() == text).ok_or_else(|| format!("known are {}", names()))
+    Rounding::of_name(text).ok_or_else(|| format!("known are {}", names()))
 }
 
 /// The pairs that a command looks at, and the seed of what it draws.

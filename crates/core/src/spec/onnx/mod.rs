@@ -20,6 +20,7 @@ use crate::dtype::{DType, Kind};
 use crate::format::Specials;
 use crate::policy::*;
 use crate::round::Rounding;
+use crate::words::words;
 
 /// The newest opset of the default domain. Source: `docs/spec/onnx.md §1.6`.
 pub const NEWEST_OPSET: u32 = 28;
@@ -27,30 +28,17 @@ pub const NEWEST_OPSET: u32 = 28;
 /// From here on the table saturates Inf in FNUZ types as everybody always did. Source: `docs/spec/onnx.md §5 row 1`.
 const INF_TO_FNUZ_SINCE: u32 = 24;
 
-/// Rounding into E8M0. Source: `docs/spec/onnx.md §1.3`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum RoundMode {
-    /// Away from zero.
-    #[default]
-    Up,
-    /// Toward zero.
-    Down,
-    /// To the nearest, ties up.
-    Nearest,
-}
-
-impl RoundMode {
-    /// Every mode.
-    pub const ALL: [RoundMode; 3] = [RoundMode::Up, RoundMode::Down, RoundMode::Nearest];
-
-    /// The attribute's string.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            RoundMode::Up => "up",
-            RoundMode::Down => "down",
-            RoundMode::Nearest => "nearest",
-        }
+words! {
+    /// Rounding into E8M0. Source: `docs/spec/onnx.md §1.3`.
+    #[derive(Default)]
+    pub enum RoundMode {
+        /// Away from zero.
+        #[default]
+        Up = "up",
+        /// Toward zero.
+        Down = "down",
+        /// To the nearest, ties up.
+        Nearest = "nearest",
     }
 }
 

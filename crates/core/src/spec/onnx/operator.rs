@@ -3,17 +3,20 @@
 
 use super::{DataType, NEWEST_OPSET, SpecError};
 use crate::dtype::DType;
+use crate::words::words;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// An operator that converts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Operator {
-    /// `Cast`: the destination is the attribute `to`.
-    #[default]
-    Cast,
-    /// `CastLike`: the destination is the element type of the second input.
-    CastLike,
+words! {
+    /// An operator that converts.
+    #[derive(Default)]
+    pub enum Operator {
+        /// `Cast`: the destination is the attribute `to`.
+        #[default]
+        Cast = "Cast",
+        /// `CastLike`: the destination is the element type of the second input.
+        CastLike = "CastLike",
+    }
 }
 
 /// A version of an operator: its number, which is the opset that it came with, and the types that it added.
@@ -61,24 +64,6 @@ const SATURATE: Attribute = Attribute { name: "saturate", since: 19 };
 const ROUND_MODE: Attribute = Attribute { name: "round_mode", since: 24 };
 
 impl Operator {
-    /// Both of them.
-    pub const ALL: [Operator; 2] = [Operator::Cast, Operator::CastLike];
-
-    /// The operator's type in a node.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Operator::Cast => "Cast",
-            Operator::CastLike => "CastLike",
-        }
-    }
-
-    /// The operator with this type in a node.
-    #[must_use]
-    pub fn named(op_type: &str) -> Option<Operator> {
-        Operator::ALL.into_iter().find(|operator| operator.name() == op_type)
-    }
-
     /// Inputs of a node, none of which may be left out; each node has one output.
     #[must_use]
     pub const fn n_inputs(self) -> usize {
@@ -197,11 +182,5 @@ impl Operator {
     /// How errors name an operator at an opset.
     pub(super) fn at(self, opset: u32, version: u32) -> String {
         format!("onnx opset {opset} ({self}-{version})")
-    }
-}
-
-impl core::fmt::Display for Operator {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.name())
     }
 }

@@ -3,28 +3,19 @@
 //! Data only: what was observed of one release on x86-64. Source: `docs/spec/openvino.md §7` to §9.
 
 use crate::dtype::DType::{self, *};
+use crate::words::words;
 
 /// The release that was observed (the package `openvino`, x86-64 with AVX-512, with and without AVX512-FP16).
 pub const OBSERVED: &str = "2026.4.1";
 
-/// Who gives the other value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Implementation {
-    /// OpenVINO's operator evaluator: `Model.evaluate` and constant folding.
-    Reference,
-    /// A model compiled for the device `CPU`, its input a parameter.
-    CpuPlugin,
-}
-
-impl Implementation {
-    /// The name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Implementation::Reference => "reference evaluator",
-            Implementation::CpuPlugin => "CPU plugin",
-        }
+words! {
+    /// Who gives the other value.
+    #[non_exhaustive]
+    pub enum Implementation {
+        /// OpenVINO's operator evaluator: `Model.evaluate` and constant folding.
+        Reference = "reference evaluator",
+        /// A model compiled for the device `CPU`, its input a parameter.
+        CpuPlugin = "CPU plugin",
     }
 }
 

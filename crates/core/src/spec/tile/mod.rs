@@ -6,9 +6,6 @@
 //! one conversion between two of truecast's types. Modules, their text and their bytecode are no concern of this folder:
 //! they live in crate `truecast-models`.
 
-use alloc::format;
-use alloc::string::String;
-
 pub mod legality;
 pub mod meaning;
 pub mod op;
@@ -21,46 +18,32 @@ pub use op::{Conversion, IntegerOverflow, Op, RoundingMode, Signedness};
 pub use request::Cast;
 pub use types::{ElementType, Number, TileType};
 
-/// A release of Tile IR, and equally a version of a file. Source: §2.1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)] // The variants are the numbers.
-pub enum Release {
-    V13_1,
-    V13_2,
-    V13_3,
-    V13_4,
-    V13_5,
+use super::SpecError;
+use crate::words::words;
+
+words! {
+    /// A release of Tile IR, and equally a version of a file. Source: §2.1.
+    ///
+    /// Oldest first.
+    #[allow(missing_docs)] // The variants are the numbers.
+    pub enum Release {
+        V13_1 = "13.1",
+        V13_2 = "13.2",
+        V13_3 = "13.3",
+        V13_4 = "13.4",
+        V13_5 = "13.5",
+    }
 }
 
 impl Release {
-    /// Every release, oldest first.
-    pub const ALL: [Release; 5] = [Release::V13_1, Release::V13_2, Release::V13_3, Release::V13_4, Release::V13_5];
     /// What `latest` means.
     pub const NEWEST: Release = Release::V13_5;
-
-    /// Its name in requests and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Release::V13_1 => "13.1",
-            Release::V13_2 => "13.2",
-            Release::V13_3 => "13.3",
-            Release::V13_4 => "13.4",
-            Release::V13_5 => "13.5",
-        }
-    }
 
     /// The release of these two numbers, as the header of a bytecode file has them.
     #[must_use]
     pub fn of_numbers(major: u8, minor: u8) -> Option<Release> {
         let index = usize::from(minor).checked_sub(1).filter(|_| major == 13)?;
         Release::ALL.get(index).copied()
-    }
-}
-
-impl core::fmt::Display for Release {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.name())
     }
 }
 
@@ -99,52 +82,39 @@ impl Rules {
 }
 
 impl core::str::FromStr for Rules {
-    type Err = super::SpecError;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         match text {
             "latest" => Ok(Rules::default()),
             "file" => Ok(Rules::OfFile),
-            _ => Release::ALL.into_iter().find(|r| r.name() == text).map(Rules::Of).ok_or_else(|| {
+            _ => Release::of_name(text).map(Rules::Of).ok_or_else(|| {
                 let known = "13.1, 13.2, 13.3, 13.4, 13.5, latest, file";
-                super::SpecError::Version { spec: "tile", version: text.into(), known }
+                SpecError::Version { spec: "tile", version: text.into(), known }
             }),
         }
     }
 }
 
-/// Whose values: the sources contradict each other. Source: §6.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Profile {
-    /// The newest published text, with the page's decisions where it is silent.
-    #[default]
-    Spec,
-    /// What the machine code of `tileiras` 13.5.37 computes; every element is defined.
-    Hw,
-    /// The text of release 13.1, with the rounding modes that it lists (§4.10).
-    Seed,
-}
-
-impl Profile {
-    /// Every profile.
-    pub const ALL: [Profile; 3] = [Profile::Spec, Profile::Hw, Profile::Seed];
-
-    /// Its name in requests and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Profile::Spec => "spec",
-            Profile::Hw => "hw",
-            Profile::Seed => "seed",
-        }
+words! {
+    /// Whose values: the sources contradict each other. Source: §6.2.
+    #[derive(Default)]
+    pub enum Profile {
+        /// The newest published text, with the page's decisions where it is silent.
+        #[default]
+        Spec = "spec",
+        /// What the machine code of `tileiras` 13.5.37 computes; every element is defined.
+        Hw = "hw",
+        /// The text of release 13.1, with the rounding modes that it lists (§4.10).
+        Seed = "seed",
     }
 }
 
 impl core::str::FromStr for Profile {
-    type Err = super::SpecError;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Profile::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| {
-            unknown_attribute("profile", format!("{text:?} is not one of spec, hw, seed"), "docs/spec/tile-ir.md §6.2")
-        })
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let names = Profile::ALL.map(Profile::name);
+        Profile::of_name(text)
+            .ok_or_else(|| SpecError::not_one_of("tile", "profile", text, &names, "docs/spec/tile-ir.md §6.2"))
     }
 }
 
@@ -207,11 +177,11 @@ impl Options {
     ///
     /// # Errors
     /// Anything that is not in the table.
-    pub fn set(&mut self, text: &str) -> Result<(), super::SpecError> {
+    pub fn set(&mut self, text: &str) -> Result<(), SpecError> {
         let named = Options::NAMES.into_iter().zip(self.fields()).find(|(name, _)| *name == text);
         let Some((_, field)) = named else {
-            let why = format!("{text:?} is not one of {}", Options::NAMES.join(", "));
-            return Err(unknown_attribute("tile-option", why, "docs/spec/tile-ir.md §2.3"));
+            let clause = "docs/spec/tile-ir.md §2.3";
+            return Err(SpecError::not_one_of("tile", "tile-option", text, &Options::NAMES, clause));
         };
         *field = true;
         Ok(())
@@ -222,8 +192,4 @@ impl Options {
         let is_on = self.fields().map(|field| *field);
         Options::NAMES.into_iter().zip(is_on).filter_map(|(name, is_on)| is_on.then_some(name))
     }
-}
-
-fn unknown_attribute(name: &'static str, why: String, clause: &'static str) -> super::SpecError {
-    super::SpecError::Attribute { spec: "tile".into(), name, why, clause }
 }

@@ -2,106 +2,82 @@
 
 use super::Release;
 use crate::round::Rounding;
+use crate::words::words;
 
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $word:literal,)* })*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$vdoc])* $variant),* }
+words! {
+    /// How an integer is read.
+    pub enum Signedness {
+        /// Plain binary.
+        Unsigned = "unsigned",
+        /// Two's complement.
+        Signed = "signed",
+    }
+    /// What trunci promises about the bits that it drops (§6.6).
+    pub enum IntegerOverflow {
+        /// Nothing.
+        None = "none",
+        /// They equal the top bit of the result.
+        NoSignedWrap = "no_signed_wrap",
+        /// They are zero.
+        NoUnsignedWrap = "no_unsigned_wrap",
+        /// Both.
+        NoWrap = "no_wrap",
+    }
+    /// Rounding modes of the language. `approx` and `full` are never legal on a conversion.
+    pub enum RoundingMode {
+        /// To the nearest, ties to even.
+        NearestEven = "nearest_even",
+        /// Toward zero.
+        Zero = "zero",
+        /// Toward -Inf.
+        NegativeInf = "negative_inf",
+        /// Toward +Inf.
+        PositiveInf = "positive_inf",
+        /// Of other operations.
+        Approx = "approx",
+        /// Of other operations.
+        Full = "full",
+        /// Toward zero, to an integer.
+        NearestIntToZero = "nearest_int_to_zero",
+        /// To the nearest, ties away from zero; from file version 13.4 on.
+        NearestAway = "nearest_away",
+    }
+    /// The operations, without their attributes.
+    pub enum Op {
+        /// Copies bits.
+        Bitcast = "bitcast",
+        /// Widens an integer.
+        Exti = "exti",
+        /// Float to float.
+        Ftof = "ftof",
+        /// Float to integer.
+        Ftoi = "ftoi",
+        /// Address to pointer.
+        IntToPtr = "int_to_ptr",
+        /// Integer to float.
+        Itof = "itof",
+        /// Pointer to address.
+        PtrToInt = "ptr_to_int",
+        /// Another pointee.
+        PtrToPtr = "ptr_to_ptr",
+        /// Narrows an integer.
+        Trunci = "trunci",
+    }
+}
 
+macro_rules! numbered {
+    ($($name:ident)*) => {$(
         impl $name {
-            /// Every one, in the order of their numbers.
-            pub const ALL: &'static [$name] = &[$($name::$variant),*];
-
-            /// As text has it.
-            pub const fn name(self) -> &'static str {
-                match self { $($name::$variant => $word),* }
-            }
-
-            /// The one that text calls so.
-            pub fn of_name(name: &str) -> Option<$name> {
-                $name::ALL.iter().copied().find(|x| x.name() == name)
-            }
-
             /// The one of a number of the bytecode.
+            #[must_use]
             pub fn of_number(number: u64) -> Option<$name> {
                 usize::try_from(number).ok().and_then(|n| $name::ALL.get(n).copied())
-            }
-
-            /// Its number in the bytecode.
-            pub const fn number(self) -> u64 {
-                self as u64
-            }
-        }
-
-        impl core::fmt::Display for $name {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.pad(self.name())
             }
         }
     )*};
 }
 
-words! {
-    /// How an integer is read.
-    Signedness {
-        /// Plain binary.
-        Unsigned "unsigned",
-        /// Two's complement.
-        Signed "signed",
-    }
-    /// What trunci promises about the bits that it drops (§6.6).
-    IntegerOverflow {
-        /// Nothing.
-        None "none",
-        /// They equal the top bit of the result.
-        NoSignedWrap "no_signed_wrap",
-        /// They are zero.
-        NoUnsignedWrap "no_unsigned_wrap",
-        /// Both.
-        NoWrap "no_wrap",
-    }
-    /// Rounding modes of the language. `approx` and `full` are never legal on a conversion.
-    RoundingMode {
-        /// To the nearest, ties to even.
-        NearestEven "nearest_even",
-        /// Toward zero.
-        Zero "zero",
-        /// Toward -Inf.
-        NegativeInf "negative_inf",
-        /// Toward +Inf.
-        PositiveInf "positive_inf",
-        /// Of other operations.
-        Approx "approx",
-        /// Of other operations.
-        Full "full",
-        /// Toward zero, to an integer.
-        NearestIntToZero "nearest_int_to_zero",
-        /// To the nearest, ties away from zero; from file version 13.4 on.
-        NearestAway "nearest_away",
-    }
-    /// The operations, without their attributes.
-    Op {
-        /// Copies bits.
-        Bitcast "bitcast",
-        /// Widens an integer.
-        Exti "exti",
-        /// Float to float.
-        Ftof "ftof",
-        /// Float to integer.
-        Ftoi "ftoi",
-        /// Address to pointer.
-        IntToPtr "int_to_ptr",
-        /// Integer to float.
-        Itof "itof",
-        /// Pointer to address.
-        PtrToInt "ptr_to_int",
-        /// Another pointee.
-        PtrToPtr "ptr_to_ptr",
-        /// Narrows an integer.
-        Trunci "trunci",
-    }
-}
+numbered! { Signedness IntegerOverflow RoundingMode }
 
 impl RoundingMode {
     /// The first version of a file that may hold the mode. Source: §4.7.

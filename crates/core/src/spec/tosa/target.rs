@@ -2,31 +2,22 @@
 
 use super::super::SpecError;
 use crate::rescale::Requirement;
+use crate::words::words;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// A version of the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub enum Version {
-    /// 1.0.0 to 1.0.2, which agree about these operators.
-    #[default]
-    V1_0,
-    /// The 1.1.0 draft.
-    V1_1,
-}
-
-impl Version {
-    /// Every version, oldest first.
-    pub const ALL: [Version; 2] = [Version::V1_0, Version::V1_1];
-
-    /// Its name in requests and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Version::V1_0 => "1.0",
-            Version::V1_1 => "1.1",
-        }
+words! {
+    /// A version of the text.
+    ///
+    /// Oldest first.
+    #[derive(Default)]
+    pub enum Version {
+        /// 1.0.0 to 1.0.2, which agree about these operators.
+        #[default]
+        V1_0 = "1.0",
+        /// The 1.1.0 draft.
+        V1_1 = "1.1",
     }
 }
 
@@ -183,14 +174,16 @@ impl core::fmt::Display for Features {
     }
 }
 
-/// The level, as far as it concerns these operators. Source: `docs/spec/tosa.md §2.4`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum LevelLimit {
-    /// 8K: rank 6 at most.
-    #[default]
-    EightK,
-    /// No level: rank 32 at most.
-    None,
+words! {
+    /// The level, as far as it concerns these operators. Source: `docs/spec/tosa.md §2.4`.
+    #[derive(Default)]
+    pub enum LevelLimit {
+        /// 8K: rank 6 at most.
+        #[default]
+        EightK = "eightk",
+        /// No level: rank 32 at most.
+        None = "none",
+    }
 }
 
 impl LevelLimit {

@@ -3,8 +3,6 @@
 //! `cast`, `block` and `rescale` check one element, [`tensor`] a whole output. Nothing is computed here that a conversion
 //! returns.
 
-use alloc::format;
-
 pub mod block;
 pub mod cast;
 mod codes;
@@ -13,39 +11,25 @@ pub mod tensor;
 
 use super::super::SpecError;
 use super::target::Version;
+use crate::words::words;
 
-/// By whose rules an output passes. Source: `docs/spec/tosa.md §1.3`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Profile {
-    /// The one exact answer.
-    Strict,
-    /// Everything that the text of 1.0.2 permits.
-    Spec1_0,
-    /// The same with the older bound of INEXACT_ROUND.
-    SpecSeed202503,
-    /// The same as [`Profile::Spec1_0`], with what the 1.1 draft adds.
-    Spec1_1Draft,
-    /// What Arm's verifier accepts as Arm's tests configure it.
-    ArmVerifier2026_8,
+words! {
+    /// By whose rules an output passes. Source: `docs/spec/tosa.md §1.3`.
+    pub enum Profile {
+        /// The one exact answer.
+        Strict = "strict",
+        /// Everything that the text of 1.0.2 permits.
+        Spec1_0 = "spec-1.0",
+        /// The same with the older bound of INEXACT_ROUND.
+        SpecSeed202503 = "spec-seed-2025-03",
+        /// The same as [`Profile::Spec1_0`], with what the 1.1 draft adds.
+        Spec1_1Draft = "spec-1.1-draft",
+        /// What Arm's verifier accepts as Arm's tests configure it.
+        ArmVerifier2026_8 = "arm-verifier-2026.8",
+    }
 }
 
 impl Profile {
-    /// Every profile.
-    pub const ALL: [Profile; 5] =
-        [Profile::Strict, Profile::Spec1_0, Profile::SpecSeed202503, Profile::Spec1_1Draft, Profile::ArmVerifier2026_8];
-
-    /// Its name in requests and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Profile::Strict => "strict",
-            Profile::Spec1_0 => "spec-1.0",
-            Profile::SpecSeed202503 => "spec-seed-2025-03",
-            Profile::Spec1_1Draft => "spec-1.1-draft",
-            Profile::ArmVerifier2026_8 => "arm-verifier-2026.8",
-        }
-    }
-
     /// What a version's own text permits.
     #[must_use]
     pub const fn of_version(version: Version) -> Profile {
@@ -77,56 +61,31 @@ impl Profile {
 impl core::str::FromStr for Profile {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        Profile::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| SpecError::Attribute {
-            spec: "tosa".into(),
-            name: "profile",
-            why: format!("{text:?} is not one of {}", Profile::ALL.map(Profile::name).join(", ")),
-            clause: "docs/spec/tosa.md §1.3",
-        })
+        let names = Profile::ALL.map(Profile::name);
+        Profile::of_name(text)
+            .ok_or_else(|| SpecError::not_one_of("tosa", "profile", text, &names, "docs/spec/tosa.md §1.3"))
     }
 }
 
-/// What is to be said of one element. Source: `docs/spec/tosa.md §6.2`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Verdict {
-    /// The exact result (any NaN where it is NaN).
-    Exact,
-    /// Permitted by the text and accepted by Arm's verifier.
-    Allowed,
-    /// Permitted by the text, rejected by Arm's verifier.
-    AllowedByTextOnly,
-    /// Accepted by Arm's verifier, not permitted by the text.
-    AllowedByVerifierOnly,
-    /// Neither.
-    Violation,
-    /// The specification makes no requirement.
-    Unpredictable,
+words! {
+    /// What is to be said of one element. Source: `docs/spec/tosa.md §6.2`.
+    pub enum Verdict {
+        /// The exact result (any NaN where it is NaN).
+        Exact = "exact",
+        /// Permitted by the text and accepted by Arm's verifier.
+        Allowed = "allowed",
+        /// Permitted by the text, rejected by Arm's verifier.
+        AllowedByTextOnly = "allowed-by-text-only",
+        /// Accepted by Arm's verifier, not permitted by the text.
+        AllowedByVerifierOnly = "allowed-by-verifier-only",
+        /// Neither.
+        Violation = "violation",
+        /// The specification makes no requirement.
+        Unpredictable = "unpredictable",
+    }
 }
 
 impl Verdict {
-    /// Every verdict.
-    pub const ALL: [Verdict; 6] = [
-        Verdict::Exact,
-        Verdict::Allowed,
-        Verdict::AllowedByTextOnly,
-        Verdict::AllowedByVerifierOnly,
-        Verdict::Violation,
-        Verdict::Unpredictable,
-    ];
-
-    /// The name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Verdict::Exact => "exact",
-            Verdict::Allowed => "allowed",
-            Verdict::AllowedByTextOnly => "allowed-by-text-only",
-            Verdict::AllowedByVerifierOnly => "allowed-by-verifier-only",
-            Verdict::Violation => "violation",
-            Verdict::Unpredictable => "unpredictable",
-        }
-    }
-
     /// Of an output that is not the exact one.
     const fn of_inexact(text: bool, verifier: bool) -> Verdict {
         match (text, verifier) {
@@ -135,11 +94,5 @@ impl Verdict {
             (false, true) => Verdict::AllowedByVerifierOnly,
             (false, false) => Verdict::Violation,
         }
-    }
-}
-
-impl core::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.pad(self.name())
     }
 }

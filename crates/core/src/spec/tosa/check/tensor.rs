@@ -12,36 +12,22 @@ use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::format::FloatFormat;
 use crate::permitted::NanComparison;
 use crate::policy::{CastPolicy, CastSpec};
+use crate::words::words;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// What is worth knowing beside the verdicts; it never changes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Lint {
-    /// A zero whose sign is not that of the exact zero.
-    ZeroSign,
-    /// Not exact, but what rounding to fp32, bf16 or fp16 first would give.
-    DoubleRounded,
-    /// Permitted, and not the exact result.
-    NotNearestEven,
-    /// A block element at its limit where the exact one is not.
-    BlockSaturation,
-}
-
-impl Lint {
-    /// Every lint.
-    pub const ALL: [Lint; 4] = [Lint::ZeroSign, Lint::DoubleRounded, Lint::NotNearestEven, Lint::BlockSaturation];
-
-    /// The name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Lint::ZeroSign => "zero-sign",
-            Lint::DoubleRounded => "double-rounded",
-            Lint::NotNearestEven => "not-rne",
-            Lint::BlockSaturation => "mx-saturation",
-        }
+words! {
+    /// What is worth knowing beside the verdicts; it never changes them.
+    #[non_exhaustive]
+    pub enum Lint {
+        /// A zero whose sign is not that of the exact zero.
+        ZeroSign = "zero-sign",
+        /// Not exact, but what rounding to fp32, bf16 or fp16 first would give.
+        DoubleRounded = "double-rounded",
+        /// Permitted, and not the exact result.
+        NotNearestEven = "not-rne",
+        /// A block element at its limit where the exact one is not.
+        BlockSaturation = "mx-saturation",
     }
 }
 

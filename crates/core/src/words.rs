@@ -1,0 +1,35 @@
+//! Enums whose values are words.
+
+/// Enums with a word for each variant: `ALL` of them, `name`, `of_name`, and `Display`, which pads the name.
+macro_rules! words {
+    ($($(#[$doc:meta])* pub enum $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$variant_doc])* $variant),* }
+
+        impl $name {
+            /// Every one, in order.
+            pub const ALL: [$name; [$($word),*].len()] = [$($name::$variant),*];
+
+            /// Its name in requests, reports and files.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $word),* }
+            }
+
+            /// The one of a name.
+            #[must_use]
+            pub fn of_name(name: &str) -> Option<$name> {
+                $name::ALL.into_iter().find(|one| one.name() == name)
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    )*};
+}
+
+pub(crate) use words;
