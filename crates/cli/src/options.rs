@@ -12,7 +12,6 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 use std::fmt;
 use std::path::Path;
-use truecast::io::gguf::GgufFile;
 use truecast::io::{FileFormat, look};
 use truecast::request::SPECS;
 use truecast::run::ModelKind;
@@ -325,7 +324,7 @@ fn reads(path: &Path) -> Said {
         return (FOLDER, path.display().to_string());
     }
     let form = match FileFormat::of_path(path) {
-        None if GgufFile::is_named(path) => GGUF,
+        None if truecast::io::gguf::is_named(path) => GGUF,
         Some(FileFormat::Onnx) => ONNX,
         Some(FileFormat::TensorProto) => TENSOR_PROTO,
         Some(FileFormat::Safetensors) => SAFETENSORS,

@@ -7,7 +7,7 @@ use truecast_core::scaled::{Part, Parts};
 use truecast_core::{CastSpec, DType};
 use truecast_io::Source;
 use truecast_io::folder::Folder;
-use truecast_io::gguf::{GgufFile, Header, Keys, NewFile, NewTensor};
+use truecast_io::gguf::{Header, Keys, NewFile, NewTensor};
 use truecast_kernel::CastOptions;
 use truecast_kernel::scaled::Dequantizer;
 use truecast_schemes::{Group, detect_gguf};
@@ -35,9 +35,9 @@ fn opened(path: &Path) {
 
 /// A header that is made of what was read says the same.
 fn written_again(source: &Source, path: &Path) {
-    let read = GgufFile::open(path).expect("the file was opened before");
+    let read = source.gguf().expect("a GGUF file");
     let keys = Keys::of(source).expect("keys of a file that fits in memory");
-    let tensors = read.header().tensors.iter();
+    let tensors = read.tensors.iter();
     let tensors = tensors.map(|t| NewTensor { name: t.name.clone(), block: t.block, shape: t.shape.clone() }).collect();
     let new = NewFile { keys, tensors };
     let data: u64 = new.tensors.iter().map(|t| t.bytes().next_multiple_of(new.keys.alignment())).sum();
@@ -51,7 +51,7 @@ fn written_again(source: &Source, path: &Path) {
         let tensors: Vec<_> = header.tensors.iter().map(|t| (t.name.clone(), t.block, t.shape.clone())).collect();
         format!("{:?} {tensors:?}", header.metadata)
     };
-    assert_eq!(said(&again), said(read.header()));
+    assert_eq!(said(&again), said(read));
 }
 
 /// Reads the beginning of a tensor and makes f32 of it.

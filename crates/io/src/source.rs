@@ -54,6 +54,7 @@ pub struct Source {
     places: Vec<Place>,
     /// Of a GGUF file, for each tensor.
     blocks: Vec<Block>,
+    gguf: Option<gguf::Header>,
     messages: Option<Messages>,
     /// Other files that hold data of tensors.
     others: BTreeSet<PathBuf>,
@@ -112,7 +113,7 @@ impl Source {
             FileFormat::Npz => source.list_npz(from)?,
             FileFormat::TensorProto => source.list_tensor(from, onnx)?,
             FileFormat::Onnx => source.list_model(onnx)?,
-            FileFormat::Gguf => drop(source.list_gguf()?),
+            FileFormat::Gguf => source.list_gguf()?,
         }
         Ok(source)
     }
@@ -124,12 +125,11 @@ impl Source {
         Ok(source)
     }
 
-    /// A GGUF file that is open already: of tensors of blocks, the bytes. Its metadata are the keys that have one value; those
-    /// that have several are returned.
-    pub(crate) fn of_gguf(path: &Path, file: File, bytes: u64) -> Result<(Source, Vec<String>), Error> {
+    /// A GGUF file that is open already: of tensors of blocks, the bytes. Its metadata are the keys that have one value.
+    pub(crate) fn of_gguf(path: &Path, file: File, bytes: u64) -> Result<Source, Error> {
         let mut source = Source::new(path, FileFormat::Gguf, file, bytes)?;
-        let lists = source.list_gguf()?;
-        Ok((source, lists))
+        source.list_gguf()?;
+        Ok(source)
     }
 
     fn new(path: &Path, kind: FileFormat, file: File, file_bytes: u64) -> Result<Source, Error> {
@@ -144,6 +144,7 @@ impl Source {
             metadata: BTreeMap::new(),
             places: Vec::new(),
             blocks: Vec::new(),
+            gguf: None,
             messages: None,
             others: BTreeSet::new(),
         })
@@ -162,23 +163,19 @@ impl Source {
         Ok(())
     }
 
-    fn list_gguf(&mut self) -> Result<Vec<String>, Error> {
+    fn list_gguf(&mut self) -> Result<(), Error> {
         let header = gguf::read(self.whole_file(), self.file_bytes);
         let header = header.map_err(|e| e.at(&self.path, "reading the header"))?;
-        for tensor in header.tensors {
+        for tensor in &header.tensors {
             let (dtype, shape) = (tensor.dtype().unwrap_or(DType::U8), tensor.stored_shape());
             self.places.push(Place::File { offset: tensor.offset, swap: None });
             self.blocks.push(tensor.block);
-            self.tensors.push(Tensor { name: tensor.name, dtype, layout: Layout::Packed, shape });
+            self.tensors.push(Tensor { name: tensor.name.clone(), dtype, layout: Layout::Packed, shape });
         }
-        let mut lists = Vec::new();
-        for (key, value) in header.metadata {
-            match value {
-                gguf::Value::Array { .. } => lists.push(key),
-                value => drop(self.metadata.insert(key, value.to_string())),
-            }
-        }
-        Ok(lists)
+        let single = header.metadata.iter().filter(|(_, value)| !matches!(value, gguf::Value::Array { .. }));
+        self.metadata = single.map(|(key, value)| (key.clone(), value.to_string())).collect();
+        self.gguf = Some(header);
+        Ok(())
     }
 
     fn list_npy(&mut self, from: Option<DType>) -> Result<(), Error> {
@@ -284,6 +281,11 @@ impl Source {
     /// The block types of the tensors of a GGUF file; empty for others.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
+    }
+
+    /// The header of a GGUF file.
+    pub fn gguf(&self) -> Option<&gguf::Header> {
+        self.gguf.as_ref()
     }
 
     /// `__metadata__` of a safetensors file, the keys of a GGUF file that have one value; empty for others.

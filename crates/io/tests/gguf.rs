@@ -2,7 +2,7 @@
 
 use truecast_core::DType;
 use truecast_io::folder::Folder;
-use truecast_io::gguf::{Block, GgufFile, Header, HeaderError, Keys, NewFile, NewTensor, Value, differing_keys};
+use truecast_io::gguf::{Block, Header, HeaderError, Keys, NewFile, NewTensor, Value, differing_keys};
 use truecast_io::{Existing, Writer};
 use truecast_testkit::gguf::{file, key, tensor, text};
 
@@ -41,8 +41,8 @@ fn a_file_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.gguf");
     std::fs::write(&path, file.bytes()).unwrap();
-    let opened = GgufFile::open(&path).unwrap();
-    let header = opened.header();
+    let opened = Folder::of_file(&path).unwrap();
+    let header = opened.shards()[0].source.gguf().unwrap();
     assert_eq!(*header, Header::parse(&file.bytes()).unwrap());
     assert_eq!(header.metadata[1].1, Value::Unsigned(7));
     assert_eq!(header.metadata[2].1, Value::Array { entries: 2 });
@@ -175,8 +175,7 @@ fn what_was_read_is_written_again() {
     let opened = Folder::of_file(&path).unwrap();
     let source = &opened.shards()[0].source;
     let keys = Keys::of(source).unwrap();
-    let read = GgufFile::open(&path).unwrap();
-    let tensors = read.header().tensors.iter();
+    let tensors = source.gguf().unwrap().tensors.iter();
     let tensors = tensors.map(|t| NewTensor { name: t.name.clone(), block: t.block, shape: t.shape.clone() }).collect();
     let new = NewFile { keys: keys.clone(), tensors };
     let mut writer = Writer::create_gguf(&again, &new, Existing::Refuse).unwrap();

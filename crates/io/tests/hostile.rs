@@ -8,7 +8,6 @@ use std::path::Path;
 use proptest::prelude::*;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
-use truecast_io::gguf::GgufFile;
 use truecast_io::onnx::{Changes, NewModel};
 use truecast_io::{Error, FileFormat, Source};
 use truecast_testkit::{gguf, npy::array as npy_array, safetensors::container as safetensors};
@@ -68,7 +67,7 @@ enum Opened {
 
 impl Opened {
     fn of(path: &Path, from: Option<DType>) -> Result<Opened, Error> {
-        match GgufFile::is_named(path) {
+        match truecast_io::gguf::is_named(path) {
             true => Folder::of_file(path).map(|folder| Opened::Folder(Box::new(folder))),
             false => Source::open(path, from).map(|source| Opened::Source(Box::new(source))),
         }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use crate::error::{Cause, Error};
 use crate::escaped::{Escaped, counted};
-use crate::gguf::GgufFile;
+use crate::gguf::{self, Value};
 use crate::look;
 use crate::open::open_regular;
 use crate::source::Source;
@@ -163,10 +163,13 @@ impl Folder {
     /// Those of [`Source::open`]; [`Error::Gguf`].
     pub fn of_file(path: &Path) -> Result<Folder, Error> {
         let (file, found) = open_regular(path)?;
-        if !GgufFile::is_named(path) {
+        if !gguf::is_named(path) {
             return Ok(Folder::of_source(Source::of_safetensors(path, file, found.len())?));
         }
-        let (source, lists) = Source::of_gguf(path, file, found.len())?;
+        let source = Source::of_gguf(path, file, found.len())?;
+        let metadata = source.gguf().map_or(&[][..], |header| &header.metadata);
+        let is_list = |(_, value): &&(String, Value)| matches!(value, Value::Array { .. });
+        let lists: Vec<&str> = metadata.iter().filter(is_list).map(|(key, _)| key.as_str()).collect();
         let shown: Vec<String> = lists.iter().take(3).map(|key| Escaped(key).to_string()).collect();
         let dots = if lists.len() > 3 { ", .." } else { "" };
         let warning = (!lists.is_empty()).then(|| {

@@ -49,15 +49,13 @@ impl Keys {
     /// Those of a GGUF file, arrays among them. Cost: memory for all of them.
     ///
     /// # Errors
-    /// [`HeaderError::KeysTooLong`]; [`Error::Io`]; what is wrong with a header that has changed.
+    /// [`HeaderError::KeysTooLong`]; [`Error::Io`].
     ///
     /// # Panics
     /// If the source is no GGUF file.
     pub fn of(source: &Source) -> Result<Keys, Error> {
-        let path = source.path();
-        let header = super::read(source.whole_file(), source.file_bytes());
-        let header = header.map_err(|e| e.at(path, "reading the header"))?;
-        Keys::read(&header, source.whole_file()).map_err(|e| e.at(path, "reading the keys"))
+        let header = source.gguf().expect("a GGUF file");
+        Keys::read(header, source.whole_file()).map_err(|e| e.at(source.path(), "reading the keys"))
     }
 
     fn read(header: &Header, mut file: Window) -> Result<Keys, crate::error::ReadError<HeaderError>> {

@@ -11,7 +11,7 @@ mod parse;
 
 use std::fmt;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use truecast_core::DType;
@@ -21,9 +21,7 @@ pub use block::Block;
 pub use keys::{Keys, differing_keys};
 pub use new::{NewFile, NewTensor};
 
-use crate::error::Error;
 use crate::error::ReadError;
-use crate::open::open_regular;
 use crate::window::Window;
 
 /// A header that keeps every rule of `docs/spec/checkpoints.md §9.1`.
@@ -117,45 +115,7 @@ pub(crate) fn read(file: Window, file_bytes: u64) -> Result<Header, ReadError<He
     parse::read(file, file_bytes)
 }
 
-/// An opened file.
-#[derive(Debug)]
-pub struct GgufFile {
-    path: PathBuf,
-    file_bytes: u64,
-    header: Header,
-}
-
-impl GgufFile {
-    /// The path names such a file.
-    pub fn is_named(path: &Path) -> bool {
-        path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
-    }
-
-    /// Opens a file and reads its header.
-    ///
-    /// Cost: memory proportional to the header, arrays of the metadata left out.
-    ///
-    /// # Errors
-    /// [`Error::Gguf`] for the first rule found broken; [`Error::NotRegular`], [`Error::Io`].
-    pub fn open(path: &Path) -> Result<GgufFile, Error> {
-        let (file, found) = open_regular(path)?;
-        let window = Window::new(Arc::new(file), 0, found.len());
-        let header = read(window, found.len()).map_err(|e| e.at(path, "reading the header"))?;
-        Ok(GgufFile { path: path.into(), file_bytes: found.len(), header })
-    }
-
-    /// The path that it was opened with.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The length of the file when it was opened.
-    pub fn file_bytes(&self) -> u64 {
-        self.file_bytes
-    }
-
-    /// What it holds.
-    pub fn header(&self) -> &Header {
-        &self.header
-    }
+/// The path names such a file.
+pub fn is_named(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
 }

@@ -23,7 +23,7 @@ pub mod folder {
 
 /// GGUF files: headers, read and written.
 pub mod gguf {
-    pub use truecast_io::gguf::{Block, BlockTensor, GgufFile, Header, HeaderError, Keys, NewFile, NewTensor, Value};
+    pub use truecast_io::gguf::{Block, BlockTensor, Header, HeaderError, Keys, NewFile, NewTensor, Value, is_named};
 }
 
 /// `.npy` files.

@@ -12,12 +12,14 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
-use truecast::io::gguf::{self, BlockTensor, GgufFile};
+use truecast::io::Source;
+use truecast::io::folder::Folder;
+use truecast::io::gguf::{self, BlockTensor, Header};
 use truecast::measure::Survey;
 
 /// What is listed of a file.
 pub struct GgufListing {
-    file: GgufFile,
+    folder: Folder,
     /// The tensors that are listed, in their order.
     rows: Vec<usize>,
 }
@@ -32,18 +34,27 @@ impl GgufListing {
         if let Some((_, why)) = refused.iter().find(|(is_given, _)| *is_given) {
             return Err(Failure::usage(format_args!("{path_shown}: {why}")));
         }
-        let file = GgufFile::open(path)?;
-        let tensors = &file.header().tensors;
+        let mut listing = GgufListing { folder: Folder::of_file(path)?, rows: Vec::new() };
+        let tensors = &listing.header().tensors;
         let mut rows: Vec<usize> = (0..tensors.len()).filter(|i| asked.lists(&tensors[*i].name)).collect();
         asked.sort(&mut rows, |i| {
             let BlockTensor { name, bytes, .. } = &tensors[*i];
             Item { name, bytes: *bytes, elements: tensors[*i].len(), survey: Survey::default() }
         });
-        Ok(GgufListing { file, rows })
+        listing.rows = rows;
+        Ok(listing)
+    }
+
+    fn source(&self) -> &Source {
+        &self.folder.shards()[0].source
+    }
+
+    fn header(&self) -> &Header {
+        self.source().gguf().expect("the path names a GGUF file")
     }
 
     fn tensors(&self) -> impl Iterator<Item = &BlockTensor> {
-        self.rows.iter().map(|i| &self.file.header().tensors[*i])
+        self.rows.iter().map(|i| &self.header().tensors[*i])
     }
 
     /// The names that are listed.
@@ -58,12 +69,12 @@ impl GgufListing {
             table.row(cells(name, block.name(), shape, tensor.len(), *bytes));
         }
         table.write(terminal, out)?;
-        for (key, value) in &self.file.header().metadata {
+        for (key, value) in &self.header().metadata {
             writeln!(out, "{}", in_one_line(&format!("metadata {key}: {}", said(value)), terminal))?;
         }
         let listed = self.tensors().map(|tensor| tensor.bytes).sum();
-        let shown = shown(self.rows.len(), self.file.header().tensors.len());
-        writeln!(out, "{shown}, {}", sizes(listed, self.file.file_bytes()))
+        let shown = shown(self.rows.len(), self.header().tensors.len());
+        writeln!(out, "{shown}, {}", sizes(listed, self.source().file_bytes()))
     }
 }
 
@@ -96,11 +107,11 @@ fn row(tensor: &BlockTensor) -> Value {
 
 impl Serialize for GgufListing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let header = self.file.header();
+        let header = self.header();
         let object = Inspected {
-            path: self.file.path().display().to_string(),
+            path: self.source().path().display().to_string(),
             kind: "gguf",
-            file_bytes: self.file.file_bytes(),
+            file_bytes: self.source().file_bytes(),
             version: Some(header.version),
             metadata: header.metadata.iter().map(|(key, value)| (key.clone(), json_of(value))).collect::<Map<_, _>>(),
             tensors: output::Rows(|| self.tensors().map(row)),

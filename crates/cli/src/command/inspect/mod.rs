@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tensors::{Asked, Listing};
-use truecast::io::gguf::GgufFile;
 use truecast::run::Model;
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
@@ -50,7 +49,7 @@ pub enum Seen {
 
 impl Seen {
     fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Seen, Failure> {
-        if GgufFile::is_named(path) {
+        if truecast::io::gguf::is_named(path) {
             return Ok(Seen::Gguf(Box::new(GgufListing::of(path, args, asked)?)));
         }
         if describe::is_model(path) {

@@ -14,7 +14,6 @@ use crate::files::report::Report;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_io::folder::Folder;
-use truecast_io::gguf::GgufFile;
 use truecast_io::{FileFormat, OpenOptions, Source, follow, look};
 use truecast_schemes::Scheme;
 
@@ -26,13 +25,13 @@ impl Plan {
     /// Everything that is wrong with the folder, the headers or the options; scales that belong to nothing that is
     /// understood.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        if GgufFile::is_named(dst) {
+        if truecast_io::gguf::is_named(dst) {
             return Plan::into_gguf(src, dst, options);
         }
         if look::is_folder(src)? {
             return Plan::of_checkpoint(resume::open(src, dst, options)?, dst, options);
         }
-        let is_gguf = GgufFile::is_named(src);
+        let is_gguf = truecast_io::gguf::is_named(src);
         let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
         let by_value = options.reading.from_scheme == Some(Scheme::PLAIN) && !writes;
         let of_source = FileFormat::of_path(src);
@@ -64,7 +63,8 @@ impl Plan {
 
     /// The plan of a file or a folder that becomes a GGUF file.
     fn into_gguf(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        let is_checkpoint = GgufFile::is_named(src) || FileFormat::of_path(src) == Some(FileFormat::Safetensors);
+        let is_checkpoint =
+            truecast_io::gguf::is_named(src) || FileFormat::of_path(src) == Some(FileFormat::Safetensors);
         let folder = if look::is_folder(src)? {
             gguf::check_options(src, options)?;
             Folder::open(src, options.onnx.follow_links)?

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Coding, Layout};
 use truecast_io::folder::Folder;
-use truecast_io::gguf::{GgufFile, Keys, NewTensor};
+use truecast_io::gguf::{Keys, NewTensor, is_named};
 use truecast_io::{Escaped, FileFormat, Tensor};
 use truecast_schemes::{Documents, Family, Group, Scheme};
 
@@ -25,7 +25,7 @@ const LONGEST_NAME: usize = 63;
 
 /// What a checkpoint becomes, by the name of the destination.
 pub(crate) fn container(dst: &Path) -> FileFormat {
-    if GgufFile::is_named(dst) { FileFormat::Gguf } else { FileFormat::Safetensors }
+    if is_named(dst) { FileFormat::Gguf } else { FileFormat::Safetensors }
 }
 
 /// Options that mean nothing where the result is one file.

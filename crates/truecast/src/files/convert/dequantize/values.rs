@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
-use truecast_io::gguf::GgufFile;
 use truecast_io::{FileFormat, OpenOptions, Source, look};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_schemes::Role;
@@ -61,7 +60,7 @@ impl<'a> Logical<'a> {
 /// # Errors
 /// As [`Opened::open`].
 pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<String>), Error> {
-    if GgufFile::is_named(path) && !look::is_folder(path)? {
+    if truecast_io::gguf::is_named(path) && !look::is_folder(path)? {
         return Ok((Opened::Folder(Box::new(Folder::of_file(path)?)), None));
     }
     let source = match Opened::open(path, options)? {
