@@ -1,6 +1,8 @@
 //! Enums whose values are words.
 
-/// Enums with a word for each variant: `ALL` of them, `name`, `of_name`, and `Display`, which pads the name.
+/// For the crates of truecast: enums with a word for each variant: `ALL` of them, `name`, `of_name`, and `Display`, which pads the name.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! words {
     ($($(#[$doc:meta])* pub enum $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* })*) => {$(
         $(#[$doc])*
@@ -24,8 +26,8 @@ macro_rules! words {
             }
         }
 
-        impl core::fmt::Display for $name {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        impl ::core::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 f.pad(self.name())
             }
         }

@@ -2,33 +2,21 @@
 
 use std::str::FromStr;
 
-use truecast_core::DType;
 use truecast_core::scaled::Part;
+use truecast_core::{DType, words};
 use truecast_io::Tensor;
 
 use crate::checkpoint::Index;
 use crate::error::Error;
 use crate::scheme::{Parameters, Scheme};
 
-/// Which nibble of a byte comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Nibbles {
-    /// Bits 0 to 3.
-    Low,
-    /// Bits 4 to 7.
-    High,
-}
-
-impl Nibbles {
-    /// Both.
-    pub const ALL: [Nibbles; 2] = [Nibbles::High, Nibbles::Low];
-
-    /// As it is typed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Nibbles::Low => "low",
-            Nibbles::High => "high",
-        }
+words! {
+    /// Which nibble of a byte comes first.
+    pub enum Nibbles {
+        /// Bits 4 to 7.
+        High = "high",
+        /// Bits 0 to 3.
+        Low = "low",
     }
 }
 
@@ -36,7 +24,7 @@ impl FromStr for Nibbles {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Nibbles, String> {
-        let known = Nibbles::ALL.into_iter().find(|nibbles| nibbles.name() == text);
+        let known = Nibbles::of_name(text);
         known.ok_or_else(|| format!("expected high or low: which nibble of a byte comes first; not {text:?}"))
     }
 }

@@ -5,43 +5,44 @@ use std::str::FromStr;
 
 use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
-use truecast_core::DType;
+use truecast_core::{DType, words};
 use truecast_io::Tensor;
 
 use crate::modules::module_of;
 use crate::scheme::Family;
 
-/// What a tensor of a model is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Layer {
-    /// The weight of a linear layer, a row for each output.
-    Linear,
-    /// The weights of several experts in one tensor, a matrix for each.
-    Experts,
-    /// Of a normalization.
-    Norm,
-    /// A bias.
-    Bias,
-    /// Which expert is chosen, and other gates of one row for each choice.
-    Router,
-    /// An output head.
-    Head,
-    /// A table that is indexed by tokens, positions or patches.
-    Embedding,
-    /// Of a convolution.
-    Convolution,
-    /// Of a state-space layer, or of one with a recurrence.
-    StateSpace,
-    /// Of an encoder of images or sound, or of what connects it with the language model.
-    Tower,
-    /// Of a head that predicts further tokens.
-    NextTokens,
-    /// Loaders keep it in f32, or in a layer that they do not quantize.
-    HighPrecision,
-    /// A weight with a row for each input.
-    InputRows,
-    /// No row of the table is about it.
-    Unknown,
+words! {
+    /// What a tensor of a model is.
+    pub enum Layer {
+        /// The weight of a linear layer, a row for each output.
+        Linear = "linear",
+        /// The weights of several experts in one tensor, a matrix for each.
+        Experts = "experts",
+        /// Of a normalization.
+        Norm = "norms",
+        /// A bias.
+        Bias = "biases",
+        /// Which expert is chosen, and other gates of one row for each choice.
+        Router = "router",
+        /// An output head.
+        Head = "lm_head",
+        /// A table that is indexed by tokens, positions or patches.
+        Embedding = "embeddings",
+        /// Of a convolution.
+        Convolution = "convolutions",
+        /// Of a state-space layer, or of one with a recurrence.
+        StateSpace = "ssm",
+        /// Of an encoder of images or sound, or of what connects it with the language model.
+        Tower = "towers",
+        /// Of a head that predicts further tokens.
+        NextTokens = "next_tokens",
+        /// Loaders keep it in f32, or in a layer that they do not quantize.
+        HighPrecision = "high_precision",
+        /// A weight with a row for each input.
+        InputRows = "input_rows",
+        /// No row of the table is about it.
+        Unknown = "unknown",
+    }
 }
 
 /// A name that no preset has.
@@ -130,26 +131,6 @@ impl Layer {
         ("lm_head", Layer::Head),
         ("ssm", Layer::StateSpace),
     ];
-
-    /// As reports have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Layer::Linear => "linear",
-            Layer::Experts => "experts",
-            Layer::Norm => "norms",
-            Layer::Bias => "biases",
-            Layer::Router => "router",
-            Layer::Head => "lm_head",
-            Layer::Embedding => "embeddings",
-            Layer::Convolution => "convolutions",
-            Layer::StateSpace => "ssm",
-            Layer::Tower => "towers",
-            Layer::NextTokens => "next_tokens",
-            Layer::HighPrecision => "high_precision",
-            Layer::InputRows => "input_rows",
-            Layer::Unknown => "unknown",
-        }
-    }
 
     /// What the name and the number of dimensions tell; `None` if no row is about them.
     ///

@@ -7,7 +7,7 @@
 use std::fmt;
 use truecast_core::exact::decode;
 use truecast_core::policy::{CastPolicy, IntOverflow, NanToInt, Overflow, Unrepresentable};
-use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one};
+use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one, words};
 
 /// One thing done otherwise. Everything else is as the specification says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,15 +49,16 @@ pub enum Convention {
     PositiveZero,
 }
 
-/// Which subnormals are replaced by zeros of their sign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Flush {
-    /// Results.
-    Results,
-    /// Sources.
-    Sources,
-    /// Both.
-    Both,
+words! {
+    /// Which subnormals are replaced by zeros of their sign.
+    pub enum Flush {
+        /// Results.
+        Results = "results",
+        /// Sources.
+        Sources = "sources",
+        /// Both.
+        Both = "both",
+    }
 }
 
 const FLOAT_INTERMEDIATES: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
@@ -118,7 +119,7 @@ impl Convention {
             }
         }
         if src.is_float() || dst.is_float() {
-            all.extend([Flush::Results, Flush::Sources, Flush::Both].map(Convention::Flushed));
+            all.extend(Flush::ALL.map(Convention::Flushed));
         }
         if pattern_shift(src, dst).is_some() {
             let on_pattern = [Rounding::TowardZero, Rounding::NearestEven, Rounding::NearestAway];
@@ -203,12 +204,12 @@ impl Convention {
             Convention::Through(intermediate) => format!("through-{intermediate}"),
             Convention::Rounded(rounding) => format!("rounded-{rounding}"),
             Convention::OnPattern(rounding) => format!("pattern-{rounding}"),
-            Convention::OutOfRange(rule) => format!("out-of-range-{}", lower(&rule)),
-            Convention::FiniteOverflow(rule) => format!("finite-overflow-{}", lower(&rule)),
-            Convention::Infinity(rule) => format!("infinity-{}", lower(&rule)),
-            Convention::Flushed(which) => format!("flushed-{}", lower(&which)),
-            Convention::IntegerOverflow(rule) => format!("integer-overflow-{}", lower(&rule)),
-            Convention::NanToInteger(rule) => format!("nan-to-integer-{}", lower(&rule)),
+            Convention::OutOfRange(rule) => format!("out-of-range-{rule}"),
+            Convention::FiniteOverflow(rule) => format!("finite-overflow-{rule}"),
+            Convention::Infinity(rule) => format!("infinity-{rule}"),
+            Convention::Flushed(which) => format!("flushed-{which}"),
+            Convention::IntegerOverflow(rule) => format!("integer-overflow-{rule}"),
+            Convention::NanToInteger(rule) => format!("nan-to-integer-{rule}"),
             Convention::Indefinite(intermediate) => format!("indefinite-{intermediate}"),
             Convention::SourceReadAs(twin) => format!("source-as-{twin}"),
             Convention::ResultWrittenAs(twin) => format!("result-as-{twin}"),
@@ -219,10 +220,6 @@ impl Convention {
             Convention::PositiveZero => "positive-zero".into(),
         }
     }
-}
-
-fn lower(rule: &impl fmt::Debug) -> String {
-    format!("{rule:?}").to_lowercase()
 }
 
 /// As it follows on "as if".

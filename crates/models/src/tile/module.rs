@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use truecast_core::spec::tile::{Conversion, Release, TileType};
+use truecast_core::words;
 
 use crate::tensor::Tensor;
 use crate::tile::error::{Cause, Diagnostic, EntryError, Place};
@@ -204,21 +205,12 @@ pub fn written_type(statements: &[Statement], value: ValueId) -> Option<&TileTyp
     })
 }
 
-/// Which way a tile is reinterpreted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PackKind {
-    /// To bytes.
-    Pack,
-    /// From bytes.
-    Unpack,
-}
-
-impl PackKind {
-    /// As text has it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PackKind::Pack => "pack",
-            PackKind::Unpack => "unpack",
-        }
+words! {
+    /// Which way a tile is reinterpreted.
+    pub enum PackKind {
+        /// To bytes.
+        Pack = "pack",
+        /// From bytes.
+        Unpack = "unpack",
     }
 }

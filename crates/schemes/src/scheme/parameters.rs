@@ -2,37 +2,27 @@
 
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Layout, Zero};
+use truecast_core::words;
 
-/// A parameter of a scheme's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Parameter {
-    /// `block=MxK`
-    Block,
-    /// `bits=N`
-    Bits,
-    /// `group=N`
-    Group,
-    /// `strategy=tensor|channel|group|block`
-    Strategy,
-    /// `symmetric=true|false`
-    Symmetric,
-    /// `scale=f32|bf16|f16|ue8m0`
-    Scale,
+words! {
+    /// A parameter of a scheme's name.
+    pub enum Parameter {
+        /// `block=MxK`
+        Block = "block",
+        /// `bits=N`
+        Bits = "bits",
+        /// `group=N`
+        Group = "group",
+        /// `strategy=tensor|channel|group|block`
+        Strategy = "strategy",
+        /// `symmetric=true|false`
+        Symmetric = "symmetric",
+        /// `scale=f32|bf16|f16|ue8m0`
+        Scale = "scale",
+    }
 }
 
 impl Parameter {
-    /// As it is written.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Parameter::Block => "block",
-            Parameter::Bits => "bits",
-            Parameter::Group => "group",
-            Parameter::Strategy => "strategy",
-            Parameter::Symmetric => "symmetric",
-            Parameter::Scale => "scale",
-        }
-    }
-
     /// What may follow.
     pub(crate) const fn expected(self) -> &'static str {
         match self {
@@ -46,52 +36,31 @@ impl Parameter {
     }
 }
 
-/// Which elements share a scale (`docs/spec/checkpoints.md §3.1`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // Named as in the page's table.
-pub enum Strategy {
-    Tensor,
-    Channel,
-    Group,
-    Block,
-}
-
-impl Strategy {
-    const NAMES: [(&'static str, Strategy); 4] = [
-        ("tensor", Strategy::Tensor),
-        ("channel", Strategy::Channel),
-        ("group", Strategy::Group),
-        ("block", Strategy::Block),
-    ];
-
-    /// As configurations of compressed-tensors write it.
-    pub fn name(self) -> &'static str {
-        Strategy::NAMES.iter().find(|(_, strategy)| *strategy == self).map_or("", |(name, _)| name)
+words! {
+    /// Which elements share a scale (`docs/spec/checkpoints.md §3.1`).
+    #[allow(missing_docs)] // Named as in the page's table.
+    pub enum Strategy {
+        Tensor = "tensor",
+        Channel = "channel",
+        Group = "group",
+        Block = "block",
     }
 
-    pub(crate) fn of_name(name: &str) -> Option<Strategy> {
-        Strategy::NAMES.iter().find(|(known, _)| *known == name).map(|(_, strategy)| *strategy)
+    /// The type in which scales are written.
+    #[allow(missing_docs)] // Types by their names.
+    pub enum ScaleType {
+        F32 = "f32",
+        Bf16 = "bf16",
+        F16 = "f16",
+        /// Powers of two, in the type that the scheme has for them.
+        Ue8m0 = "ue8m0",
     }
-}
-
-/// The type in which scales are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // Types by their names.
-pub enum ScaleType {
-    F32,
-    Bf16,
-    F16,
-    /// Powers of two, in the type that the scheme has for them.
-    Ue8m0,
 }
 
 impl ScaleType {
-    const NAMES: [(&'static str, ScaleType); 4] =
-        [("f32", ScaleType::F32), ("bf16", ScaleType::Bf16), ("f16", ScaleType::F16), ("ue8m0", ScaleType::Ue8m0)];
-
     /// The one that is this type.
     pub(crate) fn of(dtype: DType) -> Option<ScaleType> {
-        ScaleType::NAMES.iter().map(|(_, scale)| *scale).find(|scale| scale.dtype() == dtype)
+        ScaleType::ALL.into_iter().find(|scale| scale.dtype() == dtype)
     }
 
     /// The element type.
@@ -168,10 +137,7 @@ impl Parameters {
             Parameter::Group => self.group = Some(number(value)?),
             Parameter::Strategy => self.strategy = Some(Strategy::of_name(value)?),
             Parameter::Symmetric => self.symmetric = Some(value.parse().ok()?),
-            Parameter::Scale => {
-                let found = ScaleType::NAMES.iter().find(|(name, _)| *name == value);
-                self.scale = Some(found?.1);
-            }
+            Parameter::Scale => self.scale = Some(ScaleType::of_name(value)?),
         }
         Some(())
     }
@@ -182,12 +148,9 @@ impl Parameters {
             Parameter::Block => self.block.map(|[rows, columns]| format!("{rows}x{columns}")),
             Parameter::Bits => self.bits.map(|bits| bits.to_string()),
             Parameter::Group => self.group.map(|group| group.to_string()),
-            Parameter::Strategy => self.strategy.map(|strategy| strategy.name().to_owned()),
+            Parameter::Strategy => self.strategy.map(|strategy| strategy.to_string()),
             Parameter::Symmetric => self.symmetric.map(|symmetric| symmetric.to_string()),
-            Parameter::Scale => {
-                let name = |scale| ScaleType::NAMES.iter().find(|(_, known)| *known == scale);
-                self.scale.and_then(name).map(|(name, _)| (*name).to_owned())
-            }
+            Parameter::Scale => self.scale.map(|scale| scale.to_string()),
         }
     }
 
