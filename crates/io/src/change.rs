@@ -1,5 +1,5 @@
-//! [`step`]: every change that this crate makes to the file system is made in one, so that a test can make the n-th of them
-//! fail. Questions to the file system (`crate::look`) pass it too.
+//! Every change that this crate makes to the file system is made in a `step`, so that a test can make the n-th of them fail.
+//! Questions to the file system (`crate::look`) pass it too.
 //!
 //! What a sequence of changes means is [`crate::atomic`]'s. How a system makes one is `crate::os`'s.
 
