@@ -6,6 +6,7 @@ use crate::help_text::{CLAUSES, EXIT_STATUS, PAGES, Page};
 use crate::value_parsers;
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use std::ffi::OsString;
+use truecast::request;
 
 /// Options under a heading, for every command that has them; what is not listed stands under "Options".
 const HEADINGS: [(&str, &str); 9] = [
@@ -31,10 +32,6 @@ const HEADINGS: [(&str, &str); 9] = [
     ("Resources", "max_memory threads"),
     ("Printing", "sort worst summary show json quiet wide color help"),
 ];
-
-/// `explain` has no default: without `--spec` it shows them all.
-const ONE_SPEC: &str = "Show the results of this specification only, with its options: onnx, onnx@OPSET, tosa, tosa@VERSION, \
-                        openvino, tile, tile@RELEASE or ieee (default: all)";
 
 /// What other tools call these options: words, and single letters.
 const ALIASES: [(&str, &[&str], &[char]); 9] = [
@@ -83,7 +80,14 @@ pub fn definition() -> Command {
             };
             let long = format!("{examples}\n\nExit status:\n{}{more}", rows(&EXIT_STATUS));
             let command = match page.command {
-                "explain" => command.mut_arg("spec", |spec| spec.help(ONE_SPEC)),
+                // It has no default: without `--spec` it shows them all.
+                "explain" => {
+                    let names = request::spelled().collect::<Vec<_>>().join(", ");
+                    let help = format!(
+                        "Show the results of this specification only, with its options: {names} (default: all)"
+                    );
+                    command.mut_arg("spec", |spec| spec.help(help))
+                }
                 "compare" => command.mut_arg("sort", |sort| sort.value_parser(value_parsers::DIFFERENCE_COLUMN)),
                 _ => command,
             };

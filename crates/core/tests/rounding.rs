@@ -26,7 +26,7 @@ impl Deref for Format {
     }
 }
 
-static FORMATS: LazyLock<[Format; 16]> =
+static FORMATS: LazyLock<[Format; formats::FORMATS.len()]> =
     LazyLock::new(|| formats::FORMATS.map(|page| Format { dtype: DType::parse(page.name).unwrap(), page }));
 
 /// Integers: bits, signed.

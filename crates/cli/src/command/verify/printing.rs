@@ -50,8 +50,8 @@ pub fn to_json(verdict: &VerifyReport) -> Value {
         }
         FileDifference::Source { path, why } => json!({ "kind": "source", "path": path, "why": why }),
         FileDifference::File { path, why } => json!({ "kind": "file", "path": path, "why": why }),
-        FileDifference::Digest { path, expected, actual } => {
-            let file = |file: &(u64, String)| json!({ "bytes": file.0, "sha256": file.1 });
+        FileDifference::Digest { path, digest, expected, actual } => {
+            let file = |file: &(u64, String)| json!({ "bytes": file.0, *digest: file.1 });
             json!({
                 "kind": "digest", "path": path, "expected": file(expected),
                 "actual": actual.as_ref().map_or(Value::Null, file)
@@ -118,14 +118,15 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
             }
             FileDifference::Source { .. } => String::new(),
             FileDifference::File { path, why } => format!("{}: {why}\n", Escaped(path)),
-            FileDifference::Digest { path, actual: None, .. } => {
-                format!("{}: missing; the report names it\n", Escaped(path))
+            FileDifference::Digest { path, digest, actual: None, .. } => {
+                format!("{}: missing; the {} names it\n", Escaped(path), recorded_in(digest))
             }
-            FileDifference::Digest { path, expected, actual: Some(actual) } => format!(
-                "{}: {} bytes of sha256 {}; the report says {} of {}\n",
+            FileDifference::Digest { path, digest, expected, actual: Some(actual) } => format!(
+                "{}: {} bytes of {digest} {}; the {} says {} of {}\n",
                 Escaped(path),
                 grouped(actual.0),
                 actual.1,
+                recorded_in(digest),
                 grouped(expected.0),
                 expected.1
             ),
@@ -149,4 +150,9 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
 fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &str, expected: &str) -> String {
     let (tensor, wrong) = (Escaped(tensor), number::count(count, "wrong element"));
     format!("tensor {tensor}: {wrong}; the first is {index}: {source} became {actual}, right is {expected}\n")
+}
+
+/// What has digests of this kind.
+fn recorded_in(digest: &str) -> &'static str {
+    if digest == "sha256" { "report" } else { "manifest" }
 }

@@ -69,7 +69,6 @@ impl Plan {
             shards: self.shards.iter().enumerate().map(shard).collect(),
             changes: self.configuration.changes.clone(),
             sidecars: self.copied().map(|sidecar| sidecar.path.display().to_string()).collect(),
-            digests: Vec::new(),
             deleted: None,
             complete: false,
         }

@@ -11,7 +11,6 @@ use crate::files::convert::place::stage;
 use crate::files::convert::plan::Plan;
 use crate::files::convert::verification::Verification;
 use crate::files::convert::write::Shards;
-use crate::files::digest::Sha256;
 use crate::files::error::Error;
 use crate::files::progress::Progress;
 use crate::files::report::{FolderReport, Report, ShardState};
@@ -113,7 +112,8 @@ impl Plan {
             leftover::in_folder(&folder).iter().for_each(|left| drop(left.remove()));
         }
         let shards = Shards::new(&self, stop);
-        let mut work = Run { plan: &self, dst, at: &at, stop, fresh, shards, made, warnings: self.warnings() };
+        let (warnings, outputs) = (self.warnings(), Vec::new());
+        let mut work = Run { plan: &self, dst, at: &at, stop, fresh, shards, made, warnings, outputs };
         let mut report = self.folder_report();
         let result = work.all(manifest, &mut report, progress);
         let finished = report.shards.iter().filter(|shard| shard.is_finished()).count();
@@ -128,8 +128,7 @@ impl Plan {
             }
             other => other,
         })?;
-        let Run { shards, warnings, .. } = work;
-        let outputs = report.digests.iter().map(|(path, ..)| path.clone()).collect();
+        let Run { shards, warnings, outputs, .. } = work;
         Ok(Report { folder: Some(Box::new(report)), ..shards.report(warnings, outputs) })
     }
 }
@@ -172,6 +171,8 @@ struct Run<'a> {
     fresh: Manifest,
     shards: Shards<'a>,
     warnings: Vec<String>,
+    /// Files of the result: those of tensors by this run or before, then those beside them, once all is complete.
+    outputs: Vec<PathBuf>,
 }
 
 impl Run<'_> {
@@ -202,8 +203,8 @@ impl Run<'_> {
             let existing = self.existing();
             let (path, made) = (self.at.join(&shard.name), std::mem::take(&mut self.made));
             let written = self.shards.write(at, (&path, made), (existing, true), progress)?;
-            let (bytes, sha256) = (written.0, written.1.expect("a digest was asked for"));
-            manifest.shards[at].output = Some(FileEntry { bytes, sha256 });
+            let (bytes, xxh3) = (written.0, written.1.expect("a checksum was asked for"));
+            manifest.shards[at].output = Some(FileEntry { bytes, xxh3 });
             report.shards[at].state = ShardState::Converted;
             write(&manifest)?;
             if let Some(release) = &mut release {
@@ -223,7 +224,7 @@ impl Run<'_> {
             Some(part) => match of_all_parts(self.plan, self.at, part, &manifest)? {
                 Some(mut whole) => self.end(&mut whole, report),
                 None => {
-                    report.digests = self.digests(&manifest);
+                    self.outputs = self.written(&manifest);
                     Ok(())
                 }
             },
@@ -273,38 +274,29 @@ impl Run<'_> {
         let follow_links = plan.folder.follows_links();
         let mut others = Vec::new();
         for sidecar in plan.copied() {
-            let mut digest = Sha256::new();
-            let mut each = |piece: &[u8]| {
-                digest.add(piece);
-                !self.stop.load(Ordering::Relaxed)
-            };
-            let copied = sidecar.copy(plan.folder.path(), self.at, existing, follow_links, &mut each)?;
-            let bytes = copied.ok_or(Error::Interrupted)?;
-            others.push((self.dst.join(&sidecar.path), bytes, digest.finish()));
+            let mut goes_on = |_: &[u8]| !self.stop.load(Ordering::Relaxed);
+            let copied = sidecar.copy(plan.folder.path(), self.at, existing, follow_links, &mut goes_on)?;
+            copied.ok_or(Error::Interrupted)?;
+            others.push(self.dst.join(&sidecar.path));
         }
         let texts = plan.configuration.files.iter().map(|file| (file.name.clone(), file.text.clone()));
         for (name, text) in plan.index().into_iter().chain(texts) {
             folder::write(&self.at.join(&name), text.as_bytes(), existing)?;
-            let mut digest = Sha256::new();
-            digest.add(text.as_bytes());
-            others.push((self.dst.join(name), text.len() as u64, digest.finish()));
+            others.push(self.dst.join(name));
         }
         manifest.complete = true;
         folder::write(&self.at.join(MANIFEST), manifest.text().as_bytes(), Existing::Replace)?;
         for name in manifest::names(self.at)?.iter().filter(|name| *name != MANIFEST) {
             folder::remove(&self.at.join(name))?;
         }
-        report.digests = [self.digests(manifest), others].concat();
+        self.outputs = [self.written(manifest), others].concat();
         report.complete = true;
         Ok(())
     }
 
     /// The files of tensors that were written, by this run or before.
-    fn digests(&self, manifest: &Manifest) -> Vec<(PathBuf, u64, String)> {
-        let written = manifest.shards.iter().filter_map(|entry| Some((entry, entry.output.as_ref()?)));
-        let file = |(entry, output): (&manifest::ShardEntry, &FileEntry)| {
-            (self.dst.join(&entry.name), output.bytes, output.sha256.clone())
-        };
-        written.map(file).collect()
+    fn written(&self, manifest: &Manifest) -> Vec<PathBuf> {
+        let written = manifest.shards.iter().filter(|entry| entry.output.is_some());
+        written.map(|entry| self.dst.join(&entry.name)).collect()
     }
 }

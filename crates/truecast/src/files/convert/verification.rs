@@ -10,7 +10,7 @@ use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::convert::recompute::codes::Roundings;
 use crate::files::convert::recompute::relaid::RelaidProof;
 use crate::files::convert::recompute::source::SourceValues;
-use crate::files::digest::sha256;
+use crate::files::digest::Checksum;
 use crate::files::error::Error;
 use crate::files::progress::Progress;
 use crate::files::report::Provenance;
@@ -275,7 +275,7 @@ impl Verification {
                 let (theirs, ours) = (self.plan.folder.path().join(&sidecar.path), dst.join(&sidecar.path));
                 if !look::is_file(&ours)? {
                     differs(&ours, "is missing");
-                } else if sha256(&theirs, stop)? != sha256(&ours, stop)? {
+                } else if Checksum::of(&theirs, stop)? != Checksum::of(&ours, stop)? {
                     differs(&ours, "is not that of the source");
                 }
             }
@@ -284,15 +284,15 @@ impl Verification {
         let shards = manifest.iter().flat_map(|manifest| &manifest.shards).filter(|_| self.seed.is_none());
         let written: Vec<_> =
             shards.filter_map(|shard| Some((dst.join(&shard.name), shard.output.as_ref()?))).collect();
-        let digests = parallel::map(written.len(), |at| {
+        let sums = parallel::map(written.len(), |at| {
             let (path, _) = &written[at];
-            look::is_file(path)?.then(|| sha256(path, stop)).transpose()
+            look::is_file(path)?.then(|| Checksum::of(path, stop)).transpose()
         });
-        for ((path, FileEntry { bytes, sha256 }), actual) in written.iter().zip(digests) {
-            let (actual, expected) = (actual?, (*bytes, sha256.clone()));
+        for ((path, FileEntry { bytes, xxh3 }), actual) in written.iter().zip(sums) {
+            let (actual, expected) = (actual?.map(|(bytes, sum)| (bytes, sum.0)), (*bytes, xxh3.0.clone()));
             if actual.as_ref() != Some(&expected) {
                 let path = path.display().to_string();
-                verdict.differences.push(FileDifference::Digest { path, expected, actual });
+                verdict.differences.push(FileDifference::Digest { path, digest: "xxh3", expected, actual });
             }
         }
         Ok(())

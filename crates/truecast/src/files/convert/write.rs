@@ -10,6 +10,7 @@ use crate::files::convert::quantize::encode::Encoder;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::shard_file::ShardFile;
+use crate::files::digest::Checksum;
 use crate::files::error::{Cause, Error};
 use crate::files::progress::Progress;
 use crate::files::report::{Alternatives, Counted, Noise, Report, TensorReport};
@@ -67,15 +68,15 @@ impl<'a> Shards<'a> {
         Report { outputs, dropped: self.plan.dropped.clone(), ..report }
     }
 
-    /// Converts shard `at` into the file `path`; with it stays what was made for it. Returns its length, and its digest if
-    /// that is asked for.
+    /// Converts shard `at` into the file `path`; with it stays what was made for it. Returns its length, and its checksum
+    /// if that is asked for.
     pub fn write(
         &mut self,
         at: usize,
         (path, made): (&Path, Vec<NewFolder>),
-        (existing, wants_digest): (Existing, bool),
+        (existing, wants_sum): (Existing, bool),
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<(u64, Option<String>), Error> {
+    ) -> Result<(u64, Option<Checksum>), Error> {
         let plan = self.plan;
         let (shard, options) = (&plan.shards[at], &plan.options);
         let source = plan.folder.shards()[at].source.path();
@@ -97,7 +98,7 @@ impl<'a> Shards<'a> {
         self.data.extend(data);
         let outline = Outline::new(shard, amax, &writer);
         let items = &outline.items;
-        let mut file = ShardFile::new(writer, path, wants_digest);
+        let mut file = ShardFile::new(writer, path, wants_sum);
         for (at, work) in shard.works.iter().enumerate() {
             if let Some(scaled) = work.job.scaled() {
                 let plans = operations.quantize(scaled).map_err(|cause| failed(&work.planned, cause))?;

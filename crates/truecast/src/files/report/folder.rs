@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::Value;
-use std::path::PathBuf;
 
 /// What was done to a checkpoint beside its tensors.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,9 +13,6 @@ pub struct FolderReport {
     pub changes: Vec<String>,
     /// Files that were copied, relative to the folder.
     pub sidecars: Vec<String>,
-    /// The files that were written, with their length and SHA-256: those of tensors by this run or before, then those beside
-    /// them, once all is complete.
-    pub digests: Vec<(PathBuf, u64, String)>,
     /// Files of the source that this run deleted, if it was to delete any.
     pub deleted: Option<Vec<String>>,
     /// Index and configuration were written too: every part is finished.

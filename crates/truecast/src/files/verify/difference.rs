@@ -92,11 +92,13 @@ pub enum FileDifference {
         /// What is wrong with it.
         why: String,
     },
-    /// A file is not the one that a report names.
+    /// A file is not the one that a report or a manifest names.
     Digest {
         /// The file.
         path: String,
-        /// Length and SHA-256 that were recorded.
+        /// `sha256` in a report, `xxh3` in a manifest.
+        digest: &'static str,
+        /// Length and digest that were recorded.
         expected: (u64, String),
         /// What they are, if there is such a file.
         actual: Option<(u64, String)>,

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_core::ErrorKind;
 use truecast_io::look;
+use truecast_kernel::parallel;
 
 /// A report that `convert --report` wrote.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,25 +54,17 @@ fn shown<S: serde::Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
 }
 
 impl RecordedFile {
-    /// The files that a conversion wrote, as they are now; of a folder as they were read again, with those that were finished
-    /// before.
+    /// The files that a conversion wrote, as they are now; of a folder with those that were finished before.
     ///
     /// # Errors
     /// Reading; [`Error::Interrupted`] once `stop` is set.
     pub fn all(report: &Report, stop: &AtomicBool) -> Result<Vec<RecordedFile>, Error> {
-        if let Some(folder) = &report.folder {
-            let one = |(path, bytes, sha256): &(PathBuf, u64, String)| RecordedFile {
-                path: path.clone(),
-                bytes: *bytes,
-                sha256: sha256.clone(),
-            };
-            return Ok(folder.digests.iter().map(one).collect());
-        }
-        let one = |path: &PathBuf| {
-            let (bytes, sha256) = sha256(path, stop)?;
-            Ok(RecordedFile { path: path.clone(), bytes, sha256 })
+        let one = |at: usize| {
+            let path = report.outputs[at].clone();
+            let (bytes, sha256) = sha256(&path, stop)?;
+            Ok(RecordedFile { path, bytes, sha256 })
         };
-        report.outputs.iter().map(one).collect()
+        parallel::map(report.outputs.len(), one).into_iter().collect()
     }
 }
 
@@ -174,7 +167,7 @@ impl Record {
             let recorded = (expected.bytes, expected.sha256.clone());
             if actual.as_ref() != Some(&recorded) {
                 let path = path.display().to_string();
-                all.push(FileDifference::Digest { path, expected: recorded, actual });
+                all.push(FileDifference::Digest { path, digest: "sha256", expected: recorded, actual });
             }
         }
         Ok(all)

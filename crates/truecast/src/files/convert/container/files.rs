@@ -5,7 +5,7 @@ use crate::files::convert::container::config::Configuration;
 use crate::files::convert::job::TensorJob;
 use crate::files::convert::place::manifest::{Manifest, ShardEntry, SourceEntry};
 use crate::files::convert::plan::Plan;
-use crate::files::digest::Sha256;
+use crate::files::digest::Summing;
 use crate::files::error::Error;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -22,17 +22,17 @@ impl Plan {
         let mut shards = Vec::with_capacity(self.shards.len());
         for shard in self.folder.shards() {
             let mut head = shard.source.head();
-            let mut digest = Sha256::new();
+            let mut sum = Summing::default();
             let mut buffer = vec![0; 1 << 16];
             loop {
                 let path = || shard.source.path().to_path_buf();
                 let read = head.read(&mut buffer);
                 match read.map_err(|source| truecast_io::Error::Io { path: path(), action: "reading", source })? {
                     0 => break,
-                    bytes => digest.add(&buffer[..bytes]),
+                    bytes => sum.add(&buffer[..bytes]),
                 }
             }
-            let source = SourceEntry { bytes: shard.source.file_bytes(), header_sha256: digest.finish() };
+            let source = SourceEntry { bytes: shard.source.file_bytes(), header_xxh3: sum.finish() };
             shards.push(ShardEntry { name: shard.name.clone(), source, output: None });
         }
         let mut options = self.provenance.to_json();

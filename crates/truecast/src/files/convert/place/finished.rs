@@ -2,11 +2,10 @@
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::Options;
-use crate::files::convert::place::manifest::{FileEntry, MANIFEST, Manifest};
+use crate::files::convert::place::manifest::{MANIFEST, Manifest};
 use crate::files::convert::place::resume::remove_kept;
 use crate::files::convert::place::stage;
 use crate::files::convert::run::claim;
-use crate::files::digest::sha256;
 use crate::files::error::Error;
 use crate::files::report::{FolderReport, Provenance, Report, ShardReport, ShardState};
 use serde_json::json;
@@ -55,17 +54,18 @@ pub fn finished(
     if let Some(what) = manifest.difference(&fresh) {
         return Err(Error::checkpoint(dst, CheckpointError::Changed { what }));
     }
+    let mut outputs = Vec::new();
     let mut of_folder = FolderReport { deleted: Some(Vec::new()), complete: true, ..FolderReport::default() };
     for entry in &manifest.shards {
         let (path, name) = (dst.join(&entry.name), entry.name.clone());
         let mut row = ShardReport { name, tensors: 0, bytes_in: 0, bytes_out: 0, state: ShardState::Empty };
-        if let Some(output @ FileEntry { bytes, sha256: expected }) = &entry.output {
+        if let Some(output) = &entry.output {
             if !output.is_at(&path, stop)? {
                 let file = entry.name.clone();
                 return Err(Error::checkpoint(dst, CheckpointError::Lost { file }));
             }
-            (row.state, row.bytes_out) = (ShardState::Resumed, *bytes);
-            of_folder.digests.push((path, *bytes, expected.clone()));
+            (row.state, row.bytes_out) = (ShardState::Resumed, output.bytes);
+            outputs.push(path);
         }
         of_folder.shards.push(row);
     }
@@ -73,14 +73,11 @@ pub fn finished(
     let whole = Folder::open(dst, options.onnx.follow_links)?;
     let sidecars = whole.sidecars().iter().map(|sidecar| sidecar.path.clone());
     for path in sidecars.chain(whole.index().map(|index| index.name.clone().into())) {
-        let path = dst.join(path);
-        let (bytes, digest) = sha256(&path, stop)?;
-        of_folder.digests.push((path, bytes, digest));
+        outputs.push(dst.join(path));
     }
     if !is_dry_run {
         remove_kept(dst, &manifest)?;
     }
-    let outputs = of_folder.digests.iter().map(|(path, ..)| path.clone()).collect();
     let report = Report::new(src, asked, Vec::new(), Vec::new());
     Ok(Some(Report { outputs, is_dry_run, folder: Some(Box::new(of_folder)), ..report }))
 }

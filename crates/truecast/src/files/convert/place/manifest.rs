@@ -3,7 +3,7 @@
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::Partition;
-use crate::files::digest::sha256;
+use crate::files::digest::Checksum;
 use crate::files::error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,13 +60,14 @@ pub(crate) struct ShardEntry {
 #[serde(deny_unknown_fields, expecting = "the object of a file")]
 pub(crate) struct SourceEntry {
     pub bytes: u64,
-    pub header_sha256: String,
+    /// Of the header.
+    pub header_xxh3: Checksum,
 }
 
 impl SourceEntry {
     /// It is of the same length, with the same header.
     fn is_like(&self, other: &SourceEntry) -> bool {
-        (self.bytes, &self.header_sha256) == (other.bytes, &other.header_sha256)
+        (self.bytes, &self.header_xxh3) == (other.bytes, &other.header_xxh3)
     }
 }
 
@@ -75,14 +76,14 @@ impl SourceEntry {
 #[serde(deny_unknown_fields, expecting = "the object of a file")]
 pub(crate) struct FileEntry {
     pub bytes: u64,
-    pub sha256: String,
+    pub xxh3: Checksum,
 }
 
 impl FileEntry {
     /// Whether the file at `path` is the one that was written.
     pub fn is_at(&self, path: &Path, stop: &AtomicBool) -> Result<bool, Error> {
         let Some(found) = look::at(path)?.filter(|found| found.is_file()) else { return Ok(false) };
-        Ok(found.len() == self.bytes && sha256(path, stop)?.1 == self.sha256)
+        Ok(found.len() == self.bytes && Checksum::of(path, stop)?.1 == self.xxh3)
     }
 }
 
