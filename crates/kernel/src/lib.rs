@@ -52,4 +52,4 @@ pub use measure::Counts;
 pub use options::{CastOptions, Counting};
 pub use plan::PlanError;
 pub use rescale::{RescaleCounts, RescaleError, Rescaler};
-pub use route::Route;
+pub use route::{Method, Route};

@@ -15,7 +15,7 @@ use crate::numbers::int::{IntRange, ToInt};
 use crate::numbers::op::{Int, Op};
 use crate::numbers::wide::{F32ToF32, F32ToF64, F64ToF32, NanBits};
 use crate::pipeline::Pipeline;
-use crate::route::Route;
+use crate::route::{Method, Route};
 use crate::split::Split16;
 use crate::stage::{Stage, slot_bytes};
 use crate::table::{fits_table8, packed8, table8, table16};
@@ -46,52 +46,52 @@ pub(crate) fn plan(spec: &CastSpec, level: Level) -> Result<(Route, Pipeline), P
     }
     let (route, stages) = stages(spec, level);
     let pipeline = Pipeline::new(src, dst, level, stages);
-    let bytes = if route == Route::TABLE8 { packed8(spec, level) } else { None };
+    let bytes = if route.methods() == [Method::Table8] { packed8(spec, level) } else { None };
     Ok((route, pipeline.with_bytes(bytes)))
 }
 
 fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     let src = spec.src;
     if is_copy(spec) {
-        return (Route::COPY, Vec::new());
+        return (Route::of([Method::Copy]), Vec::new());
     }
     // A conversion takes fewer instructions than a table, but for 256 entries in four vectors.
     let is_byte = matches!((src, spec.dst), (DType::I8 | DType::U8, DType::F32)) && !matches!(level, Level::Avx512(_));
     let is_table = fits_table8(src) && !is_byte;
     if is_table && let Some(stage) = table8(spec, level) {
-        return (Route::TABLE8, vec![stage]);
+        return (Route::of([Method::Table8]), vec![stage]);
     }
     if !is_table && let Some(ops) = (Planner { spec }).ops() {
         let (route, stages) = stages_of(&ops, level);
-        return if is_instruction(&ops, &route) { (route, stages) } else { split(spec, level, route, stages) };
+        return if is_instruction(&route) { (route, stages) } else { split(spec, level, route, stages) };
     }
     if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 && !refuses(&spec.policy) {
-        return split(spec, level, Route::TABLE16, vec![table16(spec)]);
+        return split(spec, level, Route::of([Method::Table16]), vec![table16(spec)]);
     }
-    (Route::DEFINITION, vec![Box::new(Scalar(*spec))])
+    (Route::of([Method::Definition]), vec![Box::new(Scalar(*spec))])
 }
 
 /// By a kernel for all operations at once, if there is one; else one after the other.
 fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
     if let Some(kernel) = level.kernels().of(ops) {
-        return (Route::kernel_of(ops), vec![kernel]);
+        return (Route::of([Method::of_kernel(ops)]), vec![kernel]);
     }
     if let [load, encode] = ops
         && let Some(stage) = lane::of_two(load, encode, level)
     {
-        return (Route::LANE, vec![stage]);
+        return (Route::of([Method::Lane]), vec![stage]);
     }
     let one = |op: &Op| match level.kernels().of(std::slice::from_ref(op)) {
-        Some(kernel) => (Route::kernel_of(std::slice::from_ref(op)), kernel),
-        None => (Route::LANE, lane::of(op, level)),
+        Some(kernel) => (Method::of_kernel(std::slice::from_ref(op)), kernel),
+        None => (Method::Lane, lane::of(op, level)),
     };
-    let (routes, stages): (Vec<Route>, Stages) = ops.iter().map(one).unzip();
-    (Route::chain(&routes), stages)
+    let (methods, stages): (Vec<Method>, Stages) = ops.iter().map(one).unzip();
+    (Route::of(methods), stages)
 }
 
 /// Conversion instructions in one loop, which take less than tables.
-fn is_instruction(ops: &[Op], route: &Route) -> bool {
-    *route == Route::kernel_of(ops) && !matches!(ops.last(), Some(Op::Nearest { .. }))
+fn is_instruction(route: &Route) -> bool {
+    matches!(route.methods(), [Method::Instruction | Method::Narrow])
 }
 
 /// Stages from elements of 16 bits or f32 to bytes, or what looks their results up (`docs/kernels.md §2.4`).

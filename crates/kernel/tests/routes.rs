@@ -39,9 +39,9 @@ fn routes_are_those_of_the_page() {
     }
 }
 
-/// The steps that are named for a level are those of all pairs, under a few policies.
+/// The methods that are named for a level are those of all pairs, under a few policies.
 #[test]
-fn steps_are_those_of_all_pairs() {
+fn methods_are_those_of_all_pairs() {
     let policies = [
         CastPolicy::IEEE,
         CastPolicy { to_float: Rounding::Up, ..CastPolicy::IEEE },
@@ -53,11 +53,11 @@ fn steps_are_those_of_all_pairs() {
             for policy in policies {
                 let spec = CastSpec { src, dst, policy, undefined: &[], clause: "" };
                 if let Ok(caster) = Caster::new(&spec, &CastOptions { level, ..CastOptions::default() }) {
-                    taken.extend(caster.route().steps().map(str::to_owned));
+                    taken.extend(caster.route().methods());
                 }
             }
         }
-        let named: BTreeSet<String> = Route::steps_at(level).map(str::to_owned).collect();
+        let named: BTreeSet<_> = Route::methods_at(level).collect();
         assert_eq!(taken, named, "{level}");
     }
 }

@@ -58,7 +58,7 @@ pub use truecast_core::{
     decimal, dtype, exact, format, literal, permitted, policy, promote, round, spec, spelling,
 };
 pub use truecast_kernel::{
-    Buffer, Caches, CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, PlanError,
+    Buffer, Caches, CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, Method, PlanError,
     RescaleCounts, RescaleError, Rescaler, Route, measure,
 };
 

@@ -124,10 +124,10 @@ impl Routes {
         next.0.into_iter().for_each(|(route, n)| *self.0.entry(route).or_default() += n);
     }
 
-    /// Every step that these levels have was taken at least once.
+    /// Every method that these levels have was taken at least once.
     pub fn covers_all(&self, levels: &[Level]) -> bool {
-        let taken = |step: &str| self.0.keys().any(|route| route.steps().any(|taken| taken == step));
-        levels.iter().all(|level| Route::steps_at(*level).all(taken))
+        let taken = |method| self.0.keys().any(|route| route.methods().contains(&method));
+        levels.iter().all(|level| Route::methods_at(*level).all(taken))
     }
 }
 

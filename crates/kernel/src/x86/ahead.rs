@@ -1,7 +1,6 @@
 //! How far ahead of its use a source is asked for: what differs by CPU (`docs/kernels.md §8`).
 
 use super::{AHEAD, prefetch, prefetch_l2};
-use std::arch::asm;
 use std::arch::x86_64::{__cpuid, CpuidResult};
 use std::sync::OnceLock;
 
@@ -37,7 +36,7 @@ const CPUS: &[(&[u8; 12], u32, Cpu)] = &[
         Cpu { plain: Ahead::NOTHING, past_caches_by_lines: Ahead::NOTHING, past_caches_by_parts: Ahead::NOTHING },
     ),
     // L1 waits for few lines at a time, some of which are results on their way; L2 waits for many, but its own prefetching
-    // ends with a page. Requests of the same cycle hinder each other.
+    // ends with a page.
     (
         b"GenuineIntel",
         6,
@@ -73,8 +72,7 @@ impl Ahead {
         }
     }
 
-    /// Asks for as many lines as are read from here: L1, and L2 as well where results go past the caches, each request in a
-    /// cycle of its own then.
+    /// Asks for as many lines as are read from here: L1, and L2 as well where results go past the caches.
     #[inline(always)]
     pub fn ask<T>(self, past_caches: bool, source: &[T], bytes: usize) {
         if self.l1 == 0 {
@@ -85,20 +83,11 @@ impl Ahead {
             let from = source.as_ptr().cast::<u8>().wrapping_add(line);
             prefetch(from.wrapping_add(self.l1));
             if past_caches && self.l2 != 0 {
-                next_cycle();
                 prefetch_l2(from.wrapping_add(self.l2));
-                next_cycle();
             }
             line += 64;
         }
     }
-}
-
-/// As many instructions as Intel's P cores since Golden Cove take in a cycle: what follows begins in the next one.
-#[inline(always)]
-fn next_cycle() {
-    // SAFETY: nothing is read, written or changed.
-    unsafe { asm!("nop", "nop", "nop", "nop", "nop", "nop", options(nomem, nostack, preserves_flags)) };
 }
 
 impl Cpu {
