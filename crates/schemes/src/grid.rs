@@ -121,13 +121,7 @@ impl Stack {
     }
 
     pub(crate) fn check_groups(&self, found: &Found<'_>, group: u64) -> Result<(), Error> {
-        match self.cols.is_multiple_of(group) {
-            true => Ok(()),
-            false => {
-                let why = format!("rows of {} elements are no whole number of groups of {group}", self.cols);
-                Err(found.bad_shape(why))
-            }
-        }
+        in_groups(self.cols, group).map(drop).map_err(|why| found.bad_shape(why))
     }
 
     /// The logical tensor of planes whose scales fit so.
@@ -154,6 +148,17 @@ impl Described {
         let last = self.shape.len();
         self.shape.swap(last - 2, last - 1);
         self
+    }
+}
+
+/// The block of groups of columns.
+///
+/// # Errors
+/// Rows that are no whole number of groups.
+pub(crate) fn in_groups(cols: u64, group: u64) -> Result<[u64; 2], String> {
+    match cols.is_multiple_of(group) {
+        true => Ok([1, group]),
+        false => Err(format!("rows of {cols} elements are no whole number of groups of {group}")),
     }
 }
 

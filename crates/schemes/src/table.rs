@@ -3,11 +3,12 @@
 //! A group of tensors is known by the name of the dense tensor that it stands for, its logical name.
 
 use truecast_core::DType;
-use truecast_core::scaled::{Layout, Part};
+use truecast_core::scaled::{Layout, Part, Planes};
 
+use crate::declared::keys::Keys;
 use crate::error::Error;
 use crate::found::{Found, Piece};
-use crate::scheme::Family;
+use crate::scheme::{Family, Parameters};
 
 /// How a stored tensor's name follows from the logical name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +109,18 @@ pub(crate) type Codes = &'static [(Name, &'static [DType])];
 /// What the tensors of a group are together.
 type Describe = fn(&Found<'_>) -> Result<Described, Error>;
 
+/// The `quant_method` that declares a scheme for every module, and the keys beside it, none of which says more of the weights.
+pub(crate) type Method = (&'static str, &'static Keys);
+
+/// How matrices of dense tensors are stored, of schemes without names, shapes or constants of their own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    /// Of a matrix of these rows and columns; or why it does not fit.
+    pub(crate) planes: fn(&Parameters, [u64; 2]) -> Result<Planes, String>,
+    /// The types of codes and scales in a file.
+    pub(crate) types: [DType; 2],
+}
+
 /// A scheme's tensors, and what they are together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
@@ -117,11 +130,21 @@ pub(crate) struct Entry {
     pub(crate) rows: &'static [Row],
     /// The logical tensor.
     pub(crate) describe: Describe,
+    pub(crate) method: Option<Method>,
+    pub(crate) written: Option<Written>,
 }
 
 impl Entry {
     pub(crate) const fn new(family: Family, codes: Codes, rows: &'static [Row], describe: Describe) -> Entry {
-        Entry { family, codes, rows, describe }
+        Entry { family, codes, rows, describe, method: None, written: None }
+    }
+
+    pub(crate) const fn method(self, name: &'static str, keys: &'static Keys) -> Entry {
+        Entry { method: Some((name, keys)), ..self }
+    }
+
+    pub(crate) const fn written(self, written: Written) -> Entry {
+        Entry { written: Some(written), ..self }
     }
 }
 

@@ -4,7 +4,7 @@ use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E8M0, F16, F3
 use truecast_core::scaled::{Code, Global, GlobalRule, Group, Packing, Part, Plane, Planes, Zero};
 use truecast_io::Tensor;
 
-use super::fp8::{mx, mx_of};
+use super::fp8::{MX_FP8, mx, mx_of};
 use crate::error::Error;
 use crate::found::{Found, Piece};
 use crate::grid::{Fit, Share, Stack, scale_plane};
@@ -41,7 +41,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::CtNvfp4, BYTES, NVFP4, nvfp4),
     Entry::new(Family::CtMxfp4, BYTES, MX_SCALES, |found| mx_packed(found, F4E2M1, 1, 2)),
     Entry::new(Family::CtMxfp6, BYTES, MX_SCALES, |found| mx_packed(found, F6E2M3, 3, 4)),
-    Entry::new(Family::CtMxfp8, FP8, MX_SCALES, mx),
+    Entry::new(Family::CtMxfp8, FP8, MX_SCALES, mx).written(MX_FP8),
 ];
 
 /// The grid that the configuration names.

@@ -1,14 +1,15 @@
 //! E4M3 codes times scales of blocks, tensors or rows: DeepSeek (§4.1), `mxfp8` (§4.8), Mistral (§4.13), FBGEMM (§4.14).
 
 use truecast_core::DType::{self, Bf16, F8E4M3Fn, F8E8M0, F16, F32, U8};
-use truecast_core::scaled::Plane;
+use truecast_core::scaled::{Plane, Planes};
 
+use crate::declared::known;
 use crate::error::Error;
 use crate::found::Found;
-use crate::grid::{Share, Stack, shared};
+use crate::grid::{Share, Stack, in_groups, shared};
 use crate::scheme::Family;
 use crate::table::Name::{self, Append, Sibling};
-use crate::table::{Codes, Described, Entry, Row};
+use crate::table::{Codes, Described, Entry, Row, Written};
 
 const WEIGHT: Codes = &[(Append(""), &[F8E4M3Fn])];
 const SCALE: &[Name] = &[Append("_scale_inv"), Append("_scale")];
@@ -21,9 +22,10 @@ pub(super) const ENTRIES: &[Entry] = &[
         shared(found, E4M3, &[Share::Tensor, Share::Channel])
     }),
     Entry::new(Family::Fp8Channel, WEIGHT, CHANNEL, |found| shared(found, E4M3, &[Share::Channel])),
-    Entry::new(Family::Mxfp8, WEIGHT, &[Row::scales(SCALE, &[F8E8M0, U8])], mx),
+    Entry::new(Family::Mxfp8, WEIGHT, &[Row::scales(SCALE, &[F8E8M0, U8])], mx).written(MX_FP8),
     Entry::new(Family::MistralFp8, WEIGHT, &[Row::scales(&[Sibling("qscale_weight")], FLOATS)], mistral),
-    Entry::new(Family::FbgemmFp8, WEIGHT, &[Row::scales(&[Append("_scale")], &[F32])], fbgemm),
+    Entry::new(Family::FbgemmFp8, WEIGHT, &[Row::scales(&[Append("_scale")], &[F32])], fbgemm)
+        .method("fbgemm_fp8", &known::FBGEMM),
 ];
 
 const E4M3: Plane = Plane::of(F8E4M3Fn);
@@ -33,6 +35,11 @@ fn blocks(found: &Found<'_>) -> Result<Described, Error> {
     let advice = "give it with --from-scheme fp8-block:128x128, or as weight_block_size in config.json";
     shared(found, E4M3, &[Share::Block(found.block(advice)?)])
 }
+
+pub(super) const MX_FP8: Written = Written {
+    planes: |_, [_, cols]| Ok(Planes::times(E4M3, Plane::of(F8E8M0), in_groups(cols, MX_GROUP)?)),
+    types: [F8E4M3Fn, U8],
+};
 
 /// Elements that share a scale of two.
 pub(super) const MX_GROUP: u64 = 32;

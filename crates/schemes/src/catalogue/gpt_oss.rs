@@ -3,6 +3,7 @@
 use truecast_core::DType::{F4E2M1, U8};
 
 use super::fp8::{MX_GROUP, mx_of};
+use crate::declared::known;
 use crate::error::Error;
 use crate::found::Found;
 use crate::grid::Stack;
@@ -13,7 +14,8 @@ use crate::table::{Codes, Described, Entry, Row};
 const CODES: Codes = &[(Append("_blocks"), &[U8]), (Append(".blocks"), &[U8])];
 const ROWS: &[Row] = &[Row::scales(&[Append("_scales"), Append(".scales")], &[U8])];
 
-pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::GptOss, CODES, ROWS, describe)];
+pub(super) const ENTRIES: &[Entry] =
+    &[Entry::new(Family::GptOss, CODES, ROWS, describe).method("mxfp4", &known::METHOD)];
 
 /// Bytes of a block of 32 elements.
 const BLOCK_BYTES: u64 = 16;

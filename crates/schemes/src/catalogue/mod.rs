@@ -19,11 +19,11 @@ pub(crate) use comfy::SCALED_FP8_MARKER;
 pub(crate) use gpt_oss::has_input_rows;
 pub(crate) use torchao::attributes as torchao_attributes;
 
+use crate::declared::keys::Keys;
 use crate::scheme::Family;
 use crate::table::Entry;
 
-/// The entry of a family; `None` of tensors without a scheme.
-pub(crate) fn entry(family: Family) -> Option<&'static Entry> {
+fn entries() -> impl Iterator<Item = &'static Entry> {
     const TABLES: [&[Entry]; 11] = [
         fp8::ENTRIES,
         deepseek_v4::ENTRIES,
@@ -37,5 +37,15 @@ pub(crate) fn entry(family: Family) -> Option<&'static Entry> {
         mlx::ENTRIES,
         torchao::ENTRIES,
     ];
-    TABLES.into_iter().flatten().find(|entry| entry.family == family)
+    TABLES.into_iter().flatten()
+}
+
+/// The entry of a family; `None` of tensors without a scheme.
+pub(crate) fn entry(family: Family) -> Option<&'static Entry> {
+    entries().find(|entry| entry.family == family)
+}
+
+/// The scheme that a `quant_method` declares, and the keys beside it.
+pub(crate) fn declared_by(method: &str) -> Option<(Family, &'static Keys)> {
+    entries().find_map(|entry| entry.method.filter(|(name, _)| *name == method).map(|(_, keys)| (entry.family, keys)))
 }

@@ -3,7 +3,7 @@
 use truecast_core::DType::{self, Bf16, F4E2M1, F8E4M3Fn, F8E8M0, F16, F32, I8, U8};
 use truecast_core::scaled::{Code, Global, GlobalRule, Packing, Part, Plane, Planes};
 
-use super::fp8::{mx, mx_of};
+use super::fp8::{MX_FP8, mx, mx_of};
 use crate::error::Error;
 use crate::found::Found;
 use crate::grid::{Fit, Share, Stack, scale_plane, shared};
@@ -46,7 +46,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::ModelOptNvfp4Awq, BYTES, NVFP4, nvfp4),
     Entry::new(Family::ModelOptNvfp4Svd, BYTES, NVFP4, nvfp4),
     Entry::new(Family::ModelOptNvfp4Fp8, BYTES, NVFP4, nvfp4),
-    Entry::new(Family::ModelOptMxfp8, E4M3, MX_SCALES, mx),
+    Entry::new(Family::ModelOptMxfp8, E4M3, MX_SCALES, mx).written(MX_FP8),
     Entry::new(Family::ModelOptMxfp4, BYTES, MX_SCALES, |found| mx_of(found, &Stack::of_codes(found, 2)?, F4E2M1)),
     Entry::new(Family::ModelOptAwq, BYTES, SCALED, awq),
 ];

@@ -10,6 +10,7 @@ use std::fmt;
 use serde_json::{Value, json};
 use truecast_io::folder::Edit;
 
+use crate::catalogue;
 use crate::checkpoint::Documents;
 use crate::declared::places;
 use crate::detection::Group;
@@ -170,7 +171,6 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
             "scale_fmt": "ue8m0",
             "modules_to_not_convert": kept,
         })),
-        Family::GptOss => in_config(json!({"quant_method": "mxfp4", "modules_to_not_convert": kept})),
         family if family.name().starts_with("modelopt:") && family.writing() == Writing::Yes => modelopt(scheme, kept),
         Family::MlxMxfp4 | Family::MlxMxfp8 => {
             let (bits, mode) = if scheme.family == Family::MlxMxfp4 { (4, "mxfp4") } else { (8, "mxfp8") };
@@ -179,9 +179,12 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
         }
         // Tensors mark the layers.
         Family::ComfyFp8E4M3 | Family::ComfyFp8E5M2 | Family::ComfyNvfp4 | Family::ComfyMxfp8 => Vec::new(),
-        _ => match compressed_tensors::declared(outcome) {
-            Some(value) => in_config(value),
-            None => return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false }),
+        family => match (compressed_tensors::declared(outcome), catalogue::entry(family).and_then(|of| of.method)) {
+            (Some(value), _) => in_config(value),
+            (None, Some((method, _))) if family.writing() == Writing::Yes => {
+                in_config(json!({"quant_method": method, "modules_to_not_convert": kept}))
+            }
+            (None, _) => return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false }),
         },
     })
 }

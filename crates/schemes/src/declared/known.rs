@@ -32,11 +32,11 @@ pub(super) const MXFP8: Keys = Keys {
     ..FP8
 };
 
-/// gpt-oss (§4.3).
-pub(super) const MXFP4: Keys = Keys { used: &[EXCEPTIONS, &["quant_method"]], silent: &[COMMON], ..Keys::NONE };
+/// Methods that say nothing but their name, such as `mxfp4` of gpt-oss (§4.3).
+pub(crate) const METHOD: Keys = Keys { used: &[EXCEPTIONS, &["quant_method"]], silent: &[COMMON], ..Keys::NONE };
 
 /// FBGEMM (§4.14).
-pub(super) const FBGEMM: Keys =
+pub(crate) const FBGEMM: Keys =
     Keys { used: &[EXCEPTIONS, &["quant_method"]], silent: &[COMMON, ACTIVATIONS], ..Keys::NONE };
 
 /// BitNet (§4.11). Weights that are quantized when the model runs (`online`) and a norm within the layer make other weights.

@@ -7,7 +7,7 @@ mod compressed_tensors;
 mod declaration;
 mod fp8;
 mod integers;
-mod keys;
+pub(crate) mod keys;
 pub(crate) mod known;
 mod mlx;
 mod modelopt;
@@ -16,6 +16,7 @@ mod value;
 use serde_json::{Map, Value};
 use truecast_core::DType;
 
+use crate::catalogue;
 use crate::checkpoint::Documents;
 use crate::error::Error;
 use crate::found::Setting;
@@ -120,7 +121,6 @@ impl Reading {
         let simple = |family| Some(Declaration::for_all(place, [Setting::of(Scheme::of(family))]));
         let (keys, declaration) = match method {
             "fp8" => (&known::FP8, Some(fp8::read(value, place, expert)?)),
-            "mxfp4" => (&known::MXFP4, simple(Family::GptOss)),
             "mxfp8" => (&known::MXFP8, Some(fp8::mxfp8(value, place)?)),
             "compressed-tensors" => (&known::COMPRESSED_TENSORS, Some(compressed_tensors::read(value, place)?)),
             "modelopt" | "modelopt_fp4" | "modelopt_fp8" => {
@@ -129,10 +129,12 @@ impl Reading {
             "awq" => (&known::AWQ, Some(integers::awq(value, place)?)),
             "gptq" => (&known::GPTQ, Some(integers::gptq(value, place)?)),
             "bitnet" => (&known::BITNET, Some(integers::bitnet(value, place)?)),
-            "fbgemm_fp8" => (&known::FBGEMM, simple(Family::FbgemmFp8)),
             "torchao" => (&known::TORCHAO, simple(Family::Torchao)),
             "mlx" => (&known::MLX, Some(mlx::read(value, place)?)),
-            other => return Err(Error::Unsupported { place: place.to_owned(), scheme: other.to_owned() }),
+            other => match catalogue::declared_by(other) {
+                Some((family, keys)) => (keys, simple(family)),
+                None => return Err(Error::Unsupported { place: place.to_owned(), scheme: other.to_owned() }),
+            },
         };
         let declaration = declaration.map(|declaration| except(declaration, value)).transpose()?;
         self.take(value, place, keys, declaration)

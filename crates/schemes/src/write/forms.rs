@@ -3,9 +3,11 @@
 use truecast_core::DType::{self, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F32, I8, I32, I64, U8, U32};
 use truecast_core::scaled::{Code, Coding, Global, GlobalRule, Layout, Packing, Part, Plane, Planes, Zero};
 
-use crate::catalogue::has_input_rows;
+use crate::catalogue::{entry, has_input_rows};
 use crate::configuration::{packed_strategy, strategy};
+use crate::grid::in_groups;
 use crate::scheme::{Family, Parameters, ScaleType, Scheme, Strategy};
+use crate::table::Written;
 
 /// A stack of matrices in a scheme.
 pub(super) struct Form {
@@ -46,10 +48,7 @@ impl Form {
             global_shape: Vec::new(),
             code_shape: None,
         };
-        let in_groups = |group: u64| match cols.is_multiple_of(group) {
-            true => Ok([1, group]),
-            false => Err(format!("rows of {cols} elements are no whole number of groups of {group}")),
-        };
+        let in_groups = |group| in_groups(cols, group);
         let single =
             |layout, codes, shape: &[u64]| Form { scale_shape: Some(shape.to_vec()), ..form(layout, codes, F32) };
         let by_strategy = |strategy, codes: Plane, dtype| -> Result<Form, String> {
@@ -108,7 +107,6 @@ impl Form {
             Family::GptOss => return Err("it is not experts.gate_up_proj or experts.down_proj".to_owned()),
             Family::CtMxfp4 => mx(Plane::of(F4E2M1), U8)?,
             Family::CtMxfp6 => mx(Plane::of(F6E2M3), U8)?,
-            Family::CtMxfp8 | Family::ModelOptMxfp8 | Family::Mxfp8 => mx(float, F8E4M3Fn)?,
             Family::MlxMxfp4 => mx(Plane::of(F4E2M1).packed(Packing::WORDS), U32)?,
             Family::MlxMxfp8 => mx(float.packed(Packing::WORDS), U32)?,
             Family::ComfyFp8E4M3 | Family::ComfyFp8E5M2 | Family::ComfyNvfp4 | Family::ComfyMxfp8 => {
@@ -123,7 +121,12 @@ impl Form {
                     _ => tiled(scheme.family, whole, form),
                 }
             }
-            _ => return Ok(None),
+            family => {
+                let Some(Written { planes, types: [codes, scales] }) = entry(family).and_then(|of| of.written) else {
+                    return Ok(None);
+                };
+                form(stack(planes(&parameters, whole)?), codes, scales)
+            }
         }))
     }
 
