@@ -54,7 +54,7 @@ fn eligibility(model: &Model, listed: &Listed, is_sensitive: bool, min_elements:
 ///
 /// # Errors
 /// A conversion that no opset has, training information, a raise of the opset that would change the meaning of a node.
-pub(crate) fn changes(path: &Path, file: &ModelFile, planned: &[Planned]) -> Result<Changes, Error> {
+pub(crate) fn changes(path: &Path, file: &ModelFile, planned: &[&Planned]) -> Result<Changes, Error> {
     let model = file.model();
     let dtypes = planned.iter().map(|tensor| tensor.target.dtype).collect();
     let changed: Vec<_> = planned.iter().filter(|tensor| tensor.target.dtype != tensor.from).collect();

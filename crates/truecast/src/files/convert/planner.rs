@@ -240,9 +240,9 @@ impl<'a> Planner<'a> {
                 TensorJob { planned: Planned { from: tensor.dtype, ..planned }, job }
             }
             (None, None) => {
-                let planned = Planned::new(tensor, choice, self.into, path, &self.options.request)?;
                 let kept_by = self.quantizing.as_ref().map_or(choice.kept_by, |quantizing| quantizing.kept_by(tensor));
-                TensorJob { job: Arc::new(at), planned: Planned { kept_by, ..planned } }
+                let choice = Choice { kept_by, ..choice };
+                TensorJob::of_plain(at, tensor, choice, (self.into, path), &self.options.request)?
             }
             (None, Some(group)) => self.dequantized(tensor, value, (at, group), choice)?,
         };

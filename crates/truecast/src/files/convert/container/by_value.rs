@@ -13,7 +13,6 @@ use crate::files::parts::Parts;
 use crate::files::report::Provenance;
 use crate::files::select::Eligibility;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::{DType, Layout};
 use truecast_io::folder::Folder;
@@ -32,10 +31,12 @@ impl Plan {
             None => source.tensors().iter().map(|tensor| Eligibility::in_container(source.format(), tensor)).collect(),
         };
         let choices = options.selection.choose(source.format(), source.tensors(), &eligibilities, &src)?;
-        let mut planned = Vec::with_capacity(choices.len());
-        for (tensor, choice) in source.tensors().iter().zip(choices) {
-            planned.push(Planned::new(tensor, choice, format, &src, &options.request)?);
+        let mut works = Vec::with_capacity(choices.len());
+        for (at, (tensor, choice)) in source.tensors().iter().zip(choices).enumerate() {
+            let at = Stored { shard: 0, tensor: at };
+            works.push(TensorJob::of_plain(at, tensor, choice, (format, &src), &options.request)?);
         }
+        let planned: Vec<&Planned> = works.iter().map(|work| &work.planned).collect();
         let (mut container, mut warnings) = (Container::File(format), Vec::new());
         if source.format() == FileFormat::Safetensors {
             warnings.extend(codes_by_value(&src, &planned));
@@ -46,9 +47,6 @@ impl Plan {
             container = Container::Model(file.clone(), changes);
         }
         let (name, metadata) = (String::new(), source.metadata().clone());
-        let stored = planned.into_iter().enumerate();
-        let works =
-            stored.map(|(tensor, planned)| TensorJob { planned, job: Arc::new(Stored { shard: 0, tensor }) }).collect();
         let mut plan = Plan {
             dst: dst.into(),
             folder: Folder::of_source(source),
@@ -93,7 +91,7 @@ impl Plan {
 }
 
 /// Codes of quantized tensors that are taken for values.
-fn codes_by_value(path: &Path, planned: &[Planned]) -> Option<String> {
+fn codes_by_value(path: &Path, planned: &[&Planned]) -> Option<String> {
     let found = planned.iter().find(|tensor| truecast_schemes::is_auxiliary(&tensor.name))?;
     let (path, name) = (path.display(), Escaped(&found.name));
     Some(format!(

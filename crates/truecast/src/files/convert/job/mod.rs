@@ -17,18 +17,21 @@ use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
 use crate::files::scan::Stretch;
+use crate::files::select::Choice;
 use crate::files::stream::{Item, room, zeros};
 use crate::files::verify::Methods;
 use crate::files::verify::difference::FileDifference;
 use crate::files::verify::elements::Prepared;
+use crate::request::Request;
 use std::fmt::Debug;
 use std::ops::{ControlFlow, Range};
+use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::ScaledError;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Block;
-use truecast_io::{Source, Tensor, TensorReader};
+use truecast_io::{FileFormat, Source, Tensor, TensorReader};
 use truecast_kernel::Counts;
 
 pub(crate) use copy::Known;
@@ -134,7 +137,8 @@ pub(crate) trait Job: Debug + Send + Sync {
         None
     }
 
-    /// The tensor of the source whose elements it copies or casts.
+    /// The tensor of the source whose elements it copies, casts or changes one by one: where none is, an index no longer says
+    /// how many parameters there are.
     fn stored(&self) -> Option<Stored> {
         None
     }
@@ -203,6 +207,17 @@ pub(crate) struct TensorJob {
 }
 
 impl TensorJob {
+    /// What becomes of a tensor that is not quantized and will not be: a file here decides whether it takes it.
+    pub fn of_plain(
+        at: Stored,
+        tensor: &Tensor,
+        choice: Choice,
+        (into, path): (FileFormat, &Path),
+        request: &Request,
+    ) -> Result<TensorJob, Error> {
+        Ok(TensorJob { planned: Planned::new(tensor, choice, into, path, request)?, job: Arc::new(at) })
+    }
+
     /// As the stream sees it.
     pub fn item(&self, index: usize) -> Item {
         self.job.item(&self.planned, index)
