@@ -4,7 +4,7 @@
 //! for a plan, a tile or a stage, never in a loop over elements.
 
 use crate::level::Level;
-use crate::measure::found::{Next, Seen, Small, Special, Sums};
+use crate::measure::found::{ByteCodes, Next, Seen, Small, Special, Sums};
 use crate::measure::limits::Range;
 use crate::numbers::op::Op;
 use crate::numbers::split::Split;
@@ -115,6 +115,11 @@ pub(crate) trait Kernels {
 
     /// What [`crate::measure`] counts of small results; `None` if no kernel does.
     fn small_results(&self, masked: bool, x: Values<'_>, y: Values<'_>, min_normal: f64) -> Option<Small> {
+        None
+    }
+
+    /// As [`Kernels::small_results`], by the codes of finite values.
+    fn small_codes(&self, codes: &ByteCodes, x: &[u8], y: &[u8]) -> Option<Small> {
         None
     }
 

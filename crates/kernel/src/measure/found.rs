@@ -2,6 +2,8 @@
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "some of it only kernels written by hand ask for"))]
 
+use truecast_core::{DType, Kind};
+
 /// Sums of a block, in one of 16 lanes for each element index modulo 16, and the largest relative error.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
@@ -93,6 +95,32 @@ impl Small {
             signs: self.signs + next.signs,
             subnormal: self.subnormal + next.subnormal,
             zeros: self.zeros + next.zeros,
+        }
+    }
+}
+
+/// Finite results of a byte, of which codes tell what values would: floats with a negative zero, from f32, f16 or bf16.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByteCodes {
+    /// Bytes of a source element.
+    pub src_bytes: usize,
+    /// The code of the smallest normal result.
+    pub min_normal: u8,
+}
+
+impl ByteCodes {
+    /// `None` between other types.
+    pub fn between(src: DType, dst: DType) -> Option<ByteCodes> {
+        let src_bytes = match src {
+            DType::F32 => 4,
+            DType::F16 | DType::Bf16 => 2,
+            _ => return None,
+        };
+        match dst.kind() {
+            Kind::Float(f) if f.has_negative_zero() && dst.code_bits() == 8 => {
+                Some(ByteCodes { src_bytes, min_normal: f.min_normal_code() as u8 })
+            }
+            _ => None,
         }
     }
 }

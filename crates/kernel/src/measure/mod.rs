@@ -30,7 +30,7 @@ use crate::parallel::map_range;
 use crate::pipeline::{Scratch, TILE};
 use crate::slot::Slot;
 use details::{Undefined, Zeros, small_results, specials};
-use found::{Next, Special, Sums};
+use found::{ByteCodes, Next, Special, Sums};
 use limits::{Limits, keeps_values};
 use std::num::NonZeroUsize;
 use sums::{Find, Pairs, Pass, add_values, tree};
@@ -51,6 +51,8 @@ pub struct Measure {
     level: Level,
     /// Every `y` is known to be its `x`.
     keeps: bool,
+    /// Small results are told by their codes.
+    codes: Option<ByteCodes>,
     residuals: bool,
     threads: NonZeroUsize,
     /// Bits per element of both sides decide how tiles are cut.
@@ -84,7 +86,8 @@ impl Measure {
             // Residuals are rare: their sums are compiled for f64 only.
             (x, y) = (Values::new(types.0, Intermediate::F64, level), Values::new(types.1, Intermediate::F64, level));
         }
-        Measure { x, y, limits, level, keeps: false, residuals, threads, types }
+        let codes = ByteCodes::between(types.0, types.1);
+        Measure { x, y, limits, level, keeps: false, codes, residuals, threads, types }
     }
 
     /// Compares two buffers; the counts come in parts that are to be added in order, one for each 65,536 elements. Parts
@@ -153,28 +156,28 @@ impl Block<'_> {
     pub fn tile(&mut self, n: usize, x_bytes: &[u8], y_bytes: &[u8]) {
         let Block { measure, layouts, tiles: Tiles { x: x_tile, y: y_tile, scratch }, measured } = self;
         let Measure { x, y, residuals, .. } = measure;
-        let next = [Next::after(x_bytes, n), Next::after(y_bytes, n)];
+        let raw = [x_bytes, y_bytes];
         let (y_values, y_residuals) = y.read((layouts.1, y_bytes), n, y_tile, scratch);
         if measured.same {
             return match y.intermediate {
-                Intermediate::F32 => measured.tile::<u32, u32>(measure, y_values, y_values, None, next),
-                Intermediate::F64 => measured.tile::<u64, u64>(measure, y_values, y_values, None, next),
+                Intermediate::F32 => measured.tile::<u32, u32>(measure, y_values, y_values, None, raw),
+                Intermediate::F64 => measured.tile::<u64, u64>(measure, y_values, y_values, None, raw),
             };
         }
         let (x_values, x_residuals) = x.read((layouts.0, x_bytes), n, x_tile, scratch);
         let residuals = residuals.then(|| [u64::view(x_residuals), u64::view(y_residuals)]);
         match (x.intermediate, y.intermediate) {
             (Intermediate::F32, Intermediate::F32) => {
-                measured.tile::<u32, u32>(measure, x_values, y_values, residuals, next)
+                measured.tile::<u32, u32>(measure, x_values, y_values, residuals, raw)
             }
             (Intermediate::F32, Intermediate::F64) => {
-                measured.tile::<u32, u64>(measure, x_values, y_values, residuals, next)
+                measured.tile::<u32, u64>(measure, x_values, y_values, residuals, raw)
             }
             (Intermediate::F64, Intermediate::F32) => {
-                measured.tile::<u64, u32>(measure, x_values, y_values, residuals, next)
+                measured.tile::<u64, u32>(measure, x_values, y_values, residuals, raw)
             }
             (Intermediate::F64, Intermediate::F64) => {
-                measured.tile::<u64, u64>(measure, x_values, y_values, residuals, next)
+                measured.tile::<u64, u64>(measure, x_values, y_values, residuals, raw)
             }
         }
     }
@@ -211,12 +214,13 @@ impl Measured {
         x: &[u8],
         y: &[u8],
         residuals: Option<[&[[u8; 8]]; 2]>,
-        next: [Next; 2],
+        raw: [&[u8]; 2],
     ) {
-        let Measure { limits, level, .. } = measure;
+        let Measure { limits, level, codes, .. } = measure;
         let Measured { same, masked, sums, counts } = self;
         let pairs = Pairs::<X, Y> { x: X::view(x), y: Y::view(y), residuals };
         let n = pairs.x.len() as u64;
+        let next = raw.map(|bytes| Next::after(bytes, pairs.x.len()));
         let mut add = |masked| {
             let pass = Pass { level: *level, masked, next };
             if *same { add_values::<Y>(sums, pass, pairs.y) } else { sums::add(sums, pass, pairs) }
@@ -229,7 +233,9 @@ impl Measured {
             (counts.max_abs_error, counts.index_max_abs) = (seen.max_abs, counts.elements + at as u64);
         }
         let kept_zeros = if seen.smallest < limits.min_normal || seen.smallest == 0.0 {
-            let small = small_results(*level, *masked, pairs, limits.min_normal);
+            let codes = codes.filter(|_| !*masked);
+            let small = codes.and_then(|codes| level.kernels().small_codes(&codes, raw[0], raw[1]));
+            let small = small.unwrap_or_else(|| small_results(*level, *masked, pairs, limits.min_normal));
             counts.flushed_to_zero += small.flushed;
             counts.sign_of_zero_lost += small.signs;
             counts.subnormal += if limits.has_subnormals { small.subnormal } else { 0 };

@@ -8,7 +8,7 @@ use super::widen::Widen;
 use super::{measure, quantize, scaled, split, threshold_table, transpose};
 use crate::arch::{Kernel, Kernels, Values};
 use crate::level::Avx512;
-use crate::measure::found::{Next, Seen, Small, Special, Sums};
+use crate::measure::found::{ByteCodes, Next, Seen, Small, Special, Sums};
 use crate::measure::limits::Range;
 use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::Op;
@@ -133,6 +133,13 @@ impl Kernels for Avx512 {
             (4, ..) => measure::small_results::<64, 128, true>(*self, x, y, min_normal),
             (_, 4, _) => measure::small_results::<128, 64, true>(*self, x, y, min_normal),
             _ => measure::small_results::<128, 128, true>(*self, x, y, min_normal),
+        })
+    }
+
+    fn small_codes(&self, codes: &ByteCodes, x: &[u8], y: &[u8]) -> Option<Small> {
+        Some(match codes.src_bytes {
+            2 => measure::small_codes::<128>(*self, codes, x, y),
+            _ => measure::small_codes::<256>(*self, codes, x, y),
         })
     }
 

@@ -3,8 +3,10 @@
 use super::row::{below, bits, differ_in_sign, equal, nan, negative};
 use super::{padded, padding};
 use crate::level::Avx512;
-use crate::measure::found::{Small, Special};
+use crate::measure::found::{ByteCodes, Small, Special};
 use crate::measure::limits::Range;
+use crate::x86::{Block, load};
+use std::arch::x86_64::*;
 
 /// Counts results that are zero or below `min_normal`, of pairs whose values take `X` and `Y` bytes a row. If not
 /// `MASKED`, all values are finite.
@@ -41,6 +43,50 @@ fn small_rows<const X: usize, const Y: usize, const MASKED: bool>(
         let zero_x = below(x, 1);
         all.flushed += (from_number & !zero_x).count_ones() as u64;
         all.signs += (from_number & differ_in_sign(x, y)).count_ones() as u64;
+        all.subnormal += (small & !zero).count_ones() as u64;
+        all.zeros += (zero & zero_x).count_ones() as u64;
+    }
+    all
+}
+
+/// The same by codes, of which 64 of the source take `X` bytes.
+pub(crate) fn small_codes<const X: usize>(_: Avx512, codes: &ByteCodes, x: &[u8], y: &[u8]) -> Small {
+    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<X>(), y.as_chunks::<64>());
+    // SAFETY: the token proves that the features were detected.
+    let groups = |x, y| unsafe { small_groups::<X>(codes, x, y) };
+    let mut small = groups(xs, ys);
+    if !y_rest.is_empty() {
+        small = small.and(groups(&[padded(x_rest)], &[padded(y_rest)]));
+        small.zeros -= 64 - y_rest.len() as u64;
+    }
+    small
+}
+
+#[target_feature(enable = "popcnt,avx512f,avx512bw,avx512dq")]
+fn small_groups<const X: usize>(codes: &ByteCodes, x: &[[u8; X]], y: &[Block]) -> Small {
+    let (magnitude, min_normal) = (_mm512_set1_epi8(i8::MAX), _mm512_set1_epi8(codes.min_normal as i8));
+    let mut all = Small::default();
+    for (x, y) in x.iter().zip(y) {
+        let y = load(y);
+        let small = _mm512_cmplt_epu8_mask(_mm512_and_si512(y, magnitude), min_normal);
+        if small == 0 {
+            continue;
+        }
+        let zero = _mm512_testn_epi8_mask(y, magnitude);
+        let (mut zero_x, mut negative_x) = (0, 0);
+        for (i, part) in x.as_chunks::<64>().0.iter().enumerate() {
+            let part = load(part);
+            let [zeros, signs] = match X {
+                128 => [_mm512_testn_epi16_mask(part, _mm512_set1_epi16(i16::MAX)), _mm512_movepi16_mask(part)]
+                    .map(u64::from),
+                _ => [_mm512_testn_epi32_mask(part, _mm512_set1_epi32(i32::MAX)), _mm512_movepi32_mask(part)]
+                    .map(u64::from),
+            };
+            zero_x |= zeros << (i * 64 * 64 / X);
+            negative_x |= signs << (i * 64 * 64 / X);
+        }
+        all.flushed += (zero & !zero_x).count_ones() as u64;
+        all.signs += (zero & (negative_x ^ _mm512_movepi8_mask(y))).count_ones() as u64;
         all.subnormal += (small & !zero).count_ones() as u64;
         all.zeros += (zero & zero_x).count_ones() as u64;
     }

@@ -10,7 +10,7 @@ mod details;
 mod magnitudes;
 mod row;
 
-pub(crate) use details::{small_results, specials};
+pub(crate) use details::{small_codes, small_results, specials};
 
 use crate::level::Avx512;
 use crate::measure::found::{Next, Seen, Sums, suspect_above};
