@@ -121,6 +121,7 @@ impl OfBlocks {
                 scale,
                 minus: 0.0,
                 largest: f32::from_bits(*largest),
+                above: None,
             };
             counter.block(&block, counts);
         }

@@ -131,6 +131,9 @@ const LOWER_SLACK: f64 = 1.0 - 1.0 / (1 << 20) as f64;
 /// Roundings of a scale are no saturation.
 const UPPER_SLACK: f64 = 1.0 + 1.0 / (1 << 16) as f64;
 
+/// Elements that are looked at together.
+const LOOK: usize = 32;
+
 /// The elements and the codes of a block.
 pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> {
     pub rows: Range<usize>,
@@ -145,6 +148,8 @@ pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u
     pub minus: f32,
     /// At least the largest magnitude; NaN if it is not known.
     pub largest: f32,
+    /// Whether a magnitude among these columns of a row may be above a limit: a quick look, if there is one.
+    pub above: Option<&'a dyn Fn(usize, Range<usize>, f32) -> bool>,
 }
 
 impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
@@ -259,13 +264,26 @@ impl Counter {
         if let Some(ends) = &self.ends
             && (f64::from(largest) > safe || largest.is_nan())
         {
-            let may_be = block.places().filter(|(row, col)| x(*row, *col).abs() > safe);
-            let is_saturated = |(row, col): (usize, usize)| {
+            let is_saturated = |row: usize, col: usize| {
                 let Some(end) = ends.iter().find(|end| end.code == code(row, col)) else { return false };
                 let beyond = (x(row, col) - y(row, col)) * end.sign;
                 beyond > 0.0 && beyond > end.half_step * scale * UPPER_SLACK
             };
-            counts.saturated += may_be.map(|at| u64::from(is_saturated(at))).sum::<u64>();
+            // Below `safe`, for which there may be no f32.
+            let limit = (safe * LOWER_SLACK) as f32;
+            // The largest of a short block is why it is looked at.
+            let is_long = block.cols.len() > LOOK;
+            let quick = block.above.filter(|_| is_long && limit > 0.0 && block.largest.is_finite());
+            for row in block.rows.clone() {
+                for first in block.cols.clone().step_by(LOOK) {
+                    let cols = first..block.cols.end.min(first + LOOK);
+                    if quick.is_some_and(|above| !above(row, cols.clone(), limit)) {
+                        continue;
+                    }
+                    let saturated = cols.filter(|col| x(row, *col).abs() > safe && is_saturated(row, *col));
+                    counts.saturated += saturated.count() as u64;
+                }
+            }
         }
         let is_beyond = |(row, col)| x(row, col).abs() > self.reach * scale.abs();
         Found {

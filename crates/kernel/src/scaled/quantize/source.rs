@@ -23,6 +23,15 @@ pub(super) trait Source {
     fn widened(magnitude: Self::Magnitude) -> u32;
     /// The value of an element, if it is no NaN.
     fn value(x: Self::Element) -> f32;
+    /// The largest magnitude that is not above a limit, which is positive, or one before it.
+    fn up_to(limit: f32) -> Self::Magnitude;
+
+    /// Whether the magnitude of an element may be above a limit, of elements that are no NaN.
+    fn any_above(elements: &[Self::Element], limit: f32) -> bool {
+        let last = Self::up_to(limit);
+        // Without a branch, so that elements are looked at together.
+        elements.iter().fold(false, |any, x| any | (Self::magnitude(*x) > last))
+    }
 }
 
 pub(super) struct OfBf16;
@@ -44,6 +53,10 @@ impl Source for OfBf16 {
     #[inline(always)]
     fn value(x: [u8; 2]) -> f32 {
         f32::from_bits(u32::from(u16::from_le_bytes(x)) << 16)
+    }
+    #[inline(always)]
+    fn up_to(limit: f32) -> i16 {
+        (limit.to_bits() >> 16) as i16
     }
 }
 
@@ -71,6 +84,13 @@ impl Source for OfF16 {
         let sign = (i32::from(i16::from_le_bytes(x)) as u32) & 0x8000_0000;
         f32::from_bits(Self::widened(Self::magnitude(x)) | sign)
     }
+    #[inline(always)]
+    fn up_to(limit: f32) -> i16 {
+        // Cut off, and one less, as the product may have been rounded up where it is subnormal.
+        const TWO_TO_MINUS_112: f32 = f32::from_bits((127 - 112) << 23);
+        let cut = (limit.min(65504.0) * TWO_TO_MINUS_112).to_bits() >> 13;
+        cut as i16 - 1
+    }
 }
 
 pub(super) struct OfF32;
@@ -92,6 +112,10 @@ impl Source for OfF32 {
     #[inline(always)]
     fn value(x: [u8; 4]) -> f32 {
         f32::from_le_bytes(x)
+    }
+    #[inline(always)]
+    fn up_to(limit: f32) -> i32 {
+        limit.to_bits() as i32
     }
 }
 

@@ -285,16 +285,17 @@ impl Strip<'_> {
         match rows.dtype {
             DType::F64 => {
                 let x = rows.bytes.as_chunks().0;
-                self.count_blocks(at, rows, block, known, |i| f64::from_le_bytes(x[i]));
+                self.count_blocks(at, rows, block, known, |i| f64::from_le_bytes(x[i]), |_, _| true);
             }
             dtype => by_source!(dtype, S => {
                 let x = S::elements(rows.bytes);
-                self.count_blocks(at, rows, block, known, |i| S::value(x[i]).into());
+                let above = |at: Range<usize>, limit| S::any_above(&x[at], limit);
+                self.count_blocks(at, rows, block, known, |i| S::value(x[i]).into(), above);
             }),
         }
     }
 
-    /// The same with what gives the element at an index.
+    /// The same with what gives the element at an index, and looks quickly at a range of them.
     fn count_blocks(
         &mut self,
         [row, col]: [u64; 2],
@@ -302,6 +303,7 @@ impl Strip<'_> {
         block: usize,
         (counter, is_finite): (&Counter, bool),
         x: impl Fn(usize) -> f64,
+        above: impl Fn(Range<usize>, f32) -> bool,
     ) {
         let OfPlanes { planes, coder, layout, .. } = self.of;
         let (cut, bytes, counts) = (self.parts.codes.0, &*self.parts.codes.1, &mut self.counts);
@@ -316,6 +318,9 @@ impl Strip<'_> {
         let code = |row: usize, col: usize| field(&bytes[first + row * stride..], col, planes.codes);
         let of_row = rows.stride / slot_bytes(rows.dtype);
         let x = |row: usize, col: usize| x(row * of_row + col);
+        let above = |row: usize, cols: Range<usize>, limit: f32| {
+            above(row * of_row + cols.start..row * of_row + cols.end, limit)
+        };
         for (i, scale) in stored.chunks_exact(coder.scaler.size()).enumerate() {
             // Joined rows are one after the other.
             let at = col + (i * block) as u64;
@@ -333,6 +338,7 @@ impl Strip<'_> {
                 scale: (scale, f32::from_le_bytes(self.multipliers[i])),
                 minus: zeros.get(i).map_or(0.0, |zero| f32::from_le_bytes(*zero) + half),
                 largest: if is_finite { f32::from_bits(largest) } else { f32::NAN },
+                above: Some(&above),
             };
             match self.amax {
                 None => counter.block(&block, counts),
