@@ -22,6 +22,44 @@ macro_rules! with_source {
 }
 pub(super) use with_source;
 
+/// The kernel that encodes to so many bytes: to two by an expression of the source and the shape, to one by another.
+macro_rules! fused {
+    ($load:expr, $numbers:expr, $bytes:expr, |$source:ident, $shape:ident| $to_16:expr, $to_8:expr) => {
+        match $bytes {
+            2 if $numbers.shape & shape::UPPER_BITS != 0 => {
+                const $shape: u8 = UPPER;
+                with_source!(
+                    $load, |$source| $to_16,
+                    [] => F32,
+                    [Op::F16ToF32(_)] => F16,
+                    [Op::F64ToF32Odd { reduced: false }] => F64
+                )
+            }
+            // The instruction keeps payloads; a canonical NaN costs a comparison.
+            2 if $numbers.is_ieee_f16 && $numbers.shape & shape::PAYLOAD != 0 => {
+                const $shape: u8 = F16_INSTRUCTION | shape::PAYLOAD;
+                fused!(to_f16: $load, |$source| $to_16)
+            }
+            2 if $numbers.is_ieee_f16 => {
+                const $shape: u8 = F16_INSTRUCTION;
+                fused!(to_f16: $load, |$source| $to_16)
+            }
+            1 => $to_8,
+            _ => None,
+        }
+    };
+    (to_f16: $load:expr, |$source:ident| $to_16:expr) => {
+        with_source!(
+            $load, |$source| $to_16,
+            [] => F32,
+            [Op::Bf16ToF32(_)] => Bf16,
+            [Op::F16ToF32(_)] => F16,
+            [Op::F64ToF32Odd { reduced: true }] => F64Reduced
+        )
+    };
+}
+pub(super) use fused;
+
 /// The kernel of the shape of an encoder of floats to bytes.
 macro_rules! to_bytes {
     ($numbers:expr, |$shape:ident| $make:expr) => {

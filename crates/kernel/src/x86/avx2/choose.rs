@@ -12,7 +12,7 @@ use crate::scaled::lookup::{Codes, Tables};
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::tail::stage;
 use crate::x86::F16_INSTRUCTION;
-use crate::x86::choose::{SPECIAL, UNSIGNED_SPECIAL, UPPER, to_bytes, with_source};
+use crate::x86::choose::{SPECIAL, UNSIGNED_SPECIAL, UPPER, fused, to_bytes, with_source};
 use crate::x86::source::{self, Source256};
 
 impl Kernels for Avx2 {
@@ -96,23 +96,13 @@ fn of(ops: &[Op], token: Avx2) -> Kernel {
 }
 
 fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx2) -> Kernel {
-    match bytes {
-        2 if numbers.shape & shape::UPPER_BITS != 0 => with_source!(
-            load, |source| upper_bits(source, numbers, token),
-            [] => F32,
-            [Op::F16ToF32(_)] => F16,
-            [Op::F64ToF32Odd { reduced: false }] => F64
-        ),
-        2 if numbers.is_ieee_f16 => with_source!(
-            load, |source| to_f16(source, numbers, token),
-            [] => F32,
-            [Op::Bf16ToF32(_)] => Bf16,
-            [Op::F16ToF32(_)] => F16,
-            [Op::F64ToF32Odd { reduced: true }] => F64Reduced
-        ),
-        1 => floats(load, numbers, token),
-        _ => None,
-    }
+    fused!(
+        load,
+        numbers,
+        bytes,
+        |source, SHAPE| Some(stage(ToU16::<_, SHAPE>(numbers, source, token))),
+        floats(load, numbers, token)
+    )
 }
 
 /// Floats to 8 bits.
@@ -126,17 +116,6 @@ fn floats(load: &[Op], numbers: Nearest, token: Avx2) -> Kernel {
             [Op::F64ToF32Odd { reduced: true }] => F64Reduced
         ),
     }
-}
-
-fn upper_bits<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
-    Some(stage(ToU16::<S, UPPER>(numbers, source, token)))
-}
-
-fn to_f16<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
-    if numbers.shape & shape::PAYLOAD != 0 {
-        return Some(stage(ToU16::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source, token)));
-    }
-    Some(stage(ToU16::<S, F16_INSTRUCTION>(numbers, source, token)))
 }
 
 fn words<S: Source256, const SHAPE: u8>(source: S, numbers: Nearest, token: Avx2) -> Kernel {

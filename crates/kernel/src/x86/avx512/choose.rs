@@ -20,7 +20,7 @@ use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::stage::Stage;
 use crate::tail::{run, stage};
 use crate::x86::F16_INSTRUCTION;
-use crate::x86::choose::{SPECIAL, UNSIGNED_SPECIAL, UPPER, to_bytes, with_source};
+use crate::x86::choose::{SPECIAL, UNSIGNED_SPECIAL, UPPER, fused, to_bytes, with_source};
 use crate::x86::source::{self, Source512};
 
 impl Kernels for Avx512 {
@@ -176,23 +176,13 @@ fn blocks<T: Params<N> + 'static, const N: usize>(params: T, token: Avx512) -> B
 }
 
 fn fused(load: &[Op], numbers: Nearest, bytes: usize, token: Avx512) -> Kernel {
-    match bytes {
-        2 if numbers.shape & shape::UPPER_BITS != 0 => with_source!(
-            load, |source| upper_bits(source, numbers, token),
-            [] => F32,
-            [Op::F16ToF32(_)] => F16,
-            [Op::F64ToF32Odd { reduced: false }] => F64
-        ),
-        2 if numbers.is_ieee_f16 => with_source!(
-            load, |source| to_f16(source, numbers, token),
-            [] => F32,
-            [Op::Bf16ToF32(_)] => Bf16,
-            [Op::F16ToF32(_)] => F16,
-            [Op::F64ToF32Odd { reduced: true }] => F64Reduced
-        ),
-        1 => floats(load, numbers, token),
-        _ => None,
-    }
+    fused!(
+        load,
+        numbers,
+        bytes,
+        |source, SHAPE| Some(blocks::<_, 2>(Fused::<_, SHAPE>(numbers, source), token)),
+        floats(load, numbers, token)
+    )
 }
 
 /// Floats to 8 bits.
@@ -204,16 +194,4 @@ fn floats(load: &[Op], numbers: Nearest, token: Avx512) -> Kernel {
         [Op::F16ToF32(_)] => F16,
         [Op::F64ToF32Odd { reduced: true }] => F64Reduced
     )
-}
-
-fn upper_bits<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> Kernel {
-    Some(blocks::<_, 2>(Fused::<S, UPPER>(numbers, source), token))
-}
-
-fn to_f16<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> Kernel {
-    // The instruction keeps payloads; a canonical NaN costs a comparison.
-    if numbers.shape & shape::PAYLOAD != 0 {
-        return Some(blocks::<_, 2>(Fused::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source), token));
-    }
-    Some(blocks::<_, 2>(Fused::<S, F16_INSTRUCTION>(numbers, source), token))
 }
