@@ -8,7 +8,6 @@ mod dense;
 pub mod digest;
 mod error;
 pub mod inspect;
-pub mod io;
 mod model;
 pub mod opened;
 mod parts;
@@ -24,13 +23,16 @@ mod windows;
 #[cfg(feature = "models")]
 pub mod check;
 #[cfg(feature = "models")]
-pub mod models;
-#[cfg(feature = "models")]
 pub mod rescale;
 
 pub use convert::Convert;
 pub use dense::DenseTensor;
 pub use error::{Cause, Error, NoMemory};
 pub use progress::Progress;
+#[doc(inline)]
+pub use truecast_io as io;
+#[cfg(feature = "models")]
+#[doc(inline)]
+pub use truecast_models as models;
 #[cfg(feature = "models")]
 pub use truecast_models::{array::ArrayError, convention, run};
