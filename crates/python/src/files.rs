@@ -215,7 +215,8 @@ pub fn compare(
     let readings = (reading(types.0), reading(types.1));
     let exec: CastOptions = pool::options();
     let total = bytes_of(&a).map_err(|error| error::of(py, &error))?;
-    let found = watched(py, progress, total, |stop, tell| compare_files(&a, &b, readings, &exec, stop, tell))?;
+    let found =
+        watched(py, progress, total, |stop, tell| compare_files(&a, &b, readings, &exec, stop, &mut |now| tell(now)))?;
     json(py, &found.with(Rows::All))
 }
 

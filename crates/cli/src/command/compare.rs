@@ -27,12 +27,13 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
     let readings = (OpenOptions { from: args.from, onnx }, OpenOptions { from: args.to, onnx });
-    let compared = compare(&args.a, &args.b, readings, &context.exec, &NEVER, |progress| bar.at(progress));
+    let compared = compare(&args.a, &args.b, readings, &context.exec, &NEVER, &mut |progress| bar.at(progress));
     let mut comparison = compared.map_err(|error| failure(error, args))?;
     bar.finish();
     context.warn(&comparison.warnings);
-    let assessment = assess(comparison.rows.iter().map(ComparedTensor::assessed), args.list.worst);
-    let sentences = assessment::sentences(&assessment, |i| comparison.rows[i].assessed(), false);
+    let row = |i: usize| comparison.rows[i].assessed();
+    let assessment = assess(comparison.rows.len(), &row, args.list.worst);
+    let sentences = assessment::sentences(&assessment, row, false);
     comparison.warnings.extend(sentences);
     let listed = Listed::new(&args.list, sorting, comparison.rows.len(), |i| {
         let ComparedTensor { name, bytes, counts, .. } = &comparison.rows[i];

@@ -88,8 +88,10 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u
     context.warn(report.warnings.iter().filter(|warning| !told.contains(warning)));
     report.warnings.extend(left);
 
-    let assessment = assess(report.tensors.iter().map(TensorReport::assessed), args.list.worst);
-    report.warnings.extend(assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true));
+    let row = |i: usize| report.tensors[i].assessed();
+    let assessment = assess(report.tensors.len(), &row, args.list.worst);
+    let sentences = assessment::sentences(&assessment, row, true);
+    report.warnings.extend(sentences);
     let open = left_open::of(&report, &request);
     let outputs = report_file.is_some().then(|| RecordedFile::all(&report, &stop)).transpose();
     let outputs = outputs.map_err(|error| match error {

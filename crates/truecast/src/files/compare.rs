@@ -174,17 +174,6 @@ pub fn compare(
     readings: Readings,
     exec: &CastOptions,
     stop: &AtomicBool,
-    mut progress: impl FnMut(Progress<'_>),
-) -> Result<Comparison, Error> {
-    compare_files((a, b), readings, exec, stop, &mut progress)
-}
-
-/// [`compare`], which is compiled where it is called: this is compiled here.
-fn compare_files(
-    (a, b): (&Path, &Path),
-    readings: Readings,
-    exec: &CastOptions,
-    stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());

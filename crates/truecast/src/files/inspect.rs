@@ -52,16 +52,6 @@ pub fn stats(
     source: &Source,
     index: usize,
     level: Level,
-    mut progress: impl FnMut(u64) + Send,
-) -> Result<Stats, Error> {
-    look_at(source, index, level, &mut progress)
-}
-
-/// [`stats`], which is compiled where it is called: this is compiled here.
-fn look_at(
-    source: &Source,
-    index: usize,
-    level: Level,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Stats, Error> {
     let tensor = &source.tensors()[index];

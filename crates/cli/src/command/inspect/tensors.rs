@@ -120,8 +120,8 @@ impl Listing {
         let mut rows = Vec::with_capacity(indices.len());
         for i in indices {
             let Held { source, index, .. } = held[i];
-            let more = |bytes| bar.more(bytes, &held[i].tensor().name);
-            rows.push((i, args.stats.then(|| stats(source, index, context.exec.level, more)).transpose()?));
+            let mut more = |bytes| bar.more(bytes, &held[i].tensor().name);
+            rows.push((i, args.stats.then(|| stats(source, index, context.exec.level, &mut more)).transpose()?));
         }
         bar.finish();
         asked.sort(&mut rows, |(i, seen)| {

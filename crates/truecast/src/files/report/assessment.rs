@@ -115,7 +115,7 @@ pub struct Assessment {
     pub unscaled: Option<Unscaled>,
 }
 
-/// Judges the tensors of a report; `worst` is how many are named.
+/// Judges the `len` tensors of a report, which `row` gives by their index; `worst` is how many are named.
 ///
 /// # Examples
 /// ```
@@ -123,21 +123,14 @@ pub struct Assessment {
 /// use truecast::{Counts, DType};
 /// let lost = Counts { elements: 4, inexact: 1, exact: 3, to_inf: 1, ..Counts::default() };
 /// let row = Assessed { name: "w", types: (DType::F32, DType::F16), is_scaled: false, counts: &lost };
-/// let assessment = assess([row].into_iter(), 5);
+/// let assessment = assess(1, &|_| row, 5);
 /// assert_eq!(assessment.worst[0].reasons, [Reason::Nonfinite(1, 0)]);
 /// ```
-pub fn assess<'a>(rows: impl Iterator<Item = Assessed<'a>> + Clone, worst: usize) -> Assessment {
-    assess_rows(&|| Box::new(rows.clone()), worst)
-}
-
-/// Begins with the first tensor each time that it is called.
-type AllRows<'r, 'a> = dyn Fn() -> Box<dyn Iterator<Item = Assessed<'a>> + 'r> + 'r;
-
-/// [`assess`], which is compiled where it is called: this is compiled here.
-fn assess_rows<'a>(rows: &AllRows<'_, 'a>, worst: usize) -> Assessment {
+pub fn assess<'a>(len: usize, row: &dyn Fn(usize) -> Assessed<'a>, worst: usize) -> Assessment {
+    let changed = || (0..len).map(|index| (index, row(index))).filter(|(_, row)| has_changed(row));
     let mut assessment = Assessment::default();
     let mut suspects: Vec<(usize, Assessed<'a>)> = Vec::new();
-    for (index, row) in rows().enumerate().filter(|(_, row)| has_changed(row)) {
+    for (index, row) in changed() {
         assessment.changed += 1;
         if !row.reasons().is_empty() {
             suspects.push((index, row));
@@ -153,7 +146,7 @@ fn assess_rows<'a>(rows: &AllRows<'_, 'a>, worst: usize) -> Assessment {
     if suspects.len() <= MOST_SPARED && assessment.suspicious * 2 <= assessment.changed {
         let indices: HashSet<usize> = suspects.iter().map(|(index, _)| *index).collect();
         let names: Vec<&str> = suspects.iter().map(|(_, row)| row.name).collect();
-        let others = rows().enumerate().filter(|(index, row)| has_changed(row) && !indices.contains(index));
+        let others = changed().filter(|(index, _)| !indices.contains(index));
         (assessment.spare, assessment.spared) = spare(&names, others.map(|(_, row)| row.name));
     }
     suspects.sort_by(|(_, a), (_, b)| worse_first(a.counts, b.counts));
@@ -216,7 +209,8 @@ mod tests {
     }
 
     fn assessed<'a>(rows: &'a [(&'a str, Counts)], types: (DType, DType), worst: usize) -> Assessment {
-        assess(rows.iter().map(|(name, counts)| Assessed { name, types, is_scaled: false, counts }), worst)
+        let row = |i: usize| Assessed { name: rows[i].0, types, is_scaled: false, counts: &rows[i].1 };
+        assess(rows.len(), &row, worst)
     }
 
     #[test]
