@@ -13,7 +13,7 @@ use std::path::Path;
 use truecast::DType;
 use truecast::convert::{Plan, is_begun};
 use truecast::io::{Existing, OutputFile, follow};
-use truecast::report::{Blocks, Noise, Report, ShardState, TensorReport};
+use truecast::report::{BlockCounts, Noise, Report, ShardState, TensorReport};
 use truecast::verify::RecordedFile;
 
 /// Tells what of an interrupted conversion stays, if anything does.
@@ -86,8 +86,8 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
 
 /// What is odd about the scales of blocks, if anything is.
 fn blocks(report: &Report) -> String {
-    let mut all = Blocks::default();
-    report.tensors.iter().filter_map(|row| row.blocks.as_deref()).for_each(|of_row| all.add(of_row));
+    let mut all = BlockCounts::default();
+    report.tensors.iter().filter_map(|row| row.blocks.as_deref()).for_each(|of_row| all.add(&of_row.counts));
     let said = [
         (all.scale_saturated, "the largest scale, which some elements exceed"),
         (all.scale_zero, "the scale 0"),

@@ -148,7 +148,7 @@ impl<'a> Shards<'a> {
             let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
             let scaled = work.job.scaled();
             let beside = scaled.map(|_| Box::new(Alternatives { cast: whole(cast), formula: whole(formula) }));
-            let blocks = scaled.map(|scaled| Box::new(scaled.blocks(&blocks.total())));
+            let blocks = scaled.map(|scaled| Box::new(scaled.blocks(&blocks)));
             let counts = work.job.counts(&work.planned).unwrap_or(counts);
             self.rows.push(TensorReport { beside, blocks, ..plan.row(work, counts) });
         }

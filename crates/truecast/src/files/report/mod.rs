@@ -26,6 +26,7 @@ pub use folder::{FolderReport, ShardReport, ShardState};
 pub use provenance::{Provenance, ProvenanceError};
 pub use rows::Rows;
 pub use total::{Group, Sum, Total};
+pub use truecast_kernel::scaled::BlockCounts;
 
 pub(crate) use counts::Origin;
 pub(crate) use rows::{ListJson, RowJson};

@@ -110,15 +110,7 @@ impl Scaled {
     /// Counts of its blocks with what was added to its matrices.
     pub fn blocks(&self, counts: &BlockCounts) -> Blocks {
         let Layout { rows, cols, kept, .. } = self.layout;
-        Blocks {
-            blocks: counts.blocks,
-            blocks_lossless: counts.blocks_lossless,
-            scale_saturated: counts.scale_saturated,
-            scale_zero: counts.scale_zero,
-            scale_nan: counts.scale_nan,
-            pad_rows: rows - kept[0],
-            pad_cols: cols - kept[1],
-        }
+        Blocks { counts: counts.total(), pad_rows: rows - kept[0], pad_cols: cols - kept[1] }
     }
 
     /// Elements of a matrix.
