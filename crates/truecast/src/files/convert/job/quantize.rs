@@ -46,7 +46,7 @@ impl Job for Scaled {
 
     fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let plans = piece.operations.quantize(self).map_err(piece.failed(from.folder))?;
-        plans.input.read(from.folder, Scaled::place(self), piece.first, piece.len, buffer)
+        plans.read(from.folder, self, piece.first, piece.len, buffer)
     }
 
     fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {

@@ -54,7 +54,7 @@ impl Amax {
         let mut found: Vec<Vec<f32>> = wanted.iter().map(|scaled| vec![0.0; scaled.layout.matrices as usize]).collect();
         let work = |at: usize, first: u64, len: u64, src: &[u8], values: &mut Vec<u8>| {
             let scaled = wanted[at];
-            let src = plans[at].input.elements(first, len, src, values).map_err(|cause| in_tensor(scaled, cause))?;
+            let src = plans[at].elements(first, len, src, values).map_err(|cause| in_tensor(scaled, cause))?;
             let size = bytes_of(scaled.dtype);
             let (mut seen, mut done) = (Vec::new(), 0);
             // Each matrix has its own.
@@ -79,9 +79,8 @@ impl Amax {
             }
             told(name(wanted[at]).1);
         };
-        let read = |at: usize, first, len, buffer: &mut Vec<u8>| {
-            plans[at].input.read(&plan.folder, wanted[at].place(), first, len, buffer)
-        };
+        let read =
+            |at: usize, first, len, buffer: &mut Vec<u8>| plans[at].read(&plan.folder, wanted[at], first, len, buffer);
         run(read, |_, _, _, _| Ok(()), &items, limits, work, done)?;
         self.0.extend(wanted.iter().map(|scaled| scaled.from).zip(found));
         Ok(())

@@ -1,7 +1,7 @@
 //! Codes and scales of dense tensors: what becomes of a piece of whole units (`scaled`). `error_meter` tells the cost.
 
+use crate::files::convert::dequantize::dequantizer::TensorDequantizer;
 use crate::files::convert::quantize::error_meter::{ErrorMeter, ErrorSums, Made};
-use crate::files::convert::quantize::input::Input;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::quantize::segment::{Segment, segments};
 use crate::files::error::Cause;
@@ -18,7 +18,8 @@ use truecast_kernel::{CastOptions, Counting};
 /// What is planned for all tensors of a layout and a type together.
 #[derive(Debug)]
 pub(crate) struct Plans {
-    pub input: Input,
+    /// Of a quantized source: makes the values.
+    pub maker: Option<TensorDequantizer>,
     pub quantizer: Quantizer,
     meter: ErrorMeter,
     /// The scales of the formula, where others are searched.
@@ -37,9 +38,10 @@ impl Plans {
         let quantizer = |how: &Quantization, counting: Counting| {
             Quantizer::new(&layout, dtype, how, &CastOptions { counting, ..*exec })
         };
+        let maker = scaled.source.as_ref().map(|quantized| TensorDequantizer::new(quantized, None, exec));
         let formula = Quantization { search: Search::Formula, ..how };
         Ok(Plans {
-            input: Input::new(scaled.place(), exec)?,
+            maker: maker.transpose()?,
             quantizer: quantizer(&how, Counting::Full)?,
             meter: ErrorMeter::new(scaled, cast, exec)?,
             formula: (formula != how).then(|| quantizer(&formula, Counting::Off)).transpose()?,
@@ -107,7 +109,7 @@ impl Encoder<'_> {
     /// Quantizes whole units: `len` elements, made of what was read. What it cost, and how many bytes `dst` begins with.
     pub fn run(&self, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         ELEMENTS.with_borrow_mut(|elements| {
-            let src = self.plans.input.elements(first, len, src, elements)?;
+            let src = self.plans.elements(first, len, src, elements)?;
             self.encode(first, src, dst)
         })
     }

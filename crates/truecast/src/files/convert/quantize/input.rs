@@ -1,61 +1,34 @@
 //! The elements that are quantized, wherever they come from: a dense tensor, or the f32 values of a quantized one.
 
-use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
-use crate::files::convert::stored::Stored;
+use crate::files::convert::quantize::encode::Plans;
+use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::{Cause, Error};
 use crate::files::stream::room;
-use truecast_core::DType;
+use truecast_core::scaled::Layout;
 use truecast_io::Source;
 use truecast_io::folder::Folder;
-use truecast_kernel::CastOptions;
 
-/// Where the elements of a tensor lie, and how they are read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
-    pub from: Stored,
-    pub dtype: DType,
-    /// What they are made of, if the tensor is quantized.
-    pub quantized: Option<&'a Quantized>,
-    /// Rows and columns of the matrices that are wanted, where the source has these rows as its columns.
-    pub transposed: Option<[u64; 2]>,
-}
-
-/// Reads pieces of one tensor; makes their values on any thread.
-#[derive(Debug)]
-pub(crate) struct Input {
-    /// Of a quantized tensor.
-    maker: Option<TensorDequantizer>,
-}
-
-impl Input {
-    /// Plans it.
-    ///
-    /// # Errors
-    /// A layout that is not understood.
-    pub fn new(place: Place<'_>, exec: &CastOptions) -> Result<Input, Cause> {
-        let maker = place.quantized.map(|quantized| TensorDequantizer::new(quantized, None, exec));
-        Ok(Input { maker: maker.transpose()? })
-    }
-
+impl Plans {
     /// Reads what the elements `first .. first + len` are made of into the beginning of `buffer`. Returns how many bytes that
     /// are.
     pub fn read(
         &self,
         folder: &Folder,
-        Place { from, dtype, quantized, transposed }: Place<'_>,
+        scaled: &Scaled,
         first: u64,
         len: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<usize, Error> {
-        if let (Some(maker), Some(quantized)) = (&self.maker, quantized) {
+        if let (Some(maker), Some(quantized)) = (&self.maker, &scaled.source) {
             return maker.read(folder, quantized, first, len, buffer);
         }
-        let (Stored { shard, tensor }, bits) = (from, u64::from(dtype.storage_bits().unwrap_or(64)));
-        let bytes = room(buffer, len * bits / 8)?;
-        let source = &folder.shards()[shard].source;
-        match transposed {
-            Some(shape) => read_transposed(source, tensor, shape, (first, bits as usize / 8), bytes)?,
-            None => source.read_at(tensor, first * bits / 8, bytes)?,
+        let size = u64::from(scaled.dtype.storage_bits().unwrap_or(64)) / 8;
+        let bytes = room(buffer, len * size)?;
+        let (source, tensor) = (scaled.from.source(folder), scaled.from.tensor);
+        let Layout { rows, cols, .. } = scaled.layout;
+        match scaled.transposed {
+            true => read_transposed(source, tensor, [rows, cols], (first, size as usize), bytes)?,
+            false => source.read_at(tensor, first * size, bytes)?,
         }
         Ok(bytes.len())
     }

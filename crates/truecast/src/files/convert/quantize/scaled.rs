@@ -2,7 +2,6 @@
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::quantize::flat::flat;
-use crate::files::convert::quantize::input::Place;
 use crate::files::convert::stored::Stored;
 use crate::files::report::Blocks;
 use crate::files::stream::Item;
@@ -128,12 +127,6 @@ impl Scaled {
         let dst_bits = u32::try_from(out).unwrap_or(64).min(128) + values + copy;
         let period = if self.unit < self.matrix() { self.matrix() } else { u64::MAX };
         Item { index, len: self.layout.elements(), src_bits: self.src_bits(), dst_bits, unit: self.unit, period }
-    }
-
-    /// Where its elements come from.
-    pub fn place(&self) -> Place<'_> {
-        let transposed = self.transposed.then_some([self.layout.rows, self.layout.cols]);
-        Place { from: self.from, dtype: self.dtype, quantized: self.source.as_deref(), transposed }
     }
 
     /// The files of the source that hold what it is made of.
