@@ -7,12 +7,6 @@ use truecast_kernel::measure::Measure;
 use truecast_kernel::text::{CellCaster, is_text};
 use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut, PlanError};
 
-/// What a worker does to the chunks of one tensor.
-pub(crate) struct Converter<'a> {
-    pub tensor: &'a Planned,
-    pub action: &'a Action,
-}
-
 /// What happens to elements, whatever tensor they belong to.
 pub(crate) enum Action {
     Cast(Box<Caster>),
@@ -33,20 +27,25 @@ impl Action {
             }
         })
     }
-}
 
-impl Converter<'_> {
-    /// Counts in parts, to be added in order.
-    pub fn run(&self, first: u64, len: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Counts>, Cause> {
-        let Planned { target, from, src_layout, .. } = self.tensor;
+    /// Does it to a chunk of a tensor. Counts in parts, to be added in order.
+    pub fn run(
+        &self,
+        tensor: &Planned,
+        first: u64,
+        len: usize,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<Vec<Counts>, Cause> {
+        let Planned { target, from, src_layout, .. } = tensor;
         let codes = Elements::with_layout(*from, *src_layout, len, src)?;
         let room = |dst| ElementsMut::with_layout(target.dtype, target.layout, len, dst);
-        match self.action {
+        match self {
             Action::Cast(caster) => {
                 Ok(caster.cast_parts(codes, room(dst)?).map_err(|error| from_element(error, first))?)
             }
             Action::Text(caster) => {
-                let block = self.tensor.item(0).unit as usize;
+                let block = tensor.item(0).unit as usize;
                 Ok(caster.cast_parts(codes, room(dst)?, block).map_err(|error| error.after(first))?)
             }
             Action::Copy(measure) => {

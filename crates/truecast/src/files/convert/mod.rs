@@ -27,7 +27,7 @@ mod relayout;
 mod run;
 mod schemes;
 mod shard_file;
-mod stored;
+pub(crate) mod stored;
 mod verification;
 mod write;
 

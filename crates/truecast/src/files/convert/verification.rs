@@ -3,7 +3,7 @@
 
 use crate::files::convert::container::Container;
 use crate::files::convert::error::CheckpointError;
-use crate::files::convert::job::{JobCheck, TensorJob, Written, elements_in};
+use crate::files::convert::job::{JobCheck, TensorJob, elements_in};
 use crate::files::convert::options::Options;
 use crate::files::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest};
 use crate::files::convert::plan::{Plan, ShardPlan};
@@ -18,6 +18,7 @@ use crate::files::scan::Stretch;
 use crate::files::verify::coverage::{Coverage, elements_of};
 use crate::files::verify::difference::FileDifference;
 use crate::files::verify::elements::Prepared;
+use crate::files::verify::written::Written;
 use crate::files::verify::{Sample, VerifyReport};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;

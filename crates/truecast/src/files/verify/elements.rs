@@ -3,8 +3,11 @@
 use super::difference::{FileDifference, WrongElement};
 use super::found::Found;
 use super::method::{Method, Methods, definition};
-use super::pair::Pair;
+use super::written::Written;
+use crate::files::convert::recompute::pieces::{Seen, merge, of_elements};
+use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
+use crate::files::scan::Chunk;
 use foldhash::HashMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -45,41 +48,27 @@ impl Prepared {
     }
 }
 
-/// What differs in a pair, and by which methods its elements were compared.
+/// What differs between a tensor of the source and what it became, and by which methods its elements were compared.
 pub(crate) fn compare(
-    pair: &Pair<'_>,
+    of: &Written<'_, '_>,
+    from: Stored,
     prepared: &mut Prepared,
     methods: &mut Methods,
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 ) -> Result<Option<FileDifference>, Error> {
-    let (tensor, cast) = (pair.tensor, pair.cast());
+    let (tensor, cast) = (of.planned, of.cast());
     let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("numbers have a width");
-    let result = &pair.result.tensors()[pair.at];
+    let result = &of.result.tensors()[of.places[0]];
     let widths = (bits(tensor.from, tensor.src_layout), bits(tensor.target.dtype, result.layout));
     // A tensor whose bytes were copied keeps even bits that its type ignores.
     let method = if tensor.cast.is_none() { &Method::Copied } else { prepared.method(cast, widths) };
     let checker = Checker { cast, method };
     let start = || (Found::new(), Methods::default());
-    let seen = pair.scan(start, |seen, (first, [src, dst])| checker.chunk(first, &src, &dst, seen), progress)?;
-    let found = seen.into_iter().fold(Found::new(), |all, (found, by)| {
-        methods.add(&by);
-        all.merge(found)
-    });
-    if let Some(index) = found.refused {
-        return Ok(Some(pair.refused(index)));
-    }
-    let types = (tensor.from, tensor.target.dtype);
-    let name = || tensor.target.name.clone();
-    Ok(found.first.map(|(_, first)| FileDifference::Elements {
-        tensor: name().to_string(),
-        count: found.count,
-        first,
-        types,
-    }))
+    let work = |seen: &mut _, (first, [src, dst]): Chunk<'_, 2>| checker.chunk(first, &src, &dst, seen);
+    let (found, by) = of.scan(from, start, work, progress)?.into_iter().fold(start(), merge);
+    methods.add(&by);
+    Ok(of_elements(&tensor.target.name, found, (tensor.from, tensor.target.dtype)))
 }
-
-/// What was found, and how.
-pub(crate) type Seen = (Found<WrongElement>, Methods);
 
 /// Compares the elements of one conversion.
 pub(crate) struct Checker<'a> {
@@ -88,7 +77,7 @@ pub(crate) struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn chunk(&self, first: u64, src: &Elements<'_>, dst: &Elements<'_>, seen: &mut Seen) {
+    fn chunk(&self, first: u64, src: &Elements<'_>, dst: &Elements<'_>, seen: &mut Seen<WrongElement>) {
         if matches!(self.method, Method::Copied) && src.bytes() == dst.bytes() {
             seen.1.copied += src.len() as u64;
             return;
@@ -112,7 +101,7 @@ impl Checker<'_> {
         &self,
         first: u64,
         (values, dst): (&[u32], &Elements<'_>),
-        seen: &mut Seen,
+        seen: &mut Seen<WrongElement>,
         exact: &impl Fn(u64) -> Result<u32, E>,
     ) -> Result<(), E> {
         // Elements narrower than a byte begin with one.
@@ -137,7 +126,7 @@ impl Checker<'_> {
         first: u64,
         xs: &[u64],
         ys: &[u64],
-        (found, by): &mut Seen,
+        (found, by): &mut Seen<WrongElement>,
         exact: &impl Fn(u64, u64) -> Result<u64, E>,
     ) -> Result<(), E> {
         if self.method.hold(xs, ys) {

@@ -9,9 +9,9 @@ pub(crate) mod elements;
 pub(crate) mod found;
 pub(crate) mod intervals;
 pub(crate) mod method;
-pub(crate) mod pair;
 mod record;
 pub(crate) mod text;
+pub(crate) mod written;
 
 pub use coverage::Coverage;
 pub use difference::{FileDifference, WrongElement, WrongText};

@@ -2,7 +2,8 @@
 
 use super::difference::{FileDifference, WrongText};
 use super::found::Found;
-use super::pair::Pair;
+use super::written::Written;
+use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use std::mem;
 use std::ops::ControlFlow;
@@ -16,13 +17,15 @@ use truecast_kernel::text::utf32;
 /// Elements that are recomputed together.
 const PIECE: usize = 64;
 
-/// What differs in a pair.
+/// What differs between a tensor of the source and what it became.
 pub(crate) fn compare(
-    pair: &Pair<'_>,
+    of: &Written<'_, '_>,
+    from: Stored,
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 ) -> Result<Option<FileDifference>, Error> {
-    let (tensor, cast) = (pair.tensor, pair.cast());
-    let seen = pair.scan(
+    let cast = of.cast();
+    let seen = of.scan(
+        from,
         Found::new,
         |found, (first, [src, dst])| {
             // So slow that even a chunk is worth dividing.
@@ -45,12 +48,13 @@ pub(crate) fn compare(
         progress,
     )?;
     let Found { count, first, refused } = seen.into_iter().fold(Found::new(), Found::merge);
+    let tensor = || of.planned.target.name.to_string();
     if let Some(index) = refused {
-        return Ok(Some(pair.refused(index)));
+        return Ok(Some(FileDifference::Refused { tensor: tensor(), index }));
     }
     let shown = |(index, (source, expected, actual)): (u64, (Cell, Cell, Cell))| {
         let first = WrongText { index, source: source.shown(), expected: expected.shown(), actual: actual.shown() };
-        FileDifference::Texts { tensor: tensor.target.name.to_string(), count, first }
+        FileDifference::Texts { tensor: tensor(), count, first }
     };
     Ok(first.map(shown))
 }

@@ -1,6 +1,6 @@
 //! A tensor that is copied or cast, and one whose bytes are known.
 
-use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader, Written, elements_in};
+use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader, elements_in};
 use crate::files::convert::planned::Planned;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
@@ -8,7 +8,6 @@ use crate::files::stream::room;
 use crate::files::verify::coverage::elements_of;
 use crate::files::verify::difference::FileDifference;
 use crate::files::verify::elements;
-use crate::files::verify::pair::Pair;
 use crate::files::verify::text;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
@@ -37,17 +36,14 @@ impl Job for Stored {
 
     fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
         let JobCheck { of, prepared, methods, progress, .. } = check;
-        let Written { folder, planned, result, ref places, stretches, .. } = of;
-        let source = self.source(folder);
-        let pair = Pair { source, index: self.tensor, tensor: planned, result, at: places[0], stretches };
         let copied = methods.copied;
-        let difference = match [planned.from, planned.target.dtype].contains(&DType::String) {
-            true => text::compare(&pair, progress),
-            false => elements::compare(&pair, prepared, methods, progress),
+        let difference = match [of.planned.from, of.planned.target.dtype].contains(&DType::String) {
+            true => text::compare(&of, *self, progress),
+            false => elements::compare(&of, *self, prepared, methods, progress),
         }?;
-        let block = self.block(folder, planned);
+        let block = self.block(of.folder, of.planned);
         methods.copied = copied + elements_in(block, methods.copied - copied);
-        Ok((difference.into_iter().collect(), elements_in(block, elements_of(stretches))))
+        Ok((difference.into_iter().collect(), elements_in(block, elements_of(of.stretches))))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A quantized tensor that becomes dense.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
-use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader, Written};
+use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
@@ -16,6 +16,7 @@ use crate::files::verify::coverage::elements_of;
 use crate::files::verify::difference::WrongElement;
 use crate::files::verify::elements::Checker;
 use crate::files::verify::found::Found;
+use crate::files::verify::written::Written;
 use std::ops::Range;
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::Elements;

@@ -6,32 +6,29 @@ mod dequantize;
 mod quantize;
 mod transcode;
 
-use crate::files::convert::action::Converter;
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::codes::Roundings;
-use crate::files::convert::recompute::source::SourceValues;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
-use crate::files::scan::Stretch;
 use crate::files::select::Choice;
-use crate::files::stream::{Item, room, zeros};
+use crate::files::stream::{Item, room};
 use crate::files::verify::Methods;
 use crate::files::verify::difference::FileDifference;
 use crate::files::verify::elements::Prepared;
+use crate::files::verify::written::Written;
 use crate::request::Request;
 use std::fmt::Debug;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::ScaledError;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Block;
-use truecast_io::{FileFormat, Source, Tensor, TensorReader};
+use truecast_io::{FileFormat, Tensor, TensorReader};
 use truecast_kernel::Counts;
 
 pub(crate) use copy::Known;
@@ -72,32 +69,6 @@ impl<'a> SourceReader<'a> {
             None => at.source(self.folder).reader(at.tensor)?,
         };
         Ok(self.open.insert(reader).read(bytes)?)
-    }
-}
-
-/// What a job should have written.
-pub(crate) struct Written<'a, 'p> {
-    pub folder: &'p Folder,
-    pub planned: &'a Planned,
-    /// The tensors that have a second scale in common with it, itself among them.
-    pub shared: Vec<&'p Scaled>,
-    /// The file of the result, and the places of the tensors in it.
-    pub result: &'a Source,
-    pub places: Vec<usize>,
-    pub stretches: &'a [Stretch],
-    pub source: &'a SourceValues<'p>,
-}
-
-impl Written<'_, '_> {
-    /// Bytes of one of the tensors of the result.
-    pub fn read(&self, output: usize, bytes: Range<u64>) -> Result<Vec<u8>, Error> {
-        let mut read = zeros(bytes.end - bytes.start)?;
-        self.result.read_at(self.places[output], bytes.start, &mut read)?;
-        Ok(read)
-    }
-
-    pub fn failed(&self, cause: ScaledError) -> Error {
-        Error::tensor(self.folder.path(), &self.planned.name, Cause::Scaled(cause))
     }
 }
 
@@ -166,7 +137,7 @@ pub(crate) trait Job: Debug + Send + Sync {
         let Piece { planned, operations, item, first, len, .. } = *piece;
         let action = operations.cast(planned)?;
         let dst = room(dst, item.dst_bytes(len))?;
-        let counts = Converter { tensor: planned, action: &action }.run(first, len as usize, src, dst)?;
+        let counts = action.run(planned, first, len as usize, src, dst)?;
         Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()))
     }
 

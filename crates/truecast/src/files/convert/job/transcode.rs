@@ -4,7 +4,7 @@
 //! 0.
 
 use crate::files::convert::dequantize::dequantizer::{Quantized, read_all};
-use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader, Written};
+use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader};
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
@@ -17,6 +17,7 @@ use crate::files::stream::{Item, room, zeros};
 use crate::files::verify::coverage::elements_of;
 use crate::files::verify::difference::FileDifference;
 use crate::files::verify::found::Found;
+use crate::files::verify::written::Written;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 //! arithmetic of this language, and by the definition (`truecast_core::scaled`) where that leaves a doubt. Whole blocks are
 //! compared, since every element of one decides its scale.
 
-use crate::files::convert::job::Written;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::pieces::{Seen, merge, prove};
 use crate::files::convert::recompute::source::{INFINITE, largest};
@@ -11,6 +10,7 @@ use crate::files::verify::Methods;
 use crate::files::verify::difference::FileDifference;
 use crate::files::verify::found::Found;
 use crate::files::verify::method::definition;
+use crate::files::verify::written::Written;
 use std::ops::{ControlFlow, Range};
 use truecast_core::scaled::{BlockType, ScaledError};
 use truecast_core::{CastSpec, DType};

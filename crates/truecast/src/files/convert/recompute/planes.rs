@@ -1,13 +1,13 @@
 //! The planes of a quantized tensor that was written, for proofs: their entries as they are, and bits that belong to none. What
 //! the entries should be is the business of `scaled`.
 
-use crate::files::convert::job::Written;
 use crate::files::convert::quantize::flat::lies_in_rows;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::fields::Fields;
 use crate::files::error::Error;
 use crate::files::stream::zeros;
 use crate::files::verify::found::Found;
+use crate::files::verify::written::Written;
 use std::ops::Range;
 use truecast_core::scaled::{Part, Plane, Planes, Zero};
 

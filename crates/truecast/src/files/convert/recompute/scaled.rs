@@ -4,7 +4,6 @@
 //!
 //! Which blocks those are says `units`; elements are read by `source`, codes and scales by `planes`.
 
-use crate::files::convert::job::Written;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::codes::{Block, Quick, Roundings};
 use crate::files::convert::recompute::pieces::{of_elements, prove};
@@ -14,6 +13,7 @@ use crate::files::error::Error;
 use crate::files::verify::Methods;
 use crate::files::verify::difference::{FileDifference, WrongElement};
 use crate::files::verify::found::Found;
+use crate::files::verify::written::Written;
 use std::ops::ControlFlow;
 use truecast_core::scaled::{Part, Planes, ScaledError, Search, Zero};
 use truecast_schemes::Content;
