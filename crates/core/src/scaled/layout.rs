@@ -276,31 +276,37 @@ impl Layout {
         }
     }
 
+    /// The plane of a part, and the rows and columns that share an entry of it; `None` of a part that the layout does not
+    /// have, or that is not a plane.
+    #[must_use]
+    pub fn plane(&self, part: Part) -> Option<(Plane, [u64; 2])> {
+        let planes = self.planes()?;
+        let Scales { plane, block } = planes.scales;
+        match (part, planes) {
+            (Part::Codes, _) => Some((planes.codes, [1, 1])),
+            (Part::Scales, _) | (Part::Biases, Planes { form: Form::Affine, .. }) => Some((plane, block)),
+            (Part::Global, Planes { global: Some(global), .. }) => Some((Plane::of(DType::F32), global.block)),
+            (Part::Zeros, Planes { zero: Zero::Grid { plane, .. }, .. }) => Some((*plane, block)),
+            _ => None,
+        }
+    }
+
     /// Bytes of a part of one matrix: `Ok(None)` if there is no such part.
     fn matrix_bytes(&self, part: Part) -> Result<Option<u64>, ScaledError> {
-        let shape = [self.rows, self.cols];
-        let of = |plane: &Plane, shape| plane.bytes(shape).map(Some).ok_or(ScaledError::Shape { part, shape });
-        let planes = match &self.coding {
-            Coding::Planes(planes) => planes,
-            Coding::Blocks { block, factor } => {
-                return match part {
-                    Part::Codes => block.bytes_of(shape).map(Some).ok_or(ScaledError::Shape { part, shape }),
-                    Part::Global if *factor => Ok(Some(4)),
-                    _ => Ok(None),
-                };
+        let (bytes, shape) = match (part, &self.coding) {
+            (Part::Codes, Coding::Blocks { block, .. }) => {
+                let shape = [self.rows, self.cols];
+                (block.bytes_of(shape), shape)
+            }
+            (Part::Global, Coding::Blocks { factor: true, .. }) => return Ok(Some(4)),
+            (Part::Index, Coding::Planes(Planes { group: Group::OfRow, .. })) => return Ok(Some(self.rows * 4)),
+            (Part::Index, Coding::Planes(Planes { group: Group::OfColumn, .. })) => return Ok(Some(self.cols * 4)),
+            _ => {
+                let Some((plane, block)) = self.plane(part) else { return Ok(None) };
+                (plane.bytes(self.grid(block)), self.grid(block))
             }
         };
-        let grid = self.grid(planes.scales.block);
-        match (part, planes) {
-            (Part::Codes, _) => of(&planes.codes, shape),
-            (Part::Scales, _) => of(&planes.scales.plane, grid),
-            (Part::Global, Planes { global: Some(global), .. }) => of(&Plane::of(DType::F32), self.grid(global.block)),
-            (Part::Zeros, Planes { zero: Zero::Grid { plane, .. }, .. }) => of(plane, grid),
-            (Part::Biases, Planes { form: Form::Affine, .. }) => of(&planes.scales.plane, grid),
-            (Part::Index, Planes { group: Group::OfRow, .. }) => Ok(Some(self.rows * 4)),
-            (Part::Index, Planes { group: Group::OfColumn, .. }) => Ok(Some(self.cols * 4)),
-            _ => Ok(None),
-        }
+        bytes.map(Some).ok_or(ScaledError::Shape { part, shape })
     }
 
     /// Bytes of a part: `None` if the layout does not have it.

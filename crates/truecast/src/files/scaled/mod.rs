@@ -40,7 +40,6 @@ pub use truecast_schemes::{Scheme, SchemeError};
 
 use crate::files::error::Error;
 use truecast_core::DType;
-use truecast_core::scaled::Zero;
 use truecast_io::Tensor;
 use truecast_schemes::{Content, Error as NoTarget, Family, Writing, target};
 
@@ -159,7 +158,7 @@ impl Form {
             Content::Bytes(_) => None,
         });
         let array = |(part, tensor): (Part, Tensor)| {
-            let plane = plane(&target.layout, part)?;
+            let (plane, _) = target.layout.plane(part)?;
             let of_entries = match plane.code {
                 Code::Float(dtype) if dtype.storage_bits() == tensor.dtype.storage_bits() => Some(dtype),
                 _ => None,
@@ -200,17 +199,5 @@ impl Form {
             }
         }
         Ok(())
-    }
-}
-
-/// The entries of a part.
-fn plane(layout: &Layout, part: Part) -> Option<Plane> {
-    let planes = layout.planes()?;
-    match (part, planes.zero) {
-        (Part::Codes, _) => Some(planes.codes),
-        (Part::Scales, _) => Some(planes.scales.plane),
-        (Part::Global, _) => Some(Plane::of(DType::F32)),
-        (Part::Zeros, Zero::Grid { plane, .. }) => Some(plane),
-        _ => None,
     }
 }

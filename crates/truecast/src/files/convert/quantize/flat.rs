@@ -1,9 +1,12 @@
 //! Stacks of small matrices as one matrix of the same bytes, so that nothing is done for each matrix by itself.
 
-use truecast_core::scaled::{Coding, Group, Layout, Packing, Plane, Planes, Scales, Zero};
+use truecast_core::scaled::{Coding, Group, Layout, Packing, Part, Plane, Planes, Scales};
 
 /// Larger matrices stay what they are.
 const SMALL: u64 = 65_536;
+
+/// The parts that lie on the grid of the elements or on that of the scales.
+pub(crate) const ON_GRID: [Part; 3] = [Part::Codes, Part::Scales, Part::Zeros];
 
 /// The same tensor: codes and scales are the same bytes with the same meaning. A matrix with one scale becomes a row; rows
 /// that share no scale become those of one matrix.
@@ -26,12 +29,7 @@ pub(crate) fn flat(layout: &Layout) -> Layout {
     } else {
         return *layout;
     };
-    let zeros = match planes.zero {
-        Zero::Grid { plane, .. } => lies_in_rows(&plane, grid),
-        _ => true,
-    };
-    let are_rows = lies_in_rows(&planes.codes, [rows, cols]) && lies_in_rows(&planes.scales.plane, grid) && zeros;
-    if are_rows && flat.check().is_ok() { flat } else { *layout }
+    if are_planes_in_rows(layout) && flat.check().is_ok() { flat } else { *layout }
 }
 
 /// Entries lie one after the other in whole bytes: rows of any length are the same.
@@ -46,11 +44,17 @@ pub(crate) fn lies_in_rows(plane: &Plane, [rows, cols]: [u64; 2]) -> bool {
     in_rows && row == plane.bytes([rows, cols])
 }
 
+/// Codes, scales and zero points lie so.
+pub(crate) fn are_planes_in_rows(layout: &Layout) -> bool {
+    let mut planes = ON_GRID.into_iter().filter_map(|part| layout.plane(part));
+    planes.all(|(plane, block)| lies_in_rows(&plane, layout.grid(block)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use truecast_core::DType;
-    use truecast_core::scaled::{Code, Parts};
+    use truecast_core::scaled::{Code, Parts, Zero};
 
     /// The definition gives the same values of the same bytes.
     #[test]

@@ -14,12 +14,11 @@ pub(crate) mod units;
 pub(crate) mod values;
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
-use crate::files::convert::quantize::flat::lies_in_rows;
+use crate::files::convert::quantize::flat::are_planes_in_rows;
 use crate::files::convert::recompute::values::Arithmetic;
 use crate::files::error::{Cause, Error};
 use std::ops::Range;
-use truecast_core::DType;
-use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Plane, Planes, Zero};
+use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Planes};
 use truecast_io::folder::Folder;
 
 /// About the elements of a band.
@@ -174,30 +173,11 @@ fn blocks(layout: &Layout) -> Vec<u64> {
 /// Every plane has the bytes of a row together, row after row.
 pub(crate) fn are_rows_together(layout: &Layout) -> bool {
     let Some(planes) = layout.planes() else { return !layout.transposed };
-    let grid = layout.grid(planes.scales.block);
-    let zeros = match planes.zero {
-        Zero::Grid { plane, .. } => lies_in_rows(&plane, grid),
-        _ => true,
-    };
-    !layout.transposed
-        && planes.group != Group::OfRow
-        && lies_in_rows(&planes.codes, [layout.rows, layout.cols])
-        && lies_in_rows(&planes.scales.plane, grid)
-        && zeros
+    !layout.transposed && planes.group != Group::OfRow && are_planes_in_rows(layout)
 }
 
 /// The bytes of a part that hold some rows of a matrix; `None` of a part that the layout does not have.
 pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
-    let rows_of = |plane: &Plane, shape: [u64; 2], rows: Range<u64>| {
-        let whole = plane.bytes(shape)?;
-        // All of a matrix, however it lies.
-        if rows == (0..shape[0]) {
-            return Some(matrix * whole..(matrix + 1) * whole);
-        }
-        let row = plane.bytes([1, shape[1]])?;
-        Some(matrix * whole + rows.start * row..matrix * whole + rows.end * row)
-    };
-    let shape = [layout.rows, layout.cols];
     if let Coding::Blocks { block, factor } = layout.coding {
         return match part {
             Part::Codes => {
@@ -209,22 +189,18 @@ pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u6
             _ => None,
         };
     }
-    let planes = layout.planes()?;
-    let on_grid = |plane: &Plane, block: [u64; 2]| {
-        rows_of(plane, layout.grid(block), rows.start / block[0]..rows.end.div_ceil(block[0]))
-    };
-    let block = planes.scales.block;
-    match part {
-        Part::Codes => rows_of(&planes.codes, shape, rows.clone()),
-        Part::Scales | Part::Biases => on_grid(&planes.scales.plane, block),
-        Part::Global => on_grid(&Plane::of(DType::F32), planes.global?.block),
-        Part::Zeros => match planes.zero {
-            Zero::Grid { plane, .. } => on_grid(&plane, block),
-            _ => None,
-        },
-        Part::Index => {
-            let len = if planes.group == Group::OfRow { layout.rows } else { layout.cols };
-            Some(matrix * len * 4..(matrix + 1) * len * 4)
-        }
+    if part == Part::Index {
+        let len = if layout.planes()?.group == Group::OfRow { layout.rows } else { layout.cols };
+        return Some(matrix * len * 4..(matrix + 1) * len * 4);
     }
+    let (plane, block) = layout.plane(part)?;
+    let shape = layout.grid(block);
+    let whole = plane.bytes(shape)?;
+    let rows = rows.start / block[0]..rows.end.div_ceil(block[0]);
+    // All of a matrix, however it lies.
+    if rows == (0..shape[0]) {
+        return Some(matrix * whole..(matrix + 1) * whole);
+    }
+    let row = plane.bytes([1, shape[1]])?;
+    Some(matrix * whole + rows.start * row..matrix * whole + rows.end * row)
 }

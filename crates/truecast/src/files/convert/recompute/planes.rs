@@ -1,7 +1,7 @@
 //! The planes of a quantized tensor that was written, for proofs: their entries as they are, and bits that belong to none. What
 //! the entries should be is the business of `scaled`.
 
-use crate::files::convert::quantize::flat::lies_in_rows;
+use crate::files::convert::quantize::flat::{ON_GRID, lies_in_rows};
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::fields::Fields;
 use crate::files::error::Error;
@@ -9,40 +9,39 @@ use crate::files::stream::zeros;
 use crate::files::verify::found::Found;
 use crate::files::verify::written::Written;
 use std::ops::Range;
-use truecast_core::scaled::{Part, Plane, Planes, Zero};
+use truecast_core::scaled::{Part, Plane};
 
 /// The planes of a tensor that was written.
 pub(crate) struct StoredPlanes<'a, 'p> {
     scaled: &'a Scaled,
     of: &'a Written<'a, 'p>,
-    block: [u64; 2],
     /// Planes that do not lie row after row, as a whole.
     held: Vec<(Part, Vec<u8>)>,
 }
 
 impl<'a, 'p> StoredPlanes<'a, 'p> {
     /// Reads what can only be read as a whole.
-    pub fn new(scaled: &'a Scaled, planes: &Planes, of: &'a Written<'a, 'p>) -> Result<StoredPlanes<'a, 'p>, Error> {
-        let mut written = StoredPlanes { scaled, of, block: planes.scales.block, held: Vec::new() };
-        for (part, plane) in planes_of(planes) {
-            if let (false, Some(at)) = (lies_in_rows(&plane, written.shape(part)), scaled.output(part)) {
+    pub fn new(scaled: &'a Scaled, of: &'a Written<'a, 'p>) -> Result<StoredPlanes<'a, 'p>, Error> {
+        let mut written = StoredPlanes { scaled, of, held: Vec::new() };
+        for part in ON_GRID {
+            let Some((plane, shape)) = written.plane(part) else { continue };
+            if let (false, Some(at)) = (lies_in_rows(&plane, shape), scaled.output(part)) {
                 written.held.push((part, of.read(at, 0..scaled.outputs[at].tensor.bytes())?));
             }
         }
         Ok(written)
     }
 
-    /// Rows and columns of the plane of a part.
-    fn shape(&self, part: Part) -> [u64; 2] {
-        let layout = &self.scaled.layout;
-        if part == Part::Codes { [layout.rows, layout.cols] } else { layout.grid(self.block) }
+    /// The plane of a part, with its rows and columns.
+    fn plane(&self, part: Part) -> Option<(Plane, [u64; 2])> {
+        let (plane, block) = self.scaled.layout.plane(part)?;
+        Some((plane, self.scaled.layout.grid(block)))
     }
 
     /// Bits that belong to no entry are 0: those that fill up words at the end of a row, and tiles. Bytes where they are not.
-    pub fn filling(&self, part: Part, plane: Plane) -> Result<Found<(u64, u64)>, Error> {
+    pub fn filling(&self, part: Part) -> Result<Found<(u64, u64)>, Error> {
         let mut wrong = Found::new();
-        let Some(at) = self.scaled.output(part) else { return Ok(wrong) };
-        let shape = self.shape(part);
+        let (Some(at), Some((plane, shape))) = (self.scaled.output(part), self.plane(part)) else { return Ok(wrong) };
         // Whole matrices, or rows that are alike.
         let whole = self.held.iter().find(|(of, _)| *of == part);
         let [rows, cols] = if whole.is_some() { shape } else { [1, shape[1]] };
@@ -79,10 +78,11 @@ impl<'a, 'p> StoredPlanes<'a, 'p> {
     /// The entries of a box of a plane, row after row.
     pub fn entries(
         &self,
-        (part, plane): (Part, Plane),
+        part: Part,
         (matrix, rows, cols): (u64, &Range<u64>, &Range<u64>),
     ) -> Result<Vec<u32>, Error> {
-        let (bits, shape) = (plane.code.bits(), self.shape(part));
+        let (plane, shape) = self.plane(part).expect("only planes have entries");
+        let bits = plane.code.bits();
         let matrix_bytes = plane.bytes(shape).unwrap_or(0);
         let (tall, wide) = ((rows.end - rows.start) as usize, (cols.end - cols.start) as usize);
         let mut all = vec![0; tall * wide];
@@ -112,13 +112,4 @@ impl<'a, 'p> StoredPlanes<'a, 'p> {
         }
         Ok(all)
     }
-}
-
-/// The planes that have a tensor of their own, but the second scale.
-pub(crate) fn planes_of(planes: &Planes) -> impl Iterator<Item = (Part, Plane)> {
-    let zeros = match planes.zero {
-        Zero::Grid { plane, .. } => Some((Part::Zeros, plane)),
-        _ => None,
-    };
-    [(Part::Codes, planes.codes), (Part::Scales, planes.scales.plane)].into_iter().chain(zeros)
 }

@@ -4,10 +4,11 @@
 //!
 //! Which blocks those are says `units`; elements are read by `source`, codes and scales by `planes`.
 
+use crate::files::convert::quantize::flat::ON_GRID;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::codes::{Block, Quick, Roundings};
 use crate::files::convert::recompute::pieces::{of_elements, prove};
-use crate::files::convert::recompute::planes::{StoredPlanes, planes_of};
+use crate::files::convert::recompute::planes::StoredPlanes;
 use crate::files::convert::recompute::units::{Unit, units};
 use crate::files::error::Error;
 use crate::files::verify::Methods;
@@ -65,9 +66,9 @@ impl ScaledProof<'_, '_> {
             global = of.rule.of_amax(amaxes[0]).map_err(|cause| self.of.failed(cause))?;
             self.bytes(at, &global.to_le_bytes(), &mut differences)?;
         }
-        let written = StoredPlanes::new(self.scaled, &planes, &self.of)?;
-        for (part, plane) in planes_of(&planes) {
-            differences.extend(FileDifference::of_found(&self.name(part), &written.filling(part, plane)?));
+        let written = StoredPlanes::new(self.scaled, &self.of)?;
+        for part in ON_GRID {
+            differences.extend(FileDifference::of_found(&self.name(part), &written.filling(part)?));
         }
         let layout = &self.scaled.layout;
         let block = if self.is_one_scale(&planes) { [1, layout.cols] } else { planes.scales.block };
@@ -150,14 +151,14 @@ impl ScaledProof<'_, '_> {
             let is_kept = row < kept_rows && col < kept_cols;
             is_kept.then_some((matrix * kept_rows + row) * kept_cols + col)
         };
-        let actual = written.entries((Part::Codes, planes.codes), (*matrix, rows, cols))?;
+        let actual = written.entries(Part::Codes, (*matrix, rows, cols))?;
         let grid = layout.grid(planes.scales.block);
         let grid_rows = rows.start / block_rows..rows.end.div_ceil(block_rows);
         let grid_cols = cols.start / block_cols..cols.end.div_ceil(block_cols);
-        let on_grid = |part, plane| written.entries((part, plane), (*matrix, &grid_rows, &grid_cols));
-        let scales = on_grid(Part::Scales, planes.scales.plane)?;
+        let on_grid = |part| written.entries(part, (*matrix, &grid_rows, &grid_cols));
+        let scales = on_grid(Part::Scales)?;
         let zeros = match planes.zero {
-            Zero::Grid { plane, .. } => Some(on_grid(Part::Zeros, plane)?),
+            Zero::Grid { .. } => Some(on_grid(Part::Zeros)?),
             _ => None,
         };
         // One that has the largest magnitude stands for the rows that are not here.
