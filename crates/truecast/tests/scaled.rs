@@ -102,9 +102,7 @@ fn expected(form: &Form, how: &Quantization, values: &[f32]) -> Vec<Vec<u8>> {
 }
 
 fn parts<'a>(form: &Form, arrays: &'a [Vec<u8>]) -> Parts<'a> {
-    let of = |part| form.arrays().iter().position(|array| array.part == part).map_or(&[][..], |at| &arrays[at]);
-    let (codes, scales, global, zeros) = (of(Part::Codes), of(Part::Scales), of(Part::Global), of(Part::Zeros));
-    Parts { codes, scales, global, zeros, biases: &[], index: &[] }
+    Parts::of(|part| form.arrays().iter().position(|array| array.part == part).map_or(&[], |at| &arrays[at]))
 }
 
 #[test]

@@ -33,6 +33,18 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
+    /// With the bytes that `get` gives of each part.
+    pub fn of(get: impl Fn(Part) -> &'a [u8]) -> Parts<'a> {
+        Parts {
+            codes: get(Part::Codes),
+            scales: get(Part::Scales),
+            global: get(Part::Global),
+            zeros: get(Part::Zeros),
+            biases: get(Part::Biases),
+            index: get(Part::Index),
+        }
+    }
+
     /// The bytes of a part.
     #[must_use]
     pub fn get(&self, part: Part) -> &'a [u8] {

@@ -22,10 +22,7 @@ pub(crate) fn dequantize<'a>(
     for window in dequantizer.windows(elements) {
         let held: Vec<(Part, Cow<'_, [u8]>)> =
             dequantizer.reads(&window).iter().map(|read| (read.part, get(read))).collect();
-        let mut parts = Parts::default();
-        for (part, bytes) in &held {
-            *part_of(&mut parts, *part) = bytes;
-        }
+        let parts = Parts::of(|part| held.iter().find(|(of, _)| *of == part).map_or(&[], |(_, bytes)| bytes));
         let elements = window.elements();
         let (now, rest) = dst.split_at_mut(((elements.end - elements.start) * width) as usize);
         dequantizer.run(&window, &parts, now)?;
@@ -40,16 +37,5 @@ pub(crate) fn gathered<'a>(bytes: &'a [u8], base: u64, read: &Read) -> Cow<'a, [
     match read.count {
         1 => Cow::Borrowed(piece(0)),
         count => (0..count).flat_map(piece).copied().collect(),
-    }
-}
-
-fn part_of<'p, 'a>(parts: &'p mut Parts<'a>, part: Part) -> &'p mut &'a [u8] {
-    match part {
-        Part::Codes => &mut parts.codes,
-        Part::Scales => &mut parts.scales,
-        Part::Global => &mut parts.global,
-        Part::Zeros => &mut parts.zeros,
-        Part::Biases => &mut parts.biases,
-        Part::Index => &mut parts.index,
     }
 }

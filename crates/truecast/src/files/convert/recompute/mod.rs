@@ -132,15 +132,7 @@ impl HeldRows<'_> {
     }
 
     fn parts(&self) -> Parts<'_> {
-        let get = |part| self.parts.iter().find(|(of, _)| *of == part).map_or(&[][..], |(_, bytes)| bytes);
-        Parts {
-            codes: get(Part::Codes),
-            scales: get(Part::Scales),
-            global: get(Part::Global),
-            zeros: get(Part::Zeros),
-            biases: get(Part::Biases),
-            index: get(Part::Index),
-        }
+        Parts::of(|part| self.parts.iter().find(|(of, _)| *of == part).map_or(&[], |(_, bytes)| bytes))
     }
 }
 
