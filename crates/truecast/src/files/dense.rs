@@ -33,7 +33,7 @@ impl DenseTensor {
     /// # let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
     /// # file.extend(header.bytes().chain(1.5f32.to_le_bytes()).chain((-2.0f32).to_le_bytes()));
     /// # std::fs::write(&path, file)?;
-    /// let tensor = DenseTensor::read(&path, "array", Default::default())?;
+    /// let tensor = DenseTensor::read(&path, "data", Default::default())?;
     /// assert_eq!((tensor.shape(), tensor.to::<f64>()?), (&[1, 2][..], vec![1.5, -2.0]));
     /// # std::fs::remove_file(&path)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
