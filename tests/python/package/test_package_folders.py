@@ -53,13 +53,13 @@ def test_one_tensor_is_loaded_dense(checkpoint, tmp_path):
         tc.load(checkpoint, "l.wieght")
     # A stored type of four bits, an empty tensor and text.
     np.save(tmp_path / "a.npy", np.arange(-8, 7).astype(ml_dtypes.int4).reshape(3, 5))
-    nibbles = tc.load(tmp_path / "a.npy", "a", from_="i4")
+    nibbles = tc.load(tmp_path / "a.npy", from_="i4")
     assert nibbles.dtype == ml_dtypes.int4 and nibbles.astype(int).tolist() == np.arange(-8, 7).reshape(3, 5).tolist()
     np.save(tmp_path / "b.npy", np.zeros((0, 4), np.float16))
-    assert tc.load(tmp_path / "b.npy", "b", "f32").shape == (0, 4)
+    assert tc.load(tmp_path / "b.npy", to="f32").shape == (0, 4)
     np.save(tmp_path / "c.npy", np.array(["1", "2"]))
     with pytest.raises(tc.InputError, match="fixed-width"):
-        tc.load(tmp_path / "c.npy", "c")
+        tc.load(tmp_path / "c.npy")
 
 
 def test_a_folder_becomes_dense(checkpoint, tmp_path):

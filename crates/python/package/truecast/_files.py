@@ -207,7 +207,7 @@ def compare(
 
 def load(
     path: Path,
-    tensor: str,
+    tensor: str = "data",
     to: TypeLike | None = None,
     *,
     from_: TypeLike | None = None,
@@ -216,13 +216,14 @@ def load(
 ) -> Any:
     """One tensor of a file or folder as an array of NumPy: as it is stored, or, if it is quantized, the f32 values of its
     codes and scales. ``to``, ``spec`` and its attributes convert it as `cast` does (to the type itself under ``"ieee"``).
-    Nothing of the other tensors is read. ``from_`` is the type of an array whose header does not say it.
+    Nothing of the other tensors is read. The tensor of an array file is called ``"data"``; ``from_`` is its type where the
+    header does not say it.
 
     Raises `UsageError` if there is no such tensor, and `InputError` for a file whose scales are not understood.
 
     >>> import numpy as np
     >>> np.save("weights.npy", np.float32([1, 465]))
-    >>> load("weights.npy", "weights", to="f8e4m3fn").astype(np.float32)
+    >>> load("weights.npy", to="f8e4m3fn").astype(np.float32)
     array([  1., 448.], dtype=float32)
     """
     data, dtype, shape = _truecast.load(path, tensor, from_)
