@@ -55,7 +55,7 @@ pub enum Error {
         path: String,
     },
     /// No tensor has the name that was asked for.
-    #[error("{path}: there is no tensor {:?}{}", Escaped(.tensor).to_string(), closest(.nearest))]
+    #[error("{path}: there is no tensor {}{}", Escaped(.tensor), closest(.nearest))]
     NoTensor {
         /// The file or folder.
         path: String,
