@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from . import _ask, _truecast
 from ._errors import UsageError
 from ._report import Comparison, ConversionReport, Verification
-from .typing import Converting, Layout, Path, Patterns, Progress, Settings, TypeLike, Verifying
+from .typing import Converting, Layout, Path, Patterns, Progress, Settings, Specification, TypeLike, Verifying
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -210,6 +210,7 @@ def load(
     tensor: str = "data",
     to: TypeLike | None = None,
     *,
+    spec: Specification | None = None,
     from_: TypeLike | None = None,
     layout: Layout | None = None,
     **attributes: Unpack[Settings],
@@ -227,11 +228,10 @@ def load(
     array([  1., 448.], dtype=float32)
     """
     data, dtype, shape = _truecast.load(path, tensor, from_)
-    if to is None:
-        attributes.setdefault("spec", "ieee")
-    target: Any = dtype if to is None else to
     source: Any = dtype
-    return _truecast.cast(memoryview(data), target, from_=source, shape=shape, layout=layout, **attributes)
+    if to is None:
+        to, spec = source, spec or "ieee"
+    return _truecast.cast(memoryview(data), to, spec=spec, from_=source, shape=shape, layout=layout, **attributes)
 
 
 def inspect(
