@@ -124,6 +124,27 @@ fn read(path: &Path, name: &str) -> Vec<u8> {
     DenseTensor::read(path, name, OpenOptions::default()).unwrap().into_bytes()
 }
 
+/// The measures of the report are those of the definition's values (§10), in whatever order they are added.
+fn measured(scheme: &str, source: &[u32], result: &[u32], report: &Report) {
+    let counts = &report.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts;
+    let value = |bits: &u32| f64::from(f32::from_bits(*bits));
+    let pairs: Vec<(f64, f64)> = source.iter().map(value).zip(result.iter().map(value)).collect();
+    let sum = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
+    let (signal, noise) = (sum(|(x, _)| x * x), sum(|(x, y)| (y - x) * (y - x)));
+    for (measure, given, right) in [
+        ("SQNR", counts.sqnr_db(), 10.0 * (signal / noise).log10()),
+        ("RMSE", counts.rmse(), (noise / pairs.len() as f64).sqrt()),
+        ("cosine", counts.cosine(), sum(|(x, y)| x * y) / (signal * sum(|(_, y)| y * y)).sqrt()),
+    ] {
+        assert!(
+            given == right || (given - right).abs() <= 1e-12 * right.abs(),
+            "{scheme}: {measure} {given}, {right} is right"
+        );
+    }
+    let is_larger = |largest: f64, (x, y): &(f64, f64)| largest.max((y - x).abs());
+    assert_eq!(counts.max_abs_error, pairs.iter().fold(0.0, is_larger), "{scheme}: largest error");
+}
+
 /// Writes a tensor in a scheme, and reads it back.
 fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report {
     let folder = tempfile::tempdir().unwrap();
@@ -166,7 +187,9 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
     // The model's type is that of scales.
     let stored = scheme.parse::<Scheme>().unwrap().with_scales_of(DType::Bf16);
     let layout = target(&logical, stored).unwrap().layout;
-    let expected = defined(&widened(&bytes, dtype), &layout, &how);
+    let source = widened(&bytes, dtype);
+    let expected = defined(&source, &layout, &how);
+    measured(scheme, &source, &expected, &report);
     let got = read(&back, NAME);
     assert_eq!(got, read(&out, NAME), "{scheme}: one tensor of the folder");
     let got: Vec<u32> = got.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();

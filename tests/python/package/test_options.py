@@ -17,7 +17,7 @@ INVERTED = {"no-sidecars": "sidecars"}
 
 def attributes():
     """What belongs to specifications: `**attributes` in Python."""
-    of_all = {name for spec in ("onnx", "tosa", "openvino", "tile", "ieee") for name, *_ in _truecast.attributes(spec)}
+    of_all = {name for spec in _truecast.spec_names() for name, *_ in _truecast.attributes(spec)}
     return {name.replace("_", "-") for name in of_all}
 
 
