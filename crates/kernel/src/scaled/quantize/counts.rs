@@ -153,9 +153,53 @@ pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u
 }
 
 impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
-    fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<X, C> {
-        let cols = self.cols.clone();
-        self.rows.clone().flat_map(move |row| cols.clone().map(move |col| (row, col)))
+    /// Whether something is true of every element, by row and column.
+    fn all(&self, is_true: impl Fn(usize, usize) -> bool) -> bool {
+        self.rows.clone().all(|row| self.cols.clone().all(|col| is_true(row, col)))
+    }
+
+    /// Whether something is true of an element.
+    fn any(&self, is_true: impl Fn(usize, usize) -> bool) -> bool {
+        !self.all(|row, col| !is_true(row, col))
+    }
+
+    /// The value of a code, of which `values` has all.
+    #[inline(always)]
+    fn y(&self, values: &[f32], row: usize, col: usize) -> f64 {
+        f64::from((values[usize::from((self.code)(row, col))] - self.minus) * self.scale.1)
+    }
+
+    /// Whether an element has its value, and a zero its sign.
+    #[inline(always)]
+    fn is_kept(&self, values: &[f32], row: usize, col: usize) -> bool {
+        let (x, y) = ((self.x)(row, col), self.y(values, row, col));
+        x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
+    }
+
+    /// Counts the elements that are saturated: none of those up to `safe` is.
+    fn saturated(&self, values: &[f32], ends: &[End; 2], safe: f64) -> u64 {
+        let (x, code, scale) = (self.x, self.code, f64::from(self.scale.1));
+        let is_saturated = |row: usize, col: usize| {
+            let Some(end) = ends.iter().find(|end| end.code == code(row, col)) else { return false };
+            let beyond = (x(row, col) - self.y(values, row, col)) * end.sign;
+            beyond > 0.0 && beyond > end.half_step * scale * UPPER_SLACK
+        };
+        // Below `safe`, for which there may be no f32.
+        let limit = (safe * LOWER_SLACK) as f32;
+        // The largest of a short block is why it is looked at.
+        let is_long = self.cols.len() > LOOK;
+        let quick = self.above.filter(|_| is_long && limit > 0.0 && self.largest.is_finite());
+        let mut all = 0;
+        for row in self.rows.clone() {
+            for first in self.cols.clone().step_by(LOOK) {
+                let cols = first..self.cols.end.min(first + LOOK);
+                if quick.is_some_and(|above| !above(row, cols.clone(), limit)) {
+                    continue;
+                }
+                all += cols.filter(|col| x(row, *col).abs() > safe && is_saturated(row, *col)).count();
+            }
+        }
+        all as u64
     }
 }
 
@@ -214,13 +258,14 @@ impl Counter {
     }
 
     /// Counts a block.
+    #[inline(always)]
     pub fn block<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts)
     where
         X: Fn(usize, usize) -> f64,
         C: Fn(usize, usize) -> u8,
     {
         self.count_scale(block.scale.0, counts);
-        let found = self.look_at_elements(block, counts);
+        let found = self.look(block, counts);
         counts.close(found);
     }
 
@@ -234,7 +279,7 @@ impl Counter {
         if begins {
             self.count_scale(block.scale.0, &mut next);
         }
-        let found = self.look_at_elements(block, &mut next);
+        let found = self.look(block, &mut next);
         next.open = Some(OpenBlock { begins, found });
         counts.add(&next);
     }
@@ -247,48 +292,42 @@ impl Counter {
         counts.scale_nan += u64::from(kind == ScaleKind::Nan);
     }
 
-    /// Looks at all elements only where none is lost yet, or one may lie beyond what codes reach.
-    fn look_at_elements<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts) -> Found
+    /// Looks at all elements only where the first is not lost, or one may lie beyond what codes reach: in few blocks.
+    #[inline(always)]
+    fn look<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts) -> Found
     where
         X: Fn(usize, usize) -> f64,
         C: Fn(usize, usize) -> u8,
     {
-        let Block { x, code, scale: (stored, scale), minus, largest, .. } = *block;
-        let y = |row, col| f64::from((self.values[usize::from(code(row, col))] - minus) * scale);
-        let is_kept = |(row, col)| {
-            let (x, y): (f64, f64) = (x(row, col), y(row, col));
-            x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
-        };
-        let scale = f64::from(scale);
+        let scale = f64::from(block.scale.1);
         let safe = if scale >= f64::from(f32::MIN_POSITIVE) { self.safe * scale } else { f64::NEG_INFINITY };
-        if let Some(ends) = &self.ends
-            && (f64::from(largest) > safe || largest.is_nan())
-        {
-            let is_saturated = |row: usize, col: usize| {
-                let Some(end) = ends.iter().find(|end| end.code == code(row, col)) else { return false };
-                let beyond = (x(row, col) - y(row, col)) * end.sign;
-                beyond > 0.0 && beyond > end.half_step * scale * UPPER_SLACK
-            };
-            // Below `safe`, for which there may be no f32.
-            let limit = (safe * LOWER_SLACK) as f32;
-            // The largest of a short block is why it is looked at.
-            let is_long = block.cols.len() > LOOK;
-            let quick = block.above.filter(|_| is_long && limit > 0.0 && block.largest.is_finite());
-            for row in block.rows.clone() {
-                for first in block.cols.clone().step_by(LOOK) {
-                    let cols = first..block.cols.end.min(first + LOOK);
-                    if quick.is_some_and(|above| !above(row, cols.clone(), limit)) {
-                        continue;
-                    }
-                    let saturated = cols.filter(|col| x(row, *col).abs() > safe && is_saturated(row, *col));
-                    counts.saturated += saturated.count() as u64;
-                }
-            }
+        let is_safe = self.ends.is_none() || f64::from(block.largest) <= safe;
+        let is_largest = self.scales.kind(block.scale.0) == ScaleKind::Largest;
+        if is_safe && !is_largest && !block.is_kept(&self.values, block.rows.start, block.cols.start) {
+            return Found { is_lossless: false, is_saturated: false };
         }
-        let is_beyond = |(row, col)| x(row, col).abs() > self.reach * scale.abs();
+        self.look_at_elements(block, (safe, is_safe, is_largest), counts)
+    }
+
+    /// Looks at all elements.
+    #[inline(never)]
+    fn look_at_elements<X, C>(
+        &self,
+        block: &Block<'_, X, C>,
+        (safe, is_safe, is_largest): (f64, bool, bool),
+        counts: &mut BlockCounts,
+    ) -> Found
+    where
+        X: Fn(usize, usize) -> f64,
+        C: Fn(usize, usize) -> u8,
+    {
+        if let Some(ends) = self.ends.as_ref().filter(|_| !is_safe) {
+            counts.saturated += block.saturated(&self.values, ends, safe);
+        }
+        let reach = self.reach * f64::from(block.scale.1).abs();
         Found {
-            is_lossless: block.places().all(is_kept),
-            is_saturated: self.scales.kind(stored) == ScaleKind::Largest && block.places().any(is_beyond),
+            is_lossless: block.all(|row, col| block.is_kept(&self.values, row, col)),
+            is_saturated: is_largest && block.any(|row, col| (block.x)(row, col).abs() > reach),
         }
     }
 
@@ -302,10 +341,8 @@ impl Counter {
             8 => self.level.run(Subnormals::<8> { codes, magnitude, subnormals }),
             4 => self.level.run(Subnormals::<4> { codes, magnitude, subnormals }),
             _ => {
-                let is_subnormal = |i: &usize| {
-                    let code = field(codes, *i, Plane { code, packing });
-                    (code & magnitude).wrapping_sub(1) < subnormals
-                };
+                let fields = Fields::of(Plane { code, packing });
+                let is_subnormal = |i: &usize| (fields.get(codes, *i) & magnitude).wrapping_sub(1) < subnormals;
                 (0..n).filter(is_subnormal).count() as u64
             }
         };
@@ -398,15 +435,26 @@ fn values_of(code: Code, minus: i32, level: Level) -> Result<Vec<f32>, ScaledErr
     Ok(values.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-/// The code of a column of a row that is packed.
-pub(super) fn field(bytes: &[u8], col: usize, Plane { code, packing }: Plane) -> u8 {
-    let (bits, col) = match (code.bits() as usize, packing) {
-        (8, _) => return bytes[col],
-        (4, Packing::HighFirst) => (4, col ^ 1),
-        (bits, _) => (bits, col),
-    };
-    let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
-    let at = col * bits;
-    let pair = byte(at / 8) | byte(at / 8 + 1) << 8;
-    (pair >> (at % 8) & ((1 << bits) - 1)) as u8
+/// Where the codes of a packed row lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields {
+    bits: usize,
+    /// The first of two nibbles is the high one.
+    flip: usize,
+}
+
+impl Fields {
+    pub fn of(Plane { code, packing }: Plane) -> Fields {
+        let bits = code.bits() as usize;
+        Fields { bits, flip: usize::from(bits == 4 && packing == Packing::HighFirst) }
+    }
+
+    /// The code of a column.
+    #[inline(always)]
+    pub fn get(self, bytes: &[u8], col: usize) -> u8 {
+        let at = (col ^ self.flip) * self.bits;
+        let next = bytes.get(at / 8 + 1).copied().unwrap_or(0);
+        let pair = u32::from(bytes[at / 8]) | u32::from(next) << 8;
+        (pair >> (at % 8) & ((1 << self.bits) - 1)) as u8
+    }
 }

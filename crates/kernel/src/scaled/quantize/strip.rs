@@ -1,7 +1,7 @@
 //! The rows of a row of the grid, some columns at a time: what is found in them, scales, codes.
 
 use super::coder::{Coder, Operands, Room};
-use super::counts::{Block, BlockCounts, Counter, field};
+use super::counts::{Block, BlockCounts, Counter, Fields};
 use super::rows::{Found, Rows, Widener};
 use super::search::Search;
 use super::source::{F32, Source, by_source, is_source};
@@ -315,7 +315,8 @@ impl Strip<'_> {
         let stored = &self.operands.stored;
         coder.scaler.multipliers(stored, self.global, &mut self.multipliers, &mut self.room.scales);
         let (zeros, half) = (self.operands.zeros(), coder.element.half());
-        let code = |row: usize, col: usize| field(&bytes[first + row * stride..], col, planes.codes);
+        let fields = Fields::of(planes.codes);
+        let code = |row: usize, col: usize| fields.get(&bytes[first + row * stride..], col);
         let of_row = rows.stride / slot_bytes(rows.dtype);
         let x = |row: usize, col: usize| x(row * of_row + col);
         let above = |row: usize, cols: Range<usize>, limit: f32| {
