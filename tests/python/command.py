@@ -10,7 +10,7 @@ import pytest
 from container import payload_start
 
 ROOT = Path(__file__).resolve().parents[2]
-SAMPLE = ROOT / "testdata" / "minilm-cut.safetensors"
+SAMPLE = ROOT / "testdata" / "minilm" / "model.safetensors"
 
 
 def binary() -> Path:

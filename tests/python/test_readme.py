@@ -27,8 +27,7 @@ LINES = [[line[4:] for line in block.splitlines() if line.strip()] for block in 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    (tmp_path / "testdata").mkdir()
-    shutil.copy(SAMPLE, tmp_path / "testdata")
+    shutil.copytree(SAMPLE.parent, tmp_path / "testdata" / "minilm")
     return tmp_path
 
 
@@ -77,7 +76,7 @@ def test_a_folder_becomes_quantized(checkout):
     """Of the matrix each 128x128 has one scale: what is read again is within half an ulp at its largest magnitude."""
     folder = checkout / "MiniLM"
     folder.mkdir()
-    (folder / "model.safetensors").write_bytes((checkout / "testdata/minilm-cut.safetensors").read_bytes())
+    (folder / "model.safetensors").write_bytes((checkout / "testdata/minilm/model.safetensors").read_bytes())
     (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
     (commands,) = [lines for lines in LINES if lines[0].startswith("truecast convert MiniLM")]
     for line in [*commands, "truecast verify MiniLM MiniLM-FP8 --full", "truecast convert MiniLM-FP8 dense --to f32"]:
@@ -125,7 +124,7 @@ def test_the_report_on_a_terminal(checkout):
 
 def test_gguf_becomes_dense_and_other_gguf(checkout):
     (commands,) = [lines for lines in LINES if lines[0].startswith("truecast convert model.gguf")]
-    run("truecast convert testdata/minilm-cut.safetensors model.gguf --to f32", checkout)
+    run("truecast convert testdata/minilm/model.safetensors model.gguf --to f32", checkout)
     for line in commands:
         run(line, checkout)
     assert (checkout / "smaller.gguf").stat().st_size < (checkout / "model.safetensors").stat().st_size

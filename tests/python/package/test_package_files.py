@@ -15,7 +15,7 @@ import truecast as tc
 from container import read_safetensors, write_safetensors
 from dtypes import TYPES
 
-SAMPLE = Path(__file__).resolve().parents[3] / "testdata" / "minilm-cut.safetensors"
+SAMPLE = Path(__file__).resolve().parents[3] / "testdata" / "minilm" / "model.safetensors"
 
 
 def test_convert_and_verify(tmp_path):
