@@ -14,7 +14,7 @@ use truecast_cli::did_you_mean;
 
 /// What holds where nothing is said, of arguments that have a value then.
 pub const DEFAULTS: [(&str, &str); 5] =
-    [("max_memory", "256MiB"), ("min_elements", "1024"), ("mx_scale", "rceil"), ("nonfinite", "error"), ("seed", "0")];
+    [("max_memory", "256MiB"), ("min_elements", "1024"), ("mx_scale", "auto"), ("nonfinite", "error"), ("seed", "0")];
 
 /// What is not taken yet.
 pub struct Keywords<'py> {

@@ -127,7 +127,7 @@ def test_int4_group(symmetric):
     assert q.dequantize().tobytes() == back.tobytes()
 
 
-@pytest.mark.parametrize("rule, shift", [("floor", 0), ("rceil", 1), ("even", 0), ("ct", 0)])
+@pytest.mark.parametrize("rule, shift", [("auto", 0), ("floor", 0), ("rceil", 1), ("even", 0), ("ct", 0)])
 def test_mx_scale(rule, shift):
     """Of 1.5 times a power of two only `rceil` clips nothing above 1.5 (docs/spec/checkpoints.md section 7.3)."""
     x = np.full((1, 32), 1.625, F32)
@@ -183,7 +183,7 @@ def test_what_it_says():
         (np.zeros((2, 0), F32), "fp8-tensor", {}, "no elements"),
         (np.zeros((2, 32), F32), "mxfp5", {}, "no scheme is called"),
         (np.zeros((2, 32), F32), "awq", {}, "not written"),
-        (np.zeros((2, 32), F32), "mxfp4", {"mx_scale": "round"}, "floor, rceil, even, ct"),
+        (np.zeros((2, 32), F32), "mxfp4", {"mx_scale": "round"}, "auto, floor, rceil, even, ct"),
         (np.zeros((2, 32), F32), "mxfp6", {"mx_scale": "ct", "layout": "packed"}, "layout"),
         (np.zeros((2, 32), F32), "mxfp4", {"scale_search": "best"}, "mse"),
     ],

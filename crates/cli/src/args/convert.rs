@@ -79,7 +79,7 @@ pub struct WritingArgs {
     #[arg(long, value_name = "BY", value_parser = value_parsers::SCALE_SEARCH, requires = "scheme")]
     pub scale_search: Option<Search>,
     /// With --scheme: the rule of scales that are powers of two
-    #[arg(long, value_name = "RULE", default_value = "rceil", value_parser = value_parsers::MX_SCALE, requires = "scheme")]
+    #[arg(long, value_name = "RULE", default_value = "auto", value_parser = value_parsers::MX_SCALE, requires = "scheme")]
     pub mx_scale: MxScale,
     /// With --scheme: whether NaN and infinities are an error, or become zero and the largest value
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = value_parsers::NONFINITE, requires = "scheme")]

@@ -34,10 +34,12 @@ pub struct Quantization {
 
 /// The rule of an E8M0 scale (§7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-#[allow(missing_docs)] // The variants are the names of the page's table.
+#[allow(missing_docs)] // The other variants are the names of the page's table.
 pub enum MxScale {
-    Floor,
+    /// The rule with the least error on normally distributed values: `even` for elements of 4 and 6 bits, `rceil` for 8.
     #[default]
+    Auto,
+    Floor,
     Rceil,
     Even,
     Ct,
@@ -65,8 +67,23 @@ pub enum Search {
 
 impl MxScale {
     /// Every rule with its name.
-    pub const ALL: [(&'static str, MxScale); 4] =
-        [("floor", MxScale::Floor), ("rceil", MxScale::Rceil), ("even", MxScale::Even), ("ct", MxScale::Ct)];
+    pub const ALL: [(&'static str, MxScale); 5] = [
+        ("auto", MxScale::Auto),
+        ("floor", MxScale::Floor),
+        ("rceil", MxScale::Rceil),
+        ("even", MxScale::Even),
+        ("ct", MxScale::Ct),
+    ];
+
+    /// The rule for elements of a format: [`MxScale::Auto`] becomes another.
+    #[must_use]
+    pub const fn for_elements(self, element: &FloatFormat) -> MxScale {
+        match self {
+            MxScale::Auto if element.bits() < 8 => MxScale::Even,
+            MxScale::Auto => MxScale::Rceil,
+            rule => rule,
+        }
+    }
 
     /// The byte for elements of a format, given the largest magnitude as f32 bits. `None` if the rule is not defined for
     /// the format.
@@ -82,7 +99,7 @@ impl MxScale {
         let exponent = |bits: u32| (bits >> 23 & 0xff) as i32;
         let at_half_of_last = |fraction_bits: u32| exponent(amax + (1 << (22 - fraction_bits))) - element.emax();
         let m = u32::from(element.man_bits);
-        let byte = match self {
+        let byte = match self.for_elements(element) {
             _ if amax == 0 => 0,
             MxScale::Floor => exponent(amax) - element.emax(),
             MxScale::Rceil => {
@@ -90,7 +107,7 @@ impl MxScale {
                 let d = f32_bits(quotient(f32_value(amax), elem_max));
                 exponent(d) + i32::from(d & 0x007f_ffff != 0)
             }
-            MxScale::Even => at_half_of_last(m),
+            MxScale::Even | MxScale::Auto => at_half_of_last(m),
             MxScale::Ct => match (element.exp_bits, m) {
                 (2, 1) | (4, 3) => at_half_of_last(1),
                 (2, 3) => at_half_of_last(3),

@@ -87,7 +87,8 @@ def quantize(
         docs/spec/checkpoints.md section 5.6. Parameters may follow: ``"fp8-block:64x64"``, ``"int4-group,group=32"``,
         ``"int4-group,symmetric=false"``.
     mx_scale
-        The rule of power-of-two scales: ``"rceil"`` (the default), ``"floor"``, ``"even"`` or ``"ct"``.
+        The rule of power-of-two scales: ``"auto"`` (the default: ``"even"`` for elements of 4 and 6 bits, ``"rceil"`` for
+        8), ``"floor"``, ``"rceil"``, ``"even"`` or ``"ct"``.
     scale_search
         ``"mse"`` tries scales near that of the formula, and takes the one with the least squared error.
     nonfinite

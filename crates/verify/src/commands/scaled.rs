@@ -189,7 +189,7 @@ fn source(src: DType, n: u64, random: &mut Random) -> Vec<u64> {
 
 fn written(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &mut Tally) {
     let how = Quantization {
-        mx: MxScale::ALL[random.below(4) as usize].1,
+        mx: MxScale::ALL[random.below(MxScale::ALL.len() as u64) as usize].1,
         nonfinite: NonFinite::Error,
         search: if random.below(16) == 0 { Search::Mse } else { Search::Formula },
         power_of_two: random.below(4) == 0,

@@ -214,7 +214,7 @@ impl Task for MxBytes<'_> {
     #[inline(always)]
     fn run(self) {
         let MxBytes { rule, element, elem_max, largest, bytes } = self;
-        if rule == MxScale::Rceil {
+        if rule.for_elements(&element) == MxScale::Rceil {
             let most = 254 - element.emax() as u32;
             for (byte, largest) in bytes.iter_mut().zip(largest) {
                 let d = (f32::from_bits(*largest) / elem_max).to_bits();

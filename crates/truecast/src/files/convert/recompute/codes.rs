@@ -206,12 +206,13 @@ impl Quick {
                 _ => None,
             };
         };
-        let byte = match mx {
+        let element = self.planes.codes.code.format()?;
+        let byte = match mx.for_elements(&element) {
             MxScale::Rceil => {
                 let d = (a / most).to_bits();
                 ((d >> 23) + u32::from(d & 0x007f_ffff != 0)).min(254)
             }
-            mx => mx.byte(&self.planes.codes.code.format()?, amax)?.into(),
+            mx => mx.byte(&element, amax)?.into(),
         };
         // 2^(byte - 127)
         Some(f32::from_bits(if byte == 0 { 1 << 22 } else { byte << 23 }))
