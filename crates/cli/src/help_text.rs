@@ -8,12 +8,14 @@ pub struct Page {
     pub usage: &'static [&'static str],
     /// What for, and the line.
     pub examples: &'static [(&'static str, &'static str)],
+    /// Options that a short page shows; none of them is all of them.
+    pub short: &'static str,
     /// Commands that belong to it.
     pub see_also: &'static [&'static str],
 }
 
 /// Every command.
-pub const PAGES: [Page; 14] = [
+pub const PAGES: [Page; 16] = [
     Page {
         command: "convert",
         usage: &[
@@ -25,7 +27,7 @@ pub const PAGES: [Page; 14] = [
         examples: &[
             ("A checkpoint in half the size", "truecast convert model.safetensors bf16.safetensors --to bf16"),
             (
-                "In 8 bits, but for the norms",
+                "In 8 bits, except the norms",
                 "truecast convert model.safetensors f8.safetensors --to f8e4m3fn --keep '*norm*'",
             ),
             (
@@ -33,46 +35,58 @@ pub const PAGES: [Page; 14] = [
                 "truecast convert model model-bf16 --to bf16",
             ),
             (
-                "Its linear layers in blocks of fp8 with a scale for each, as loaders expect it",
-                "truecast convert model model-fp8 --scheme fp8-block",
-            ),
-            (
                 "An array of floats as integers, clamped",
                 "truecast convert a.npy i8.npy --to i8 --spec ieee --int-overflow saturate",
             ),
         ],
-        see_also: &["verify", "compare", "inspect", "formats"],
+        short: "to scheme keep keep_preset from_scheme force resume delete_source dry_run report max_memory threads \
+                summary json",
+        see_also: &["verify", "compare", "inspect", "formats", "schemes"],
+    },
+    Page {
+        command: "quantize",
+        usage: &["quantize SRC DST SCHEME [OPTIONS]"],
+        examples: &[
+            ("Blocks of fp8, as DeepSeek and Qwen publish", "truecast quantize model model-fp8 fp8-block"),
+            ("MXFP4, with the best scales", "truecast quantize model model-mxfp4 mxfp4 --scale-search mse"),
+        ],
+        short: "keep quantize to from_scheme scale_search force resume delete_source dry_run report max_memory \
+                threads summary json",
+        see_also: &["schemes", "convert", "verify"],
     },
     Page {
         command: "inspect",
         usage: &["inspect SRC.. [OPTIONS]"],
         examples: &[
             ("Tensors with range, NaN and Inf", "truecast inspect model.safetensors --stats"),
-            ("The largest of some tensors", "truecast inspect model.safetensors --filter '*norm*' --sort size"),
+            ("The norms, largest first", "truecast inspect model.safetensors --filter '*norm*' --sort size"),
             ("A model, for a script", "truecast inspect model.onnx --json"),
-            ("How a checkpoint is quantized", "truecast inspect model"),
+            ("The quantization of a checkpoint", "truecast inspect model"),
         ],
+        short: "stats filter sort json",
         see_also: &["convert", "compare", "formats"],
     },
     Page {
         command: "verify",
         usage: &["verify SRC DST --to TYPE [OPTIONS]", "verify SRC DST --rule GLOB=TYPE [OPTIONS]"],
         examples: &[
-            ("Is every bit right?", "truecast verify model.safetensors bf16.safetensors --to bf16"),
+            ("Check every bit", "truecast verify model.safetensors bf16.safetensors --to bf16"),
             (
                 "With the options of the conversion",
                 "truecast verify model.safetensors f8.safetensors --to f8e4m3fn --keep '*norm*'",
             ),
         ],
+        short: "to rule keep scheme report full sample threads json",
         see_also: &["convert", "compare"],
     },
     Page {
         command: "compare",
         usage: &["compare A B [OPTIONS]"],
         examples: &[
-            ("What a conversion cost", "truecast compare model.safetensors bf16.safetensors"),
+            ("The loss of a conversion", "truecast compare model.safetensors bf16.safetensors"),
             ("Fail if values became NaN or Inf", "truecast compare a.npy i8.npy --fail-on to_nan,to_inf"),
         ],
+        short: "fail_on sort worst summary json",
         see_also: &["convert", "verify"],
     },
     Page {
@@ -82,6 +96,7 @@ pub const PAGES: [Page; 14] = [
             ("Why 465 becomes 448", "truecast explain 465 --to f8e4m3fn"),
             ("Bits of f32 under one specification", "truecast explain 0x3f808000 --to bf16 --spec onnx@21"),
         ],
+        short: "to from spec exact json",
         see_also: &["formats", "check", "vectors"],
     },
     Page {
@@ -97,31 +112,37 @@ pub const PAGES: [Page; 14] = [
                 "truecast rescale acc.npy out.npy --to i8 --multiplier 1073741824 --shift 36 --scale32",
             ),
         ],
+        short: "to multiplier shift scale input_zp output_zp rounding per_channel force json",
         see_also: &["check", "vectors"],
     },
     Page {
         command: "run",
         usage: &["run MODEL --input NAME=FILE --output-dir DIR [OPTIONS]"],
         examples: &[
-            ("An ONNX model of conversions", "truecast run model.onnx --input x=a.npy --output-dir out"),
+            ("An ONNX graph of Cast nodes", "truecast run model.onnx --input x=a.npy --output-dir out"),
             (
                 "A Tile IR module, by the rules of a release",
                 "truecast run kernel.mlir --input a=scalar.npy --output-dir values --spec tile@13.4",
             ),
         ],
+        short: "input output_dir output_format spec entry force json",
         see_also: &["check", "explain"],
     },
     Page {
         command: "check",
         usage: &["check cast|castlike|rescale --to TYPE --input FILE --actual FILE [OPTIONS]", "check MODEL [OPTIONS]"],
         examples: &[
-            ("May these be the results?", "truecast check cast --to f16 --input a.npy --actual theirs.npy"),
             (
-                "And these of RESCALE?",
+                "Check the results of another implementation",
+                "truecast check cast --to f16 --input a.npy --actual theirs.npy",
+            ),
+            (
+                "Check results of RESCALE",
                 "truecast check rescale --to i8 --input acc.npy --actual i8.npy --scale 0.015625",
             ),
-            ("Are the conversions of a model legal?", "truecast check model.onnx --spec onnx@21"),
+            ("Check that a model's conversions are legal", "truecast check model.onnx --spec onnx@21"),
         ],
+        short: "spec from to input actual show json",
         see_also: &["vectors", "explain", "run"],
     },
     Page {
@@ -134,13 +155,22 @@ pub const PAGES: [Page; 14] = [
                 "truecast vectors cast --from bf16 --to f8e5m2 --format npy -o vectors",
             ),
         ],
+        short: "spec from to level format output force json",
         see_also: &["check", "explain"],
     },
     Page {
         command: "formats",
         usage: &["formats [TYPE] [OPTIONS]"],
         examples: &[("All types", "truecast formats"), ("One type, code by code", "truecast formats f8e4m3fn")],
-        see_also: &["explain", "promote"],
+        short: "json",
+        see_also: &["schemes", "explain", "promote"],
+    },
+    Page {
+        command: "schemes",
+        usage: &["schemes [NAME] [OPTIONS]"],
+        examples: &[("All schemes", "truecast schemes"), ("One with its parameters", "truecast schemes int4-group")],
+        short: "json",
+        see_also: &["convert", "formats"],
     },
     Page {
         command: "promote",
@@ -149,6 +179,7 @@ pub const PAGES: [Page; 14] = [
             ("Who gives what", "truecast promote i32 f32 --system all"),
             ("The whole matrix of one system", "truecast promote --table --system numpy"),
         ],
+        short: "table system json",
         see_also: &["formats"],
     },
     Page {
@@ -156,10 +187,11 @@ pub const PAGES: [Page; 14] = [
         usage: &["bench [OPTIONS]"],
         examples: &[
             ("Two pairs on one core", "truecast bench --pairs f32:bf16,f32:f8e4m3fn --sizes l2 --threads 1"),
-            ("What counting costs", "truecast bench --pairs bf16:f32 --sizes l2 --counts"),
-            ("Which loops two pairs run", "truecast bench --pairs f16:f8e4m3fn,i64:f32 --routes"),
+            ("The cost of counting", "truecast bench --pairs bf16:f32 --sizes l2 --counts"),
+            ("The routes of two pairs", "truecast bench --pairs f16:f8e4m3fn,i64:f32 --routes"),
             ("Formats of quantized checkpoints", "truecast bench --scaled=fp8-128x128,mxfp4"),
         ],
+        short: "pairs sizes counts routes scaled threads json",
         see_also: &["convert"],
     },
     Page {
@@ -169,6 +201,7 @@ pub const PAGES: [Page; 14] = [
             ("For bash, in this shell", "eval \"$(truecast completions bash)\""),
             ("For fish", "truecast completions fish > truecast.fish"),
         ],
+        short: "help",
         see_also: &["man"],
     },
     Page {
@@ -178,6 +211,7 @@ pub const PAGES: [Page; 14] = [
             ("One page", "truecast man convert > truecast-convert.1"),
             ("Every page", "truecast man --all man1"),
         ],
+        short: "all",
         see_also: &["completions"],
     },
 ];
@@ -196,11 +230,11 @@ pub const FILES: [(&str, &str); 9] = [
     (".safetensors", "checkpoints; floating-point tensors are converted, the others copied unless a rule names them"),
     (
         "folders",
-        "checkpoints of several files: index, shards and configuration are written, other files copied; never a half one \
-         that loads",
+        "checkpoints of several files: convert writes index, shards and configuration and copies other files; \
+         a partial result does not load",
     ),
-    (".gguf", "tensors of blocks: made dense, or made of checkpoints, whose names they keep"),
-    (".npy, .npz", "arrays of NumPy; types that NumPy lacks as ml_dtypes stores them"),
+    (".gguf", "block-quantized tensors: dequantized, or written from checkpoints with their tensor names"),
+    (".npy, .npz", "NumPy arrays; types that NumPy lacks are stored as ml_dtypes stores them"),
     (".pb", "one tensor of ONNX (TensorProto)"),
     (".onnx", "models; weights are stored in the type and cast back where they are used"),
     (".xml, .bin", "networks of OpenVINO IR: run, check, inspect"),
@@ -209,8 +243,7 @@ pub const FILES: [(&str, &str); 9] = [
 ];
 
 /// Where the clauses are that results cite.
-pub const CLAUSES: &str =
-    "Clauses such as docs/spec/onnx.md §4.6 are sections of the pages in the folder docs/spec of the source.";
+pub const CLAUSES: &str = "A clause such as docs/spec/onnx.md §4.6 is a section of a page in docs/spec of the source.";
 
 /// The page of a command.
 pub fn page(command: &str) -> Option<&'static Page> {

@@ -19,7 +19,7 @@ use truecast::run::RunError;
 use truecast::scaled::ScaledError;
 use truecast::spec::SpecError;
 use truecast::verify::RecordError;
-use truecast::{ArrayError, Cause, Kind, scaled};
+use truecast::{ArrayError, Cause, Kind};
 
 /// What one can type, if anything helps.
 pub trait Hint {
@@ -84,9 +84,7 @@ hints! {
         },
     }
     SchemeError {
-        SchemeError::NotWritten { relayout: false, .. } => {
-            format!("written are {}", scaled::written_to_files().join(", "))
-        },
+        SchemeError::NotWritten { relayout: false, .. } => "`truecast schemes` lists those that can be written",
         SchemeError::NotWritten { .. } => "--relayout takes the same values in its packing",
         // Names alone were taken for a scheme, or a configuration of another revision.
         SchemeError::Grid { .. } => "--from-scheme says how it is quantized, as fp8-block:128x128 does",

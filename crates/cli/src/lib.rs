@@ -37,7 +37,7 @@ pub use command::{verified, verified_text};
 pub use failure::RefusedFile;
 pub use python_args::{Argument, arguments, check_files, conversion};
 pub use size::parse as size;
-pub use suggest::{did_you_mean, nearest_type};
+pub use suggest::{did_you_mean, nearest_type, read_scheme};
 
 use clap::FromArgMatches;
 use clap::error::ErrorKind as ClapErrorKind;
@@ -52,7 +52,7 @@ use truecast::ErrorKind;
 pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     signals::make_size_limit_an_error();
     let args: Vec<OsString> = args.into_iter().collect();
-    let (cli, matches) = match parsed(&args) {
+    let (cli, matches) = match parsed(&args, Terminal::stdout(false)) {
         Ok(parsed) => parsed,
         Err(error) => return usage::report(&error, &args),
     };
@@ -96,14 +96,14 @@ pub struct Refused {
 pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Option<usize>) -> Result<String, Refused> {
     let args: Vec<OsString> =
         [OsString::from("truecast")].into_iter().chain(args.into_iter().map(Into::into)).collect();
-    let (cli, matches) = match parsed(&args) {
+    let terminal = Terminal { width: columns, color: false, advice: IN_PYTHON };
+    let (cli, matches) = match parsed(&args, terminal) {
         Ok(parsed) => parsed,
         Err(error) if matches!(error.kind(), ClapErrorKind::DisplayHelp | ClapErrorKind::DisplayVersion) => {
             return Ok(error.render().to_string());
         }
         Err(error) => return Err(usage::failure(&error, &args).into()),
     };
-    let terminal = Terminal { width: columns, color: false, advice: IN_PYTHON };
     let run = || {
         if !cli.command.is_question() {
             return Err(Failure::usage(format_args!("{} does more than answer a question", cli.command.name())));
@@ -116,8 +116,8 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
 }
 
 /// What was typed.
-fn parsed(args: &[OsString]) -> Result<(args::Cli, clap::ArgMatches), clap::Error> {
-    let matches = help::definition().try_get_matches_from(help::of_command(args))?;
+fn parsed(args: &[OsString], terminal: Terminal) -> Result<(args::Cli, clap::ArgMatches), clap::Error> {
+    let matches = help::parse(args, terminal)?;
     Ok((args::Cli::from_arg_matches(&matches)?, matches))
 }
 

@@ -290,7 +290,7 @@ fn facts(cli: &Cli) -> Vec<Said> {
             facts.extend(args.policy.spec.as_deref().and_then(spec));
         }
         Command::Rescale(_) => facts.push((RESCALE, as_typed(command))),
-        Command::Formats(_) => {}
+        Command::Formats(_) | Command::Schemes(_) => {}
         Command::Completions { .. } | Command::Man { .. } => {
             facts.push((SCRIPT, command.name().into()));
         }

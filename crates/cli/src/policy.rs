@@ -9,7 +9,7 @@ use crate::value_parsers;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Id};
 use std::ffi::OsStr;
-use truecast::request::{self, Request, RequestError, SPECS};
+use truecast::request::{Request, RequestError, SPECS};
 use truecast::setting::Setting;
 use truecast::spec::onnx;
 
@@ -24,8 +24,8 @@ pub struct PolicyArgs {
 
 /// Help of `--spec`.
 fn spec_help() -> String {
-    let all: Vec<String> = request::spelled().collect();
-    format!("Specification that decides: {} (default {DEFAULT_SPEC}; where only one exists, that one)", all.join(", "))
+    let all = SPECS.join(", ");
+    format!("Whose rules decide: {all} (default {DEFAULT_SPEC}); versions and options: truecast help specs")
 }
 
 impl Args for PolicyArgs {
@@ -48,7 +48,7 @@ impl Args for PolicyArgs {
 
 /// The option of a setting.
 fn option(setting: &'static Setting) -> Arg {
-    let arg = Arg::new(setting.name()).long(setting.name()).help(setting.about);
+    let arg = Arg::new(setting.name()).long(setting.name()).help(setting.about());
     match setting.value_name {
         None => arg.action(ArgAction::SetTrue),
         Some(name) => arg.value_name(name).value_parser(Words(setting)).action(match setting.is_list() {

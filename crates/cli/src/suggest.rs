@@ -1,8 +1,9 @@
 //! The word that was probably meant, of types too. Here is how near is near enough.
 
 use truecast::dtype::ParseTypeError;
+use truecast::scaled::{Scheme, SchemeError, Writing};
 use truecast::spelling::nearest;
-use truecast::{DType, Ecosystem};
+use truecast::{DType, Ecosystem, scaled};
 
 /// The nearest of the candidates, if one is near enough: a typing error or two, more in long words. Case does not
 /// matter; of several the first.
@@ -41,9 +42,51 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     closest(word, candidates).map_or(String::new(), |meant| format!("{MEANT}{meant}?"))
 }
 
+/// Reads a scheme that is to be written, of which these can be.
+///
+/// # Errors
+/// What to type in place of it.
+///
+/// # Examples
+/// ```
+/// let error = truecast_cli::read_scheme("mxfp5", &["mxfp4"]).unwrap_err();
+/// assert_eq!(error, "no scheme is called \"mxfp5\"; did you mean mxfp4? `truecast schemes` lists them");
+/// assert_eq!(truecast_cli::read_scheme("int4", &[]).unwrap_err(), "int4 is not one scheme: int4-group or int4-channel");
+/// ```
+pub fn read_scheme(text: &str, written: &[&str]) -> Result<Scheme, String> {
+    scaled::scheme(text).map_err(|error| unknown_scheme(&error, written))
+}
+
+/// Why a scheme was not read, with the one of these that was probably meant.
+pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
+    match error {
+        SchemeError::Unknown { name } => {
+            joined(&format!("{error}{}", did_you_mean(name, known.iter().copied())), "`truecast schemes` lists them")
+        }
+        error => error.to_string(),
+    }
+}
+
+/// A name of a scheme in place of a type: codes with scales are no type.
+fn scheme_for_type(name: &str) -> Option<String> {
+    match scaled::scheme(name) {
+        Ok(scheme) if scheme.family.writing() == Writing::Never => {
+            Some(format!("{name} can be read, not written; `truecast schemes` lists the schemes"))
+        }
+        Ok(_) => Some(format!("{name} has scales: give --scheme {name}")),
+        Err(SchemeError::Ambiguous { choices, .. }) => {
+            Some(format!("{name} is not a type; with scales: --scheme {}", alternatives(choices)))
+        }
+        Err(_) => None,
+    }
+}
+
 /// Why a type was not read, with what was probably meant.
 pub fn unknown_type(error: &ParseTypeError) -> String {
     let ParseTypeError::Unknown { name } = error else { return error.to_string() };
+    if let Some(said) = scheme_for_type(name) {
+        return said;
+    }
     match nearest_type(name) {
         Some(meant) => format!("unknown type {name:?}; did you mean {meant}? `truecast formats` lists the types"),
         None => format!("{error}; `truecast formats` lists the types"),

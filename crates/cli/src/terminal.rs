@@ -80,6 +80,11 @@ impl Terminal {
         Self { width: Self::columns(&stderr), color: is_colored(stderr), ..Self::default() }
     }
 
+    /// Of pages of text, which are laid out for a pipe too.
+    pub fn width_of_pages(&self) -> usize {
+        self.width.unwrap_or_else(|| columns(None))
+    }
+
     /// `COLUMNS` goes before what the terminal says of itself, as everywhere.
     #[cfg(unix)]
     fn columns(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Option<usize> {

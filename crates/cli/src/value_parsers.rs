@@ -5,7 +5,7 @@ use crate::command::thresholds::DIFFERENT;
 use crate::help_text::PAGES;
 use crate::inspect_keys;
 use crate::sort_keys::{KEYS, Known};
-use crate::suggest::{MEANT, did_you_mean, joined, read_type};
+use crate::suggest::{MEANT, did_you_mean, read_scheme, read_type, unknown_scheme};
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use truecast::policy::TextStyle;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
 use truecast::request::{self, SPECS};
-use truecast::scaled::{Scheme, SchemeError};
+use truecast::scaled::Scheme;
 use truecast::select::quantize_options::{self, Layer, MxScale, NonFinite, Relayout, Search};
 use truecast::spec::{tile, tosa};
 use truecast::{DType, scaled};
@@ -29,7 +29,7 @@ pub struct Words<T> {
 }
 
 /// What a name that means several things is met with, before the list of them.
-const CHOICES: &str = " is ambiguous: ";
+const CHOICES: [&str; 2] = [" is ambiguous: ", " is not one scheme: "];
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
     type Value = T;
@@ -37,9 +37,11 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, error::Error> {
         let Words { read, list } = *self;
         let read = move |text: String| {
-            read(&text).map_err(|error| match error.contains(MEANT) || error.contains(CHOICES) {
-                true => error,
-                false => error + &did_you_mean(&text, list()),
+            read(&text).map_err(|error| {
+                match error.contains(MEANT) || CHOICES.iter().any(|words| error.contains(words)) {
+                    true => error,
+                    false => error + &did_you_mean(&text, list()),
+                }
             })
         };
         StringValueParser::new().try_map(read).parse_ref(command, arg, value)
@@ -107,17 +109,18 @@ static VERSIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
 // ---- schemes ----
 
 /// A scheme that is written, with parameters.
-pub const SCHEME: Words<Scheme> = Words { read: read_scheme, list: scaled::written_to_files };
+pub const SCHEME: Words<Scheme> =
+    Words { read: |text| read_scheme(text, &scaled::written_to_files()), list: scaled::written_to_files };
+/// A scheme that is read, by its own name.
+pub const SCHEME_READ: Words<Scheme> =
+    Words { read: |text| text.parse().map_err(|error| unknown_scheme(&error, &schemes())), list: schemes };
 
-fn read_scheme(text: &str) -> Result<Scheme, String> {
-    scaled::scheme(text).map_err(|error| match error {
-        SchemeError::Unknown { name } => {
-            let written = scaled::written_to_files();
-            let meant = did_you_mean(&name, written.iter().copied());
-            joined(&format!("no scheme is called {name:?}{meant}"), &format!("written are {}", written.join(", ")))
-        }
-        error => error.to_string(),
-    })
+/// The name of a scheme.
+pub const SCHEME_NAME: Words<String> = Words { read: as_typed, list: schemes };
+
+/// Every scheme by its own name.
+pub fn schemes() -> Vec<&'static str> {
+    scaled::Family::all().map(scaled::Family::name).collect()
 }
 
 // ---- the others ----

@@ -80,7 +80,7 @@ fn writing(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Option<Quantize
     const OF_SCHEME: [&str; 7] =
         ["quantize", "mx_scale", "scale_search", "nonfinite", "share_global", "relayout", "activation_ranges"];
     let written = truecast::scaled::written_to_files();
-    let scheme = asked.read("scheme", |name| scaled::written_scheme(name, "written are", &written))?;
+    let scheme = asked.read("scheme", |name| truecast_cli::read_scheme(name, &written))?;
     let how = scaled::how(asked)?;
     let mut share = Vec::new();
     for text in asked.texts("share_global")? {

@@ -10,12 +10,10 @@ use crate::{pool, request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use truecast::files::Error;
-use truecast::scaled::{
-    Array, Code, Dequantizer, Form, Packing, Part, Plane, Quantization, Quantizer, Scheme, SchemeError, scheme,
-};
+use truecast::scaled::{Array, Code, Dequantizer, Form, Packing, Part, Plane, Quantization, Quantizer, Scheme, scheme};
 use truecast::select::quantize_options::{MxScale, NONFINITE, SEARCHES};
 use truecast::{CastSpec, DType, Layout};
-use truecast_cli::did_you_mean;
+use truecast_cli::read_scheme;
 
 /// What Python calls a part, in the order of the arrays of a form.
 const fn name_of(part: Part) -> &'static str {
@@ -43,18 +41,6 @@ fn scheme_of(py: Python<'_>, name: &str) -> PyResult<Scheme> {
     scheme(name).map_err(|error| raise(py, Class::Usage, error))
 }
 
-/// The same of one that is written: the others are no choice. `are` is what stands before the list of them.
-pub fn written_scheme(name: &str, are: &str, written: &[&str]) -> Result<Scheme, String> {
-    scheme(name).map_err(|error| match error {
-        SchemeError::Unknown { name } => {
-            let meant = did_you_mean(&name, written.iter().copied());
-            let end = if meant.is_empty() { ";" } else { "" };
-            format!("no scheme is called {name:?}{meant}{end} {are} {}", written.join(", "))
-        }
-        error => error.to_string(),
-    })
-}
-
 /// The type of an array of a form. torch has one for pairs of f4e2m1.
 fn dtype_of<'py>(py: Python<'py>, library: Library, array: &Array, words: Words) -> PyResult<Bound<'py, PyAny>> {
     const PAIRS: Plane = Plane { code: Code::Float(DType::F4E2M1), packing: Packing::BYTES };
@@ -79,7 +65,7 @@ pub fn quantize<'py>(
 ) -> PyResult<(String, Bound<'py, PyTuple>, &'static str, Bound<'py, PyDict>)> {
     let py = x.py();
     let usage = |why| raise(py, Class::Usage, why);
-    let scheme = written_scheme(scheme, "quantize has", &truecast::scaled::written()).map_err(usage)?;
+    let scheme = read_scheme(scheme, &truecast::scaled::written()).map_err(usage)?;
     let words = Words::of(py, layout)?;
     if words == Words::Packed {
         return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; entries lie as the scheme has them"));

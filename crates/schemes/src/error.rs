@@ -106,7 +106,7 @@ pub enum Error {
     #[error(transparent)]
     Scheme(#[from] SchemeError),
     /// A scheme that is only read, or written by relayout only.
-    #[error("scheme {scheme} is not written{}", if *relayout { " from dense tensors" } else { "" })]
+    #[error("{scheme} can be {}", if *relayout { "written by relayout only" } else { "read, not written" })]
     NotWritten { scheme: Box<Scheme>, relayout: bool },
     /// A dense tensor has no form in a scheme.
     #[error("tensor {}: {why}, which {scheme} cannot hold", Escaped(tensor))]

@@ -60,5 +60,5 @@ pub use error::Error;
 pub use found::Nibbles;
 pub use layer::{Layer, Model, UnknownLayer, loaded_module};
 pub use limits::Limit;
-pub use scheme::{Family, Parameter, Parameters, ScaleType, Scheme, SchemeError, Strategy, Writing};
+pub use scheme::{Family, Kind, Parameter, Parameters, ScaleType, Scheme, SchemeError, Strategy, Writing};
 pub use write::{Content, Output, Target, target, target_of_layout};

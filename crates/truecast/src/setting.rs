@@ -10,39 +10,49 @@ pub struct Setting {
     name: &'static str,
     /// What help calls its value; a flag has none.
     pub value_name: Option<&'static str>,
-    /// What it is about, and its default.
-    pub about: &'static str,
+    /// What it is about, and its default: for specifications by their names, or for every one (`EVERY`).
+    about: &'static [(&'static str, &'static str)],
 }
 
-const fn row(name: &'static str, value_name: &'static str, about: &'static str) -> Setting {
+/// Stands for every specification.
+const EVERY: &str = "every specification";
+
+const fn row(name: &'static str, value_name: &'static str, about: &'static [(&'static str, &'static str)]) -> Setting {
     Setting { name, value_name: Some(value_name), about }
 }
 
+/// The same of two specifications.
+const AS_TEXT: &str = "How floats become text: as ONNX's reference evaluator writes them (1e-05), or plain (0.00001) \
+                       (default reference)";
+
 static ALL: [Setting; 13] = [
-    row("saturate", "BOOL", "ONNX: saturate out-of-range values of 8-bit floats (default true)"),
-    row("round-mode", "MODE", "ONNX: rounding to f8e8m0 (default up)"),
-    row("rounding", "MODE", "ieee, tile: rounding (default nearest-even to floats and toward-zero to integers)"),
-    row("overflow", "WHAT", "ieee: finite values beyond the largest (default nonfinite)"),
-    row("inf", "WHAT", "ieee: infinities (default as --overflow)"),
-    row("int-overflow", "WHAT", "ieee: integers out of range (default wrap)"),
-    row("nan-to-int", "WHAT", "ieee: NaN to an integer (default zero)"),
-    row("subnormals", "WHAT", "ieee: subnormals (default keep)"),
-    Setting { name: "saturating", value_name: None, about: "Tile IR: clamp in ftoi" },
+    row("saturate", "BOOL", &[("onnx", "Values beyond the range of an 8-bit float become its largest (default true)")]),
+    row("round-mode", "MODE", &[("onnx", "Rounding to f8e8m0 (default up)")]),
+    row(
+        "rounding",
+        "MODE",
+        &[
+            ("ieee", "Rounding (default nearest-even to floats, toward-zero to integers)"),
+            ("tile", "Rounding (default nearest_even to floats, nearest_int_to_zero to integers)"),
+        ],
+    ),
+    row("overflow", "WHAT", &[("ieee", "Finite values beyond the largest finite value (default nonfinite)")]),
+    row("inf", "WHAT", &[("ieee", "Infinities to floats (default: the value of --overflow)")]),
+    row("int-overflow", "WHAT", &[("ieee", "Values out of the range of an integer (default wrap)")]),
+    row("nan-to-int", "WHAT", &[("ieee", "NaN to an integer (default zero)")]),
+    row("subnormals", "WHAT", &[("ieee", "Subnormal values (default keep)")]),
+    Setting { name: "saturating", value_name: None, about: &[("tile", "Clamp in ftoi")] },
     row(
         "profile",
         "PROFILE",
-        "Tile IR: whose values, spec (default), hw or seed. TOSA: what the implementation chooses where the text leaves a \
-         choice, strict (default) or flush, toward-zero and others with + between them; in `check` whose rules (default: \
-         the version's text)",
+        &[
+            ("tile", "Results of the newest text, of the hardware, or of the text of 13.1 (default spec)"),
+            ("tosa", "Choices that the text leaves open, joined with + (default strict)"),
+        ],
     ),
-    row("tile-option", "NAME[=VALUE]", "Tile IR: choices where its sources differ"),
-    row("nan", "WHAT", "Sign and payload of NaN, with every specification (default keep)"),
-    row(
-        "string-style",
-        "STYLE",
-        "onnx, ieee: floating-point numbers as text: as the reference evaluator writes them (1e-05), or plain, without an \
-         exponent (default reference)",
-    ),
+    row("tile-option", "NAME[=VALUE]", &[("tile", "Choices where the sources of Tile IR differ")]),
+    row("nan", "WHAT", &[(EVERY, "Sign and payload of NaN (default keep)")]),
+    row("string-style", "STYLE", &[("onnx", AS_TEXT), ("ieee", AS_TEXT)]),
 ];
 
 impl Setting {
@@ -61,6 +71,38 @@ impl Setting {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// What it is about and its default, with the specifications that have it.
+    ///
+    /// # Examples
+    /// ```
+    /// let setting = truecast::setting::Setting::of_name("round-mode").unwrap();
+    /// assert_eq!(setting.about(), "onnx: Rounding to f8e8m0 (default up)");
+    /// ```
+    #[must_use]
+    pub fn about(&self) -> String {
+        let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
+        for (spec, about) in self.about {
+            match groups.iter_mut().find(|(_, known)| known == about) {
+                Some((specs, _)) => specs.push(spec),
+                None => groups.push((vec![spec], about)),
+            }
+        }
+        let said = groups.into_iter().map(|(specs, about)| format!("{}: {about}", specs.join(", ")));
+        said.collect::<Vec<_>>().join("; ")
+    }
+
+    /// The same for one specification; `None` where it does not have the setting, or every one has it.
+    #[must_use]
+    pub fn about_of(&self, spec: &str) -> Option<&'static str> {
+        self.about.iter().find(|(known, _)| *known == spec).map(|(_, about)| *about)
+    }
+
+    /// What it is about, if every specification has it.
+    #[must_use]
+    pub fn about_of_every(&self) -> Option<&'static str> {
+        self.about_of(EVERY)
     }
 
     /// The setting of a name; `-` and `_` are alike.

@@ -182,7 +182,8 @@ def test_what_it_says():
         (np.zeros(64, F32), "mxfp4", {}, "fewer than two dimensions"),
         (np.zeros((2, 0), F32), "fp8-tensor", {}, "no elements"),
         (np.zeros((2, 32), F32), "mxfp5", {}, "no scheme is called"),
-        (np.zeros((2, 32), F32), "awq", {}, "not written"),
+        (np.zeros((2, 32), F32), "awq", {}, "can be read, not written"),
+        (np.zeros((2, 32), F32), "int4", {}, "int4-group or int4-channel"),
         (np.zeros((2, 32), F32), "mxfp4", {"mx_scale": "round"}, "auto, floor, rceil, even, ct"),
         (np.zeros((2, 32), F32), "mxfp6", {"mx_scale": "ct", "layout": "packed"}, "layout"),
         (np.zeros((2, 32), F32), "mxfp4", {"scale_search": "best"}, "mse"),
@@ -223,7 +224,7 @@ def test_as_convert_does(tmp_path):
 
 def test_errors_say_what_is_wrong():
     x = np.ones((4, 32), np.float32)
-    with pytest.raises(tc.UsageError, match=r'no scheme is called "mxfp5"; did you mean mxfp4\? quantize has mxfp4, ') as found:
+    with pytest.raises(tc.UsageError, match=r'no scheme is called "mxfp5"; did you mean mxfp4\? `truecast schemes` lists') as found:
         tc.quantize(x, "mxfp5")
     assert "awq" not in str(found.value) and "gguf" not in str(found.value)
     with pytest.raises(tc.UsageError, match=r"x has shape \(3,\): fp8-block: .*fewer than two dimensions"):

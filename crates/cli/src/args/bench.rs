@@ -10,27 +10,25 @@ use std::num::NonZeroUsize;
 /// `bench`
 #[derive(Args, Debug)]
 pub struct BenchArgs {
-    /// Types to convert from and to; `all` for every pair that the specification allows (default: representative pairs)
+    /// Pairs of types, or `all` (default: representative pairs)
     #[arg(long, value_name = "SRC:DST,..", value_delimiter = ',')]
     pub pairs: Vec<String>,
-    /// Sizes of source and destination together: half of L2 (l2), half of the last-level cache (llc), four times it (dram),
-    /// or so many bytes (512MiB)
+    /// Source and destination together: half of L2, half or four times the last cache, or bytes (512MiB)
     #[arg(long, value_name = "SIZE,..", value_delimiter = ',', default_value = "l2,llc,dram", value_parser = size)]
     pub sizes: Vec<Size>,
-    /// CPU level (default: the strongest of this CPU)
+    /// CPU level (default: the highest level of this CPU)
     #[arg(long, value_parser = PossibleValuesParser::new(["baseline", "avx2", "avx512", "neon"]))]
     pub level: Option<String>,
-    /// Samples of which the fastest counts
+    /// Number of samples; the fastest sample counts
     #[arg(long, value_name = "N", default_value = "7")]
     pub best_of: NonZeroUsize,
     /// Also measure conversions that count everything
     #[arg(long)]
     pub counts: bool,
-    /// Measure nothing: print the route that each pair takes, at --level or at every level of this CPU
+    /// Measure nothing: print the loops that each pair runs
     #[arg(long, conflicts_with_all = ["sizes", "best_of", "counts", "threads"])]
     pub routes: bool,
-    /// Measure layouts of quantized checkpoints instead, to bf16 and from it, on one thread out of cache: all of them, or
-    /// those that are named
+    /// Measure formats of quantized checkpoints to bf16 and back instead
     #[arg(
         long,
         value_name = "LAYOUT",
@@ -50,7 +48,7 @@ pub struct BenchArgs {
 
 /// A name, or bytes.
 fn size(text: &str) -> Result<Size, String> {
-    let known = |_| format!("unknown size {text:?}; known are l2, llc, dram, and bytes such as 512MiB");
+    let known = |_| format!("unknown size {text:?}; known sizes are l2, llc, dram, and bytes such as 512MiB");
     let size = text.parse().or_else(|_| crate::size::parse(text).map(Size::Bytes).map_err(known))?;
-    if size == Size::Bytes(0) { Err("nothing is converted in 0 bytes".into()) } else { Ok(size) }
+    if size == Size::Bytes(0) { Err("a size of 0 bytes holds no element".into()) } else { Ok(size) }
 }

@@ -13,19 +13,19 @@ use truecast::vectors::Extent;
 /// `rescale`
 #[derive(Args, Debug)]
 pub struct RescaleArgs {
-    /// Array to read (.npy of i8, i16, i32, or 64-bit integers that hold i48; u8 and u16 imply --input-unsigned)
+    /// Array (.npy) of i8, i16, i32, i48 in 64 bits; u8 and u16 imply --input-unsigned
     #[arg(value_hint = ValueHint::FilePath)]
     pub src: PathBuf,
     /// Array to write
     #[arg(value_hint = ValueHint::FilePath)]
     pub dst: PathBuf,
-    /// Type to rescale to: i8, i16, i32; u8 and u16 imply --output-unsigned
+    /// Type of the result: i8, i16, i32; u8 and u16 imply --output-unsigned
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: DType,
     /// Version of TOSA
     #[arg(long, value_name = "tosa[@VERSION]", default_value = "tosa", value_parser = value_parsers::TOSA)]
     pub spec: String,
-    /// How the scaled value is rounded
+    /// Rounding of the scaled value
     #[arg(long, value_name = "MODE", default_value = "single", value_parser = value_parsers::RESCALE_ROUNDING)]
     pub rounding: String,
     /// Memory that buffers may take
@@ -43,14 +43,13 @@ pub struct RescaleArgs {
 /// What `rescale` and `check rescale` take.
 #[derive(Args, Debug, Clone)]
 pub struct RescaleAttributes {
-    /// RESCALE: multiplier, or one for each channel: numbers with commas, or a .npy file
+    /// RESCALE: multiplier, or one for each channel
     #[arg(long, value_name = "N,..|FILE", allow_hyphen_values = true)]
     pub multiplier: Option<String>,
     /// RESCALE: shift, or one for each channel
     #[arg(long, value_name = "N,..|FILE", allow_hyphen_values = true)]
     pub shift: Option<String>,
-    /// RESCALE: instead of --multiplier and --shift, the scale that they stand for, or one for each channel: numbers with
-    /// commas, or a .npy file of floats
+    /// RESCALE: scale in place of --multiplier and --shift
     #[arg(long, value_name = "X,..|FILE", allow_hyphen_values = true, conflicts_with_all = ["multiplier", "shift"])]
     pub scale: Option<String>,
     /// RESCALE: zero point of the input
@@ -62,7 +61,7 @@ pub struct RescaleAttributes {
     /// RESCALE: multipliers have 32 bits, not 16
     #[arg(long)]
     pub scale32: bool,
-    /// RESCALE: a multiplier and a shift for each index of the last dimension
+    /// RESCALE: one multiplier and shift for each index of the last dimension
     #[arg(long)]
     pub per_channel: bool,
     /// RESCALE: read the input as unsigned
@@ -79,16 +78,16 @@ pub struct CheckArgs {
     /// `cast`, `castlike` of ONNX, `rescale`, or a model
     #[arg(value_name = "cast|castlike|rescale|MODEL", value_parser = value_parsers::CHECKED, hide_possible_values = true)]
     pub what: PathBuf,
-    /// Source type (default: what the header of the input says)
+    /// Source type (default: that of the input)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     /// Destination type
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// The elements that were converted
+    /// Inputs of the conversion
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub input: Option<PathBuf>,
-    /// What came of them
+    /// Results of the conversion
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub actual: Option<PathBuf>,
     /// TOSA: the input is block-scaled, with these scales
@@ -97,14 +96,14 @@ pub struct CheckArgs {
     /// TOSA: the output is block-scaled, with these scales
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub actual_scale: Option<PathBuf>,
-    /// Compare sign and payload of NaN too; otherwise any NaN is right where NaN is
+    /// Also compare sign and payload of NaN
     #[arg(long)]
     pub exact_nan: bool,
     #[command(flatten)]
     pub policy: PolicyArgs,
     #[command(flatten)]
     pub rescale: RescaleAttributes,
-    /// Violations to print
+    /// Number of violations to print
     #[arg(long, value_name = "N", default_value = "10")]
     pub show: usize,
 }
@@ -139,13 +138,13 @@ pub struct VectorsArgs {
     /// Destination type
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: DType,
-    /// Decisive inputs, or every code of a source of 16 bits or fewer
+    /// Decisive inputs, or every code of up to 16 bits
     #[arg(long, value_name = "WHICH", default_value = "boundary", value_parser = one_of(&EXTENTS))]
     pub level: Extent,
-    /// One line, one object or one array element a vector (default: hex, or json with --json)
+    /// Lines, arrays or objects (default: hex, or json with --json)
     #[arg(long, value_parser = one_of(&VECTOR_FORMATS))]
     pub format: Option<VectorFormat>,
-    /// File to write (default: standard output); with npy FILE.input.npy, FILE.output.npy and FILE.undefined.npy
+    /// File to write (default: standard output); npy adds .input.npy, .output.npy, .undefined.npy
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// Replace existing files

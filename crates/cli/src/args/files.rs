@@ -12,24 +12,23 @@ use truecast::DType;
 /// `inspect`
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// Files to read: .safetensors, .gguf, .npy, .npz, .pb or .onnx; folders of checkpoints; or .tosa, OpenVINO IR (.xml),
-    /// Tile IR
+    /// Files (.safetensors, .gguf, .npy, .npz, .pb, .onnx, .tosa, .xml, Tile IR) or folders of checkpoints
     #[arg(value_hint = ValueHint::AnyPath, required = true)]
     pub src: Vec<PathBuf>,
-    /// Range, NaN, Inf, zero and subnormal counts of each tensor, and how its magnitudes are distributed
+    /// Show range, counts of NaN, Inf, zero and subnormals, and magnitudes
     #[arg(long)]
     pub stats: bool,
-    /// Only the tensors whose name matches; `*` matches anything
+    /// List only tensors whose name matches (`*`: anything)
     #[arg(long, value_name = "GLOB")]
     pub filter: Vec<String>,
-    /// Type of the elements of an array whose header does not say
+    /// Element type of an array whose header does not state it
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
     #[command(flatten)]
     pub threads: ThreadsArgs,
-    /// List the tensors by name, size or elements, with --stats also by min, max, nan, inf, zero or subnormal
+    /// Sort the tensors; from min on with --stats
     #[arg(long, value_name = "COLUMN", value_parser = value_parsers::INSPECT_COLUMN)]
     pub sort: Option<String>,
 }
@@ -37,22 +36,22 @@ pub struct InspectArgs {
 /// `verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// The file that was converted, or the folder
+    /// Source file or folder of the conversion
     #[arg(value_hint = ValueHint::AnyPath)]
     pub src: PathBuf,
-    /// What came of it
+    /// Result of the conversion
     #[arg(value_hint = ValueHint::AnyPath)]
     pub dst: PathBuf,
-    /// Take the options from a report that `convert --report` wrote, and compare the files with its digests
+    /// Report of `convert --report`: gives the options and the digests
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Recompute every element (default: of up to 1 GiB; of larger files a sample of 5 % or 256 MiB, whichever is more)
+    /// Recompute every element (default: up to 1 GiB all, of more a sample)
     #[arg(long, conflicts_with_all = ["sample", "seed"])]
     pub full: bool,
-    /// Recompute a sample of at least this part of the elements: 0.1, 10%
+    /// Recompute at least this part of the elements: 0.1, 10%
     #[arg(long, value_name = "PART", value_parser = part)]
     pub sample: Option<f64>,
-    /// What the sample is drawn from: the same seed draws the same elements
+    /// Seed of the sample: the same seed draws the same elements
     #[arg(long, value_name = "N", default_value = "0")]
     pub seed: u64,
     #[command(flatten)]
@@ -83,18 +82,18 @@ pub struct CompareArgs {
     /// The reference: a file, or the folder of a checkpoint
     #[arg(value_hint = ValueHint::AnyPath)]
     pub a: PathBuf,
-    /// What differs from it
+    /// The file or folder to compare with A
     #[arg(value_hint = ValueHint::AnyPath)]
     pub b: PathBuf,
-    /// Type of the elements of A, if its header does not say
+    /// Element type of A, if its header does not state it
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
-    /// Type of the elements of B, if its header does not say
+    /// Element type of B, if its header does not state it
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
-    /// Exit with 1 if a count exceeds N (default 0); different: if anything differs
+    /// Exit with 1 if a count exceeds N (default 0), or with `different` if anything differs
     #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = value_parsers::DIFFERENCE)]
     pub fail_on: Vec<String>,
     #[command(flatten)]

@@ -30,16 +30,16 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(name = "truecast", version, max_term_width = 100)]
 pub struct Cli {
-    /// Print one JSON object instead of text
+    /// Print one JSON object
     #[arg(long, global = true)]
     pub json: bool,
-    /// Print nothing but errors and what was asked for
+    /// Print only errors and the requested results
     #[arg(long, global = true)]
     pub quiet: bool,
-    /// Show every column and every name whole, however narrow the terminal; a pipe gets them anyway
+    /// Print every column and full names (a pipe always gets them)
     #[arg(long, global = true)]
     pub wide: bool,
-    /// Color: where a terminal shows it (auto, which NO_COLOR, CLICOLOR and CLICOLOR_FORCE decide), always or never
+    /// Color: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     pub color: clap::ColorChoice,
     #[command(subcommand)]
@@ -51,9 +51,9 @@ pub struct Cli {
 pub enum Command {
     /// Convert a file and report what happened to its values
     ///
-    /// In a checkpoint (.safetensors) floating-point tensors are converted and the others copied, unless a rule says
-    /// otherwise; arrays (.npy, .npz, .pb) are always converted. In a model (.onnx) weights are stored in the type and
-    /// cast back where they are used. The destination is complete or untouched.
+    /// In a checkpoint (.safetensors), convert changes floating-point tensors and copies the others, unless a rule says
+    /// otherwise. It always converts arrays (.npy, .npz, .pb). In a model (.onnx), it stores weights in the new type and
+    /// casts them back where they are used. The destination is either complete or untouched.
     Convert(ConvertArgs),
     /// List the tensors of files and folders, and how they are quantized
     Inspect(InspectArgs),
@@ -63,44 +63,50 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Show how two files differ as numbers, across types
     Compare(CompareArgs),
-    /// Explain one value: bits, neighbors, rounding, and the result under every specification
+    /// Explain one value: bits, neighbors, rounding, results by specification
     #[command(allow_negative_numbers = true)]
     Explain(ExplainArgs),
     /// Rescale an array of integers as TOSA's RESCALE does
     ///
-    /// `(value - input zero point) * multiplier / 2^shift`, rounded, with the output zero point, clamped to the type.
+    /// Computes `(value - input zero point) * multiplier / 2^shift`, rounds it, adds the output zero point and clamps to
+    /// the type.
     #[command(allow_negative_numbers = true)]
     Rescale(RescaleArgs),
-    /// Evaluate a model of conversions (.onnx, .tosa, .xml, Tile IR): files in, files out
+    /// Evaluate a graph of conversions (.onnx, .tosa, .xml, Tile IR)
     ///
-    /// ONNX: Cast, CastLike, Constant, Identity and model-local functions made of them. TOSA: CAST, RESCALE, CONST,
-    /// CONST_SHAPE, IDENTITY; arrays as Arm's tools write them. OpenVINO IR: Parameter, Const, Convert,
+    /// ONNX: Cast, CastLike, Constant, Identity and model-local functions of these. TOSA: CAST, RESCALE, CONST,
+    /// CONST_SHAPE, IDENTITY; arrays in the layout of Arm's tools. OpenVINO IR: Parameter, Const, Convert,
     /// ConvertPromoteTypes, Result. Tile IR: the nine conversions.
     Run(RunArgs),
-    /// Are these results allowed, or are a model's conversions legal?
+    /// Check whether results are allowed, or a model's conversions legal
     ///
-    /// `check cast` and `check rescale` (TOSA) check results of any implementation element by element; `check MODEL` checks the conversions of a model,
+    /// `check cast` and `check rescale` (TOSA) check the results of any implementation element by element; `check MODEL` checks the conversions of a model,
     /// without running them. Exit code 1 if anything is not allowed.
     Check(CheckArgs),
-    /// Write test vectors: inputs at which a conversion shows what it does, with their results
+    /// Write test vectors: decisive inputs with their results
     Vectors(VectorsArgs),
-    /// Describe the types: layout, range, special codes, every code of the narrow ones
+    /// Describe the types: layout, range, special codes
     Formats(FormatsArgs),
-    /// The type to which two types promote, in OpenVINO, NumPy, JAX, PyTorch and TensorFlow
+    /// List the schemes of quantized checkpoints: fp8, MX, NVFP4, int4, GGUF
     ///
-    /// With `--system all`, one line for each system and mode; those are marked that differ from what most say.
+    /// A scheme says how tensors are stored as codes with scales: --scheme writes one, --from-scheme reads one that the
+    /// configuration does not tell.
+    Schemes(SchemesArgs),
+    /// Show the common type of two types in NumPy, PyTorch, JAX and others
+    ///
+    /// `--system all` prints one line for each system and mode, and marks answers that differ from the most common answer.
     Promote(PromoteArgs),
-    /// Measure throughput on this machine, beside memcpy on the same buffers
+    /// Measure throughput on this machine, beside memcpy
     ///
-    /// Conversion and memcpy take turns; the best time of each counts. GB/s are bytes read and bytes written, and memcpy
-    /// moves as many of them as the conversion.
+    /// Conversion and memcpy alternate; the best time of each counts. GB/s counts bytes read and bytes written; memcpy
+    /// moves as many bytes as the conversion.
     Bench(BenchArgs),
     /// Print a completion script
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
+    /// Print a manual page
     Man {
         /// The page of one command
         #[arg(value_parser = value_parsers::COMMAND, hide_possible_values = true, conflicts_with = "all")]
@@ -132,6 +138,7 @@ impl Command {
             self,
             Command::Explain(_)
                 | Command::Formats(_)
+                | Command::Schemes(_)
                 | Command::Promote(_)
                 | Command::Inspect(_)
                 | Command::Compare(_)
@@ -152,6 +159,7 @@ impl Command {
             Command::Check(_) => "check",
             Command::Vectors(_) => "vectors",
             Command::Formats(_) => "formats",
+            Command::Schemes(_) => "schemes",
             Command::Promote(_) => "promote",
             Command::Bench(_) => "bench",
             Command::Completions { .. } => "completions",

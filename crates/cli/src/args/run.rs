@@ -20,26 +20,25 @@ pub struct RunArgs {
     /// Folder for the outputs, one file each
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output_dir: PathBuf,
-    /// What the outputs are written as
+    /// File format of the outputs
     #[arg(long, value_name = "FORMAT", default_value = "npy", value_parser = one_of(&ARRAY_FORMATS))]
     pub output_format: FileFormat,
-    /// OpenVINO: how u3 and u6 lie, for files of releases after 2026.4: groups of three bytes, or one stream of bits
+    /// OpenVINO after 2026.4: packing of u3 and u6, groups of three bytes or one bit stream
     #[arg(long, value_name = "LAYOUT", value_parser = one_of(&[("groups", Packing::Groups), ("stream", Packing::LowFirst)]))]
     pub ir_layout: Option<Packing>,
     /// Replace existing outputs
     #[arg(long)]
     pub force: bool,
-    /// ONNX: floating-point numbers that become text: as the reference evaluator writes them, or plain (default reference)
+    /// ONNX: notation of floats as text (default reference)
     #[arg(long, value_name = "STYLE", value_parser = value_parsers::STRING_STYLE)]
     pub string_style: Option<TextStyle>,
-    /// Tile IR: whose rules (default the newest)
+    /// Tile IR: release (default the newest); options: truecast help specs
     #[arg(long, value_name = "NAME[@VERSION]", value_parser = value_parsers::TILE)]
     pub spec: Option<String>,
     /// Tile IR: the entry, if the module has several
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Tile IR: whose values, spec (default), hw or seed. TOSA: what the implementation chooses where the text leaves a choice,
-    /// strict (default) or others, with + between them
+    /// Tile IR: whose values (default spec). TOSA: choices that the text leaves open, joined with + (default strict)
     #[arg(long, value_name = "PROFILE", value_parser = value_parsers::RUN_PROFILE)]
     pub profile: Option<String>,
     /// Tile IR: choices where its sources differ

@@ -10,25 +10,25 @@ use truecast::select::quantize_options::Layer;
 /// Options that choose tensors and what they become.
 #[derive(Args, Debug, Clone)]
 pub struct SelectArgs {
-    /// Type to convert to, such as f16, bf16, f8e4m3fn; `truecast formats` lists them
+    /// Type to convert to, such as bf16; see `truecast formats`
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// Read the payload as this type; in a checkpoint only of tensors of that width that a rule chooses
+    /// Read the elements as this type; in a checkpoint those of tensors that a rule selects
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
-    /// Type of the tensors whose name matches; `*` matches anything, the first of all rules wins
+    /// Convert the tensors whose name matches to this type; `*` matches anything, the first matching rule wins
     #[arg(long, value_name = "GLOB=TYPE")]
     pub rule: Vec<String>,
-    /// Copy the tensors whose name matches; with --scheme: do not quantize them
+    /// Leave tensors whose name matches as they are
     #[arg(long, value_name = "GLOB")]
     pub keep: Vec<String>,
-    /// With --scheme: quantize the tensors whose name matches, also those that it leaves alone, such as embeddings
+    /// Quantize the tensors whose name matches, also those that are kept otherwise, such as embeddings
     #[arg(long, value_name = "GLOB", requires = "scheme")]
     pub quantize: Vec<String>,
-    /// With --to: copy tensors with such names, and all of fewer than two dimensions; --scheme leaves them alone anyway
+    /// Leave such tensors as they are, and all with one dimension
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET)]
     pub keep_preset: Vec<Layer>,
-    /// ONNX models: keep smaller tensors, unless a rule names them
+    /// ONNX: leave tensors with fewer elements, unless a rule names them
     #[arg(long, value_name = "N", default_value = "1024")]
     pub min_elements: u64,
     #[command(flatten)]
@@ -38,10 +38,10 @@ pub struct SelectArgs {
 /// How strictly ONNX files are read.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct OnnxArgs {
-    /// ONNX: ignore surplus bytes and unused bits of tensors
+    /// ONNX: ignore surplus bytes and unused bits
     #[arg(long)]
     pub lenient: bool,
-    /// Accept files that a file names behind links that lead out of its folder
+    /// Accept links that lead outside the folder
     #[arg(long)]
     pub follow_links: bool,
 }
@@ -56,14 +56,13 @@ impl OnnxArgs {
 /// How the tensors of a report are listed.
 #[derive(Args, Debug, Clone)]
 pub struct ListArgs {
-    /// List the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count: largest or
-    /// worst first
+    /// Sort the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count
     #[arg(long, value_name = "COLUMN", conflicts_with = "summary", value_parser = value_parsers::COLUMN, hide_possible_values = true)]
     pub sort: Option<String>,
-    /// Name this many tensors that lost most
+    /// Number of worst tensors to name
     #[arg(long, value_name = "N", default_value = "5")]
     pub worst: usize,
-    /// Print totals only, no line for each tensor
+    /// Print totals, no line for each tensor
     #[arg(long)]
     pub summary: bool,
 }

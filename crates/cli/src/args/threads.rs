@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 /// Of commands that work on data.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub struct ThreadsArgs {
-    /// Threads to use (default: all cores)
+    /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
 }

@@ -12,7 +12,7 @@ use truecast::promote::tensorflow::Mode;
 /// `explain`
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// A number (1.5e-3, 1_000, 1/3, 0x1.8p-3, nan, -inf), 0x.. bits of --from, or true and false with --from bool
+    /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf), 0x.. bits of --from, or true, false
     #[arg(allow_hyphen_values = true)]
     pub value: String,
     /// Destination type
@@ -21,10 +21,10 @@ pub struct ExplainArgs {
     /// Source type
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: DType,
-    /// Every digit of every value, however many there are
+    /// Print every digit of every value
     #[arg(long)]
     pub exact: bool,
-    /// The answers of one specification; without it those of all of them
+    /// The answers of one specification; without --spec the answers of all specifications
     #[command(flatten)]
     pub policy: PolicyArgs,
 }
@@ -37,13 +37,21 @@ pub struct FormatsArgs {
     pub dtype: Option<DType>,
 }
 
+/// `schemes`
+#[derive(Args, Debug)]
+pub struct SchemesArgs {
+    /// One scheme, with its parameters
+    #[arg(value_parser = value_parsers::SCHEME_NAME, hide_possible_values = true)]
+    pub name: Option<String>,
+}
+
 /// `promote`
 #[derive(Args, Debug)]
 pub struct PromoteArgs {
     /// Element type, `dynamic` (openvino), or py:bool, py:int, py:float for a Python number
     #[arg(required_unless_present = "table", value_parser = value_parsers::OPERAND, hide_possible_values = true)]
     pub lhs: Option<String>,
-    /// The other one
+    /// The other operand
     #[arg(required_unless_present = "table", value_parser = value_parsers::OPERAND, hide_possible_values = true)]
     pub rhs: Option<String>,
     /// Print the whole matrix for these options
@@ -55,7 +63,7 @@ pub struct PromoteArgs {
     /// openvino: promote_unsafe
     #[arg(long = "unsafe", conflicts_with = "strict")]
     pub promote_unsafe: bool,
-    /// openvino: refuse what does not keep every value
+    /// openvino: refuse a promotion that does not keep every value
     #[arg(long)]
     pub strict: bool,
     /// openvino: pytorch_scalar_promotion
@@ -64,13 +72,13 @@ pub struct PromoteArgs {
     /// openvino: u64_integer_promotion_target (default f32)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::OPERAND, hide_possible_values = true)]
     pub u64_target: Option<String>,
-    /// openvino, torch: rank of LHS, zero or more, or unknown (default n)
+    /// openvino, torch: rank of LHS: zero, one or more (n), or unknown (default n)
     #[arg(long, value_name = "RANK", value_parser = one_of(&RANKS))]
     pub lhs_rank: Option<Rank>,
     /// openvino, torch: rank of RHS (default n)
     #[arg(long, value_name = "RANK", value_parser = one_of(&RANKS))]
     pub rhs_rank: Option<Rank>,
-    /// jax: whether types of 64 bits exist (default on)
+    /// jax: enable 64-bit types (default on)
     #[arg(long, value_name = "WHICH", value_parser = one_of(&[("on", X64::On), ("off", X64::Off)]))]
     pub jax_x64: Option<X64>,
     /// tensorflow: the conversion mode (default all)

@@ -138,7 +138,8 @@ fn list(terminal: &Terminal) -> String {
         }
         table.row(cells);
     }
-    table.render(terminal)
+    let schemes = "`truecast schemes` lists formats of checkpoints with scales, such as mxfp4\n";
+    format!("{}\n{}", table.render(terminal), terminal.wrap(schemes))
 }
 
 fn detail(dtype: DType, terminal: &Terminal) -> String {

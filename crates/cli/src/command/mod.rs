@@ -16,6 +16,7 @@ mod promote;
 mod provenance;
 mod rescale;
 mod run;
+mod schemes;
 mod select;
 mod shell;
 pub mod thresholds;
@@ -116,6 +117,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failu
         Command::Check(args) => check::run(args, &context),
         Command::Vectors(args) => vectors::run(args, &context),
         Command::Formats(args) => formats::run(args, &context),
+        Command::Schemes(args) => schemes::run(args, &context),
         Command::Promote(args) => promote::run(args, &context),
         Command::Bench(args) => bench::run(args, &context),
         Command::Completions { shell } => shell::completions(*shell),

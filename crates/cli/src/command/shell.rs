@@ -14,6 +14,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use truecast::io::{Existing, OutputFile};
+use truecast::scaled;
 
 pub fn completions(shell: Shell) -> Result<u8, Failure> {
     let mut script = Vec::new();
@@ -86,6 +87,8 @@ fn fish_operands() -> String {
         line("check", value_parsers::operations(), ""),
         line("vectors", value_parsers::operations(), " -f"),
         line("formats", types(), " -f"),
+        line("quantize", scaled::written_to_files(), ""),
+        line("schemes", value_parsers::schemes(), " -f"),
         line("promote", value_parsers::operands(), " -f"),
         line("man", value_parsers::commands(), " -f"),
         line("completions", shells, " -f"),
@@ -132,7 +135,7 @@ fn overview(root: &Command) -> String {
     rendered(|out| {
         man.render_title(out)?;
         man.render_name_section(out)?;
-        man.render_synopsis_section(out)?;
+        synopsis(&["COMMAND [OPTIONS]"]).to_writer(out)?;
         man.render_description_section(out)?;
         man.render_options_section(out)?;
         man.render_subcommands_section(out)?;
@@ -142,13 +145,6 @@ fn overview(root: &Command) -> String {
 
 fn of_command(command: &Command, page: &Page) -> String {
     let man = manual(command, format!("truecast-{}", page.command));
-    let mut synopsis = Roff::new();
-    synopsis.control("SH", ["SYNOPSIS"]);
-    for line in page.usage {
-        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
-        synopsis.text([bold(format!("truecast {name}")), roman(format!(" {rest}"))]);
-        synopsis.control("br", []);
-    }
     let mut examples = Roff::new();
     examples.control("SH", ["EXAMPLES"]);
     for (what, line) in page.examples {
@@ -164,12 +160,23 @@ fn of_command(command: &Command, page: &Page) -> String {
     rendered(|out| {
         man.render_title(out)?;
         man.render_name_section(out)?;
-        synopsis.to_writer(out)?;
+        synopsis(page.usage).to_writer(out)?;
         man.render_description_section(out)?;
         man.render_options_section(out)?;
         examples.to_writer(out)?;
         last_sections(page.see_also).to_writer(out)
     })
+}
+
+fn synopsis(usage: &[&str]) -> Roff {
+    let mut synopsis = Roff::new();
+    synopsis.control("SH", ["SYNOPSIS"]);
+    for line in usage {
+        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+        synopsis.text([bold(format!("truecast {name}")), roman(format!(" {rest}"))]);
+        synopsis.control("br", []);
+    }
+    synopsis
 }
 
 fn manual(command: &Command, title: String) -> Man {

@@ -320,7 +320,7 @@ fn what_no_blocks_hold() {
     written(&folder, &[("weight", "F32", vec![2, 64], f32s(&[1.0; 128]))], &[("format", "pt")]);
     folder.write("a/config.json", b"{}");
     of(&format!("{LINE} exact"), &["--relayout", "no tensor is quantized"]);
-    of("--scheme gguf:nvfp4", &["gguf:NVFP4", "not written from dense tensors"]);
+    of("--scheme gguf:nvfp4", &["gguf:NVFP4", "written by relayout only"]);
 }
 
 fn compressed(format: &str, weights: &Value) -> Value {

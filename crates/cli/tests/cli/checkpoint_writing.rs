@@ -280,7 +280,7 @@ fn tensors_that_share_a_scale() {
 fn what_cannot_be_done_is_said_before() {
     let folder = model();
     for (options, said) in [
-        ("--scheme awq", &["awq is not written"][..]),
+        ("--scheme awq", &["awq can be read, not written"][..]),
         ("--scheme fp8-blok", &["fp8-blok", "fp8-block"]),
         ("--scheme ct:mxfp4-pack-quantized", &["groups of 32", "1 other", "q_proj"]),
         ("--scheme ct:mxfp4-pack-quantized --quantize *proj*", &["groups of 32", "1 other too", "k_proj", "--keep"]),

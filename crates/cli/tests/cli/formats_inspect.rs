@@ -184,3 +184,36 @@ fn inspect_arrays() {
     let checkpoint = checkpoint();
     checkpoint.run("inspect a.safetensors --from f16").fails(2, &["a.safetensors"]);
 }
+
+/// Every scheme has a line that says what it stores, whether it is written, and whose it is.
+#[test]
+fn schemes_are_listed() {
+    let folder = Folder::new();
+    let text = folder.run("schemes").succeeds().out;
+    let json = folder.run("schemes --json").succeeds().object("schemes");
+    let schemes = json["schemes"].as_array().unwrap();
+    assert_eq!(schemes.len(), truecast::scaled::Family::all().count());
+    for scheme in schemes {
+        let name = scheme["name"].as_str().unwrap();
+        let line = text.lines().find(|line| line.trim().split(' ').next() == Some(name)).unwrap();
+        assert!(line.len() <= 80 && line.contains(scheme["stored"].as_str().unwrap()), "{line}");
+        assert!(line.contains(scheme["written"].as_str().unwrap()), "{line}");
+        let can_be_written = scheme["written"] != "no";
+        let as_target = truecast::scaled::written_to_files().contains(&name) || scheme["written"] == "relayout";
+        assert_eq!(can_be_written, as_target, "{name}");
+    }
+    for (name, stored, written, of) in [
+        ("fp8-block", "e4m3, block 128x128", "yes", "DeepSeek, Qwen"),
+        ("ct:mxfp4-pack-quantized", "e2m1, 32", "yes", "compressed-tensors"),
+        ("awq", "4 bits, group", "no", "AutoAWQ"),
+        ("gguf:Q8_0", "8.5 bits, 32", "gguf", "llama.cpp"),
+        ("gguf:Q6_K", "6.5625 bits, 16", "no", "llama.cpp"),
+        ("mlx:mxfp4", "e2m1, 32", "relayout", "MLX"),
+    ] {
+        let scheme = schemes.iter().find(|scheme| scheme["name"] == name).unwrap();
+        assert_eq!([&scheme["stored"], &scheme["written"], &scheme["used_by"]], [stored, written, of], "{name}");
+    }
+    assert_eq!(json["short_names"]["mxfp4"], "ct:mxfp4-pack-quantized");
+    assert!(text.contains("short names") && folder.run("formats").succeeds().out.contains("truecast schemes"));
+    folder.run("schemes int4-group").succeeds().says(&["ct:pack-quantized,bits=4", "group="]);
+}

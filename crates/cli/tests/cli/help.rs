@@ -7,8 +7,9 @@ use truecast_testkit::npy::npy;
 use truecast_testkit::proto::{attribute, bytes, graph, int, model, node, value};
 use truecast_testkit::safetensors::{f32s, safetensors};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 16] = [
     "convert",
+    "quantize",
     "inspect",
     "verify",
     "compare",
@@ -18,6 +19,7 @@ const COMMANDS: [&str; 14] = [
     "check",
     "vectors",
     "formats",
+    "schemes",
     "promote",
     "bench",
     "completions",
@@ -29,7 +31,8 @@ fn folder() -> Folder {
     let a = f32s(&[1.0, 465.0, -2.0, 0.0]);
     let tensors = [("w", "F32", &[4u64][..], a.clone()), ("norm.weight", "F32", &[1], f32s(&[1.5]))];
     let folder = Folder::with("model.safetensors", &safetensors(&tensors, &[]));
-    let matrices = [("up.weight", "F32", &[2u64, 2][..], a.clone()), ("lm_head.weight", "F32", &[2, 2], a.clone())];
+    let wide = a.repeat(16);
+    let matrices = [("up.weight", "F32", &[2u64, 32][..], wide.clone()), ("lm_head.weight", "F32", &[2, 32], wide)];
     folder.write("model/model.safetensors", &safetensors(&[&tensors[..], &matrices[..]].concat(), &[]));
     folder.write("a.npy", &npy("<f4", 4, &a));
     folder.write("theirs.npy", &npy("<f2", 4, &[0x00, 0x3c, 0x44, 0x5f, 0x00, 0xc0, 0, 0]));
@@ -75,10 +78,9 @@ fn help_says_what_must_be_known() {
     let folder = Folder::new();
     let ran = folder.run("convert --help").succeeds().says(&[
         "Usage: truecast convert SRC DST --to TYPE",
-        ".safetensors, .gguf, .npy, .npz, .pb (TensorProto) or .onnx",
+        ".safetensors, .gguf, .npy, .npz, .pb, .onnx",
         "`truecast formats`",
-        "nearest-even, nearest-away, nearest-up, toward-zero, away, up, down,",
-        "inexact, saturated, wrapped, to_inf, to_nan,",
+        "inexact, saturated, wrapped, to_inf,",
         "Exit status:",
     ]);
     let order = ["Types and tensors:", "Specification:", "Files:", "Resources:", "Printing:", "Examples:"];
@@ -87,7 +89,8 @@ fn help_says_what_must_be_known() {
     // Threads are of those that use them.
     for command in COMMANDS {
         let has = folder.run(&format!("{command} --help")).succeeds().out.contains("--threads");
-        let works = ["convert", "inspect", "verify", "compare", "rescale", "run", "bench"].contains(&command);
+        let works =
+            ["convert", "quantize", "inspect", "verify", "compare", "rescale", "run", "bench"].contains(&command);
         assert_eq!(has, works, "{command}");
     }
 }
@@ -112,6 +115,7 @@ fn manual_pages_are_whole() {
         }
     }
     assert!(folder.run("man convert").out.contains("\\fBtruecast convert\\fR SRC DST \\-\\-to TYPE"));
+    assert!(folder.run("man").out.contains("\\fBtruecast COMMAND\\fR [OPTIONS]"));
     folder.run("man convert --all pages").fails(2, &["--all"]);
 }
 
@@ -145,7 +149,7 @@ fn completion_knows_the_words() {
     let zsh = folder.run("completions zsh").succeeds().out;
     assert!(zsh.contains("{compadd cast castlike rescale; _files}") && zsh.contains(":(cast castlike rescale)"));
     let fish = folder.run("completions fish").succeeds().out;
-    for command in ["check", "vectors", "formats", "promote"] {
+    for command in ["check", "vectors", "formats", "schemes", "promote"] {
         let condition = format!("__fish_truecast_using_subcommand {command}\"");
         assert!(fish.lines().any(|line| line.contains(&condition) && line.contains(" -a \"")), "{command}");
     }
@@ -154,7 +158,7 @@ fn completion_knows_the_words() {
 #[test]
 fn names_of_other_tools_are_understood() {
     let folder = folder();
-    for line in ["quantize a.npy o.npy --dtype f16 -q", "convert a.npy o.npy --precision bf16 -f -j 1", "info o.npy"] {
+    for line in ["cast a.npy o.npy --dtype f16 -q", "convert a.npy o.npy --precision bf16 -f -j 1", "info o.npy"] {
         folder.run(line).succeeds();
     }
     // They are not shown.
@@ -204,6 +208,102 @@ fn files_of_other_kinds() {
     folder.run("convert a.npy - --to f16").fails(2, &["-: standard streams"]);
 }
 
+/// A short page fits a screen and a long one can be read; what they leave out is in the manual and is completed.
+#[test]
+fn pages_are_short() {
+    let folder = Folder::new();
+    let options = |page: &str| page.lines().filter(|line| line.trim_start().starts_with('-')).count();
+    for command in COMMANDS {
+        let short = folder.run(&format!("{command} -h")).succeeds().out;
+        assert!(short.lines().count() <= 45 && options(&short) <= 15, "{command}: {short}");
+        assert!(short.ends_with("\n") && short.contains(&format!("truecast {command} --help")), "{command}: {short}");
+        let long = folder.run(&format!("{command} --help")).succeeds().out;
+        assert!(long.lines().count() <= 140 && options(&long) >= options(&short), "{command}: {long}");
+        assert!(short.lines().chain(long.lines()).all(|line| line.len() <= 90), "{command}");
+    }
+    let short = folder.run("convert -h").succeeds().out;
+    for option in ["--to", "--scheme", "--keep ", "--from-scheme", "--force", "--resume", "--delete-source", "--json"] {
+        assert!(short.contains(option), "{option}");
+    }
+    let words: Vec<&str> = short.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("truecast help specs") && words.contains("truecast schemes"));
+    folder.run("convert a b --to f32 --saturate maybe").fails(2, &["--saturate"]);
+    assert!(folder.run("completions bash").succeeds().out.contains("--saturate"));
+}
+
+/// The settings of specifications are said once, on a page of their own.
+#[test]
+fn every_setting_is_on_the_page_of_the_specifications() {
+    let folder = Folder::new();
+    let page = folder.run("help specs").succeeds().out;
+    assert!(page.lines().count() <= 65, "{page}");
+    for spec in truecast::request::SPECS {
+        assert!(page.lines().any(|line| line.split(' ').next() == Some(spec)), "{spec}");
+    }
+    for setting in truecast::setting::Setting::all() {
+        let option = format!("--{}", setting.name());
+        assert!(page.contains(&option), "{option}");
+        assert!(setting.every_value().iter().all(|value| setting.is_switch() || page.contains(value)), "{option}");
+        let in_manual = option.replace('-', "\\-");
+        assert!(folder.run("man convert").succeeds().out.contains(&in_manual), "{option}");
+        for command in ["convert", "verify", "check", "vectors", "explain", "bench", "run"] {
+            let help = folder.run(&format!("{command} --help")).succeeds().out;
+            let words: Vec<&str> = help.split_whitespace().collect();
+            assert!(words.join(" ").contains("truecast help specs"), "{command}");
+            let is_row = |line: &str| line.split_whitespace().next() == Some(&option);
+            assert!(!help.lines().any(is_row), "{command} {option}");
+        }
+    }
+    assert!(page.contains("1 to 28") && page.contains("2026.4") && page.contains("default 13.5"));
+}
+
+/// `quantize SRC DST SCHEME` is `convert SRC DST --scheme SCHEME`, wherever the options stand.
+#[test]
+fn quantize_is_convert_with_a_scheme() {
+    let folder = folder();
+    folder.run("convert model a --scheme fp8-block --keep *lm_head*").exits(0);
+    let written = folder.read("a/model.safetensors");
+    for (i, line) in [
+        "quantize model OUT fp8-block --keep *lm_head*",
+        "quantize --keep *lm_head* -j 1 model OUT fp8-block --nonfinite=error",
+        "--color never quantise model --keep=*lm_head* OUT --quiet fp8-block",
+        "quantize model OUT --scheme fp8-block --keep *lm_head*",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = format!("out{i}");
+        folder.run(&line.replace("OUT", &out)).exits(0);
+        assert_eq!(folder.read(&format!("{out}/model.safetensors")), written, "{line}");
+    }
+    folder.run("verify model out0 --scheme fp8-block --keep *lm_head*").exits(0);
+    for (line, said) in [
+        ("quantize model x", "quantize needs SCHEME"),
+        ("quantize model x int4", "int4 is not one scheme"),
+        ("quantize model x awq", "awq can be read, not written"),
+        ("quantize model x fp8-block --scal-search mse", "did you mean --scale-search?"),
+        ("quantize model x fp8-block more", "more"),
+    ] {
+        folder.run(line).fails(2, &[said]);
+    }
+    let help = folder.run("quantize --help").succeeds().says(&["SCHEME", "--scale-search", "--share-global"]).out;
+    assert!(!help.contains("--scheme NAME"), "{help}");
+    let convert = folder.run("convert --help").succeeds().says(&["--scheme NAME", "truecast quantize --help"]).out;
+    assert!(!convert.contains("--scale-search"), "{convert}");
+}
+
+/// Whatever the file is called that was run.
+#[test]
+fn help_names_the_program() {
+    let folder = Folder::new();
+    std::fs::copy(crate::run::binary(), folder.path("other-name")).unwrap();
+    for line in ["help help", "--help", "convert -h"] {
+        let ran = shell(&folder, &format!("./other-name {line}"));
+        assert!(ran.out.contains("truecast") && !ran.out.contains("other-name"), "{line}: {}", ran.out);
+    }
+}
+
 /// What belongs together stands together, the general options come last, and no value is called as its option is.
 #[test]
 fn options_are_listed_in_a_useful_order() {
@@ -211,17 +311,18 @@ fn options_are_listed_in_a_useful_order() {
     for command in COMMANDS {
         let help = folder.run(&format!("{command} --help")).succeeds().lacks(&["?:"]).out;
         for line in help.lines().filter_map(|line| line.trim().strip_prefix("--")) {
-            let Some((option, value)) = line.split_once(" <") else { continue };
-            let named_alike = value.trim_end_matches('>') == option.to_uppercase().replace('-', "_");
+            let Some((option, value)) = line.split_once(' ') else { continue };
+            let named_alike = value.split(' ').next().unwrap() == option.to_uppercase().replace('-', "_");
             let is_plain = ["sort", "level", "format", "part", "seed"].contains(&option);
             assert!(!named_alike || option.split('-').count() == 1 || is_plain, "{command}: --{line}");
         }
-        let last = help.lines().rfind(|line| line.trim_start().starts_with('-')).unwrap();
+        let last = help.lines().rfind(|line| line.starts_with("  -")).unwrap();
         assert!(last.contains("--help"), "{command}: {last}");
     }
     let help = folder.run("check --help").succeeds().out;
     let place = |option: &str| help.find(&format!("--{option} ")).unwrap_or_else(|| panic!("{option}"));
     assert!(place("multiplier") < place("shift") && place("shift") < place("scale"), "{help}");
     assert!(folder.run("convert --help").succeeds().out.contains(".safetensors, .gguf, .npy"));
-    assert!(folder.run("explain --help").succeeds().out.contains("(default: all)"));
+    let explain = folder.run("explain --help").succeeds().out;
+    assert!(explain.split_whitespace().collect::<Vec<_>>().join(" ").contains("(default: all)"));
 }

@@ -206,7 +206,9 @@ fn schemes_that_cannot_be() {
             && object["schemes"].is_null()
     );
     folder.run("convert model out --to bf16 --from-scheme fp8-block:128x128 --quiet").succeeds();
-    folder.run("convert out other --scheme gptq").fails(2, &["scheme gptq is not written; written are mxfp4, "]);
+    folder
+        .run("convert out other --scheme gptq")
+        .fails(2, &["gptq can be read, not written; `truecast schemes` lists"]);
 }
 
 /// Of a folder from its configuration, of a file from itself.

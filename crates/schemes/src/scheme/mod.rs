@@ -82,80 +82,142 @@ pub enum Writing {
     Gguf,
 }
 
+/// What people call the formats that a scheme stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // The variants are the names.
+pub enum Kind {
+    Fp8,
+    Int8,
+    Int4,
+    Mx,
+    Nvfp4,
+    Gguf,
+    Other,
+}
+
+impl Kind {
+    /// Every kind, in the order of lists.
+    pub const ALL: [Kind; 7] = [Kind::Fp8, Kind::Mx, Kind::Nvfp4, Kind::Int8, Kind::Int4, Kind::Gguf, Kind::Other];
+
+    /// The name, as lists say it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Fp8 => "fp8",
+            Kind::Int8 => "int8",
+            Kind::Int4 => "int4 and other widths",
+            Kind::Mx => "MX (mxfp4, mxfp6, mxfp8)",
+            Kind::Nvfp4 => "NVFP4",
+            Kind::Gguf => "GGUF",
+            Kind::Other => "other",
+        }
+    }
+}
+
 struct Row {
     family: Family,
     name: &'static str,
     parameters: &'static [Parameter],
     writing: Writing,
+    kind: Kind,
+    /// The codes, and what has one scale; empty of the blocks of GGUF files, which say it themselves.
+    stored: &'static str,
 }
 
-const fn row(name: &'static str, family: Family, parameters: &'static [Parameter], writing: Writing) -> Row {
-    Row { family, name, parameters, writing }
+const fn row(
+    name: &'static str,
+    family: Family,
+    parameters: &'static [Parameter],
+    writing: Writing,
+    kind: Kind,
+    stored: &'static str,
+) -> Row {
+    Row { family, name, parameters, writing, kind, stored }
 }
 
+const fn gguf(name: &'static str, block: BlockType, writing: Writing) -> Row {
+    row(name, Family::Gguf(block), &[], writing, Kind::Gguf, "")
+}
+
+use Kind::{Fp8, Int4, Int8, Mx, Nvfp4, Other};
 use Parameter::{Bits, Block, Group, Scale, Strategy as By, Symmetric};
+use Writing::{Never, Relayout, Yes};
 
-/// Every family, its name, the parameters that it has, and whether it is written.
+/// Every family, its name, the parameters that it has, whether it is written, and what it stores.
 const TABLE: &[Row] = &[
-    row("plain", Family::Plain, &[], Writing::Yes),
-    row("fp8-block", Family::Fp8Block, &[Block, Scale], Writing::Yes),
-    row("fp8-tensor", Family::Fp8Tensor, &[], Writing::Yes),
-    row("fp8-channel", Family::Fp8Channel, &[Scale], Writing::Yes),
-    row("deepseek-v4", Family::DeepSeekV4, &[Block], Writing::Never),
-    row("gpt-oss", Family::GptOss, &[], Writing::Yes),
-    row("ct:float-quantized", Family::CtFloatQuantized, &[By, Block, Group, Scale], Writing::Yes),
-    row("ct:naive-quantized", Family::CtNaiveQuantized, &[By, Block, Group], Writing::Never),
-    row("ct:int-quantized", Family::CtIntQuantized, &[By, Block, Group, Symmetric, Scale], Writing::Yes),
-    row("ct:pack-quantized", Family::CtPackQuantized, &[Bits, By, Group, Symmetric, Scale], Writing::Yes),
-    row("ct:nvfp4-pack-quantized", Family::CtNvfp4, &[], Writing::Yes),
-    row("ct:mxfp4-pack-quantized", Family::CtMxfp4, &[], Writing::Yes),
-    row("ct:mxfp6-pack-quantized", Family::CtMxfp6, &[], Writing::Yes),
-    row("ct:mxfp8-quantized", Family::CtMxfp8, &[], Writing::Yes),
-    row("modelopt:FP8", Family::ModelOptFp8, &[], Writing::Yes),
-    row("modelopt:FP8_PER_CHANNEL_PER_TOKEN", Family::ModelOptFp8PerChannel, &[], Writing::Yes),
-    row("modelopt:FP8_PB_WO", Family::ModelOptFp8Blocks, &[Block], Writing::Yes),
-    row("modelopt:NVFP4", Family::ModelOptNvfp4, &[], Writing::Yes),
-    row("modelopt:W4A16_NVFP4", Family::ModelOptNvfp4Weights, &[], Writing::Yes),
-    row("modelopt:NVFP4_AWQ", Family::ModelOptNvfp4Awq, &[], Writing::Never),
-    row("modelopt:NVFP4_SVD", Family::ModelOptNvfp4Svd, &[], Writing::Never),
-    row("modelopt:W4A8_NVFP4_FP8", Family::ModelOptNvfp4Fp8, &[], Writing::Never),
-    row("modelopt:MXFP8", Family::ModelOptMxfp8, &[], Writing::Yes),
-    row("modelopt:MXFP4", Family::ModelOptMxfp4, &[], Writing::Never),
-    row("modelopt:W4A16_AWQ", Family::ModelOptAwq, &[Group], Writing::Never),
-    row("modelopt:W8A16", Family::ModelOptInt8, &[], Writing::Never),
-    row("comfy-scaled-fp8", Family::ComfyScaledFp8, &[], Writing::Never),
-    row("comfy:float8_e4m3fn", Family::ComfyFp8E4M3, &[], Writing::Yes),
-    row("comfy:float8_e5m2", Family::ComfyFp8E5M2, &[], Writing::Yes),
-    row("comfy:float8_e4m3fn_rowwise", Family::ComfyFp8Rows, &[], Writing::Never),
-    row("comfy:float8_e4m3fn_blockwise", Family::ComfyFp8Blocks, &[Group], Writing::Never),
-    row("comfy:nvfp4", Family::ComfyNvfp4, &[], Writing::Yes),
-    row("comfy:mxfp8", Family::ComfyMxfp8, &[], Writing::Yes),
-    row("comfy:int8_tensorwise", Family::ComfyInt8, &[], Writing::Never),
-    row("comfy:int8_blockwise", Family::ComfyInt8Blocks, &[Group], Writing::Never),
-    row("torchao", Family::Torchao, &[], Writing::Never),
-    row("mxfp8", Family::Mxfp8, &[], Writing::Yes),
-    row("awq", Family::Awq, &[Group], Writing::Never),
-    row("gptq", Family::Gptq, &[Bits, Group], Writing::Never),
-    row("gptq_v2", Family::GptqV2, &[Bits, Group], Writing::Never),
-    row("bitnet", Family::BitNet, &[], Writing::Never),
-    row("mlx:affine", Family::MlxAffine, &[Bits, Group], Writing::Never),
-    row("mlx:mxfp4", Family::MlxMxfp4, &[], Writing::Relayout),
-    row("mlx:nvfp4", Family::MlxNvfp4, &[], Writing::Never),
-    row("mlx:mxfp8", Family::MlxMxfp8, &[], Writing::Relayout),
-    row("mistral-fp8", Family::MistralFp8, &[Block], Writing::Never),
-    row("fbgemm-fp8", Family::FbgemmFp8, &[], Writing::Never),
-    row("gguf:Q4_0", Family::Gguf(BlockType::Q4_0), &[], Writing::Never),
-    row("gguf:Q4_1", Family::Gguf(BlockType::Q4_1), &[], Writing::Never),
-    row("gguf:Q5_0", Family::Gguf(BlockType::Q5_0), &[], Writing::Never),
-    row("gguf:Q5_1", Family::Gguf(BlockType::Q5_1), &[], Writing::Never),
-    row("gguf:Q8_0", Family::Gguf(BlockType::Q8_0), &[], Writing::Gguf),
-    row("gguf:Q2_K", Family::Gguf(BlockType::Q2_K), &[], Writing::Never),
-    row("gguf:Q3_K", Family::Gguf(BlockType::Q3_K), &[], Writing::Never),
-    row("gguf:Q4_K", Family::Gguf(BlockType::Q4_K), &[], Writing::Never),
-    row("gguf:Q5_K", Family::Gguf(BlockType::Q5_K), &[], Writing::Never),
-    row("gguf:Q6_K", Family::Gguf(BlockType::Q6_K), &[], Writing::Never),
-    row("gguf:MXFP4", Family::Gguf(BlockType::Mxfp4), &[], Writing::Gguf),
-    row("gguf:NVFP4", Family::Gguf(BlockType::Nvfp4), &[], Writing::Relayout),
+    row("plain", Family::Plain, &[], Yes, Other, "values as they are"),
+    row("fp8-block", Family::Fp8Block, &[Block, Scale], Yes, Fp8, "e4m3, block 128x128"),
+    row("fp8-tensor", Family::Fp8Tensor, &[], Yes, Fp8, "e4m3, tensor"),
+    row("fp8-channel", Family::Fp8Channel, &[Scale], Yes, Fp8, "e4m3, row"),
+    row("deepseek-v4", Family::DeepSeekV4, &[Block], Never, Fp8, "e4m3, block; e2m1, 32"),
+    row("gpt-oss", Family::GptOss, &[], Yes, Mx, "e2m1, 32"),
+    row("ct:float-quantized", Family::CtFloatQuantized, &[By, Block, Group, Scale], Yes, Fp8, "e4m3, by strategy"),
+    row("ct:naive-quantized", Family::CtNaiveQuantized, &[By, Block, Group], Never, Fp8, "8 bits, by strategy"),
+    row(
+        "ct:int-quantized",
+        Family::CtIntQuantized,
+        &[By, Block, Group, Symmetric, Scale],
+        Yes,
+        Int8,
+        "8 bits, by strategy",
+    ),
+    row(
+        "ct:pack-quantized",
+        Family::CtPackQuantized,
+        &[Bits, By, Group, Symmetric, Scale],
+        Yes,
+        Int4,
+        "4, 8 bits, group, row",
+    ),
+    row("ct:nvfp4-pack-quantized", Family::CtNvfp4, &[], Yes, Nvfp4, "e2m1, 16"),
+    row("ct:mxfp4-pack-quantized", Family::CtMxfp4, &[], Yes, Mx, "e2m1, 32"),
+    row("ct:mxfp6-pack-quantized", Family::CtMxfp6, &[], Yes, Mx, "6 bits, 32"),
+    row("ct:mxfp8-quantized", Family::CtMxfp8, &[], Yes, Mx, "e4m3, 32"),
+    row("modelopt:FP8", Family::ModelOptFp8, &[], Yes, Fp8, "e4m3, tensor"),
+    row("modelopt:FP8_PER_CHANNEL_PER_TOKEN", Family::ModelOptFp8PerChannel, &[], Yes, Fp8, "e4m3, row"),
+    row("modelopt:FP8_PB_WO", Family::ModelOptFp8Blocks, &[Block], Yes, Fp8, "e4m3, block 128x128"),
+    row("modelopt:NVFP4", Family::ModelOptNvfp4, &[], Yes, Nvfp4, "e2m1, 16"),
+    row("modelopt:W4A16_NVFP4", Family::ModelOptNvfp4Weights, &[], Yes, Nvfp4, "e2m1, 16"),
+    row("modelopt:NVFP4_AWQ", Family::ModelOptNvfp4Awq, &[], Never, Nvfp4, "e2m1, 16"),
+    row("modelopt:NVFP4_SVD", Family::ModelOptNvfp4Svd, &[], Never, Nvfp4, "e2m1, 16"),
+    row("modelopt:W4A8_NVFP4_FP8", Family::ModelOptNvfp4Fp8, &[], Never, Nvfp4, "e2m1, 16"),
+    row("modelopt:MXFP8", Family::ModelOptMxfp8, &[], Yes, Mx, "e4m3, 32"),
+    row("modelopt:MXFP4", Family::ModelOptMxfp4, &[], Never, Mx, "e2m1, 32"),
+    row("modelopt:W4A16_AWQ", Family::ModelOptAwq, &[Group], Never, Int4, "4 bits, group"),
+    row("modelopt:W8A16", Family::ModelOptInt8, &[], Never, Int8, "8 bits, row"),
+    row("comfy-scaled-fp8", Family::ComfyScaledFp8, &[], Never, Fp8, "e4m3 or e5m2, tensor"),
+    row("comfy:float8_e4m3fn", Family::ComfyFp8E4M3, &[], Yes, Fp8, "e4m3, tensor"),
+    row("comfy:float8_e5m2", Family::ComfyFp8E5M2, &[], Yes, Fp8, "e5m2, tensor"),
+    row("comfy:float8_e4m3fn_rowwise", Family::ComfyFp8Rows, &[], Never, Fp8, "e4m3, row"),
+    row("comfy:float8_e4m3fn_blockwise", Family::ComfyFp8Blocks, &[Group], Never, Fp8, "e4m3, group"),
+    row("comfy:nvfp4", Family::ComfyNvfp4, &[], Yes, Nvfp4, "e2m1, 16"),
+    row("comfy:mxfp8", Family::ComfyMxfp8, &[], Yes, Mx, "e4m3, 32"),
+    row("comfy:int8_tensorwise", Family::ComfyInt8, &[], Never, Int8, "8 bits, tensor"),
+    row("comfy:int8_blockwise", Family::ComfyInt8Blocks, &[Group], Never, Int8, "8 bits, group"),
+    row("torchao", Family::Torchao, &[], Never, Other, "fp8, int8, MX, NVFP4"),
+    row("mxfp8", Family::Mxfp8, &[], Yes, Mx, "e4m3, 32"),
+    row("awq", Family::Awq, &[Group], Never, Int4, "4 bits, group"),
+    row("gptq", Family::Gptq, &[Bits, Group], Never, Int4, "2 to 8 bits, group"),
+    row("gptq_v2", Family::GptqV2, &[Bits, Group], Never, Int4, "2 to 8 bits, group"),
+    row("bitnet", Family::BitNet, &[], Never, Other, "2 bits, tensor"),
+    row("mlx:affine", Family::MlxAffine, &[Bits, Group], Never, Int4, "2 to 8 bits, group"),
+    row("mlx:mxfp4", Family::MlxMxfp4, &[], Relayout, Mx, "e2m1, 32"),
+    row("mlx:nvfp4", Family::MlxNvfp4, &[], Never, Nvfp4, "e2m1, 16"),
+    row("mlx:mxfp8", Family::MlxMxfp8, &[], Relayout, Mx, "e4m3, 32"),
+    row("mistral-fp8", Family::MistralFp8, &[Block], Never, Fp8, "e4m3, tensor or block"),
+    row("fbgemm-fp8", Family::FbgemmFp8, &[], Never, Fp8, "e4m3, row"),
+    gguf("gguf:Q4_0", BlockType::Q4_0, Writing::Never),
+    gguf("gguf:Q4_1", BlockType::Q4_1, Writing::Never),
+    gguf("gguf:Q5_0", BlockType::Q5_0, Writing::Never),
+    gguf("gguf:Q5_1", BlockType::Q5_1, Writing::Never),
+    gguf("gguf:Q8_0", BlockType::Q8_0, Writing::Gguf),
+    gguf("gguf:Q2_K", BlockType::Q2_K, Writing::Never),
+    gguf("gguf:Q3_K", BlockType::Q3_K, Writing::Never),
+    gguf("gguf:Q4_K", BlockType::Q4_K, Writing::Never),
+    gguf("gguf:Q5_K", BlockType::Q5_K, Writing::Never),
+    gguf("gguf:Q6_K", BlockType::Q6_K, Writing::Never),
+    gguf("gguf:MXFP4", BlockType::Mxfp4, Writing::Gguf),
+    gguf("gguf:NVFP4", BlockType::Nvfp4, Writing::Relayout),
 ];
 
 /// Other spellings of a family: what ModelOpt calls the same tensors (`docs/spec/checkpoints.md §4.5`).
@@ -186,6 +248,56 @@ impl Family {
     /// Whether it is written.
     pub fn writing(self) -> Writing {
         self.row().writing
+    }
+
+    /// The parameters that may follow its name.
+    pub fn parameters(self) -> &'static [Parameter] {
+        self.row().parameters
+    }
+
+    /// What people call what it stores.
+    pub fn kind(self) -> Kind {
+        self.row().kind
+    }
+
+    /// The codes, and how many of them have one scale, or what part of a tensor: `e4m3, block 128x128`.
+    ///
+    /// # Examples
+    /// ```
+    /// let scheme: truecast_schemes::Scheme = "gguf:Q8_0".parse()?;
+    /// assert_eq!(scheme.family.stored(), "8.5 bits, 32");
+    /// # Ok::<(), truecast_schemes::SchemeError>(())
+    /// ```
+    pub fn stored(self) -> String {
+        match self {
+            Family::Gguf(block) => {
+                let bits = block.bytes() as f64 * 8.0 / block.elements() as f64;
+                format!("{bits} bits, {}", block.group())
+            }
+            _ => self.row().stored.into(),
+        }
+    }
+
+    /// The package that writes it, or the models that are published so.
+    pub fn used_by(self) -> &'static str {
+        let package = self.name().split(':').next().unwrap_or_default();
+        match package {
+            "plain" => "",
+            "ct" | "fp8-channel" => "compressed-tensors",
+            "modelopt" => "ModelOpt",
+            "comfy" | "comfy-scaled-fp8" => "ComfyUI",
+            "mlx" => "MLX",
+            "gguf" => "llama.cpp",
+            "mistral-fp8" => "Mistral",
+            "fp8-block" | "fp8-tensor" => "DeepSeek, Qwen",
+            "deepseek-v4" => "DeepSeek V4",
+            "fbgemm-fp8" => "FBGEMM",
+            "awq" => "AutoAWQ",
+            "gptq" | "gptq_v2" => "GPTQ",
+            "bitnet" => "BitNet",
+            "mxfp8" => "miles, MiniMax",
+            other => other,
+        }
     }
 
     /// The family of a name without parameters; ModelOpt's algorithms and blocks of GGUF files in any case.
@@ -231,8 +343,11 @@ impl Default for Scheme {
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum SchemeError {
     /// No family has the name.
-    #[error("no scheme is called {name:?}; schemes are {}", names())]
+    #[error("no scheme is called {name:?}")]
     Unknown { name: String },
+    /// Several schemes are called so.
+    #[error("{name} is not one scheme: {}", alternatives(choices))]
+    Ambiguous { name: String, choices: &'static [&'static str] },
     /// The family lacks the parameter.
     #[error("scheme {family} has no parameter {name:?}{}", listed(known))]
     NoParameter { family: &'static str, name: String, known: &'static [Parameter] },
@@ -244,8 +359,11 @@ pub enum SchemeError {
     Twice { family: &'static str, name: &'static str },
 }
 
-fn names() -> String {
-    TABLE.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
+fn alternatives(names: &[&str]) -> String {
+    match names.split_last() {
+        Some((last, most @ [_, ..])) => format!("{} or {last}", most.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 fn listed(parameters: &[Parameter]) -> String {

@@ -24,7 +24,7 @@ words! {
 
 impl Parameter {
     /// What may follow.
-    pub(crate) const fn expected(self) -> &'static str {
+    pub const fn expected(self) -> &'static str {
         match self {
             Parameter::Block => "two numbers such as 128x128",
             Parameter::Bits => "a number from 1 to 8",

@@ -9,6 +9,7 @@ use truecast_core::{CastSpec, DType, Rounding};
 
 impl Specification for Cast {
     const NAME: &'static str = "ieee";
+    const ABOUT: &'static str = "Free choice: one correct rounding by IEEE 754, every other rule by an option";
     const HAS_TEXT: bool = true;
 
     fn of_version(version: Option<&str>) -> Result<Self, SpecError> {

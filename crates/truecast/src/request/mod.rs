@@ -126,13 +126,10 @@ impl Default for Request {
     }
 }
 
-/// The specification of a name with what may follow it: `onnx@OPSET`; help lists them.
-pub fn spelled() -> impl Iterator<Item = String> {
-    let with = |name: &&str| match of_name!(*name, Of => Of::VERSION, None) {
-        Some(version) => format!("{name}, {name}@{version}"),
-        None => name.to_string(),
-    };
-    SPECS.iter().map(with)
+/// What a specification is, in one line; empty of one that there is not.
+#[must_use]
+pub fn about(spec: &str) -> &'static str {
+    of_name!(spec, Of => Of::ABOUT, "")
 }
 
 /// The names of the versions of a specification, oldest first.

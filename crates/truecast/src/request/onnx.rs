@@ -7,7 +7,7 @@ use truecast_core::{CastSpec, DType};
 
 impl Specification for Cast {
     const NAME: &'static str = "onnx";
-    const VERSION: Option<&'static str> = Some("OPSET");
+    const ABOUT: &'static str = "ONNX's operators Cast and CastLike, at an opset";
     const HAS_TEXT: bool = true;
 
     fn versions() -> Vec<String> {

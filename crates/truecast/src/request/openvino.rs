@@ -7,6 +7,7 @@ use truecast_core::{CastSpec, DType};
 
 impl Specification for Convert {
     const NAME: &'static str = "openvino";
+    const ABOUT: &'static str = "OpenVINO's operator Convert, as its reference evaluates it";
 
     fn versions() -> Vec<String> {
         vec![VERSION.into()]

@@ -8,8 +8,8 @@ use truecast_core::{CastSpec, DType};
 pub(super) trait Specification: Copy {
     /// As `--spec` names it.
     const NAME: &'static str;
-    /// What help calls a version; `None` where there is nothing to choose.
-    const VERSION: Option<&'static str> = None;
+    /// What it is, in one line for people who do not know it.
+    const ABOUT: &'static str;
     /// Whether it says how numbers are written as text.
     const HAS_TEXT: bool = false;
 

@@ -7,7 +7,7 @@ use truecast_core::{CastSpec, DType};
 
 impl Specification for Cast {
     const NAME: &'static str = "tosa";
-    const VERSION: Option<&'static str> = Some("VERSION");
+    const ABOUT: &'static str = "TOSA's operator CAST, as Arm's reference model and hardware compute it";
 
     fn versions() -> Vec<String> {
         Version::ALL.map(|version| version.name().into()).into()

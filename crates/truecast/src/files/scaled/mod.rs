@@ -36,12 +36,12 @@ pub use tensor::{ScaledTensor, quantize};
 pub use truecast_core::scaled::{
     Code, Layout, MxScale, NonFinite, Packing, Part, Plane, Quantization, ScaledError, Search,
 };
-pub use truecast_schemes::{Scheme, SchemeError};
+pub use truecast_schemes::{Family, Kind, Parameter, Scheme, SchemeError, Writing};
 
 use crate::files::error::Error;
 use truecast_core::DType;
 use truecast_io::Tensor;
-use truecast_schemes::{Content, Error as NoTarget, Family, Writing, target};
+use truecast_schemes::{Content, Error as NoTarget, target};
 
 /// Source bytes or results of a piece of work.
 const PIECE: u64 = 1 << 20;
@@ -58,7 +58,15 @@ pub const NAMES: [(&str, &str); 8] = [
     ("int8-tensor", "ct:int-quantized,strategy=tensor"),
 ];
 
-/// A scheme by its own name (`docs/spec/checkpoints.md §5.6`), or by one of [`NAMES`].
+/// Names that mean several schemes.
+const AMBIGUOUS: [(&str, &[&str]); 3] = [
+    ("fp8", &["fp8-block", "fp8-channel", "fp8-tensor"]),
+    ("int4", &["int4-group", "int4-channel"]),
+    ("int8", &["int8-channel", "int8-group", "int8-tensor"]),
+];
+
+/// A scheme by its own name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by the name of a type of GGUF files;
+/// mixtures of those types (`q4_k_m`) are named by the type of most tensors.
 ///
 /// # Errors
 /// What is wrong with the name.
@@ -71,10 +79,30 @@ pub const NAMES: [(&str, &str); 8] = [
 /// ```
 pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
     let (front, rest) = name.find(',').map_or((name, ""), |at| name.split_at(at));
-    match NAMES.iter().find(|(short, _)| *short == front) {
-        Some((_, whole)) => format!("{whole}{rest}").parse(),
-        None => name.parse(),
+    let is_it = |known: &str| known.eq_ignore_ascii_case(front);
+    if let Some((_, choices)) = AMBIGUOUS.iter().find(|(known, _)| is_it(known)) {
+        return Err(SchemeError::Ambiguous { name: front.into(), choices });
     }
+    if let Some((_, whole)) = NAMES.iter().find(|(short, _)| is_it(short)) {
+        return format!("{whole}{rest}").parse();
+    }
+    let as_typed: Result<Scheme, SchemeError> = name.parse();
+    as_typed.or_else(|error| match &error {
+        SchemeError::Unknown { .. } => gguf_type(front).map(Scheme::of).ok_or(error),
+        _ => Err(error),
+    })
+}
+
+/// `q8_0`, `Q4_K`, `q4_k_m`.
+fn gguf_type(name: &str) -> Option<Family> {
+    let base =
+        ["_s", "_m", "_l"].into_iter().find_map(|size| name.to_ascii_lowercase().strip_suffix(size).map(String::from));
+    let is_it = |family: &Family| {
+        let known = family.name().strip_prefix("gguf:").unwrap_or_default();
+        known.eq_ignore_ascii_case(name)
+            || base.as_ref().is_some_and(|base| base.ends_with("_k") && known.eq_ignore_ascii_case(base))
+    };
+    Family::all().find(is_it)
 }
 
 /// The names of the schemes that are written, without parameters: [`NAMES`], and those of §5.6.

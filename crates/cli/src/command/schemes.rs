@@ -1,0 +1,94 @@
+//! `truecast schemes`: how checkpoints are quantized, scheme by scheme.
+
+use super::Context;
+use crate::args::SchemesArgs;
+use crate::failure::Failure;
+use crate::suggest::unknown_scheme;
+use crate::terminal::{Mark, Terminal};
+use crate::value_parsers::schemes;
+use serde_json::{Map, Value, json};
+use truecast::scaled::{Family, Kind, NAMES, Scheme, Writing, scheme};
+
+pub fn run(args: &SchemesArgs, context: &Context) -> Result<u8, Failure> {
+    match &args.name {
+        None => context.answer("schemes", all, || list(&context.terminal))?,
+        Some(name) => {
+            let scheme = scheme(name).map_err(|error| Failure::usage(unknown_scheme(&error, &schemes())))?;
+            context.answer("schemes", || to_json(scheme.family), || detail(scheme, &context.terminal))?;
+        }
+    }
+    Ok(0)
+}
+
+fn written(family: Family) -> &'static str {
+    match family.writing() {
+        Writing::Never => "no",
+        Writing::Yes => "yes",
+        Writing::Relayout => "relayout",
+        Writing::Gguf => "gguf",
+    }
+}
+
+fn to_json(family: Family) -> Value {
+    json!({
+        "name": family.name(),
+        "kind": family.kind().name(),
+        "stored": family.stored(),
+        "written": written(family),
+        "used_by": family.used_by(),
+        "parameters": family.parameters().iter().map(|parameter| parameter.name()).collect::<Value>(),
+    })
+}
+
+fn all() -> Value {
+    let short: Map<String, Value> = NAMES.into_iter().map(|(short, whole)| (short.into(), whole.into())).collect();
+    json!({ "schemes": Family::all().map(to_json).collect::<Value>(), "short_names": short })
+}
+
+/// Columns of a list: the names, what is stored, whether it is written.
+const COLUMNS: [usize; 3] = [28, 21, 8];
+
+fn line(cells: [&str; 4]) -> String {
+    let mut line = String::from("  ");
+    let mut end = line.len();
+    for (cell, width) in cells.iter().zip(COLUMNS.into_iter().chain([0])) {
+        line += cell;
+        // A cell that is too long takes the room of the next one.
+        end += width + 1;
+        line += &" ".repeat(end.saturating_sub(line.len()).max(1));
+    }
+    line.trim_end().to_string() + "\n"
+}
+
+fn list(terminal: &Terminal) -> String {
+    let strong = |text: &str| terminal.paint(Mark::Strong, text) + "\n";
+    let mut text = strong(line(["scheme", "codes, one scale for", "written", "used by"]).trim_end());
+    for kind in Kind::ALL {
+        text += &format!("\n{}", strong(kind.name()));
+        for family in Family::all().filter(|family| family.kind() == kind) {
+            text += &line([family.name(), &family.stored(), written(family), family.used_by()]);
+        }
+    }
+    text += &format!("\n{}", strong("short names for --scheme"));
+    text += &NAMES.map(|(short, whole)| line([short, whole, "", ""])).concat();
+    text += "\nAll of them are read. relayout: only from the same values in another packing; gguf: into .gguf files.\n";
+    text += "Parameters follow the name, as in int4-group,group=32; `truecast schemes NAME` lists them.\n";
+    terminal.wrap(&text)
+}
+
+fn detail(scheme: Scheme, terminal: &Terminal) -> String {
+    let family = scheme.family;
+    let parameters =
+        family.parameters().iter().map(|parameter| format!("{}={}", parameter.name(), parameter.expected()));
+    let parameters: Vec<String> = parameters.collect();
+    let rows = [
+        ("scheme", scheme.to_string()),
+        ("kind", family.kind().name().into()),
+        ("stored", family.stored()),
+        ("written", written(family).into()),
+        ("used by", family.used_by().into()),
+        ("parameters", if parameters.is_empty() { "none".into() } else { parameters.join("; ") }),
+    ];
+    let rows = rows.iter().filter(|(_, value)| !value.is_empty());
+    terminal.wrap(&rows.map(|(name, value)| format!("{name:10}  {value}\n")).collect::<String>())
+}

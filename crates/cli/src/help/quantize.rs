@@ -1,0 +1,91 @@
+//! `truecast quantize SRC DST SCHEME`, which is `truecast convert SRC DST --scheme SCHEME`: its definition is that of
+//! `convert`, and its line is rewritten before it is read.
+
+use crate::value_parsers;
+use clap::{Arg, Command};
+use std::ffi::OsString;
+
+const NAMES: [&str; 2] = ["quantize", "quantise"];
+
+/// With the command.
+pub fn added_to(root: Command) -> Command {
+    let Some(convert) = root.find_subcommand("convert") else { return root };
+    let scheme = Arg::new("of_scheme").value_name("SCHEME").required(true).value_parser(value_parsers::SCHEME);
+    let quantize = convert
+        .clone()
+        .name("quantize")
+        .about("Quantize the linear layers of a checkpoint: convert SRC DST --scheme SCHEME")
+        .long_about(
+            "Quantizes the weights of linear layers and experts and leaves the others as they are, or makes them --to. \
+             It is `convert SRC DST --scheme SCHEME`; with `verify`, give --scheme SCHEME.",
+        )
+        .mut_arg("scheme", |option| option.hide(true))
+        .mut_arg("to", |option| option.help("Type of the other tensors (default: as they are)"))
+        .arg(scheme.hide_possible_values(true).help("Scheme, such as fp8-block, mxfp4, nvfp4: see `truecast schemes`"));
+    root.subcommand(quantize)
+}
+
+/// The line of `convert` that a line of `quantize` stands for. `None` of other lines, of help, and where no scheme is given.
+pub fn as_convert(args: &[OsString], definition: &Command) -> Option<Vec<OsString>> {
+    let (program, rest) = args.split_first()?;
+    let mut at = 0;
+    while rest.get(at)?.to_string_lossy().starts_with('-') {
+        at += if takes_next(definition, definition, &rest[at].to_string_lossy()) { 2 } else { 1 };
+    }
+    let asks_help = rest.iter().any(|word| word == "--help" || word == "-h");
+    if asks_help || !NAMES.iter().any(|name| rest[at] == *name) {
+        return None;
+    }
+    let convert = definition.find_subcommand("convert")?;
+    let mut line = vec![program.clone()];
+    line.extend(rest[..at].iter().cloned());
+    line.push("convert".into());
+    let (mut operands, mut scheme, mut is_value, mut only_operands) = (0, None, false, false);
+    for word in &rest[at + 1..] {
+        let text = word.to_string_lossy();
+        let is_option = !only_operands && !is_value && text.len() > 1 && text.starts_with('-');
+        if is_value || is_option {
+            only_operands = is_option && text == "--";
+            is_value = is_option && takes_next(convert, definition, &text);
+        } else {
+            operands += 1;
+            if operands == 3 {
+                scheme = Some(word.clone());
+                continue;
+            }
+        }
+        line.push(word.clone());
+    }
+    let is_given = line.iter().any(|word| word == "--scheme" || word.to_string_lossy().starts_with("--scheme="));
+    if let Some(scheme) = scheme {
+        let behind = at + 2;
+        line.splice(behind..behind, ["--scheme".into(), scheme]);
+    } else if !is_given {
+        return None;
+    }
+    Some(line)
+}
+
+/// Whether the next word is the value of an option.
+fn takes_next(convert: &Command, root: &Command, option: &str) -> bool {
+    let mut all = convert.get_arguments().chain(root.get_arguments());
+    let known = match option.strip_prefix("--") {
+        Some(long) => {
+            let is_it = |arg: &&Arg| {
+                arg.get_long() == Some(long) || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
+            };
+            all.find(is_it)
+        }
+        None => {
+            let last = option.chars().next_back();
+            let is_it = |arg: &&Arg| {
+                last.is_some_and(|last| {
+                    arg.get_short() == Some(last)
+                        || arg.get_all_short_aliases().is_some_and(|aliases| aliases.contains(&last))
+                })
+            };
+            all.find(is_it).filter(|_| option.chars().count() == 2)
+        }
+    };
+    known.is_some_and(|arg| arg.get_action().takes_values())
+}
