@@ -158,7 +158,7 @@ impl From<ParsePairError> for Failure {
 
 impl From<PromotionError> for Failure {
     fn from(error: PromotionError) -> Self {
-        Failure::new(error.kind(), format_args!("{}: {error}", error.code()))
+        Failure::new(error.kind(), format_args!("{error} ({})", error.code()))
     }
 }
 

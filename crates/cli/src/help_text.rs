@@ -176,7 +176,7 @@ pub const PAGES: [Page; 16] = [
         command: "promote",
         usage: &["promote LHS RHS [OPTIONS]", "promote --table [OPTIONS]"],
         examples: &[
-            ("Who gives what", "truecast promote i32 f32 --system all"),
+            ("The answer of every system", "truecast promote i32 f32"),
             ("The whole matrix of one system", "truecast promote --table --system numpy"),
         ],
         short: "table system json",

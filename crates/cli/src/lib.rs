@@ -89,8 +89,8 @@ pub struct Refused {
 ///
 /// # Examples
 /// ```
-/// let printed = truecast_cli::answer(["promote", "i8", "f32"], None)?;
-/// assert_eq!(printed, "f32\n");
+/// let printed = truecast_cli::answer(["promote", "i8", "f32", "--system", "jax"], None)?;
+/// assert_eq!(printed, "float32\n");
 /// # Ok::<(), truecast_cli::Refused>(())
 /// ```
 pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Option<usize>) -> Result<String, Refused> {

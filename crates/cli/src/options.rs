@@ -281,8 +281,8 @@ fn facts(cli: &Cli) -> Vec<Said> {
         }
         Command::Bench(args) => facts.extend(casts(args.policy.spec())),
         Command::Promote(args) => {
-            let asked = |system: &&str| args.system == *system || args.system == "all";
-            let typed = |system| (Fact(Question::System, system), format!("--system {}", args.system));
+            let asked = |system: &&str| args.system() == *system || args.system() == "all";
+            let typed = |system| (Fact(Question::System, system), format!("--system {}", args.system()));
             facts.extend(SYSTEMS.into_iter().filter(asked).map(typed));
         }
         Command::Explain(args) => {

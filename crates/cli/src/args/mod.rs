@@ -94,7 +94,8 @@ pub enum Command {
     Schemes(SchemesArgs),
     /// Show the common type of two types in NumPy, PyTorch, JAX and others
     ///
-    /// `--system all` prints one line for each system and mode, and marks answers that differ from the most common answer.
+    /// Prints one line for each system and mode, and marks answers that differ from the most common answer; with --system
+    /// NAME, the answer of that system.
     Promote(PromoteArgs),
     /// Measure throughput on this machine, beside memcpy
     ///

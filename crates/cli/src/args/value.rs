@@ -54,12 +54,12 @@ pub struct PromoteArgs {
     /// The other operand
     #[arg(required_unless_present = "table", value_parser = value_parsers::OPERAND, hide_possible_values = true)]
     pub rhs: Option<String>,
-    /// Print the whole matrix for these options
+    /// Print the whole table of a system
     #[arg(long, conflicts_with_all = ["lhs", "rhs"])]
     pub table: bool,
-    /// Whose rule
-    #[arg(long, default_value = "openvino", value_parser = PossibleValuesParser::new(SYSTEMS))]
-    pub system: String,
+    /// System whose rule applies (default all; of --table openvino)
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(SYSTEMS))]
+    pub system: Option<String>,
     /// openvino: promote_unsafe
     #[arg(long = "unsafe", conflicts_with = "strict")]
     pub promote_unsafe: bool,
@@ -84,6 +84,13 @@ pub struct PromoteArgs {
     /// tensorflow: the conversion mode (default all)
     #[arg(long, value_name = "MODE", value_parser = one_of(&[("all", Mode::All), ("safe", Mode::Safe)]))]
     pub tensorflow_mode: Option<Mode>,
+}
+
+impl PromoteArgs {
+    /// The system that is asked, or `all`.
+    pub fn system(&self) -> &str {
+        self.system.as_deref().unwrap_or(if self.table { "openvino" } else { "all" })
+    }
 }
 
 /// `--system`: the systems one by one, and all of them.

@@ -40,15 +40,15 @@ pub fn run(args: &PromoteArgs, context: &Context) -> Result<u8, Failure> {
 
 fn refuse_dynamic_rank(args: &PromoteArgs) -> Result<(), Failure> {
     let is_dynamic = [args.lhs_rank, args.rhs_rank].contains(&Some(Rank::Dynamic));
-    if is_dynamic && args.system != "openvino" {
+    if is_dynamic && args.system() != "openvino" {
         return Err(Failure::usage("only openvino has tensors of dynamic rank; give 0 or n"));
     }
     Ok(())
 }
 
 fn systems(args: &PromoteArgs) -> Result<Vec<System>, Failure> {
-    let is_all = args.system == "all";
-    let asked = |system| is_all || args.system == system;
+    let is_all = args.system() == "all";
+    let asked = |system| is_all || args.system() == system;
     let mut all = Vec::new();
     if asked("openvino") {
         let attributes = ConvertPromoteTypes {
@@ -221,6 +221,19 @@ fn compared_to_json(system: System, inputs: (Input, Input), outcome: &Outcome, c
     row
 }
 
+/// Why a system refuses, in a line of a table that names the system and the types.
+fn reason(error: &PromotionError) -> String {
+    let all = error.to_string();
+    match error {
+        PromotionError::Refused { .. } => "no common type".into(),
+        PromotionError::UnknownType { .. } => all,
+        _ => {
+            let reason = all.split_once(" refused: ").map_or(all.as_str(), |(_, reason)| reason);
+            reason.split(';').next().unwrap_or_default().into()
+        }
+    }
+}
+
 fn side_by_side(systems: &[System], inputs: (Input, Input), context: &Context) -> Result<(), Failure> {
     let outcomes: Vec<Outcome> = systems.iter().map(|s| s.promote(inputs.0, inputs.1)).collect();
     let common = most_common(&outcomes);
@@ -253,7 +266,7 @@ fn side_by_side(systems: &[System], inputs: (Input, Input), context: &Context) -
                 let lossy = loss(system, inputs, outcome).and_then(|loss| warning(&loss)).unwrap_or_default();
                 (Cell::from(p.element.to_string()).mark(Mark::Strong), Cell::from(lossy).mark(Mark::Warn))
             }
-            Err(error) => (Cell::from("-"), Cell::from(format!("{}: {error}", error.code()))),
+            Err(error) => (Cell::from("-"), Cell::from(reason(error))),
         };
         let [system, version, mode] = [system.name(), system.version(), mode(system)].map(Cell::from);
         table.row([system, version, mode, result, mark, note]);
@@ -307,20 +320,20 @@ fn marked(cell: &str) -> Cell {
 
 fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Failure> {
     let elements: Vec<Element> = system.elements().collect();
-    let names = Some(system);
     let inputs = |a: Element, b: Element| (tensor(a, ranks[0]), tensor(b, ranks[1]));
     if context.json {
         let pairs = elements.iter().flat_map(|&a| elements.iter().map(move |&b| inputs(a, b)));
         let mut object = system_to_json(system);
-        object["rows"] = pairs.map(|i| to_json(json!({}), names, i, &system.promote(i.0, i.1))).collect();
+        object["rows"] = pairs.map(|i| to_json(json!({}), Some(system), i, &system.promote(i.0, i.1))).collect();
         return output::json("promote", object);
     }
-    let headings: Vec<String> = elements.iter().map(|&e| element_name(names, e)).collect();
+    // Short names: those of some systems are as wide as four columns.
+    let headings: Vec<String> = elements.iter().map(ToString::to_string).collect();
     let columns: Vec<_> = std::iter::once("").chain(headings.iter().map(String::as_str)).map(Column::left).collect();
     let mut table = Table::new(columns);
     let mut all = Vec::new();
     for (&a, heading) in elements.iter().zip(&headings) {
-        let of = |&b: &Element| cell(names, system, inputs(a, b), &system.promote(inputs(a, b).0, inputs(a, b).1));
+        let of = |&b: &Element| cell(None, system, inputs(a, b), &system.promote(inputs(a, b).0, inputs(a, b).1));
         let cells: Vec<String> = elements.iter().map(of).collect();
         let heading = Cell::from(heading.as_str()).mark(Mark::Strong);
         table.row(std::iter::once(heading).chain(cells.iter().map(|cell| marked(cell))));
