@@ -113,6 +113,7 @@ hints! {
         FileError::Io { action: "opening the destination's folder", source, .. } if source.kind() == NotFound => {
             "make the folder first"
         },
+        FileError::Io { path, source, .. } if source.kind() == NotFound => of_the_hub(path)?,
         FileError::Proto { cause: ProtoError::Tensor { cause, .. }, .. } => cause.hint()?,
     }
     Foreign {
@@ -189,6 +190,30 @@ hints! {
         BenchError::Memory { .. } => "measure smaller --sizes",
         BenchError::Spec { cause, .. } => cause.hint()?,
     }
+}
+
+/// What to do where a path that does not exist has the form of a name of the Hugging Face Hub, or of an address.
+fn of_the_hub(path: &Path) -> Option<String> {
+    const LOCAL: &str = "truecast reads local files";
+    let text = path.to_str()?;
+    let address = text.split_once(":/").filter(|(scheme, _)| matches!(*scheme, "http" | "https" | "hf" | "s3" | "gs"));
+    let name = match address {
+        Some(("hf", rest)) => rest,
+        Some((_, rest)) => match rest.trim_start_matches('/').strip_prefix("huggingface.co/") {
+            Some(name) => name,
+            None => return Some(format!("{LOCAL}: download it first")),
+        },
+        None if FileFormat::of_path(path).is_some() || text.starts_with(['.', '/', '~']) => return None,
+        None => text,
+    };
+    let mut parts = name.split('/').filter(|part| !part.is_empty());
+    let (owner, model) = (parts.next()?, parts.next()?);
+    let is_name = |part: &str| part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    // A folder that exists is meant as a folder.
+    let is_of_the_hub =
+        address.is_some() || (parts.next().is_none() && !look::is_folder(Path::new(owner)).unwrap_or(false));
+    (is_of_the_hub && is_name(owner) && is_name(model))
+        .then(|| format!("{LOCAL}: hf download {owner}/{model} --local-dir DIR"))
 }
 
 /// A configuration, or another file, may hold what is lacking.

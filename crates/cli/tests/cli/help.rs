@@ -196,6 +196,23 @@ fn files_of_other_kinds() {
     for line in ["inspect missing", "convert missing.xyz b.npy --to f16", "compare missing a.npy"] {
         folder.run(line).fails(4, &["missing", "No such file"]);
     }
+    std::fs::create_dir(folder.path("org")).unwrap();
+    for (line, says) in [
+        ("inspect Qwen/Qwen3-8B", Some("hf download Qwen/Qwen3-8B --local-dir DIR")),
+        ("convert Qwen/Qwen2.5-7B out --to bf16", Some("hf download Qwen/Qwen2.5-7B")),
+        ("inspect https://huggingface.co/a-b/c.d/tree/main", Some("hf download a-b/c.d --local-dir DIR")),
+        ("inspect https://example.org/x.safetensors", Some("truecast reads local files: download it first")),
+        ("inspect some/missing.safetensors", None),
+        ("inspect org/missing", None),
+        ("inspect ./a/b", None),
+        ("inspect a/b/c", None),
+    ] {
+        let ran = folder.run(line).fails(4, &["No such file"]);
+        match says {
+            Some(says) => drop(ran.warns(&[says])),
+            None => assert!(!ran.err.contains("local files"), "{line}: {}", ran.err),
+        }
+    }
     // A GGUF file is read by these, which find this one cut; nothing else reads it, and none is made of
     // arrays.
     for line in ["inspect cut.gguf", "convert cut.gguf b.safetensors --to f16", "compare cut.gguf a.npy"] {
