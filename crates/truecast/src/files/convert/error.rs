@@ -112,7 +112,7 @@ pub enum CheckpointError {
     #[error("a .gguf file is made of a .safetensors or .gguf file, or of the folder of a checkpoint")]
     IntoGguf,
     /// Such files have types of their own.
-    #[error("{scheme} is no type of .gguf files; written into them are gguf:Q8_0 and gguf:MXFP4")]
+    #[error("{scheme} is not a type of .gguf files; these can be written: gguf:Q8_0 and gguf:MXFP4")]
     NotOfGguf {
         /// The scheme.
         scheme: String,

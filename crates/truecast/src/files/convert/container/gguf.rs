@@ -15,7 +15,7 @@ use truecast_core::scaled::{BlockType, Coding, Layout};
 use truecast_io::folder::Folder;
 use truecast_io::gguf::{Keys, NewTensor, is_named};
 use truecast_io::{Escaped, FileFormat, Tensor};
-use truecast_schemes::{Documents, Family, Group, Scheme};
+use truecast_schemes::{Documents, Family, Group, Scheme, Writing};
 
 const FILE_TYPE: &str = "general.file_type";
 const QUANTIZATION_VERSION: &str = "general.quantization_version";
@@ -50,7 +50,10 @@ pub(crate) fn check_scheme(src: &Path, scheme: Scheme, into: FileFormat) -> Resu
     let cause = match into {
         _ if scheme.is_plain() => return Ok(()),
         FileFormat::Gguf if !is_blocks => CheckpointError::NotOfGguf { scheme: name() },
-        FileFormat::Safetensors if is_blocks => CheckpointError::OfGguf { scheme: name() },
+        // Of blocks that are written nowhere that is said.
+        FileFormat::Safetensors if is_blocks && scheme.family.writing() != Writing::Never => {
+            CheckpointError::OfGguf { scheme: name() }
+        }
         _ => return Ok(()),
     };
     Err(Error::checkpoint(src, cause))
