@@ -4,11 +4,12 @@
 use super::{Context, rescale};
 use crate::args::{VectorFormat, VectorsArgs};
 use crate::failure::Failure;
+use crate::number::count;
 use crate::output::{self, bits};
 use crate::policy::operator;
-use crate::signals;
 use crate::suggest::did_you_mean;
 use crate::value_parsers;
+use crate::{message, signals};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -41,6 +42,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
         }
         (VectorFormat::Npy, Some(path)) => {
             npy(path, &listed, existing)?;
+            tell(&listed, &PARTS.map(|part| beside(path, part)), context)?;
             return Ok(0);
         }
         (VectorFormat::Hex, _) => hex(&listed),
@@ -53,9 +55,20 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
             let mut file = OutputFile::create(path, existing)?;
             file.write_all(text.as_bytes()).map_err(written)?;
             file.commit()?;
+            tell(&listed, std::slice::from_ref(path), context)?;
         }
     }
     Ok(0)
+}
+
+/// Says what was written, unless standard output is for an object.
+fn tell(listed: &Listed, files: &[PathBuf], context: &Context) -> Result<(), Failure> {
+    if !context.tells() {
+        return Ok(());
+    }
+    let files: Vec<String> = files.iter().map(|file| message::one_line(&file.display().to_string())).collect();
+    let vectors = count(listed.vectors.len() as u64, "vector");
+    output::text(&context.terminal.wrap(&format!("{vectors} written: {}\n", files.join(", "))))
 }
 
 /// What is written, whatever the operation.
@@ -163,6 +176,9 @@ fn to_json(listed: &Listed) -> Value {
     })
 }
 
+/// The arrays of `--format npy`.
+const PARTS: [&str; 3] = ["input", "output", "undefined"];
+
 /// Three arrays beside each other: `FILE.input.npy`, `FILE.output.npy`, `FILE.undefined.npy`.
 fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> {
     let mut inputs: Vec<u64> = listed.vectors.iter().map(|v| v.input).collect();
@@ -180,9 +196,10 @@ fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> 
         })?);
     }
     let open: Vec<u64> = listed.vectors.iter().map(|v| v.open.is_some() as u64).collect();
-    let parts = [("input", from, &inputs), ("output", listed.to, &results), ("undefined", DType::Bool, &open)];
+    let arrays = [(from, &inputs), (listed.to, &results), (DType::Bool, &open)];
+    let mut paths = PARTS.map(|part| beside(path, part)).into_iter();
     let [input, output, undefined] =
-        parts.map(|(part, dtype, codes)| array(&beside(path, part), dtype, codes, existing));
+        arrays.map(|(dtype, codes)| array(&paths.next().expect("one for each"), dtype, codes, existing));
     // All are written before the first is put in its place.
     let [input, output, undefined] = [input?, output?, undefined?].map(Writer::complete);
     input?.and(output?).and(undefined?).commit()?;
