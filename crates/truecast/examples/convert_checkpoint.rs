@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{} of {} tensors converted, {:.1} dB",
         converted.tensors,
         report.tensors.len(),
-        converted.counts.sqnr_db()
+        converted.inexact.sqnr_db()
     );
     if let Some(worst) = worst {
         println!("worst: {} at {:.1} dB", worst.name, worst.counts.sqnr_db());

@@ -37,8 +37,8 @@ pub struct ConvertArgs {
     /// Write the report as JSON too
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
-    /// Exit with 1 if a count exceeds N (default 0); the result is kept
-    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = value_parsers::COUNT)]
+    /// Exit with 1 if a count exceeds N (default 0), or a tensor has a worse measure ('sqnr_db<30'); the result is kept
+    #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::COUNT)]
     pub fail_on: Vec<String>,
     /// Memory for buffers, such as 1G
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]

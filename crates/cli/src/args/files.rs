@@ -93,8 +93,9 @@ pub struct CompareArgs {
     pub to: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
-    /// Exit with 1 if a count exceeds N (default 0), or with `different` if anything differs
-    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = value_parsers::DIFFERENCE)]
+    /// Exit with 1 if a count exceeds N (default 0), a tensor has a worse measure ('sqnr_db<30'), or with `different` if
+    /// anything differs
+    #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::DIFFERENCE)]
     pub fail_on: Vec<String>,
     #[command(flatten)]
     pub threads: ThreadsArgs,

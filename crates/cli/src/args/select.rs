@@ -5,6 +5,7 @@ use crate::value_parsers;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use truecast::DType;
+use truecast::report::Named;
 use truecast::select::quantize_options::Layer;
 
 /// Options that choose tensors and what they become.
@@ -59,12 +60,19 @@ pub struct ListArgs {
     /// Sort the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count
     #[arg(long, value_name = "COLUMN", conflicts_with = "summary", value_parser = value_parsers::COLUMN, hide_possible_values = true)]
     pub sort: Option<String>,
-    /// Number of worst tensors to name
-    #[arg(long, value_name = "N", default_value = "5")]
-    pub worst: usize,
+    /// Name the N worst tensors (default: 5 of those that lost much)
+    #[arg(long, value_name = "N")]
+    pub worst: Option<usize>,
     /// Print totals, no line for each tensor
     #[arg(long)]
     pub summary: bool,
+}
+
+impl ListArgs {
+    /// Which tensors are named below the table.
+    pub fn named(&self) -> Named {
+        self.worst.map_or(Named::LostMuch(5), Named::Worst)
+    }
 }
 
 /// The options that are rules.

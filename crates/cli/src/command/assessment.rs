@@ -26,11 +26,17 @@ fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
             format!("{} of {} nonzero values flushed to zero", grouped(count), grouped(counts.nonzero_in()))
         }
     };
-    suspect.reasons.iter().map(one).collect::<Vec<_>>().join(", ")
+    match suspect.reasons[..] {
+        [] => format!("SQNR {} dB", decibels(counts.sqnr_db())),
+        _ => suspect.reasons.iter().map(one).collect::<Vec<_>>().join(", "),
+    }
 }
 
 /// How much is suspicious, and by what.
 fn headline(assessment: &Assessment) -> String {
+    if assessment.suspicious == 0 {
+        return format!("none of {} lost much", count(assessment.changed, "changed tensor"));
+    }
     format!(
         "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB and 6 dB below what is usual for \
          the type, more than 1 % saturated or wrapped, more than half flushed to zero)",
@@ -64,9 +70,10 @@ fn unscaled(assessment: &Assessment) -> Option<String> {
 /// The assessment in sentences; the remedy only where there is one (`can_keep`).
 pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a>, can_keep: bool) -> Vec<String> {
     let mut all: Vec<String> = unscaled(assessment).into_iter().collect();
-    if !assessment.worst.is_empty() {
+    let mut suspects = assessment.worst.iter().filter(|suspect| !suspect.reasons.is_empty()).peekable();
+    if suspects.peek().is_some() {
         all.push(headline(assessment));
-        all.extend(assessment.worst.iter().map(|suspect| {
+        all.extend(suspects.map(|suspect| {
             let row = row(suspect.index);
             format!("tensor {}: {}", Escaped(row.name), words(suspect, &row))
         }));
@@ -83,19 +90,21 @@ pub fn block<'a>(
     terminal: &Terminal,
 ) -> String {
     let mut text = String::new();
-    let line = |line: String| terminal.paint(Mark::Warn, &terminal.wrap(&line)) + "\n";
-    text.extend(unscaled(assessment).map(line));
+    let line = |line: String, mark| terminal.paint(mark, &terminal.wrap(&line)) + "\n";
+    text.extend(unscaled(assessment).map(|said| line(said, Mark::Warn)));
     if assessment.worst.is_empty() {
         return text;
     }
-    text += &line(format!("worst tensors: {}", headline(assessment)));
+    let mark = if assessment.suspicious > 0 { Mark::Warn } else { Mark::Plain };
+    text += &line(format!("worst tensors: {}", headline(assessment)), mark);
     let mut table = Table::new([Column::left("").shrinks(), Column::left("").wraps()]);
     for suspect in &assessment.worst {
         let row = row(suspect.index);
-        table.row([Cell::from(format!("  {}", row.name)), Cell::from(words(suspect, &row)).mark(Mark::Bad)]);
+        let mark = if suspect.reasons.is_empty() { Mark::Plain } else { Mark::Bad };
+        table.row([Cell::from(format!("  {}", row.name)), Cell::from(words(suspect, &row)).mark(mark)]);
     }
     text += &table.render(terminal);
-    let more = assessment.suspicious - assessment.worst.len() as u64;
+    let more = assessment.suspicious.saturating_sub(assessment.worst.len() as u64);
     if more > 0 {
         text += &format!("  and {} more\n", grouped(more));
     }

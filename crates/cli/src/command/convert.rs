@@ -89,7 +89,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u
     report.warnings.extend(left);
 
     let row = |i: usize| report.tensors[i].assessed();
-    let assessment = assess(report.tensors.len(), &row, args.list.worst);
+    let assessment = assess(report.tensors.len(), &row, args.list.named());
     let sentences = assessment::sentences(&assessment, row, true);
     report.warnings.extend(sentences);
     let open = left_open::of(&report, &request);
@@ -102,16 +102,18 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u
         write_report(file, Printed::new(args, &report, open.clone(), outputs.clone()))?;
     }
     let listed = listed(&report);
-    let failed = thresholds::exceeded(&limits, &report.total.all.counts);
+    let all = &report.total.all.counts;
+    let failed = thresholds::exceeded(&limits, all, &|| (0..report.tensors.len()).map(row).collect());
     if context.json {
         output::json("convert", Printed::new(args, report.with(listed.rows()), open, outputs))?;
     } else if context.tells() {
+        output::text(&context.terminal.wrap(&folder::unfinished(&report, args)))?;
         // Tensors that an earlier run converted have no figures.
         if !(report.tensors.is_empty() && folder::resumed(&report) > 0) {
             let open = left_open::text(&open, &context.terminal);
             print(&report, &assessment, &listed, &open, elapsed, args, &context.terminal)?;
         }
-        output::text(&context.terminal.wrap(&folder::ending(&report, args)))?;
+        output::text(&context.terminal.wrap(&folder::ending(&report)))?;
     }
     Ok(thresholds::report(&failed, "; the result was written", context.json))
 }
@@ -254,7 +256,7 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
         }
         // Of a folder the plan says the rest.
         let (left_out, note) = match report.folder {
-            None => (left_out(report), format!("{}\n", dry_run_note(args))),
+            None => (left_out(report), dry_run_note(args)),
             Some(_) => Default::default(),
         };
         out.write_all(terminal.wrap(&[left_out, kept(report), summary(report, args), note].concat()).as_bytes())
@@ -262,7 +264,7 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
 }
 
 fn dry_run_note(args: &ConvertArgs) -> String {
-    format!("dry run: nothing was written; buffers would take at most {}", number::bytes(args.max_memory))
+    format!("dry run: nothing was written\nbuffers would take at most {}\n", number::bytes(args.max_memory))
 }
 
 /// The tensors that the result lacks.
@@ -294,14 +296,21 @@ fn kept(report: &Report) -> String {
     }
     let said: Vec<String> =
         by.iter().map(|(reason, tensors)| format!("{reason} {}", count(*tensors, "tensor"))).collect();
-    if said.is_empty() { String::new() } else { format!("kept: {}\n", said.join(", ")) }
+    let is_other = |row: &&TensorReport| !row.converted && row.kept_by.is_none() && row.group() == Group::Kept;
+    let others = report.tensors.iter().filter(is_other).count() as u64;
+    match (&said[..], others) {
+        ([], _) => String::new(),
+        (said, 0) => format!("kept: {}\n", said.join(", ")),
+        (said, others) => format!("kept: {}, others {}\n", said.join(", "), count(others, "tensor")),
+    }
 }
 
 fn types(row: &TensorReport) -> String {
     let by = row.kept_by.map_or(String::new(), |reason| format!(" ({reason})"));
     let from = list::type_name(row.from, row.scheme.as_deref());
     let to = list::type_name(row.to, row.to_scheme.as_deref());
-    if row.converted { format!("{from} -> {to}{by}") } else { format!("{from} kept{by}") }
+    let is_same = from == to && row.counts.exact == row.elements;
+    if row.converted && !is_same { format!("{from} -> {to}{by}") } else { format!("{from} kept{by}") }
 }
 
 fn summary(report: &Report, args: &ConvertArgs) -> String {
@@ -332,7 +341,7 @@ fn print(
         let t = &report.tensors[i];
         let mark = if t.converted { Mark::Plain } else { Mark::Dim };
         let mut cells = vec![Cell::from(&*t.name), Cell::from(types(t)).mark(mark)];
-        cells.extend(figures.cells(&t.counts, t.converted, &t.assessed().reasons()));
+        cells.extend(figures.cells(&t.counts, Some(&*t.counts).filter(|_| t.converted), &t.assessed().reasons()));
         cells
     };
     // One tensor that is listed speaks for itself.
@@ -348,6 +357,7 @@ fn print(
         out.write_all(figures.note().as_bytes())?;
         out.write_all(open.as_bytes())?;
         out.write_all(assessment::block(assessment, |i| report.tensors[i].assessed(), true, terminal).as_bytes())?;
+        out.write_all(terminal.wrap(&folder::of_blocks(report)).as_bytes())?;
         out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;
         out.write_all(python(report, &args.dst).as_bytes())?;
         writeln!(out, "{}", speed(report.total.all.bytes_in, elapsed))

@@ -21,6 +21,9 @@ const SHOWN: [(&str, u8); 11] = [
     ("left_out", 4),
 ];
 
+/// Digits of an error.
+const DIGITS: usize = 3;
+
 /// The columns of a report.
 #[derive(Debug)]
 pub struct ErrorColumns {
@@ -58,8 +61,14 @@ impl ErrorColumns {
         all
     }
 
-    /// The cells of these counts; error measures only where they say something. What is worth a look is marked.
-    pub fn cells(&self, c: &Counts, measured: bool, reasons: &[Reason]) -> Vec<Cell> {
+    /// The cells of these counts, with measures over the same elements.
+    pub fn of_tensor(&self, counts: &Counts, reasons: &[Reason]) -> Vec<Cell> {
+        self.cells(counts, Some(counts), reasons)
+    }
+
+    /// The cells of these counts; error measures, of what `measured` covers, only where they say something. What is worth a
+    /// look is marked.
+    pub fn cells(&self, c: &Counts, measured: Option<&Counts>, reasons: &[Reason]) -> Vec<Cell> {
         let mut cells = vec![Cell::from(grouped(c.elements))];
         cells.extend(self.counts.iter().map(|(count, _)| match (count.of)(c) {
             0 => Cell::default(),
@@ -67,16 +76,15 @@ impl ErrorColumns {
         }));
         let places = if self.is_comparison { 5 } else { 3 };
         let measures = cells.len()..cells.len() + places;
-        if measured && c.finite_pairs > 0 {
+        if let Some(m) = measured.filter(|_| c.finite_pairs > 0) {
             let is_partial = hides_loss(c);
             let partial = |text: String| match is_partial {
                 true => Cell::from(format!("({text})")).mark(Mark::Bad),
                 false => Cell::from(text),
             };
-            let digits = if self.is_comparison { 4 } else { 3 };
-            cells.extend([c.max_abs_error, c.max_rel_error].map(|error| partial(significant(error, digits))));
-            cells.extend(self.is_comparison.then(|| partial(significant(c.rmse(), digits))));
-            cells.push(match c.sqnr_db() {
+            cells.extend([m.max_abs_error, m.max_rel_error].map(|error| partial(significant(error, DIGITS))));
+            cells.extend(self.is_comparison.then(|| partial(significant(m.rmse(), DIGITS))));
+            cells.push(match m.sqnr_db() {
                 f64::INFINITY if is_partial => Cell::from("lost").mark(Mark::Bad),
                 f64::INFINITY => Cell::from(if self.is_comparison { "equal" } else { "exact" }),
                 db if has(reasons, |reason| matches!(reason, Reason::Noise(_))) => {
@@ -84,7 +92,7 @@ impl ErrorColumns {
                 }
                 db => partial(decibels(db)),
             });
-            cells.extend(self.is_comparison.then(|| partial(format!("{:.9}", c.cosine()))));
+            cells.extend(self.is_comparison.then(|| partial(format!("{:.9}", m.cosine()))));
         }
         cells.resize(measures.end, Cell::default());
         cells
@@ -117,7 +125,7 @@ mod tests {
         let text = |c: &Counts| {
             let figures = ErrorColumns::of(c, true);
             let mut table = crate::table::Table::new(figures.columns("types"));
-            table.row([Cell::from("w"), Cell::from("f32 | f16")].into_iter().chain(figures.cells(c, true, &[])));
+            table.row([Cell::from("w"), Cell::from("f32 | f16")].into_iter().chain(figures.of_tensor(c, &[])));
             table.render(&crate::terminal::Terminal::default())
         };
         let lost = text(&Counts { to_inf: 1, inf_out: 1, ..rest });

@@ -12,8 +12,8 @@ use crate::terminal::Terminal;
 use crate::value_parsers;
 use std::cmp::Ordering;
 use std::io::{self, Write};
-use truecast::DType;
-use truecast::report::{Group, Rows, Total};
+use truecast::report::{Group, Rows, Sum, Total, hides_loss};
+use truecast::{Counts, DType};
 
 /// Rows of a table are in memory before it is printed; after so many, another begins.
 const ROWS: usize = 1000;
@@ -64,8 +64,8 @@ impl Listed {
                 Key::Name => a.name.cmp(b.name),
                 Key::Largest(of) => of(&b).cmp(&of(&a)),
                 Key::Count(count) => (count.of)(b.counts).cmp(&(count.of)(a.counts)),
-                Key::Smallest(of) => of(a.counts).total_cmp(&of(b.counts)),
-                Key::Greatest(of) => of(b.counts).total_cmp(&of(a.counts)),
+                Key::Smallest(of) => lost_first(&a, &b).then(of(a.counts).total_cmp(&of(b.counts))),
+                Key::Greatest(of) => lost_first(&a, &b).then(of(b.counts).total_cmp(&of(a.counts))),
             }
         };
         let mut order: Vec<usize> = (0..len).collect();
@@ -119,17 +119,23 @@ impl Listed {
     }
 }
 
+/// Measures leave out what became Inf or NaN, which is worse than any error.
+fn lost_first(a: &Item<'_>, b: &Item<'_>) -> Ordering {
+    hides_loss(b.counts).cmp(&hides_loss(a.counts))
+}
+
 /// Rows of the groups, by these names, and of everything if there are several groups. One tensor speaks for itself.
 pub fn totals(total: &Total, figures: &ErrorColumns, name: impl Fn(Group) -> &'static str) -> Vec<Vec<Cell>> {
     let groups: Vec<Group> = Group::ALL.into_iter().filter(|group| total.of(*group).tensors > 0).collect();
-    let cells = |name: &str, sum: &truecast::report::Sum, measured: bool| {
+    let cells = |name: &str, sum: &Sum, measured: Option<&Counts>| {
         let mut cells = vec![Cell::from(name).mark(Mark::Strong), Cell::from(number::count(sum.tensors, "tensor"))];
         cells.extend(figures.cells(&sum.counts, measured, &[]));
         cells
     };
-    let mut rows: Vec<_> = groups.iter().map(|group| cells(name(*group), total.of(*group), true)).collect();
+    let mut rows: Vec<_> =
+        groups.iter().map(|group| cells(name(*group), total.of(*group), Some(&total.of(*group).inexact))).collect();
     if groups.len() > 1 {
-        rows.push(cells("all", &total.all, false));
+        rows.push(cells("all", &total.all, None));
     }
     rows
 }

@@ -1,10 +1,14 @@
-//! `--fail-on`: counts that must not be exceeded. Their names are those of reports.
+//! `--fail-on`: counts that must not be exceeded, and measures that no changed tensor may be worse than. Their names are
+//! those of reports.
 
 use crate::failure::Failure;
 use crate::message;
+use crate::number::{self, grouped};
+use crate::sort_keys::{KEYS, Key};
 use crate::suggest::did_you_mean;
 use truecast::Counts;
-use truecast::report::{COUNTS, Count};
+use truecast::io::Escaped;
+use truecast::report::{Assessed, COUNTS, Count, hides_loss};
 
 /// What is no count, but all that `compare` finds.
 pub const DIFFERENT: &str = "different";
@@ -12,11 +16,12 @@ pub const DIFFERENT: &str = "different";
 /// The exit code of a check that found something.
 const FAILED: u8 = 1;
 
-/// One `COUNT[=N]`.
-#[derive(Clone, Copy, Debug)]
-pub struct Threshold {
-    count: Count,
-    limit: u64,
+/// One limit: `COUNT[=N]`, `COUNT>N` or a measure of a tensor.
+#[derive(Clone, Copy)]
+pub enum Threshold {
+    Count(Count, u64),
+    /// A measure of [`KEYS`], and the worst that is allowed.
+    Measure(&'static str, Key, f64),
 }
 
 /// A count by its name, or by one that it had before.
@@ -24,22 +29,56 @@ pub fn count(name: &str) -> Option<Count> {
     COUNTS.into_iter().find(|count| count.name == name || count.old_name == Some(name))
 }
 
-/// Reads every `COUNT[=N]`; `known` are the words that the command takes.
+/// Reads every limit; `known` are the words that the command takes.
 pub fn parse<'a>(
     texts: impl IntoIterator<Item = &'a String>,
     known: &[&'static str],
 ) -> Result<Vec<Threshold>, Failure> {
-    let one = |text: &String| {
-        let (name, limit) = text.split_once('=').unwrap_or((text, "0"));
-        let count = count(name).filter(|count| known.contains(&count.name)).ok_or_else(|| {
-            let (meant, all) = (did_you_mean(name, known.iter().copied()), known.join(", "));
-            Failure::usage(format_args!("--fail-on {name:?} is not one of {all}{meant}"))
-        })?;
-        let limit =
-            limit.parse().map_err(|_| Failure::usage(format_args!("--fail-on {text:?}: {limit:?} is not a count")))?;
-        Ok(Threshold { count, limit })
+    texts.into_iter().map(|text| one(text, known)).collect()
+}
+
+fn one(text: &str, known: &[&'static str]) -> Result<Threshold, Failure> {
+    let (name, relation, limit) = match text.find(['=', '<', '>']) {
+        Some(at) => (&text[..at], Some(&text[at..=at]), &text[at + 1..]),
+        None => (text, None, "0"),
     };
-    texts.into_iter().map(one).collect()
+    if let Some((measure, right, key)) = measures().find(|(measure, ..)| *measure == name) {
+        let example = if right == "<" { "sqnr_db<30" } else { "rmse>0.01" };
+        return match (relation, limit.parse::<f64>()) {
+            (Some(relation), Ok(limit)) if relation == right && !limit.is_nan() => {
+                Ok(Threshold::Measure(measure, key, limit))
+            }
+            _ => {
+                let why = format!("{name} is a measure, which fails if it is {}", words(right));
+                Err(Failure::usage(format_args!("--fail-on {text:?}: {why} a number, as in {example:?}")))
+            }
+        };
+    }
+    let Some(count) = count(name).filter(|count| known.contains(&count.name)) else {
+        let measures: Vec<String> = measures().map(|(measure, right, _)| format!("{measure}{right}X")).collect();
+        let (meant, counts) = (did_you_mean(name, known.iter().copied()), known.join(", "));
+        let said = format!("--fail-on {name:?} is not one of {counts}; measures are {}{meant}", measures.join(", "));
+        return Err(Failure::usage(said));
+    };
+    if relation == Some("<") {
+        return Err(Failure::usage(format_args!("--fail-on {text:?}: {name} is a count, which fails if it is more")));
+    }
+    let limit =
+        limit.parse().map_err(|_| Failure::usage(format_args!("--fail-on {text:?}: {limit:?} is not a count")))?;
+    Ok(Threshold::Count(count, limit))
+}
+
+/// The measures, with the relation that fails.
+fn measures() -> impl Iterator<Item = (&'static str, &'static str, Key)> {
+    KEYS.into_iter().filter_map(|(name, _, key)| match key {
+        Key::Smallest(_) => Some((name, "<", key)),
+        Key::Greatest(_) => Some((name, ">", key)),
+        _ => None,
+    })
+}
+
+fn words(relation: &str) -> &'static str {
+    if relation == "<" { "less than" } else { "more than" }
 }
 
 /// Tells what was exceeded, a line each or in one object, and gives the exit code, which says it if standard error is gone.
@@ -52,32 +91,94 @@ pub fn report(exceeded: &[String], also: &str, json: bool) -> u8 {
     FAILED
 }
 
-/// A line for each count that is exceeded.
-pub fn exceeded(thresholds: &[Threshold], counts: &Counts) -> Vec<String> {
-    thresholds
-        .iter()
-        .map(|t| (t, (t.count.of)(counts)))
-        .filter(|(t, count)| *count > t.limit)
-        .map(|(t, count)| format!("{}: {count}, allowed are {}", t.count.name, t.limit))
-        .collect()
+/// A line for each limit that is exceeded: by the counts of all tensors, or by a measure of one of the `tensors`.
+pub fn exceeded<'a>(thresholds: &[Threshold], all: &Counts, tensors: &dyn Fn() -> Vec<Assessed<'a>>) -> Vec<String> {
+    let line = |threshold: &Threshold| match *threshold {
+        Threshold::Count(Count { name, of, .. }, limit) => {
+            let count = of(all);
+            (count > limit).then(|| format!("{name}: {}, allowed are {}", grouped(count), grouped(limit)))
+        }
+        Threshold::Measure(name, key, limit) => of_tensors(name, key, limit, tensors()),
+    };
+    thresholds.iter().filter_map(line).collect()
+}
+
+/// The worst of the changed tensors, if it is beyond the limit, and how many others are. One in which values became Inf or
+/// NaN, which no measure covers, is.
+fn of_tensors(name: &str, key: Key, limit: f64, tensors: Vec<Assessed<'_>>) -> Option<String> {
+    // The more, the worse.
+    let (value, worse): (fn(&Counts) -> f64, fn(f64) -> f64) = match key {
+        Key::Smallest(of) => (of, |x| -x),
+        Key::Greatest(of) => (of, |x| x),
+        _ => return None,
+    };
+    let badness = |row: &Assessed<'_>| match hides_loss(row.counts) {
+        true => f64::INFINITY,
+        false => worse(value(row.counts)),
+    };
+    let changed = tensors.into_iter().filter(Assessed::has_changed);
+    let beyond: Vec<Assessed<'_>> = changed.filter(|row| badness(row) > worse(limit)).collect();
+    let worst = beyond.iter().reduce(|a, b| if badness(b) > badness(a) { b } else { a })?;
+    let others = match beyond.len() as u64 - 1 {
+        0 => String::new(),
+        others => format!("; {} more", number::count(others, "tensor")),
+    };
+    let is = match hides_loss(worst.counts) {
+        true => "is not measured, for values became Inf or NaN".into(),
+        false => {
+            let than = if matches!(key, Key::Smallest(_)) { "less" } else { "more" };
+            format!("is {}, {than} than {limit}", number::significant(value(worst.counts), 6))
+        }
+    };
+    Some(format!("{name} of tensor {} {is}{others}", Escaped(worst.name)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::value_parsers;
+    use truecast::DType;
 
     fn parsed(texts: &[&str]) -> Result<Vec<Threshold>, Failure> {
         parse(&texts.iter().map(|text| text.to_string()).collect::<Vec<_>>(), &value_parsers::counts())
     }
 
+    fn lines(texts: &[&str], counts: &Counts) -> Vec<String> {
+        exceeded(&parsed(texts).unwrap(), counts, &Vec::new)
+    }
+
     #[test]
     fn limits() {
-        let thresholds = parsed(&["saturated", "inexact=5"]).unwrap();
-        let counts = Counts { saturated: 1, inexact: 5, ..Counts::default() };
-        assert_eq!(exceeded(&thresholds, &counts), ["saturated: 1, allowed are 0"]);
-        assert!(parsed(&["heat"]).is_err() && parsed(&["nan=x"]).is_err());
-        assert!(parsed(&["exact"]).is_err());
+        let counts = Counts { saturated: 1, inexact: 5, to_nan: 12_345, ..Counts::default() };
+        assert_eq!(lines(&["saturated", "inexact=5", "inexact>5"], &counts), ["saturated: 1, allowed are 0"]);
+        assert_eq!(lines(&["to_nan>1000"], &counts), ["to_nan: 12_345, allowed are 1_000"]);
+        for wrong in ["heat", "nan=x", "exact", "inexact<5", "sqnr_db=30", "sqnr_db>30", "rmse<1", "cosine", "rmse>NaN"]
+        {
+            assert!(parsed(&[wrong]).is_err(), "{wrong}");
+        }
+    }
+
+    /// Each changed tensor counts by itself, and the worst is named.
+    #[test]
+    fn measures_of_tensors() {
+        let noisy =
+            |noise| Counts { elements: 4, inexact: 4, finite_pairs: 4, signal: 1.0, noise, ..Counts::default() };
+        let rows = [("a", noisy(0.01)), ("b", noisy(0.1)), ("c", Counts::copied(4))];
+        let said = |text: &str, rows: &[(&'static str, Counts)]| {
+            let tensors = || {
+                let row = |(name, counts)| Assessed { name, types: (DType::F32, DType::F16), is_scaled: false, counts };
+                rows.iter().map(|(name, counts)| row((*name, counts))).collect::<Vec<_>>()
+            };
+            exceeded(&parsed(&[text]).unwrap(), &Counts::default(), &tensors)
+        };
+        assert_eq!(said("sqnr_db<15", &rows), ["sqnr_db of tensor \"b\" is 10.0000, less than 15"]);
+        assert_eq!(said("sqnr_db<30", &rows), ["sqnr_db of tensor \"b\" is 10.0000, less than 30; 1 tensor more"]);
+        assert!(said("sqnr_db<10", &rows).is_empty() && said("rmse>0.2", &rows).is_empty());
+        let lost = Counts { to_inf: 1, inf_out: 1, ..noisy(0.0) };
+        assert_eq!(
+            said("rmse>1", &[("d", lost)]),
+            ["rmse of tensor \"d\" is not measured, for values became Inf or NaN"]
+        );
     }
 
     /// One name everywhere; those that `--fail-on` took before mean the same.
@@ -85,7 +186,7 @@ mod tests {
     fn old_names_are_accepted() {
         let counts = Counts { to_inf: 1, to_nan: 2, flushed_to_zero: 3, ..Counts::default() };
         for (old, name) in [("inf", "to_inf"), ("nan", "to_nan"), ("flushed", "flushed_to_zero")] {
-            let said = |text: &str| exceeded(&parsed(&[text]).unwrap(), &counts);
+            let said = |text: &str| lines(&[text], &counts);
             assert_eq!(said(old), said(name));
             assert!(said(old)[0].starts_with(name), "{old}");
         }

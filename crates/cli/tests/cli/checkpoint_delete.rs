@@ -42,7 +42,12 @@ fn files_go_when_their_results_are_right() {
     folder.run("convert model expected --to bf16 --quiet").exits(0);
     let expected = tree(&folder, "expected");
     let dry = folder.run("convert model out --to bf16 --delete-source --dry-run").exits(0);
-    assert_eq!((left(&folder).len(), dry.out.contains("deleted")), (3, false));
+    assert_eq!((left(&folder).len(), dry.out.contains("3 files of the source deleted")), (3, false));
+    assert!(dry.out.starts_with("would be deleted: 3 files of model, "), "{}", dry.out);
+    let dry = folder.run("convert model out --to bf16 --delete-source --dry-run --json").exits(0).object("convert");
+    let files: Vec<Value> =
+        NAMES.map(|name| json!({ "name": name, "bytes": folder.read(&format!("model/{name}")).len() })).into();
+    assert_eq!(dry["to_be_deleted"], json!(files));
     let report = folder.run("convert model out --to bf16 --delete-source --json").exits(0).object("convert");
     assert_eq!(tree(&folder, "out"), expected);
     let mut deleted: Vec<&Value> = report["deleted"].as_array().unwrap().iter().collect();

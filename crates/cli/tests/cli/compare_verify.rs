@@ -52,7 +52,7 @@ fn verify_accepts_what_convert_writes() {
     .into_iter()
     .enumerate()
     {
-        folder.run(&format!("convert a.safetensors c{i}.safetensors {options}")).succeeds();
+        folder.run(&format!("convert a.safetensors c{i}.safetensors {options}")).exits(0);
         folder.run(&format!("verify a.safetensors c{i}.safetensors {options}")).succeeds();
     }
 }
@@ -199,19 +199,19 @@ fn compare_across_types() {
     let row = &object["tensors"][0];
     has(row, &json!({ "elements": 3, "exact": 2, "inexact": 1, "max_abs_error": 17.0, "index_max_abs": 1 }));
     assert_eq!(object["equal"], false);
-    folder.run("compare a.safetensors b.safetensors").succeeds().says(&["f32 | f8e4m3fn", "different"]);
-    assert_eq!(folder.run("compare a.safetensors b.safetensors --quiet").succeeds().out, "");
+    folder.run("compare a.safetensors b.safetensors").succeeds().says(&["f32 | f8e4m3fn", "different: "]);
+    assert_eq!(folder.run("compare a.safetensors b.safetensors --quiet").exits(1).out, "");
     let same = folder.run("compare a.safetensors a.safetensors --json").succeeds().object("compare");
     assert_eq!(same["equal"], true);
 }
 
 #[test]
-fn compare_fails_on_request_only() {
+fn compare_fails_on_what_is_asked_for() {
     let a = [("w", "F32", &[2u64][..], f32s(&[1.0, 2.0]))];
     let b = [("w", "F32", &[2u64][..], f32s(&[1.5, f32::NAN]))];
     let folder = pair(&a, &b);
     for (options, code) in [
-        ("", 0),
+        ("", 1),
         ("--fail-on inexact", 1),
         ("--fail-on inexact=1", 1),
         ("--fail-on inexact=2", 0),
@@ -242,7 +242,12 @@ fn compare_names_what_cannot_be_compared() {
     assert_eq!((&object["only_first"], &object["only_second"]), (&json!(["only-a"]), &json!(["only-b"])));
     assert_eq!(object["incomparable"][0]["name"], "s");
     assert_eq!(object["equal"], false);
-    folder.run("compare a.safetensors b.safetensors").succeeds().says(&["only-a", "only-b", "[1, 1]", "different"]);
+    folder.run("compare a.safetensors b.safetensors").succeeds().says(&[
+        "only-a",
+        "only-b",
+        "[1, 1]",
+        "could not be compared",
+    ]);
     folder.run("compare a.safetensors b.safetensors --fail-on inexact=9").exits(1);
 }
 
@@ -280,7 +285,25 @@ fn verify_finds_tensors_below_unnamed_nodes() {
     let infos =
         [bytes(11, value("x", 1, &[1024])), bytes(11, value("condition", 9, &[])), bytes(12, value("y", 1, &[1024]))];
     let folder = Folder::with("a.onnx", &model(8, 17, &graph(&nodes, &[weights("w")], infos.concat())));
-    folder.run("convert a.onnx b.onnx --to bf16").succeeds();
+    folder.run("convert a.onnx b.onnx --to bf16").exits(0);
     let verified = folder.run("verify a.onnx b.onnx --to bf16 --json").succeeds().object("verify");
     assert_eq!((&verified["equal"], &verified["tensors"]), (&json!(true), &json!(3)));
+}
+
+/// `cmp -s` for numbers: nothing is printed, and the exit code is the answer.
+#[test]
+fn quiet_answers_by_the_exit_code() {
+    let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[1.0, 2.1])));
+    folder.run("convert a.npy b.npy --to f16 --quiet").succeeds();
+    for (line, code) in [
+        ("compare a.npy b.npy --quiet", 1),
+        ("compare a.npy a.npy --quiet", 0),
+        ("compare a.npy b.npy --quiet --fail-on to_inf", 0),
+        ("compare a.npy b.npy", 0),
+    ] {
+        let ran = folder.run(line).exits(code);
+        assert!(ran.err.is_empty() && ran.out.is_empty() == line.contains("quiet"), "{line}: {} {}", ran.out, ran.err);
+    }
+    folder.run("compare a.npy b.npy").says(&["different: 1 value in 1 tensor"]);
+    folder.run("compare a.npy none.npy --quiet").exits(4);
 }

@@ -501,3 +501,70 @@ fn what_every_tensor_loses_is_not_much() {
         }
     }
 }
+
+/// A measure is asked of each changed tensor; the worst is named, and whose values became infinite fails.
+#[test]
+fn fail_on_measures() {
+    let tensors = [
+        ("good", "F32", &[2u64][..], f32s(&[1.0, 2.0])),
+        ("noisy", "F32", &[2][..], f32s(&[1.1, 2.3])),
+        ("lost", "F32", &[2][..], f32s(&[1.0, 1e9])),
+    ];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors[..2], &[]));
+    folder.write("l.safetensors", &safetensors(&tensors, &[]));
+    let run = |file: &str, limit: &str| {
+        folder.run_args(&["convert", file, "b.safetensors", "--to", "f16", "--force", "--quiet", "--fail-on", limit])
+    };
+    run("a.safetensors", "sqnr_db<40,cosine<0.9,rmse>1,max_abs_error>1,max_rel_error>0.1").exits(0);
+    for limit in ["sqnr_db<200", "rmse>0", "max_abs_error>1e-9", "cosine<1"] {
+        run("a.safetensors", limit).fails(1, &["--fail-on", " of tensor \"noisy\" is ", "the result was written"]);
+    }
+    run("l.safetensors", "rmse>1e30").fails(1, &["tensor \"lost\" is not measured, for values became Inf or NaN"]);
+    for wrong in ["sqnr_db=30", "sqnr_db>30", "rmse<1", "cosine<x", "inexact<3"] {
+        run("a.safetensors", wrong).fails(2, &["--fail-on"]);
+    }
+    folder.run_args(&["compare", "a.safetensors", "b.safetensors", "--quiet", "--fail-on", "sqnr_db<200"]).exits(1);
+}
+
+/// Tensors that stayed as they were are in the counts of a group and not in its measures.
+#[test]
+fn norms_do_not_hide_what_matrices_lost() {
+    let norm = ("norm", "F32", &[64u64][..], f32s(&[1000.0; 64]));
+    let matrix = ("matrix", "F32", &[2u64][..], f32s(&[1.1, 2.3]));
+    let folder = Folder::with("a.safetensors", &safetensors(&[norm, matrix], &[]));
+    let convert = "convert a.safetensors b.safetensors --to bf16 --json";
+    for line in [convert, "compare a.safetensors b.safetensors --json"] {
+        let command = line.split(' ').next().unwrap();
+        let report = folder.run(line).succeeds().object(command);
+        let (total, matrix) = (&report["total"]["converted"], &report["tensors"][1]);
+        for measure in ["sqnr_db", "rmse", "cosine", "max_rel_error"] {
+            assert_eq!(total[measure], matrix[measure], "{line}: {measure}");
+        }
+        assert_eq!((&total["elements"], &total["exact"]), (&json!(66), &json!(64)));
+    }
+}
+
+/// The worst are shown to whom asks for them.
+#[test]
+fn the_worst_that_lost_little() {
+    let tensors = [
+        ("a", "F32", &[1u64][..], f32s(&[1.1])),
+        ("b", "F32", &[1][..], f32s(&[1.003])),
+        ("c", "F32", &[1][..], f32s(&[1.0])),
+    ];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    let convert = "convert a.safetensors b.safetensors --to bf16 --force --summary";
+    folder.run(convert).succeeds().lacks(&["worst tensors"]);
+    let ran = folder.run(&format!("{convert} --worst 2")).succeeds();
+    ran.says(&["worst tensors: none of 3 changed tensors lost much", "  a ", "  b ", "SQNR "]).lacks(&["  c "]);
+    assert_eq!(folder.run(&format!("{convert} --worst 2 --json")).object("convert")["warnings"], json!([]));
+}
+
+#[test]
+fn a_conversion_that_changes_nothing_says_so() {
+    let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
+    let convert = "convert a.safetensors b.safetensors --force";
+    let ran = folder.run_args(&["convert", "a.safetensors", "b.safetensors", "--to", "bf16", "--keep", "*"]).exits(0);
+    ran.warns(&["every tensor is kept: --to bf16 changes nothing"]);
+    folder.run(&format!("{convert} --to f16")).succeeds();
+}

@@ -67,20 +67,23 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
         table.row(cells.map(|cell| Cell::from(cell).mark(mark)));
     }
     output::stream(|out| {
+        if let Some(files) = folder.to_be_deleted.as_deref().filter(|files| !files.is_empty()) {
+            let (source, bytes) = (message::one_line(&report.source), files.iter().map(|file| file.bytes).sum());
+            let (files, bytes) = (count(files.len() as u64, "file"), number::bytes(bytes));
+            let verb = if args.dry_run { "would be deleted" } else { "to be deleted" };
+            let line =
+                format!("{verb}: {files} of {source}, {bytes}, each once its results were read again and are right");
+            writeln!(out, "{}", terminal.paint(Mark::Bad, &terminal.wrap(&line)))?;
+        }
         table.write(terminal, out)?;
         for change in &folder.changes {
             writeln!(out, "{}", terminal.wrap(&message::one_line(change)))?;
         }
         out.write_all(left_out(report).as_bytes())?;
-        let copied = match folder.sidecars.len() as u64 {
-            0 => None,
-            files => Some(format!("{} to be copied", count(files, "other file"))),
-        };
-        let said: Vec<String> = copied.into_iter().chain(args.dry_run.then(|| dry_run_note(args))).collect();
-        if !said.is_empty() {
-            out.write_all(terminal.wrap(&format!("{}\n", said.join("; "))).as_bytes())?;
+        if !folder.sidecars.is_empty() {
+            writeln!(out, "{} to be copied", count(folder.sidecars.len() as u64, "other file"))?;
         }
-        out.write_all(if args.dry_run { b"" } else { b"\n" })
+        out.write_all(if args.dry_run { dry_run_note(args) } else { "\n".into() }.as_bytes())
     })
 }
 
@@ -127,9 +130,26 @@ pub fn resumed(report: &Report) -> u64 {
     shards.filter(|shard| shard.state == ShardState::Resumed).count() as u64
 }
 
-/// What is odd about blocks, and what is left to do.
-pub fn ending(report: &Report, args: &ConvertArgs) -> String {
-    let mut text = blocks(report) + &beside(report);
+/// What is odd about blocks, and what other ways to store them would have cost.
+pub fn of_blocks(report: &Report) -> String {
+    blocks(report) + &beside(report)
+}
+
+/// What is left to do.
+pub fn unfinished(report: &Report, args: &ConvertArgs) -> String {
+    match report.folder.as_deref() {
+        Some(folder) if !folder.complete => {
+            let dst = destination(args);
+            let dst = message::one_line(&dst);
+            format!("{dst}: other parts are not finished; the last one writes index and configuration\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// What was done beside the tensors.
+pub fn ending(report: &Report) -> String {
+    let mut text = String::new();
     let Some(folder) = report.folder.as_deref() else { return text };
     let resumed = resumed(report);
     if resumed > 0 {
@@ -142,10 +162,6 @@ pub fn ending(report: &Report, args: &ConvertArgs) -> String {
     }
     if let Some(deleted) = &folder.deleted {
         text += &format!("{} of the source deleted\n", count(deleted.len() as u64, "file"));
-    }
-    if !folder.complete {
-        let dst = message::one_line(&destination(args)).to_string();
-        text += &format!("{dst}: other parts are not finished; the last one writes index and configuration\n");
     }
     text
 }

@@ -5,7 +5,7 @@ use crate::files::convert::place::release::Release;
 use crate::files::convert::place::stage;
 use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::error::Error;
-use crate::files::report::{FolderReport, Report, ShardReport, ShardState};
+use crate::files::report::{FileToDelete, FolderReport, Report, ShardReport, ShardState};
 use truecast_io::{folder, follow, look};
 use truecast_kernel::Counts;
 
@@ -50,8 +50,15 @@ impl Plan {
         let tensors = mine.flat_map(|(_, shard)| &shard.works);
         let tensors = tensors.map(|work| self.row(work, Counts::default())).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), tensors, self.warnings());
-        let folder = (!self.is_one_file()).then(|| Box::new(self.folder_report()));
+        let to_be_deleted = self.options.delete_source.then(|| self.to_be_deleted());
+        let folder = || Box::new(FolderReport { to_be_deleted, ..self.folder_report() });
+        let folder = (!self.is_one_file()).then(folder);
         Report { is_dry_run: true, dropped: self.dropped.clone(), folder, ..report }
+    }
+
+    fn to_be_deleted(&self) -> Vec<FileToDelete> {
+        let here = self.folder.shards().iter().filter(|shard| !shard.is_gone);
+        here.map(|shard| FileToDelete { name: shard.name.clone(), bytes: shard.source.file_bytes() }).collect()
     }
 
     pub(crate) fn folder_report(&self) -> FolderReport {
@@ -69,6 +76,7 @@ impl Plan {
             shards: self.shards.iter().enumerate().map(shard).collect(),
             changes: self.configuration.changes.clone(),
             sidecars: self.copied().map(|sidecar| sidecar.path.display().to_string()).collect(),
+            to_be_deleted: None,
             deleted: None,
             complete: false,
         }

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::{Escaped, FileFormat, Tensor};
+use truecast_kernel::Counts;
 
 /// A conversion of a checkpoint whose every question is settled: nothing was written yet.
 #[derive(Debug)]
@@ -103,6 +104,7 @@ impl Plan {
             self.folder.warnings()
         };
         let mut warnings = [of_folder, &self.warnings].concat();
+        warnings.extend(self.changes_nothing());
         let is_in_safetensors = |at: Stored| at.source(&self.folder).format() == FileFormat::Safetensors;
         let is_f6 = |work: &&TensorJob| {
             matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2)
@@ -113,6 +115,20 @@ impl Plan {
             format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
         }));
         warnings
+    }
+
+    /// What was asked for is said where no tensor becomes anything else by it.
+    fn changes_nothing(&self) -> Option<String> {
+        let is_converted = |work: &TensorJob| self.row(work, Counts::default()).converted;
+        if self.works().next().is_none() || self.works().any(is_converted) {
+            return None;
+        }
+        let Options { selection, writing, .. } = &self.options;
+        let asked = match (writing, selection.to) {
+            (Some(writing), _) => format!("--scheme {}", writing.scheme),
+            (None, to) => format!("--to {}", to?),
+        };
+        Some(format!("{}: every tensor is kept: {asked} changes nothing", self.folder.path().display()))
     }
 
     /// Every worker has room for the least piece of every tensor.

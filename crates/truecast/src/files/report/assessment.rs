@@ -82,8 +82,17 @@ pub fn least_sqnr_db(types: (DType, DType), is_scaled: bool) -> f64 {
 pub struct Suspect {
     /// Its index in the report.
     pub index: usize,
-    /// Why; at least one.
+    /// Why; none if it did not lose much, and was only asked for.
     pub reasons: Vec<Reason>,
+}
+
+/// Which tensors are named as the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// So many of those that lost much.
+    LostMuch(usize),
+    /// So many of those with an error, whether they lost much or not.
+    Worst(usize),
 }
 
 /// Floats became integers as if they had been scaled, and most of them became zero.
@@ -115,19 +124,19 @@ pub struct Assessment {
     pub unscaled: Option<Unscaled>,
 }
 
-/// Judges the `len` tensors of a report, which `row` gives by their index; `worst` is how many are named.
+/// Judges the `len` tensors of a report, which `row` gives by their index; `named` says which are named.
 ///
 /// # Examples
 /// ```
-/// use truecast::report::{Assessed, Reason, assess};
+/// use truecast::report::{Assessed, Named, Reason, assess};
 /// use truecast::{Counts, DType};
 /// let lost = Counts { elements: 4, inexact: 1, exact: 3, to_inf: 1, ..Counts::default() };
 /// let row = Assessed { name: "w", types: (DType::F32, DType::F16), is_scaled: false, counts: &lost };
-/// let assessment = assess(1, &|_| row, 5);
+/// let assessment = assess(1, &|_| row, Named::LostMuch(5));
 /// assert_eq!(assessment.worst[0].reasons, [Reason::Nonfinite(1, 0)]);
 /// ```
-pub fn assess<'a>(len: usize, row: &dyn Fn(usize) -> Assessed<'a>, worst: usize) -> Assessment {
-    let changed = || (0..len).map(|index| (index, row(index))).filter(|(_, row)| has_changed(row));
+pub fn assess<'a>(len: usize, row: &dyn Fn(usize) -> Assessed<'a>, named: Named) -> Assessment {
+    let changed = || (0..len).map(|index| (index, row(index))).filter(|(_, row)| row.has_changed());
     let mut assessment = Assessment::default();
     let mut suspects: Vec<(usize, Assessed<'a>)> = Vec::new();
     for (index, row) in changed() {
@@ -149,17 +158,23 @@ pub fn assess<'a>(len: usize, row: &dyn Fn(usize) -> Assessed<'a>, worst: usize)
         let others = changed().filter(|(index, _)| !indices.contains(index));
         (assessment.spare, assessment.spared) = spare(&names, others.map(|(_, row)| row.name));
     }
+    if let Named::Worst(_) = named {
+        suspects.extend(changed().filter(|(_, row)| row.counts.inexact > 0 && row.reasons().is_empty()));
+    }
     suspects.sort_by(|(_, a), (_, b)| worse_first(a.counts, b.counts));
-    let named = suspects.into_iter().take(worst);
-    assessment.worst = named.map(|(index, row)| Suspect { index, reasons: row.reasons() }).collect();
+    let (Named::LostMuch(most) | Named::Worst(most)) = named;
+    assessment.worst =
+        suspects.into_iter().take(most).map(|(index, row)| Suspect { index, reasons: row.reasons() }).collect();
     assessment
 }
 
-fn has_changed(row: &Assessed<'_>) -> bool {
-    row.counts.elements > 0 && (row.types.0 != row.types.1 || row.counts.inexact > 0)
-}
-
 impl Assessed<'_> {
+    /// Its type or a value changed.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        self.counts.elements > 0 && (self.types.0 != self.types.1 || self.counts.inexact > 0)
+    }
+
     /// Why it is worth a look; none if it is not.
     #[must_use]
     pub fn reasons(&self) -> Vec<Reason> {
@@ -210,7 +225,7 @@ mod tests {
 
     fn assessed<'a>(rows: &'a [(&'a str, Counts)], types: (DType, DType), worst: usize) -> Assessment {
         let row = |i: usize| Assessed { name: rows[i].0, types, is_scaled: false, counts: &rows[i].1 };
-        assess(rows.len(), &row, worst)
+        assess(rows.len(), &row, Named::LostMuch(worst))
     }
 
     #[test]
@@ -248,6 +263,16 @@ mod tests {
         assert_eq!(indices(2), [3, 2]);
         assert_eq!(indices(0), [0usize; 0]);
         assert_eq!((assessed(&rows, F8, 0).suspicious, assessed(&rows, F8, 0).changed), (4, 5));
+    }
+
+    /// Who asks for the worst gets them, even if none lost much; what is exact is never among them.
+    #[test]
+    fn the_worst_that_lost_little() {
+        let rows = [noisy(50.0), noisy(10.0), Counts::copied(9), noisy(40.0)];
+        let row = |i: usize| Assessed { name: "w", types: F8, is_scaled: false, counts: &rows[i] };
+        let assessment = assess(rows.len(), &row, Named::Worst(9));
+        let found: Vec<_> = assessment.worst.iter().map(|s| (s.index, s.reasons.len())).collect();
+        assert_eq!((found, assessment.suspicious), (vec![(1, 1), (3, 0), (0, 0)], 1));
     }
 
     #[test]

@@ -17,12 +17,12 @@ mod total;
 
 pub use alternatives::{Alternatives, Noise};
 pub use assessment::{
-    Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, Unscaled, assess, least_sqnr_db, usual_sqnr_db,
+    Assessed, Assessment, LEAST_SQNR_DB, Named, Reason, Suspect, Unscaled, assess, least_sqnr_db, usual_sqnr_db,
 };
 pub use blocks::Blocks;
 pub use counted::Counted;
 pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
-pub use folder::{FolderReport, ShardReport, ShardState};
+pub use folder::{FileToDelete, FolderReport, ShardReport, ShardState};
 pub use provenance::{Provenance, ProvenanceError};
 pub use rows::Rows;
 pub use total::{Group, Sum, Total};

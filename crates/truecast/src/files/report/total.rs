@@ -74,6 +74,9 @@ pub struct Sum {
     pub bytes_out: u64,
     /// Counts added, errors maximized, sums added, in the order of the tensors.
     pub counts: Counts,
+    /// The same of the tensors that have an error. Measures are over these: norms that stayed as they were would hide what
+    /// the matrices lost.
+    pub inexact: Counts,
 }
 
 impl Sum {
@@ -108,6 +111,9 @@ impl Total {
             sum.bytes_in += bytes.0;
             sum.bytes_out += bytes.1;
             sum.counts.add(counts);
+            if counts.noise > 0.0 {
+                sum.inexact.add(counts);
+            }
         }
     }
 }
@@ -142,7 +148,7 @@ impl Serialize for SumJson<'_> {
         self.sum.put_sizes(&mut map)?;
         if let Some(origin) = self.origin {
             put_counts(&mut map, &self.sum.counts, origin)?;
-            put_measures(&mut map, &self.sum.counts)?;
+            put_measures(&mut map, &self.sum.inexact)?;
         }
         map.end()
     }
