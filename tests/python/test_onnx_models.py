@@ -433,3 +433,45 @@ def test_report_file(truecast, tmp_path):
     assert rows["W"]["inexact"] == int((narrowed(W, "f8e4m3fn") != W).sum())
     assert rows["B"]["inexact"] == 0
     load(tmp_path / "b.onnx")
+
+
+def test_types_are_those_of_shape_inference(truecast, tmp_path):
+    """What `check` knows of values between nodes is what ONNX's own inference finds."""
+    f32, f16, i64, b = "f32", "f16", "i64", "b"
+    one = numpy_helper.from_array(np.ones(1, np.float16))
+    nodes = [
+        ("Add", [f32, f32], 1, {}), ("MatMul", [f16, f16], 1, {}), ("Gemm", [f32, f32], 1, {}), ("Relu", [f16], 1, {}),
+        ("Conv", ["image", "kernel"], 1, {}), ("MaxPool", ["image"], 2, {"kernel_shape": [1, 1]}),
+        ("Reshape", [f32, "shape"], 1, {}), ("Transpose", [i64], 1, {}), ("Concat", [f16, f16], 1, {"axis": 0}),
+        ("Gather", [f16, i64], 1, {}), ("Softmax", [f32], 1, {}), ("LayerNormalization", [f16, "f16_row"], 1, {}),
+        ("Equal", [f32, f32], 1, {}), ("Shape", [f16], 1, {}), ("Where", [b, f16, f16], 1, {}), ("Pow", [f32, i64], 1, {}),
+        ("ConstantOfShape", ["shape"], 1, {}), ("ConstantOfShape", ["shape"], 1, {"value": one}),
+        ("TopK", [f32, "k"], 2, {}), ("Split", [f16], 2, {"num_outputs": 2}), ("ArgMax", [f32], 1, {}),
+        ("DynamicQuantizeLinear", [f32], 3, {}), ("QuantizeLinear", [f32, "scale"], 1, {"output_dtype": TensorProto.INT8}),
+        ("EyeLike", [f32], 1, {}), ("EyeLike", [f32], 1, {"dtype": TensorProto.FLOAT16}), ("NonZero", [f32], 1, {}),
+        ("RandomUniform", [], 1, {"shape": [2], "dtype": TensorProto.DOUBLE}), ("ReduceMean", [f16], 1, {}),
+    ]  # fmt: skip
+    all_nodes, names = [], []
+    for at, (operator, inputs, outputs, attributes) in enumerate(nodes):
+        results = [f"{operator}_{at}_{i}" for i in range(outputs)]
+        all_nodes.append(helper.make_node(operator, inputs, results, **attributes))
+        all_nodes += [helper.make_node("Cast", [name], [f"cast_{name}"], to=TensorProto.FLOAT) for name in results]
+        names += results
+    inputs = {
+        f32: ("FLOAT", [2, 2]), f16: ("FLOAT16", [2, 2]), i64: ("INT64", [2, 2]), b: ("BOOL", [2, 2]),
+        "f16_row": ("FLOAT16", [2]), "image": ("FLOAT", [1, 1, 2, 2]), "kernel": ("FLOAT", [1, 1, 1, 1]),
+        "shape": ("INT64", [1]), "k": ("INT64", [1]), "scale": ("FLOAT", []),
+    }  # fmt: skip
+    infos = [helper.make_tensor_value_info(n, getattr(TensorProto, t), shape) for n, (t, shape) in inputs.items()]
+    outputs = [helper.make_tensor_value_info(f"cast_{names[0]}", TensorProto.FLOAT, None)]
+    model = helper.make_model(
+        helper.make_graph(all_nodes, "g", infos, outputs), opset_imports=[helper.make_opsetid("", 21)], ir_version=10
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True).graph.value_info
+    types = {info.name: helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type) for info in inferred}
+    found = json.loads(truecast("inspect", tmp_path / "m.onnx", "--json"))["model"]["conversions"]
+    short = {"float32": "f32", "float16": "f16", "float64": "f64", "bool": "bool"}
+    expected = [str(types[name]) for name in names]
+    expected = [short.get(t, t.replace("uint", "u").replace("int", "i")) for t in expected]
+    assert [conversion["from"] for conversion in found] == expected

@@ -118,6 +118,7 @@ const TABLE: &[Row] = &[
         "saturate round-mode overflow inf int-overflow nan-to-int subnormals saturating string-style nan exact-nan",
         &[&[CAST]],
     ),
+    row("check", "fail-on", &[&[CHECKED_MODEL]]),
     row("check", "from to input actual show", &[&[CAST], &[RESCALE]]),
     row(
         "check vectors",

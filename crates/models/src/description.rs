@@ -57,7 +57,11 @@ pub enum Legality {
 pub struct LegalityReport<Cause = String> {
     /// Conversions, in subgraphs and functions too.
     pub conversions: usize,
-    /// Those of them whose types the model does not tell.
+    /// Those of them that are legal.
+    pub legal: usize,
+    /// Those of them that may be legal: the model does not tell their types.
+    pub unknown: usize,
+    /// Those of them whose types the model does not tell, also of the illegal ones.
     pub of_unknown_type: usize,
     /// What is illegal, in the order of the file: where, and why.
     pub illegal: Vec<(String, Cause)>,
@@ -67,21 +71,30 @@ pub struct LegalityReport<Cause = String> {
 
 impl<Cause> Default for LegalityReport<Cause> {
     fn default() -> Self {
-        LegalityReport { conversions: 0, of_unknown_type: 0, illegal: Vec::new(), warnings: Vec::new() }
+        LegalityReport {
+            conversions: 0,
+            legal: 0,
+            unknown: 0,
+            of_unknown_type: 0,
+            illegal: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 }
 
 impl<Cause> LegalityReport<Cause> {
     /// The same, with the causes in words.
     pub(crate) fn in_words(self, words: impl Fn(Cause) -> String) -> LegalityReport {
-        let LegalityReport { conversions, of_unknown_type, illegal, warnings } = self;
+        let LegalityReport { conversions, legal, unknown, of_unknown_type, illegal, warnings } = self;
         let illegal = illegal.into_iter().map(|(place, cause)| (place, words(cause))).collect();
-        LegalityReport { conversions, of_unknown_type, illegal, warnings }
+        LegalityReport { conversions, legal, unknown, of_unknown_type, illegal, warnings }
     }
 
     /// What was found in two parts of a model.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.conversions += other.conversions;
+        self.legal += other.legal;
+        self.unknown += other.unknown;
         self.of_unknown_type += other.of_unknown_type;
         self.illegal.extend(other.illegal);
         self.warnings.extend(other.warnings);

@@ -103,6 +103,9 @@ pub struct CheckArgs {
     pub policy: PolicyArgs,
     #[command(flatten)]
     pub rescale: RescaleAttributes,
+    /// Models: exit with 1 also if it is unknown whether a conversion is legal
+    #[arg(long, value_name = "unknown", value_parser = ["unknown"], hide_possible_values = true)]
+    pub fail_on: Option<String>,
     /// Number of violations to print
     #[arg(long, value_name = "N", default_value = "10")]
     pub show: usize,

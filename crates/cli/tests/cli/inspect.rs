@@ -113,7 +113,9 @@ fn conversions_of_onnx_models() {
         node("Cast", &["x"], &["a"], &[to(17), attribute("saturate", 2, int(3, 0))]),
         node("Cast", &["a"], &["b"], &[to(24)]), // FLOAT8E8M0, which comes with opset 24
         node("Relu", &["a"], &["c"], &[]),
-        node("Cast", &["c"], &["d"], &[to(1)]),
+        node("Cast", &["c"], &["e"], &[to(1)]),
+        node("Mystery", &["a"], &["f"], &[]),
+        node("Cast", &["f"], &["d"], &[to(1)]),
     ];
     let ends = [bytes(11, value("x", 1, &[3])), bytes(12, value("d", 1, &[3]))].concat();
     let folder = Folder::with("m.onnx", &model(10, 19, &graph(&nodes, &[], ends)));
@@ -123,7 +125,15 @@ fn conversions_of_onnx_models() {
     assert_eq!(row(0), [&json!("Cast saturate=0"), &json!("f32"), &json!("f8e4m3fn"), &json!(true)]);
     assert_eq!(row(1), [&json!("Cast"), &json!("f8e4m3fn"), &json!("f8e8m0"), &json!(false)]);
     assert!(all[1]["error"].as_str().unwrap().contains("opset 2"), "{}", all[1]["error"]);
-    assert_eq!(row(2), [&json!("Cast"), &json!("?"), &json!("f32"), &json!(null)]);
+    assert_eq!(row(2), [&json!("Cast"), &json!("f8e4m3fn"), &json!("f32"), &json!(true)]);
+    assert_eq!(row(3), [&json!("Cast"), &json!("?"), &json!("f32"), &json!(null)]);
     let ran = folder.run("inspect m.onnx").succeeds();
     ran.says(&["conversion", "Cast saturate=0", "f8e4m3fn", "yes", "NO: ", "does not tell"]);
+    // What is not known is not called legal.
+    let ran = folder.run("check m.onnx").exits(1);
+    ran.says(&["ILLEGAL: 2 legal, 1 illegal, 1 unknown: the model does not give the type of its input\n"]);
+    let checked = folder.run("check m.onnx --spec onnx@24 --json").exits(0).object("check");
+    assert_eq!(["conversions", "legal", "unknown"].map(|field| checked[field].as_u64()), [Some(4), Some(3), Some(1)]);
+    folder.run("check m.onnx --spec onnx@24").exits(0).says(&["UNKNOWN: 3 legal, 1 unknown: the model"]);
+    folder.run("check m.onnx --spec onnx@24 --fail-on unknown").exits(1);
 }

@@ -1,6 +1,7 @@
 //! The legality of every conversion of a model, whatever else the model does.
 //!
-//! Nothing is run. Types are known where the model states them or a conversion gives them; where the type of an input is
+//! Nothing is run. Types are known where the model states them, a conversion gives them or an operator has them of its
+//! inputs (`types`); where the type of an input is
 //! not known, only what does not depend on it is checked. What `build` refuses in a conversion is illegal here, by the same
 //! functions of `node`.
 
@@ -14,6 +15,7 @@ use truecast_io::onnx::{Attribute, AttributeValue, Function, Graph, Identity, Mo
 
 use super::error::NodeError;
 use super::node::{self, ElementType, declared, label, opset};
+use super::types;
 use crate::description::{Conversion, Legality, LegalityReport};
 
 /// Checks the conversions of a model by the rules of an opset, or of the opset that the model and each of its functions
@@ -55,14 +57,14 @@ fn checked(model: &Model, opset_asked: Option<u32>) -> Checker<'_> {
 }
 
 /// The type of a value, or why it has none that is converted, which is rare: models have very many values.
-type Known = Result<ElementType, Box<NodeError>>;
+pub(super) type Known = Result<ElementType, Box<NodeError>>;
 
 /// The values of a graph by name: those of outer graphs are visible in inner ones.
 #[derive(Default)]
 struct Scope<'a> {
     /// Those that are there so far, with the type that they get from where they come.
     given: HashMap<&'a str, Option<Known>>,
-    /// What the graph declares of them, or an illegal conversion was meant to give.
+    /// What the graph declares of them, operators have of their inputs, or an illegal conversion was meant to give.
     declared: HashMap<&'a str, Known>,
     outer: Option<&'a Scope<'a>>,
 }
@@ -149,6 +151,13 @@ impl<'m> Checker<'m> {
                 },
                 None => None,
             };
+            let found = operator.map_or(Vec::new(), |name| types::outputs(name, node, &|name| scope.find(name)));
+            for (output, found) in node.outputs.iter().zip(found).filter(|(name, _)| !name.is_empty()) {
+                if let Some(found) = found {
+                    // What the model declares is not contradicted: checking declarations is the business of others.
+                    scope.declared.entry(output).or_insert(Ok(found));
+                }
+            }
             let mut known = Some(known);
             for output in node.outputs.iter().filter(|name| !name.is_empty()) {
                 scope.given.insert(output, known.take().flatten());
@@ -186,6 +195,11 @@ impl<'m> Checker<'m> {
         };
         let attributes = node.attributes.iter().filter(|attribute| attribute.name != "to").map(written);
         let words: Vec<String> = std::iter::once(operator.name().into()).chain(attributes).collect();
+        match legality {
+            Legality::Legal => self.report.legal += 1,
+            Legality::Unknown => self.report.unknown += 1,
+            Legality::Illegal(_) => {}
+        }
         let name = |row: Option<ElementType>| row.map_or("?", shown).into();
         let (place, operation) = (format!("{}{}", self.place, label(node)), words.join(" "));
         let (from, to_name, legality) = (name(from), name(to), Some(legality));

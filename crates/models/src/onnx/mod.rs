@@ -9,6 +9,7 @@ mod check;
 mod constant;
 mod error;
 mod node;
+mod types;
 
 pub use build::build;
 pub use check::{check, conversions};

@@ -100,6 +100,12 @@ impl Types {
         self.ports.extend(layer.outputs.iter().map(|port| ((layer.id, port.id), of(port))));
     }
 
+    /// A conversion whose types the network does not tell.
+    fn unknown(&mut self) {
+        self.report.unknown += 1;
+        self.report.of_unknown_type += 1;
+    }
+
     fn layer(
         &mut self,
         file: &IrFile,
@@ -129,8 +135,11 @@ impl Types {
                 self.report.conversions += 1;
                 let (element, rank) = inputs?[0];
                 match element {
-                    Element::Type(src) => drop(Convert::to(*to).resolve(src)?),
-                    Element::Dynamic => self.report.of_unknown_type += 1,
+                    Element::Type(src) => {
+                        Convert::to(*to).resolve(src)?;
+                        self.report.legal += 1;
+                    }
+                    Element::Dynamic => self.unknown(),
                 }
                 self.infer(layer, (Element::Type(*to), rank));
             }
@@ -139,7 +148,10 @@ impl Types {
                 self.report.conversions += 1;
                 let inputs = inputs?;
                 let common = attributes.promote(inputs[0], inputs[1], SafeMode::OpenVino)?;
-                self.report.of_unknown_type += usize::from(common == Element::Dynamic);
+                match common {
+                    Element::Dynamic => self.unknown(),
+                    Element::Type(_) => self.report.legal += 1,
+                }
                 if let Some(loss) = attributes.loss(inputs[0].0, inputs[1].0, common) {
                     self.report.warnings.push(format!("{}: {loss}", label(layer)));
                 }

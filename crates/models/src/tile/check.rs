@@ -13,6 +13,8 @@ use crate::tile::pack;
 pub struct ModuleLegality {
     /// Conversions (with pack and unpack) that were looked at.
     pub conversions: usize,
+    /// Those of them that are legal.
+    pub legal: usize,
     /// What is not legal.
     pub errors: Vec<Diagnostic>,
     /// What is legal but has no value, or is missing without harm.
@@ -23,6 +25,8 @@ impl From<ModuleLegality> for LegalityReport {
     fn from(report: ModuleLegality) -> LegalityReport {
         LegalityReport {
             conversions: report.conversions,
+            legal: report.legal,
+            unknown: 0,
             of_unknown_type: 0,
             illegal: report.errors.iter().map(|error| (error.place.to_string(), error.message())).collect(),
             warnings: report.warnings.iter().map(ToString::to_string).collect(),
@@ -37,7 +41,7 @@ pub fn check(module: &Module, rules: Rules, profile: Profile, options: &Options)
     let release = rules.release(module.version);
     let (errors, warnings) = (module.findings.clone(), module.warnings.clone());
     let mut checker =
-        Checker { release, profile, options, report: ModuleLegality { conversions: 0, errors, warnings } };
+        Checker { release, profile, options, report: ModuleLegality { conversions: 0, legal: 0, errors, warnings } };
     if module.version > release {
         checker.newer_file(module);
     }
@@ -90,8 +94,10 @@ impl Checker<'_> {
 
     fn statements(&mut self, function: &Function, statements: &[Statement]) {
         for statement in statements {
-            if let Err(cause) = self.statement(function, statement) {
-                self.error(statement.wrong(cause));
+            let is_conversion = matches!(statement.operation, Operation::Convert { .. } | Operation::Pack { .. });
+            match self.statement(function, statement) {
+                Err(cause) => self.error(statement.wrong(cause)),
+                Ok(()) => self.report.legal += usize::from(is_conversion),
             }
             if let Operation::Opaque { regions, .. } = &statement.operation {
                 regions.iter().for_each(|region| self.statements(function, region));

@@ -191,11 +191,15 @@ pub fn check(graph: &Graph<'_>, target: &Target) -> LegalityReport<GraphError> {
         let typeless = |name: &&&str| graph.tensors.get(**name).is_some_and(|tensor| tensor.dtype == 0);
         if operator.inputs.iter().chain(&operator.outputs).any(|name| typeless(&name)) {
             report.of_unknown_type += 1;
+            report.unknown += 1;
         } else if let Err(error) = (Rules { place: &place, target, freedoms: Freedoms::STRICT }).check(graph, operator)
         {
             report.illegal.push((place, error));
-        } else if operator.op == op::RESCALE && !has_constants(graph, operator) {
-            report.warnings.push(format!("{place}: {DYNAMIC_OPERAND}"));
+        } else {
+            report.legal += 1;
+            if operator.op == op::RESCALE && !has_constants(graph, operator) {
+                report.warnings.push(format!("{place}: {DYNAMIC_OPERAND}"));
+            }
         }
     }
     report

@@ -5,6 +5,7 @@ use crate::command::Context;
 use crate::failure::Failure;
 use crate::message;
 use crate::number::{count, grouped};
+use crate::table::Mark;
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -27,14 +28,15 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
     let found = Model::open(path)?.check(rules)?;
     context.warn(&found.warnings);
     context.report("check", || to_json(&found), || text(&found, &context.terminal))?;
-    Ok(!found.illegal.is_empty() as u8)
+    let is_unknown = args.fail_on.is_some() && found.unknown > 0;
+    Ok((!found.illegal.is_empty() || is_unknown).into())
 }
 
 fn to_json(found: &LegalityReport) -> Value {
-    let LegalityReport { conversions, of_unknown_type, illegal, warnings, .. } = found;
+    let LegalityReport { conversions, legal, unknown, of_unknown_type, illegal, warnings } = found;
     let illegal = illegal.iter().map(|(place, why)| json!({ "node": place, "error": why }));
     json!({
-        "conversions": conversions, "unknown_types": of_unknown_type, "illegal": illegal.collect::<Value>(),
+        "conversions": conversions, "legal": legal, "unknown": unknown, "unknown_types": of_unknown_type, "illegal": illegal.collect::<Value>(),
         "warnings": warnings
     })
 }
@@ -44,17 +46,24 @@ fn text(found: &LegalityReport, terminal: &Terminal) -> String {
     for (place, why) in &found.illegal {
         text += &terminal.wrap(&(message::one_line(&format!("{place}: {why}")) + "\n"));
     }
-    let verdict = terminal.verdict(found.illegal.is_empty(), "legal", "ILLEGAL");
-    let conversions = match found.conversions {
-        0 => "no conversions found".into(),
-        n => count(n as u64, "conversion"),
+    let LegalityReport { conversions, legal, unknown, illegal, .. } = found;
+    let verdict = match () {
+        () if !illegal.is_empty() => terminal.paint(Mark::Bad, "ILLEGAL"),
+        () if *unknown > 0 => terminal.paint(Mark::Warn, "UNKNOWN"),
+        () => terminal.paint(Mark::Good, "legal"),
     };
-    let mut line = format!("{verdict}: {conversions}");
-    if found.conversions > 0 || !found.illegal.is_empty() {
-        line += &format!(", {} illegal", grouped(found.illegal.len() as u64));
-    }
-    if found.of_unknown_type > 0 {
-        line += &format!("; the model does not tell the types of {}", found.of_unknown_type);
-    }
-    text + &terminal.wrap(&(line + "\n"))
+    let counts = [(*legal, "legal"), (illegal.len(), "illegal"), (*unknown, "unknown")];
+    let counts = counts.into_iter().filter(|(n, what)| *n > 0 || *what == "legal");
+    let counts: Vec<String> = counts.map(|(n, what)| format!("{} {what}", grouped(n as u64))).collect();
+    let counts = match conversions {
+        0 if illegal.is_empty() => "no conversions found".into(),
+        all if all == legal => count(*all as u64, "conversion"),
+        _ => counts.join(", "),
+    };
+    let why = match unknown {
+        0 => "",
+        1 => ": the model does not give the type of its input",
+        _ => ": the model does not give the types of their inputs",
+    };
+    text + &terminal.wrap(&format!("{verdict}: {counts}{why}\n"))
 }
