@@ -1,9 +1,11 @@
 //! Numbers as people read them: every digit where they are few, else the first of them and how many there are.
 
 use crate::output::bits;
+use truecast::DType;
 use truecast::Exact;
 use truecast::decimal::to_decimal;
-use truecast::{DType, exact::decode};
+use truecast::exact::{decode, encode};
+use truecast::policy::CastPolicy;
 
 /// Up to this length a number is written without an exponent.
 const PLAIN: usize = 24;
@@ -15,6 +17,16 @@ const LEADING: usize = 23;
 /// A value in as many digits as fit in a cell, NaN and infinities as words.
 pub fn shown(value: Exact) -> String {
     few(&to_decimal(value))
+}
+
+/// The number with the fewest digits that is this value of a floating-point type, when it is read; `None` of other types.
+pub fn shortest(dtype: DType, value: f64) -> Option<f64> {
+    if !dtype.is_float() || !value.is_finite() {
+        return None;
+    }
+    let code = |x: f64| encode(dtype, &CastPolicy::IEEE, decode(DType::F64, x.to_bits())).code;
+    let of = |digits: usize| format!("{value:.*e}", digits - 1).parse::<f64>().ok();
+    (1..=17).filter_map(of).find(|x| code(*x) == code(value))
 }
 
 /// The value of a code.
@@ -136,6 +148,20 @@ mod tests {
         ] {
             assert_eq!(of(x, digits), text);
         }
+    }
+
+    #[test]
+    fn the_fewest_digits_of_a_type() {
+        for (dtype, value, digits) in [
+            (DType::F32, f64::from(0.1f32), 0.1),
+            (DType::F32, f64::from(3e38f32), 3e38),
+            (DType::F16, 0.0999755859375, 0.1),
+            (DType::F64, 0.1 + 0.2, 0.1 + 0.2),
+            (DType::F8E4M3Fn, 0.001953125, 0.002),
+        ] {
+            assert_eq!(shortest(dtype, value), Some(digits));
+        }
+        assert_eq!(shortest(DType::I8, 3.0), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How numbers are shown to people: few digits, one notation, the right word beside them. `--json` has all digits.
 
+pub use truecast::io::in_units as bytes;
+
 /// Digits in groups of three.
 ///
 /// `1_234_567`
@@ -20,27 +22,6 @@ pub fn grouped(value: u64) -> String {
 /// `1 tensor`, `2 tensors`, `0 entries`
 pub fn count(n: u64, thing: &str) -> String {
     format!("{} {}", grouped(n), truecast::io::noun(n, thing))
-}
-
-/// Three significant digits and a binary unit.
-///
-/// `999 B`, `86.7 MiB`
-pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let (mut value, mut unit) = (bytes as f64, 0);
-    // 999.5 would be shown with four digits.
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let decimals = if unit == 0 || value >= 99.95 {
-        0
-    } else if value >= 9.995 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.decimals$} {}", UNITS[unit])
 }
 
 /// Work that is too short to say how fast it was.
@@ -91,12 +72,6 @@ mod tests {
     fn one_is_not_many() {
         let shown = [count(0, "tensor"), count(1, "tensor"), count(1000, "tensor"), count(2, "entry")];
         assert_eq!(shown, ["0 tensors", "1 tensor", "1_000 tensors", "2 entries"]);
-    }
-
-    #[test]
-    fn three_digits_of_bytes() {
-        let shown = [999, 1000, 90_864_832, 1 << 30, (1 << 20) - 1].map(bytes);
-        assert_eq!(shown, ["999 B", "0.98 KiB", "86.7 MiB", "1.00 GiB", "1.00 MiB"]);
     }
 
     #[test]

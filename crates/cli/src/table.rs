@@ -41,13 +41,16 @@ pub struct Column {
     long: Long,
     longest: usize,
     is_of_numbers: bool,
+    /// What a name keeps before other columns give way.
+    kept: usize,
 }
 
 impl Column {
     /// Text.
     pub fn left(heading: impl Into<String>) -> Self {
         let (heading, long) = (heading.into(), Long::Stays);
-        Self { heading, is_right: false, drops: 0, is_key: false, long, longest: LONGEST, is_of_numbers: false }
+        let (longest, kept) = (LONGEST, NAME.0);
+        Self { heading, is_right: false, drops: 0, is_key: false, long, longest, is_of_numbers: false, kept }
     }
 
     /// Numbers.
@@ -70,6 +73,11 @@ impl Column {
         Self { long: Long::Shrinks, ..self }
     }
 
+    /// Names that are shortened so far before other columns give way.
+    pub fn shrinks_to(self, kept: usize) -> Self {
+        Self { kept, ..self.shrinks() }
+    }
+
     /// Sentences: go on in the next line if there is little room.
     pub fn wraps(self) -> Self {
         Self { long: Long::Wraps, ..self }
@@ -89,7 +97,7 @@ impl Column {
     fn room(&self, natural: usize) -> (usize, usize) {
         let (wanted, least) = match self.long {
             Long::Stays => (natural, natural),
-            Long::Shrinks => NAME,
+            Long::Shrinks => (self.kept, NAME.1),
             Long::Wraps => SENTENCE,
         };
         let at_most = |width: usize| width.max(self.heading.width()).min(natural);

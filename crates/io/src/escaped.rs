@@ -56,6 +56,33 @@ pub fn counted(n: u64, thing: &str) -> String {
     format!("{n} {}", noun(n, thing))
 }
 
+/// Three significant digits and a binary unit.
+///
+/// # Examples
+/// ```
+/// use truecast_io::in_units;
+/// let shown = [999, 1000, 90_864_832, 1 << 30, (1 << 20) - 1].map(in_units);
+/// assert_eq!(shown, ["999 B", "0.98 KiB", "86.7 MiB", "1.00 GiB", "1.00 MiB"]);
+/// ```
+#[must_use]
+pub fn in_units(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    // 999.5 would be shown with four digits.
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let decimals = if unit == 0 || value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$} {}", UNITS[unit])
+}
+
 /// The noun for so many.
 #[must_use]
 pub fn noun(n: u64, thing: &str) -> String {

@@ -130,20 +130,24 @@ impl fmt::Display for Foreign {
         let files = "; expected a .safetensors, .gguf, .npy, .npz, .pb or .onnx file, or the folder of a checkpoint";
         match self {
             Foreign::Stream => write!(f, "standard streams, pipes and devices are not supported{files}"),
-            Foreign::Folder { safetensors: 0 } => write!(f, "is a folder, and folders are not supported{files}"),
+            Foreign::Folder { safetensors: 0 } => write!(f, "this is a folder, and folders are not supported{files}"),
             Foreign::Folder { safetensors: 1 } => {
-                f.write_str("is a folder with 1 safetensors file, and folders are not supported")
+                f.write_str("this is a folder with 1 safetensors file, and folders are not supported")
             }
             Foreign::Folder { safetensors } => {
-                write!(f, "is a folder of {safetensors} safetensors files, and folders are not supported")
+                write!(f, "this is a folder of {safetensors} safetensors files, and folders are not supported")
             }
-            Foreign::Index => f.write_str("is the index of a checkpoint, which is converted as a whole"),
-            Foreign::Pickle => write!(f, "is a pickle, as torch.save writes it, and pickles are not supported{files}"),
-            Foreign::Gguf => write!(f, "is a GGUF file, which only inspect, convert, verify and compare read{files}"),
-            Foreign::Raw => write!(f, "is taken for bytes without a header, which are not supported{files}"),
-            Foreign::LfsPointer => f.write_str("is a pointer of Git LFS, not the file itself"),
-            Foreign::Html => f.write_str("is an HTML page, not the file itself"),
-            Foreign::Text => f.write_str("is text, which no file of this kind is"),
+            Foreign::Index => f.write_str("this is the index of a checkpoint, which is converted as a whole"),
+            Foreign::Pickle => {
+                write!(f, "this is a pickle, as torch.save writes it, and pickles are not supported{files}")
+            }
+            Foreign::Gguf => {
+                write!(f, "this is a GGUF file, which only inspect, convert, verify and compare read{files}")
+            }
+            Foreign::Raw => write!(f, "this is taken for bytes without a header, which are not supported{files}"),
+            Foreign::LfsPointer => f.write_str("this is a pointer of Git LFS, not the file itself"),
+            Foreign::Html => f.write_str("this is an HTML page, not the file itself"),
+            Foreign::Text => f.write_str("this is text, which no file of this kind is"),
             Foreign::Unknown => {
                 f.write_str("unknown kind of file; expected .safetensors, .gguf, .npy, .npz, .pb or .onnx")
             }

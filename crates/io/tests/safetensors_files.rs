@@ -240,8 +240,8 @@ fn what_must_not_be_written() {
     assert_eq!(refusal(&[f32("a", &[1 << 62])]), DeniedTensor::ShapeTooBig);
     let f4 = |shape: &[u64]| tensor("a", DType::F4E2M1, shape);
     assert_eq!(refusal(&[f4(&[2, 3])]), DeniedTensor::OddLastDimension); // an even total (§1.4)
-    assert_eq!(refusal(&[f4(&[])]), DeniedTensor::PartialByte { dtype: DType::F4E2M1 });
-    assert_eq!(refusal(&[tensor("a", DType::F6E3M2, &[2])]), DeniedTensor::PartialByte { dtype: DType::F6E3M2 });
+    assert_eq!(refusal(&[f4(&[])]), DeniedTensor::PartialByte { len: 1, bits: 4 });
+    assert_eq!(refusal(&[tensor("a", DType::F6E3M2, &[2])]), DeniedTensor::PartialByte { len: 2, bits: 6 });
     let mut bytes = f4(&[2]);
     bytes.layout = truecast_core::Layout::Bytes;
     assert!(matches!(refusal(&[bytes]), DeniedTensor::Layout { .. }));

@@ -53,8 +53,8 @@ pub enum Error {
     #[error("{name}: {len} elements of {found} where the entry has {declared}")]
     Supplied { name: String, len: u64, found: DType, declared: String },
     /// An input was not fed and has no default.
-    #[error("input {} is missing", Escaped(name))]
-    Missing { name: String },
+    #[error("input {} ({declared}) needs --input {name}=FILE", Escaped(name))]
+    Missing { name: String, declared: String },
     /// An input is of another type than the graph declares.
     #[error("input {}: elements are {found}, the model declares {declared}", Escaped(name))]
     Type { name: String, found: DType, declared: DType },

@@ -54,7 +54,7 @@ pub enum Error {
     Collision { tensor: String, codes: String },
     /// A grid of scales does not fit its tensor (§3.1).
     #[error(
-        "tensor {}: shape {found:?} is no grid of {scheme} for {} of shape {logical:?}; expected {expected}",
+        "tensor {}: the scales have shape {found:?}; {scheme} needs {expected} for {} of shape {logical:?}",
         Escaped(tensor),
         Escaped(codes)
     )]

@@ -21,6 +21,7 @@ use truecast::convert::{Options, Plan, RunScope};
 use truecast::files::Error;
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
+use truecast::io::onnx::default_opset;
 use truecast::io::{Escaped, Existing, FileFormat, FileId, Foreign, OutputFile, follow, look};
 use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
@@ -57,12 +58,14 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u
         None if !context.json && is_folder => Listed::None,
         _ => Listed::new(&args.list, sorting, report.tensors.len(), |i| item(report, i)),
     };
+    let model = model(&plan);
     if args.dry_run {
         let planned = plan.report();
         let listed = listed(&planned);
         if context.json {
             output::json("convert", Printed::new(args, planned.with(listed.rows()), Vec::new(), None))?;
         } else if context.tells() {
+            output::text(&model)?;
             print_tensors(&planned, &listed, args, &context.terminal)?;
         }
         return Ok(0);
@@ -107,7 +110,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u
     if context.json {
         output::json("convert", Printed::new(args, report.with(listed.rows()), open, outputs))?;
     } else if context.tells() {
-        output::text(&context.terminal.wrap(&folder::unfinished(&report, args)))?;
+        output::text(&(model + &context.terminal.wrap(&folder::unfinished(&report, args))))?;
         // Tensors that an earlier run converted have no figures.
         if !(report.tensors.is_empty() && folder::resumed(&report) > 0) {
             let open = left_open::text(&open, &context.terminal);
@@ -272,6 +275,13 @@ fn left_out(report: &Report) -> String {
     let Some((first, why)) = report.dropped.first() else { return String::new() };
     let dropped = count(report.dropped.len() as u64, "tensor");
     format!("{dropped} left out, such as {}: {why}\n", Escaped(first))
+}
+
+/// The opset of a model, which the specification that converts its weights does not say.
+fn model(plan: &Plan) -> String {
+    let file = plan.folder().shards().first().and_then(|shard| shard.source.model());
+    let opset = file.and_then(|file| default_opset(&file.model().opset_imports));
+    opset.map_or(String::new(), |opset| format!("model: opset {opset}\n"))
 }
 
 /// What the numbers below came of.

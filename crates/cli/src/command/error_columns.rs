@@ -42,12 +42,16 @@ impl ErrorColumns {
         Self { counts: shown.collect(), is_comparison, has_hidden_loss: hides_loss(all) }
     }
 
-    /// What measures in parentheses mean, if there are any: below the table.
-    pub fn note(&self) -> &'static str {
-        match self.has_hidden_loss {
-            true => "( ): measured without values that are Inf or NaN on one side only\n",
-            false => "",
-        }
+    /// What measures in parentheses mean, and columns whose names do not say it, if there are any: below the table.
+    pub fn note(&self) -> String {
+        let has = |name: &str| self.counts.iter().any(|(count, _)| count.name == name);
+        let notes = [
+            (self.has_hidden_loss, "( ): measured without values that are Inf or NaN on one side only\n"),
+            (self.has_hidden_loss, "lost: all values that differ became Inf or NaN\n"),
+            (has("left_out"), "left out: values that are Inf or NaN on either side, which no error measures\n"),
+            (has("subnormal"), "subnormal: results that are subnormal in their type\n"),
+        ];
+        notes.into_iter().filter(|(is_said, _)| *is_said).map(|(_, note)| note).collect()
     }
 
     /// Headings: the tensor, its types under this one, and the figures.

@@ -113,9 +113,10 @@ fn list(terminal: &Terminal) -> String {
         Column::right("bits"),
         Column::left("s/e/f"),
         Column::right("bias").drops(5),
+        Column::left("lowest").drops(7),
         Column::left("largest"),
         Column::left("smallest normal").drops(2),
-        Column::left("smallest").drops(1),
+        Column::left("smallest above 0").drops(1),
         Column::left("Inf").drops(3),
         Column::left("NaN").drops(3),
         Column::left("-0").drops(4),
@@ -128,12 +129,22 @@ fn list(terminal: &Terminal) -> String {
             Kind::Float(f) => {
                 let yes = |holds: bool| if holds { "yes" } else { "no" }.to_string();
                 let normal = if f.has_zero { format!("2^{}", f.emin()) } else { "-".into() };
-                cells.extend([f.bias.to_string(), value(f.max_code()), normal, format!("2^{}", f.quantum())]);
+                let (largest, smallest) = (value(f.max_code()), format!("2^{}", f.quantum()));
+                let lowest = match (f.signed, f.has_zero) {
+                    (true, _) => format!("-{largest}"),
+                    (false, true) => "0".into(),
+                    (false, false) => smallest.clone(),
+                };
+                cells.extend([f.bias.to_string(), lowest, largest, normal, smallest]);
                 cells.extend([yes(f.inf_code().is_some()), yes(f.nan_code().is_some()), yes(f.has_negative_zero())]);
             }
-            Kind::Int(f) => cells.extend([String::new(), f.max().to_string(), String::new(), f.min().to_string()]),
-            Kind::Fixed(f) => cells.extend([String::new(), value(f.int.code(f.int.max()))]),
-            Kind::Book(_) => cells.extend([String::new(), value(15)]),
+            Kind::Int(f) => {
+                cells.extend([String::new(), f.min().to_string(), f.max().to_string(), String::new(), "1".into()]);
+            }
+            Kind::Fixed(f) => {
+                cells.extend([String::new(), value(f.int.code(f.int.min())), value(f.int.code(f.int.max()))]);
+            }
+            Kind::Book(_) => cells.extend([String::new(), value(0), value(15)]),
             _ => {}
         }
         table.row(cells);

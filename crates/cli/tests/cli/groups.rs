@@ -56,7 +56,7 @@ fn one_convention_for_the_whole_file() {
     let object = folder.run(&format!("{LINE} --json")).exits(1).object("check");
     let group = &object["groups"][0];
     assert_eq!((&group["convention"], &group["explains_all"]), (&json!("through-f16"), &json!(true)));
-    folder.run(LINE).exits(1).says(&["3 wrong, and all of 7 elements as if rounded through f16 first"]);
+    folder.run(LINE).exits(1).says(&["All 7 results are as if rounded through f16 first; 3 of them are wrong"]);
     // A right result has no groups.
     folder.write("y.npy", &npy("<V1", 7, &[0x38, 0x31, 0x7e, 0x40, 0x7e, 0x31, 0xb1]));
     let object = folder.run(&format!("{LINE} --json")).succeeds().object("check");
@@ -83,7 +83,7 @@ fn groups_of_tosa() {
     folder.write("y.npy", &npy("|i1", 3, &[2, 0xfd, 4]));
     let line = "check cast --spec tosa --from f32 --to i8 --input x.npy --actual y.npy";
     folder.run(line).exits(1).says(&[
-        "2 wrong, and all of 3 elements as if truncated (rounded toward zero)",
+        "All 3 results are as if truncated (rounded toward zero); 2 of them are wrong",
         "0xfd = -3",
         "0xfc = -4",
         "truecast explain 0x40300000 --to i8 --spec tosa@1.0",
@@ -95,7 +95,7 @@ fn groups_of_tosa() {
     let line =
         "check rescale --spec tosa --to i8 --multiplier 1073741824 --shift 31 --scale32 --input x.npy --actual y.npy";
     folder.run(line).exits(1).says(&[
-        "2 wrong, and all of 3 elements as if shifted without rounding (rounded down)",
+        "All 3 results are as if shifted without rounding (rounded down); 2 of them are wrong",
         "0xfe = -2",
         "0xff = -1",
     ]);

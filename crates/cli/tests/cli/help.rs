@@ -179,9 +179,9 @@ fn files_of_other_kinds() {
     folder.write("old.pt", b"\x80\x02}q\x00.");
     for (src, said) in [
         ("model.safetensors.index.json", &["is the index of a checkpoint", "give its folder"][..]),
-        ("pickled.bin", &["pickled.bin: is a pickle", "safetensors.torch", "save_file"]),
-        ("old.pt", &["old.pt: is a pickle", "save_file"]),
-        ("missing.pth", &["missing.pth: is a pickle"]),
+        ("pickled.bin", &["pickled.bin: this is a pickle", "safetensors.torch", "save_file"]),
+        ("old.pt", &["old.pt: this is a pickle", "save_file"]),
+        ("missing.pth", &["missing.pth: this is a pickle"]),
         ("plain.bin", &["bytes without a header", "np.fromfile"]),
         ("-", &["-: standard streams"]),
         ("/dev/stdin", &["/dev/stdin: standard streams"]),
@@ -220,7 +220,7 @@ fn files_of_other_kinds() {
     }
     folder.run("rescale cut.gguf b.npy --to i8 --multiplier 1 --shift 2").fails(2, &["is a GGUF file"]);
     folder.run("convert empty out --to f16").fails(2, &["empty: the folder holds no .safetensors file"]);
-    folder.run("convert a.npy shards --to f16").fails(2, &["shards: is a folder", "name a file in it"]);
+    folder.run("convert a.npy shards --to f16").fails(2, &["shards: this is a folder", "name a file in it"]);
     folder.run("convert a.npy b.gguf --to f16").fails(2, &["a.npy: a .gguf file is made of"]);
     folder.run("convert a.npy - --to f16").fails(2, &["-: standard streams"]);
 }

@@ -137,3 +137,34 @@ fn conversions_of_onnx_models() {
     folder.run("check m.onnx --spec onnx@24").exits(0).says(&["UNKNOWN: 3 legal, 1 unknown: the model"]);
     folder.run("check m.onnx --spec onnx@24 --fail-on unknown").exits(1);
 }
+
+/// How many parameters a file has, of which types; of a quantized one codes are looked at, and that is said.
+#[test]
+fn elements_by_type() {
+    let tensors = [
+        ("w", "BF16", &[2u64, 3][..], vec![0; 12]),
+        ("v", "BF16", &[4][..], vec![0; 8]),
+        ("ids", "I64", &[2][..], vec![0; 16]),
+    ];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    folder.run("inspect a.safetensors").succeeds().says(&["\n12 elements: bf16 10, i64 2\n3 tensors, "]);
+    let object = folder.run("inspect a.safetensors --json").succeeds().object("inspect");
+    assert_eq!((&object["elements"], &object["elements_by_type"]), (&json!(12), &json!({ "bf16": 10, "i64": 2 })));
+    let fp8 =
+        [("w.weight", "F8_E4M3", &[4u64, 4][..], vec![0x38; 16]), ("w.weight_scale", "F32", &[][..], f32s(&[0.5]))];
+    folder.write("q.safetensors", &safetensors(&fp8, &[]));
+    folder.run("inspect q.safetensors --stats").succeeds().says(&["of the codes, without scales"]);
+    folder.run("inspect q.safetensors").succeeds().lacks(&["without scales"]);
+}
+
+/// A pipe gets the digits of the type, not those of f64; magnitudes are seen at 80 columns.
+#[test]
+fn stats_for_people() {
+    let name = "model.layers.0.self_attn.q_proj.weight";
+    let folder = Folder::with("a.safetensors", &safetensors(&[(name, "F32", &[3][..], f32s(&[-0.1, 3e38, 1.5]))], &[]));
+    folder.run("inspect a.safetensors --stats").succeeds().says(&["  -0.1  3e38  "]);
+    let mut command = folder.command();
+    command.env("COLUMNS", "80").args(["inspect", "a.safetensors", "--stats"]);
+    let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(out.contains("magnitudes") && out.contains("2^-4 "), "{out}");
+}

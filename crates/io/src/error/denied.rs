@@ -47,8 +47,8 @@ pub enum DeniedTensor {
     #[error("rows of {columns} elements are no whole number of blocks of {block}")]
     PartialBlock { columns: u64, block: u64 },
     /// `docs/spec/checkpoints.md §1.4`.
-    #[error("elements of {dtype} fill no whole number of bytes; choose a wider type")]
-    PartialByte { dtype: DType },
+    #[error("{len} elements of {bits} bits are {} bytes; .safetensors needs whole bytes: choose a wider type", *len as f64 * f64::from(*bits) / 8.0)]
+    PartialByte { len: u64, bits: u32 },
     /// `docs/spec/checkpoints.md §1.4`: PyTorch cannot read it.
     #[error("last dimension of an f4e2m1 tensor is odd; choose a wider type")]
     OddLastDimension,

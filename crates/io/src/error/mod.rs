@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use truecast_core::DType;
 pub use truecast_core::ErrorKind;
 
-use crate::escaped::{Escaped, EscapedPath, counted};
+use crate::escaped::{Escaped, EscapedPath, counted, in_units};
 use crate::foreign::Foreign;
 use denied::DeniedTensor;
 
@@ -259,7 +259,7 @@ pub enum Error {
         cause: folder::FolderError,
     },
     /// The disk has no room for what is to be written.
-    #[error("{}: {needed} bytes are to be written, and {free} are free", EscapedPath(path))]
+    #[error("{}: {} are to be written, and {} are free", EscapedPath(path), in_units(*needed), in_units(*free))]
     Space {
         /// The destination.
         path: PathBuf,

@@ -45,7 +45,7 @@ pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     }
     let bits = tensor.dtype.storage_bits().map(|b| u128::from(tensor.len()) * u128::from(b));
     if bits.is_none_or(|b| b % 8 != 0) {
-        return Some(DeniedTensor::PartialByte { dtype: tensor.dtype });
+        return Some(DeniedTensor::PartialByte { len: tensor.len(), bits: tensor.dtype.code_bits() });
     }
     // §1.4: torch cannot read such a tensor although the total is even.
     if tensor.dtype == DType::F4E2M1 && tensor.shape.last().is_some_and(|d| d % 2 != 0) {

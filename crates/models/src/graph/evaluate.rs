@@ -102,7 +102,12 @@ impl<E: From<Error>> Program for Casts<'_, E> {
                 let tensor = match ((self.provide)(input)?, &input.default) {
                     (Some(tensor), _) => Arc::new(tensor),
                     (None, Some(default)) => read(&**default)?,
-                    (None, None) => return Err(Error::Missing { name: label() }.into()),
+                    (None, None) => {
+                        let shape =
+                            input.shape.as_ref().map_or(String::new(), |shape| format!(" {}", self.names.shown(shape)));
+                        let declared = format!("{}{shape}", input.dtype);
+                        return Err(Error::Missing { name: label(), declared }.into());
+                    }
                 };
                 if tensor.dtype != input.dtype {
                     let (found, declared) = (tensor.dtype, input.dtype);

@@ -42,6 +42,9 @@ pub enum RunError {
     #[error("input {given:?}: {why}; the inputs are {inputs}")]
     NoInput { given: String, why: &'static str, inputs: String },
     /// No file is given for an input that has no default.
+    #[error("the model has no input {}; its inputs: {inputs}", Escaped(name))]
+    UnknownInput { name: String, inputs: String },
+    /// See above.
     #[error("{path}: input {} is not given", Escaped(name))]
     NotGiven { path: String, name: String },
     /// A result would replace a file that is read.
@@ -88,7 +91,7 @@ impl RunError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             RunError::UnknownKind { .. } | RunError::Rules { .. } => ErrorKind::Usage,
-            RunError::NoInput { .. } | RunError::NotGiven { .. } => ErrorKind::Usage,
+            RunError::NoInput { .. } | RunError::UnknownInput { .. } | RunError::NotGiven { .. } => ErrorKind::Usage,
             RunError::Read { .. } => ErrorKind::Usage,
             RunError::Model { cause, .. } => cause.kind(),
             RunError::Tile { .. } | RunError::TooLarge { .. } => ErrorKind::Input,

@@ -46,8 +46,8 @@ fn a_grid_that_does_not_fit() {
     let case = tensors("a.weight f8e4m3fn 576x256\na.weight_scale_inv f32 4x2").quantization(FP8);
     says(
         &case,
-        "tensor \"a.weight_scale_inv\": shape [4, 2] is no grid of fp8-block:128x128 for \"a.weight\" of shape [576, 256]; \
-         expected [5, 2]",
+        "tensor \"a.weight_scale_inv\": the scales have shape [4, 2]; fp8-block:128x128 needs [5, 2] for \"a.weight\" of \
+         shape [576, 256]",
     );
     let case = tensors("a.weight f8e4m3fn 576x256\na.weight_scale_inv f32 5x2")
         .quantization(r#"{"quant_method": "fp8", "activation_scheme": "dynamic"}"#);

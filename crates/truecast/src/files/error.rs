@@ -113,7 +113,7 @@ pub enum Error {
         found: Foreign,
     },
     /// The destination of one file is a folder.
-    #[error("{path}: is a folder, and one file is to be written; name a file in it")]
+    #[error("{path}: this is a folder, and one file is to be written; name a file in it")]
     FolderForFile {
         /// The destination.
         path: String,

@@ -7,18 +7,29 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 use truecast::convention::{COMPARED, ConventionGroup};
 
-/// `252 as if rounded through f16 first`.
+/// `All 2_032 results are as if nothing saturates; 258 of them are wrong`, `252 as if rounded through f16 first`.
 fn heading<C: Display + Copy, V>(group: &ConventionGroup<C, V>, elements: u64, terminal: &Terminal) -> String {
     let wrong = grouped(group.count);
     let text = match group.convention {
         Some(convention) if group.explains_all => {
-            format!("{wrong} wrong, and all of {} as if {convention}", count(elements, "element"))
+            let all = if elements == 1 {
+                "The only result is".into()
+            } else {
+                format!("All {} results are", grouped(elements))
+            };
+            let are = if group.count == 1 { "is" } else { "are" };
+            format!("{all} as if {convention}; {wrong} of them {are} wrong")
         }
         Some(convention) => format!("{wrong} as if {convention}"),
         None => format!("{wrong} unexplained: no known convention gives them"),
     };
+    // One guess is enough for most; a pipe and `--wide` get them all.
     let alike: Vec<String> = group.alike.iter().map(|convention| convention.to_string()).collect();
-    let also = if alike.is_empty() { String::new() } else { format!("; or as if {}", alike.join(", or ")) };
+    let also = match (alike.len() as u64, terminal.width) {
+        (0, _) => String::new(),
+        (n, Some(_)) => format!("; {} more would give the same ({})", count(n, "convention"), terminal.advice),
+        (_, None) => format!("; or as if {}", alike.join(", or ")),
+    };
     let wrapped = terminal.wrap(&format!("{text}{also}"));
     wrapped.lines().map(|line| terminal.paint(Mark::Strong, line) + "\n").collect()
 }

@@ -36,7 +36,8 @@ fn to_json(found: &LegalityReport) -> Value {
     let LegalityReport { conversions, legal, unknown, of_unknown_type, illegal, warnings } = found;
     let illegal = illegal.iter().map(|(place, why)| json!({ "node": place, "error": why }));
     json!({
-        "conversions": conversions, "legal": legal, "unknown": unknown, "unknown_types": of_unknown_type, "illegal": illegal.collect::<Value>(),
+        "conversions": conversions, "legal": legal, "unknown": unknown, "unknown_types": of_unknown_type,
+        "illegal": illegal.collect::<Value>(),
         "warnings": warnings
     })
 }

@@ -1,6 +1,6 @@
 //! The tensors of a GGUF file, which are rows of blocks, and its keys.
 
-use super::tensors::{Asked, Inspected, cells, columns, shown, sizes};
+use super::tensors::{Asked, Elements, Inspected, cells, columns, shown, sizes};
 use crate::args::InspectArgs;
 use crate::failure::Failure;
 use crate::inspect_keys::Item;
@@ -12,9 +12,10 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
+use truecast::DType;
 use truecast::io::Source;
 use truecast::io::folder::Folder;
-use truecast::io::gguf::{self, BlockTensor, Header};
+use truecast::io::gguf::{self, Block, BlockTensor, Header};
 use truecast::measure::Survey;
 
 /// What is listed of a file.
@@ -57,6 +58,10 @@ impl GgufListing {
         self.rows.iter().map(|i| &self.header().tensors[*i])
     }
 
+    fn elements(&self) -> Elements {
+        Elements::of(self.tensors().map(|tensor| (type_name(tensor.block), tensor.len())))
+    }
+
     /// The names that are listed.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors().map(|tensor| &*tensor.name)
@@ -66,16 +71,22 @@ impl GgufListing {
         let mut table = Table::new(columns()).or_say("no tensors");
         for tensor in self.tensors() {
             let BlockTensor { name, block, shape, bytes, .. } = tensor;
-            table.row(cells(name, block.name(), shape, tensor.len(), *bytes));
+            table.row(cells(name, type_name(*block), shape, tensor.len(), *bytes));
         }
         table.write(terminal, out)?;
         for (key, value) in &self.header().metadata {
             writeln!(out, "{}", in_one_line(&format!("metadata {key}: {}", said(value)), terminal))?;
         }
         let listed = self.tensors().map(|tensor| tensor.bytes).sum();
+        out.write_all(terminal.wrap(&self.elements().text()).as_bytes())?;
         let shown = shown(self.rows.len(), self.header().tensors.len());
         writeln!(out, "{shown}, {}", sizes(listed, self.source().file_bytes()))
     }
+}
+
+/// Blocks as GGUF names them, single elements as every list does.
+fn type_name(block: Block) -> &'static str {
+    block.dtype().map_or(block.name(), DType::name)
 }
 
 fn said(value: &gguf::Value) -> String {
@@ -112,6 +123,8 @@ impl Serialize for GgufListing {
             path: self.source().path().display().to_string(),
             kind: "gguf",
             file_bytes: self.source().file_bytes(),
+            elements: self.elements().all(),
+            elements_by_type: self.elements().by_type(),
             version: Some(header.version),
             metadata: header.metadata.iter().map(|(key, value)| (key.clone(), json_of(value))).collect::<Map<_, _>>(),
             tensors: output::Rows(|| self.tensors().map(row)),

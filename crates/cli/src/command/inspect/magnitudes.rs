@@ -2,17 +2,20 @@
 
 use truecast::inspect::Magnitudes;
 
-/// Bars of one tensor at most.
-const BARS: usize = 16;
+/// Bars of one tensor at most: half as many where there is little room.
+pub fn bars(columns: Option<usize>) -> usize {
+    if columns.is_some_and(|columns| columns < 120) { 8 } else { 16 }
+}
+
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// `2^-14 ▁▂▅█▇▃ 2^1`: from the smallest power of two to the largest; nothing of a tensor of zeros.
-pub fn sparkline(magnitudes: &Magnitudes) -> String {
+pub fn sparkline(magnitudes: &Magnitudes, bars: usize) -> String {
     let Magnitudes { first, counts, .. } = magnitudes;
     if counts.is_empty() {
         return String::new();
     }
-    let bars: Vec<u64> = counts.chunks(counts.len().div_ceil(BARS)).map(|group| group.iter().sum()).collect();
+    let bars: Vec<u64> = counts.chunks(counts.len().div_ceil(bars)).map(|group| group.iter().sum()).collect();
     let highest = bars.iter().copied().max().unwrap_or(1).max(1);
     let bar = |&count: &u64| match (u128::from(count) * HEIGHTS.len() as u128).div_ceil(highest.into()) {
         0 => ' ',
@@ -31,7 +34,7 @@ mod tests {
 
     #[test]
     fn a_bar_for_each_power_or_group_of_them() {
-        let of = |first, counts: &[u64]| sparkline(&Magnitudes { first, counts: counts.into(), every: 1 });
+        let of = |first, counts: &[u64]| sparkline(&Magnitudes { first, counts: counts.into(), every: 1 }, 16);
         assert_eq!(of(-3, &[1, 0, 4, 8]), "2^-3 ▁ ▄█ 2^0");
         assert_eq!((of(7, &[5]), of(0, &[])), ("2^7 █".into(), String::new()));
         // 20 powers, two to a bar; a single value among very many is still seen.

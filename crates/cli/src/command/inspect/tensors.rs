@@ -3,6 +3,7 @@
 use super::{describe, magnitudes, onnx};
 use crate::args::InspectArgs;
 use crate::command::Context;
+use crate::exact_decimal;
 use crate::failure::Failure;
 use crate::inspect_keys::{self, Item, KEYS, Key};
 use crate::number::grouped;
@@ -22,7 +23,7 @@ use truecast::inspect::{Magnitudes, Stats, stats};
 use truecast::io::folder::Folder;
 use truecast::io::onnx::{Listed, ModelFile};
 use truecast::io::{OpenOptions, Source};
-use truecast::measure::Extreme;
+use truecast::measure::{Extreme, Survey};
 use truecast::opened::{Held, Opened};
 use truecast::report::json_number;
 use truecast::run::{Conversion, onnx_conversions};
@@ -196,6 +197,7 @@ impl Listing {
         let files = files.map_or(String::new(), |files| format!(" in {}", number::count(files, "file")));
         let listed = self.rows.iter().map(|(i, _)| held[*i].tensor().bytes()).sum();
         let shown = shown(self.rows.len() + self.texts.len(), all);
+        out.write_all(terminal.wrap(&self.elements().text()).as_bytes())?;
         writeln!(out, "{shown}{files}, {}", sizes(listed, self.file_bytes()))
     }
 
@@ -209,7 +211,9 @@ impl Listing {
             }
             Err(why) => format!("how tensors are quantized is not understood: {}\n", message::one_line(why)),
         };
-        terminal.wrap(&text)
+        let has_stats = self.rows.iter().any(|(_, seen)| seen.is_some());
+        let note = if has_stats { "range and magnitudes are of the codes, without scales\n" } else { "" };
+        terminal.wrap(&(text + note))
     }
 
     fn file_bytes(&self) -> u64 {
@@ -219,31 +223,43 @@ impl Listing {
         }
     }
 
+    fn any(&self, is_it: fn(&Survey) -> bool) -> bool {
+        self.rows.iter().any(|(_, seen)| seen.as_ref().is_some_and(|stats| is_it(&stats.survey)))
+    }
+
+    /// The elements that are listed, by the name of their type.
+    fn elements(&self) -> Elements {
+        let held = self.opened.tensors();
+        let of_tensors = self.rows.iter().map(|(i, _)| (held[*i].tensor().dtype.name(), held[*i].tensor().len()));
+        Elements::of(of_tensors.chain(self.texts().map(|listed| (DType::String.name(), listed.tensor.len()))))
+    }
+
     fn table(&self, terminal: &Terminal) -> Table {
         let held = self.opened.tensors();
         let has_files = self.opened.folder().is_some();
         let of_values = [
             Column::right("min"),
             Column::right("max"),
-            Column::right("NaN").drops(1),
-            Column::right("Inf").drops(2),
-            Column::right("zero").drops(6),
-            Column::right("subnormal").drops(7),
-            Column::left("magnitudes").drops(10),
+            Column::right("NaN").drops(if self.any(|survey| survey.nan > 0) { 1 } else { 6 }),
+            Column::right("Inf").drops(if self.any(|survey| survey.inf > 0) { 2 } else { 7 }),
+            Column::right("zero").drops(4),
+            Column::right("subnormal").drops(5),
+            Column::left("magnitudes").drops(3),
         ];
+        let bars = magnitudes::bars(terminal.width);
         let of_values = of_values.into_iter().filter(|_| self.rows.iter().any(|(_, seen)| seen.is_some()));
-        let file = has_files.then(|| Column::left("file").shrinks().drops(11));
+        let file = has_files.then(|| Column::left("file").shrinks().drops(12));
         let mut table = Table::new(columns().into_iter().chain(of_values).chain(file)).or_say("no tensors");
         for (i, seen) in &self.rows {
             let t = held[*i].tensor();
             let mut cells = cells(&t.name, t.dtype.name(), &t.shape, t.len(), t.bytes()).to_vec();
             if let Some(Stats { survey: s, magnitudes }) = seen {
-                let bound = |e: Option<Extreme>| Cell::from(e.map_or("-".into(), |e| extreme(e, terminal)));
+                let bound = |e: Option<Extreme>| Cell::from(e.map_or("-".into(), |e| extreme(e, t.dtype, terminal)));
                 let count = |n: u64, mark| Cell::from(grouped(n)).mark(if n > 0 { mark } else { Mark::Dim });
                 cells.extend([bound(s.range.map(|r| r.0)), bound(s.range.map(|r| r.1))]);
                 cells.extend([count(s.nan, Mark::Bad), count(s.inf, Mark::Bad)]);
                 cells.extend([count(s.zero, Mark::Plain), count(s.subnormal, Mark::Plain)]);
-                cells.push(magnitudes::sparkline(magnitudes).into());
+                cells.push(magnitudes::sparkline(magnitudes, bars).into());
             }
             cells.extend(held[*i].shard.map(Cell::from));
             table.row(cells);
@@ -259,17 +275,48 @@ impl Listing {
 /// The columns of every list of tensors.
 pub fn columns() -> [Column; 5] {
     [
-        Column::left("tensor").shrinks(),
+        Column::left("tensor").shrinks_to(24),
         Column::left("type"),
-        Column::left("shape").shrinks().drops(5),
-        Column::right("elements").drops(8),
-        Column::right("bytes").drops(9),
+        Column::left("shape").shrinks().drops(9),
+        Column::right("elements").drops(10),
+        Column::right("bytes").drops(11),
     ]
 }
 
 /// What stands under [`columns`].
 pub fn cells(name: &str, dtype: &str, shape: &[u64], elements: u64, bytes: u64) -> [Cell; 5] {
     [name.into(), dtype.into(), format!("{shape:?}").into(), grouped(elements).into(), number::bytes(bytes).into()]
+}
+
+/// How many elements there are, by the name of their type.
+#[derive(Default)]
+pub struct Elements(BTreeMap<String, u64>);
+
+impl Elements {
+    pub fn of<'a>(tensors: impl Iterator<Item = (&'a str, u64)>) -> Elements {
+        let mut all = BTreeMap::new();
+        tensors.for_each(|(dtype, len)| *all.entry(dtype.to_string()).or_insert(0u64) += len);
+        Elements(all)
+    }
+
+    pub fn all(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    pub fn by_type(&self) -> Value {
+        json!(self.0)
+    }
+
+    /// `2_873_600 elements: bf16 2_870_000, f32 3_600`, the most frequent type first; nothing without tensors.
+    pub fn text(&self) -> String {
+        let mut types: Vec<(&String, &u64)> = self.0.iter().collect();
+        types.sort_by_key(|(_, len)| std::cmp::Reverse(**len));
+        let types: Vec<String> = types.into_iter().map(|(dtype, len)| format!("{dtype} {}", grouped(*len))).collect();
+        match types.is_empty() {
+            true => String::new(),
+            false => format!("{}: {}\n", number::count(self.all(), "element"), types.join(", ")),
+        }
+    }
 }
 
 /// How many tensors are listed, of how many.
@@ -289,6 +336,8 @@ pub struct Inspected<'a, M, T> {
     pub path: String,
     pub kind: &'static str,
     pub file_bytes: u64,
+    pub elements: u64,
+    pub elements_by_type: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     pub metadata: M,
@@ -309,6 +358,8 @@ impl Serialize for Listing {
             path: self.path.display().to_string(),
             kind: self.opened.file().map_or("folder", |source| source.format().extension()),
             file_bytes: self.file_bytes(),
+            elements: self.elements().all(),
+            elements_by_type: self.elements().by_type(),
             version: None,
             metadata: self.opened.file().map_or(&nothing, Source::metadata),
             tensors: output::Rows(|| self.rows.iter().map(|row| self.row_to_json(&held, row))),
@@ -320,10 +371,17 @@ impl Serialize for Listing {
     }
 }
 
-/// A pipe gets every digit.
-fn extreme(value: Extreme, terminal: &Terminal) -> String {
-    match (terminal.width, value.to_string()) {
-        (Some(_), digits) if digits.len() > 12 => number::significant(value.nearest, 6),
-        (_, digits) => digits,
+/// Every digit where they are few; else a pipe gets those that tell the value from its neighbors in its type.
+fn extreme(value: Extreme, dtype: DType, terminal: &Terminal) -> String {
+    const FEW: usize = 12;
+    let every = value.to_string();
+    if every.len() <= FEW {
+        return every;
+    }
+    let shortest = exact_decimal::shortest(dtype, value.nearest);
+    let digits = shortest.map_or(every, |nearest| Extreme { nearest, residual: 0.0 }.to_string());
+    match terminal.width {
+        Some(_) if digits.len() > FEW => number::significant(value.nearest, 6),
+        _ => digits,
     }
 }

@@ -3,6 +3,15 @@
 use truecast_core::{DType, ErrorKind};
 use truecast_io::{Escaped, counted, one_line};
 
+/// The schemes that a file declares by itself.
+fn comfy() -> String {
+    crate::scaled::written_to_files()
+        .into_iter()
+        .filter(|name| name.starts_with("comfy:"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
 /// Why a checkpoint was not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -95,7 +104,8 @@ pub enum CheckpointError {
     Nibbles,
     /// A file has no configuration.
     #[error(
-        "{scheme} is declared in {file}, which a file by itself does not have; give a folder, or a scheme of comfy:"
+        "{scheme} is declared in {file}, which a file by itself does not have; give a folder, or one of {}",
+        comfy()
     )]
     Declared {
         /// The scheme.
