@@ -128,11 +128,13 @@ def test_order_of_sums(truecast, tmp_path, n, threads):
 
 
 def expected_total(before: dict, after: dict, names: list[str]) -> dict:
-    """§10: maxima of the rows, figures of the summed sums, added in the order of the rows."""
+    """§10: maxima of the rows, figures of the summed sums of inexact tensors, added in the order of the rows."""
     total, rows = Sums(), []
     for name in names:
         x, y = to_f64(before[name]).reshape(-1), to_f64(after[name]).reshape(-1)
-        total.add(sums(x, y))
+        found = sums(x, y)
+        if found.noise > 0:
+            total.add(found)
         rows.append(errors(x, y))
     return total.figures() | {k: max(row[k] for row in rows) for k in ("max_abs_error", "max_rel_error")}
 

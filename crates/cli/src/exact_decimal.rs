@@ -1,6 +1,8 @@
 //! Numbers as people read them: every digit where they are few, else the first of them and how many there are.
 
+use crate::number::significant;
 use crate::output::bits;
+use crate::terminal::Terminal;
 use truecast::DType;
 use truecast::Exact;
 use truecast::decimal::to_decimal;
@@ -14,9 +16,32 @@ const LONGEST: usize = 40;
 /// Digits of a longer one.
 const LEADING: usize = 23;
 
-/// A value in as many digits as fit in a cell, NaN and infinities as words.
+/// A value in as many digits as fit in a cell, NaN and infinities as words; a power of two with many digits as such.
 pub fn shown(value: Exact) -> String {
-    few(&to_decimal(value))
+    let every = to_decimal(value);
+    match value {
+        Exact::Finite { neg, sig, exp, sticky: false } if every.len() > PLAIN && sig.is_power_of_two() => {
+            format!("{}2^{}", if neg { "-" } else { "" }, exp + sig.ilog2() as i32)
+        }
+        _ => few(&every),
+    }
+}
+
+/// A value in at most twelve characters, or in nine digits, which tell values of f32 apart.
+pub fn brief(value: Exact) -> String {
+    const DIGITS: usize = 9;
+    let shown = shown(value);
+    if is_brief(&shown) {
+        return shown;
+    }
+    match to_decimal(value).parse::<f64>() {
+        Ok(x) if x.is_normal() => significant(x, DIGITS),
+        _ => scientific(value, DIGITS),
+    }
+}
+
+fn is_brief(shown: &str) -> bool {
+    shown.len() <= 12
 }
 
 /// The number with the fewest digits that is this value of a floating-point type, when it is read; `None` of other types.
@@ -29,14 +54,13 @@ pub fn shortest(dtype: DType, value: f64) -> Option<f64> {
     (1..=17).filter_map(of).find(|x| code(*x) == code(value))
 }
 
-/// The value of a code.
-pub fn of_code(dtype: DType, code: u64) -> String {
-    shown(decode(dtype, code))
-}
-
-/// `0x7e = 448`.
-pub fn code_with_value(dtype: DType, code: u64) -> String {
-    format!("{} = {}", bits(code, dtype.code_bits()), of_code(dtype, code))
+/// `0x7e = 448`, and on a terminal `0x7f61 ≈ 2.99076299e38`: the code is exact.
+pub fn code_with_value(dtype: DType, code: u64, terminal: &Terminal) -> String {
+    let value = decode(dtype, code);
+    let shown = shown(value);
+    let is_whole = terminal.width.is_none() || is_brief(&shown);
+    let value = if is_whole { format!("= {shown}") } else { format!("≈ {}", brief(value)) };
+    format!("{} {value}", bits(code, dtype.code_bits()))
 }
 
 /// The sign, and the rest.
@@ -45,7 +69,7 @@ fn signed(number: &str) -> (&str, &str) {
 }
 
 /// The digits of a decimal from the first that is not zero to the last, and the exponent of the first.
-fn significant(decimal: &str) -> (String, i64) {
+fn digits_of(decimal: &str) -> (String, i64) {
     let point = decimal.find('.').unwrap_or(decimal.len());
     let digits = decimal.replace('.', "");
     let zeros = digits.len() - digits.trim_start_matches('0').len();
@@ -61,7 +85,7 @@ fn with_exponent(sign: &str, digits: &str, exponent: i64) -> String {
 /// A decimal without exponent, or with an exponent where that is shorter, or its first digits.
 pub fn few(every: &str) -> String {
     let (sign, decimal) = signed(every);
-    let (digits, exponent) = significant(decimal);
+    let (digits, exponent) = digits_of(decimal);
     if every.len() <= PLAIN || digits.is_empty() {
         return every.into();
     }
@@ -82,7 +106,7 @@ pub fn few(every: &str) -> String {
 pub fn scientific(value: Exact, digits: usize) -> String {
     let every = to_decimal(value);
     let (sign, decimal) = signed(&every);
-    let (all, mut exponent) = significant(decimal);
+    let (all, mut exponent) = digits_of(decimal);
     if all.is_empty() {
         return decimal.into();
     }
@@ -190,7 +214,8 @@ mod tests {
             (0.001953125, "0.001953125"),
             (f64::from(f32::MAX), "340282346638528859811704183484516925440"),
             (f64::from(0.1f32), "0.100000001490116119384765625"),
-            (5.960464477539063e-8, "5.9604644775390625e-8"), // 2^-24
+            (5.960464477539063e-8, "2^-24"),
+            (-5.960464477539063e-8, "-2^-24"),
             (0.1, "0.10000000000000000555111…, 55 digits"),
             (1e300, "1.0000000000000000525047…e300, 300 digits"), // and a zero
             (f64::INFINITY, "inf"),

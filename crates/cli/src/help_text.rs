@@ -15,7 +15,7 @@ pub struct Page {
 }
 
 /// Every command.
-pub const PAGES: [Page; 16] = [
+pub const PAGES: [Page; 17] = [
     Page {
         command: "convert",
         usage: &[
@@ -67,6 +67,16 @@ pub const PAGES: [Page; 16] = [
         see_also: &["convert", "compare", "formats"],
     },
     Page {
+        command: "show",
+        usage: &["show SRC [TENSOR[SLICE]] [OPTIONS]"],
+        examples: &[
+            ("The corner of a matrix", "truecast show model.safetensors 'model.norm.weight[:8]'"),
+            ("Every value of an array, for a script", "truecast show a.npy --json"),
+        ],
+        short: "json",
+        see_also: &["inspect", "compare"],
+    },
+    Page {
         command: "verify",
         usage: &["verify SRC DST --to TYPE [OPTIONS]", "verify SRC DST --rule GLOB=TYPE [OPTIONS]"],
         examples: &[
@@ -91,8 +101,9 @@ pub const PAGES: [Page; 16] = [
     },
     Page {
         command: "explain",
-        usage: &["explain VALUE --to TYPE [OPTIONS]"],
+        usage: &["explain VALUE --to TYPE [OPTIONS]", "explain VALUE [--from TYPE]"],
         examples: &[
+            ("0.1 in every type", "truecast explain 0.1"),
             ("Why 465 becomes 448", "truecast explain 465 --to f8e4m3fn"),
             ("Bits of f32 under one specification", "truecast explain 0x3f808000 --to bf16 --spec onnx@21"),
         ],

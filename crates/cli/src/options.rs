@@ -270,6 +270,7 @@ fn facts(cli: &Cli) -> Vec<Said> {
             facts.extend(both(&args.src, &args.dst));
         }
         Command::Inspect(args) => facts.extend(args.src.iter().map(|path| reads(path))),
+        Command::Show(args) => facts.push(reads(&args.src)),
         Command::Compare(args) => facts.extend(both(&args.a, &args.b)),
         Command::Run(args) => facts.extend(model(&args.model)),
         Command::Check(args) => facts.extend(judged(args, as_typed(command))),

@@ -33,6 +33,22 @@ pub struct InspectArgs {
     pub sort: Option<String>,
 }
 
+/// `show`
+#[derive(Args, Debug)]
+pub struct ShowArgs {
+    /// A file, or the folder of a checkpoint, as inspect reads it
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub src: PathBuf,
+    /// The tensor, and which part of it, as Python writes it: w, 'w[0:3, :8]'; of an array '[0:3]' or nothing
+    #[arg(value_name = "TENSOR[SLICE]")]
+    pub tensor: Option<String>,
+    /// Type of the elements of an array whose header does not say
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
+    pub from: Option<DType>,
+    #[command(flatten)]
+    pub onnx: OnnxArgs,
+}
+
 /// `verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {

@@ -57,6 +57,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// List the tensors of files and folders, and how they are quantized
     Inspect(InspectArgs),
+    /// Print values of a tensor, of quantized ones what codes and scales stand for
+    Show(ShowArgs),
     /// Recompute a conversion independently and compare bit for bit
     ///
     /// Takes the options of the conversion. Exit code 1 if anything differs.
@@ -142,6 +144,7 @@ impl Command {
                 | Command::Schemes(_)
                 | Command::Promote(_)
                 | Command::Inspect(_)
+                | Command::Show(_)
                 | Command::Compare(_)
                 | Command::Check(_)
         )
@@ -152,6 +155,7 @@ impl Command {
         match self {
             Command::Convert(_) => "convert",
             Command::Inspect(_) => "inspect",
+            Command::Show(_) => "show",
             Command::Verify(_) => "verify",
             Command::Compare(_) => "compare",
             Command::Explain(_) => "explain",

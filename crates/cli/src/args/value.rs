@@ -15,12 +15,12 @@ pub struct ExplainArgs {
     /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf), 0x.. bits of --from, or true, false
     #[arg(allow_hyphen_values = true)]
     pub value: String,
-    /// Destination type
+    /// Destination type (default: the value in every type of numbers)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
-    pub to: DType,
-    /// Source type
-    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = value_parsers::TYPE, hide_possible_values = true)]
-    pub from: DType,
+    pub to: Option<DType>,
+    /// Source type (default: f32; without --to numbers are taken as they are typed)
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
+    pub from: Option<DType>,
     /// Print every digit of every value
     #[arg(long)]
     pub exact: bool,

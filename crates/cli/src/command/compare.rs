@@ -4,9 +4,10 @@ use super::error_columns::ErrorColumns;
 use super::list::{self, Item, Known, Listed};
 use super::{Context, NEVER, assessment, thresholds};
 use crate::args::CompareArgs;
+use crate::exact_decimal;
 use crate::failure::Failure;
 use crate::number::count;
-use crate::table::{Cell, Mark};
+use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
 use crate::value_parsers;
 use crate::{message, output, progress};
@@ -105,13 +106,18 @@ fn print(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let figures = ErrorColumns::of(&comparison.total.all.counts, true);
-    let columns = || figures.columns("types");
+    let columns = || {
+        let mut columns = figures.columns("types");
+        columns.push(Column::left("largest error").drops(10));
+        columns
+    };
     let row = |i: usize| {
         let row = &comparison.rows[i];
         let (first, second) = (row.schemes.0.as_deref(), row.schemes.1.as_deref());
         let types = format!("{} | {}", list::type_name(row.types.0, first), list::type_name(row.types.1, second));
         let mut cells = vec![Cell::from(&*row.name), Cell::from(types)];
         cells.extend(figures.of_tensor(&row.counts, &row.assessed().reasons()));
+        cells.push(worst(row).unwrap_or_default().into());
         cells
     };
     // One tensor that is listed speaks for itself.
@@ -120,8 +126,14 @@ fn print(
     output::stream(|out| {
         out.write_all(header(comparison, terminal).as_bytes())?;
         listed.write(out, terminal, comparison.rows.len(), columns, row, totals)?;
-        out.write_all(figures.note().as_bytes())?;
+        out.write_all(figures.note(terminal).as_bytes())?;
         out.write_all(assessment::block(assessment, |i| comparison.rows[i].assessed(), false, terminal).as_bytes())?;
+        let by_error =
+            |a: &&ComparedTensor, b: &&ComparedTensor| a.counts.max_abs_error.total_cmp(&b.counts.max_abs_error);
+        if let Some((row, worst)) = comparison.rows.iter().max_by(by_error).and_then(|row| Some((row, worst(row)?))) {
+            let line = format!("largest error: {worst} in tensor {}", Escaped(&row.name));
+            writeln!(out, "{}", terminal.wrap(&line))?;
+        }
         let mut line = |what: &str, rest: &str| {
             let what = terminal.paint(Mark::Warn, what);
             writeln!(out, "{}", terminal.wrap(&format!("{what}: {rest}")))
@@ -137,6 +149,12 @@ fn print(
         }
         writeln!(out, "{}", verdict(comparison, terminal))
     })
+}
+
+/// `[0, 1]: 465 | 448`.
+fn worst(row: &ComparedTensor) -> Option<String> {
+    let [first, second] = row.worst.as_deref()?.map(exact_decimal::brief);
+    Some(format!("{:?}: {first} | {second}", row.worst_index()))
 }
 
 /// `different: 21_539 values in 41 tensors`.

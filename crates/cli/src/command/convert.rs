@@ -364,7 +364,7 @@ fn print(
             out.write_all(terminal.wrap(&left_out(report)).as_bytes())?;
         }
         out.write_all(terminal.wrap(&kept(report)).as_bytes())?;
-        out.write_all(figures.note().as_bytes())?;
+        out.write_all(figures.note(terminal).as_bytes())?;
         out.write_all(open.as_bytes())?;
         out.write_all(assessment::block(assessment, |i| report.tensors[i].assessed(), true, terminal).as_bytes())?;
         out.write_all(terminal.wrap(&folder::of_blocks(report)).as_bytes())?;

@@ -3,6 +3,7 @@
 
 use crate::number::{decibels, grouped, significant};
 use crate::table::{Cell, Column, Mark};
+use crate::terminal::Terminal;
 use truecast::Counts;
 use truecast::report::{COUNTS, Count, Reason, hides_loss};
 
@@ -43,13 +44,13 @@ impl ErrorColumns {
     }
 
     /// What measures in parentheses mean, and columns whose names do not say it, if there are any: below the table.
-    pub fn note(&self) -> String {
+    pub fn note(&self, terminal: &Terminal) -> String {
         let has = |name: &str| self.counts.iter().any(|(count, _)| count.name == name);
         let notes = [
             (self.has_hidden_loss, "( ): measured without values that are Inf or NaN on one side only\n"),
             (self.has_hidden_loss, "lost: all values that differ became Inf or NaN\n"),
             (has("left_out"), "left out: values that are Inf or NaN on either side, which no error measures\n"),
-            (has("subnormal"), "subnormal: results that are subnormal in their type\n"),
+            (has("subnormal") && terminal.width.is_none(), "subnormal: results that are subnormal in their type\n"),
         ];
         notes.into_iter().filter(|(is_said, _)| *is_said).map(|(_, note)| note).collect()
     }

@@ -19,6 +19,7 @@ mod run;
 mod schemes;
 mod select;
 mod shell;
+mod show;
 pub mod thresholds;
 mod vectors;
 mod verify;
@@ -109,6 +110,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failu
     match &cli.command {
         Command::Convert(args) => convert::run(args, rules, &context),
         Command::Inspect(args) => inspect::run(args, &context),
+        Command::Show(args) => show::run(args, &context),
         Command::Verify(args) => verify::run(args, rules, &context),
         Command::Compare(args) => compare::run(args, &context),
         Command::Explain(args) => explain::run(args, &context),

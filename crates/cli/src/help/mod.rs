@@ -31,7 +31,7 @@ const ALIASES: [(&str, &[&str], &[char]); 9] = [
 const COMMAND_ALIASES: [(&str, &[&str]); 7] = [
     ("convert", &["cast"]),
     ("quantize", &["quantise"]),
-    ("inspect", &["info", "show", "ls", "list", "dump", "view"]),
+    ("inspect", &["info", "ls", "list", "dump", "view"]),
     ("compare", &["diff", "cmp"]),
     ("formats", &["types", "dtypes"]),
     ("bench", &["benchmark", "perf"]),

@@ -199,7 +199,12 @@ fn compare_across_types() {
     let row = &object["tensors"][0];
     has(row, &json!({ "elements": 3, "exact": 2, "inexact": 1, "max_abs_error": 17.0, "index_max_abs": 1 }));
     assert_eq!(object["equal"], false);
-    folder.run("compare a.safetensors b.safetensors").succeeds().says(&["f32 | f8e4m3fn", "different: "]);
+    assert_eq!(row["worst"], json!({ "index": [1], "first": 465.0, "second": 448.0 }));
+    folder.run("compare a.safetensors b.safetensors").succeeds().says(&[
+        "f32 | f8e4m3fn",
+        "different: ",
+        "largest error: [1]: 465 | 448 in tensor \"w\"",
+    ]);
     assert_eq!(folder.run("compare a.safetensors b.safetensors --quiet").exits(1).out, "");
     let same = folder.run("compare a.safetensors a.safetensors --json").succeeds().object("compare");
     assert_eq!(same["equal"], true);
@@ -285,7 +290,7 @@ fn verify_finds_tensors_below_unnamed_nodes() {
     let infos =
         [bytes(11, value("x", 1, &[1024])), bytes(11, value("condition", 9, &[])), bytes(12, value("y", 1, &[1024]))];
     let folder = Folder::with("a.onnx", &model(8, 17, &graph(&nodes, &[weights("w")], infos.concat())));
-    folder.run("convert a.onnx b.onnx --to bf16").exits(0);
+    folder.run("convert a.onnx b.onnx --to bf16").exits(0).says(&["model: opset 17\n"]);
     let verified = folder.run("verify a.onnx b.onnx --to bf16 --json").succeeds().object("verify");
     assert_eq!((&verified["equal"], &verified["tensors"]), (&json!(true), &json!(3)));
 }

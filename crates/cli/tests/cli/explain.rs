@@ -365,7 +365,7 @@ fn values_that_make_no_sense() {
         folder.run(&format!("explain {line}")).fails(2, &[] as &[&str]);
     }
     folder.run("explain true --to f16").fails(2, &["not a number", "--from bool"]);
-    for line in ["1", "1 --to zork", "--to f16", "1 2 --to f16"] {
+    for line in ["1 --to zork", "--to f16", "1 2 --to f16"] {
         folder.run(&format!("explain {line}")).exits(2);
     }
     assert!(folder.names().is_empty());
@@ -498,4 +498,37 @@ fn a_number_beyond_the_source_is_said_to_be() {
     for line in ["inf --to f16", "1e38 --to f16", "-1 --to f16 --from f8e8m0"] {
         assert!(!folder.run(&format!("explain {line}")).out.contains("is beyond"), "{line}");
     }
+}
+
+/// Without a destination the value is shown in every type, rounded once from what was typed.
+#[test]
+fn every_type_at_once() {
+    let folder = Folder::new();
+    let ran = folder.run("explain 0.1").succeeds();
+    let ran = ran
+        .says(&["0x3dcccccd          0.100000001490116119384765625 ", " 1.49e-9\n", "\nf8e4m3fn "])
+        .lacks(&["\ni8 "]);
+    assert!(ran.out.lines().count() <= 24, "{}", ran.out);
+    let object = folder.run("explain 0.1 --json").succeeds().object("explain");
+    let of = |object: &Value, dtype: &str| {
+        object["types"].as_array().unwrap().iter().find(|row| row["dtype"] == dtype).unwrap().clone()
+    };
+    // The code of 0.1 in f64, and what NumPy and ml_dtypes give.
+    for (dtype, bits) in [("f64", "0x3fb999999999999a"), ("f32", "0x3dcccccd"), ("f16", "0x2e66"), ("f8e4m3fn", "0x1d")]
+    {
+        assert_eq!(of(&object, dtype)["bits"], bits, "{dtype}");
+    }
+    assert!(of(&object, "f32")["error"].as_f64().unwrap() > 1.4e-9);
+    // As f32 it is no longer exactly that.
+    let object = folder.run("explain 0.1 --from f32 --json").succeeds().object("explain");
+    assert_eq!(
+        (&of(&object, "f64")["bits"], &of(&object, "f32")["exact"]),
+        (&json!("0x3fb99999a0000000"), &json!(true))
+    );
+    let ran = folder.run("explain 300").succeeds();
+    ran.says(&["i8            -                   out of range", "i16           0x012c              300", "exact"]);
+    folder.run("explain nan").succeeds().says(&["f16 ", "nan"]);
+    folder.run("explain 0x7e --from f8e4m3fn").succeeds().says(&["448"]);
+    folder.run("explain zork").fails(2, &["zork"]);
+    folder.run("explain 1 --saturate false --spec onnx").fails(2, &["--to"]);
 }

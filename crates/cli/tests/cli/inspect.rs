@@ -168,3 +168,42 @@ fn stats_for_people() {
     let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
     assert!(out.contains("magnitudes") && out.contains("2^-4 "), "{out}");
 }
+
+/// Slices are Python's; what `show` prints of a quantized tensor are its values.
+#[test]
+fn values_are_shown() {
+    let numbers: Vec<f32> = (0..24).map(|i| i as f32 / 10.0).collect();
+    let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F32", &[4, 6], f32s(&numbers))], &[]));
+    let values = |slice: &str| {
+        let ran = folder.run_args(["show", "a.safetensors", &format!("w{slice}"), "--json"]).succeeds();
+        ran.object("show")["values"].clone()
+    };
+    let at = |i: usize| f64::from(numbers[i]);
+    for (slice, expected) in [
+        ("[1, 2]", json!(at(8))),
+        ("[-1, -2:]", json!([at(22), at(23)])),
+        ("[::2, 0]", json!([at(0), at(12)])),
+        ("[0, 4:1:-2]", json!([at(4), at(2)])),
+        ("[0, ::-1]", json!([at(5), at(4), at(3), at(2), at(1), at(0)])),
+        ("[1:1]", json!([])),
+        ("[3, 100:]", json!([])),
+    ] {
+        assert_eq!(values(slice), expected, "{slice}");
+    }
+    let ran = folder.run_args(["show", "a.safetensors", "w[:2, :3]"]).succeeds();
+    assert_eq!(ran.out, "w f32 [2, 3]\n[[  0 0.1 0.2]\n [0.6 0.7 0.8]]\n");
+    for (tensor, why) in [("w[4]", "outside of dimension 0"), ("w[0,0,0]", "2 dimensions"), ("w[::0]", "a step of 0")] {
+        folder.run_args(["show", "a.safetensors", tensor]).fails(2, &[why]);
+    }
+    folder.run("show a.safetensors v").fails(2, &["v"]);
+    folder.write("many.npy", &npy("<f4", 1000, &f32s(&[0.5; 1000])));
+    assert_eq!(folder.run("show many.npy").succeeds().out, "data f32 [1000]\n[0.5 0.5 0.5 ... 0.5 0.5 0.5]\n");
+    folder.write("i.npy", &npy("<i4", 2, &[1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]));
+    assert_eq!(folder.run("show i.npy [1]").succeeds().out, "data i32 []\n-1\n");
+    let scale = ("w.weight_scale_inv", "F32", &[1u64, 1][..], f32s(&[0.5]));
+    let fp8 = safetensors(&[("w.weight", "F8_E4M3", &[2u64, 2][..], vec![0x38; 4]), scale], &[]);
+    folder.write_shards("model", &json!({}), &[("1.safetensors", fp8)]);
+    let config = json!({ "quantization_config": { "quant_method": "fp8", "weight_block_size": [8, 8] } });
+    folder.write("model/config.json", config.to_string().as_bytes());
+    folder.run("show model w.weight").succeeds().says(&["w.weight f32 [2, 2]\n[[0.5 0.5]\n [0.5 0.5]]\n"]);
+}

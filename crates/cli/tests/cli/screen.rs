@@ -205,7 +205,7 @@ fn color_where_it_is_wanted() {
 fn numbers_keep_their_exponents() {
     let shown = seen(&Folder::new(), 80, &DUMB, "explain 5e-324 --from f64 --to f32");
     assert!(shown.lines().filter(|line| line.contains('…')).all(|line| line.contains("…e-")), "{shown}");
-    assert!(shown.contains("…e-45"), "{shown}");
+    assert!(shown.contains("2^-149"), "{shown}");
     let shown = seen(&Folder::new(), 80, &DUMB, "explain 1e-40 --to f64 --spec ieee");
     assert!(shown.lines().filter(|line| line.contains('…')).all(|line| line.contains("…e-")), "{shown}");
 }

@@ -11,7 +11,8 @@ use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use truecast_core::DType;
+use truecast_core::exact::decode;
+use truecast_core::{DType, Exact};
 use truecast_io::{OpenOptions, look};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastOptions, Counts};
@@ -31,6 +32,8 @@ pub struct ComparedTensor {
     pub bytes: (u64, u64),
     /// How the second file's values differ from the first's.
     pub counts: Counted,
+    /// The values with the largest error, at [`Counts::index_max_abs`], if there is an error.
+    pub worst: Option<Box<[Exact; 2]>>,
 }
 
 /// About the bytes that a comparison reads of a file or a folder.
@@ -52,6 +55,15 @@ impl ComparedTensor {
     pub fn assessed(&self) -> Assessed<'_> {
         let is_scaled = self.schemes.0.is_some() || self.schemes.1.is_some();
         Assessed { name: &self.name, types: self.types, is_scaled, counts: &self.counts }
+    }
+
+    /// Where the largest error is: an index along each dimension.
+    #[must_use]
+    pub fn worst_index(&self) -> Vec<u64> {
+        let mut rest = self.counts.index_max_abs;
+        let mut index: Vec<u64> = self.shape.iter().rev().map(|n| (rest % n, rest /= n).0).collect();
+        index.reverse();
+        index
     }
 
     /// Which tensors it is summed with.
@@ -133,6 +145,7 @@ impl Serialize for ComparisonJson<'_> {
                 elements: row.counts.elements,
                 bytes: row.bytes,
                 counts: Some((&row.counts, Origin::Comparison)),
+                worst: row.worst.as_deref().map(|values| (row.worst_index(), values)),
             }
         };
         let (first, second) = comparison.readings;
@@ -202,9 +215,14 @@ pub fn compare(
         }
         let measure = measures.between(x.dtype, y.dtype);
         let (mut xs, mut ys) = (Values::new(x)?, Values::new(y)?);
-        let mut counts = Counts::default();
+        let (mut counts, mut worst) = (Counts::default(), None);
         while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
+            let (begin, largest) = (counts.elements, counts.max_abs_error);
             measure.compare(x, y).iter().for_each(|part| counts.add(part));
+            if counts.max_abs_error > largest {
+                let at = (counts.index_max_abs - begin) as usize;
+                worst = Some(Box::new([decode(x.dtype(), x.get(at)), decode(y.dtype(), y.get(at))]));
+            }
             done += x.bytes().len() as u64;
             progress(Progress { bytes: done, tensor: name });
             if stop.load(Ordering::Relaxed) {
@@ -213,7 +231,7 @@ pub fn compare(
         }
         let (types, bytes) = ((x.code_type(), y.code_type()), (x.bytes, y.bytes));
         let (name, shape, schemes) = (name.clone(), x.shape.clone(), (x.scheme(), y.scheme()));
-        let row = ComparedTensor { name, shape, types, schemes, bytes, counts: counts.into() };
+        let row = ComparedTensor { name, shape, types, schemes, bytes, counts: counts.into(), worst };
         result.total.add(row.group(), counts.elements, bytes, &counts);
         result.rows.push(row);
     }
@@ -251,5 +269,6 @@ fn incomparable(x: &Logical<'_>, y: &Logical<'_>) -> Option<String> {
     Some(format!("{odd} is not a number"))
 }
 
-/// As of a conversion (`report`): beside its name, its shape and its counts, a tensor takes at most 100 bytes.
-const _: () = assert!(size_of::<ComparedTensor>() <= 100);
+/// As of a conversion (`report`): beside its name, its shape, its counts and its worst values, a tensor takes at most 104
+/// bytes.
+const _: () = assert!(size_of::<ComparedTensor>() <= 104);

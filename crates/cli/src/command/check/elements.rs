@@ -71,9 +71,9 @@ fn findings_json(spec: &CastSpec, name: &str, findings: &CastFindings) -> Value 
 }
 
 /// A code with its value, text in quotes.
-fn shown_with_value(element: &ElementValue, dtype: DType) -> String {
+fn shown_with_value(element: &ElementValue, dtype: DType, terminal: &Terminal) -> String {
     match element {
-        ElementValue::Code(code) => code_with_value(dtype, *code),
+        ElementValue::Code(code) => code_with_value(dtype, *code, terminal),
         ElementValue::Text(_) => shown(element, dtype),
     }
 }
@@ -90,11 +90,12 @@ fn violations_text(spec: &CastSpec, violations: &[CastViolation], terminal: &Ter
         let permitted = match &v.permitted {
             Permitted::Codes(codes) if codes.is_empty() => "none: the value is refused".into(),
             Permitted::Codes(codes) => {
-                codes.iter().map(|code| code_with_value(spec.dst, *code)).collect::<Vec<_>>().join(", ")
+                codes.iter().map(|code| code_with_value(spec.dst, *code, terminal)).collect::<Vec<_>>().join(", ")
             }
             _ => permitted_texts(spec, v).join(", "),
         };
-        let (input, actual) = (shown_with_value(&v.input, spec.src), shown_with_value(&v.actual, spec.dst));
+        let (input, actual) =
+            (shown_with_value(&v.input, spec.src, terminal), shown_with_value(&v.actual, spec.dst, terminal));
         let cells = [v.index.to_string().into(), input.into(), Cell::new(actual).mark(Mark::Bad), permitted.into()];
         table.row(cells.into_iter().chain([v.clause.into()]));
     }

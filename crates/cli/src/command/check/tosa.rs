@@ -254,10 +254,10 @@ impl Presentation {
     }
 
     /// A value beside the code; of more than a few codes the codes alone.
-    fn permitted_with_values(&self, at: usize, violation: &Violation) -> String {
+    fn permitted_with_values(&self, at: usize, violation: &Violation, terminal: &Terminal) -> String {
         let codes = (self.permitted)(at, violation);
         let width = self.types[1].code_bits();
-        let value = |range: &RangeInclusive<u64>| code_with_value(self.types[1], *range.start());
+        let value = |range: &RangeInclusive<u64>| code_with_value(self.types[1], *range.start(), terminal);
         match codes.iter().all(|range| range.start() == range.end()) && codes.len() <= 2 {
             true => codes.iter().map(value).collect::<Vec<_>>().join(", "),
             false => listed(codes, width).join(", "),
@@ -274,9 +274,11 @@ impl Presentation {
         ]);
         let [src, dst] = self.types;
         for (at, f) in failures {
-            let (input, actual) = (code_with_value(src, f.input), code_with_value(dst, f.actual));
+            let (input, actual) = (code_with_value(src, f.input, terminal), code_with_value(dst, f.actual, terminal));
             let cells = [f.index.to_string().into(), input.into(), Cell::new(actual).mark(Mark::Bad)];
-            table.row(cells.into_iter().chain([f.verdict.name().into(), self.permitted_with_values(at, f).into()]));
+            table.row(
+                cells.into_iter().chain([f.verdict.name().into(), self.permitted_with_values(at, f, terminal).into()]),
+            );
         }
         table.render(terminal)
     }

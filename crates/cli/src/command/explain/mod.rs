@@ -1,6 +1,7 @@
 //! `truecast explain`: what is asked, and the one object of `--json`. The value is read in `source`, `picture` lays out
 //! what is seen, `words` says it.
 
+mod every_type;
 mod picture;
 mod printing;
 mod sentences;
@@ -24,7 +25,24 @@ use truecast::request::{Request, Standard, Tile};
 use truecast::spec::{Interpretation, interpretations, tile};
 use truecast::{DType, Exact, Kind, Outcome};
 
+/// What is asked of one pair of types.
+pub struct Question {
+    value: String,
+    from: DType,
+    to: DType,
+    /// Every digit is wanted.
+    exact: bool,
+    policy: PolicyArgs,
+}
+
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
+    let Some(to) = args.to else { return every_type::run(args, context) };
+    let from = args.from.unwrap_or(DType::F32);
+    let (value, policy) = (args.value.clone(), args.policy.clone());
+    pair(&Question { value, from, to, exact: args.exact, policy }, context)
+}
+
+fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
     for dtype in [args.from, args.to] {
         if matches!(dtype.kind(), Kind::Complex(_)) {
             return Err(Failure::usage(format_args!("{dtype} has no numeric value to explain")));
@@ -80,7 +98,7 @@ enum Asked {
 
 impl Asked {
     /// As casts, which is what Tile IR's conversions of text would be, if there were any.
-    fn interpretations(self, args: &ExplainArgs) -> Vec<Interpretation> {
+    fn interpretations(self, args: &Question) -> Vec<Interpretation> {
         match self {
             Asked::Everything => interpretations(args.from, args.to),
             Asked::These(all) => all,
@@ -89,7 +107,7 @@ impl Asked {
     }
 }
 
-fn asked(args: &ExplainArgs) -> Result<Asked, Failure> {
+fn asked(args: &Question) -> Result<Asked, Failure> {
     let (from, to) = (args.from, args.to);
     if args.policy.spec.is_none() {
         // How numbers become text is a question to each of them.
@@ -129,7 +147,7 @@ fn name_of(spec: &str, version: &str) -> String {
 }
 
 /// The value in decimal, as it was written where it has more digits than an [`Exact`].
-fn value_of(args: &ExplainArgs, value: Exact) -> String {
+fn value_of(args: &Question, value: Exact) -> String {
     match value {
         Exact::Finite { sticky: true, .. } => args.value.trim().into(),
         _ => to_decimal(value),
@@ -144,7 +162,7 @@ fn code_text(element: &Decoded) -> String {
     bits(element.code, element.dtype.code_bits())
 }
 
-fn to_json(args: &ExplainArgs, e: &Explanation, source: &Source) -> Value {
+fn to_json(args: &Question, e: &Explanation, source: &Source) -> Value {
     let element = |x: &Decoded| json!({ "bits": code_text(x), "value": json_text(to_decimal(x.value)) });
     let [previous, next] = e.source.adjacent();
     let mut read = json!({

@@ -2,8 +2,7 @@
 
 use super::sentences::{self, ulps};
 use super::source::Source;
-use super::{code_text, differences, name_of};
-use crate::args::ExplainArgs;
+use super::{Question, code_text, differences, name_of};
 use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
@@ -11,7 +10,7 @@ use truecast::exact::decode;
 use truecast::explain::{Absent, Answer, Decision, Decoded, Explanation};
 use truecast::{DType, Exact, Kind, Outcome};
 
-pub fn render(args: &ExplainArgs, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
+pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
     let mut text = String::new();
     if let Some(reading) = sentences::reading(args, source) {
         text += &terminal.wrap(&format!("{reading}\n\n"));
@@ -36,7 +35,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(name: &str, element: &Decoded, args: &ExplainArgs) -> Row {
+    fn of(name: &str, element: &Decoded, args: &Question) -> Row {
         let value = match element.nan() {
             Some(nan) if nan.is_quiet == Some(false) => format!("signalling {}", sentences::value(args, element.value)),
             _ => sentences::value(args, element.value),
@@ -44,19 +43,19 @@ impl Row {
         Row { code: code_text(element), element: Some(element.clone()), name: name.into(), value, ..Row::default() }
     }
 
-    fn number(name: &str, value: Exact, args: &ExplainArgs) -> Row {
+    fn number(name: &str, value: Exact, args: &Question) -> Row {
         Row { name: name.into(), value: sentences::value(args, value), ..Row::default() }
     }
 }
 
 /// The source between its neighbors, the destination's values around it, and what it becomes.
-fn neighborhood(args: &ExplainArgs, e: &Explanation, terminal: &Terminal) -> String {
+fn neighborhood(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     let rows = source_rows(args, &e.source).into_iter();
     laid_out(rows.chain(destination_rows(args, e)).chain(result_rows(args, e)).collect(), terminal)
 }
 
 /// A value between its neighbors.
-pub fn of_element(args: &ExplainArgs, element: &Decoded, terminal: &Terminal) -> String {
+pub fn of_element(args: &Question, element: &Decoded, terminal: &Terminal) -> String {
     laid_out(source_rows(args, element), terminal)
 }
 
@@ -77,7 +76,7 @@ fn laid_out(rows: Vec<Row>, terminal: &Terminal) -> String {
     table.render(terminal)
 }
 
-fn source_rows(args: &ExplainArgs, source: &Decoded) -> Vec<Row> {
+fn source_rows(args: &Question, source: &Decoded) -> Vec<Row> {
     if source.dtype == DType::String {
         let value = match args.value.chars().count() {
             0..=40 => args.value.clone(),
@@ -94,7 +93,7 @@ fn source_rows(args: &ExplainArgs, source: &Decoded) -> Vec<Row> {
     rows
 }
 
-fn destination_rows(args: &ExplainArgs, e: &Explanation) -> Vec<Row> {
+fn destination_rows(args: &Question, e: &Explanation) -> Vec<Row> {
     let n = &e.neighbors;
     if n.decision == Decision::Exact {
         return Vec::new();
@@ -127,7 +126,7 @@ fn destination_rows(args: &ExplainArgs, e: &Explanation) -> Vec<Row> {
 }
 
 /// Each code that some specification gives, once.
-fn result_rows(args: &ExplainArgs, e: &Explanation) -> Vec<Row> {
+fn result_rows(args: &Question, e: &Explanation) -> Vec<Row> {
     let mut codes: Vec<u64> = Vec::new();
     for code in e.answers.iter().filter_map(|answer| answer.outcome.code()) {
         if !codes.contains(&code) {
@@ -168,7 +167,7 @@ fn aligned(elements: &[Option<&Decoded>]) -> Vec<String> {
     elements.iter().map(|element| element.map_or(String::new(), pattern)).collect()
 }
 
-fn answers(args: &ExplainArgs, e: &Explanation, terminal: &Terminal) -> String {
+fn answers(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     let mut table = Table::new([
         Column::left("specification"),
         Column::left("attributes").wraps(),

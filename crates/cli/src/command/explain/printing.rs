@@ -1,8 +1,7 @@
 //! `truecast explain --to string`: the text of one element, under every specification.
 
 use super::source::Source;
-use super::{code_text, name_of, picture, sentences};
-use crate::args::ExplainArgs;
+use super::{Question, code_text, name_of, picture, sentences};
 use crate::command::Context;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
@@ -15,7 +14,7 @@ use truecast::explain::{Decoded, explain_printing};
 use truecast::policy::Condition;
 use truecast::spec::Interpretation;
 
-pub fn run(args: &ExplainArgs, asked: Vec<Interpretation>, context: &Context) -> Result<u8, Failure> {
+pub fn run(args: &Question, asked: Vec<Interpretation>, context: &Context) -> Result<u8, Failure> {
     if args.from == DType::String {
         return Err(Failure::usage("string to string is a copy; there is nothing to explain"));
     }
@@ -34,7 +33,7 @@ fn open(interpretation: &Interpretation) -> Option<&'static str> {
     interpretation.cast.undefined.iter().find(|u| u.condition == Condition::Any).map(|u| u.reason)
 }
 
-fn render(args: &ExplainArgs, element: &Decoded, source: &Source, answers: &Answers, terminal: &Terminal) -> String {
+fn render(args: &Question, element: &Decoded, source: &Source, answers: &Answers, terminal: &Terminal) -> String {
     let mut text = String::new();
     if let Some(reading) = sentences::reading(args, source) {
         text += &terminal.wrap(&format!("{reading}\n\n"));
@@ -56,7 +55,7 @@ fn render(args: &ExplainArgs, element: &Decoded, source: &Source, answers: &Answ
     text
 }
 
-fn to_json(args: &ExplainArgs, element: &Decoded, exact: bool, answers: &Answers) -> Value {
+fn to_json(args: &Question, element: &Decoded, exact: bool, answers: &Answers) -> Value {
     let value = super::json_text(to_decimal(element.value));
     let results = answers.iter().map(|(i, printed)| {
         json!({

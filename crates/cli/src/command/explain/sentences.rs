@@ -1,8 +1,7 @@
 //! What happens to the value, in words.
 
-use super::code_text;
 use super::source::Source;
-use crate::args::ExplainArgs;
+use super::{Question, code_text};
 use crate::exact_decimal;
 use crate::output::bits;
 use crate::policy::PolicyArgs;
@@ -12,12 +11,12 @@ use truecast::explain::{Answer, Decision, Decoded, Explanation};
 use truecast::{DType, Exact, FloatFormat, Kind, Rounding};
 
 /// How a value is written; `--exact` gives every digit.
-pub fn value(args: &ExplainArgs, value: Exact) -> String {
+pub fn value(args: &Question, value: Exact) -> String {
     if args.exact { to_decimal(value) } else { exact_decimal::shown(value) }
 }
 
 /// What was rounded before anything was converted.
-pub fn reading(args: &ExplainArgs, source: &Source) -> Option<String> {
+pub fn reading(args: &Question, source: &Source) -> Option<String> {
     if source.exact {
         return None;
     }
@@ -61,7 +60,7 @@ pub fn ulps(x: f64, is_tie: bool) -> String {
 }
 
 /// The rounding decision.
-pub fn decision(args: &ExplainArgs, e: &Explanation, source: &Source) -> String {
+pub fn decision(args: &Question, e: &Explanation, source: &Source) -> String {
     let n = &e.neighbors;
     if let Some(said) = as_asked(args, e) {
         return said;
@@ -81,7 +80,7 @@ pub fn decision(args: &ExplainArgs, e: &Explanation, source: &Source) -> String 
 }
 
 /// What the rounding does that the options ask for, where that is not what is said without options.
-fn as_asked(args: &ExplainArgs, e: &Explanation) -> Option<String> {
+fn as_asked(args: &Question, e: &Explanation) -> Option<String> {
     let n = &e.neighbors;
     let neutral = PolicyArgs { spec: args.policy.spec.clone(), ..PolicyArgs::default() };
     let [Answer { interpretation, outcome }] = e.answers.as_slice() else { return None };
@@ -107,7 +106,7 @@ fn as_asked(args: &ExplainArgs, e: &Explanation) -> Option<String> {
     Some(format!("rounding {}: {goes} {} = {value}", rounding.name(), bits(code, e.to.code_bits())))
 }
 
-fn exact(args: &ExplainArgs, e: &Explanation, source: &Source) -> String {
+fn exact(args: &Question, e: &Explanation, source: &Source) -> String {
     let code = e.neighbors.below.as_ref().map_or(String::new(), |b| format!(", code {}", code_text(b)));
     match source.exact {
         true => format!("exact: the value is a value of {}{code}", e.to),
@@ -115,7 +114,7 @@ fn exact(args: &ExplainArgs, e: &Explanation, source: &Source) -> String {
     }
 }
 
-fn float(args: &ExplainArgs, e: &Explanation) -> String {
+fn float(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
     let value = |v| value(args, v);
     let negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
@@ -147,7 +146,7 @@ fn float(args: &ExplainArgs, e: &Explanation) -> String {
 }
 
 /// `; nearest-up: 0x81 = 4`: what the answers give that round to nearest by another rule, where it is the other neighbor.
-fn otherwise_rounded(args: &ExplainArgs, e: &Explanation) -> String {
+fn otherwise_rounded(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
     let to_nearest_even = match (n.decision, &n.below) {
         (Decision::Below, below) => below,
@@ -170,7 +169,7 @@ fn otherwise_rounded(args: &ExplainArgs, e: &Explanation) -> String {
 }
 
 /// Most specifications cut fractions off.
-fn integer(args: &ExplainArgs, e: &Explanation) -> String {
+fn integer(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
     let value = |v| value(args, v);
     let is_negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
@@ -191,7 +190,7 @@ fn integer(args: &ExplainArgs, e: &Explanation) -> String {
 }
 
 /// Source: `docs/spec/openvino.md §1.3`.
-fn book(args: &ExplainArgs, e: &Explanation) -> String {
+fn book(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
     let (Some(below), Some(above), Some(threshold)) = (&n.below, &n.above, n.threshold) else { return String::new() };
     let side = if n.decision == Decision::Below { "below" } else { "above" };

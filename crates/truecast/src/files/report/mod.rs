@@ -196,6 +196,7 @@ impl Serialize for ReportJson<'_> {
                 elements: t.elements,
                 bytes: (t.bytes_in, t.bytes_out),
                 counts: origin.map(|origin| (&*t.counts, origin)),
+                worst: None,
             }
         };
         let mut map = serializer.serialize_map(None)?;

@@ -2,11 +2,13 @@
 
 use super::alternatives::Alternatives;
 use super::blocks::Blocks;
-use super::counts::{Origin, put_counts, put_measures};
+use super::counts::{Number, Origin, put_counts, put_measures};
 use super::total::Group;
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
-use truecast_core::DType;
+use serde_json::json;
+use truecast_core::decimal::to_decimal;
+use truecast_core::{DType, Exact};
 use truecast_kernel::Counts;
 
 /// The tensors that the JSON form of a report lists.
@@ -39,6 +41,8 @@ pub(crate) struct RowJson<'a> {
     pub bytes: (u64, u64),
     /// `None` where nothing was counted.
     pub counts: Option<(&'a Counts, Origin)>,
+    /// Of comparisons: where the largest error is, and the values there.
+    pub worst: Option<(Vec<u64>, &'a [Exact; 2])>,
 }
 
 impl Serialize for RowJson<'_> {
@@ -62,6 +66,11 @@ impl Serialize for RowJson<'_> {
             put_measures(&mut map, counts)?;
             map.serialize_entry("index_max_abs", &counts.index_max_abs)?;
             self.beside.put(&mut map)?;
+        }
+        if let Some((index, [first, second])) = &self.worst {
+            let value = |value: &Exact| Number(to_decimal(*value).parse().unwrap_or(f64::NAN));
+            let worst = json!({ "index": index, "first": value(first), "second": value(second) });
+            map.serialize_entry("worst", &worst)?;
         }
         self.blocks.map_or(Ok(()), |blocks| blocks.put(&mut map))?;
         map.end()

@@ -1,0 +1,133 @@
+//! `truecast explain VALUE` without `--to`: the value in every type of numbers.
+
+use super::source::{Source, not_a_number};
+use super::{code_text, json_text};
+use crate::args::ExplainArgs;
+use crate::command::Context;
+use crate::exact_decimal;
+use crate::failure::Failure;
+use crate::table::{Cell, Column, Mark, Table};
+use crate::terminal::Terminal;
+use serde_json::{Value, json};
+use truecast::decimal::to_decimal;
+use truecast::exact::{decode, encode};
+use truecast::explain::Decoded;
+use truecast::literal::{Literal, Ratio, ratio, read};
+use truecast::policy::{CastPolicy, IntOverflow};
+use truecast::{DType, Exact, Kind};
+
+pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
+    if args.policy.spec.is_some() || !args.policy.settings.is_empty() {
+        let why = "without --to explain shows the value, about which no specification decides; give --to TYPE";
+        return Err(Failure::usage(why));
+    }
+    let typed = typed(args)?;
+    let text = || render(args, &typed, &context.terminal);
+    context.answer("explain", || to_json(args, &typed), text)?;
+    Ok(0)
+}
+
+/// What was typed: a number of any length, or an element.
+struct Typed {
+    value: Exact,
+    /// The same with every digit; NaN and infinities have none.
+    ratio: Option<Ratio>,
+}
+
+fn typed(args: &ExplainArgs) -> Result<Typed, Failure> {
+    let literal = read(&args.value).map_err(|error| not_a_number(&args.value, error));
+    let (value, every) = match (args.from, literal) {
+        (None, Ok(Literal::Number(value))) => (value, args.value.clone()),
+        (from, _) => {
+            let from = from.unwrap_or(DType::F32);
+            if matches!(from.kind(), Kind::Complex(_) | Kind::String) {
+                return Err(Failure::usage(format_args!("{from} has no numeric value to show in other types")));
+            }
+            let value = decode(from, Source::read(&args.value, from)?.code);
+            (value, to_decimal(value))
+        }
+    };
+    Ok(Typed { value, ratio: ratio(&every) })
+}
+
+/// The value in one type.
+struct Row {
+    dtype: DType,
+    /// `None` if nothing stands for it.
+    element: Option<Decoded>,
+    /// Result minus value; `None` if either is no finite number.
+    error: Option<Exact>,
+}
+
+impl Row {
+    fn of(dtype: DType, typed: &Typed) -> Row {
+        let policy = CastPolicy { int_overflow: IntOverflow::Error, ..CastPolicy::IEEE };
+        let code = encode(dtype, &policy, typed.value).code;
+        let element = code.map(|code| Decoded { dtype, code, value: decode(dtype, code) });
+        let finite = element.as_ref().map(|element| element.value).filter(|v| matches!(v, Exact::Finite { .. }));
+        let error = finite.and_then(|value| typed.ratio.as_ref()?.minus(value)).map(|off| match off {
+            Exact::Finite { neg, sig, exp, sticky } => Exact::Finite { neg: !neg, sig, exp, sticky },
+            other => other,
+        });
+        Row { dtype, element, error }
+    }
+
+    fn is_exact(&self, typed: &Typed) -> bool {
+        match self.error {
+            Some(error) => matches!(error, Exact::Finite { sig: 0, sticky: false, .. }),
+            None => self.element.as_ref().is_some_and(|element| to_decimal(element.value) == to_decimal(typed.value)),
+        }
+    }
+}
+
+/// Every floating-point type and code book; integers if the value is one.
+fn rows(typed: &Typed) -> Vec<Row> {
+    let is_integer = Row::of(DType::I64, typed).is_exact(typed) || Row::of(DType::U64, typed).is_exact(typed);
+    let is_shown = |dtype: &DType| match dtype.kind() {
+        Kind::Float(_) | Kind::Fixed(_) | Kind::Book(_) => true,
+        Kind::Int(_) => is_integer,
+        _ => false,
+    };
+    DType::ALL.into_iter().filter(is_shown).map(|dtype| Row::of(dtype, typed)).collect()
+}
+
+fn render(args: &ExplainArgs, typed: &Typed, terminal: &Terminal) -> String {
+    let mut table = Table::new([
+        Column::left("type"),
+        Column::left("code"),
+        Column::left("value").of_any_length().of_numbers(),
+        Column::left("error"),
+    ]);
+    for row in rows(typed) {
+        let Some(element) = &row.element else {
+            table.row([Cell::from(row.dtype.name()), Cell::from("-"), Cell::from("out of range").mark(Mark::Warn)]);
+            continue;
+        };
+        let value = match element.value {
+            Exact::Nan { .. } => "nan".into(),
+            value if args.exact => to_decimal(value),
+            value if terminal.width.is_some() => exact_decimal::brief(value),
+            value => exact_decimal::shown(value),
+        };
+        let error = match row.error {
+            _ if row.is_exact(typed) => Cell::from("exact").mark(Mark::Good),
+            Some(error) => Cell::from(exact_decimal::scientific(error, 3)),
+            None => Cell::default(),
+        };
+        table.row([row.dtype.name().into(), code_text(element).into(), value.into(), error]);
+    }
+    table.render(terminal)
+}
+
+fn to_json(args: &ExplainArgs, typed: &Typed) -> Value {
+    let row = |row: &Row| {
+        let element = row.element.as_ref();
+        json!({
+            "dtype": row.dtype.name(), "bits": element.map(code_text),
+            "value": element.map(|element| json_text(to_decimal(element.value))),
+            "error": row.error.map(exact_decimal::json), "exact": row.is_exact(typed)
+        })
+    };
+    let from = args.from.map(DType::name);
+    json!({ "value": args.value, "from": from, "types": rows(typed).iter().map(row).collect::<Value>() })
+}

@@ -1,0 +1,243 @@
+//! `truecast show`: values of one tensor, or of a part of it that is written as Python writes slices.
+
+use super::Context;
+use crate::args::ShowArgs;
+use crate::exact_decimal;
+use crate::failure::Failure;
+use crate::message::one_line;
+use crate::number;
+use crate::terminal::Terminal;
+use serde_json::{Value, json};
+use truecast::decimal::to_decimal;
+use truecast::exact::decode;
+use truecast::io::OpenOptions;
+use truecast::measure::Extreme;
+use truecast::report::json_number;
+use truecast::{DType, DenseTensor, Elements, Kind};
+
+/// The name of the only tensor of an array.
+const ARRAY: &str = "data";
+/// Up to so many elements all are shown.
+const FEW: u64 = 100;
+
+pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
+    let (name, slice) = split(args.tensor.as_deref().unwrap_or_default());
+    let slices = slice.map_or(Ok(Vec::new()), slices)?;
+    let name = if name.is_empty() { ARRAY } else { name };
+    let tensor = DenseTensor::read(&args.src, name, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
+    if matches!(tensor.dtype().kind(), Kind::Complex(_)) {
+        return Err(Failure::usage(format_args!("{} has no numeric values to show", tensor.dtype())));
+    }
+    let part = Part::new(&tensor, &slices)?;
+    let object = || {
+        json!({
+            "path": args.src.display().to_string(), "tensor": name, "dtype": tensor.dtype().name(),
+            "shape": tensor.shape(), "shown": part.shape(), "values": part.to_json(0, part.offset)
+        })
+    };
+    context.answer("show", object, || text(name, &part, &context.terminal))?;
+    Ok(0)
+}
+
+/// `NAME[SLICE]`, of which either may be left out. A name may end with brackets that are no slice.
+fn split(text: &str) -> (&str, Option<&str>) {
+    let is_slice = |text: &str| text.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | ',' | '-' | ' '));
+    match text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
+        Some((name, slice)) if is_slice(slice) => (name.trim_end(), Some(slice)),
+        _ => (text, None),
+    }
+}
+
+/// What is taken of one dimension.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Slice {
+    Index(i64),
+    Range { first: Option<i64>, end: Option<i64>, step: i64 },
+}
+
+fn slices(text: &str) -> Result<Vec<Slice>, Failure> {
+    let wrong = |part: &str| {
+        Failure::usage(format_args!("[{text}]: {:?} is no slice; write an index, or FIRST:END:STEP", part.trim()))
+    };
+    let one = |part: &str| {
+        let number = |text: &str| match text.trim() {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| wrong(part)),
+        };
+        match *part.split(':').collect::<Vec<_>>() {
+            [index] => number(index)?.map(Slice::Index).ok_or_else(|| wrong(part)),
+            [first, end] => Ok(Slice::Range { first: number(first)?, end: number(end)?, step: 1 }),
+            [first, end, step] => match number(step)?.unwrap_or(1) {
+                0 => Err(Failure::usage(format_args!("[{text}]: a step of 0 goes nowhere"))),
+                step => Ok(Slice::Range { first: number(first)?, end: number(end)?, step }),
+            },
+            _ => Err(wrong(part)),
+        }
+    };
+    text.split(',').map(one).collect()
+}
+
+/// The elements of a tensor that were asked for.
+struct Part<'a> {
+    dtype: DType,
+    elements: Elements<'a>,
+    /// The first of them.
+    offset: i128,
+    /// How many along each dimension that is left, and from one to the next.
+    axes: Vec<(u64, i128)>,
+}
+
+impl<'a> Part<'a> {
+    fn new(tensor: &'a DenseTensor, slices: &[Slice]) -> Result<Part<'a>, Failure> {
+        let shape = tensor.shape();
+        if slices.len() > shape.len() {
+            let (given, has) = (slices.len(), shape.len());
+            return Err(Failure::usage(format_args!("{given} slices for a tensor of {has} dimensions, {shape:?}")));
+        }
+        let (mut offset, mut axes, mut stride) = (0, Vec::new(), 1i128);
+        for (axis, &n) in shape.iter().enumerate().rev() {
+            let n = i128::from(n);
+            // From the end where it is negative.
+            let at = |i: i64| if i < 0 { n + i128::from(i) } else { i128::from(i) };
+            match slices.get(axis) {
+                None => axes.push((n as u64, stride)),
+                Some(&Slice::Index(index)) if (0..n).contains(&at(index)) => offset += at(index) * stride,
+                Some(Slice::Index(index)) => {
+                    return Err(Failure::usage(format_args!(
+                        "index {index} is outside of dimension {axis} of {shape:?}"
+                    )));
+                }
+                Some(&Slice::Range { first, end, step }) => {
+                    let step = i128::from(step);
+                    let (least, most, ends) = if step > 0 { (0, n, (0, n)) } else { (-1, n - 1, (n - 1, -1)) };
+                    let bound = |i: Option<i64>, left_out| i.map_or(left_out, |i| at(i).clamp(least, most));
+                    let (first, end) = (bound(first, ends.0), bound(end, ends.1));
+                    let len = ((end - first + step - step.signum()) / step).max(0);
+                    offset += if len > 0 { first * stride } else { 0 };
+                    axes.push((len as u64, step * stride));
+                }
+            }
+            stride *= n;
+        }
+        axes.reverse();
+        Ok(Part { dtype: tensor.dtype(), elements: tensor.elements(), offset, axes })
+    }
+
+    fn shape(&self) -> Vec<u64> {
+        self.axes.iter().map(|(len, _)| *len).collect()
+    }
+
+    fn number(&self, at: i128) -> (String, f64) {
+        let decimal = to_decimal(decode(self.dtype, self.elements.get(at as usize)));
+        let number = decimal.parse().unwrap_or(f64::NAN);
+        (decimal, number)
+    }
+
+    /// Nested lists.
+    fn to_json(&self, axis: usize, at: i128) -> Value {
+        match self.axes.get(axis) {
+            Some(&(len, step)) => (0..len).map(|i| self.to_json(axis + 1, at + i128::from(i) * step)).collect(),
+            None => match (self.dtype.kind(), self.number(at)) {
+                (Kind::Bool, (_, x)) => json!(x != 0.0),
+                (Kind::Int(_), (decimal, x)) => decimal
+                    .parse::<i64>()
+                    .map(Value::from)
+                    .unwrap_or_else(|_| decimal.parse::<u64>().map_or(json_number(x), Value::from)),
+                (_, (_, x)) => json_number(x),
+            },
+        }
+    }
+
+    /// Every digit where they are few, else those that tell the value from its neighbors in its type, or on a terminal six.
+    fn shown(&self, at: i128, terminal: &Terminal) -> String {
+        const FEW: usize = 12;
+        let (decimal, x) = self.number(at);
+        match (self.dtype.kind(), terminal.width) {
+            (Kind::Bool, _) => (x != 0.0).to_string(),
+            (Kind::Int(_), _) => decimal,
+            (_, Some(_)) if decimal.len() > FEW => number::significant(x, 6),
+            (_, None) if decimal.len() > FEW => match exact_decimal::shortest(self.dtype, x) {
+                Some(nearest) => Extreme { nearest, residual: 0.0 }.to_string(),
+                None => decimal,
+            },
+            _ => decimal,
+        }
+    }
+
+    /// Which of so many are shown along an axis: the first and the last where there are many.
+    fn indices(&self, len: u64) -> Vec<Option<u64>> {
+        let all: u64 = self.axes.iter().map(|(len, _)| *len).fold(1, u64::saturating_mul);
+        // Of more dimensions fewer, so that all fit a screen.
+        let edge = [3, 3, 3, 2].get(self.axes.len()).copied().unwrap_or(1);
+        if all <= FEW || len <= 2 * edge {
+            return (0..len).map(Some).collect();
+        }
+        (0..edge).map(Some).chain([None]).chain((len - edge..len).map(Some)).collect()
+    }
+}
+
+/// How values stand beside each other: how wide, how many in a line.
+struct Layout<'a> {
+    width: usize,
+    columns: usize,
+    terminal: &'a Terminal,
+}
+
+const ELLIPSIS: &str = "...";
+
+fn text(name: &str, part: &Part<'_>, terminal: &Terminal) -> String {
+    let mut widest = 0;
+    each(part, 0, part.offset, &mut |at| widest = widest.max(part.shown(at, terminal).len()));
+    let mut text = format!("{} {} {:?}\n", one_line(name), part.dtype, part.shape());
+    let room = terminal.width.unwrap_or(usize::MAX).saturating_sub(2 * part.axes.len() + 1);
+    let columns = (room / (widest + 1)).max(1);
+    let layout = Layout { width: widest, columns, terminal };
+    write(part, 0, part.offset, &layout, &mut text);
+    text + "\n"
+}
+
+/// Every element that is shown.
+fn each(part: &Part<'_>, axis: usize, at: i128, tell: &mut dyn FnMut(i128)) {
+    let Some(&(len, step)) = part.axes.get(axis) else { return tell(at) };
+    part.indices(len).into_iter().flatten().for_each(|i| each(part, axis + 1, at + i128::from(i) * step, tell));
+}
+
+/// Brackets for each dimension, as NumPy prints arrays.
+fn write(part: &Part<'_>, axis: usize, at: i128, layout: &Layout<'_>, text: &mut String) {
+    let Layout { width, columns, terminal } = *layout;
+    let Some(&(len, step)) = part.axes.get(axis) else {
+        *text += &format!("{:>width$}", part.shown(at, terminal));
+        return;
+    };
+    let is_last = axis + 1 == part.axes.len();
+    let indent = " ".repeat(axis + 1);
+    text.push('[');
+    for (i, index) in part.indices(len).into_iter().enumerate() {
+        match (i, is_last) {
+            (0, _) => {}
+            (i, true) if i % columns != 0 => text.push(' '),
+            _ => *text += &format!("\n{indent}"),
+        }
+        match index {
+            Some(index) => write(part, axis + 1, at + i128::from(index) * step, layout, text),
+            None if is_last => *text += &format!("{ELLIPSIS:>width$}"),
+            None => *text += ELLIPSIS,
+        }
+    }
+    text.push(']');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_slices() {
+        assert_eq!(split("w[0:3, :8]"), ("w", Some("0:3, :8")));
+        assert_eq!((split("w"), split("[1]"), split("a[b]")), (("w", None), ("", Some("1")), ("a[b]", None)));
+        let range = |first, end, step| Slice::Range { first, end, step };
+        assert_eq!(slices("1, :8,-3:").unwrap(), [Slice::Index(1), range(None, Some(8), 1), range(Some(-3), None, 1)]);
+        assert_eq!(slices("::-2").unwrap(), [range(None, None, -2)]);
+        assert!(["", "1:2:3:4", "::0", "9999999999999999999"].into_iter().all(|text| slices(text).is_err()));
+    }
+}
