@@ -66,7 +66,7 @@ def run(description: dict, folder: Path) -> None:
             continue
         expected = {Op.CAST: 1, Op.RESCALE: 5}[operator.Op()]
         if (len(inputs), len(outputs)) != (expected, 1):
-            raise tc.UsageError(f"{len(inputs)} inputs and {len(outputs)} outputs; expected are {expected} and 1")
+            raise tc.UsageError(f"{len(inputs)} inputs and {len(outputs)} outputs; expected {expected} and 1")
         to = types[outputs[0]]
         values[outputs[0]] = OPERATORS[operator.Op()](operator, [(values[name], types[name]) for name in inputs], to)
     for name, file in zip(description["ofm_name"], description["ofm_file"]):

@@ -111,7 +111,7 @@ def bounds(t: Type) -> tuple[int, int]:
 
 def to_f64(array: np.ndarray) -> np.ndarray:
     """Values as f64; exact for every type here but 64-bit integers beyond 2^53."""
-    with np.errstate(invalid="ignore"):  # NumPy warns of signalling NaN
+    with np.errstate(invalid="ignore"):  # NumPy warns of signaling NaN
         if array.dtype in (np.float64, np.float32, np.float16) or array.dtype.kind in "iub":
             return array.astype(np.float64)
         return array.astype(np.float32).astype(np.float64)
@@ -120,7 +120,7 @@ def to_f64(array: np.ndarray) -> np.ndarray:
 def assert_same(actual: np.ndarray, expected: np.ndarray, t: Type, source: np.ndarray | None = None) -> None:
     """Equal codes; NaN equal as NaN.
 
-    No specification fixes the payload of a NaN, and the peers disagree: NumPy keeps f32 7F800001 as the signalling
+    No specification fixes the payload of a NaN, and the peers disagree: NumPy keeps f32 7F800001 as the signaling
     f16 7C01, truecast quiets it to 7E00 (docs/spec/onnx.md §4.9). So where both are NaN only the sign is compared, in
     the types that have one. Every other code is compared bit for bit.
     """

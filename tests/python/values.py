@@ -8,7 +8,7 @@ from dtypes import TYPES, Type, to_f64
 
 SEED = 20_240_601
 
-# NaN patterns of f32: smallest and largest payloads, quiet and signalling, both signs, and one whose payload lies
+# NaN patterns of f32: smallest and largest payloads, quiet and signaling, both signs, and one whose payload lies
 # only in bits that no narrower type keeps.
 F32_NAN = np.array(
     [0x7F800001, 0x7FBFFFFF, 0x7FC00000, 0x7FC00001, 0x7FFFFFFF, 0x7FC12345, 0x7FA00000, 0x7F801000, 0x7FE00000],

@@ -106,7 +106,7 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
     };
     let run = || {
         if !cli.command.is_question() {
-            return Err(Failure::usage(format_args!("{} does more than answer a question", cli.command.name())));
+            return Err(Failure::usage(format_args!("{} does more than print an answer", cli.command.name())));
         }
         options::check(&cli, &matches)?;
         command::run(&cli, &args::RuleOrder::of(&matches), terminal)

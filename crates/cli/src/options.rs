@@ -63,11 +63,11 @@ const TENSOR_PROTO: Fact = Fact(Question::Reads, ".pb tensors");
 const OPENVINO_IR: Fact = Fact(Question::Reads, "OpenVINO IR (.xml)");
 const TILE_MODULE: Fact = Fact(Question::Reads, "Tile IR modules");
 const TOSA_GRAPH: Fact = Fact(Question::Reads, ".tosa graphs");
-const FOLDER: Fact = Fact(Question::Reads, "folders of checkpoints");
+const FOLDER: Fact = Fact(Question::Reads, "checkpoint folders");
 const SAFETENSORS: Fact = Fact(Question::Reads, ".safetensors files");
 const GGUF: Fact = Fact(Question::Reads, ".gguf files");
 /// Containers and arrays of any other kind.
-const TENSORS: Fact = Fact(Question::Reads, "other files of tensors");
+const TENSORS: Fact = Fact(Question::Reads, "other tensor files");
 const FILES: Fact = Fact(Question::Writes, "runs that write a file");
 const DRY_RUN: Fact = Fact(Question::Writes, "--dry-run");
 const STREAM: Fact = Fact(Question::Writes, "standard output");

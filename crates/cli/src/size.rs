@@ -17,7 +17,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
         "gb" => 1_000_000_000,
         _ => {
             return Err(format!(
-                "unknown unit {unit:?}; known are K or KiB, M or MiB, G or GiB, and kB, MB, GB of 1000s"
+                "unknown unit {unit:?}; known units are K or KiB, M or MiB, G or GiB, and the decimal units kB, MB, GB"
             ));
         }
     };

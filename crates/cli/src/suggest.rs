@@ -50,7 +50,7 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
 /// # Examples
 /// ```
 /// let error = truecast_cli::read_scheme("mxfp5", &["mxfp4"]).unwrap_err();
-/// assert_eq!(error, "no scheme is called \"mxfp5\"; did you mean mxfp4? `truecast schemes` lists them");
+/// assert_eq!(error, "unknown scheme \"mxfp5\"; did you mean mxfp4? `truecast schemes` lists them");
 /// assert_eq!(truecast_cli::read_scheme("int4", &[]).unwrap_err(), "int4 is not one scheme: int4-group or int4-channel");
 /// ```
 pub fn read_scheme(text: &str, written: &[&str]) -> Result<Scheme, String> {

@@ -220,7 +220,7 @@ impl Table {
         if let (false, Some(width)) = (left_out.is_empty(), terminal.width) {
             let left_out = left_out.join(", ");
             let advice = terminal.advice;
-            let note = format!("at {width} columns left out: {left_out}; {advice}");
+            let note = format!("left out at {width} columns: {left_out}; {advice}");
             for line in terminal.wrap(&note).lines() {
                 each(&(terminal.paint(Mark::Dim, line) + "\n"))?;
             }

@@ -129,7 +129,7 @@ fn why(cause: &(dyn std::error::Error + 'static)) -> String {
     match cause.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
         Some(IntErrorKind::PosOverflow) => "the number is too large".into(),
         Some(IntErrorKind::NegOverflow) => "the number is too small".into(),
-        Some(IntErrorKind::Zero) => "expected a whole number from 1 up".into(),
+        Some(IntErrorKind::Zero) => "expected a whole number of at least 1".into(),
         Some(_) => "expected a whole number".into(),
         None => cause.to_string(),
     }
@@ -164,7 +164,7 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     if typed.starts_with("--") && own.contains(&word) {
         let at = |is_it: &dyn Fn(&str) -> bool| words.iter().position(|word| is_it(word)).unwrap_or(words.len());
         return match at(&|word| word == "--") < at(&|word| word.split('=').next() == Some(typed)) {
-            true => format!("{typed} stands behind --, where nothing is an option; write it before"),
+            true => format!("{typed} comes after --, which ends the options; write it before --"),
             false => format!("{typed} belongs after the command: truecast {name} .. {typed}"),
         };
     }
@@ -173,7 +173,7 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         definition.get_subcommands().filter(|c| has(c, long)).map(Command::get_name).collect()
     };
     if typed.starts_with("--") && !owners(word).is_empty() {
-        let this = if command.is_some() { format!("; this is {name}") } else { "; write it behind the command".into() };
+        let this = if command.is_some() { format!("; this is {name}") } else { "; write it after the command".into() };
         return format!("{typed} belongs to {}{this}", alternatives(&owners(word)));
     }
     if let Some(meant) = closest(word, own) {
@@ -184,21 +184,21 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         Some(meant) if !owners(meant).is_empty() => {
             format!("unknown option {typed}; --{meant} belongs to {}, this is {name}", alternatives(&owners(meant)))
         }
-        _ => format!("unknown option {typed} of {name}"),
+        _ => format!("unknown option {typed} for {name}"),
     }
 }
 
 /// A command that there is not.
 pub fn unknown_command(typed: &str) -> String {
     if typed.starts_with('-') {
-        return format!("the name of a command is expected, not {typed}; see truecast --help");
+        return format!("expected the name of a command, not {typed}; see truecast --help");
     }
     let definition = help::definition();
     let meant = match closest(typed, definition.get_subcommands().map(Command::get_name)) {
         Some(meant) => format!("; did you mean {meant}?"),
         None => String::new(),
     };
-    joined(&format!("there is no command {typed:?}{meant}"), "see truecast --help")
+    joined(&format!("unknown command {typed:?}{meant}"), "see truecast --help")
 }
 
 /// clap's paragraphs without the usage, on one line.

@@ -242,7 +242,7 @@ pub enum ParseTypeError {
         choices: Vec<DType>,
     },
     /// The prefix is not an ecosystem.
-    #[error("unknown prefix {prefix:?} of a type name; known are onnx, np, torch, mlir, ov, tosa, tile, st")]
+    #[error("unknown prefix {prefix:?} of a type name; known prefixes are onnx, np, torch, mlir, ov, tosa, tile, st")]
     Prefix {
         /// The prefix as written.
         prefix: String,

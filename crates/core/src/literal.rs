@@ -40,7 +40,9 @@ pub enum LiteralError {
     #[error("a code has no sign; a hexadecimal number has a point or an exponent: -0x1.8p4")]
     SignedCode,
     /// A fraction that is not of two integers.
-    #[error("a fraction is of two integers of at most {MOST_DIGITS} digits, as 1/3; the second is not zero")]
+    #[error(
+        "a fraction has two integers of at most {MOST_DIGITS} digits, such as 1/3, and its denominator is not zero"
+    )]
     Fraction,
 }
 
@@ -139,7 +141,7 @@ fn without_separators(text: &str) -> Result<Cow<'_, str>, LiteralError> {
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let misplaced = |at: &usize| bytes[*at] == b'_' && !(*at > 0 && is_digit(at - 1) && is_digit(at + 1));
     match (0..bytes.len()).find(misplaced) {
-        Some(at) => Err(LiteralError::Character { what: "'_' stands between two digits", at }),
+        Some(at) => Err(LiteralError::Character { what: "'_' may appear only between two digits", at }),
         None if text.contains('_') => Ok(text.replace('_', "").into()),
         None => Ok(text.into()),
     }

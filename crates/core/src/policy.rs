@@ -222,7 +222,7 @@ impl Condition {
             Condition::Infinite => "an infinity is refused by the policy",
             Condition::Negative | Condition::NegativeZero => "a negative value does not fit the destination",
             Condition::Zero => "the destination has no zero",
-            Condition::Underflow => "the value is below the destination's smallest",
+            Condition::Underflow => "the value is below the destination's smallest value",
             Condition::Overflow => "the value is out of the destination's range",
             Condition::Fraction => "the value is not an integer",
             Condition::Any => "the value is refused by the policy",

@@ -93,7 +93,7 @@ impl Channel {
 #[non_exhaustive]
 pub enum ScaleError {
     /// It is negative, infinite or NaN.
-    #[error("scale {0} is not a number from 0 up")]
+    #[error("scale {0} is not a number of at least 0")]
     NotAScale(f64),
     /// The shift would be below 2.
     #[error("scale {scale} is too large; RESCALE reaches up to {largest}")]
@@ -120,7 +120,7 @@ pub enum Requirement {
     #[error("the shift is not in 2..=62 (R2)")]
     Shift,
     /// R3.
-    #[error("the value does not fit in as many bits as the shift says (R3)")]
+    #[error("the value does not fit in the number of bits that the shift allows (R3)")]
     Value,
     /// R4.
     #[error("the scaled value does not fit in 32 bits (R4)")]

@@ -144,10 +144,10 @@ impl fmt::Display for Foreign {
             Foreign::Gguf => {
                 write!(f, "this is a GGUF file, which only inspect, convert, verify and compare read{files}")
             }
-            Foreign::Raw => write!(f, "this is taken for bytes without a header, which are not supported{files}"),
-            Foreign::LfsPointer => f.write_str("this is a pointer of Git LFS, not the file itself"),
+            Foreign::Raw => write!(f, "this looks like bytes without a header, which are not supported{files}"),
+            Foreign::LfsPointer => f.write_str("this is a Git LFS pointer, not the file itself"),
             Foreign::Html => f.write_str("this is an HTML page, not the file itself"),
-            Foreign::Text => f.write_str("this is text, which no file of this kind is"),
+            Foreign::Text => f.write_str("this is text, not a file of this kind"),
             Foreign::Unknown => {
                 f.write_str("unknown kind of file; expected .safetensors, .gguf, .npy, .npz, .pb or .onnx")
             }

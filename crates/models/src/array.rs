@@ -18,7 +18,7 @@ pub enum ArrayError {
     #[error(transparent)]
     File(#[from] truecast_io::Error),
     /// It holds several tensors, or none.
-    #[error("{path}: {tensors} tensors where one is expected")]
+    #[error("{path}: {tensors} tensors, expected one")]
     NotOne {
         /// The file.
         path: String,
@@ -26,7 +26,7 @@ pub enum ArrayError {
         tensors: usize,
     },
     /// Its elements are of another type.
-    #[error("{path}: elements are {found}, expected are {expected}")]
+    #[error("{path}: elements are {found}, expected {expected}")]
     Type {
         /// The file.
         path: String,
@@ -36,7 +36,7 @@ pub enum ArrayError {
         expected: DType,
     },
     /// It has another shape.
-    #[error("{path}: shape {found:?}, expected is {expected:?}")]
+    #[error("{path}: shape {found:?}, expected {expected:?}")]
     Shape {
         /// The file.
         path: String,

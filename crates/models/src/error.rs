@@ -50,7 +50,7 @@ pub enum Error {
     #[error("entry {entry} has no value {name}")]
     NoValue { entry: String, name: String },
     /// A value was supplied in another form than the entry declares.
-    #[error("{name}: {len} elements of {found} where the entry has {declared}")]
+    #[error("{name}: {len} elements of {found}, but the entry declares {declared}")]
     Supplied { name: String, len: u64, found: DType, declared: String },
     /// An input was not fed and has no default.
     #[error("input {} ({declared}) needs --input {name}=FILE", Escaped(name))]
@@ -59,7 +59,7 @@ pub enum Error {
     #[error("input {}: elements are {found}, the model declares {declared}", Escaped(name))]
     Type { name: String, found: DType, declared: DType },
     /// A tensor has another shape than the graph declares.
-    #[error("{what} {}: shape {found:?} where the model declares {declared}", Escaped(name))]
+    #[error("{what} {}: shape {found:?}, but the model declares {declared}", Escaped(name))]
     Shape { what: &'static str, name: String, found: Vec<u64>, declared: String },
     /// A tensor's elements are not as many as its shape says.
     #[error("{}: the elements do not fill the shape {shape:?}", Escaped(name))]

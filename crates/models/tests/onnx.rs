@@ -235,7 +235,7 @@ fn open_texts_are_counted() {
     let provide = |_: &truecast_models::Input| Ok(Some(floats(&[1.0, 2.0])));
     let open = evaluate::<Error>(&graph, &CastOptions::default(), provide, |_, _| Ok(())).unwrap();
     let found: Vec<_> = open.iter().map(|o| (o.conversion.as_str(), o.elements, o.undefined)).collect();
-    let node = |name: &str| format!("node that gives \"{name}\" (Cast)");
+    let node = |name: &str| format!("node that produces \"{name}\" (Cast)");
     let names = ["i", "n", "b", "p"].map(node);
     assert_eq!(found, [(&*names[0], 3, 2), (&*names[1], 3, 2), (&*names[2], 3, 3), (&*names[3], 2, 2)]);
 }
@@ -338,7 +338,7 @@ fn overloads_and_inputs_that_are_left_out() {
         assert!(built(&model(25, xy(&[call(inputs)], FLOAT16), std::slice::from_ref(&unused))).is_ok(), "{inputs:?}");
     }
     let used = second(&[cast("z", "y", FLOAT16)]);
-    refused(&model(25, xy(&[call(&["x"])], FLOAT16), &[used]), &["input 0", "left out"]);
+    refused(&model(25, xy(&[call(&["x"])], FLOAT16), &[used]), &["input 0 is missing"]);
     refused(&model(25, xy(&[call(&["x", "x", "x"])], FLOAT16), &[unused]), &["3 inputs"]);
 }
 
@@ -431,10 +431,10 @@ fn models_that_are_not_conversions() {
     let twice = [input(value("x", FLOAT, &[2])), output(value("x", FLOAT, &[2])), output(value("x", FLOAT, &[2]))];
     refused(&model(28, graph(&[], &[], twice.concat()), &[]), &["output \"x\"", "twice"]);
     refused(&y(&[cast("x", "y", FLOAT)]), &["output \"y\"", "f32", "f16"]);
-    refused(&y(&[cast("", "y", FLOAT16)]), &["input 0", "left out"]);
-    refused(&y(&[node("Cast", &["x", "x"], &["y"], &[number("to", 10)])]), &["2 inputs where 1"]);
-    refused(&y(&[node("Cast", &["x"], &["y", "z"], &[number("to", 10)])]), &["2 outputs where 1"]);
-    refused(&y(&[node("CastLike", &["x"], &["y"], &[])]), &["1 inputs where 2"]);
+    refused(&y(&[cast("", "y", FLOAT16)]), &["input 0 is missing"]);
+    refused(&y(&[node("Cast", &["x", "x"], &["y"], &[number("to", 10)])]), &["2 inputs, but 1"]);
+    refused(&y(&[node("Cast", &["x"], &["y", "z"], &[number("to", 10)])]), &["2 outputs, but 1"]);
+    refused(&y(&[node("CastLike", &["x"], &["y"], &[])]), &["1 inputs, but 2"]);
     refused(&y(&[node("Identity", &["x"], &["y"], &[number("a", 1)])]), &["Identity has no attributes"]);
     refused(&y(&[node("Cast", &["x"], &["y"], &[reference("to", 2, "t")])]), &["attribute to", "is missing"]);
     // Legality by the model's own opset (§1.2).
@@ -480,11 +480,11 @@ fn conversions_are_judged_wherever_they_are() {
     let is_legal = |legality: &Option<Legality>| !matches!(legality, Some(Legality::Illegal(_)));
     let rows = listed.iter().map(|c| (c.place.as_str(), c.from.as_str(), c.to.as_str(), is_legal(&c.legality)));
     let expected = [
-        ("node that gives \"a\" (Cast)", "f32", "f8e4m3fn", true),
-        ("node that gives \"c\" (Cast)", "f8e4m3fn", "f32", false),
-        ("node that gives \"z\" (Cast)", "f32", "f8e8m0", true),
-        ("node that gives \"w\" (Cast)", "f8e8m0", "f32", true),
-        ("function \"F\": node that gives \"y\" (CastLike)", "?", "?", false),
+        ("node that produces \"a\" (Cast)", "f32", "f8e4m3fn", true),
+        ("node that produces \"c\" (Cast)", "f8e4m3fn", "f32", false),
+        ("node that produces \"z\" (Cast)", "f32", "f8e8m0", true),
+        ("node that produces \"w\" (Cast)", "f8e8m0", "f32", true),
+        ("function \"F\": node that produces \"y\" (CastLike)", "?", "?", false),
     ];
     assert_eq!(rows.collect::<Vec<_>>(), expected);
     assert_eq!(listed[1].operation, "Cast saturate=2");
@@ -499,16 +499,16 @@ fn conversions_are_judged_wherever_they_are() {
 fn what_a_run_refuses_is_illegal() {
     let to = || number("to", FLOAT16);
     let rows = [
-        (node("Cast", &[], &["y"], &[to()]), "0 inputs where 1"),
-        (node("Cast", &["x", "x"], &["y"], &[to()]), "2 inputs where 1"),
-        (node("Cast", &["x", ""], &["y"], &[to()]), "2 inputs where 1"),
-        (node("Cast", &[""], &["y"], &[to()]), "input 0 is required and left out"),
-        (node("Cast", &["x"], &[], &[to()]), "0 outputs where 1"),
-        (node("Cast", &["x"], &["y", "z"], &[to()]), "2 outputs where 1"),
-        (node("Cast", &["x"], &[""], &[to()]), "output 0 is required and left out"),
-        (node("CastLike", &["x"], &["y"], &[]), "1 inputs where 2"),
-        (node("CastLike", &["x", ""], &["y"], &[]), "input 1 is required and left out"),
-        (node("CastLike", &["x", "x", "x"], &["y"], &[]), "3 inputs where 2"),
+        (node("Cast", &[], &["y"], &[to()]), "0 inputs, but 1"),
+        (node("Cast", &["x", "x"], &["y"], &[to()]), "2 inputs, but 1"),
+        (node("Cast", &["x", ""], &["y"], &[to()]), "2 inputs, but 1"),
+        (node("Cast", &[""], &["y"], &[to()]), "required input 0 is missing"),
+        (node("Cast", &["x"], &[], &[to()]), "0 outputs, but 1"),
+        (node("Cast", &["x"], &["y", "z"], &[to()]), "2 outputs, but 1"),
+        (node("Cast", &["x"], &[""], &[to()]), "required output 0 is missing"),
+        (node("CastLike", &["x"], &["y"], &[]), "1 inputs, but 2"),
+        (node("CastLike", &["x", ""], &["y"], &[]), "required input 1 is missing"),
+        (node("CastLike", &["x", "x", "x"], &["y"], &[]), "3 inputs, but 2"),
         (cast("nothing", "y", FLOAT16), "\"nothing\" is not defined before"),
         (cast("y", "y", FLOAT16), "\"y\" is not defined before"),
         (cast("x", "x", FLOAT16), "\"x\" is defined twice"),
@@ -565,11 +565,11 @@ fn declarations_are_compared_with_what_is_given() {
     let y = |code| output(value("y", code, &[2]));
     let info = |code| bytes(13, value("y", code, &[2]));
     for (infos, what) in [
-        (vec![x(), y(FLOAT)], "output \"y\": elements are f16, declared are f32"),
-        (vec![x(), info(INT64), y(FLOAT16)], "value_info \"y\": elements are f16, declared are i64"),
+        (vec![x(), y(FLOAT)], "output \"y\": elements are f16, declared as f32"),
+        (vec![x(), info(INT64), y(FLOAT16)], "value_info \"y\": elements are f16, declared as i64"),
         (
             vec![x(), bytes(5, [tensor("x", INT64, &[0])].concat()), y(FLOAT16)],
-            "\"x\": elements are i64, declared are f32",
+            "\"x\": elements are i64, declared as f32",
         ),
     ] {
         let model = graph_of(&infos);

@@ -101,11 +101,11 @@ impl<'py> Given<'py> {
         let py = x.py();
         let given = Given::found(x)?;
         if given.library == Library::Torch && torch::is_recorded(&given.array)? {
-            let instead = "x.detach() has none, truecast.torch.cast(x, .., gradient=\"straight-through\") passes it on";
+            let instead = "use x.detach(), or truecast.torch.cast(x, .., gradient=\"straight-through\")";
             return Err(raise(
                 py,
                 Class::Usage,
-                format_args!("the tensor requires a gradient, which a cast cuts off: {instead}"),
+                format_args!("the tensor requires a gradient, which a cast would lose: {instead}"),
             ));
         }
         Ok(given)
@@ -151,7 +151,7 @@ impl<'py> Given<'py> {
             Ok((_, Some(what))) => Err(raise(py, Class::Input, what)),
             Err(error) => {
                 let name = x.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
-                let message = format_args!("{name} is no array that truecast can read: {error}");
+                let message = format_args!("truecast cannot read {name} as an array: {error}");
                 let raised = raise(py, Class::Type, message);
                 raised.set_cause(py, Some(error));
                 Err(raised)
@@ -234,7 +234,7 @@ fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyRes
     }
     let dtype = numpy(py)?.call_method1(intern!(py, "dtype"), (part("typestr")?,))?;
     if dtypes::has_objects(&dtype)? {
-        return Err(raise(py, Class::Type, "objects of Python do not lie in a buffer"));
+        return Err(raise(py, Class::Type, "Python objects are not stored in a buffer"));
     }
     let bytes = numpy(py)?.call_method1(intern!(py, "frombuffer"), (data, "u1"))?;
     let (shape, len) = (part("shape")?.extract::<Vec<i64>>()?, bytes.len()?);
@@ -278,7 +278,7 @@ fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let py = x.py();
     if x.is_instance(ndarray(py)?)? {
         let is_masked = numpy(py)?.getattr(intern!(py, "ma"))?.call_method1(intern!(py, "is_masked"), (x,))?;
-        let why = "the array masks some of its elements: x.filled(value) gives them one, x.data shows them";
+        let why = "the array masks some of its elements: use x.filled(value), or x.data to ignore the mask";
         return Ok(is_masked.is_truthy()?.then(|| why.into()));
     }
     // polars counts by a method, pyarrow by a property.
@@ -286,7 +286,7 @@ fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let nulls = if nulls.is_callable() { nulls.call0()? } else { nulls };
     let nulls = numpy(py)?.call_method1(intern!(py, "asarray"), (nulls,))?.call_method0(intern!(py, "sum"))?;
     let nulls = nulls.extract::<u64>().unwrap_or(0);
-    Ok((nulls > 0).then(|| format!("{nulls} elements are null: give them a value, as fill_null does")))
+    Ok((nulls > 0).then(|| format!("{nulls} elements are null: give them a value, for example with fill_null")))
 }
 
 /// A new array of a library.
@@ -375,7 +375,7 @@ pub fn hand_back<'py>(result: Given<'py>, to: Library) -> PyResult<Bound<'py, Py
             let (made, asked) = (array.getattr("dtype")?, result.dtype()?);
             if !made.eq(&asked)? {
                 let hint = "enable jax_enable_x64, or pass numpy.asarray(x)";
-                return Err(raise(py, Class::Type, format_args!("JAX makes {made} of an array of {asked}; {hint}")));
+                return Err(raise(py, Class::Type, format_args!("JAX converts an array of {asked} to {made}; {hint}")));
             }
             Ok(array)
         }
@@ -428,7 +428,7 @@ impl Interface {
     /// Of an array of NumPy's own class, whose attributes nobody else answers.
     fn of(array: &Bound<'_, PyAny>) -> PyResult<Interface> {
         let py = array.py();
-        let not_ours = || raise(py, Class::Type, "this is no array of NumPy");
+        let not_ours = || raise(py, Class::Type, "this is not a NumPy array");
         if !array.get_type().is(ndarray(py)?) {
             return Err(not_ours());
         }

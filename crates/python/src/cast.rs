@@ -100,7 +100,7 @@ impl<'a, 'py> Target<'a, 'py> {
         let out = call.out.map(|out| PyResult::Ok((out, Given::of_out(out)?))).transpose()?;
         let of_out = out.as_ref().map_or(library, |(_, given)| given.library);
         if of_out == Library::Jax && out.is_some() {
-            return Err(raise(py, Class::Type, "arrays of JAX cannot be written to; leave out= away"));
+            return Err(raise(py, Class::Type, "JAX arrays cannot be written; omit out="));
         }
         let pairs = of_out == Library::Torch && call.to == DType::F4E2M1 && call.form == Form::Values;
         let layout = if pairs { Layout::Packed } else { call.form.layout() };
@@ -123,7 +123,7 @@ impl<'a, 'py> Target<'a, 'py> {
             dtype => dtype?,
         };
         if !found.eq(&dtype)? || !has.eq(&shape)? {
-            let message = format_args!("out is of {found} and shape {has}; expected are {dtype} and shape {shape}");
+            let message = format_args!("out has type {found} and shape {has}; expected {dtype} and shape {shape}");
             return Err(raise(py, Class::Usage, message));
         }
         Ok(Target { out, library: of_out, dtype, shape, layout, bytes })
@@ -177,7 +177,8 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
     match halved.last_mut() {
         Some(last) if *last % 2 == 0 => *last /= 2,
         _ => {
-            let message = format_args!("torch packs pairs of f4e2m1, and shape {shape} has no even last dimension");
+            let message =
+                format_args!("torch packs pairs of f4e2m1, but shape {shape} does not have an even last dimension");
             return Err(raise(py, Class::Type, message));
         }
     }

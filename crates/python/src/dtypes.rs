@@ -72,13 +72,13 @@ fn read(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     if object.is_exact_instance_of::<PyInt>() {
         let row = object.extract::<i64>().ok().and_then(DataType::of_code);
-        let unknown = || raise(py, Class::Type, format_args!("{object} is no number of an ONNX type"));
+        let unknown = || raise(py, Class::Type, format_args!("{object} is not the number of an ONNX type"));
         return row.and_then(|row| row.dtype).ok_or_else(unknown);
     }
     // Types such as `numpy.float32`, `ml_dtypes.bfloat16`, `jax.numpy.bfloat16`, `float`.
     match dtype_class.call1((object,)) {
         Ok(dtype) if object.is_instance_of::<PyType>() || object.hasattr(intern!(py, "dtype"))? => of_numpy(&dtype),
-        _ => Err(raise(py, Class::Type, format_args!("{} is no element type", object.repr()?))),
+        _ => Err(raise(py, Class::Type, format_args!("{} is not an element type", object.repr()?))),
     }
 }
 
@@ -146,7 +146,7 @@ impl Form {
             Some("codes") => Ok(Form::Codes),
             Some("packed") => Ok(Form::Packed),
             Some(other) => {
-                let known = "known are 'values', 'codes' and 'packed'";
+                let known = "known layouts are 'values', 'codes' and 'packed'";
                 Err(raise(py, Class::Usage, format_args!("unknown layout {other:?}; {known}")))
             }
         }
@@ -226,7 +226,7 @@ fn of_ml_dtypes(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     let name = first_name(dtype, Ecosystem::Numpy);
     let module = py.import("ml_dtypes").map_err(|_| {
         let instead = "install ml_dtypes, or ask for layout=\"codes\"";
-        raise(py, Class::Type, format_args!("NumPy has no type for {dtype}, ml_dtypes has: {instead}"))
+        raise(py, Class::Type, format_args!("NumPy has no type for {dtype}, but ml_dtypes has one: {instead}"))
     })?;
     module.getattr(name).map_err(|_| no_type(py, "this release of ml_dtypes", dtype))
 }

@@ -119,7 +119,7 @@ fn conversion(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) 
         return Err(raise(py, Class::Usage, message));
     }
     if request.is_some() && options.writing.is_some() && !options.selection.casts() {
-        let message = "spec and its attributes are about casts, and scheme alone casts nothing: give a type too";
+        let message = "spec and its attributes apply to casts, and scheme alone casts nothing; also give a type";
         return Err(raise(py, Class::Usage, message));
     }
     options.request = request.unwrap_or_default();

@@ -60,7 +60,7 @@ impl<'py> Keywords<'py> {
     }
 
     fn refused<T>(&self, name: &str, value: &Bound<'py, PyAny>, expected: &str) -> PyResult<T> {
-        let message = format_args!("{name} = {}: expected is {expected}", value.repr()?);
+        let message = format_args!("{name} = {}: expected {expected}", value.repr()?);
         Err(raise(value.py(), Class::Usage, message))
     }
 
@@ -123,7 +123,7 @@ impl<'py> Keywords<'py> {
             return Ok(vec![one]);
         }
         let all = value.try_iter().and_then(|all| all.map(|one| one?.extract()).collect::<PyResult<Vec<String>>>());
-        let Ok(all) = all else { return self.refused(name, &value, "a text, or several") };
+        let Ok(all) = all else { return self.refused(name, &value, "a string, or several") };
         if all.is_empty() {
             self.said.pop();
         }

@@ -57,8 +57,8 @@ fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<St
         _ if Setting::of_name(name).is_none() => Err(unknown(value.py(), spec.unwrap_or("onnx"), name, "")),
         _ => {
             let found = value.repr()?;
-            let class = if is_switch { "True or False" } else { "a text" };
-            Err(raise(value.py(), Class::Usage, format_args!("{name} = {found}: expected is {class}")))
+            let class = if is_switch { "True or False" } else { "a string" };
+            Err(raise(value.py(), Class::Usage, format_args!("{name} = {found}: expected {class}")))
         }
     }
 }
@@ -71,11 +71,11 @@ fn unknown(py: Python<'_>, spec: &str, name: &str, value: &str) -> PyErr {
     let message = match Setting::of_name(name) {
         Some(setting) if has => {
             let values = setting.values(standard).join(", ");
-            format!("{name} = {value:?}: known to {spec} are {values}")
+            format!("{name} = {value:?}: {spec} knows {values}")
         }
         _ => {
             let known: Vec<String> = known.iter().map(|name| name.replace('-', "_")).collect();
-            format!("{spec} has no attribute {name:?}; known are {}", known.join(", "))
+            format!("{spec} has no attribute {name:?}; known attributes are {}", known.join(", "))
         }
     };
     raise(py, Class::Usage, message)

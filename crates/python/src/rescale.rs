@@ -88,7 +88,7 @@ pub fn rescale<'py>(
     let (multipliers, shifts) = (multiplier.list(), shift.list());
     if multipliers.len().max(shifts.len()) > 1 && !per_channel {
         let message =
-            "per_channel takes one scale for each index of the last dimension, without it there is one for all";
+            "per_channel takes one scale for each index of the last dimension, without it there is only one scale";
         return Err(raise(py, Class::Usage, message));
     }
     let asked = RescaleRequest { op, multipliers, shifts, input_zp, output_zp, target: version(py, spec)? };

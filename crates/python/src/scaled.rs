@@ -68,7 +68,7 @@ pub fn quantize<'py>(
     let scheme = read_scheme(scheme, &truecast::scaled::written()).map_err(usage)?;
     let words = Words::of(py, layout)?;
     if words == Words::Packed {
-        return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; entries lie as the scheme has them"));
+        return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; the scheme determines the packing"));
     }
     let how = how(&mut Keywords::of(keywords)?)?;
     // Codes and scales have no gradient to lose.
@@ -129,7 +129,7 @@ pub fn dequantize<'py>(
         let name = name_of(array.part);
         let found = parts.get_item(name)?.filter(|found| !found.is_none());
         let Some(found) = found else {
-            return Err(raise(py, Class::Usage, format_args!("{} has {name}, and none are given", form.scheme())));
+            return Err(raise(py, Class::Usage, format_args!("{} needs {name}, but none are given", form.scheme())));
         };
         let given = Given::of(&found)?;
         if array.part == Part::Codes {
@@ -166,7 +166,7 @@ fn check(given: &Given<'_>, array: &Array) -> PyResult<()> {
     }
     let (part, expected) = (name_of(array.part), &array.shape);
     let dtype = array.dtype;
-    let message = format_args!("{part} are {found} of shape {shape:?}; expected are {dtype} of shape {expected:?}");
+    let message = format_args!("{part} are {found} of shape {shape:?}; expected {dtype} of shape {expected:?}");
     Err(raise(py, Class::Type, message))
 }
 

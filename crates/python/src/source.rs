@@ -44,7 +44,7 @@ impl<'py> Source<'py> {
             let dtype = dtypes::of_object(&found)?;
             return match shape {
                 None => Source::of_values(given, dtype),
-                Some(_) => Err(raise(py, Class::Usage, "shape is that of packed bytes: name their type with from_")),
+                Some(_) => Err(raise(py, Class::Usage, "shape describes packed bytes: give their type with from_")),
             };
         };
         if let Some(shape) = shape {
@@ -52,14 +52,15 @@ impl<'py> Source<'py> {
                 return Err(raise(
                     py,
                     Class::Type,
-                    format_args!("an array of {found} holds objects of Python, no codes"),
+                    format_args!("an array of {found} holds Python objects, not codes"),
                 ));
             }
             let len = shape.iter().try_fold(1u64, |n, &of| n.checked_mul(of)).unwrap_or(u64::MAX);
             let (expected, bytes) = (dtype.bytes_in(Layout::Packed, len), bytes_of(&given)?);
             if expected != Some(bytes as u64) {
                 let needs = expected.map_or("no".into(), |expected| expected.to_string());
-                let message = format_args!("a {dtype} tensor of shape {shape:?} has {needs} bytes, the array {bytes}");
+                let message =
+                    format_args!("a {dtype} tensor of shape {shape:?} has {needs} bytes, the array has {bytes}");
                 return Err(raise(py, Class::Usage, message));
             }
             let shape = PyTuple::new(py, shape)?;
@@ -70,7 +71,7 @@ impl<'py> Source<'py> {
         }
         if !dtypes::holds_codes(&found, dtype)? {
             let message =
-                format_args!("an array of {found} cannot hold codes of {dtype}; expected is one of its width");
+                format_args!("an array of {found} cannot hold codes of {dtype}; expected an array of its width");
             return Err(raise(py, Class::Type, message));
         }
         Ok(Source { are_codes: true, ..Source::of_elements(given, dtype)? })
@@ -84,8 +85,8 @@ impl<'py> Source<'py> {
         if has_spare_bits && let Some(at) = dense.memory.bytes().iter().position(|code| code >> bits != 0) {
             let (py, dtype, code) = (self.shape.py(), self.dtype, dense.memory.bytes()[at]);
             let message = format_args!(
-                "{code:#04x} at byte {at} is no code of {dtype}, which has {bits} bits; bytes that hold several elements \
-                 need shape="
+                "{code:#04x} at byte {at} is not a code of {dtype}, which has {bits} bits; bytes that hold several \
+                 elements need shape="
             );
             return Err(raise(py, Class::Input, message));
         }
@@ -135,7 +136,7 @@ fn bytes_of(given: &Given<'_>) -> PyResult<usize> {
 /// The dimensions that an argument says.
 pub fn shape_of(shape: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     shape.extract().or_else(|_| {
-        let message = format_args!("shape = {}: expected are whole numbers, 0 or more, as in (2, 3)", shape.repr()?);
+        let message = format_args!("shape = {}: expected whole numbers, 0 or more, such as (2, 3)", shape.repr()?);
         Err(raise(shape.py(), Class::Usage, message))
     })
 }

@@ -18,7 +18,7 @@ pub fn convert<'py>(source: Source<'py>, call: &Call<'_, 'py>) -> PyResult<(Boun
         return Err(raise(py, Class::Type, "text is converted from and to arrays of NumPy only"));
     }
     if call.counting == Counting::Full {
-        return Err(raise(py, Class::Usage, "nothing is counted of text in memory; convert a file"));
+        return Err(raise(py, Class::Usage, "truecast does not count text in memory; convert a file"));
     }
     let spec = resolve(py, &call.request, source.dtype, call.to)?;
     let len = source.len;
@@ -79,7 +79,7 @@ fn read(list: &Bound<'_, PyList>) -> PyResult<Vec<Vec<u8>>> {
         (_, Ok(bytes)) => Ok(bytes.as_bytes().to_vec()),
         _ => {
             let name = text.get_type().name()?;
-            let hint = "an array of objects holds texts; np.asarray(x, float) makes numbers of others";
+            let hint = "an array of objects must hold strings; np.asarray(x, float) converts other objects to numbers";
             Err(raise(list.py(), Class::Type, format_args!("element {index} is {name}: {hint}")))
         }
     };

@@ -73,7 +73,7 @@ pub fn mark_written(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
 fn refused(tensor: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     let py = tensor.py();
     let layout = tensor.getattr(intern!(py, "layout")).map_or_else(|_| "?".into(), |layout| layout.to_string());
-    let message = format_args!("torch gives no memory of a tensor of layout {layout}: {error}");
+    let message = format_args!("torch does not expose the memory of a tensor of layout {layout}: {error}");
     let raised = raise(py, Class::Type, message);
     raised.set_cause(py, Some(error));
     raised
@@ -101,7 +101,7 @@ impl<'py> Place<'py> {
         let storage = if said.data == 0 { 0 } else { said.storage };
         if said.end().is_none_or(|end| end > storage) {
             let needed = said.end().map_or("more".into(), |end| end.to_string());
-            let why = "released or resized, or none at all (FakeTensor)";
+            let why = "released, resized or absent (FakeTensor)";
             let message = format_args!("the tensor needs {needed} bytes of its storage, which has {storage}: {why}");
             return Err(raise(tensor.py(), Class::Type, message));
         }
@@ -134,7 +134,7 @@ pub fn read<'py>(tensor: &Bound<'py, PyAny>, fits: impl Fn(&Order) -> bool) -> P
     let methods = [intern!(py, "resolve_conj"), intern!(py, "resolve_neg"), intern!(py, "contiguous")];
     let copy = methods.into_iter().try_fold(tensor.clone(), |tensor, method| class.call_method1(method, (tensor,)));
     let place = Place::of(&copy.map_err(|error| refused(tensor, error))?)?;
-    place.dense().ok_or_else(|| raise(py, Class::Type, "torch makes no tensor without gaps of this one"))
+    place.dense().ok_or_else(|| raise(py, Class::Type, "torch cannot make this tensor contiguous"))
 }
 
 /// A new tensor.

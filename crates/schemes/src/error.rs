@@ -16,14 +16,10 @@ use crate::scheme::{Scheme, SchemeError};
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum Error {
     /// A key of a configuration has a value that its scheme does not have.
-    #[error("{place}: {} is {} where {expected} is expected", one_line(key), one_line(found))]
+    #[error("{place}: {} is {}, expected {expected}", one_line(key), one_line(found))]
     Value { place: String, key: String, found: String, expected: String },
     /// A key that is not known, or not with this value (§5.3.1): what it says about the weights cannot be told.
-    #[error(
-        "{place}: {} is {}, and truecast does not know what that does to the weights",
-        one_line(key),
-        one_line(found)
-    )]
+    #[error("{place}: {} is {}, and truecast does not know its effect on the weights", one_line(key), one_line(found))]
     Unexplained { place: String, key: String, found: String, scheme: Option<&'static str> },
     /// Text inside a tensor or a header is no JSON.
     #[error("{place}: {message}")]
@@ -38,7 +34,7 @@ pub enum Error {
     #[error("tensor {}: {first_place} says {first}, {second_place} says {second}", Escaped(tensor))]
     Contradiction { tensor: String, first: Box<Scheme>, first_place: String, second: Box<Scheme>, second_place: String },
     /// A declared scheme claims nothing (§2.5).
-    #[error("{place} declares {scheme}, but no tensor is stored so")]
+    #[error("{place} declares {scheme}, but no tensor uses it")]
     Stale { place: String, scheme: Box<Scheme> },
     /// A tensor of codes lacks a tensor that it needs (§5.5).
     #[error("missing {part} for {}: {scheme} needs tensor {}", Escaped(codes), Escaped(expected))]
@@ -50,7 +46,7 @@ pub enum Error {
     #[error("tensor {} belongs to both {} and {}", Escaped(tensor), Escaped(first), Escaped(second))]
     Twice { tensor: String, first: String, second: String },
     /// A group becomes a dense tensor of a name that another tensor has.
-    #[error("tensor {} would be written twice: {} becomes it too", Escaped(tensor), Escaped(codes))]
+    #[error("tensor {} would be written twice: {} also converts to this name", Escaped(tensor), Escaped(codes))]
     Collision { tensor: String, codes: String },
     /// A grid of scales does not fit its tensor (§3.1).
     #[error(
@@ -68,25 +64,25 @@ pub enum Error {
     },
     /// Nothing declares a scheme, and one scale for all it is not (§5.2 step 6).
     #[error(
-        "tensor {}: shape {found:?} for {} of shape {logical:?} looks like scales of blocks, and no configuration says of \
-         which{}",
+        "tensor {}: shape {found:?} for {} of shape {logical:?} looks like block scales, and no configuration states \
+         the block size{}",
         Escaped(tensor),
         Escaped(codes),
         guess.as_ref().map_or(String::new(), |guess| format!("; {guess} fits all of them"))
     )]
     Undeclared { tensor: String, codes: String, found: Box<[u64]>, logical: Box<[u64]>, guess: Option<String> },
     /// A tensor of a group has a type that its scheme does not have.
-    #[error("tensor {}: {scheme} has no {part} of {found}; expected {}", Escaped(tensor), Types(expected))]
+    #[error("tensor {}: {scheme} does not have {part} of type {found}; expected {}", Escaped(tensor), Types(expected))]
     Type { tensor: String, scheme: Box<Scheme>, part: &'static str, found: DType, expected: Vec<DType> },
     /// The shape of the codes is none of the scheme.
-    #[error("tensor {}: shape {found:?} is none of {scheme}: {why}", Escaped(tensor))]
+    #[error("tensor {}: shape {found:?} is not a shape of {scheme}: {why}", Escaped(tensor))]
     Shape { tensor: String, scheme: Box<Scheme>, found: Vec<u64>, why: String },
     /// Something that only a configuration tells is not told (§5.2, §5.4).
     #[error("tensor {}: {what} of {scheme} is not known; {advice}", Escaped(tensor))]
     Unknown { tensor: String, scheme: Box<Scheme>, what: &'static str, advice: String },
     /// §5.2 step 7.
     #[error(
-        "tensor {}: {dtype} without a scale in a checkpoint that has scales; raw codes are never passed on",
+        "tensor {}: {dtype} without a scale in a checkpoint that has scales; truecast never copies raw codes",
         Escaped(tensor)
     )]
     Unscaled { tensor: String, dtype: DType },
@@ -94,10 +90,10 @@ pub enum Error {
     #[error("tensor {}: value {value:?} {why}", Escaped(tensor))]
     Guard { tensor: String, value: f32, why: &'static str },
     /// A tensor that is read to recognize a scheme holds something else.
-    #[error("tensor {}: {found} where {expected} is expected", Escaped(tensor))]
+    #[error("tensor {}: {found}, expected {expected}", Escaped(tensor))]
     Content { tensor: String, found: String, expected: String },
     /// A tensor that is read to recognize a scheme should be small.
-    #[error("tensor {}: {bytes} bytes are too many for what describes other tensors", Escaped(tensor))]
+    #[error("tensor {}: {bytes} bytes are too many for a tensor that describes other tensors", Escaped(tensor))]
     TooLargeToRead { tensor: String, bytes: u64 },
     /// Names are unique.
     #[error("tensor {} occurs twice", Escaped(tensor))]
@@ -109,7 +105,7 @@ pub enum Error {
     #[error("{scheme} can be {}", if *relayout { "written by relayout only" } else { "read, not written" })]
     NotWritten { scheme: Box<Scheme>, relayout: bool },
     /// A dense tensor has no form in a scheme.
-    #[error("tensor {}: {why}, which {scheme} cannot hold", Escaped(tensor))]
+    #[error("tensor {}: {scheme} cannot hold it: {why}", Escaped(tensor))]
     NoForm { tensor: String, scheme: Box<Scheme>, why: String },
     /// The values of one scheme are none of another, whatever they are (§8).
     #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Escaped(tensor))]

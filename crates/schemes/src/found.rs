@@ -25,7 +25,7 @@ impl FromStr for Nibbles {
 
     fn from_str(text: &str) -> Result<Nibbles, String> {
         let known = Nibbles::of_name(text);
-        known.ok_or_else(|| format!("expected high or low: which nibble of a byte comes first; not {text:?}"))
+        known.ok_or_else(|| format!("expected high or low, the nibble of a byte that comes first, not {text:?}"))
     }
 }
 

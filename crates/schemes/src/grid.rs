@@ -158,7 +158,7 @@ impl Described {
 pub(crate) fn in_groups(cols: u64, group: u64) -> Result<[u64; 2], String> {
     match cols.is_multiple_of(group) {
         true => Ok([1, group]),
-        false => Err(format!("rows of {cols} elements are no whole number of groups of {group}")),
+        false => Err(format!("rows of {cols} elements are not a whole number of groups of {group}")),
     }
 }
 

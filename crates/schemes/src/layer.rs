@@ -47,7 +47,7 @@ words! {
 
 /// A name that no preset has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no preset is called {0:?}; presets are norms, embeddings, router, lm_head, ssm")]
+#[error("unknown preset {0:?}; presets are norms, embeddings, router, lm_head, ssm")]
 pub struct UnknownLayer(pub String);
 
 /// How a row recognizes a name. A name without `.weight` at its end is that of a module; its components lie between dots.

@@ -1,5 +1,5 @@
 //! What loaders of quantized checkpoints are known not to do, whoever wrote the file: one table. `docs/loads.md` shows where
-//! each was seen: in transformers also with a file of compressed-tensors' own, in vLLM by its message. Second scales that
+//! each was seen: in transformers also with a file of compressed-tensors' own, in vLLM by its message. Global scales that
 //! vLLM makes equal are known from its source.
 
 use truecast_io::Tensor;
@@ -43,13 +43,13 @@ const TABLE: &[Limit] = &[
         families: &[Family::Fp8Block],
         when: When::Ragged(128),
         program: TRANSFORMERS,
-        what: "does not dequantize blocks that end before 128 rows or columns: an error, or wrong values",
+        what: "does not dequantize blocks of fewer than 128 rows or columns: it fails or gives wrong values",
     },
     Limit {
         families: &[Family::Fp8Block],
         when: When::Ragged(128),
         program: VLLM,
-        what: "does not load such blocks where it holds several weights in one layer",
+        what: "does not load blocks of fewer than 128 rows or columns if it holds several weights in one layer",
     },
     Limit {
         families: &[Family::CtPackQuantized, Family::CtIntQuantized],
@@ -67,7 +67,7 @@ const TABLE: &[Limit] = &[
         families: &[Family::CtNvfp4],
         when: When::Expert,
         program: TRANSFORMERS,
-        what: "leaves out the second scale of experts, so that their values are wrong",
+        what: "ignores the global scale of experts, so their values are wrong",
     },
     Limit {
         families: &[Family::Fp8Tensor],
@@ -92,7 +92,7 @@ const TABLE: &[Limit] = &[
         families: &[Family::ModelOptFp8],
         when: When::Fused,
         program: VLLM,
-        what: "rounds weights that it holds in one layer, such as q, k and v, once more, to the largest of their scales",
+        what: "rounds weights that it holds in one layer, such as q, k and v, again, with the largest of their scales",
     },
     Limit {
         families: PACKED,

@@ -137,10 +137,10 @@ fn what_has_no_form_is_refused() {
     let error = |tensor: &Tensor, scheme: &str| target(tensor, scheme.parse().unwrap()).unwrap_err().to_string();
     assert_eq!(
         error(&dense("a.weight", &[64]), "fp8-block"),
-        "tensor \"a.weight\": it has fewer than two dimensions, which fp8-block cannot hold"
+        "tensor \"a.weight\": fp8-block cannot hold it: it has fewer than two dimensions"
     );
     assert!(
-        error(&dense("a.weight", &[64, 30]), "ct:mxfp4-pack-quantized").contains("no whole number of groups of 32")
+        error(&dense("a.weight", &[64, 30]), "ct:mxfp4-pack-quantized").contains("not a whole number of groups of 32")
     );
     assert!(error(&dense("a.weight", &[64, 0]), "fp8-block").contains("no elements"));
     let integers = Tensor { dtype: DType::I32, ..dense("a.weight", &[64, 64]) };
@@ -148,7 +148,9 @@ fn what_has_no_form_is_refused() {
     assert_eq!(error(&dense("a.weight", &[64, 64]), "awq"), "awq can be read, not written");
     assert!(error(&dense("experts.up_proj", &[2, 64, 64]), "gpt-oss").contains("it is not experts.gate_up_proj"));
     assert!(error(&dense("experts.down_proj", &[2, 48, 64]), "gpt-oss").contains("48 inputs"));
-    assert!(error(&dense("a.weight", &[64, 320]), "modelopt:FP8_PB_WO").contains("no whole number of groups of 128"));
+    assert!(
+        error(&dense("a.weight", &[64, 320]), "modelopt:FP8_PB_WO").contains("not a whole number of groups of 128")
+    );
     for read in ["NVFP4_AWQ", "NVFP4_SVD", "W4A8_NVFP4_FP8"] {
         assert!(error(&dense("a.weight", &[64, 64]), &format!("modelopt:{read}")).contains("not written"), "{read}");
     }

@@ -190,10 +190,10 @@ fn the_first_element_that_is_not_finite_is_named() {
 fn what_no_scheme_can_hold_is_refused() {
     let refused = |name: &str, shape: &[u64]| Form::new(scheme(name).unwrap(), shape).unwrap_err();
     for (name, shape, why) in [
-        ("mxfp4", &[8, 40][..], "no whole number of groups of 32"),
+        ("mxfp4", &[8, 40][..], "not a whole number of groups of 32"),
         ("mxfp4", &[64], "fewer than two dimensions"),
         ("mxfp4", &[0, 64], "no elements"),
-        ("awq", &[64, 64], "not written"),
+        ("awq", &[64, 64], "cannot be written"),
     ] {
         let error = refused(name, shape);
         assert_eq!(error.kind(), ErrorKind::Usage);
@@ -205,7 +205,7 @@ fn what_no_scheme_can_hold_is_refused() {
     assert!(short.to_string().contains("256 bytes"), "{short}");
     let (whole, how) = ([0; 256], Quantization::default());
     let few = Quantizer::new(&form, DType::F32, &how, &exec(1)).unwrap().run(&whole, &mut [&mut [0; 64]]).unwrap_err();
-    assert_eq!((few.kind(), few.to_string()), (ErrorKind::Usage, "the tensor has 2 arrays, 1 are given".into()));
+    assert_eq!((few.kind(), few.to_string()), (ErrorKind::Usage, "the tensor needs 2 arrays, got 1".into()));
     let dense = Dequantizer::new(&form, &CastSpec::copy(DType::F32), &exec(1)).unwrap();
     let many = dense.run(&[&[0; 64], &[0; 2], &[]], &mut [0; 256]).unwrap_err();
     assert_eq!(many.to_string(), "the tensor has 2 arrays, 3 are given");

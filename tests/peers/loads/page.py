@@ -74,7 +74,7 @@ def mark(program, family, scheme, found, limits):
 
 def general(what):
     """A message without the names and numbers of one model."""
-    what = re.sub(r": \d+ of \d+: \S+, by \S+ of its norm", ", experts by their second scale", what)
+    what = re.sub(r": \d+ of \d+: \S+, by \S+ of its norm", ", experts by their global scale", what)
     what = re.sub(r": \d+, such as .*", " of the zero points", what)
     what = re.sub(r":? model\.\S+$", "", what)
     what = re.sub(r"\(\d+\)", "(M)", what, count=1)

@@ -94,7 +94,7 @@ CODES = np.uint8([0x21])
         (lambda: tc.convert("a.npy", "b.npy", rules={"*": "f23"}), tc.DTypeError, "f23"),
         (lambda: tc.convert("a.npy", "b.npy", "f16", keep=3), tc.UsageError, "keep = 3"),
         (lambda: tc.convert("a.npy", "b.npy", "f16", keep="["), tc.UsageError, "keep"),
-        (lambda: tc.convert("a.npy", "b.npy", "f16", force=2), tc.UsageError, "force = 2: expected is True or False"),
+        (lambda: tc.convert("a.npy", "b.npy", "f16", force=2), tc.UsageError, "force = 2: expected True or False"),
         (lambda: tc.convert("a.npy", "b.npy", "f16", spec=3), tc.UsageError, "spec = 3"),
         (lambda: tc.convert("a.npy", "b.npy", "f16", reference=3), tc.UsageError, "reference = 3"),
         (lambda: tc.convert("a.npy", "b.npy", "f16", min_elements=-1), tc.UsageError, 'min_elements "-1": expected'),

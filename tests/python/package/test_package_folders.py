@@ -49,7 +49,7 @@ def test_one_tensor_is_loaded_dense(checkpoint, tmp_path):
     assert found.dtype == np.float32 and found.shape == expected.shape and found.tobytes() == expected.tobytes()
     half = tc.load(checkpoint, "l.weight", "f8e4m3fn", spec="tosa")
     assert half.tobytes() == tc.cast(expected, "f8e4m3fn", spec="tosa").tobytes()
-    with pytest.raises(tc.UsageError, match=r'no tensor "l.wieght"; the nearest is "l.weight"'):
+    with pytest.raises(tc.UsageError, match=r'tensor "l.wieght" does not exist; the nearest is "l.weight"'):
         tc.load(checkpoint, "l.wieght")
     # A stored type of four bits, an empty tensor and text.
     np.save(tmp_path / "a.npy", np.arange(-8, 7).astype(ml_dtypes.int4).reshape(3, 5))
@@ -103,7 +103,7 @@ def test_parts_and_resume_give_the_same_bytes(checkpoint, tmp_path):
     (out / SECOND).unlink()
     again = tc.convert(checkpoint, out, "bf16", resume=True)
     assert [shard["state"] for shard in again.shards] == ["resumed", "converted"] and files(out) == files(whole)
-    assert any("not what the manifest says" in warning for warning in again.warnings)
+    assert any("does not match the manifest" in warning for warning in again.warnings)
     bare = tmp_path / "bare"
     tc.convert(checkpoint, bare, "bf16", sidecars=False)
     assert not (bare / "tokenizer.json").exists() and tc.verify(checkpoint, bare)
@@ -150,7 +150,7 @@ def test_what_is_raised_leaves_shards_to_go_on_from(checkpoint, tmp_path):
     [
         ({"part": "3/2"}, "part"),
         ({"part": "1/2", "merge": True}, "merge"),
-        ({"from_scheme": "fp9"}, "no scheme is called"),
+        ({"from_scheme": "fp9"}, "unknown scheme"),
         ({"from_scheme": "awq"}, "from_scheme"),
         ({"keep": "l.weight"}, "quantized"),
         ({"max_memory": 1}, "bytes"),
@@ -241,8 +241,8 @@ def test_a_scale_that_tensors_have_in_common(dense, tmp_path):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        ({"scheme": "fp9"}, "no scheme is called"),
-        ({"scheme": "awq"}, "not written"),
+        ({"scheme": "fp9"}, "unknown scheme"),
+        ({"scheme": "awq"}, "cannot be written"),
         ({"scheme": "mxfp4", "mx_scale": "round"}, "mx_scale"),
         ({"scheme": "mxfp4", "keep_preset": "norm"}, "norm"),
         ({"to": "bf16", "scale_search": "mse"}, "scale_search needs scheme"),
@@ -252,7 +252,7 @@ def test_a_scale_that_tensors_have_in_common(dense, tmp_path):
 def test_errors_of_schemes(dense, tmp_path, arguments, words):
     with pytest.raises(tc.UsageError, match=words):
         tc.convert(dense, tmp_path / "b", **arguments)
-    with pytest.raises(tc.UsageError, match="give a folder, or a scheme"):
+    with pytest.raises(tc.UsageError, match="give a folder, or a comfy: scheme"):
         tc.convert(dense / "model.safetensors", tmp_path / "c.safetensors", scheme="mxfp4")
 
 

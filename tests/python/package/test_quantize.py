@@ -178,10 +178,10 @@ def test_what_it_says():
 @pytest.mark.parametrize(
     "x, scheme, options, words",
     [
-        (np.zeros((2, 40), F32), "mxfp4", {}, "no whole number of groups of 32"),
+        (np.zeros((2, 40), F32), "mxfp4", {}, "not a whole number of groups of 32"),
         (np.zeros(64, F32), "mxfp4", {}, "fewer than two dimensions"),
         (np.zeros((2, 0), F32), "fp8-tensor", {}, "no elements"),
-        (np.zeros((2, 32), F32), "mxfp5", {}, "no scheme is called"),
+        (np.zeros((2, 32), F32), "mxfp5", {}, "unknown scheme"),
         (np.zeros((2, 32), F32), "awq", {}, "can be read, not written"),
         (np.zeros((2, 32), F32), "int4", {}, "int4-group or int4-channel"),
         (np.zeros((2, 32), F32), "mxfp4", {"mx_scale": "round"}, "auto, floor, rceil, even, ct"),
@@ -224,7 +224,7 @@ def test_as_convert_does(tmp_path):
 
 def test_errors_say_what_is_wrong():
     x = np.ones((4, 32), np.float32)
-    with pytest.raises(tc.UsageError, match=r'no scheme is called "mxfp5"; did you mean mxfp4\? `truecast schemes` lists') as found:
+    with pytest.raises(tc.UsageError, match=r'unknown scheme "mxfp5"; did you mean mxfp4\? `truecast schemes` lists') as found:
         tc.quantize(x, "mxfp5")
     assert "awq" not in str(found.value) and "gguf" not in str(found.value)
     with pytest.raises(tc.UsageError, match=r"x has shape \(3,\): fp8-block: .*fewer than two dimensions"):

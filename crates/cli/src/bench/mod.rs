@@ -97,7 +97,7 @@ impl std::fmt::Display for Size {
 
 /// A name that is no [`Size`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown size {0:?}; known are l2, llc, dram")]
+#[error("unknown size {0:?}; known sizes are l2, llc, dram")]
 pub struct ParseSizeError(String);
 
 impl std::str::FromStr for Size {

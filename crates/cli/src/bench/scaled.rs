@@ -148,7 +148,7 @@ fn quantizer(layout: &Layout, exec: &CastOptions) -> Option<Quantizer> {
 
 /// A name that no layout has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown layout {name:?}; known are {}", names().collect::<Vec<_>>().join(", "))]
+#[error("unknown layout {name:?}; known layouts are {}", names().collect::<Vec<_>>().join(", "))]
 pub struct ParseLayoutError {
     name: String,
 }

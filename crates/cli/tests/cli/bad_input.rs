@@ -164,9 +164,9 @@ fn what_stands_in_the_place_of_a_file() {
     let text = "the weights are on the other disk: é\n".repeat(40);
     for kind in ["safetensors", "gguf", "npy", "npz", "pb", "onnx"] {
         for (content, said) in [
-            (pointer, &["is a pointer of Git LFS, not the file itself", "`git lfs pull`"][..]),
+            (pointer, &["is a Git LFS pointer, not the file itself", "`git lfs pull`"][..]),
             (page, &["is an HTML page, not the file itself"]),
-            (&text, &["is text, which no file of this kind is"]),
+            (&text, &["is text, not a file of this kind"]),
         ] {
             let name = format!("a.{kind}");
             let folder = Folder::with(&name, content.as_bytes());

@@ -143,7 +143,7 @@ fn what_was_begun_otherwise_is_not_resumed() {
     folder.write("others/notes.txt", b"x");
     folder.run("convert model others --to bf16 --resume").fails(2, &["others: holds no truecast-manifest.json"]);
     folder.write("out/truecast-manifest.json", b"{\"truecast\": 1}");
-    folder.run("convert model out --to bf16 --resume").fails(3, &["is no manifest of this version"]);
+    folder.run("convert model out --to bf16 --resume").fails(3, &["is not a manifest of this version"]);
     folder.write("out/truecast-manifest.json", &before["truecast-manifest.json"]);
     // Another source, of the same length.
     let mut shard = folder.read(&format!("model/{FIRST}"));
@@ -173,16 +173,20 @@ fn hostile_folders() {
         index(&entries)
     };
     let cases: Vec<(&str, Vec<u8>, &[&str])> = vec![
-        ("above", with("x", "../secret.safetensors"), &["tensor \"x\"", "../secret.safetensors", "no plain file name"]),
-        ("absolute", with("x", "/etc/passwd"), &["/etc/passwd", "no plain file name"]),
-        ("below", with("x", "code/x.safetensors"), &["no plain file name"]),
-        ("windows", with("x", "c:x.safetensors"), &["no plain file name"]),
-        ("pickle", with("x", "model.bin"), &["no plain file name"]),
+        (
+            "above",
+            with("x", "../secret.safetensors"),
+            &["tensor \"x\"", "../secret.safetensors", "not a plain file name"],
+        ),
+        ("absolute", with("x", "/etc/passwd"), &["/etc/passwd", "not a plain file name"]),
+        ("below", with("x", "code/x.safetensors"), &["not a plain file name"]),
+        ("windows", with("x", "c:x.safetensors"), &["not a plain file name"]),
+        ("pickle", with("x", "model.bin"), &["not a plain file name"]),
         ("missing shard", with("x", "model-3.safetensors"), &["shard \"model-3.safetensors\" is missing", "\"x\""]),
         ("missing tensor", with("x", FIRST), &["has no tensor \"x\""]),
         ("no map", b"{}".to_vec(), &["no weight_map"]),
         ("empty map", b"{\"weight_map\": {}}".to_vec(), &["weight_map is empty"]),
-        ("map of numbers", b"{\"weight_map\": {\"a\": 1}}".to_vec(), &["the value of \"a\" is no string"]),
+        ("map of numbers", b"{\"weight_map\": {\"a\": 1}}".to_vec(), &["the value of \"a\" is not a string"]),
         ("twice", b"{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}".to_vec(), &["key \"a\" occurs twice"]),
         ("deep", "[".repeat(200).into_bytes(), &["recursion limit"]),
         ("no JSON", b"\xff".to_vec(), &["not UTF-8"]),
@@ -202,7 +206,7 @@ fn hostile_folders() {
     let folder = good();
     std::fs::remove_file(folder.path("model/model.safetensors.index.json")).unwrap();
     folder.write("model/z.safetensors", &folder.read(&format!("model/{SECOND}")));
-    folder.run("convert model out --to bf16").fails(3, &["tensor \"b.", "no index says which counts"]);
+    folder.run("convert model out --to bf16").fails(3, &["tensor \"b.", "no index selects one"]);
     // With one, the index decides, and the copy is named.
     let folder = good();
     folder.write(
@@ -337,7 +341,7 @@ fn folders_are_verified() {
     for (name, said) in [
         ("out/config.json", "is not what the conversion writes"),
         ("out/model.safetensors.index.json", "is not what the conversion writes"),
-        ("out/code/run.py", "is not that of the source"),
+        ("out/code/run.py", "differs from the file of the source"),
     ] {
         let bytes = folder.read(name);
         folder.write(name, &[&bytes[..], b" "].concat());

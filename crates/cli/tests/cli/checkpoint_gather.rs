@@ -200,7 +200,7 @@ fn stacks_have_a_factor_or_one_for_each_matrix() {
     let halves: Vec<_> =
         halves.iter().map(|(name, dtype, dims, bytes)| (&name[..], *dtype, &dims[..], bytes.clone())).collect();
     folder.write(path, &safetensors(&halves, &[("format", "pt")]));
-    folder.run(&format!("convert a d.gguf {LINE} exact")).fails(2, &[NAME, "4 second scales for 2 matrices"]);
+    folder.run(&format!("convert a d.gguf {LINE} exact")).fails(2, &[NAME, "4 global scales for 2 matrices"]);
     assert!(!folder.path("d.gguf").exists());
 }
 
@@ -221,7 +221,7 @@ fn what_is_lost_is_an_error_or_counted() {
     holds(&folder, &tensor, Some(&[0.125]));
     folder.run("verify a b.gguf --report r.json --full").succeeds();
 
-    // The second scale of a tensor with the largest magnitude 0.3, as §7.4 makes it.
+    // The global scale of a tensor with the largest magnitude 0.3, as §7.4 makes it.
     let second = 0.3f32 / 2688.0;
     for shape in [vec![33, 192], vec![2, 9, 64]] {
         let tensor = Nvfp4::new(&shape, &vec![second; if shape.len() == 3 { 2 } else { 1 }]);
@@ -348,7 +348,7 @@ fn other_writers_have_the_same_blocks() {
         holds(&folder, tensor, factors);
         folder.run(&format!("verify a b.gguf {LINE} exact --full")).succeeds();
     };
-    // compressed-tensors divides by its second scale.
+    // compressed-tensors divides by its global scale.
     let tensor = Nvfp4::new(&[131, 192], &[1.0 / 4096.0]);
     let parts = [
         ("weight_packed", "U8", tensor.dims(2), tensor.packed()),
@@ -361,7 +361,7 @@ fn other_writers_have_the_same_blocks() {
     configured(&folder, compressed("nvfp4-pack-quantized", &weights));
     carried(&tensor, Some(&[1.0 / 4096.0]));
 
-    // MLX has words, and the largest magnitude as a second scale, or none.
+    // MLX has words, and the largest magnitude as a global scale, or none.
     let config = json!({"quantization": {"group_size": 16, "bits": 4, "mode": "nvfp4"}}).to_string();
     for global in [Some(2688.0 * 0.25f32), None] {
         let tensor = Nvfp4::new(&[7, 128], &[if global.is_some() { 0.25 } else { 1.0 }]);

@@ -201,12 +201,12 @@ fn a_configuration_is_an_object_and_there_is_one() {
     for text in ["[1]", "\"x\"", "7"] {
         folder.write("model/config.json", text.as_bytes());
         for command in ["convert model out --to bf16", "convert model out --scheme fp8-block"] {
-            folder.run(command).fails(3, &["config.json", &format!("is {text} where an object is expected")]);
+            folder.run(command).fails(3, &["config.json", &format!("is {text}, expected an object")]);
         }
     }
     std::fs::remove_file(folder.path("model/config.json")).unwrap();
     let ran = folder.run("convert model out --scheme fp8-block").exits(0);
-    ran.warns(&["there is no config.json; the one that is written holds only quantization_config"]);
+    ran.warns(&["no config.json; the written config.json holds only quantization_config"]);
     let text = String::from_utf8(folder.read("out/config.json")).unwrap();
     assert!(
         text.starts_with("{\n  \"quantization_config\": {\n    \"quant_method\": \"fp8\",\n")

@@ -73,7 +73,7 @@ fn the_same_bytes_under_other_names() {
     }
 }
 
-/// The second scale of one multiplies, of the other divides: 2^-10 has an inverse, 3.3 / 2688 has none that gives the same.
+/// The global scale of one multiplies, of the other divides: 2^-10 has an inverse, 3.3 / 2688 has none that gives the same.
 #[test]
 fn second_scales() {
     let (modelopt, ct) = ("modelopt:W4A16_NVFP4", "ct:nvfp4-pack-quantized");
@@ -84,10 +84,10 @@ fn second_scales() {
     assert_eq!(global, f32s(&[1024.0]));
     let folder = dense(3.3);
     quantize(&folder, modelopt);
-    let said = [NAME, modelopt, ct, "second scale", "--relayout lossy"];
+    let said = [NAME, modelopt, ct, "global scale", "--relayout lossy"];
     folder.run(&format!("convert a b --scheme {ct} --relayout exact")).fails(2, &said);
     assert!(!folder.path("b").exists());
-    folder.run(&format!("convert a b --scheme {ct} --relayout lossy")).exits(0).warns(&["the second scale is rounded"]);
+    folder.run(&format!("convert a b --scheme {ct} --relayout lossy")).exits(0).warns(&["the global scale is rounded"]);
     folder.run("verify a b").succeeds();
     let [a, b] = ["a", "b"].map(|dir| Parsed::new(&folder.read(&format!("{dir}/{FILE}"))));
     assert_eq!(a.bytes(NAME), b.bytes(&format!("{NAME}_packed")));
@@ -102,9 +102,9 @@ fn what_cannot_be_carried_over_is_an_error() {
     let folder = dense(3.3);
     for (from, to, said) in [
         ("fp8-block:32x32", "ct:mxfp4-pack-quantized", "codes are of another type"),
-        ("fp8-block:32x32", "fp8-block:16x16", "scales are of other blocks"),
-        ("fp8-block:32x32", "fp8-block:32x32,scale=bf16", "scales has no equal of the type"),
-        ("ct:mxfp4-pack-quantized", "comfy:nvfp4", "scales are of other blocks"),
+        ("fp8-block:32x32", "fp8-block:16x16", "scales cover other blocks"),
+        ("fp8-block:32x32", "fp8-block:32x32,scale=bf16", "scales is not exact"),
+        ("ct:mxfp4-pack-quantized", "comfy:nvfp4", "scales cover other blocks"),
     ] {
         quantize(&folder, from);
         folder.run(&format!("convert a b --scheme {to} --relayout exact")).fails(2, &[NAME, said]);

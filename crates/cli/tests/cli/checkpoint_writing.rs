@@ -273,7 +273,7 @@ fn tensors_that_share_a_scale() {
     for (options, said) in [("--share-global *q_proj*,*x_proj*", "*x_proj*"), ("--share-global [", "no ']'")] {
         folder.run(&format!("convert model no {scheme} {options}")).fails(2, &["--share-global", said]);
     }
-    folder.run("convert model no --scheme fp8-block --share-global *q_proj*,*k_proj*").fails(2, &["no second scale"]);
+    folder.run("convert model no --scheme fp8-block --share-global *q_proj*,*k_proj*").fails(2, &["no global scale"]);
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn presets_of_plain_casts() {
     assert_eq!(kept.collect::<Vec<_>>(), [(&json!("model.embed_tokens.weight"), &json!("embeddings"))]);
 }
 
-/// A second scale beyond what readers believe is written with a warning, and says the values.
+/// A global scale beyond what readers believe is written with a warning, and says the values.
 #[test]
 fn large_weights_of_nvfp4_are_told() {
     for scheme in ["modelopt:W4A16_NVFP4", "ct:nvfp4-pack-quantized"] {

@@ -21,7 +21,7 @@ fn check_groups_what_is_wrong() {
     let folder = folder();
     let ran = folder.run(LINE).exits(1).says(&[
         "3 as if rounded through f16 first",
-        "2 as if nothing saturates: NaN or Inf for what is out of range (saturate=0)",
+        "2 as if nothing saturates: values out of range become NaN or Inf (saturate=0)",
         "0x3f080001 = 0.531250059604644775390625",
         "0x31 = 0.5625",
         "0x7e = 448",

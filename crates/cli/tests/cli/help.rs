@@ -216,7 +216,7 @@ fn files_of_other_kinds() {
     // A GGUF file is read by these, which find this one cut; nothing else reads it, and none is made of
     // arrays.
     for line in ["inspect cut.gguf", "convert cut.gguf b.safetensors --to f16", "compare cut.gguf a.npy"] {
-        folder.run(line).fails(3, &["offset 8: the header goes on after the end of the file"]);
+        folder.run(line).fails(3, &["offset 8: the header extends past the end of the file"]);
     }
     folder.run("rescale cut.gguf b.npy --to i8 --multiplier 1 --shift 2").fails(2, &["is a GGUF file"]);
     folder.run("convert empty out --to f16").fails(2, &["empty: the folder holds no .safetensors file"]);

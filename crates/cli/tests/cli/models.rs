@@ -51,7 +51,7 @@ fn run_writes_each_output() {
 fn an_output_whose_name_no_file_can_have() {
     for (output, bytes) in [("n".repeat(252), 256), ("ü".repeat(42), 256)] {
         let folder = folder(21, &output, 10);
-        let said = format!("{bytes} bytes where at most 255 are possible; rename the output in the model");
+        let said = format!("{bytes} bytes, at most 255 are possible; rename the output in the model");
         folder.run("run m.onnx --input x=x.npy --output-dir out").fails(3, &[&said]);
         assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
     }

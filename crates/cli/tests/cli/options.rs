@@ -140,8 +140,8 @@ fn options_of_files() {
         }
     }
     for model in ["m.mlir", "m.xml"] {
-        let place = ".onnx models, .pb tensors, folders of checkpoints, .safetensors files, .gguf files or other files of \
-                     tensors";
+        let place = ".onnx models, .pb tensors, checkpoint folders, .safetensors files, .gguf files or other tensor \
+                     files";
         refuses(&format!("inspect {model}"), "stats", place, model);
     }
     let ran = Folder::new().run("run g.tosa --output-dir out --output-format pb");

@@ -120,8 +120,8 @@ fn rescale_by_a_scale() {
         assert_eq!(object["shift"], serde_json::json!([31, 32]), "{scales}");
     }
     for (options, words) in [
-        ("--scale -1 --scale32", "not a number from 0"),
-        ("--scale nan --scale32", "not a number from 0"),
+        ("--scale -1 --scale32", "not a number of at least 0"),
+        ("--scale nan --scale32", "not a number of at least 0"),
         ("--scale 1e9 --scale32", "up to 268435456"),
         ("--scale big --scale32", "neither a number"),
         ("--scale 0.5 --shift 3", "--shift"),
@@ -458,7 +458,7 @@ fn operands_that_are_no_constants_need_an_extension() {
     folder.write("g.tosa", &graph.file());
     let ran = folder.run("check g.tosa").exits(0);
     assert!(ran.out.starts_with("legal: 1 conversion"), "{}", ran.out);
-    assert!(ran.err.contains("RESCALE \"y\": an operand is no constant, which needs EXT-DYNAMIC"), "{}", ran.err);
+    assert!(ran.err.contains("RESCALE \"y\": an operand is not a constant, which needs EXT-DYNAMIC"), "{}", ran.err);
     let object = folder.run("check g.tosa --json").succeeds().object("check");
     assert_eq!((&object["illegal"], object["warnings"].as_array().unwrap().len()), (&serde_json::json!([]), 1));
 }

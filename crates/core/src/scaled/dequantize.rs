@@ -1,6 +1,6 @@
 //! The value of an element: its code and scales, combined with the roundings of §3.2.
 //!
-//! Letters: `c` code, `s` scale, `g` second scale, `b` bias, `t` effective scale, `p` the f32 result.
+//! Letters: `c` code, `s` scale, `g` global scale, `b` bias, `t` effective scale, `p` the f32 result.
 
 use super::arithmetic::{NAN, integer, is_neg, product, quotient, rounded, sum};
 use super::blocks::{BlockTerms, BlockType};
@@ -20,7 +20,7 @@ pub struct Terms {
     pub code: Exact,
     /// The scale.
     pub scale: Exact,
-    /// The second scale with its rule.
+    /// The global scale with its rule.
     pub global: Option<(GlobalRule, Exact)>,
     /// The bias, of [`Form::Affine`].
     pub bias: Option<Exact>,

@@ -7,13 +7,13 @@ use super::part::Part;
 #[non_exhaustive]
 pub enum ScaledError {
     /// The fields of a layout contradict each other.
-    #[error("the layout describes no tensor: {why}")]
+    #[error("the layout is not valid: {why}")]
     Layout {
         /// What is wrong.
         why: &'static str,
     },
     /// A matrix of this shape cannot be packed so.
-    #[error("a matrix {shape:?} cannot have its {} so", part.name())]
+    #[error("a matrix {shape:?} cannot have its {} in this packing", part.name())]
     Shape {
         /// What is packed.
         part: Part,
@@ -21,7 +21,7 @@ pub enum ScaledError {
         shape: [u64; 2],
     },
     /// A part has another size than its layout says.
-    #[error("the {} take {expected} bytes, there are {got}", part.name())]
+    #[error("{}: expected {expected} bytes, got {got}", part.name())]
     Size {
         /// Which part.
         part: Part,
@@ -31,7 +31,7 @@ pub enum ScaledError {
         got: u64,
     },
     /// A tensor is given as another number of arrays than its form has.
-    #[error("the tensor has {expected} arrays, {got} are given")]
+    #[error("the tensor needs {expected} arrays, got {got}")]
     Arrays {
         /// Arrays of the form.
         expected: usize,
@@ -39,7 +39,7 @@ pub enum ScaledError {
         got: usize,
     },
     /// The results take another number of bytes.
-    #[error("the results take {expected} bytes, there is room for {got}")]
+    #[error("the results need {expected} bytes, the buffer has {got}")]
     Results {
         /// Bytes that they take.
         expected: u64,
@@ -47,7 +47,7 @@ pub enum ScaledError {
         got: u64,
     },
     /// An element has a code that its scheme does not have (§4.11).
-    #[error("element {index} has the code {code}, which is no value")]
+    #[error("element {index} has the code {code}, which has no value")]
     Code {
         /// Index of the element in the tensor.
         index: u64,
@@ -55,7 +55,7 @@ pub enum ScaledError {
         code: u64,
     },
     /// A block has a scale that its scheme does not have (§9.4).
-    #[error("the block of element {index} has the scale {scale:#04x}, which is no value")]
+    #[error("the block of element {index} has the scale {scale:#04x}, which has no value")]
     Scale {
         /// Index of an element of the block.
         index: u64,
@@ -69,13 +69,13 @@ pub enum ScaledError {
         dtype: crate::DType,
     },
     /// No scaled format carries NaN or infinities (§3.6).
-    #[error("element {index} is NaN or infinite, or beyond f32, which no scaled format carries")]
+    #[error("element {index} is NaN or infinite, or beyond f32; no scaled format can hold it")]
     NotFinite {
         /// Index of the first such element of what was given.
         index: u64,
     },
     /// A row or column is in a group that does not exist.
-    #[error("row or column {index} is in group {group} of {groups}")]
+    #[error("row or column {index} is in group {group}, but the layout has {groups} groups")]
     Index {
         /// Row or column.
         index: u64,

@@ -1,7 +1,7 @@
 //! Codes and scales of NVFP4 that lie in planes, put into the blocks of a GGUF file (`docs/spec/checkpoints.md §8`, §9.5):
 //! what becomes of either plane, the factor beside them, and what becomes of each value.
 //!
-//! A block holds the same codes and scales, but zeros and scales have no sign there, and the second scale is multiplied by
+//! A block holds the same codes and scales, but zeros and scales have no sign there, and the global scale is multiplied by
 //! last: `RN32(RN32(c * s) * g)` instead of `RN32(c * RN32(s * g))`.
 
 use super::blocks::BlockType;
@@ -17,7 +17,7 @@ use core::array::from_fn;
 /// What blocks are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Gathering {
-    /// How the second scale is combined with the first, and its bits, if there is one.
+    /// How the global scale is combined with the first, and its bits, if there is one.
     pub global: Option<(GlobalRule, u32)>,
 }
 

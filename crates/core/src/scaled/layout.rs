@@ -113,7 +113,7 @@ pub struct Global {
     pub block: [u64; 2],
 }
 
-/// How a second scale `g` is combined with the first, `s`.
+/// How a global scale `g` is combined with the first, `s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GlobalRule {
     /// `RN32(s * g)`: form A2.
@@ -202,7 +202,7 @@ impl Plane {
 }
 
 impl Planes {
-    /// Codes times one scale for each block: no zero point, no second scale.
+    /// Codes times one scale for each block: no zero point, no global scale.
     #[must_use]
     pub const fn times(codes: Plane, scales: Plane, block: [u64; 2]) -> Planes {
         Planes {
@@ -326,7 +326,7 @@ impl Layout {
     pub fn check(&self) -> Result<(), ScaledError> {
         let invalid = |why| Err(ScaledError::Layout { why });
         if self.kept[0] > self.rows || self.kept[1] > self.cols {
-            return invalid("more rows or columns are kept than there are");
+            return invalid("more rows or columns are kept than exist");
         }
         let elements = [self.rows, self.cols].iter().try_fold(self.matrices, |n, m| n.checked_mul(*m));
         if elements.is_none_or(|n| n > 1 << 60) {
@@ -335,7 +335,7 @@ impl Layout {
         match &self.coding {
             Coding::Planes(planes) => planes.check()?,
             Coding::Blocks { .. } if self.kept != [self.rows, self.cols] || self.transposed => {
-                return invalid("blocks have all their elements, and lie in rows");
+                return invalid("blocks cannot be transposed or cut off");
             }
             Coding::Blocks { .. } => {}
         }
@@ -374,13 +374,13 @@ impl Planes {
         let planes = [Some(self.codes), Some(self.scales.plane), zeros];
         match self {
             _ if blocks.iter().flatten().flatten().any(|n| *n == 0) => invalid("a block has no rows or no columns"),
-            _ if !is_scale => invalid("scales are of another type than f32, f16, bf16, f8e4m3fn, f8e5m2 and f8e8m0"),
-            _ if !(1..=8).contains(&self.codes.code.bits()) => invalid("codes have not 1 to 8 bits"),
+            _ if !is_scale => invalid("scales are not f32, f16, bf16, f8e4m3fn, f8e5m2 or f8e8m0"),
+            _ if !(1..=8).contains(&self.codes.code.bits()) => invalid("codes do not have 1 to 8 bits"),
             _ if planes.iter().flatten().any(|plane| plane.packing == Packing::Nvfp4Blocks) => {
-                invalid("codes and scales that lie in one tensor are not planes")
+                invalid("codes and scales in one tensor are not planes")
             }
             _ if self.codes.code.format().is_none() && matches!(self.codes.code, Code::Float(_)) => {
-                invalid("codes are no floating-point codes")
+                invalid("codes are not floating-point codes")
             }
             Planes { zero: Zero::Constant(_) | Zero::Grid { .. }, codes, .. }
                 if matches!(codes.code, Code::Float(_)) =>
@@ -388,12 +388,14 @@ impl Planes {
                 invalid("floating-point codes have a zero point")
             }
             Planes { zero: Zero::Grid { plane: Plane { code, .. }, .. }, .. } if !matches!(code, Code::Int(f) if f.bits <= 32) => {
-                invalid("zero points are no integers of 32 bits or fewer")
+                invalid("zero points are not integers of 32 bits or fewer")
             }
             Planes { form: Form::Affine, global: Some(_), .. } => {
-                invalid("biases and a second scale are never together")
+                invalid("biases and a global scale exclude each other")
             }
-            Planes { form: Form::Affine, zero, .. } if *zero != Zero::None => invalid("biases stand for a zero point"),
+            Planes { form: Form::Affine, zero, .. } if *zero != Zero::None => {
+                invalid("biases and a zero point exclude each other")
+            }
             _ => Ok(()),
         }
     }

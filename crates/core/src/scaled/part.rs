@@ -9,7 +9,7 @@ words! {
         Codes = "codes",
         /// Scales.
         Scales = "scales",
-        /// The second scale, f32.
+        /// The global scale, f32.
         Global = "global scale",
         /// Zero points.
         Zeros = "zero points",

@@ -1,7 +1,7 @@
 //! The scale and the codes of a block (§7), and of the blocks of GGUF files that are written (§9.3, §9.4).
 //!
 //! A block is a list of f32 values, as bits. Every written operation is rounded once (§7.1); codes are computed with the
-//! scale as it is stored. Letters: `a` the largest magnitude, `s` scale, `g` second scale, `t` effective scale, `z` zero
+//! scale as it is stored. Letters: `a` the largest magnitude, `s` scale, `g` global scale, `t` effective scale, `z` zero
 //! point.
 
 use super::arithmetic::{integer, magnitude, negated, product, quotient, rounded, sum};
@@ -131,7 +131,7 @@ pub struct Quantized {
 }
 
 impl GlobalRule {
-    /// The second scale of a tensor with this largest magnitude (§7.4), all f32 bits.
+    /// The global scale of a tensor with this largest magnitude (§7.4), all f32 bits.
     ///
     /// # Errors
     /// [`ScaledError::Layout`] for a rule that is only read.
@@ -168,7 +168,7 @@ pub fn amax(nonfinite: NonFinite, values: &[u32]) -> Result<u32, ScaledError> {
 }
 
 impl Planes {
-    /// Quantizes a block: the definition. `values` are f32 bits; `global` is the second scale, where there is one.
+    /// Quantizes a block: the definition. `values` are f32 bits; `global` is the global scale, where there is one.
     ///
     /// Source: `docs/spec/checkpoints.md §7`.
     ///

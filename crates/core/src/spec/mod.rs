@@ -61,7 +61,7 @@ pub enum SpecError {
         clause: &'static str,
     },
     /// An attribute that the operator does not have in any version.
-    #[error("{spec}: unknown attribute {name:?}; known are {known} ({clause})")]
+    #[error("{spec}: unknown attribute {name:?}; known attributes are {known} ({clause})")]
     UnknownAttribute {
         /// The standard and its version.
         spec: String,
@@ -73,7 +73,7 @@ pub enum SpecError {
         clause: &'static str,
     },
     /// The standard has no such version.
-    #[error("{spec} has no version {version}; known are {known}")]
+    #[error("{spec} has no version {version}; known versions are {known}")]
     Version {
         /// The standard.
         spec: &'static str,
@@ -89,7 +89,7 @@ pub enum SpecError {
         violation: Box<tile::Violation>,
     },
     /// The values of the standard are those of no single cast, so that only evaluation gives them.
-    #[error("{spec}: {src} to {dst} is not one cast; evaluate a model, or choose other attributes")]
+    #[error("{spec}: {src} to {dst} is not a single cast; evaluate a model, or choose other attributes")]
     NoSingleCast {
         /// The standard, its version and what else was chosen.
         spec: String,

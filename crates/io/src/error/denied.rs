@@ -6,7 +6,7 @@ use crate::tensor::{FileFormat, MAX_RANK};
 
 /// A container has no form for a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{dtype} has no form in .{}; choose another type or container", kind.extension())]
+#[error("{dtype} cannot be stored in .{}; choose another type or container", kind.extension())]
 pub struct NoForm {
     /// The container.
     pub kind: FileFormat,
@@ -38,13 +38,13 @@ pub enum DeniedTensor {
     #[error("{rank} dimensions exceed the limit of 4 of a .gguf file")]
     RankOfGguf { rank: usize },
     /// `docs/spec/checkpoints.md §9.1`.
-    #[error("more than {most} tensors are too many for a .gguf file")]
+    #[error("a .gguf file holds at most {most} tensors")]
     TooMany { most: u64 },
     /// `docs/spec/checkpoints.md §1.6` V13, V15.
     #[error("shape is too big")]
     ShapeTooBig,
     /// `docs/spec/checkpoints.md §9.2`.
-    #[error("rows of {columns} elements are no whole number of blocks of {block}")]
+    #[error("rows of {columns} elements are not a whole number of blocks of {block}")]
     PartialBlock { columns: u64, block: u64 },
     /// `docs/spec/checkpoints.md §1.4`.
     #[error("{len} elements of {bits} bits are {} bytes; .safetensors needs whole bytes: choose a wider type", *len as f64 * f64::from(*bits) / 8.0)]
@@ -56,9 +56,9 @@ pub enum DeniedTensor {
     #[error("{bytes} bytes exceed the 2 GiB of a protobuf message; choose a narrower type or another container")]
     MessageTooLong { bytes: u64 },
     /// External elements that cannot be read cannot be carried to another place.
-    #[error("external COMPLEX128 cannot be carried over; store it inside the model")]
+    #[error("external COMPLEX128 cannot be copied; store it inside the model")]
     Opaque,
     /// The bytes are announced in a layout that the container does not have.
-    #[error("layout {found:?} where the container has {expected:?}; lay the data out as layout_for says")]
+    #[error("layout {found:?}, expected {expected:?}; use the layout from layout_for")]
     Layout { found: Layout, expected: Layout },
 }

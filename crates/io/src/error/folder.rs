@@ -24,10 +24,14 @@ pub enum FolderError {
     #[error("the folder holds several indices ({}); give a folder with one", listed(indices))]
     Indices { indices: Vec<String> },
     /// C1.
-    #[error("tensor {}: shard name {} is no plain file name that ends in .safetensors", Escaped(tensor), Escaped(name))]
+    #[error(
+        "tensor {}: shard name {} is not a plain file name that ends in .safetensors",
+        Escaped(tensor),
+        Escaped(name)
+    )]
     ShardName { tensor: String, name: String },
     /// C3.
-    #[error("is a symbolic link, and of links only those of a Hugging Face cache are followed")]
+    #[error("is a symbolic link; truecast follows only the links of a Hugging Face cache")]
     Link,
     /// C4.
     #[error("a JSON file of {bytes} bytes exceeds the limit of {MAX_JSON_BYTES}")]
@@ -48,21 +52,16 @@ pub enum FolderError {
     #[error("weight_map is empty: the index names no tensor and no file")]
     EmptyWeightMap,
     /// C5.
-    #[error("weight_map: the value of {} is no string", Escaped(tensor))]
+    #[error("weight_map: the value of {} is not a string", Escaped(tensor))]
     NotAShard { tensor: String },
     /// §2.3.
-    #[error("shard {} is missing; the index says that it holds {}", Escaped(shard), Escaped(tensor))]
+    #[error("shard {} is missing; the index lists {} in it", Escaped(shard), Escaped(tensor))]
     MissingShard { shard: String, tensor: String },
     /// §2.3.
-    #[error("shard {} has no tensor {}, which the index says is there", Escaped(shard), Escaped(tensor))]
+    #[error("shard {} has no tensor {}, which the index lists", Escaped(shard), Escaped(tensor))]
     MissingTensor { shard: String, tensor: String },
     /// §2.3.
-    #[error(
-        "tensor {} is in {} and in {}, and no index says which counts",
-        Escaped(tensor),
-        Escaped(first),
-        Escaped(second)
-    )]
+    #[error("tensor {} is in {} and in {}, and no index selects one", Escaped(tensor), Escaped(first), Escaped(second))]
     DuplicateTensor { tensor: String, first: String, second: String },
 }
 

@@ -31,25 +31,25 @@ pub enum HeaderError {
     #[error("offset 4: version {version} is not known; versions 2 and 3 are read")]
     Version { version: u32 },
     /// The file ends within the header.
-    #[error("offset {offset}: the header goes on after the end of the file; it is truncated or damaged")]
+    #[error("offset {offset}: the header extends past the end of the file; the file is truncated or damaged")]
     Truncated { offset: u64 },
     /// A count of things that cannot all be there.
     #[error("offset {offset}: {count} entries are more than the file can hold, or than the limit of {MAX_ENTRIES}")]
     TooMany { offset: u64, count: u64 },
     /// A text beyond reason.
-    #[error("offset {offset}: a text of {bytes} bytes exceeds the limit of {most}")]
+    #[error("offset {offset}: a string of {bytes} bytes exceeds the limit of {most}")]
     TextTooLong { offset: u64, bytes: u64, most: u64 },
     /// Texts that are too much together.
-    #[error("offset {offset}: texts of more than {MAX_ALL_TEXT_BYTES} bytes together exceed the limit")]
+    #[error("offset {offset}: all strings together exceed the limit of {MAX_ALL_TEXT_BYTES} bytes")]
     TooMuchText { offset: u64 },
     /// Values of keys that are not held in memory.
-    #[error("values of keys take {bytes} bytes; at most {MAX_KEYS_BYTES} are copied to another file")]
+    #[error("key values take {bytes} bytes; at most {MAX_KEYS_BYTES} can be copied to another file")]
     KeysTooLong { bytes: u64 },
     /// A text is no UTF-8.
     #[error("offset {offset}: text is not UTF-8")]
     NotUtf8 { offset: u64 },
     /// A type of values that does not exist.
-    #[error("offset {offset}: no type of values has the number {kind}")]
+    #[error("offset {offset}: unknown value type {kind}")]
     ValueType { offset: u64, kind: u32 },
     /// Arrays of arrays.
     #[error("offset {offset}: arrays are nested deeper than {MAX_DEPTH}")]
@@ -61,27 +61,27 @@ pub enum HeaderError {
     #[error("tensor {}: name occurs twice", Escaped(tensor))]
     DuplicateTensor { tensor: String },
     /// `general.alignment` makes no sense.
-    #[error("general.alignment is no power of two up to 1048576")]
+    #[error("general.alignment is not a power of two up to 1048576")]
     Alignment,
     /// More than four dimensions.
     #[error("tensor {}: {rank} dimensions exceed the limit of 4", Escaped(tensor))]
     Rank { tensor: String, rank: u32 },
     /// A block type that does not exist.
-    #[error("tensor {}: no block type has the number {id}", Escaped(tensor))]
+    #[error("tensor {}: unknown block type {id}", Escaped(tensor))]
     BlockType { tensor: String, id: u32 },
     /// Rows are no whole number of blocks.
-    #[error("tensor {}: rows of {columns} elements are no whole number of blocks of {block}", Escaped(tensor))]
+    #[error("tensor {}: rows of {columns} elements are not a whole number of blocks of {block}", Escaped(tensor))]
     Columns { tensor: String, columns: u64, block: Block },
     /// Too many elements.
     #[error("tensor {}: shape has 2^63 elements or more", Escaped(tensor))]
     ShapeTooBig { tensor: String },
     /// An offset that is no multiple of the alignment.
-    #[error("tensor {}: offset {offset} is no multiple of {alignment}", Escaped(tensor))]
+    #[error("tensor {}: offset {offset} is not a multiple of {alignment}", Escaped(tensor))]
     Unaligned { tensor: String, offset: u64, alignment: u64 },
     /// Data of two tensors overlap, or are not in the order of the header.
-    #[error("tensor {}: data begins at {offset} where {expected} is due; tensors overlap", Escaped(tensor))]
+    #[error("tensor {}: data begins at {offset}, expected {expected}; tensors overlap", Escaped(tensor))]
     Overlap { tensor: String, offset: u64, expected: u64 },
     /// Data goes on after the end of the file.
-    #[error("tensor {}: data goes on after the end of the file; it is truncated or damaged", Escaped(tensor))]
+    #[error("tensor {}: data extends past the end of the file; the file is truncated or damaged", Escaped(tensor))]
     PastEnd { tensor: String },
 }

@@ -77,13 +77,13 @@ pub enum Error {
         dtype: DType,
     },
     /// A model is made from a model only.
-    #[error("{}: a model is only made from a model; choose another container for tensors", EscapedPath(path))]
+    #[error("{}: only a model can be converted to a model; choose another container for tensors", EscapedPath(path))]
     NotAModel {
         /// The destination.
         path: PathBuf,
     },
     /// A `.npy` or `.pb` file holds one tensor.
-    #[error("{}: such a file holds exactly one tensor, not {tensors}; use .npz", EscapedPath(path))]
+    #[error("{}: this kind of file holds exactly one tensor, not {tensors}; use .npz", EscapedPath(path))]
     NotOneTensor {
         /// The destination.
         path: PathBuf,
@@ -113,7 +113,7 @@ pub enum Error {
         bytes: u64,
     },
     /// A reader was asked for more bytes than the tensor has left, or a writer was given more or fewer than announced.
-    #[error("{}: {actual} bytes of tensor data where {expected} were announced", EscapedPath(path))]
+    #[error("{}: {actual} bytes of tensor data, expected {expected}", EscapedPath(path))]
     DataLength {
         /// The file.
         path: PathBuf,
@@ -182,7 +182,7 @@ pub enum Error {
         dtype: DType,
     },
     /// Packed elements of a `.npy` file end within a byte of a row.
-    #[error("{}: rows of {bytes} bytes are no whole number of {dtype}", EscapedPath(path))]
+    #[error("{}: rows of {bytes} bytes are not a whole number of {dtype} elements", EscapedPath(path))]
     Rows {
         /// The file.
         path: PathBuf,
@@ -259,7 +259,7 @@ pub enum Error {
         cause: folder::FolderError,
     },
     /// The disk has no room for what is to be written.
-    #[error("{}: {} are to be written, and {} are free", EscapedPath(path), in_units(*needed), in_units(*free))]
+    #[error("{}: the result needs {}, and {} are free", EscapedPath(path), in_units(*needed), in_units(*free))]
     Space {
         /// The destination.
         path: PathBuf,

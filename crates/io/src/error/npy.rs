@@ -25,7 +25,7 @@ pub enum HeaderError {
     #[error("offset 8: a header of {bytes} bytes exceeds the limit of {MAX_HEADER_BYTES}")]
     HeaderTooLong { bytes: u64 },
     /// The header goes on after the end of the data.
-    #[error("offset 8: a header of {bytes} bytes goes beyond the end; the file is truncated")]
+    #[error("offset 8: a header of {bytes} bytes extends past the end; the file is truncated")]
     HeaderPastEnd { bytes: u64 },
     /// The header is not the expected literal.
     #[error("header character {at}: expected {expected}")]
@@ -55,7 +55,7 @@ pub enum HeaderError {
     #[error("descr {} is text, not {from}", Escaped(descr))]
     FromText { descr: String, from: DType },
     /// Elements without bytes could be as many as a header likes.
-    #[error("descr {} gives elements no width", Escaped(descr))]
+    #[error("descr {} has no element width", Escaped(descr))]
     NoWidth { descr: String },
     /// More dimensions than NumPy has.
     #[error("more than {MAX_RANK} dimensions")]
@@ -68,7 +68,7 @@ pub enum HeaderError {
     Fortran,
     /// The data is shorter or longer than the header says.
     #[error(
-        "header announces {expected} bytes of data from offset {data_start} and {actual} follow; {}",
+        "header declares {expected} bytes of data from offset {data_start}, and {actual} follow; {}",
         OffBy { needed: *expected, found: *actual }
     )]
     DataLength { data_start: u64, expected: u64, actual: u64 },

@@ -16,23 +16,21 @@ pub const MAX_STRUCTURE_BYTES: u64 = 96 << 20;
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum ProtoError {
     /// A number or fixed value is cut off.
-    #[error(
-        "offset {offset}: a value does not end before its message does, at {end}; the file is truncated or damaged"
-    )]
+    #[error("offset {offset}: a value extends past the end of its message at {end}; the file is truncated or damaged")]
     Truncated { offset: u64, end: u64 },
     /// A length exceeds what is left of the enclosing message.
     #[error(
-        "offset {offset}: a field of {len} bytes where its message has {left} left; the file is truncated or damaged"
+        "offset {offset}: a field has {len} bytes, but its message has {left} left; the file is truncated or damaged"
     )]
     Length { offset: u64, len: u64, left: u64 },
     /// A number of more than ten bytes.
     #[error("offset {offset}: a number of more than ten bytes; the file is damaged or not protobuf")]
     Varint { offset: u64 },
     /// Field number zero or too large, a group, or an unknown wire type.
-    #[error("offset {offset}: {tag:#x} is no tag of a field; the file is damaged or not protobuf")]
+    #[error("offset {offset}: {tag:#x} is not a field tag; the file is damaged or not protobuf")]
     Tag { offset: u64, tag: u64 },
     /// A field is encoded as another kind of value than its declaration says.
-    #[error("offset {offset}: field {field} is encoded as {found} where {expected} is right")]
+    #[error("offset {offset}: field {field} is encoded as {found}, expected {expected}")]
     WireType { offset: u64, field: u32, found: &'static str, expected: &'static str },
     /// A field that may occur once occurs again.
     #[error("offset {offset}: field {field} of {message} occurs twice")]
@@ -77,7 +75,7 @@ pub enum ProtoError {
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum TensorError {
     /// §3.5, §1.7.
-    #[error("data type {code} is not one of the specification's, 1 to 28")]
+    #[error("data type {code} is not in the specification, which has 1 to 28")]
     DataType { code: i64 },
     /// §3.5.
     #[error("dimension {found} is negative")]
@@ -95,10 +93,10 @@ pub enum TensorError {
     #[error("elements of {data_type} cannot be in {found}; the field for them is {expected}")]
     WrongField { data_type: &'static str, found: &'static str, expected: &'static str },
     /// §3.2.
-    #[error("raw_data of {actual} bytes where type and dims need {expected}")]
+    #[error("raw_data has {actual} bytes, but type and dims need {expected}")]
     RawLength { expected: u64, actual: u64 },
     /// §3.5.
-    #[error("{field} has {actual} entries where type and dims need {expected}")]
+    #[error("{field} has {actual} entries, but type and dims need {expected}")]
     Entries { field: &'static str, expected: u64, actual: u64 },
     /// §3.5. How many are too many is not counted.
     #[error("{field} has more entries than the {expected} that type and dims need")]
@@ -116,16 +114,16 @@ pub enum TensorError {
     #[error(transparent)]
     External(#[from] ExternalError),
     /// §3.5: cells hold code points.
-    #[error("element {index} is not UTF-8; such text can only be kept")]
+    #[error("element {index} is not UTF-8; such text can only be copied")]
     NotUtf8 { index: u64 },
     /// The end of a cell is all zeros, whatever was in it.
-    #[error("element {index} ends with NUL; such text can only be kept")]
+    #[error("element {index} ends with NUL; such text can only be copied")]
     NulAtEnd { index: u64 },
     /// Cells are as long as the longest element.
-    #[error("element {index} has more than {limit} characters; such text can only be kept")]
+    #[error("element {index} has more than {limit} characters; such text can only be copied")]
     TextTooLong { index: u64, limit: usize },
     /// What was asked for needs a type that has none here.
-    #[error("{data_type} can only be kept as it is")]
+    #[error("{data_type} can only be copied")]
     Unreadable { data_type: &'static str },
     /// Text where elements of a fixed width were asked for, or the reverse.
     #[error("elements are {found}, not {wanted}")]
@@ -147,13 +145,13 @@ pub enum ExternalError {
     #[error("{key} of external data is {}, not 1 to 20 digits below 2^64", Escaped(found))]
     NotANumber { key: &'static str, found: String },
     /// §3.5: two places for one tensor.
-    #[error("external data and also {field}")]
+    #[error("the tensor has external data and also {field}")]
     AlsoInside { field: &'static str },
     /// §3.5.
     #[error("text cannot be external")]
     Text,
     /// §3.6.
-    #[error("external data of {found} bytes where type and dims need {needed}")]
+    #[error("external data has {found} bytes, but type and dims need {needed}")]
     Length { found: u64, needed: u64 },
     /// §3.7 rule 1.
     #[error("location {} of external data is empty, absolute or not a path", Escaped(location))]
@@ -168,11 +166,12 @@ pub enum ExternalError {
     #[error("location {} of external data is not a regular file", Escaped(location))]
     NotRegular { location: String },
     /// The file is not there.
-    #[error("external data: there is no file {} in the model's folder", Escaped(location))]
+    #[error("external data: file {} is not in the model's folder", Escaped(location))]
     NotFound { location: String },
     /// §3.7 rule 5.
     #[error(
-        "external data at {offset}, {bytes} bytes, where file {} has {file_bytes}; it is truncated or another file",
+        "external data at {offset} has {bytes} bytes, but file {} has {file_bytes}; the file is truncated or another \
+         file",
         Escaped(location)
     )]
     PastEnd { location: String, offset: u64, bytes: u64, file_bytes: u64 },

@@ -37,7 +37,7 @@ pub enum HeaderError {
     #[error("offset 8: header does not begin with {{")]
     NotAnObject,
     /// V6.
-    #[error("offset {offset}: header goes on after its object; only blanks may follow")]
+    #[error("offset {offset}: header continues after its object; only spaces may follow")]
     AfterObject { offset: u64 },
     /// V4 (lone surrogates), V19, V20, and text that is not JSON.
     #[error("offset {offset}: {}{message}", InTensor(tensor.as_deref()))]
@@ -76,16 +76,13 @@ pub enum HeaderError {
     #[error("tensor {}: more than {MAX_RANK} dimensions", Escaped(tensor))]
     RankTooHigh { tensor: String },
     /// V15.
-    #[error("tensor {}: {len} elements of {dtype} are no whole number of bytes below 2^61", Escaped(tensor))]
+    #[error("tensor {}: {len} elements of {dtype} are not a whole number of bytes below 2^61", Escaped(tensor))]
     NotWholeBytes { tensor: String, len: u64, dtype: DType },
     /// V16.
-    #[error("tensor {}: data_offsets [{begin}, {end}] where shape and dtype need {bytes} bytes", Escaped(tensor))]
+    #[error("tensor {}: data_offsets is [{begin}, {end}], but shape and dtype need {bytes} bytes", Escaped(tensor))]
     WrongLength { tensor: String, begin: u64, end: u64, bytes: u64 },
     /// V17.
-    #[error(
-        "tensor {}: data begins at {begin} where {expected} is due; tensors overlap or leave a hole",
-        Escaped(tensor)
-    )]
+    #[error("tensor {}: data begins at {begin}, expected {expected}; tensors overlap or leave a gap", Escaped(tensor))]
     NotContiguous { tensor: String, begin: u64, expected: u64 },
     /// V18.
     #[error("tensors end at {end} of a data buffer of {data_bytes} bytes; {}", OffBy { needed: *end, found: *data_bytes })]

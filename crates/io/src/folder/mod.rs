@@ -176,7 +176,7 @@ impl Folder {
             let (path, some) = (path.display(), shown.join(", "));
             let keys = counted(lists.len() as u64, "key");
             let (hold, are) = if lists.len() == 1 { ("holds an array", "is") } else { ("hold arrays", "are") };
-            format!("{path}: {keys} {hold}, which __metadata__ cannot, and {are} left out: {some}{dots}")
+            format!("{path}: {keys} {hold}, which __metadata__ cannot hold, and {are} left out: {some}{dots}")
         });
         Ok(Folder { warnings: warning.into_iter().collect(), ..Folder::of_source(source) })
     }
@@ -245,9 +245,8 @@ impl Folder {
                         }
                         if index.is_some() {
                             let (tensor, name) = (Escaped(tensor), Escaped(name));
-                            warnings.push(format!(
-                                "tensor {tensor} of {name} is not in the index; it is taken all the same"
-                            ));
+                            warnings
+                                .push(format!("tensor {tensor} of {name} is not in the index; it is converted anyway"));
                         }
                     }
                 }

@@ -37,7 +37,7 @@ pub(super) fn open_in(folder: &Path, name: &Path, follow_links: bool) -> Result<
     }
     if !follow_links {
         let folder = step(|| folder.canonicalize()).map_err(Error::io(folder, "opening"))?;
-        let place = step(|| place_of(&file, &real)).map_err(Error::io(&path, "asking where it lies"))?;
+        let place = step(|| place_of(&file, &real)).map_err(Error::io(&path, "resolving its links"))?;
         let is_blob = || blobs_of(&folder).is_some_and(|blobs| place.starts_with(blobs));
         let is_inside = !is_link && place.starts_with(&folder);
         if !is_inside && !is_blob() {

@@ -64,13 +64,13 @@ fn walk(folder: &Path, below: &Path, is_shard: &impl Fn(&str) -> bool, found: &m
         let Some(kind) = look::at_itself(&whole)? else { continue };
         if kind.is_dir() {
             match below.components().count() {
-                MAX_DEPTH => skip(found, "it lies too deep"),
+                MAX_DEPTH => skip(found, "its path is too deep"),
                 _ => walk(folder, &path, is_shard, found)?,
             }
             continue;
         }
         if is_weights(name) {
-            let why = "weights that the checkpoint does not name; only what it names is converted";
+            let why = "weights that the checkpoint does not name; only named weights are converted";
             skip(found, if is_top && name.ends_with(".safetensors") { why } else { "other weights" });
             found.strays.push(path);
             continue;
@@ -80,7 +80,7 @@ fn walk(folder: &Path, below: &Path, is_shard: &impl Fn(&str) -> bool, found: &m
             Some(target) if target.is_file() => found.sidecars.push(Sidecar { path, bytes: target.len() }),
             Some(target) if target.is_dir() => skip(found, "links to folders are not followed"),
             Some(_) => skip(found, "not a regular file"),
-            None => skip(found, "a link that leads nowhere"),
+            None => skip(found, "a broken link"),
         }
     }
     Ok(())

@@ -335,7 +335,7 @@ impl StatedAttribute {
                 13 => AttributeValue::Type,
                 14 => AttributeValue::Types,
                 0 => return Err(wrong("neither a type nor a value").into()),
-                _ => return Err(wrong("a type that is none of the specification's, 1 to 14").into()),
+                _ => return Err(wrong("a type that is not in the specification, which has 1 to 14").into()),
             }
         };
         Ok(Attribute { name: self.name, value, content })

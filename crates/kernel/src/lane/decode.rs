@@ -2,7 +2,7 @@
 //! to §4.13.
 //!
 //! As an intermediate, an f32 holds the source exactly, or rounded to odd; NaN keeps sign and payload and may be
-//! signalling. As a destination, NaN is quieted here.
+//! signaling. As a destination, NaN is quieted here.
 
 use super::{Lane, Reach, f64_parts};
 use crate::numbers::wide::{F32ToF32, NanBits};

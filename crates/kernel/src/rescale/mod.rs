@@ -48,7 +48,7 @@ pub enum RescaleError {
     #[error(transparent)]
     Buffer(#[from] CastError),
     /// A tensor per channel ends within a row.
-    #[error("{len} elements are no whole number of rows of {channels} channels")]
+    #[error("{len} elements are not a whole number of rows of {channels} channels")]
     Rows {
         /// Elements.
         len: usize,

@@ -40,10 +40,10 @@ impl Grid {
             && block[1] < layout.cols
             && !block[1].is_multiple_of(planes.scales.block[1])
         {
-            return Err(ScaledError::Layout { why: "a second scale ends within a block" });
+            return Err(ScaledError::Layout { why: "a global scale ends within a block" });
         }
         if planes.group == Group::OfColumn && planes.global.is_some_and(|global| global.block[1] < layout.cols) {
-            return Err(ScaledError::Layout { why: "columns have an index and several second scales" });
+            return Err(ScaledError::Layout { why: "columns have an index and several global scales" });
         }
         let decode = pipeline(Grid::scale_type(planes), DType::F32, level)?;
         Ok(Grid { layout: *layout, planes: *planes, level, decode })
@@ -165,7 +165,7 @@ pub(super) struct GridRow<'a> {
     /// Another number for each row of the grid.
     version: u64,
     want: Want,
-    /// The second scale of each, for [`Want::Exact`].
+    /// The global scale of each, for [`Want::Exact`].
     globals: Vec<u8>,
     /// Scales as they are stored.
     codes: Vec<u8>,
@@ -185,7 +185,7 @@ impl GridRow<'_> {
         &self.codes
     }
 
-    /// The second scale of each, of a layout that has one, for [`Want::Exact`].
+    /// The global scale of each, of a layout that has one, for [`Want::Exact`].
     pub fn globals(&self) -> &[u8] {
         &self.globals
     }

@@ -87,18 +87,18 @@ impl Repacker {
         let Repacking { from, from_shape, to, to_shape, kept, transposed, change } = *how;
         let taken = if transposed { [kept[1], kept[0]] } else { kept };
         if (0..2).any(|i| taken[i] > from_shape[i] || kept[i] > to_shape[i]) {
-            return invalid("more entries are kept than there are");
+            return invalid("more entries are kept than exist");
         }
         if from.bytes(from_shape).is_none() || to.bytes(to_shape).is_none() {
-            return invalid("planes cannot have such a shape");
+            return invalid("planes cannot have this shape");
         }
         if from.packing == Packing::Nvfp4Blocks || to.packing == Packing::Nvfp4Blocks && kept != to_shape {
-            return invalid("blocks of codes and scales are only written, and only whole");
+            return invalid("blocks of codes and scales can only be written, and only as whole blocks");
         }
         let is_narrow = |plane: &Plane| plane.code.bits() <= 8;
         let is_in_slots = |plane: &Plane| is_narrow(plane) || matches!(plane.packing, Packing::Rows { .. });
         if !is_in_slots(&from) || !is_in_slots(&to) {
-            return invalid("wide entries do not lie in rows");
+            return invalid("wide entries are not in rows");
         }
         let map = match (change, from.code, to.code) {
             (Change::None, ..) if from.code.bits() == to.code.bits() => Map::Nothing,
@@ -120,7 +120,7 @@ impl Repacker {
                 };
                 Map::Cast(Box::new(casters))
             }
-            _ => return invalid("entries of one type are none of the other"),
+            _ => return invalid("entries of one type are not entries of the other"),
         };
         Ok(Repacker { how: *how, level: exec.level, map })
     }

@@ -143,10 +143,9 @@ pub(super) struct Room {
 impl Values {
     /// Results are what `spec` makes of f32. `scale_type` is `t` of form A6.
     pub fn new(form: Form, scale_type: DType, spec: &CastSpec, level: Level) -> Result<Values, ScaledError> {
-        let no_result =
-            |_: PlanError| ScaledError::Layout { why: "f32 is not converted to the type that is asked for" };
+        let no_result = |_: PlanError| ScaledError::Layout { why: "f32 is not converted to the requested type" };
         if spec.src != DType::F32 || !spec.dst.is_numeric() || spec.dst.storage_bits().is_none_or(|bits| bits < 8) {
-            return Err(ScaledError::Layout { why: "results are no numbers of whole bytes, made of f32" });
+            return Err(ScaledError::Layout { why: "results must be numbers of whole bytes, converted from f32" });
         }
         if refuses(&spec.policy) {
             return Err(ScaledError::Layout { why: "results are refused by a policy; only casts do that" });

@@ -9,7 +9,7 @@ use truecast_core::policy::Condition;
 #[non_exhaustive]
 pub enum TextError {
     /// A pair that is not from or to text.
-    #[error("{src} to {dst} is no conversion between text and numbers")]
+    #[error("{src} to {dst} is not a conversion between text and numbers")]
     Unsupported {
         /// Source type.
         src: DType,
@@ -53,7 +53,7 @@ pub enum TextError {
         width: u32,
     },
     /// Texts and elements are not equally many.
-    #[error("the buffer has room for {elements} whole elements, which is not the number of texts")]
+    #[error("the buffer has room for {elements} whole elements, but the number of strings differs")]
     Length {
         /// Elements of the buffer.
         elements: usize,

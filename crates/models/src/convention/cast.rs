@@ -234,10 +234,10 @@ impl fmt::Display for Convention {
                 write!(f, "the bit pattern was rounded {rounding}, NaN and infinities with it")
             }
             Convention::OutOfRange(Overflow::Nonfinite) => {
-                f.write_str("nothing saturates: NaN or Inf for what is out of range (saturate=0)")
+                f.write_str("nothing saturates: values out of range become NaN or Inf (saturate=0)")
             }
             Convention::OutOfRange(_) => {
-                f.write_str("everything saturates: the largest value for what is out of range (saturate=1)")
+                f.write_str("everything saturates: values out of range become the largest value (saturate=1)")
             }
             Convention::FiniteOverflow(Overflow::Nonfinite) => {
                 f.write_str("finite values out of range become NaN or Inf")
@@ -257,18 +257,18 @@ impl fmt::Display for Convention {
             Convention::Indefinite(intermediate) => {
                 write!(
                     f,
-                    "converted to {intermediate} first, whose smallest value stands for NaN and what does not fit"
+                    "converted to {intermediate} first, whose smallest value replaces NaN and values out of range"
                 )
             }
             Convention::SourceReadAs(twin) => write!(f, "the input's codes were read as {twin}"),
             Convention::ResultWrittenAs(twin) => write!(f, "the result was written in the codes of {twin}"),
             Convention::BitsKept => f.write_str("the bits were kept, not converted"),
             Convention::PairsExchanged => {
-                f.write_str("every two elements were exchanged (the halves of a byte in the other order)")
+                f.write_str("each pair of elements was swapped (the halves of a byte in the other order)")
             }
             Convention::SourceBytesReversed => f.write_str("the bytes of each input were in the other order"),
             Convention::ResultBytesReversed => f.write_str("the bytes of each result are in the other order"),
-            Convention::PositiveZero => f.write_str("zero loses its sign"),
+            Convention::PositiveZero => f.write_str("zero lost its sign"),
         }
     }
 }

@@ -151,7 +151,7 @@ impl<'a> Builder<'a> {
 
     fn output(&mut self, output: &ValueInfo, scope: &Scope<'_>) -> Result<(), ModelError> {
         let wrong = |why: String| ModelError::value("output", &output.name, why);
-        let value = scope.find(&output.name).ok().flatten().ok_or_else(|| wrong("no node gives it".into()))?;
+        let value = scope.find(&output.name).ok().flatten().ok_or_else(|| wrong("no node produces it".into()))?;
         let found = self.graph.dtype(value);
         self.check_declared(output, found).map_err(|e| wrong(e.to_string()))?;
         self.graph.output(&output.name, value, declared_shape(&output.kind).map_err(wrong)?);

@@ -22,7 +22,7 @@ pub enum ModelError {
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum NodeError {
     /// The operator is no conversion.
-    #[error("not a conversion; a model may have Cast, CastLike, Constant, Identity and functions made of them")]
+    #[error("not a conversion; a model may have Cast, CastLike, Constant, Identity and functions of these")]
     Unsupported,
     /// The standard forbids it.
     #[error(transparent)]
@@ -31,16 +31,16 @@ pub enum NodeError {
     #[error("no version of the default domain is imported")]
     NoOpset,
     /// The opset is no number of an opset.
-    #[error("opset {version} of the default domain is unknown; known are 1 to 28")]
+    #[error("opset {version} of the default domain is unknown; known opsets are 1 to 28")]
     Opset { version: i64 },
     /// A value that nothing gives.
     #[error("input {} is not defined before this node", Escaped(name))]
     Undefined { name: String },
     /// A required input or output is left out.
-    #[error("{what} {index} is required and left out")]
+    #[error("required {what} {index} is missing")]
     LeftOut { what: &'static str, index: usize },
     /// The numbers of inputs or outputs do not fit.
-    #[error("{found} {what} where {expected} are allowed")]
+    #[error("{found} {what}, but {expected} are allowed")]
     Count { what: &'static str, found: usize, expected: usize },
     /// A value has two producers.
     #[error("output {} is defined twice", Escaped(name))]
@@ -58,19 +58,19 @@ pub enum NodeError {
     #[error("is a sequence, map, optional or sparse tensor; only tensors are converted")]
     NoTensor,
     /// A value that is not what is declared of it.
-    #[error("elements are {found}, declared are {declared}")]
+    #[error("elements are {found}, declared as {declared}")]
     Declared { found: String, declared: String },
     /// No operator of the default domain, but nearly one that converts.
-    #[error("no operator of ONNX has this name; did you mean {meant}?")]
+    #[error("ONNX has no operator of this name; did you mean {meant}?")]
     Misspelled { meant: &'static str },
     /// A function that calls itself.
     #[error("function {} calls itself", Escaped(function))]
     Recursion { function: String },
     /// A function's output that its body does not give.
-    #[error("function {} gives no {}", Escaped(function), Escaped(output))]
+    #[error("function {} does not produce {}", Escaped(function), Escaped(output))]
     NoResult { function: String, output: String },
     /// Functions within functions.
-    #[error("functions call each other more than {limit} deep")]
+    #[error("function calls are nested more than {limit} deep")]
     TooDeep { limit: usize },
     /// Functions that call functions, until nobody can wait for it.
     #[error("the model expands to more than {limit} {what}")]

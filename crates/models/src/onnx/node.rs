@@ -18,7 +18,7 @@ pub(super) fn label(node: &Node) -> String {
     };
     let operator = operator.escape_debug();
     match (node.name.as_str(), node.outputs.first()) {
-        ("", Some(output)) => format!("node that gives {} ({operator})", Escaped(output)),
+        ("", Some(output)) => format!("node that produces {} ({operator})", Escaped(output)),
         (name, _) => format!("node {} ({operator})", Escaped(name)),
     }
 }

@@ -237,7 +237,7 @@ fn connections(file: &IrFile) -> Result<(HashMap<PortId, PortId>, Vec<usize>), M
             return Err(wrong("the destination layer has no such input port"));
         }
         if producers.insert(edge.to, edge.from).is_some() {
-            return Err(wrong("something else is connected there"));
+            return Err(wrong("the destination port already has a connection"));
         }
         consumers[from].push(to);
         waiting[to] += 1;

@@ -48,7 +48,7 @@ pub enum LayerError {
     #[error("no operator set has an operator of this name; did you mean {meant}?")]
     Misspelled { meant: &'static str },
     /// An operator set of OpenVINO's that does not exist.
-    #[error("there is no operator set {}; they are opset1 to opset{newest}", Escaped(version))]
+    #[error("unknown operator set {}; operator sets are opset1 to opset{newest}", Escaped(version))]
     UnknownSet { version: String, newest: u32 },
     /// An operator set without the operator.
     #[error("operator set {}: ConvertPromoteTypes is in opset14, opset15 and opset16", Escaped(version))]
@@ -60,7 +60,7 @@ pub enum LayerError {
     #[error("attribute {name}: {} {why}", Escaped(value))]
     Attribute { name: &'static str, value: String, why: &'static str },
     /// The numbers of ports do not fit the operator.
-    #[error("{found} {what} ports where {expected} are needed")]
+    #[error("{found} {what} ports, expected {expected}")]
     Ports { what: &'static str, found: usize, expected: usize },
     /// An input port that no edge leads to.
     #[error("nothing is connected to input port {port}")]
@@ -109,19 +109,19 @@ pub enum IrError {
     #[error("line {line}: {element} without {missing}")]
     Missing { line: u32, element: &'static str, missing: &'static str },
     /// An attribute or text is no number.
-    #[error("line {line}: {what} {} is no decimal number", Escaped(found))]
+    #[error("line {line}: {what} {} is not a decimal number", Escaped(found))]
     Number { line: u32, what: &'static str, found: String },
     /// Two layers, ports or edges where there can be one.
-    #[error("line {line}: {what} twice")]
+    #[error("line {line}: {what} occurs twice")]
     Twice { line: u32, what: String },
     /// A constant needs more elements than a number can say.
-    #[error("constant {}: {elements} is more than can be counted", Escaped(layer))]
+    #[error("constant {}: {elements} exceeds 64 bits", Escaped(layer))]
     Overflow { layer: String, elements: &'static str },
     /// A constant's bytes are too few.
     #[error("constant {}: size {size}, but its shape and type need {needed} bytes", Escaped(layer))]
     Size { layer: String, size: u64, needed: u64 },
     /// A constant lies outside the weights file.
-    #[error("constant {}: bytes {offset} to {end} of a weights file of {bytes} bytes", Escaped(layer))]
+    #[error("constant {}: bytes {offset} to {end} are outside the weights file of {bytes} bytes", Escaped(layer))]
     Range { layer: String, offset: u64, end: u64, bytes: u64 },
     /// There is no weights file.
     #[error("constant {}: the file {} is missing", Escaped(layer), Escaped(path))]

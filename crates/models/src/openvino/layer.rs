@@ -103,20 +103,20 @@ fn destination(layer: &Layer) -> Result<DType, LayerError> {
     const NAME: &str = "destination_type";
     match element_of(layer, NAME)? {
         Element::Type(dtype) if dtype != DType::String => Ok(dtype),
-        _ => Err(wrong(NAME, text(layer, NAME)?, "is not a type that values have")),
+        _ => Err(wrong(NAME, text(layer, NAME)?, "is not a concrete element type")),
     }
 }
 
 fn constant(file: &IrFile, layer: &Layer) -> Result<Constant, LayerError> {
     let Element::Type(dtype) = element_of(layer, "element_type")? else {
-        return Err(wrong("element_type", text(layer, "element_type")?, "is not a type that values have"));
+        return Err(wrong("element_type", text(layer, "element_type")?, "is not a concrete element type"));
     };
     let number = |name| {
         let value = text(layer, name)?;
-        decimal(value).ok_or_else(|| wrong(name, value, "is no decimal number of 64 bits"))
+        decimal(value).ok_or_else(|| wrong(name, value, "is not a decimal number of 64 bits"))
     };
     let dimension = |item: &str| {
-        let no_dimension = || wrong("shape", item, "is no dimension");
+        let no_dimension = || wrong("shape", item, "is not a dimension");
         decimal(item.trim()).ok_or_else(no_dimension)
     };
     let shape = match text(layer, "shape")?.trim() {
@@ -152,7 +152,7 @@ fn dimension(item: &str) -> Result<Dimension, LayerError> {
         (_, Some((least, most))) => bound(least, 0).zip(bound(most, u64::MAX)).map(|(a, b)| Dimension::Between(a, b)),
         (number, None) => decimal(number).map(Dimension::Known).filter(|_| !number.is_empty()),
     };
-    read.ok_or_else(|| wrong("shape", item, "is no dimension"))
+    read.ok_or_else(|| wrong("shape", item, "is not a dimension"))
 }
 
 /// What is known of the rank of a shape.

@@ -48,14 +48,14 @@ pub enum RunError {
     #[error("{path}: input {} is not given", Escaped(name))]
     NotGiven { path: String, name: String },
     /// A result would replace a file that is read.
-    #[error("{path}: is read and cannot be the place of a result")]
+    #[error("{path}: is an input and cannot also be a result")]
     Read { path: String },
     /// Two results would be one file.
-    #[error("{path}: two results have this place; rename one of them in the model")]
+    #[error("{path}: two results have this path; rename one of them in the model")]
     SameOutput { path: String },
     /// The name of a result is too long for a file.
     #[error(
-        "the file of an output would be called {}, {} bytes where at most {LONGEST_NAME} are possible; rename the output in the model",
+        "the output file name {} has {} bytes, at most {LONGEST_NAME} are possible; rename the output in the model",
         Escaped(file),
         file.len()
     )]

@@ -86,7 +86,7 @@ fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(
             .and_then(|id| entry.value(id).tile.as_deref().or_else(|| written_type(&entry.body, id)));
         let Some(declared) = declared else {
             let inputs = "arguments, and operands of conversions".into();
-            return Err(RunError::NoInput { given: given.clone(), why: "names no value whose type is known", inputs });
+            return Err(RunError::NoInput { given: given.clone(), why: "does not name a value of known type", inputs });
         };
         let dtype = declared.element.storage();
         let tensor = read(Path::new(path), dtype, exec).map_err(wrong)?;
@@ -96,7 +96,8 @@ fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(
         }
         match low_bits(&tensor, dtype) {
             0 => {}
-            n => masked.push(format!("input {name}: {} another value elsewhere: {MASKED}", have(n as u64))),
+            n => masked
+                .push(format!("input {name}: {} another value in other implementations: {MASKED}", have(n as u64))),
         }
         supplied.push((name, Tensor { dtype, ..tensor }));
     }
@@ -152,7 +153,7 @@ impl Results {
             self.left_open.push(OpenResults { conversion, elements, undefined, clause });
         }
         for (note, n) in &converted.notes {
-            self.warnings.push(format!("{label}: {} another value elsewhere: {note}", have(*n)));
+            self.warnings.push(format!("{label}: {} another value in other implementations: {note}", have(*n)));
         }
         let name = self.free_name(converted.name.trim_start_matches('%'));
         self.outputs.add_tensor(&name, &tensor(elements))

@@ -112,7 +112,7 @@ pub enum Cause {
     #[error("entry {entry}: last operation must be return")]
     Terminator { entry: String },
     /// T021.
-    #[error("the module has no entry, so that nothing in it is run")]
+    #[error("the module has no entry, so nothing in it runs")]
     NoEntry,
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn check(kind: PackKind, from: &TileType, to: &TileType) -> Result<()
     let bits = elements.len() * memory_bits(elements.element.storage());
     match bits == 8 * bytes.len() {
         true => Ok(()),
-        false => Err(("T002", format!("{bits} bits do not fill {} bytes; give the bytes that many", bytes.len()))),
+        false => Err(("T002", format!("{bits} bits do not fill {} bytes; change the number of bytes", bytes.len()))),
     }
 }
 

@@ -158,7 +158,7 @@ impl Rules<'_> {
 }
 
 /// What is said of a RESCALE whose operands 1 to 4 are not all constants. Source: `docs/spec/tosa.md §4.1`.
-const DYNAMIC_OPERAND: &str = "an operand is no constant, which needs EXT-DYNAMIC";
+const DYNAMIC_OPERAND: &str = "an operand is not a constant, which needs EXT-DYNAMIC";
 
 /// The operands of a RESCALE after the first are constants.
 fn has_constants(graph: &Graph<'_>, operator: &Operator<'_>) -> bool {
@@ -297,7 +297,7 @@ impl Rules<'_> {
 
     pub fn counts(&self, operator: &Operator<'_>) -> GraphError {
         let (inputs, outputs) = (operator.inputs.len(), operator.outputs.len());
-        operands(self.place, format!("{inputs} operands and {outputs} results are not its number"))
+        operands(self.place, format!("the operator does not take {inputs} operands and {outputs} results"))
     }
 
     fn known_scales(&self, scales: &Described, values: Option<&Vec<u64>>) -> Result<(), GraphError> {

@@ -20,16 +20,16 @@ pub enum FileError {
     #[error("offset {at}: {what} is damaged")]
     Damaged { at: u64, what: &'static str },
     /// A version that numbers its types otherwise.
-    #[error("version {major}.{minor}.{patch} of TOSA is not read; 1.x is")]
+    #[error("version {major}.{minor}.{patch} of TOSA is not supported; versions 1.x are")]
     Version { major: i32, minor: i32, patch: i32 },
     /// The file says that readers must know more.
-    #[error("the file uses features {unknown:#x} of the format that are not known")]
+    #[error("the file uses unknown format features {unknown:#x}")]
     Features { unknown: u64 },
     /// Control flow has several.
-    #[error("{found} {what} where one is expected; control flow is not evaluated")]
+    #[error("{found} {what}, expected one; control flow is not evaluated")]
     NotOne { what: &'static str, found: usize },
     /// Offsets lead to the same place again and again.
-    #[error("the file names its parts more often than it has bytes")]
+    #[error("the file references its parts more often than it has bytes")]
     Repetition,
     /// An operator without end.
     #[error("an operator with more than {MOST_OPERANDS} operands")]
@@ -51,7 +51,7 @@ pub enum GraphError {
     #[error(transparent)]
     Unpredictable(UndefinedResult),
     /// An operator that converts nothing.
-    #[error("{place}: {name} is not one of CONST, CONST_SHAPE, IDENTITY, CAST, RESCALE, which alone are evaluated")]
+    #[error("{place}: {name} is not supported; truecast evaluates only CONST, CONST_SHAPE, IDENTITY, CAST, RESCALE")]
     Operator { place: String, name: String },
     /// Operands do not fit the operator or each other.
     #[error("{place}: {what}")]

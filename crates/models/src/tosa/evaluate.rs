@@ -126,7 +126,7 @@ impl Program for Operators<'_, '_> {
         self.open.extend(open);
         for name in &operator.outputs {
             if !self.made.insert(name) {
-                return Err(GraphError::Tensor { name: (*name).into(), what: "two operators give it".into() });
+                return Err(GraphError::Tensor { name: (*name).into(), what: "two operators produce it".into() });
             }
         }
         Ok(results.into_iter().map(Some).collect())

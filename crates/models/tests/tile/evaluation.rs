@@ -68,7 +68,7 @@ fn supplied_values() {
     let lines = run(CHAIN, with(Profile::Spec), a(Tensor::of_codes(DType::I32, vec![], [465]))).unwrap();
     assert_eq!(lines[3], "%4 7F [] [U7x1]");
     let wrong = run(CHAIN, with(Profile::Spec), a(Tensor::of_codes(DType::I32, vec![2], [1, 2]))).unwrap_err();
-    assert_eq!(wrong.to_string(), "%a: 2 elements of i32 where the entry has tile<i32>");
+    assert_eq!(wrong.to_string(), "%a: 2 elements of i32, but the entry declares tile<i32>");
     let missing =
         run(CHAIN, with(Profile::Spec), vec![("%z".into(), Tensor::splat(DType::I32, vec![], 0))]).unwrap_err();
     assert_eq!(missing.to_string(), "entry k has no value %z");

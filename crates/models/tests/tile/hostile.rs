@@ -112,7 +112,7 @@ fn amplification_is_refused() {
     let signature = shared.with_type(join(&[&[16], &varint(5000), &parameters, &[0]]));
     shared.functions = (0..2000).map(|_| function(4, signature, &[0x5c, 0, 0])).collect();
     let error = truecast_models::tile::bytecode::read(&shared.bytes()).unwrap_err().to_string();
-    assert!(error.contains("arguments of all functions"), "{error}");
+    assert!(error.contains("arguments in all functions"), "{error}");
     for count in [u64::MAX, 1 << 40, 1 << 20] {
         let functions = join(&[b"\x7fTileIR\0", &[13, 4, 0, 0, 0x81, 1, 4, 0xcb, 0, 0x82, 10, 8], &varint(count)]);
         exercise(&functions);

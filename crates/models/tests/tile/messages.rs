@@ -37,7 +37,7 @@ fn signatures() {
     );
     assert_eq!(
         messages("entry @k(%a: tile<i32>, %t: token) { return }"),
-        ["1:29: T019: entry k: argument 1 is no tile; entry arguments must be rank-0 tiles"]
+        ["1:29: T019: entry k: argument 1 is not a tile; entry arguments must be rank-0 tiles"]
     );
     assert_eq!(
         messages("entry @k(%a: tile<ptr<i4>>) { return }"),

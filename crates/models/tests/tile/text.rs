@@ -235,7 +235,7 @@ fn what_is_no_module() {
     for empty in ["module {}", "cuda_tile.module @m { global @g <f32: 1.0> : tile<f32> }"] {
         let report = verified(&parsed(empty));
         assert_eq!((report.errors, report.conversions), (vec![], 0), "{empty}");
-        assert_eq!(report.warnings[0].to_string(), "1:1: T021: the module has no entry, so that nothing in it is run");
+        assert_eq!(report.warnings[0].to_string(), "1:1: T021: the module has no entry, so nothing in it runs");
     }
     assert_eq!(print(&parsed("module {}")).unwrap(), "module {\n}\n");
 }

@@ -116,7 +116,7 @@ def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[
         activations.
     scheme, scale_search, mx_scale, nonfinite, share_global, relayout
         Weights of linear layers and of experts are quantized, by the schemes and options of `quantize`; tensors of one module that match
-        ``"GLOB,GLOB"`` have a second scale in common. ``relayout="exact"`` carries codes and scales of a quantized
+        ``"GLOB,GLOB"`` have a global scale in common. ``relayout="exact"`` carries codes and scales of a quantized
         checkpoint over as they are.
     sidecars
         Of a folder: whether other files, such as tokenizers, are copied.

@@ -35,7 +35,7 @@ class Quantized:
     scales: Any
     """One for each block, in the type in which the scheme has them."""
     global_scale: Any = None
-    """NVFP4: the second scale, f32."""
+    """NVFP4: the global scale, f32."""
     zeros: Any = None
     """Asymmetric schemes: the zero points, as the scheme has them."""
     dtype: str = "f32"

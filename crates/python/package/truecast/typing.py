@@ -1,7 +1,7 @@
 """Types of arguments, for editors and type checkers: names of types and specifications (`DTypeName`, `TypeLike`,
 `Specification`), words of options, and the keyword arguments of functions that take many.
 
-A misspelt word or keyword is then found before the program runs. Names that a program reads from elsewhere are texts:
+A misspelled word or keyword is then found before the program runs. Names that a program reads from elsewhere are strings:
 declare them as `DTypeName`, or pass ``np.dtype(name)``.
 
 >>> from truecast.typing import DTypeName

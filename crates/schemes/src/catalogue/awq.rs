@@ -20,7 +20,7 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     let scales = found.scales()?;
     let group = found.group("give it with --from-scheme awq,group=128, or as group_size in the configuration")?;
     if !stack.lead.is_empty() || !stack.rows.is_multiple_of(group) {
-        return Err(found.bad_shape(format!("{} inputs are no whole number of groups of {group}", stack.rows)));
+        return Err(found.bad_shape(format!("{} inputs are not a whole number of groups of {group}", stack.rows)));
     }
     let groups = stack.rows / group;
     if *scales.shape != [groups, stack.cols] {

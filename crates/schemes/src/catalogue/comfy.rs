@@ -100,7 +100,7 @@ fn padded(found: &Found<'_>, stack: &Stack, fit: Fit, planes: Planes) -> Result<
 fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 2)?, found.scales()?);
     let fit = check_tiles(found, &stack, scales, 16)?;
-    let global = found.part(Part::Global).ok_or_else(|| found.unknown("the second scale", "the group has none"))?;
+    let global = found.part(Part::Global).ok_or_else(|| found.unknown("the global scale", "the group has none"))?;
     let whole = stack.fit(found, global, &[Share::Tensor])?;
     let packing = match found.nibbles {
         Nibbles::Low => Packing::BYTES,

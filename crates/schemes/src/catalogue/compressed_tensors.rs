@@ -59,7 +59,7 @@ fn fit(found: &Found<'_>, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> 
 }
 
 fn advice(example: &str) -> String {
-    format!("the configuration does not say it; give the scheme with --from-scheme, for example with {example}")
+    format!("the configuration does not state it; give the scheme with --from-scheme, for example with {example}")
 }
 
 fn float(found: &Found<'_>) -> Result<Described, Error> {
@@ -96,14 +96,17 @@ fn packed(found: &Found<'_>) -> Result<Described, Error> {
     let (dense, padded) = wide(stack.cols)?;
     if *lead != stack.lead || *rows != stack.rows || ![dense, padded].contains(per_row) {
         return Err(found.bad_shape(format!(
-            "{stated:?} elements of {bits} bits take {dense} words a row, or {padded} where none crosses a word"
+            "{stated:?} elements of {bits} bits take {dense} words per row, or {padded} if no element crosses a word"
         )));
     }
     // Which of the two packings it is (§4.4.2).
     let is_dense = match dense == padded && stack.cols > 32 / u64::from(bits) && 32 % bits != 0 {
         false => *per_row == dense,
         true => found.setting.is_dense_packing.ok_or_else(|| {
-            found.unknown("the packing", "as many words are needed either way; name it with version in config.json")
+            found.unknown(
+                "the packing",
+                "both packings need the same number of words; state it with version in config.json",
+            )
         })?,
     };
     let (packing, columns) = match is_dense {
@@ -149,7 +152,7 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
 fn mx_packed(found: &Found<'_>, code: DType, bytes: u64, elements: u64) -> Result<Described, Error> {
     let stored = Stack::of_codes(found, 1)?;
     if !stored.cols.is_multiple_of(bytes) {
-        return Err(found.bad_shape(format!("rows are no whole number of {bytes} bytes")));
+        return Err(found.bad_shape(format!("rows are not a whole number of {bytes} bytes")));
     }
     mx_of(found, &Stack { cols: found.product(stored.cols / bytes, elements)?, ..stored }, code)
 }

@@ -27,12 +27,12 @@ fn describe(found: &Found<'_>, plus: u8) -> Result<Described, Error> {
     let scales = found.scales()?;
     let bits = found.bits("give it with --from-scheme gptq,bits=4,group=128, or as bits in the configuration")?;
     let &[words, cols] = &*found.codes().shape else {
-        return Err(found.bad_shape("it has not two dimensions"));
+        return Err(found.bad_shape("it does not have two dimensions"));
     };
     let wide = u64::from(bits);
     let all_bits = found.product(words, 32)?;
     if !all_bits.is_multiple_of(wide) {
-        return Err(found.bad_shape(format!("{words} words hold no whole number of {bits} bits")));
+        return Err(found.bad_shape(format!("{words} words do not hold a whole number of {bits}-bit codes")));
     }
     let stack = Stack { lead: Vec::new(), rows: all_bits / wide, cols };
     let [rows, cols] = [stack.rows, stack.cols];

@@ -28,7 +28,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 fn stack(found: &Found<'_>, bits: u32) -> Result<Stack, Error> {
     let stored = Stack::of_codes(found, 32)?;
     if !stored.cols.is_multiple_of(bits.into()) {
-        return Err(found.bad_shape(format!("rows are no whole number of {bits} bits")));
+        return Err(found.bad_shape(format!("rows are not a whole number of {bits}-bit codes")));
     }
     Ok(Stack { cols: stored.cols / u64::from(bits), ..stored })
 }

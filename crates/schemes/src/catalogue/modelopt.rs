@@ -57,7 +57,7 @@ const INT8: Plane = Plane { code: Code::signed(8), packing: Packing::BYTES };
 fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     let stack = Stack::of_codes(found, 2)?;
     let fit = stack.fit_groups(found, found.scales()?, 16)?;
-    let global = found.part(Part::Global).ok_or_else(|| found.unknown("the second scale", "the group has none"))?;
+    let global = found.part(Part::Global).ok_or_else(|| found.unknown("the global scale", "the group has none"))?;
     // One for gate and one for up: the halves of the rows.
     let halves = Share::Block([stack.rows.div_ceil(2).max(1), stack.cols.max(1)]);
     let is_halved = !stack.lead.is_empty() && stack.rows.is_multiple_of(2) && global.shape.last() == Some(&2);

@@ -60,7 +60,7 @@ fn inner(value: &Value) -> &Value {
 
 fn describe(found: &Found<'_>) -> Result<Described, Error> {
     let torchao =
-        found.setting.torchao.as_ref().ok_or_else(|| found.unknown("the class", "the header does not say it"))?;
+        found.setting.torchao.as_ref().ok_or_else(|| found.unknown("the class", "the header does not state it"))?;
     match torchao.class.as_str() {
         "Float8Tensor" => floats(found, torchao),
         "Int8Tensor" => integers(found, torchao),
@@ -69,7 +69,7 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
         class => Err(Error::Refused {
             place: format!("tensor {}", truecast_io::Escaped(found.name)),
             what: format!("torchao {}", truecast_io::Escaped(class)),
-            why: "its packing is that of one kernel",
+            why: "only one kernel uses its packing",
         }),
     }
 }
@@ -92,7 +92,7 @@ fn fit(found: &Found<'_>, torchao: &Torchao, stack: &Stack, scales: &Tensor) -> 
 fn floats(found: &Found<'_>, torchao: &Torchao) -> Result<Described, Error> {
     let codes = found.codes().dtype;
     if ![F8E4M3Fn, F8E5M2].contains(&codes) {
-        return Err(found.bad_shape(format!("a Float8Tensor has no codes of {codes}")));
+        return Err(found.bad_shape(format!("a Float8Tensor cannot have codes of type {codes}")));
     }
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let fit = fit(found, torchao, &stack, scales)?;
@@ -102,7 +102,7 @@ fn floats(found: &Found<'_>, torchao: &Torchao) -> Result<Described, Error> {
 fn integers(found: &Found<'_>, torchao: &Torchao) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     if found.codes().dtype != I8 {
-        return Err(found.bad_shape(format!("an Int8Tensor has no codes of {}", found.codes().dtype)));
+        return Err(found.bad_shape(format!("an Int8Tensor cannot have codes of type {}", found.codes().dtype)));
     }
     let fit = fit(found, torchao, &stack, scales)?;
     let codes = Plane { code: Code::signed(8), packing: Packing::BYTES };

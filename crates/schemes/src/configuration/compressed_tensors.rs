@@ -34,7 +34,7 @@ pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
         Family::CtNvfp4 => {
             let mut weights = groups(4, 16, "torch.float8_e4m3fn");
             weights["strategy"] = json!("tensor_group");
-            // The second scale is stored, that of a group is taken when the model runs.
+            // The global scale is stored, that of a group is taken when the model runs.
             let of_inputs = activations.then(|| {
                 let mut inputs = weights.clone();
                 inputs["dynamic"] = json!("local");

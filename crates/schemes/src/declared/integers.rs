@@ -19,7 +19,7 @@ fn agreed<'a>(
     for &name in names {
         match (found, text(value.get(name), place, name)?) {
             (Some((first, known)), Some(other)) if !known.eq_ignore_ascii_case(other) => {
-                return Err(wrong(place, name, &value[name], &format!("the value of {first}, {known:?},")));
+                return Err(wrong(place, name, &value[name], &format!("the value of {first}, {known:?}")));
             }
             (None, Some(text)) => found = Some((name, text)),
             _ => {}
@@ -33,7 +33,7 @@ fn either(value: &Map<String, Value>, names: [&'static str; 2], place: &str) -> 
     let [first, second] = names.map(|name| count(value.get(name), place, name));
     match (first?, second?) {
         (Some(first), Some(second)) if first != second => {
-            Err(wrong(place, names[1], &value[names[1]], &format!("the value of {}, {first},", names[0])))
+            Err(wrong(place, names[1], &value[names[1]], &format!("the value of {}, {first}", names[0])))
         }
         (first, second) => Ok(first.or(second)),
     }

@@ -58,5 +58,5 @@ pub(super) fn flag(value: Option<&Value>, place: &str, key: &str) -> Result<Opti
 
 /// Text, or nothing.
 pub(super) fn text<'a>(value: Option<&'a Value>, place: &str, key: &str) -> Result<Option<&'a str>, Error> {
-    optional(value, place, key, "text", Value::as_str)
+    optional(value, place, key, "a string", Value::as_str)
 }

@@ -170,8 +170,7 @@ impl<'a> Claims<'a> {
             if bytes != expected {
                 let tensor = number.map_or(name, |number| &self.index.tensor(number).name);
                 let part = part.name();
-                let cause =
-                    format!("{bytes} bytes of {part} where {expected} are expected ({})", truecast_io::Escaped(tensor));
+                let cause = format!("{bytes} bytes of {part}, expected {expected} ({})", truecast_io::Escaped(tensor));
                 return Err(refused(cause));
             }
         }
@@ -254,10 +253,10 @@ impl<'a> Claims<'a> {
         let (Some(rule), Some(number)) = (rule, group.tensor(Part::Global)) else { return Ok(()) };
         let (is_likely, why): (fn(f32) -> bool, _) = match rule {
             GlobalRule::Times => {
-                (|value| value < 1.0, "of a scale that multiplies means weights above 2688, or it divides")
+                (|value| value < 1.0, "implies weights above 2688 if the scale multiplies, so it may be a divisor")
             }
             GlobalRule::Divide => {
-                (|value| value >= 1.0, "of a scale that divides means weights above 2688, or it multiplies")
+                (|value| value >= 1.0, "implies weights above 2688 if the scale divides, so it may be a multiplier")
             }
             GlobalRule::Amax => return Ok(()),
         };
@@ -275,8 +274,8 @@ impl<'a> Claims<'a> {
         let name = tensor.name.clone();
         let refused = Error::Refused {
             place: format!("tensor {}", truecast_io::Escaped(&name)),
-            what: "a factor beside the weight".to_owned(),
-            why: "it belongs to the activation, and a dense weight would be another one",
+            what: "a factor in addition to the weight".to_owned(),
+            why: "it belongs to the activation, and the dequantized weight would be different",
         };
         let Kind::Float(format) = tensor.dtype.kind() else { return Err(refused) };
         let is_factor = name.ends_with("pre_quant_scale") || name.ends_with("act_pre_scale");

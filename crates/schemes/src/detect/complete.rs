@@ -98,7 +98,7 @@ pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
     if copied > 0 {
         claims
             .warnings
-            .push(format!("{copied} tensors called weight hold integers that no scheme explains; they are copied"));
+            .push(format!("{copied} tensors named weight hold integers that no scheme explains; they are copied"));
     }
     let (roles, groups, choices, warnings) = claims.into_parts();
     let mut schemes = Vec::new();
@@ -168,14 +168,14 @@ fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
             let guess = beside.and_then(|beside| guess::fp8(index, beside));
             let guess = guess.map_or(String::new(), |scheme| format!(", such as {scheme}, which fits"));
             format!(
-                "no configuration and no rule by name makes a group of it; {} is {} {:?}; name the scheme with \
+                "no configuration and no naming rule assigns it to a group; {} is {} {:?}; name the scheme with \
                  --from-scheme{guess}",
                 truecast_io::Escaped(&found.name),
                 found.dtype,
                 found.shape
             )
         }
-        None => format!("there is no {}", truecast_io::Escaped(&weight)),
+        None => format!("{} is missing", truecast_io::Escaped(&weight)),
     };
     Error::Orphan { tensor: name.to_owned(), what, why }
 }

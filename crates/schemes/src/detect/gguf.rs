@@ -60,8 +60,7 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
         let name = tensor.name.clone();
         groups.push(Group { name, module, scheme, shape, parts, layout, original: None });
     }
-    let choices =
-        vec!["tensors keep the names that they have in GGUF; other loaders may know them by others".to_owned()];
+    let choices = vec!["tensors keep their GGUF names; other loaders may expect other names".to_owned()];
     Ok(Detection { roles, groups, schemes, choices, warnings: Vec::new() })
 }
 

@@ -116,7 +116,7 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
             crate::Nibbles::High => "the high nibble of a byte is its first element, as ComfyUI writes NVFP4",
             crate::Nibbles::Low => "the low nibble of a byte is its first element, as ModelOpt writes NVFP4",
         };
-        claims.choices.push(format!("{first}; --nibbles says otherwise, --reference compares"));
+        claims.choices.push(format!("{first}; --nibbles overrides this, --reference checks it"));
     }
     if claims.count(Family::ComfyNvfp4) + claims.count(Family::ComfyMxfp8) > 0 && claims.options.reference.is_none() {
         claims
@@ -153,7 +153,7 @@ fn setting(entry: &Value, place: &str) -> Result<Option<Setting>, Error> {
             truecast_io::Escaped(format),
             if is_rotated { " with convrot" } else { "" }
         ),
-        why: "weights that are rotated, or in a code book, have no dense form here",
+        why: "truecast cannot dequantize weights that are rotated or in a code book",
     })?;
     let takes_group = matches!(family, Family::ComfyFp8Blocks | Family::ComfyInt8Blocks);
     let group =
@@ -185,7 +185,7 @@ impl<'a> Modules<'a> {
     fn weight(&self, layer: &str) -> Result<usize, &'static str> {
         let ending = || match self.ends.get(layer) {
             Some(Some(number)) => Ok(*number),
-            Some(None) => Err("several layers have a name that ends so"),
+            Some(None) => Err("several layers have a name with this ending"),
             None => Err("its layer has no weight"),
         };
         self.exact.get(layer).copied().map_or_else(ending, Ok)

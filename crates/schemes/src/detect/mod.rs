@@ -91,7 +91,7 @@ fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), E
                     let module = truecast_io::Escaped(&claim.group.module).to_string();
                     claims
                         .warnings
-                        .push(format!("{place} excepts {module}, but it is stored as {}", claim.group.scheme));
+                        .push(format!("{place} excludes {module}, but it is stored as {}", claim.group.scheme));
                 }
                 claims.commit(claim)?;
             }

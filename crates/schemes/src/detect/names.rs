@@ -73,9 +73,9 @@ pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
         }
     }
     for (scheme, count) in taken {
-        claims
-            .warnings
-            .push(format!("no configuration says it: {count} tensors are taken for {scheme} by their names"));
+        claims.warnings.push(format!(
+            "no configuration states the scheme: {count} tensors are read as {scheme} because of their names"
+        ));
     }
     Ok(())
 }

@@ -343,7 +343,7 @@ impl Default for Scheme {
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum SchemeError {
     /// No family has the name.
-    #[error("no scheme is called {name:?}")]
+    #[error("unknown scheme {name:?}")]
     Unknown { name: String },
     /// Several schemes are called so.
     #[error("{name} is not one scheme: {}", alternatives(choices))]
@@ -352,7 +352,7 @@ pub enum SchemeError {
     #[error("scheme {family} has no parameter {name:?}{}", listed(known))]
     NoParameter { family: &'static str, name: String, known: &'static [Parameter] },
     /// The parameter cannot have the value.
-    #[error("scheme {family}: {name}={value:?} where {expected} is expected")]
+    #[error("scheme {family}: {name}={value:?}, expected {expected}")]
     Value { family: &'static str, name: &'static str, value: String, expected: &'static str },
     /// A parameter is given twice.
     #[error("scheme {family}: {name} is given twice")]

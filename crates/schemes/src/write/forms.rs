@@ -175,7 +175,7 @@ impl Form {
 fn gpt_oss(scheme: Scheme, lead: &[u64], rows: u64, cols: u64) -> Result<Form, String> {
     let group = 32;
     if !rows.is_multiple_of(group) {
-        return Err(format!("its {rows} inputs are no whole number of groups of {group}"));
+        return Err(format!("its {rows} inputs are not a whole number of groups of {group}"));
     }
     let planes = Planes::times(Plane::of(F4E2M1), Plane::of(F8E8M0), [1, group]);
     let layout = Layout::new(lead.iter().product(), [cols, rows], Coding::Planes(planes));

@@ -13,7 +13,7 @@ pub(super) fn target(tensor: &Tensor, block: BlockType) -> Result<Target, String
     let columns = shape.last_mut().expect("a tensor of two dimensions");
     let (cols, of_block) = (*columns, block.elements());
     if !cols.is_multiple_of(of_block) {
-        return Err(format!("rows of {cols} elements are no whole number of blocks of {of_block}"));
+        return Err(format!("rows of {cols} elements are not a whole number of blocks of {of_block}"));
     }
     *columns = cols / of_block * block.bytes();
     let rows = tensor.shape[..tensor.shape.len() - 1].iter().product();
@@ -24,7 +24,7 @@ pub(super) fn target(tensor: &Tensor, block: BlockType) -> Result<Target, String
     Ok(Target { layout, tensors: vec![Output { content: Content::Part(Part::Codes), tensor: stored }] })
 }
 
-/// The same beside the second scales of a quantized tensor: NVFP4 has a factor for all matrices, or one for each (§9.5).
+/// The same beside the global scales of a quantized tensor: NVFP4 has a factor for all matrices, or one for each (§9.5).
 /// `source` is how the tensor is stored.
 pub(super) fn with_factor(target: Target, tensor: &Tensor, source: &Layout) -> Result<Target, String> {
     let Target { layout, mut tensors } = target;
@@ -35,7 +35,7 @@ pub(super) fn with_factor(target: Target, tensor: &Tensor, source: &Layout) -> R
     let count = source.matrices * source.grid(global.block).iter().product::<u64>();
     let experts = if tensor.shape.len() > 2 { tensor.shape[0] } else { 1 };
     if count != 1 && count != experts {
-        return Err(format!("it has {count} second scales for {experts} matrices"));
+        return Err(format!("it has {count} global scales for {experts} matrices"));
     }
     let layout = Layout {
         matrices: count,
@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(tensors("w1", &[3, 5, 64], &common), of(&[("w1", &[3, 5, 36]), ("w1.scale", &[1])]));
         let halves = nvfp4(3, [6, 64], Some([3, 64]));
         let refused = tensors("w1", &[3, 6, 64], &halves).unwrap_err();
-        assert!(refused.contains("6 second scales for 3 matrices"), "{refused}");
+        assert!(refused.contains("6 global scales for 3 matrices"), "{refused}");
         let narrow = tensors("a.weight", &[5, 96], &nvfp4(1, [5, 96], None)).unwrap_err();
-        assert!(narrow.contains("rows of 96 elements are no whole number of blocks of 64"), "{narrow}");
+        assert!(narrow.contains("rows of 96 elements are not a whole number of blocks of 64"), "{narrow}");
     }
 }

@@ -105,7 +105,9 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     }
     // Nothing but a marker beside `P.weight` declares these schemes (§4.6.2).
     if scheme.family.name().starts_with("comfy:") && !tensor.name.ends_with(".weight") {
-        return Err(refused("its name does not end in .weight, so nothing would say that it is quantized".to_owned()));
+        return Err(refused(
+            "its name does not end in .weight, so no marker could declare that it is quantized".to_owned(),
+        ));
     }
     let Some(form) = Form::of(scheme, &tensor.name, lead, [*rows, *cols]).map_err(refused)? else {
         return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });
@@ -115,8 +117,8 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     let mut tensors = Vec::new();
     for part in Part::ALL {
         let Some((dtype, shape)) = form.stored(part) else { continue };
-        let name =
-            name_of(entry, part, &tensor.name).ok_or_else(|| refused("its name is not one of a weight".to_owned()))?;
+        let name = name_of(entry, part, &tensor.name)
+            .ok_or_else(|| refused("its name is not the name of a weight".to_owned()))?;
         let bytes = form.layout.part_bytes(part).map_err(|cause| refused(cause.to_string()))?;
         let stored = Tensor { name: name.into(), dtype, layout: truecast_core::Layout::Packed, shape: shape.into() };
         if bytes != Some(stored.bytes()) {

@@ -56,12 +56,12 @@ fn names_of_schemes_parse_and_print() {
         assert_eq!(text.parse::<truecast_schemes::Scheme>().unwrap().to_string(), printed);
     }
     for (text, error) in [
-        ("fp8", "no scheme is called \"fp8\""),
+        ("fp8", "unknown scheme \"fp8\""),
         ("awq,bits=4", "scheme awq has no parameter \"bits\"; it has group"),
         ("plain,bits=4", "scheme plain has no parameter \"bits\"; it has none"),
-        ("gptq,bits=9", "scheme gptq: bits=\"9\" where a number from 1 to 8 is expected"),
+        ("gptq,bits=9", "scheme gptq: bits=\"9\", expected a number from 1 to 8"),
         ("gptq,bits=4,bits=4", "scheme gptq: bits is given twice"),
-        ("fp8-block:0x1", "scheme fp8-block: block=\"0x1\" where two numbers such as 128x128 is expected"),
+        ("fp8-block:0x1", "scheme fp8-block: block=\"0x1\", expected two numbers such as 128x128"),
         ("fp8-block:1x1,block=2x2", "scheme fp8-block: block is given twice"),
     ] {
         let found = text.parse::<truecast_schemes::Scheme>().unwrap_err().to_string();

@@ -27,12 +27,12 @@ fn an_orphan_scale() {
     .quantization(FP8);
     says(
         &case,
-        "orphan scale \"b.weight_scale_inv\": no configuration and no rule by name makes a group of it; \"b.weight\" is \
+        "orphan scale \"b.weight_scale_inv\": no configuration and no naming rule assigns it to a group; \"b.weight\" is \
          bf16 [128, 128]; name the scheme with --from-scheme",
     );
     let case =
         tensors("a.weight f8e4m3fn 128x128\na.weight_scale_inv f32 1x1\nb.weight_scale_inv f32 1x1").quantization(FP8);
-    says(&case, r#"orphan scale "b.weight_scale_inv": there is no "b.weight""#);
+    says(&case, r#"orphan scale "b.weight_scale_inv": "b.weight" is missing"#);
     for name in ["x.qzeros", "x.weight_shape", "x.absmax", "gate_up_proj_scale_inv", "x.comfy_quant2.g_idx"] {
         assert!(tensors(&format!("{name} f32 3")).error().starts_with("orphan scale"), "{name}");
     }
@@ -59,7 +59,7 @@ fn a_type_that_the_scheme_lacks() {
     let case = tensors("a.weight f8e4m3fn 128x128\na.weight_scale_inv i32 1x1").quantization(FP8);
     says(
         &case,
-        "tensor \"a.weight_scale_inv\": fp8-block:128x128 has no scales of i32; expected f32, bf16, f16, f8e8m0 or u8",
+        "tensor \"a.weight_scale_inv\": fp8-block:128x128 does not have scales of type i32; expected f32, bf16, f16, f8e8m0 or u8",
     );
 }
 
@@ -73,7 +73,7 @@ fn a_tensor_that_two_groups_need() {
 fn a_dense_name_that_is_taken() {
     let case = tensors("a.weight bf16 24x256\na.qweight i32 256x3\na.scales f16 2x24")
         .quantization(r#"{"quant_method": "awq", "bits": 4, "group_size": 128}"#);
-    says(&case, r#"tensor "a.weight" would be written twice: "a.qweight" becomes it too"#);
+    says(&case, r#"tensor "a.weight" would be written twice: "a.qweight" also converts to this name"#);
 }
 
 #[test]
@@ -82,14 +82,14 @@ fn codes_without_a_scale_among_others() {
         tensors("a.weight f8e4m3fn 128x128\na.weight_scale_inv f32 1x1\nembed.table f8e4m3fn 6x6").quantization(FP8);
     says(
         &case,
-        "tensor \"embed.table\": f8e4m3fn without a scale in a checkpoint that has scales; raw codes are never passed on",
+        "tensor \"embed.table\": f8e4m3fn without a scale in a checkpoint that has scales; truecast never copies raw codes",
     );
 }
 
 #[test]
 fn a_configuration_that_is_out_of_date() {
     let case = tensors("a.weight bf16 128x128").quantization(FP8);
-    says(&case, "config.json: quantization_config declares fp8-block:128x128, but no tensor is stored so");
+    says(&case, "config.json: quantization_config declares fp8-block:128x128, but no tensor uses it");
     assert!(case.asked_for("plain").unwrap().groups.is_empty());
     let error = case.asked_for("gptq,bits=4").unwrap_err();
     assert!(error.to_string().starts_with("--from-scheme declares gptq,bits=4"), "{error}");
@@ -145,17 +145,17 @@ fn methods_that_are_refused() {
 #[test]
 fn a_value_that_a_configuration_cannot_have() {
     for (config, key) in [
-        (r#"{"quant_method": "fp8", "fmt": "e5m2"}"#, "fmt is \"e5m2\" where e4m3 is expected"),
-        (r#"{"quant_method": "fp8", "weight_block_size": 128}"#, "weight_block_size is 128 where two numbers are"),
-        (r#"{"quant_method": "fp8", "weight_block_size": [0, 128]}"#, "weight_block_size is 0 where a number"),
-        (r#"{"quant_method": "gptq", "bits": 9}"#, "bits is 9 where 2, 3, 4 or 8 is expected"),
+        (r#"{"quant_method": "fp8", "fmt": "e5m2"}"#, "fmt is \"e5m2\", expected e4m3"),
+        (r#"{"quant_method": "fp8", "weight_block_size": 128}"#, "weight_block_size is 128, expected two numbers"),
+        (r#"{"quant_method": "fp8", "weight_block_size": [0, 128]}"#, "weight_block_size is 0, expected a number"),
+        (r#"{"quant_method": "gptq", "bits": 9}"#, "bits is 9, expected 2, 3, 4 or 8"),
         (r#"{"quant_method": 3}"#, "quant_method is 3"),
         (r#"{"bits": 3}"#, "quant_method is null"),
-        (r#"[]"#, "quantization_config is [] where an object"),
-        (r#"{"quant_method": "awq", "modules_to_not_convert": 7}"#, "modules_to_not_convert is 7 where a list"),
+        (r#"[]"#, "quantization_config is [], expected an object"),
+        (r#"{"quant_method": "awq", "modules_to_not_convert": 7}"#, "modules_to_not_convert is 7, expected a list"),
     ] {
         let error = tensors("a.weight bf16 6x6").quantization(config).error();
-        assert!(error.contains(key.trim_end_matches(" are")), "{error}");
+        assert!(error.contains(key), "{error}");
     }
 }
 
@@ -181,7 +181,7 @@ fn global_scales_that_look_inverted() {
     }
     let case = tensors("a.weight_packed u8 6x16\na.weight_scale f8e4m3fn 6x2\na.weight_global_scale f32 1")
         .holds("a.weight_global_scale", f32s(&[0.5]));
-    assert!(case.error().contains("of a scale that divides"), "{}", case.error());
+    assert!(case.error().contains("if the scale divides"), "{}", case.error());
 }
 
 #[test]
@@ -190,17 +190,17 @@ fn factors_beside_a_weight() {
         tensors("a.weight u8 6x16\na.weight_scale f8e4m3fn 6x2\na.weight_scale_2 f32 -\na.pre_quant_scale f32 2")
             .holds("a.weight_scale_2", f32s(&[0.5]))
             .holds("a.pre_quant_scale", f32s(&[1.0, 1.5]));
-    assert!(case.error().contains("a factor beside the weight is not supported"), "{}", case.error());
+    assert!(case.error().contains("a factor in addition to the weight is not supported"), "{}", case.error());
 }
 
 #[test]
 fn packed_codes_that_do_not_fit_their_shape() {
     for (stated, expected) in [
-        (vec![12, 72], "take 9 words a row"),
-        (vec![13, 64], "is none of ct:pack-quantized"),
-        (vec![64], "[64] where a shape is expected"),
-        (vec![-1, 64], "[-1, 64] where a shape is expected"),
-        (vec![i64::MAX, i64::MAX], "where a shape is expected"),
+        (vec![12, 72], "take 9 words per row"),
+        (vec![13, 64], "is not a shape of ct:pack-quantized"),
+        (vec![64], "[64], expected a shape"),
+        (vec![-1, 64], "[-1, 64], expected a shape"),
+        (vec![i64::MAX, i64::MAX], "expected a shape"),
     ] {
         let case = tensors(&format!(
             "a.weight_packed i32 12x8\na.weight_scale bf16 12x2\na.weight_shape i64 {}",

@@ -110,7 +110,7 @@ fn keys_of_methods() {
             "32",
         ),
     ] {
-        refused(&config(method, more), &[PLACE, &format!("{key:?} is {value}"), "does to the weights"]);
+        refused(&config(method, more), &[PLACE, &format!("{key:?} is {value}"), "its effect on the weights"]);
     }
 }
 
@@ -130,7 +130,7 @@ fn keys_of_other_places() {
     for (quantization, key) in [
         (r#"{"group_size": 64, "bits": 4, "hadamard": 64}"#, r#""hadamard" is 64"#),
         (r#"{"group_size": 64, "bits": 4, "a": {"bits": 4, "offset": 1}}"#, r#""a.offset" is 1"#),
-        (r#"{"group_size": 64, "bits": 4, "mode": "mxfp4"}"#, "group_size is 64 where 32"),
+        (r#"{"group_size": 64, "bits": 4, "mode": "mxfp4"}"#, "group_size is 64, expected 32"),
     ] {
         let case = fp8.clone().config(&format!(r#"{{"quantization": {quantization}}}"#));
         refused(&case, &["config.json: quantization: ", key]);
@@ -156,8 +156,8 @@ fn markers_and_headers() {
     let header = tensors("a.weight f8e4m3fn 64x64\na.weight_scale f32 -");
     for (text, says) in [
         (r#"{"format_version": "1.0", "layers": {}, "transforms": [1]}"#, r#""transforms" is [1]"#),
-        (r#"{"layers": [1]}"#, "layers is [1] where an object"),
-        ("[1]", "the text is [1] where an object"),
+        (r#"{"layers": [1]}"#, "layers is [1], expected an object"),
+        ("[1]", "the text is [1], expected an object"),
     ] {
         refused(&header.clone().metadata("_quantization_metadata", text), &["_quantization_metadata: ", says]);
     }
@@ -170,28 +170,28 @@ fn markers_and_headers() {
 #[test]
 fn values_of_the_wrong_kind() {
     for (method, more, says) in [
-        ("fp8", r#""fmt": 4"#, "fmt is 4 where text"),
-        ("fp8", r#""expert_dtype": "fp6""#, "expert_dtype is \"fp6\" where fp4 or fp8"),
-        ("gptq", r#""desc_act": "yes""#, "desc_act is \"yes\" where true or false"),
+        ("fp8", r#""fmt": 4"#, "fmt is 4, expected a string"),
+        ("fp8", r#""expert_dtype": "fp6""#, "expert_dtype is \"fp6\", expected fp4 or fp8"),
+        ("gptq", r#""desc_act": "yes""#, "desc_act is \"yes\", expected true or false"),
         (
             "gptq",
             r#""format": "gptq_v2", "checkpoint_format": "gptq""#,
-            "format is \"gptq_v2\" where the value of checkpoint_format",
+            "format is \"gptq_v2\", expected the value of checkpoint_format",
         ),
-        ("awq", r#""w_bit": 8"#, "w_bit is 8 where the value of bits, 4,"),
-        ("awq", r#""zero_point": 1"#, "zero_point is 1 where true or false"),
-        ("bitnet", r#""linear_class": "linear""#, "linear_class is \"linear\" where bitlinear"),
-        ("compressed-tensors", r#""version": 1"#, "version is 1 where text"),
-        ("compressed-tensors", r#""sparsity_config": "dense""#, "sparsity_config is \"dense\" where an object"),
+        ("awq", r#""w_bit": 8"#, "w_bit is 8, expected the value of bits, 4"),
+        ("awq", r#""zero_point": 1"#, "zero_point is 1, expected true or false"),
+        ("bitnet", r#""linear_class": "linear""#, "linear_class is \"linear\", expected bitlinear"),
+        ("compressed-tensors", r#""version": 1"#, "version is 1, expected a string"),
+        ("compressed-tensors", r#""sparsity_config": "dense""#, "sparsity_config is \"dense\", expected an object"),
         (
             "compressed-tensors",
             r#""config_groups": {"g": {"targets": ["Linear"], "weights": {"symmetric": "no"}}}"#,
-            "config_groups.g.weights.symmetric is \"no\" where true or false",
+            "config_groups.g.weights.symmetric is \"no\", expected true or false",
         ),
         (
             "compressed-tensors",
             r#""config_groups": {"g": {"targets": ["Linear"], "weights": {"actorder": "rows"}}}"#,
-            "config_groups.g.weights.actorder is \"rows\" where weight",
+            "config_groups.g.weights.actorder is \"rows\", expected weight",
         ),
     ] {
         refused(&config(method, more), &[PLACE, says]);
@@ -207,7 +207,7 @@ fn values_of_the_wrong_kind() {
             _ => &mut documents.params,
         };
         *place = Some(serde_json::from_str(value).unwrap());
-        let says = format!("the file is {value} where an object is expected");
+        let says = format!("the file is {value}, expected an object");
         refused(&case, &[&format!("{file}: "), &says]);
         // That is no matter of schemes.
         assert!(case.asked_for("plain").is_err());
@@ -267,7 +267,7 @@ fn scales_of_blocks_without_a_configuration() {
     );
     refused(&case, &["; fp8-block:128x128 fits all of them"]);
     let case = tensors("a.weight f8e4m3fn 64x256\na.weight_scale_inv f32 1x2");
-    refused(&case, &["no configuration says of which"]);
+    refused(&case, &["no configuration states the block size"]);
     for (shape, dtype, scheme) in [
         ("1", "f32", "fp8-tensor"),
         ("64x1", "f32", "fp8-channel"),
@@ -288,7 +288,7 @@ fn factors_that_no_scheme_has() {
     let bytes = |values: &[f32]| crate::f32s(values);
     refused(
         &case.clone().holds("a.pre_quant_scale", bytes(&[1.0, 0.5])),
-        &["a.pre_quant_scale", "factor beside the weight"],
+        &["a.pre_quant_scale", "factor in addition to the weight"],
     );
     assert_eq!(case.holds("a.pre_quant_scale", bytes(&[1.0, 1.0])).detect().groups.len(), 1);
     let smoothed = tensors(
@@ -297,7 +297,7 @@ fn factors_that_no_scheme_has() {
     .metadata("tensor_names", r#"["a.weight"]"#)
     .metadata("a.weight", r#"{"_type": "Int8Tensor", "_data": {"block_size": [1, 2], "reduce_range": true}}"#);
     let other = smoothed.clone().holds("a._weight_act_pre_scale", bytes(&[1.0, 2.0]));
-    refused(&other, &["a._weight_act_pre_scale", "factor beside the weight"]);
+    refused(&other, &["a._weight_act_pre_scale", "factor in addition to the weight"]);
     let found = smoothed.holds("a._weight_act_pre_scale", bytes(&[1.0, 1.0])).detect();
     assert!(found.roles.iter().all(|role| *role != truecast_schemes::Role::Plain), "{:?}", found.roles);
 }

@@ -90,7 +90,7 @@ impl Decoded {
 pub struct NanParts {
     /// Its sign bit is set.
     pub neg: bool,
-    /// Quiet or signalling; `None` where the format has one NaN (for each sign) and no such difference.
+    /// Quiet or signaling; `None` where the format has one NaN (for each sign) and no such difference.
     pub is_quiet: Option<bool>,
     /// The fraction bits below the quiet bit.
     pub payload: u64,

@@ -196,7 +196,7 @@ pub fn compare(
     let by_name: HashMap<&str, usize> = (0..held.1.len()).map(|j| (&**held.1.name(j), j)).collect();
     let mut is_found = vec![false; held.1.len()];
     let mut measures = Measures { exec, known: Vec::new() };
-    let as_stored = |cause| format!("{cause}; its tensors are compared as they are stored, without scales");
+    let as_stored = |cause| format!("{cause}; its tensors are compared as stored, without scales");
     let warnings = of_a.into_iter().chain(of_b).map(as_stored).collect();
     let mut result = Comparison { files, readings, warnings, ..Comparison::default() };
     let mut done = 0;

@@ -55,7 +55,7 @@ pub enum Error {
         path: String,
     },
     /// No tensor has the name that was asked for.
-    #[error("{path}: there is no tensor {}{}", Escaped(.tensor), closest(.nearest))]
+    #[error("{path}: tensor {} does not exist{}", Escaped(.tensor), closest(.nearest))]
     NoTensor {
         /// The file or folder.
         path: String,
@@ -73,7 +73,7 @@ pub enum Error {
         why: String,
     },
     /// Reinterpreting needs a tensor whose elements have that width.
-    #[error("{path}: {from} reinterprets no tensor: no rule chooses one of {bits}-bit elements")]
+    #[error("{path}: {from} applies to no tensor: no rule selects a tensor of {bits}-bit elements")]
     UnusedFrom {
         /// The file.
         path: String,
@@ -113,13 +113,13 @@ pub enum Error {
         found: Foreign,
     },
     /// The destination of one file is a folder.
-    #[error("{path}: this is a folder, and one file is to be written; name a file in it")]
+    #[error("{path}: this is a folder, but the result is one file; name a file in it")]
     FolderForFile {
         /// The destination.
         path: String,
     },
     /// A report names something as a file that was written, and it is none.
-    #[error("{path}: the report names it as a file that was written, and it is not a regular file")]
+    #[error("{path}: the report lists it as a written file, but it is not a regular file")]
     NoOutput {
         /// What it names.
         path: String,

@@ -106,7 +106,9 @@ pub(crate) fn raise_warning(path: &Path, model: &Model, opset: i64) -> Option<St
     let versions = functions.chain([default_opset(&model.opset_imports)]).flatten();
     let from = versions.filter(|&version| version < opset).min()?;
     let path = path.display();
-    Some(format!("{path}: opset {from} becomes {opset}, which the type needs; every node means the same in both"))
+    Some(format!(
+        "{path}: opset {from} becomes {opset}, because the type needs it; every node has the same meaning in both"
+    ))
 }
 
 /// From this opset on types come with an IR version (`docs/spec/onnx.md §1.6`).
@@ -144,7 +146,7 @@ fn changed_meaning(node: &Node, from: i64, to: i64) -> Option<String> {
     let operator = node.default_operator()?;
     let why = match raised(operator, from, to) {
         Raised::Same => return None,
-        Raised::ChangedAt(at) => format!("means something else from opset {at} on"),
+        Raised::ChangedAt(at) => format!("has another meaning from opset {at} on"),
         Raised::Unknown => "is not known".into(),
     };
     let name = truecast_io::Escaped(&node.name);

@@ -28,7 +28,7 @@ pub enum RescaleFailure {
     #[error(transparent)]
     Array(#[from] truecast_io::Error),
     /// The result has no place in a file of that name.
-    #[error("{path}: a rescaled array is written as .npy; choose such a name")]
+    #[error("{path}: a rescaled array is written as .npy; choose a name that ends in .npy")]
     Destination { path: String },
     /// The specification does not allow it.
     #[error(transparent)]
@@ -37,10 +37,10 @@ pub enum RescaleFailure {
     #[error("{operand} {value} does not fit in {dtype}{hint}")]
     Number { operand: &'static str, value: i64, dtype: DType, hint: &'static str },
     /// An array of integers is expected.
-    #[error("{path}: {found}; expected is one array of integers")]
+    #[error("{path}: {found}; expected one array of integers")]
     Integers { path: String, found: String },
     /// An array of scales is expected.
-    #[error("{path}: {found}; expected is one array of floats")]
+    #[error("{path}: {found}; expected one array of floats")]
     Floats { path: String, found: String },
     /// A scale cannot be read.
     #[error(transparent)]
@@ -49,7 +49,7 @@ pub enum RescaleFailure {
     #[error(transparent)]
     Scale(#[from] ScaleError),
     /// Two arrays that belong together have different shapes.
-    #[error("{path}: shape {found:?}, that of the input is {expected:?}")]
+    #[error("{path}: shape {found:?}, but the input has {expected:?}")]
     Shape { path: String, found: Vec<u64>, expected: Vec<u64> },
     /// The result is unpredictable.
     #[error("{path}: unpredictable: {requirement}{}", index.map_or(String::new(), |i| format!(", first at element {i}")))]

@@ -98,7 +98,7 @@ pub struct Request {
 #[non_exhaustive]
 pub enum RequestError {
     /// The specification is unknown.
-    #[error("unknown specification {name:?}; known are {}", SPECS.join(", "))]
+    #[error("unknown specification {name:?}; known specifications are {}", SPECS.join(", "))]
     Specification {
         /// Its name.
         name: String,

@@ -152,7 +152,7 @@ fn specials(src: Type, codes: &mut Vec<u64>) {
             let quiet = 1u64 << (format.fraction_bits - 1);
             let mut magnitudes =
                 vec![0, 1, 2, quiet * 2 - 1, quiet * 2, format.max_finite() - 1, format.max_finite(), infinity];
-            // Each payload bit alone, all below it, all above it, in a signalling and in a quiet NaN.
+            // Each payload bit alone, all below it, all above it, in a signaling and in a quiet NaN.
             for bit in 0..format.fraction_bits {
                 for fraction in [1 << bit, (1 << bit) - 1, (quiet - 1) & !((1 << bit) - 1)] {
                     magnitudes

@@ -179,7 +179,7 @@ const U5: &str = "non-integer to a 4- or 2-bit integer; docs/spec/onnx.md §4.11
 
 const U6: &str = "Inf to a FNUZ type, saturating, before opset 24; docs/spec/onnx.md §4.11 U6";
 
-const U8: &str = "text that is no integer in range, to an integer; docs/spec/onnx.md §4.11 U8";
+const U8: &str = "text that is not an integer in range, to an integer; docs/spec/onnx.md §4.11 U8";
 const U9: &str = "the format of numbers as text; docs/spec/onnx.md §4.11 U9";
 const U10: &str = "text to bool; docs/spec/onnx.md §4.11 U10";
 

@@ -116,7 +116,7 @@ fn destination(version: u32, value: AttributeValue<'_>) -> Result<DType, String>
             }
             Some(DataType { dtype: Some(dtype), .. }) => Ok(*dtype),
             Some(_) => Err(format!("{code} is UNDEFINED")),
-            None => Err(format!("{code} is no DataType")),
+            None => Err(format!("{code} is not a DataType")),
         },
         (_, AttributeValue::String(_)) => {
             Err("is a type's name; from Cast-6 on it is the DataType number (INT)".into())

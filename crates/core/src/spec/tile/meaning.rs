@@ -20,7 +20,7 @@ pub const NAN_TO_E4M3: &str = "U3: NaN to f8E4M3FN, which spec 13.2 sends to 448
 /// U5.
 pub const NO_SIGN: &str = "U5: negative value to a type without sign; docs/spec/tile-ir.md §7";
 /// U5, for zero.
-pub const NO_ZERO: &str = "U5: zero to f8E8M0FNU, which has none; docs/spec/tile-ir.md §7";
+pub const NO_ZERO: &str = "U5: zero to f8E8M0FNU, which has no zero; docs/spec/tile-ir.md §7";
 /// U7.
 pub const INTEGER_OVERFLOW: &str =
     "U7: integer beyond a small float, which machine code saturates; docs/spec/tile-ir.md §7";

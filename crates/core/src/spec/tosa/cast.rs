@@ -171,9 +171,13 @@ fn rules(src: DType, dst: DType, freedoms: Freedoms) -> CastSpec {
     let clause = "TOSA CAST; docs/spec/tosa.md §3.5";
     match freedoms.applied(policy, src, dst) {
         exact if exact == policy => CastSpec { src, dst, policy, undefined, clause },
-        policy => {
-            CastSpec { src, dst, policy, undefined, clause: "TOSA CAST, as it may be chosen; docs/spec/tosa.md §3.9" }
-        }
+        policy => CastSpec {
+            src,
+            dst,
+            policy,
+            undefined,
+            clause: "TOSA CAST, with the choices of the profile; docs/spec/tosa.md §3.9",
+        },
     }
 }
 

@@ -118,7 +118,8 @@ impl core::str::FromStr for Freedoms {
             spec: "tosa".into(),
             name: "profile",
             why: format!(
-                "{text:?} is neither strict nor made of {}, with + between them; those of `check` judge results",
+                "{text:?} is neither strict nor a combination of {}, joined by +; the profiles of `check` only judge \
+                 results",
                 WORDS.map(|(name, _)| name).join(", ")
             ),
             clause: "docs/spec/tosa.md §3.9",

@@ -113,7 +113,8 @@ impl Rescale {
                 target,
                 "E18",
                 format!(
-                    "there is none from {input} to {output}; inputs are i8, i16, i32 or i48, outputs i8, i16 or i32"
+                    "there is no RESCALE from {input} to {output}; inputs are i8, i16, i32 or i48, outputs are i8, \
+                     i16 or i32"
                 ),
             ));
         }
@@ -170,7 +171,7 @@ impl Rescale {
         ];
         for (name, operand, dtype, len, shape_id) in all {
             if operand.dtype != dtype {
-                return error("E17", format!("{name} is of {}, not of {dtype}", operand.dtype));
+                return error("E17", format!("{name} is {}, not {dtype}", operand.dtype));
             }
             if operand.shape != [len] || operand.values.len() as u64 != len {
                 let many = operand.shape.first().is_some_and(|n| *n > 1);

@@ -106,7 +106,7 @@ impl core::str::FromStr for Feature {
         Feature::ALL.iter().copied().find(|f| f.name().eq_ignore_ascii_case(name)).ok_or_else(|| SpecError::Attribute {
             spec: "tosa".into(),
             name: "profile or extension",
-            why: format!("{text:?} is not known; known are {}", Features::of(Feature::ALL)),
+            why: format!("unknown name {text:?}; known names are {}", Features::of(Feature::ALL)),
             clause: "docs/spec/tosa.md §3.2",
         })
     }

@@ -101,7 +101,7 @@ impl Quantizer {
     }
 
     /// Whether [`Quantizer::run`] needs the largest magnitude of the tensor (of the matrix, where each has scales of its own;
-    /// of several tensors, where they share a second scale): for a second scale, or for one scale of a whole matrix.
+    /// of several tensors, where they share a global scale): for a global scale, or for one scale of a whole matrix.
     #[must_use]
     pub fn needs_amax(&self) -> bool {
         self.rule().is_some() || matches!(&self.target, Target::Planes(of) if of.has_one_scale())
@@ -114,7 +114,7 @@ impl Quantizer {
         }
     }
 
-    /// The second scale of a tensor with this largest magnitude, to be written as [`Part::Global`].
+    /// The global scale of a tensor with this largest magnitude, to be written as [`Part::Global`].
     #[must_use]
     pub fn global(&self, amax: f32) -> Option<f32> {
         self.rule().and_then(|rule| rule.of_amax(amax.to_bits()).ok()).map(f32::from_bits)
@@ -182,7 +182,7 @@ impl Quantizer {
             && rows.end <= n_rows
             && matrix < matrices;
         if !whole {
-            return Err(ScaledError::Layout { why: "rows do not begin and end with blocks" });
+            return Err(ScaledError::Layout { why: "rows do not begin and end at block boundaries" });
         }
         let expected = rows.end.saturating_sub(rows.start) * cols * slot_bytes(self.widener.src) as u64;
         if src.len() as u64 != expected {

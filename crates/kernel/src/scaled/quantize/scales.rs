@@ -26,7 +26,7 @@ pub(super) struct Scaler {
 enum Rule {
     /// E8M0, or the same as f32.
     Mx { rule: MxScale, element: FloatFormat, elem_max: f32 },
-    /// Codes of E4M3FN with a second scale, or alone.
+    /// Codes of E4M3FN with a global scale, or alone.
     Second { elem_max: f32 },
     /// The largest magnitude over the largest element.
     Linear { elem_max: f32 },

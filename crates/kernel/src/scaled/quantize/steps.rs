@@ -17,7 +17,7 @@ pub(super) struct Tables {
     tables: Vec<Steps>,
     firsts: Vec<u16>,
     which: Vec<u8>,
-    /// Of each code of a scale with this second scale.
+    /// Of each code of a scale with this global scale.
     by_code: Option<(f32, Box<ByCode>)>,
 }
 

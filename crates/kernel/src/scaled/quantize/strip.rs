@@ -61,7 +61,7 @@ impl OfPlanes {
     }
 
     /// Quantizes rows of whole blocks, whose elements are `src`. `amax` is the largest magnitude, where there is one scale;
-    /// `global` the second scale.
+    /// `global` the global scale.
     pub fn run(
         &self,
         widener: &Widener,

@@ -51,14 +51,17 @@ impl Packing {
             DType::U2 if before(Release(2025, 3)) => (Packing::HighFirst, None),
             DType::U2 if release.is_none() => (
                 Packing::LowFirst,
-                Some("the file does not say who wrote it; u2 is read in the order of 2025.3 and later"),
+                Some("the file does not state the release that wrote it; u2 is read in the order of 2025.3 and later"),
             ),
             DType::U3 | DType::U6 => match release {
                 Some(later) if later > Release(2026, 4) => return Err(later),
                 Some(_) => (Packing::Groups, None),
                 None => (
                     Packing::Groups,
-                    Some("the file does not say who wrote it; u3 and u6 are read in the groups of 2026.4 and earlier"),
+                    Some(
+                        "the file does not state the release that wrote it; u3 and u6 are read in the groups of \
+                         2026.4 and earlier",
+                    ),
                 ),
             },
             _ => (Packing::LowFirst, None),

@@ -35,7 +35,7 @@ fn skip_within(cursor: &mut Cursor<'_>, types: &Types, depth: usize) -> Result<(
         tag @ (1 | 2) => {
             let place = *cursor;
             let Type::Element(element) = types.get(cursor.varint()?, &place)? else {
-                return Err(place.wrong("the type of a number is none"));
+                return Err(place.wrong("the type of a number is not an element type"));
             };
             let one_byte = element.bits() == 1 || tag == 2 && element.bits() <= 8;
             if one_byte { cursor.byte().map(drop) } else { cursor.varint().map(drop) }

@@ -118,7 +118,7 @@ impl<'r, 'a> Body<'r, 'a> {
     fn tile(&self, cursor: &mut Cursor<'_>) -> Result<Arc<TileType>, Diagnostic> {
         let place = *cursor;
         self.result(cursor)?.ok_or_else(|| {
-            Diagnostic::new(Place::Byte(place.at()), Cause::TypeForm { why: "the result type is no tile".into() })
+            Diagnostic::new(Place::Byte(place.at()), Cause::TypeForm { why: "the result type is not a tile".into() })
         })
     }
 
@@ -142,7 +142,7 @@ impl<'r, 'a> Body<'r, 'a> {
             RETURN => {
                 let types = cursor.varint()?;
                 if types != 0 {
-                    return Err(begin.wrong(format!("return lists {types} result types; it has none")));
+                    return Err(begin.wrong(format!("return lists {types} result types, expected 0")));
                 }
                 let operands = self.operands(cursor)?;
                 Ok(Statement { place, location: None, results: vec![], operation: Operation::Return { operands } })
@@ -195,7 +195,7 @@ impl<'r, 'a> Body<'r, 'a> {
                 value: format!("%{}", self.function.values.len()),
                 op,
                 operand: self.function.name_of(operand),
-                found: "no tile".into(),
+                found: "not a tile".into(),
                 written: format!("a tile, to give {to}"),
             };
             Diagnostic::new(place, cause)
@@ -306,7 +306,7 @@ impl<'r, 'a> Body<'r, 'a> {
     /// Numbers that are given inside a block are free again after it.
     fn regions(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<Vec<Statement>>, Diagnostic> {
         if self.depth == MAX_DEPTH {
-            return Err(cursor.wrong(format!("more than {MAX_DEPTH} regions within each other")));
+            return Err(cursor.wrong(format!("more than {MAX_DEPTH} nested regions")));
         }
         self.depth += 1;
         let count = cursor.count("regions", 1)?;

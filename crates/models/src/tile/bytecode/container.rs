@@ -92,7 +92,7 @@ fn section<'a>(file: &mut Cursor<'a>, is_aligned: bool, least: u64, name: &str) 
         let begin = *file;
         let alignment = file.varint()?;
         if !alignment.is_power_of_two() || !alignment.is_multiple_of(least) {
-            return Err(begin.wrong(format!("section of {name}: alignment {alignment} is no multiple of {least}")));
+            return Err(begin.wrong(format!("section of {name}: alignment {alignment} is not a multiple of {least}")));
         }
         pad(file, file.at(), alignment)?;
     }
@@ -143,7 +143,7 @@ impl<'a> Table<'a> {
                 OffsetWidth::Eight => section.u64()?,
             };
             if starts.last().is_some_and(|&before| start < before) {
-                return Err(place.wrong(format!("offset {start} of an item lies before the previous one")));
+                return Err(place.wrong(format!("offset {start} of an item is before the previous offset")));
             }
             starts.push(start);
         }

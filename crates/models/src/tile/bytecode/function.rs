@@ -58,7 +58,7 @@ impl Reader<'_> {
         let name = self.name(cursor.varint()?, &begin)?;
         let place = *cursor;
         let Type::Function { parameters, results } = self.types.get(cursor.varint()?, &place)? else {
-            return Err(place.wrong("the signature is no function type"));
+            return Err(place.wrong("the signature is not a function type"));
         };
         let place = *cursor;
         let flags = cursor.byte()?;
@@ -70,7 +70,7 @@ impl Reader<'_> {
         // Functions may share a signature, so that arguments are not in proportion to the file.
         self.arguments += parameters.len();
         if self.arguments > MAX_ARGUMENTS {
-            return Err(place.wrong(format!("more than {MAX_ARGUMENTS} arguments of all functions together")));
+            return Err(place.wrong(format!("more than {MAX_ARGUMENTS} arguments in all functions")));
         }
         let is_entry = flags & KERNEL != 0;
         cursor.varint()?;
@@ -95,7 +95,7 @@ impl Reader<'_> {
             self.module.find(Diagnostic::new(shell.place, cause));
         };
         if !is_entry {
-            wrong("is no kernel entry; functions of other kinds are not read".into());
+            wrong("is not a kernel entry; functions of other kinds are not read".into());
         }
         if is_entry && *results > 0 {
             wrong(format!("returns {results} values; an entry returns nothing"));
@@ -105,7 +105,7 @@ impl Reader<'_> {
             let tile = match self.types.get(parameter, &begin)? {
                 Type::Tile(tile) => Some(tile.clone()),
                 _ => {
-                    wrong(format!("argument {index} is no tile; entry arguments must be rank-0 tiles"));
+                    wrong(format!("argument {index} is not a tile; entry arguments must be rank-0 tiles"));
                     None
                 }
             };

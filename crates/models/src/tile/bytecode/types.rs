@@ -89,7 +89,7 @@ fn pointer(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result
         tag => match number(tag, version, &at)? {
             Some(DType::I4) => Err(bad("i4")),
             Some(dtype) => Ok(dtype),
-            None => Err(place.wrong(format!("type {index} is no number, so nothing points to it"))),
+            None => Err(place.wrong(format!("type {index} is not a number, so no pointer can point to it"))),
         },
     }
 }

@@ -107,7 +107,7 @@ impl<'a> Parser<'a> {
         match found == *length {
             true => Ok(()),
             false => {
-                let why = format!("{found} elements where the shape of {tile} says {length}");
+                let why = format!("{found} elements, but the shape of {tile} needs {length}");
                 Err(wrong(tile, at.place, why))
             }
         }

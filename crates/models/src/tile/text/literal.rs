@@ -18,7 +18,7 @@ pub(super) fn code(dtype: DType, neg: bool, atom: &str) -> Result<u64, String> {
     match dtype.kind() {
         Kind::Int(_) if matches!(atom, "true" | "false") => match (dtype, neg) {
             (DType::I1, false) => Ok((atom == "true") as u64),
-            _ => Err(format!("{atom} is of i1")),
+            _ => Err(format!("{atom} is an i1 literal")),
         },
         Kind::Int(_) => integer(dtype, neg, atom, hex),
         _ => float(dtype, neg, atom, hex),

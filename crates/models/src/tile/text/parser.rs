@@ -75,7 +75,7 @@ impl<'a> Parser<'a> {
         match names::since(name) {
             Some(since) => self.gate(format!("operation {name}"), since, place),
             None if names::is_unreleased(name) => {
-                let why = format!("operation {} is in no release; only what is inside it is read", shown(name));
+                let why = format!("operation {} is not in any release; only its contents are read", shown(name));
                 self.module.warn(Diagnostic::new(place, Cause::Opcode { why }));
             }
             None => {
@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
             false => {
                 let place = self.peek()?.place;
                 self.skip_type()?;
-                let why = format!("argument {index} is no tile; entry arguments must be rank-0 tiles");
+                let why = format!("argument {index} is not a tile; entry arguments must be rank-0 tiles");
                 self.module.find(Diagnostic::new(place, Cause::Signature { entry: shown(entry), why }));
                 None
             }
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
     fn statement(&mut self, scope: &mut Scope<'a>) -> Result<Statement, Diagnostic> {
         if scope.depth() > MAX_DEPTH {
             let at = self.peek()?;
-            return Err(self.unexpected(&format!("at most {MAX_DEPTH} regions within each other"), &at));
+            return Err(self.unexpected(&format!("at most {MAX_DEPTH} nested regions"), &at));
         }
         self.location = None;
         let names = self.result_names()?;

@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
             return Ok(ElementType::Number(number(word, place)?));
         }
         self.expect('<')?;
-        let (pointee, at) = self.word("the type that is pointed to")?;
+        let (pointee, at) = self.word("the pointee type")?;
         if matches!(pointee, "ptr" | "cuda_tile.ptr") {
             return Err(Diagnostic::new(at, Cause::Type(Malformed::Pointee("a pointer".into()))));
         }

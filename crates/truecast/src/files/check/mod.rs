@@ -234,7 +234,7 @@ pub enum CheckError {
     #[error(transparent)]
     Array(#[from] ArrayError),
     /// The shapes differ.
-    #[error("{path}: shape {found:?}, that of the input is {expected:?}")]
+    #[error("{path}: shape {found:?}, but the input has {expected:?}")]
     Shape {
         /// The file of the results.
         path: String,

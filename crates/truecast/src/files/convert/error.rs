@@ -17,10 +17,10 @@ fn comfy() -> String {
 #[non_exhaustive]
 pub enum CheckpointError {
     /// `docs/spec/checkpoints.md §2.2 C7`.
-    #[error("source and destination lie in each other; choose another folder")]
+    #[error("source and destination must not contain each other; choose another folder")]
     Nested,
     /// A checkpoint becomes a folder.
-    #[error("names a file, and a checkpoint becomes a folder; choose another destination")]
+    #[error("names a file, but a checkpoint becomes a folder; choose another destination")]
     NotAFolder,
     /// The destination holds something.
     #[error("the folder exists and holds {}", Escaped(.holds))]
@@ -29,13 +29,13 @@ pub enum CheckpointError {
         holds: String,
     },
     /// The destination holds a whole result.
-    #[error("the folder holds {}, so a whole result, which parts do not replace; remove it", Escaped(.holds))]
+    #[error("the folder holds {}, so a complete result, which a part does not replace; remove it", Escaped(.holds))]
     Whole {
         /// What makes it one.
         holds: String,
     },
     /// Two processes would write the same files.
-    #[error("another process is writing into the folder; wait for its end")]
+    #[error("another process is writing into the folder; wait until it ends")]
     Busy,
     /// Weights would be left that do not belong to the result.
     #[error("holds {}, which the result would not replace; remove it, or choose another destination", Escaped(.file))]
@@ -44,10 +44,10 @@ pub enum CheckpointError {
         file: String,
     },
     /// Nothing says what was done there.
-    #[error("holds no truecast-manifest.json that says what was begun, so nothing can be resumed")]
+    #[error("holds no truecast-manifest.json of an earlier run, so nothing can be resumed")]
     NoManifest,
     /// The manifest cannot be understood.
-    #[error("{} is no manifest of this version: {}", Escaped(.file), one_line(.why))]
+    #[error("{} is not a manifest of this version: {}", Escaped(.file), one_line(.why))]
     Manifest {
         /// Its name.
         file: String,
@@ -55,7 +55,7 @@ pub enum CheckpointError {
         why: String,
     },
     /// What was begun is not what is asked for.
-    #[error("was begun otherwise, so it cannot go on: {what}")]
+    #[error("was started differently, so it cannot continue: {what}")]
     Changed {
         /// What differs.
         what: String,
@@ -67,40 +67,40 @@ pub enum CheckpointError {
         what: String,
     },
     /// Other processes may need the files.
-    #[error("files of the source are deleted by one run that converts all of them")]
+    #[error("only a run that converts all source files can delete them")]
     DeletedByParts,
     /// What a link leads to belongs to others.
-    #[error("{} is a link, and what it leads to is not deleted", Escaped(.file))]
+    #[error("{} is a link, and its target is not deleted", Escaped(.file))]
     DeletedLink {
         /// The file.
         file: String,
     },
     /// It cannot be converted any more.
-    #[error("{} was deleted, and not all of what is made of it is finished in the destination", Escaped(.file))]
+    #[error("{} was deleted, and its results in the destination are not complete", Escaped(.file))]
     Deleted {
         /// The file.
         file: String,
     },
     /// It cannot be made again.
-    #[error("{} is not what was written, and its source was deleted", Escaped(.file))]
+    #[error("{} differs from the written file, and its source was deleted", Escaped(.file))]
     Lost {
         /// The file.
         file: String,
     },
     /// Another file has its name.
-    #[error("{} is not the file any more that was converted; it is not deleted", Escaped(.file))]
+    #[error("{} is no longer the converted file; it is not deleted", Escaped(.file))]
     Exchanged {
         /// The file.
         file: String,
     },
     /// What was written reads back otherwise.
-    #[error("{} is not what was written; the source is not deleted", Escaped(.file))]
+    #[error("{} differs from the written file; the source is not deleted", Escaped(.file))]
     Damaged {
         /// The file.
         file: String,
     },
     /// §5.4.
-    #[error("its values fit codes whose nibbles lie in the other order")]
+    #[error("its values fit the other nibble order better")]
     Nibbles,
     /// A file has no configuration.
     #[error(
@@ -114,12 +114,10 @@ pub enum CheckpointError {
         file: String,
     },
     /// The codes of one file become a file of the same kind.
-    #[error(
-        "quantized tensors, and what is made of them, go to .safetensors or .gguf files; choose such a destination"
-    )]
+    #[error("quantized tensors and their results go to .safetensors or .gguf files; choose such a destination")]
     NotSafetensors,
     /// No other files are understood as checkpoints.
-    #[error("a .gguf file is made of a .safetensors or .gguf file, or of the folder of a checkpoint")]
+    #[error("a .gguf file is written from a .safetensors or .gguf file, or from a checkpoint folder")]
     IntoGguf,
     /// Such files have types of their own.
     #[error("{scheme} is not a type of .gguf files; these can be written: gguf:Q8_0 and gguf:MXFP4")]
@@ -128,7 +126,7 @@ pub enum CheckpointError {
         scheme: String,
     },
     /// Other files have no such types.
-    #[error("{scheme} is a type of .gguf files; name such a destination")]
+    #[error("{scheme} is a type of .gguf files; name a .gguf destination")]
     OfGguf {
         /// The scheme.
         scheme: String,
@@ -143,7 +141,7 @@ pub enum CheckpointError {
     },
     /// A dense result has no place for codes.
     #[error(
-        "tensor {} is quantized ({scheme}) and would be kept so in a result without its scales",
+        "tensor {} is quantized ({scheme}), and the result would keep it without its scales",
         Escaped(.tensor)
     )]
     Kept {
@@ -153,7 +151,7 @@ pub enum CheckpointError {
         scheme: String,
     },
     /// The scales of the source would be dropped for a type that needs some.
-    #[error("the source is quantized ({scheme}, as tensor {} is): {to} would drop the scales", Escaped(.tensor))]
+    #[error("the source is quantized ({scheme}, for example tensor {}): {to} would drop the scales", Escaped(.tensor))]
     Narrow {
         /// The first tensor of which that is true.
         tensor: String,
@@ -172,8 +170,8 @@ pub enum CheckpointError {
     },
     /// Loaders of the scheme need scales of activations that nothing tells.
     #[error(
-        "{scheme} quantizes activations too, and its loaders need the largest magnitude of the inputs of each layer; none \
-         is known for {}{}",
+        "{scheme} also quantizes activations, and its loaders need the largest input magnitude of each layer; it is \
+         not known for {}{}",
         Escaped(.tensor),
         of_others(*.others)
     )]
@@ -188,7 +186,7 @@ pub enum CheckpointError {
         weights_only: Option<String>,
     },
     /// The file of largest magnitudes is not understood.
-    #[error("expected an object of layers and the largest magnitudes of their inputs: {why}")]
+    #[error("expected an object that maps layers to the largest magnitudes of their inputs: {why}")]
     Ranges {
         /// Why not.
         why: String,
@@ -215,8 +213,8 @@ fn alike(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(LISTED).map(|name| Escaped(name).to_string()).collect();
     match names.len() {
         0 => String::new(),
-        n if n > LISTED => format!("; {n} others too, such as {}", shown.join(", ")),
-        n => format!("; {n} other{} too: {}", if n == 1 { "" } else { "s" }, shown.join(", ")),
+        n if n > LISTED => format!("; also {n} others, such as {}", shown.join(", ")),
+        n => format!("; also {n} other{}: {}", if n == 1 { "" } else { "s" }, shown.join(", ")),
     }
 }
 

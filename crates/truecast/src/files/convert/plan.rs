@@ -29,7 +29,7 @@ pub struct Plan {
     pub(crate) shards: Vec<ShardPlan>,
     /// Files beside the shards that are written anew, or not copied.
     pub(crate) configuration: Configuration,
-    /// Sets of tensors with a common second scale.
+    /// Sets of tensors with a common global scale.
     pub(crate) shares: Vec<Vec<Stored>>,
     /// Of the tensors in them their places among the works of their shards.
     pub(crate) sharing: HashMap<Stored, usize>,
@@ -61,12 +61,12 @@ impl Plan {
         self.shards.iter().flat_map(|shard| &shard.works)
     }
 
-    /// The tensors that have a second scale in common with this one, itself among them.
+    /// The tensors that have a global scale in common with this one, itself among them.
     pub(crate) fn shared(&self, scaled: &Scaled) -> &[Stored] {
         scaled.share.map_or(&[], |set| &self.shares[set])
     }
 
-    /// A tensor that has a second scale in common with others, by its place in the source.
+    /// A tensor that has a global scale in common with others, by its place in the source.
     pub(crate) fn scaled(&self, at: Stored) -> Option<&Scaled> {
         let work = *self.sharing.get(&at)?;
         self.shards[at.shard].works[work].job.scaled()
@@ -112,7 +112,10 @@ impl Plan {
         };
         warnings.extend(self.works().find(is_f6).map(|work| {
             let (path, name) = (self.folder.path().display(), Escaped(&work.planned.name));
-            format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
+            format!(
+                "{path}: tensor {name}: there is no convention for F6 elements; they are read as one little-endian \
+                 bit stream"
+            )
         }));
         warnings
     }

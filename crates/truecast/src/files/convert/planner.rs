@@ -89,7 +89,7 @@ impl Plan {
         activations.check(src, writing.map_or(Scheme::PLAIN, |writing| writing.scheme))?;
         dropped.retain(|(name, _)| !activations.carries(name));
         if carried.is_some() && relaid.is_empty() {
-            let (option, why) = ("--relayout", "no tensor is quantized, or rules make all of them dense".to_string());
+            let (option, why) = ("--relayout", "no tensor is quantized, or rules dequantize all of them".to_string());
             return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
         }
         let scheme = carried.map_or(writing.map_or(Scheme::PLAIN, |writing| writing.scheme), |(scheme, _)| scheme);
@@ -317,7 +317,7 @@ fn is_narrow(to: DType) -> bool {
     to.storage_bits().is_some_and(|bits| bits <= 8)
 }
 
-/// Of the tensors with a common second scale their places among the works of their shards.
+/// Of the tensors with a common global scale their places among the works of their shards.
 fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
     let mut sharing = HashMap::new();
     for shard in shards {

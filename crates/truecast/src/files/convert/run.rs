@@ -249,7 +249,7 @@ impl Run<'_> {
                 progress(Progress { bytes: self.shards.read, tensor: &entry.name });
             } else {
                 let path = path.display();
-                self.warnings.push(format!("{path}: not what the manifest says that it is; it is converted again"));
+                self.warnings.push(format!("{path}: does not match the manifest; it is converted again"));
                 entry.output = None;
             }
         }

@@ -126,7 +126,7 @@ impl Verification {
         }
         for stray in result.strays() {
             let path = dst.join(stray).display().to_string();
-            let why = "is a file of weights that the conversion did not write; some program may load it".into();
+            let why = "is a weights file that the conversion did not write; a program may load it".into();
             verdict.differences.push(FileDifference::File { path, why });
         }
         verdict.sampled = self.seed.map(|seed| Sample { of, seed });
@@ -267,7 +267,7 @@ impl Verification {
             match look::at(&path)? {
                 None => differs(&path, "is missing"),
                 Some(found) if found.len() == text.len() as u64 && read(&path)? == text.as_bytes() => {}
-                Some(_) => differs(&path, "is not what the conversion writes"),
+                Some(_) => differs(&path, "differs from what the conversion writes"),
             }
         }
         let has_sidecars = manifest.as_ref().and_then(|manifest| manifest.options.get("sidecars")?.as_bool());
@@ -277,7 +277,7 @@ impl Verification {
                 if !look::is_file(&ours)? {
                     differs(&ours, "is missing");
                 } else if Checksum::of(&theirs, stop)? != Checksum::of(&ours, stop)? {
-                    differs(&ours, "is not that of the source");
+                    differs(&ours, "differs from the file of the source");
                 }
             }
         }
@@ -409,7 +409,7 @@ pub fn recorded(dst: &Path) -> Result<Option<Provenance>, Error> {
     let unfinished = |what| Err(Error::checkpoint(dst, CheckpointError::Unfinished { what }));
     let Some(Manifest { options, complete, .. }) = Manifest::read(dst, MANIFEST)? else {
         return match manifest::names(dst)?.into_iter().next() {
-            Some(part) => unfinished(format!("{part} is of one part of it")),
+            Some(part) => unfinished(format!("{part} belongs to only one part")),
             None => Ok(None),
         };
     };

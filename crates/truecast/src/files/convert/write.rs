@@ -156,7 +156,7 @@ impl<'a> Shards<'a> {
     }
 }
 
-/// Outputs whose bytes are known before the first piece: the second scale, and what only describes.
+/// Outputs whose bytes are known before the first piece: the global scale, and what only describes.
 fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
     let global = encoder.global().map(|global| global.to_le_bytes().to_vec());
     let bytes = |(at, output): (usize, &truecast_schemes::Output)| match &output.content {
@@ -167,15 +167,15 @@ fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
     scaled.outputs.iter().enumerate().filter_map(bytes).collect()
 }
 
-/// A second scale that readers take for one of the other convention (`docs/spec/checkpoints.md §4.5.1`).
+/// A global scale that readers take for one of the other convention (`docs/spec/checkpoints.md §4.5.1`).
 fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<String> {
     let (rule, value) = (scaled.layout.planes()?.global?.rule, encoder.global()?);
     let is_likely = if rule == GlobalRule::Divide { value >= 1.0 } else { value < 1.0 };
     let tensor = Escaped(tensor);
     (!is_likely).then(|| {
         format!(
-            "tensor {tensor}: magnitudes above 2688 give the second scale {value:?}, which looks like one of the other \
-             convention; --trust-scales reads it, --keep {tensor} leaves the tensor as it is"
+            "tensor {tensor}: magnitudes above 2688 give the global scale {value:?}, which looks like a scale of the \
+             other convention; --trust-scales reads it, --keep {tensor} keeps the tensor unchanged"
         )
     })
 }
@@ -186,7 +186,7 @@ fn not_numbers(rows: &[TensorReport]) -> Option<String> {
     let first = found.next()?;
     let others = match found.count() {
         0 => String::new(),
-        others => format!(", and of {others} other tensors some"),
+        others => format!(", and some in {others} other tensors"),
     };
     let (name, count, of) = (Escaped(&first.name), first.counts.nan_in, first.elements);
     Some(format!("tensor {name}: {count} of {of} values are NaN in the source{others}: codes or scales are NaN"))

@@ -150,7 +150,7 @@ impl Provenance {
             detected,
         };
         match request.is_none() && provenance.casts() {
-            true => Err(wrong("spec", "not a name, and tensors are cast")),
+            true => Err(wrong("spec", "not a name, but tensors are cast")),
             false => Ok(provenance),
         }
     }
@@ -168,7 +168,7 @@ fn rule_to_json(rule: &Rule) -> Value {
 fn keep(object: &Value) -> Result<Vec<Layer>, ProvenanceError> {
     let Some(_) = object.get("keep_preset") else { return Ok(Vec::new()) };
     let preset = |value: &Value| {
-        let name = value.as_str().ok_or_else(|| wrong("keep_preset", "not a list of texts"))?;
+        let name = value.as_str().ok_or_else(|| wrong("keep_preset", "not a list of strings"))?;
         name.parse().map_err(|why| wrong("keep_preset", why))
     };
     array(object, "keep_preset")?.iter().map(preset).collect()
@@ -199,14 +199,14 @@ fn request(object: &Value) -> Result<Option<Request>, ProvenanceError> {
     };
     let version = match field(object, "version")? {
         Value::Null => None,
-        version => Some(version.as_str().ok_or_else(|| wrong("version", "neither a text nor null"))?),
+        version => Some(version.as_str().ok_or_else(|| wrong("version", "neither a string nor null"))?),
     };
     let Some(attributes) = object.get("attributes").and_then(Value::as_object) else {
         return Err(wrong("attributes", "not an object"));
     };
     let mut all: Vec<(&str, &str)> = Vec::new();
     for (name, value) in attributes {
-        let odd = || wrong("attributes", format_args!("{name} is neither text nor a boolean"));
+        let odd = || wrong("attributes", format_args!("{name} is neither a string nor a boolean"));
         match value {
             Value::Bool(true) => all.push((name, "true")),
             Value::Bool(false) => all.push((name, "false")),

@@ -178,7 +178,7 @@ impl Form {
             Error::NotQuantized { why }
         })?;
         if target.layout.transposed {
-            let why = format!("{scheme} is written by the conversion of a checkpoint only");
+            let why = format!("only the conversion of a checkpoint writes {scheme}");
             return Err(Error::NotQuantized { why });
         }
         let stored = target.tensors.into_iter().filter_map(|output| match output.content {

@@ -37,7 +37,7 @@ pub enum GlobError {
     #[error("the class that begins with '[' has no ']'")]
     UnclosedClass,
     /// A range of characters is empty.
-    #[error("the range from {first:?} to {last:?} is empty: the one comes after the other")]
+    #[error("the range from {first:?} to {last:?} is empty: {first:?} comes after {last:?}")]
     Range { first: char, last: char },
     /// A choice has no beginning.
     #[error("a '}}' without a '{{' before it; [}}] matches the character")]
@@ -46,7 +46,7 @@ pub enum GlobError {
     #[error("the choice that begins with '{{' has no '}}'; [{{] matches the character")]
     UnclosedChoice,
     /// A backslash stands for nothing.
-    #[error("a backslash at the end, with no character behind it")]
+    #[error("a backslash at the end, with no character after it")]
     Dangling,
     /// It is longer than anything that is typed.
     #[error("the pattern is too long")]

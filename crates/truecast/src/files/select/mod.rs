@@ -176,7 +176,7 @@ impl fmt::Display for KeptBy {
 }
 
 /// Why presets that match nothing have no effect.
-pub(crate) const UNUSED_PRESET: &str = "no tensor has a name that it is about";
+pub(crate) const UNUSED_PRESET: &str = "no tensor has such a name";
 
 impl Selection {
     /// Whether something is cast: `--to` or a rule names a type.
@@ -253,7 +253,7 @@ impl Selection {
         }
         if !self.keep.is_empty() {
             let why = match self.to {
-                None => "without --to nothing is converted but what a rule names",
+                None => "without --to only tensors that a rule names are converted",
                 Some(_) => UNUSED_PRESET,
             };
             if self.to.is_none() || !tensors.iter().any(|tensor| self.preset(tensor).is_some()) {

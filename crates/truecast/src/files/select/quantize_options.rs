@@ -18,7 +18,7 @@ pub struct QuantizeOptions {
     pub scheme: Scheme,
     /// How scales are chosen.
     pub how: Quantization,
-    /// Tensors that have a second scale in common.
+    /// Tensors that have a global scale in common.
     pub share: Vec<SharedGlobalScale>,
     /// Quantized tensors are not quantized anew: codes and scales are carried over.
     pub relayout: Option<Relayout>,
@@ -31,14 +31,14 @@ pub struct QuantizeOptions {
 pub enum Relayout {
     /// Every value stays as it is.
     Exact,
-    /// A second scale may be the nearest f32.
+    /// A global scale may be the nearest f32.
     Lossy,
 }
 
 /// The words of `--relayout`.
 pub const RELAYOUTS: [(&str, Relayout); 2] = [("exact", Relayout::Exact), ("lossy", Relayout::Lossy)];
 
-/// Tensors of one module whose names match one of the patterns have a second scale in common (§7.4).
+/// Tensors of one module whose names match one of the patterns have a global scale in common (§7.4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedGlobalScale {
     globs: Vec<Glob>,
@@ -63,7 +63,7 @@ impl SharedGlobalScale {
         Ok(SharedGlobalScale { globs: parts.into_iter().map(glob).collect::<Result<_, _>>()? })
     }
 
-    /// Weights that vLLM holds in one layer, whose second scale is then the largest of theirs: where it is not the same
+    /// Weights that vLLM holds in one layer, whose global scale is then the largest of theirs: where it is not the same
     /// before, it is wrong for all others (§7.4). None of schemes without such layers.
     pub fn usual(family: Family) -> Vec<SharedGlobalScale> {
         const SETS: [&str; 5] = [
@@ -179,7 +179,7 @@ impl QuantizeOptions {
     pub(crate) fn from_json(object: &Value) -> Result<Option<QuantizeOptions>, (&'static str, String)> {
         let Some(scheme) = object.get("scheme") else { return Ok(None) };
         let text = |key: &'static str, value: &Value| {
-            value.as_str().map(str::to_owned).ok_or_else(|| (key, "not a text".to_string()))
+            value.as_str().map(str::to_owned).ok_or_else(|| (key, "not a string".to_string()))
         };
         let list = |key: &'static str| {
             let values = object.get(key).and_then(Value::as_array).ok_or_else(|| (key, "not a list".to_string()))?;

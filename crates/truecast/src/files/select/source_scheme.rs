@@ -56,7 +56,7 @@ impl SourceScheme {
     pub(crate) fn from_json(object: &Value) -> Result<SourceScheme, (&'static str, String)> {
         let text = |key: &'static str| match object.get(key) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => value.as_str().map(Some).ok_or_else(|| (key, "not a text".to_string())),
+            Some(value) => value.as_str().map(Some).ok_or_else(|| (key, "not a string".to_string())),
         };
         let from_scheme = text("from_scheme")?.map(str::parse::<Scheme>).transpose();
         let trust_scales = match object.get("trust_scales") {
@@ -98,7 +98,7 @@ impl Detected {
     pub(crate) fn from_json(value: Option<&Value>) -> Result<Detected, String> {
         let Some(object) = value else { return Ok(Detected::default()) };
         let schemes = object.get("schemes").and_then(Value::as_array).ok_or("has no list of schemes")?;
-        let scheme = |value: &Value| value.as_str().map(str::to_owned).ok_or("a scheme is not a text");
+        let scheme = |value: &Value| value.as_str().map(str::to_owned).ok_or("a scheme is not a string");
         let nibbles = object.get("nibbles").and_then(Value::as_str).map(str::parse).transpose()?;
         Ok(Detected { schemes: schemes.iter().map(scheme).collect::<Result<_, _>>()?, nibbles })
     }

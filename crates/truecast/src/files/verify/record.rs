@@ -76,7 +76,7 @@ pub enum RecordError {
     #[error(transparent)]
     Io(#[from] truecast_io::Error),
     /// It is not of the form.
-    #[error("{path}: no report of a conversion: {cause}")]
+    #[error("{path}: not a report of a conversion: {cause}")]
     Form {
         /// The file.
         path: String,

@@ -17,7 +17,7 @@ use truecast_io::folder::Folder;
 pub(crate) struct Written<'a, 'p> {
     pub folder: &'p Folder,
     pub planned: &'a Planned,
-    /// The tensors that have a second scale in common with it, itself among them.
+    /// The tensors that have a global scale in common with it, itself among them.
     pub shared: Vec<&'p Scaled>,
     /// The file of the result, and the places of the tensors in it.
     pub result: &'a Source,

@@ -78,8 +78,8 @@ impl Configuration {
                 None => {
                     let keys: Vec<String> = edits.iter().map(|edit| edit.path.join(".")).collect();
                     all.warnings.push(format!(
-                        "{}: there is no {name}; the one that is written holds only {}: a loader needs the model's own keys \
-                         too",
+                        "{}: the source has no {name}; the written {name} holds only {}, but a loader also needs the \
+                         model's own keys",
                         folder.path().display(),
                         keys.join(" and ")
                     ));

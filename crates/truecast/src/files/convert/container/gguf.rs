@@ -37,7 +37,7 @@ pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> 
         (options.delete_source, "--delete-source"),
         (!options.sidecars, "--no-sidecars"),
     ];
-    let why = || "a .gguf file is written as a whole, and nothing beside it".to_string();
+    let why = || "truecast writes a .gguf file as one file, and no other files".to_string();
     let found = given.into_iter().find_map(|(is_given, option)| is_given.then_some(option));
     let refused = |option| Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why: why() }));
     found.map_or(Ok(()), refused)
@@ -139,8 +139,8 @@ pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor]) -> Vec<String> {
     let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
     let names = (!is_gguf).then(|| {
         format!(
-            "{path}: tensors keep their names, and hyperparameters and vocabulary are not written; programs that load a \
-             model by its architecture, such as llama.cpp, need more"
+            "{path}: tensors keep their names, and hyperparameters and vocabulary are not written; programs that \
+             load a model by its architecture, such as llama.cpp, cannot load the file"
         )
     });
     let mut long = tensors.iter().filter(|tensor| tensor.name.len() > LONGEST_NAME);

@@ -83,7 +83,9 @@ impl Reference {
         match noise {
             _ if compared == 0 => Ok(None),
             [ours, other] if other < ours => Err(Error::checkpoint(reference, CheckpointError::Nibbles)),
-            _ => Ok(Some(format!("{}: the order of nibbles fits {compared} tensors there", reference.display()))),
+            _ => {
+                Ok(Some(format!("{}: the nibble order fits {compared} tensors of this reference", reference.display())))
+            }
         }
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         && !(is_replaced && part.is_none())
         && let Some(other) = names.iter().find(is_of_others)
     {
-        let what = format!("{other} is of another division of the work");
+        let what = format!("{other} belongs to another division into parts");
         return Err(refused(CheckpointError::Changed { what }));
     }
     for sidecar in plan.copied() {

@@ -112,14 +112,14 @@ impl Manifest {
         let names = |of: &Manifest| of.shards.iter().map(|shard| shard.name.clone()).collect::<Vec<_>>();
         let (mine, others) = (names(self), names(other));
         if let Some(name) = mine.iter().find(|name| !others.contains(name)) {
-            return Some(format!("records {name}, which is not a shard of it"));
+            return Some(format!("records {name}, which is not a shard of this source"));
         }
         if let Some(name) = others.iter().find(|name| !mine.contains(name)) {
             return Some(format!("does not record its shard {name}"));
         }
         let (a, b) = self.shards.iter().zip(&other.shards).find(|(a, b)| !a.source.is_like(&b.source))?;
         Some(match (a.source.bytes, b.source.bytes) {
-            (then, now) if then != now => format!("records {} of {then} bytes, there it has {now}", a.name),
+            (then, now) if then != now => format!("records {} with {then} bytes, but the source has {now}", a.name),
             _ => format!("records another header of {}", a.name),
         })
     }
@@ -127,7 +127,7 @@ impl Manifest {
     /// The first thing in which it was begun otherwise than `other`; what is finished does not matter.
     pub fn difference(&self, other: &Manifest) -> Option<String> {
         if self.truecast != other.truecast {
-            return Some(format!("it is of truecast {}, this is {}", self.truecast, other.truecast));
+            return Some(format!("truecast {} wrote it, this is {}", self.truecast, other.truecast));
         }
         let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
         let (mine, others) = (fields(&self.options), fields(&other.options));
@@ -141,10 +141,10 @@ impl Manifest {
         let names = |of: &Manifest| of.shards.iter().map(|shard| shard.name.clone()).collect::<Vec<_>>();
         let (mine, others) = (names(self), names(other));
         if let Some(name) = mine.iter().find(|name| !others.contains(name)) {
-            return Some(format!("{name} is no shard of the source any more"));
+            return Some(format!("{name} is no longer a shard of the source"));
         }
         if let Some(name) = others.iter().find(|name| !mine.contains(name)) {
-            return Some(format!("{name} was no shard of the source then"));
+            return Some(format!("{name} was not a shard of the source before"));
         }
         let changed = self.shards.iter().zip(&other.shards).find(|(a, b)| !a.source.is_like(&b.source));
         changed.map(|(shard, _)| format!("{} of the source has another length or header now", shard.name))

@@ -50,7 +50,7 @@ pub(crate) fn merged(plan: &Plan, dst: &Path, fresh: &Manifest, stop: &AtomicBoo
         let Some(output) = &entry.output else { return Err(unfinished(format!("{} is missing", entry.name))) };
         let path = dst.join(&entry.name);
         if !output.is_at(&path, stop)? {
-            return Err(unfinished(format!("{} is not what its manifest says", entry.name)));
+            return Err(unfinished(format!("{} does not match its manifest", entry.name)));
         }
     }
     Ok(whole)

@@ -42,7 +42,7 @@ impl Activations {
         let wanted = ActivationScale::of_target(writing.scheme.family);
         let ranges = match (&writing.activation_ranges, wanted) {
             (Some(_), None) => {
-                let why = format!("{} stores no scales of activations", writing.scheme);
+                let why = format!("{} does not store activation scales", writing.scheme);
                 let option = "--activation-ranges";
                 return Err(Error::checkpoint(folder.path(), CheckpointError::NoEffect { option, why }));
             }
@@ -151,7 +151,7 @@ pub fn activation_ranges(path: &Path) -> Result<HashMap<String, f64>, Error> {
     })?;
     let all: HashMap<String, f64> = serde_json::from_str(&text).map_err(|cause| failed(cause.to_string()))?;
     match all.iter().find(|(_, value)| !(value.is_finite() && **value > 0.0)) {
-        Some((name, value)) => Err(failed(format!("{name:?} is {value}, and a largest magnitude is above 0"))),
+        Some((name, value)) => Err(failed(format!("{name:?} is {value}, but a largest magnitude must be above 0"))),
         None => Ok(all),
     }
 }

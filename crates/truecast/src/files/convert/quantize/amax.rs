@@ -86,7 +86,7 @@ impl Amax {
         Ok(())
     }
 
-    /// What counts for a tensor: the largest of those that share a second scale with it.
+    /// What counts for a tensor: the largest of those that share a global scale with it.
     pub fn of(&self, plan: &Plan, scaled: &Scaled) -> Vec<f32> {
         let mut amax = self.0.get(&scaled.from).cloned().unwrap_or_default();
         for other in plan.shared(scaled) {

@@ -21,7 +21,7 @@ use truecast_schemes::{Family, Layer, Limit, Model, Scheme, target};
 /// The dense tensors of a checkpoint, one after the other.
 pub(crate) struct Quantizing<'a> {
     writing: &'a QuantizeOptions,
-    /// Sets of tensors that have a second scale in common: those that were asked for, or those that loaders expect.
+    /// Sets of tensors that have a global scale in common: those that were asked for, or those that loaders expect.
     shares_of: Vec<SharedGlobalScale>,
     selection: &'a Selection,
     model: &'a Model<'a>,
@@ -34,7 +34,7 @@ pub(crate) struct Quantizing<'a> {
     left: BTreeMap<String, (String, usize)>,
     /// What loaders are known not to do with tensors that are quantized: program, what, the first of the tensors.
     limits: BTreeMap<(&'static str, &'static str), String>,
-    /// Of each set of tensors with a common second scale its place in `shares`.
+    /// Of each set of tensors with a common global scale its place in `shares`.
     groups: HashMap<(usize, String), usize>,
     shares: Vec<Vec<Stored>>,
     /// Patterns of shares that matched.
@@ -51,7 +51,7 @@ pub(crate) struct Decision {
     /// Modules with a matrix that is not quantized, and those with one that is.
     pub kept: Vec<String>,
     pub modules: Vec<String>,
-    /// Tensors with a common second scale.
+    /// Tensors with a common global scale.
     pub shares: Vec<Vec<Stored>>,
     pub warnings: Vec<String>,
 }
@@ -165,9 +165,9 @@ impl<'a> Quantizing<'a> {
             return;
         }
         let why = match self.model.layer(tensor) {
-            Layer::Unknown => "its name is not that of the weight of a layer",
-            Layer::InputRows => "it has a row for each input, where loaders expect one for each output",
-            Layer::Experts => "no loader takes experts that lie in one tensor in this scheme",
+            Layer::Unknown => "its name is not the name of a layer's weight",
+            Layer::InputRows => "it has one row per input, but loaders expect one row per output",
+            Layer::Experts => "no loader takes fused experts in this scheme",
             _ => return,
         };
         self.leave(tensor, why.to_string());
@@ -216,20 +216,19 @@ impl<'a> Quantizing<'a> {
         let no_effect = |option, why| failed(CheckpointError::NoEffect { option, why });
         let left: Vec<String> = self.left.into_iter().map(not_quantized).collect();
         if self.quantized == 0 {
-            let why =
-                if left.is_empty() { "--quantize GLOB names those that it should".into() } else { left.join("; ") };
+            let why = if left.is_empty() { "name the tensors with --quantize GLOB".into() } else { left.join("; ") };
             return no_effect("--scheme", format!("{scheme} quantizes no tensor; {why}"));
         }
         let of_scales =
             [(how.search != Search::Formula, "--scale-search"), (how.mx != MxScale::default(), "--mx-scale")];
         if let (Family::Gguf(_), Some((_, option))) = (scheme.family, of_scales.into_iter().find(|(given, _)| *given)) {
-            return no_effect(option, format!("scales of {scheme} have one formula"));
+            return no_effect(option, format!("{scheme} has only one scale formula"));
         }
         if how.mx != MxScale::default() && !self.has_powers_of_two {
             return no_effect("--mx-scale", format!("{scheme} has no scales that are powers of two"));
         }
         if !share.is_empty() && self.shares.is_empty() && self.used.iter().flatten().all(|used| !used) {
-            return no_effect("--share-global", format!("{scheme} has no second scale, or no pattern matches"));
+            return no_effect("--share-global", format!("{scheme} has no global scale, or no pattern matches"));
         }
         for (share, used) in share.iter().zip(&self.used) {
             if let Some((glob, _)) = share.globs().iter().zip(used).find(|(_, used)| !**used) {

@@ -69,7 +69,7 @@ thread_local! {
 }
 
 impl Encoder<'_> {
-    /// The second scale, if there is one.
+    /// The global scale, if there is one.
     pub fn global(&self) -> Option<f32> {
         self.plans.quantizer.global(self.amax.first().copied().unwrap_or(0.0))
     }

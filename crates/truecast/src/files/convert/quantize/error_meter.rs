@@ -42,7 +42,7 @@ pub(crate) struct Made<'a> {
     /// Where they lie in their tensors, in the order of the bytes.
     pub writes: Vec<Read>,
     pub bytes: &'a [u8],
-    /// The second scale; 1 if there is none.
+    /// The global scale; 1 if there is none.
     pub global: [u8; 4],
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Scaled {
     pub outputs: Vec<Output>,
     pub scheme: Arc<str>,
     pub how: Quantization,
-    /// The tensors that have a second scale in common with it, in the plan.
+    /// The tensors that have a global scale in common with it, in the plan.
     pub share: Option<usize>,
     /// The largest magnitude must be known before the first piece.
     pub needs_amax: bool,

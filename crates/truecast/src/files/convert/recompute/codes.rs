@@ -234,7 +234,7 @@ mod tests {
     use truecast_core::scaled::{Global, NonFinite, Plane};
     use truecast_testkit::random::Random;
 
-    /// What is written, with its second scales.
+    /// What is written, with its global scales.
     fn cases() -> Vec<(Planes, Quantization, u32)> {
         let int = |code| Plane { code, ..Plane::of(DType::F32) };
         let block = [1, 16];

@@ -27,7 +27,7 @@ pub(crate) struct SourceValues<'a> {
     folder: &'a Folder,
     /// The last matrix of a quantized source whose rows cannot be read one by one.
     last: Mutex<Option<LastMatrix<'a>>>,
-    /// The largest magnitudes that were asked for: tensors that have a second scale in common ask for those of all of them.
+    /// The largest magnitudes that were asked for: tensors that have a global scale in common ask for those of all of them.
     amaxes: Mutex<HashMap<Stored, Vec<u32>>>,
 }
 

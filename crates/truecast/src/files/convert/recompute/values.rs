@@ -167,7 +167,7 @@ impl<'a> Arithmetic<'a> {
         let mut globals = vec![1.0; len];
         if let Some(global) = planes.global {
             let block = planes.scales.block[1];
-            // A column of the grid has one second scale.
+            // A column of the grid has one global scale.
             let is_one = global.block[1] >= self.layout.cols || global.block[1].is_multiple_of(block);
             let of_row = self.layout.grid(global.block)[1];
             let get =

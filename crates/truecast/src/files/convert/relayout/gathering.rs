@@ -55,10 +55,10 @@ pub(crate) fn relaid(folder: &Folder, quantized: Quantized, target: Target, how:
 
 /// Codes and scales as rows of nibbles and of bytes, or why there are no such.
 fn in_rows(from: &Layout) -> Result<[PlaneMapping; 2], Why> {
-    let Some(planes) = from.planes() else { return Err("its codes and scales lie in blocks of one tensor") };
+    let Some(planes) = from.planes() else { return Err("its codes and scales are in blocks of one tensor") };
     let plain = Planes::times(Plane::of(F4E2M1), Plane::of(F8E4M3Fn), [1, Gathering::GROUP]);
     let rows = Layout::new(from.matrices, from.out(), Coding::Planes(plain));
-    // What becomes of the second scale is no matter of planes.
+    // What becomes of the global scale is no matter of planes.
     let bare = Layout { coding: Coding::Planes(Planes { global: None, ..*planes }), ..*from };
     match matching(&bare, &rows)? {
         PlaneMap { codes, scales, zeros: None, midpoint: None, index: None, .. }
@@ -66,7 +66,7 @@ fn in_rows(from: &Layout) -> Result<[PlaneMapping; 2], Why> {
         {
             Ok([codes, scales])
         }
-        _ => Err("its values are made of codes and scales in another way there"),
+        _ => Err("the target computes values from codes and scales differently"),
     }
 }
 
@@ -134,7 +134,7 @@ impl Signed<'_> {
         if let (Relayout::Exact, Some((gathering, elements))) = (how, first) {
             let is_other = |scale: u8| gathering.changes(scale).map(|change| change != ValueChange::Same);
             let (element, _) = self.first_of(folder, elements, is_other)?;
-            return Ok(Err(format!("{loss}, the first at {}; --relayout lossy takes that", self.place(element))));
+            return Ok(Err(format!("{loss}, the first at {}; --relayout lossy accepts this", self.place(element))));
         }
         if let Some((gathering, elements)) = worst {
             let is_worst = |scale: u8| {
@@ -184,13 +184,13 @@ impl Signed<'_> {
 /// Why a value is another there, by its scale.
 fn lost(place: &str, scale: u8) -> String {
     let why = match scale {
-        0x7f | 0xff => "is NaN, which no block has".to_string(),
-        _ if Gathering::scale(scale).is_none() => "is negative, and those of blocks have no sign".to_string(),
+        0x7f | 0xff => "is NaN, which a block cannot have".to_string(),
+        _ if Gathering::scale(scale).is_none() => "is negative, and block scales have no sign".to_string(),
         _ => {
             return format!(
-                "the second scale gives another value at {place} if it is multiplied by last, as it is there"
+                "the global scale gives another value at {place}, because the target multiplies by it last"
             );
         }
     };
-    format!("the scale of {place} {why}; --rule makes the tensor dense")
+    format!("the scale of {place} {why}; --rule dequantizes the tensor")
 }

@@ -41,7 +41,7 @@ impl fmt::Display for Loss {
             let values = counted(self.rounded, "value");
             write!(
                 f,
-                "{joint}{values} {verb} in the last bits of f32, as the second scale is multiplied by last there"
+                "{joint}{values} {verb} in the last bits of f32, because the target multiplies by the global scale last"
             )?;
         }
         Ok(())
@@ -57,7 +57,7 @@ pub(crate) fn warnings(src: &Path, relaid: &[Relaid]) -> Vec<String> {
         Some(format!("{path}: tensor {name}{others}: {what}"))
     };
     let all = relaid.iter().fold(Loss::default(), |all, relaid| all.and(relaid.loss));
-    let rounded = told(|relaid| relaid.is_rounded, &"the second scale is rounded to f32");
+    let rounded = told(|relaid| relaid.is_rounded, &"the global scale is rounded to f32");
     rounded.into_iter().chain(told(|relaid| !relaid.loss.is_nothing(), &all)).collect()
 }
 
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn losses_in_words() {
         let words = |unsigned, rounded| Loss { unsigned, rounded }.to_string();
-        let last = "in the last bits of f32, as the second scale is multiplied by last there";
+        let last = "in the last bits of f32, because the target multiplies by the global scale last";
         assert_eq!(words(1, 0), "1 zero loses its sign");
         assert_eq!(words(2, 1), format!("2 zeros lose their sign, 1 value differs {last}"));
         assert_eq!(words(0, 3), format!("3 values differ {last}"));

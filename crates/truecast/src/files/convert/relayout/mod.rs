@@ -33,7 +33,7 @@ pub(crate) struct Relaid {
     pub layout: Layout,
     pub parts: Vec<(Part, String)>,
     pub shard: usize,
-    /// Its second scale is the nearest f32, and its values are not quite the same.
+    /// Its global scale is the nearest f32, and its values are not quite the same.
     pub is_rounded: bool,
     /// What blocks of a GGUF file do not hold of its values.
     pub loss: Loss,
@@ -42,7 +42,7 @@ pub(crate) struct Relaid {
 /// What becomes of a quantized tensor that is carried over.
 ///
 /// # Errors
-/// What the other scheme cannot hold; reading of the second scale, and of scales, zero points and groups whose values decide
+/// What the other scheme cannot hold; reading of the global scale, and of scales, zero points and groups whose values decide
 /// whether it can.
 pub(crate) fn relaid(
     folder: &Folder,
@@ -63,7 +63,7 @@ pub(crate) fn relaid(
     if let Some(index) = &matching.index
         && !is_trivial(folder, quantized.stored(Part::Index), index)?
     {
-        return Err(refused("its columns belong to groups by an index, which is not written there"));
+        return Err(refused("an index assigns its columns to groups, and the target does not store the index"));
     }
     if let Some(of) = &matching.midpoint
         && !repacked(Part::Zeros, of)?.are_all(folder, |bytes| bytes.iter().all(|byte| *byte == 0))?
@@ -92,8 +92,8 @@ pub(crate) fn relaid(
         let repacked = repacked(part, of)?;
         if !of.is_total && !repacked.are_all(folder, |_| true)? {
             return Err(refused(match part {
-                Part::Scales => "one of its scales has no equal of the type that they have there",
-                _ => "one of its zero points is out of the range that they have there",
+                Part::Scales => "one of its scales is not exact in the target's scale type",
+                _ => "one of its zero points is out of the target's range",
             }));
         }
         Ok(Arc::new(repacked))
@@ -101,7 +101,7 @@ pub(crate) fn relaid(
     let (works, relaid) = together(folder, quantized.clone(), target, made)?;
     if is_rounded && how == Relayout::Exact {
         return Err(refused(
-            "its second scale is divided by there, and no f32 gives the same values; --relayout lossy takes the nearest",
+            "no f32 global scale gives the same values in the target; --relayout lossy takes the nearest",
         ));
     }
     Ok((works, Relaid { is_rounded, ..relaid }))
@@ -153,7 +153,7 @@ fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> TensorJob {
     }
 }
 
-/// The second scale of another rule that gives the same scales, and whether it does.
+/// The global scale of another rule that gives the same scales, and whether it does.
 fn second(rules: [GlobalRule; 2], scale: f32) -> Result<(f32, bool), &'static str> {
     match rules {
         // RN32(g / 2688) is what scales are multiplied by (§4.12).
@@ -163,11 +163,11 @@ fn second(rules: [GlobalRule; 2], scale: f32) -> Result<(f32, bool), &'static st
     }
 }
 
-/// The second scale of the other rule, and whether every block scale gives the same product or quotient with it.
+/// The global scale of the other rule, and whether every block scale gives the same product or quotient with it.
 fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
     let inverse = 1.0 / scale;
     if rule == GlobalRule::Amax || !scale.is_normal() || !inverse.is_normal() {
-        return Err("its second scale has no inverse, or another meaning");
+        return Err("its global scale has no inverse, or another meaning");
     }
     let is_same = |code: u64| {
         let value = to_f32(DType::F8E4M3Fn, code);

@@ -15,7 +15,7 @@ pub(crate) struct PlaneMap {
     pub zeros: Option<PlaneMapping>,
     /// Zero points that the result lacks: each must be this, so that none is needed.
     pub midpoint: Option<PlaneMapping>,
-    /// The rules of second scales.
+    /// The rules of global scales.
     pub globals: Option<[GlobalRule; 2]>,
     /// Rows or columns that share a group have an index, which must say what a division says.
     pub index: Option<Index>,
@@ -57,18 +57,18 @@ fn require(holds: bool, why: Why) -> Result<(), Why> {
 /// How the parts of one layout become those of another with the same values.
 pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
     let (Some(old), Some(new)) = (from.planes(), to.planes()) else {
-        return Err("its codes and scales lie in blocks of one tensor");
+        return Err("its codes and scales are in blocks of one tensor");
     };
     let sides = [LayoutSide { layout: from, planes: old }, LayoutSide { layout: to, planes: new }];
     let cols = from.out()[1];
     let rows_of = |layout: &Layout| layout.matrices * layout.out()[0];
-    require(cols == to.out()[1] && rows_of(from) == rows_of(to), "it has other rows there")?;
+    require(cols == to.out()[1] && rows_of(from) == rows_of(to), "it has other rows in the target")?;
     let add = codes(old, new)?;
-    require(old.refused == new.refused, "one of its codes is no value")?;
+    require(old.refused == new.refused, "one of its codes has a value in only one of the two schemes")?;
     let is_alike = old.form == new.form && new.form != Form::Affine;
-    require(is_alike, "its values are made of codes and scales in another way there")?;
-    require(sides[0].blocks() == sides[1].blocks(), "its scales are of other blocks there")?;
-    require(new.group == Group::Grid, "its groups have an index there")?;
+    require(is_alike, "the target computes values from codes and scales differently")?;
+    require(sides[0].blocks() == sides[1].blocks(), "its scales cover other blocks in the target")?;
+    require(new.group == Group::Grid, "the target's groups have an index")?;
     let change = match old.codes.code {
         Code::Int(_) if add != 0 || old.codes.code != new.codes.code => Change::Integer { add, plus: [0, 0] },
         _ => Change::None,
@@ -96,7 +96,7 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
             let same = [LayoutSide { layout: from, planes: old }, one];
             midpoint = Some(of_plane(&same, [plane, difference], [blocks[0]; 2], change, false)?);
         }
-        (_, Zero::Grid { .. }) => return Err("it has no zero points, and there it has; say symmetric=true"),
+        (_, Zero::Grid { .. }) => return Err("it has no zero points, but the target has; give symmetric=true"),
         _ => {}
     }
     let index = match old.group {
@@ -108,15 +108,15 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
         Some(global) => side.layout.matrices * side.layout.grid(global.block).iter().product::<u64>() == 1,
         None => true,
     };
-    require(old.global.is_some() == new.global.is_some(), "only one of them has a second scale")?;
-    require(sides.iter().all(is_one), "it has a second scale for each matrix")?;
+    require(old.global.is_some() == new.global.is_some(), "only one of the two schemes has a global scale")?;
+    require(sides.iter().all(is_one), "it has a global scale for each matrix")?;
     let globals = old.global.zip(new.global).map(|(old, new)| [old.rule, new.rule]);
     Ok(PlaneMap { codes: of_codes, scales: of_scales, zeros, midpoint, globals, index })
 }
 
 /// What is added to integer codes: each has one there.
 fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
-    let other = "its codes are of another type there";
+    let other = "its codes have another type in the target";
     let (Code::Int(from), Code::Int(to)) = (old.codes.code, new.codes.code) else {
         return if old.codes.code == new.codes.code { Ok(0) } else { Err(other) };
     };
@@ -143,7 +143,7 @@ fn constant(zero: Zero) -> i64 {
 /// What becomes of scales, and whether each has its equal there.
 fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
     let (Code::Float(from), Code::Float(to)) = (old.code, new.code) else {
-        return Err("its scales are of another type there");
+        return Err("its scales have another type in the target");
     };
     let is_wider = matches!((from, to), (_, DType::F32) | (DType::F8E8M0, DType::Bf16));
     Ok(if from == to { (Change::None, true) } else { (Change::Float, is_wider) })
@@ -195,7 +195,7 @@ fn of_plane(
         Some((from_rows, to_rows)) if !transposed && from_rows == to_rows => {
             (how.from_shape, how.to_shape, how.kept, matrices) = (from_rows, to_rows, to_rows, 1);
         }
-        _ => require(matrices == to.layout.matrices, "its matrices are those of one there, in another order")?,
+        _ => require(matrices == to.layout.matrices, "the target stores its matrices as one, in another order")?,
     }
     Ok(PlaneMapping { how, matrices, is_total })
 }
