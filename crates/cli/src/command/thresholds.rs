@@ -107,17 +107,17 @@ pub fn exceeded<'a>(thresholds: &[Threshold], all: &Counts, tensors: &dyn Fn() -
 /// NaN, which no measure covers, is.
 fn of_tensors(name: &str, key: Key, limit: f64, tensors: Vec<Assessed<'_>>) -> Option<String> {
     // The more, the worse.
-    let (value, worse): (fn(&Counts) -> f64, fn(f64) -> f64) = match key {
-        Key::Smallest(of) => (of, |x| -x),
-        Key::Greatest(of) => (of, |x| x),
+    let (value, sign) = match key {
+        Key::Smallest(of) => (of, -1.0),
+        Key::Greatest(of) => (of, 1.0),
         _ => return None,
     };
     let badness = |row: &Assessed<'_>| match hides_loss(row.counts) {
         true => f64::INFINITY,
-        false => worse(value(row.counts)),
+        false => sign * value(row.counts),
     };
     let changed = tensors.into_iter().filter(Assessed::has_changed);
-    let beyond: Vec<Assessed<'_>> = changed.filter(|row| badness(row) > worse(limit)).collect();
+    let beyond: Vec<Assessed<'_>> = changed.filter(|row| badness(row) > sign * limit).collect();
     let worst = beyond.iter().reduce(|a, b| if badness(b) > badness(a) { b } else { a })?;
     let others = match beyond.len() as u64 - 1 {
         0 => String::new(),

@@ -516,7 +516,7 @@ fn fail_on_measures() {
     let folder = Folder::with("a.safetensors", &safetensors(&tensors[..2], &[]));
     folder.write("l.safetensors", &safetensors(&tensors, &[]));
     let run = |file: &str, limit: &str| {
-        folder.run_args(&["convert", file, "b.safetensors", "--to", "f16", "--force", "--quiet", "--fail-on", limit])
+        folder.run_args(["convert", file, "b.safetensors", "--to", "f16", "--force", "--quiet", "--fail-on", limit])
     };
     run("a.safetensors", "sqnr_db<40,cosine<0.9,rmse>1,max_abs_error>1,max_rel_error>0.1").exits(0);
     for limit in ["sqnr_db<200", "rmse>0", "max_abs_error>1e-9", "cosine<1"] {
@@ -526,7 +526,7 @@ fn fail_on_measures() {
     for wrong in ["sqnr_db=30", "sqnr_db>30", "rmse<1", "cosine<x", "inexact<3"] {
         run("a.safetensors", wrong).fails(2, &["--fail-on"]);
     }
-    folder.run_args(&["compare", "a.safetensors", "b.safetensors", "--quiet", "--fail-on", "sqnr_db<200"]).exits(1);
+    folder.run_args(["compare", "a.safetensors", "b.safetensors", "--quiet", "--fail-on", "sqnr_db<200"]).exits(1);
 }
 
 /// Tensors that stayed as they were are in the counts of a group and not in its measures.
@@ -567,7 +567,7 @@ fn the_worst_that_lost_little() {
 fn a_conversion_that_changes_nothing_says_so() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
     let convert = "convert a.safetensors b.safetensors --force";
-    let ran = folder.run_args(&["convert", "a.safetensors", "b.safetensors", "--to", "bf16", "--keep", "*"]).exits(0);
+    let ran = folder.run_args(["convert", "a.safetensors", "b.safetensors", "--to", "bf16", "--keep", "*"]).exits(0);
     ran.warns(&["every tensor is kept: --to bf16 changes nothing"]);
     folder.run(&format!("{convert} --to f16")).succeeds();
 }

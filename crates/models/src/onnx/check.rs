@@ -14,7 +14,7 @@ use truecast_io::Escaped;
 use truecast_io::onnx::{Attribute, AttributeValue, Function, Graph, Identity, Model, Node, ValueInfo};
 
 use super::error::NodeError;
-use super::node::{self, ElementType, declared, label, opset};
+use super::node::{self, ElementType, Known, declared, label, opset};
 use super::types;
 use crate::description::{Conversion, Legality, LegalityReport};
 
@@ -55,9 +55,6 @@ fn checked(model: &Model, opset_asked: Option<u32>) -> Checker<'_> {
     }
     checker
 }
-
-/// The type of a value, or why it has none that is converted, which is rare: models have very many values.
-pub(super) type Known = Result<ElementType, Box<NodeError>>;
 
 /// The values of a graph by name: those of outer graphs are visible in inner ones.
 #[derive(Default)]

@@ -32,6 +32,9 @@ pub(super) fn opset(imports: &[OpsetImport]) -> Result<u32, NodeError> {
 /// A row of the types that ONNX numbers, those that cannot be converted included.
 pub(super) type ElementType = &'static DataType;
 
+/// The type of a value, or why it has none that is converted, which is rare: models have very many values.
+pub(super) type Known = Result<ElementType, Box<NodeError>>;
+
 /// What the model declares of a value's elements; `None` if it does not say.
 pub(super) fn declared(kind: &ValueType) -> Result<Option<ElementType>, NodeError> {
     match kind {

@@ -3,8 +3,7 @@
 //! The table is what the schemas of ONNX 1.23 have in common in all their versions: two formal parameters with the same
 //! type variable have the same type. Operators that take or give sequences, and those with subgraphs, are not in it.
 
-use super::check::Known;
-use super::node::ElementType;
+use super::node::{ElementType, Known};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use truecast_core::DType;

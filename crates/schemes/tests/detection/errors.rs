@@ -51,7 +51,7 @@ fn a_grid_that_does_not_fit() {
     );
     let case = tensors("a.weight f8e4m3fn 576x256\na.weight_scale_inv f32 5x2")
         .quantization(r#"{"quant_method": "fp8", "activation_scheme": "dynamic"}"#);
-    assert!(case.error().contains("expected [] or [1] or [1, 1] or [576, 1] or [576]"), "{}", case.error());
+    assert!(case.error().contains("fp8-tensor needs [] or [1] or [1, 1] or [576, 1] or [576]"), "{}", case.error());
 }
 
 #[test]
