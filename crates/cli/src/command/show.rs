@@ -148,14 +148,14 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Every digit where they are few, else those that tell the value from its neighbors in its type, or on a terminal six.
+    /// Every digit where they are few, else those that tell the value from its neighbors in its type, or on a terminal five.
     fn shown(&self, at: i128, terminal: &Terminal) -> String {
         const FEW: usize = 12;
         let (decimal, x) = self.number(at);
         match (self.dtype.kind(), terminal.width) {
             (Kind::Bool, _) => (x != 0.0).to_string(),
             (Kind::Int(_), _) => decimal,
-            (_, Some(_)) if decimal.len() > FEW => number::significant(x, 6),
+            (_, Some(_)) if decimal.len() > FEW => number::significant(x, 5),
             (_, None) if decimal.len() > FEW => match exact_decimal::shortest(self.dtype, x) {
                 Some(nearest) => Extreme { nearest, residual: 0.0 }.to_string(),
                 None => decimal,

@@ -121,7 +121,7 @@ fn of_tensors(name: &str, key: Key, limit: f64, tensors: Vec<Assessed<'_>>) -> O
     let worst = beyond.iter().reduce(|a, b| if badness(b) > badness(a) { b } else { a })?;
     let others = match beyond.len() as u64 - 1 {
         0 => String::new(),
-        others => format!("; {} more", number::count(others, "tensor")),
+        others => format!("; {} too", number::count(others, "other tensor")),
     };
     let is = match hides_loss(worst.counts) {
         true => "is not measured, for values became Inf or NaN".into(),
@@ -172,7 +172,7 @@ mod tests {
             exceeded(&parsed(&[text]).unwrap(), &Counts::default(), &tensors)
         };
         assert_eq!(said("sqnr_db<15", &rows), ["sqnr_db of tensor \"b\" is 10.0000, less than 15"]);
-        assert_eq!(said("sqnr_db<30", &rows), ["sqnr_db of tensor \"b\" is 10.0000, less than 30; 1 tensor more"]);
+        assert_eq!(said("sqnr_db<30", &rows), ["sqnr_db of tensor \"b\" is 10.0000, less than 30; 1 other tensor too"]);
         assert!(said("sqnr_db<10", &rows).is_empty() && said("rmse>0.2", &rows).is_empty());
         let lost = Counts { to_inf: 1, inf_out: 1, ..noisy(0.0) };
         assert_eq!(
