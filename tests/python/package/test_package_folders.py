@@ -172,7 +172,7 @@ def test_a_folder_that_exists(checkpoint, tmp_path):
 
 @pytest.mark.parametrize("name, value", [("resume", True), ("part", "1/2"), ("sidecars", False)])
 def test_files_have_no_such_options(checkpoint, tmp_path, name, value):
-    with pytest.raises(tc.UsageError, match=f"{name} belongs to folders"):
+    with pytest.raises(tc.UsageError, match=f"{name} belongs to checkpoint folders"):
         tc.convert(checkpoint / FIRST, tmp_path / "b.safetensors", "bf16", **{name: value})
 
 

@@ -222,7 +222,7 @@ fn hostile_folders() {
     // Source and destination do not lie in each other.
     let folder = good();
     for out in ["model", "model/out", ".", "model/../model/x/y"] {
-        folder.run(&format!("convert model {out} --to bf16 --force")).fails(2, &["lie in each other"]);
+        folder.run(&format!("convert model {out} --to bf16 --force")).fails(2, &["must not contain each other"]);
     }
     folder.run("convert model out --to bf16 --report model/r.json").fails(2, &["--report lies in the source"]);
     folder.run("convert model model/config.json/x --to bf16").exits(2);
@@ -339,8 +339,8 @@ fn folders_are_verified() {
         |folder: &Folder| folder.run("verify model out --json").exits(1).object("verify")["differences"].clone();
     let restore = |name: &str, bytes: &[u8]| folder.write(name, bytes);
     for (name, said) in [
-        ("out/config.json", "is not what the conversion writes"),
-        ("out/model.safetensors.index.json", "is not what the conversion writes"),
+        ("out/config.json", "differs from what the conversion writes"),
+        ("out/model.safetensors.index.json", "differs from what the conversion writes"),
         ("out/code/run.py", "differs from the file of the source"),
     ] {
         let bytes = folder.read(name);
@@ -498,7 +498,9 @@ fn folders_are_compared_and_inspected() {
     assert_eq!((&seen["kind"], &seen["tensors"][0]["file"]), (&json!("folder"), &json!(SECOND)));
     assert_eq!(seen["tensors"][0]["stats"]["min"], json!(-100.0));
     folder.run("inspect model --lenient").fails(2, &["--lenient belongs to"]);
-    folder.run("convert model/config.json out2 --to bf16 --resume").fails(2, &["--resume belongs to folders"]);
+    folder
+        .run("convert model/config.json out2 --to bf16 --resume")
+        .fails(2, &["--resume belongs to checkpoint folders"]);
 }
 
 /// What a manifest calls unfinished is not verified as if it were whole.

@@ -116,7 +116,9 @@ fn where_it_is_not_safe_nothing_goes() {
     folder.run("convert model out --to bf16 --delete-source --follow-links").fails(2, &["2.safetensors", "is a link"]);
     assert_eq!((left(&folder).len(), folder.path("out").exists()), (3, false));
     folder.write("a.safetensors", &folder.read("2.safetensors"));
-    folder.run("convert a.safetensors b.safetensors --to bf16 --delete-source").fails(2, &["belongs to folders"]);
+    folder
+        .run("convert a.safetensors b.safetensors --to bf16 --delete-source")
+        .fails(2, &["belongs to checkpoint folders"]);
     // One file, which no index names, goes at the end.
     folder.write("one/model.safetensors", &safetensors(&[("a", "F32", &[1], f32s(&[1.0]))], &[]));
     folder.run("convert one two --to bf16 --delete-source").exits(0).says(&["1 file of the source deleted"]);

@@ -149,7 +149,7 @@ fn the_destination_is_another_safetensors_file() {
     for option in ["resume", "merge", "no-sidecars"] {
         folder
             .run(&format!("convert a.safetensors c.safetensors --to f16 --{option}"))
-            .fails(2, &["belongs to folders"]);
+            .fails(2, &["belongs to checkpoint folders"]);
     }
 }
 
@@ -194,7 +194,7 @@ fn nibbles_and_the_shape_of_a_reference() {
     result(&[30, 32], &high[..960]);
     folder.run("verify a.safetensors b.safetensors --to f32 --reference dense.safetensors").succeeds();
     let wrong = format!("{convert} --reference dense.safetensors --nibbles low --quiet");
-    folder.run(&wrong).fails(3, &["dense.safetensors", "the other order", "--nibbles"]);
+    folder.run(&wrong).fails(3, &["dense.safetensors", "the other nibble order", "--nibbles"]);
     folder.run(&format!("{convert} --nibbles middle")).fails(2, &["--nibbles"]);
     folder.run("convert a.npy b.npy --to f16 --nibbles low").fails(2, &["--nibbles belongs to"]);
     // A folder writes down what was said.

@@ -101,7 +101,7 @@ fn second_scales() {
 fn what_cannot_be_carried_over_is_an_error() {
     let folder = dense(3.3);
     for (from, to, said) in [
-        ("fp8-block:32x32", "ct:mxfp4-pack-quantized", "codes are of another type"),
+        ("fp8-block:32x32", "ct:mxfp4-pack-quantized", "codes have another type"),
         ("fp8-block:32x32", "fp8-block:16x16", "scales cover other blocks"),
         ("fp8-block:32x32", "fp8-block:32x32,scale=bf16", "scales is not exact"),
         ("ct:mxfp4-pack-quantized", "comfy:nvfp4", "scales cover other blocks"),

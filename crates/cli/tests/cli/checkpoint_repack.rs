@@ -168,10 +168,10 @@ fn awq_as_pack_quantized() {
         folder.run(&format!("convert a c --scheme {pack},group=16 --relayout exact")).fails(2, &["other blocks"]);
         folder
             .run(&format!("convert a c --scheme {pack},bits=3 --relayout exact"))
-            .fails(2, &["codes are of another type"]);
+            .fails(2, &["codes have another type"]);
         folder
             .run(&format!("convert a c --scheme {pack},scale=bf16 --relayout exact"))
-            .fails(2, &["scales has no equal"]);
+            .fails(2, &["scales is not exact"]);
         folder.run(&format!("convert a c --scheme {pack},scale=f32 --relayout exact --quiet")).succeeds();
         folder.run("verify a c").succeeds();
         assert!(!folder.path("c/r.json").exists());
@@ -291,7 +291,7 @@ fn orders_and_padding() {
         }
         if to == "ct:int-quantized" {
             let ran = folder.run("convert b c --scheme ct:pack-quantized,bits=4 --relayout exact");
-            ran.fails(2, &["codes are of another type"]);
+            ran.fails(2, &["codes have another type"]);
             continue;
         }
         folder.run(&format!("convert b c --scheme {from} --relayout exact --quiet")).succeeds();

@@ -200,7 +200,7 @@ fn division_of_the_work_changes_no_byte() {
         // Another part with other options does not end the work.
         folder.run(&format!("convert model {parts} --scheme fp8-channel {KEEP} --quiet --part 1/2")).succeeds();
         assert!(!folder.path(&format!("{parts}/config.json")).exists());
-        folder.run(&format!("convert model {parts} {options} --merge")).fails(2, &["was begun otherwise"]);
+        folder.run(&format!("convert model {parts} {options} --merge")).fails(2, &["was started differently"]);
         std::fs::remove_dir_all(folder.path(&parts)).unwrap();
         folder.run(&format!("convert model {parts} {options} --part 2/2")).succeeds();
         folder.run(&format!("convert model {parts} {options} --part 1/2")).succeeds();
@@ -283,7 +283,7 @@ fn what_cannot_be_done_is_said_before() {
         ("--scheme awq", &["awq can be read, not written"][..]),
         ("--scheme fp8-blok", &["fp8-blok", "fp8-block"]),
         ("--scheme ct:mxfp4-pack-quantized", &["groups of 32", "1 other", "q_proj"]),
-        ("--scheme ct:mxfp4-pack-quantized --quantize *proj*", &["groups of 32", "1 other too", "k_proj", "--keep"]),
+        ("--scheme ct:mxfp4-pack-quantized --quantize *proj*", &["groups of 32", "also 1 other", "k_proj", "--keep"]),
         ("--scheme fp8-block --mx-scale floor", &["--mx-scale has no effect", "no scales that are powers of two"]),
         ("--scheme fp8-block --keep *", &["--scheme has no effect"]),
         ("--scale-search mse --to f16", &["--scheme"]),
@@ -354,7 +354,7 @@ fn presets_of_plain_casts() {
     assert_eq!(made.dtype("model.layers.0.input_layernorm.weight"), "F32");
     folder.run("verify a.safetensors b.safetensors --report f.json").succeeds();
     for (line, says) in [
-        ("--to bf16 --keep-preset router", "--keep-preset has no effect: no tensor has a name"),
+        ("--to bf16 --keep-preset router", "--keep-preset has no effect: no tensor has such a name"),
         ("--rule *embed*=f16 --keep-preset norms", "--keep-preset has no effect: without --to"),
     ] {
         folder.run(&format!("convert model other {line}")).exits(2).warns(&[says]);

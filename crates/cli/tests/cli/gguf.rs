@@ -124,7 +124,7 @@ fn blocks_become_dense() {
     let (file, expected) = model();
     let folder = Folder::with("a.gguf", &file);
     let ran = folder.run("convert a.gguf b.safetensors --to bf16 --report r.json").exits(0);
-    ran.warns(&["tokenizer.ggml.tokens", "names that they have in GGUF"]);
+    ran.warns(&["tokenizer.ggml.tokens", "GGUF names"]);
     let result = Parsed::new(&folder.read("b.safetensors"));
     for (name, shape, values) in &expected {
         assert_eq!((result.dtype(name), result.shape(name)), ("BF16", &json!(shape)), "{name}");

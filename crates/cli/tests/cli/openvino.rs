@@ -180,7 +180,7 @@ fn malformed_networks() {
         ("<net version='12'/>".into(), "net version \"12\""),
         (one(constant(0, "f32", "2", 0, 7)), "size 7"),
         (one(constant(0, "u3", "3", 0, 2)), "size 2"),
-        (one(constant(0, "f32", "2", 20, 8)), "of a weights file of 26 bytes"),
+        (one(constant(0, "f32", "2", 20, 8)), "outside the weights file of 26 bytes"),
         (one(constant(0, "f32", "2", u64::MAX, 8)), "offset + size"),
         (one(constant(0, "f32", "4294967296,4294967296", 0, 12)), "the number of elements"),
         (one(constant(0, "f32", "9223372036854775807", 0, 12)), "bytes"),
@@ -190,7 +190,7 @@ fn malformed_networks() {
         (one(layer(0, "Const", "opset1", r#"element_type="f32" shape="1" size="4""#, &[], &[0])), "offset is missing"),
         (
             one(layer(0, "Const", "opset1", r#"element_type="f32" shape="1" offset="0x0" size="4""#, &[], &[0])),
-            "no decimal number",
+            "is not a decimal number",
         ),
         (one(layer(0, "Parameter", "opset1", r#"shape="1""#, &[], &[0])), "element_type is missing"),
         (one(layer(0, "ReLU", "opset1", "", &[], &[0])), "not a conversion"),
@@ -303,7 +303,7 @@ fn layouts_by_release() {
     assert_eq!(of(&info("2025.3.0-1")), (vec![3, 2, 1, 0], String::new()));
     let (elements, warning) = of("");
     assert_eq!(elements, [3, 2, 1, 0]);
-    assert!(warning.contains("does not say who wrote it"), "{warning}");
+    assert!(warning.contains("does not state the release"), "{warning}");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn options_of_operators() {
 #[test]
 fn options_of_files() {
     let onnx = ".onnx models or .pb tensors";
-    let links = ".onnx models, .pb tensors or folders of checkpoints";
+    let links = ".onnx models, .pb tensors or checkpoint folders";
     for (option, onnx) in [("lenient", onnx), ("follow-links", links)] {
         refuses("convert a.npy b.npy --to f16", option, onnx, "a.npy");
         refuses("convert a.safetensors b.safetensors --to f16", option, onnx, "a.safetensors");
@@ -157,7 +157,7 @@ fn options_of_what_is_written() {
     for option in ["report r.json", "fail-on nan"] {
         refuses(line, option, "runs that write a file", "--dry-run");
     }
-    let place = "folders of checkpoints, in runs that write a file";
+    let place = "checkpoint folders, in runs that write a file";
     refuses("convert a.npy b.npy --to f16", "resume", place, "a.npy");
     refuses("vectors cast --from f32 --to f16", "force", "runs that write a file", "standard output");
     for what in ["saturated", "wrapped", "undefined", "saturated=5"] {

@@ -31,7 +31,7 @@ fn mistakes() {
     // An ambiguous name and a word that is near to nothing are met with no guess.
     let ambiguous = &["is ambiguous: write one of f8e4m3fn, "];
     folder.run("convert a.npy o.npy --to f8e4m3").fails(2, ambiguous).lacks(&["did you mean"]);
-    folder.run("convert a.npy b.npy --zork").fails(2, &["unknown option --zork of convert"]).lacks(&["did you mean"]);
+    folder.run("convert a.npy b.npy --zork").fails(2, &["unknown option --zork for convert"]).lacks(&["did you mean"]);
     folder.write("none.npy", &[]);
     let line = "convert none.npy o.npy --to f16";
     folder.run(line).fails(3, &["not a .npy file; it is empty, damaged or something else"]);
@@ -194,7 +194,11 @@ fn schemes_that_cannot_be() {
     folder.write("model/config.json", b"{}");
     folder.run("convert model out --to bf16").fails(
         3,
-        &["weight_scale_inv", "says of which", "fp8-block:128x128 fits all of them; say it with --from-scheme"],
+        &[
+            "weight_scale_inv",
+            "no configuration states the block size",
+            "fp8-block:128x128 fits all of them; say it with --from-scheme",
+        ],
     );
     // Looking at it is no error, and says so.
     folder.run("inspect model").exits(0).says(&["how tensors are quantized is not understood: model: tensor"]);

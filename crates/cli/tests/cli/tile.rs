@@ -239,6 +239,6 @@ fn casts() {
     folder.run("convert x.npy o.npy --to f8e5m2 --spec tile@13.5").exits(0);
     assert!(folder.read("o.npy").ends_with(&[0x5f, 0x7b, 0x7b]));
     folder.run("convert x.npy p.npy --to f8e4m3fn --spec tile --rounding zero").fails(3, &["T008"]);
-    folder.run("convert x.npy p.npy --to i8 --spec tile --profile hw").fails(3, &["is not one cast"]);
+    folder.run("convert x.npy p.npy --to i8 --spec tile --profile hw").fails(3, &["is not a single cast"]);
     folder.run("convert x.npy p.npy --to i8 --spec onnx --profile hw").fails(2, &["belongs to --spec tile"]);
 }
