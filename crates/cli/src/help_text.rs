@@ -8,7 +8,7 @@ pub struct Page {
     pub usage: &'static [&'static str],
     /// What for, and the line.
     pub examples: &'static [(&'static str, &'static str)],
-    /// Options that a short page shows; none of them is all of them.
+    /// Options that a short page shows, in this order.
     pub short: &'static str,
     /// Commands that belong to it.
     pub see_also: &'static [&'static str],

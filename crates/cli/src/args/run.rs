@@ -33,7 +33,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "STYLE", value_parser = value_parsers::STRING_STYLE)]
     pub string_style: Option<TextStyle>,
     /// Tile IR: release (default the newest); options: truecast help specs
-    #[arg(long, value_name = "NAME[@VERSION]", value_parser = value_parsers::TILE)]
+    #[arg(long, value_name = "NAME[@VERSION]", value_parser = value_parsers::TILE, hide_possible_values = true)]
     pub spec: Option<String>,
     /// Tile IR: the entry, if the module has several
     #[arg(long, value_name = "NAME")]

@@ -26,7 +26,7 @@ pub struct SelectArgs {
     /// Quantize the tensors whose name matches, also those that are kept otherwise, such as embeddings
     #[arg(long, value_name = "GLOB", requires = "scheme")]
     pub quantize: Vec<String>,
-    /// Leave such tensors as they are, and all with one dimension
+    /// Leave such tensors as they are, and all of fewer than two dimensions
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET)]
     pub keep_preset: Vec<Layer>,
     /// ONNX: leave tensors with fewer elements, unless a rule names them

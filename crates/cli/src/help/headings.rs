@@ -22,7 +22,7 @@ pub const HEADINGS: [(&str, &str); 9] = [
         "input actual input_scale actual_scale output output_dir output_format format force resume part merge \
          no_sidecars delete_source dry_run report fail_on",
     ),
-    ("Extent", "full sample seed"),
+    ("Sample", "full sample seed"),
     ("Resources", "max_memory threads"),
     ("Printing", "sort worst summary show json quiet wide color help"),
 ];

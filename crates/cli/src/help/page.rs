@@ -36,7 +36,10 @@ pub fn overview(root: &Command, terminal: &Terminal) -> String {
     let commands = PAGES.iter().filter_map(|page| root.find_subcommand(page.command));
     let about_of = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
     let commands = commands.map(|command| (command.get_name().to_string(), about_of(command))).collect();
-    let topics = [("help COMMAND", "What a command does, with its options"), ("help specs", "The specifications")];
+    let topics = [
+        ("help COMMAND", "What a command does, with its options"),
+        ("help specs", "Specifications (--spec), their versions and options"),
+    ];
     let options = root.get_arguments().map(option).collect();
     let sections = [
         section("Commands", commands, terminal),
@@ -64,7 +67,10 @@ pub fn of_command(root: &Command, command: &Command, text: &Page, extent: Extent
     }
     let mut options: Vec<&Arg> = command.get_arguments().chain(root.get_arguments()).collect();
     options.retain(|arg| !arg.is_positional() && arg.get_id() != "version" && is_shown(arg, text, extent));
-    options.sort_by_key(|arg| place(arg).0);
+    options.sort_by_key(|arg| match extent {
+        Extent::Short => text.short.split_whitespace().position(|id| id == id_of(arg)).unwrap_or(usize::MAX),
+        Extent::Long => place(arg).0,
+    });
     match extent {
         Extent::Short => parts.push(section("Options", options.into_iter().map(option).collect(), terminal)),
         Extent::Long => {
@@ -105,8 +111,12 @@ fn more(command: &Command, text: &Page) -> String {
     }
 }
 
+fn id_of(arg: &Arg) -> String {
+    arg.get_id().as_str().replace('-', "_")
+}
+
 fn is_shown(arg: &Arg, text: &Page, extent: Extent) -> bool {
-    let id = arg.get_id().as_str().replace('-', "_");
+    let id = id_of(arg);
     match extent {
         Extent::Short => id == "help" || text.short.split_whitespace().any(|shown| shown == id),
         // RESCALE's rounding is its own; how is quantized is said by `quantize`.

@@ -64,16 +64,16 @@ fn row(about: &str, setting: &Setting, values: &[&str], described: Option<&str>)
     (name, text)
 }
 
-/// ` at 1.0, 1.1 (default 1.0)`.
+/// `  versions 1.0, 1.1 (default 1.0)`.
 fn versions(spec: &str) -> String {
     let all = request::versions(spec);
     let newest = Request::from_attributes(spec, None, []).ok().and_then(|request| request.version());
     match (all.as_slice(), newest) {
         ([first, .., last], Some(default)) if all.len() > MOST_VERSIONS => {
-            format!(" at {first} to {last} (default {default})")
+            format!("  versions {first} to {last} (default {default})")
         }
-        ([_, _, ..], Some(default)) => format!(" at {} (default {default})", all.join(", ")),
-        ([only], _) => format!(" at {only}"),
+        ([_, _, ..], Some(default)) => format!("  versions {} (default {default})", all.join(", ")),
+        ([only], _) => format!("  version {only}"),
         _ => String::new(),
     }
 }
