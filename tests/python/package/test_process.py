@@ -162,7 +162,8 @@ def test_forked_processes_convert():
 
 
 def test_the_command():
-    done = subprocess.run([sys.executable, "-m", "truecast", "promote", "i8", "f32"], capture_output=True, text=True)
+    line = ["promote", "i8", "f32", "--system", "openvino"]
+    done = subprocess.run([sys.executable, "-m", "truecast", *line], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "f32\n")
     done = subprocess.run([sys.executable, "-m", "truecast", "promot"], capture_output=True, text=True)
     assert done.returncode == 2 and "did you mean promote" in done.stderr
