@@ -452,9 +452,9 @@ mod tests {
         assert_eq!(sample().render(&at(200)), sample().render(&pipe()));
         let narrower = sample().render(&at(90));
         assert!(narrower.contains("cosine") && !narrower.contains("1.2e-3"), "{narrower}");
-        assert!(narrower.ends_with("at 90 columns left out: rmse; --wide or a pipe shows all\n"), "{narrower}");
+        assert!(narrower.ends_with("left out at 90 columns: rmse; --wide or a pipe shows all\n"), "{narrower}");
         let narrow = sample().render(&at(80));
-        assert!(narrow.ends_with("left out: rmse, cosine; --wide or a pipe shows all\n"), "{narrow}");
+        assert!(narrow.ends_with("left out at 80 columns: rmse, cosine; --wide or a pipe shows all\n"), "{narrow}");
         assert!(narrow.contains("encoder.layer.5") && narrow.contains("…") && narrow.contains("goes on"), "{narrow}");
     }
 

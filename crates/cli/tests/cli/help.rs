@@ -80,7 +80,7 @@ fn help_says_what_must_be_known() {
         "Usage: truecast convert SRC DST --to TYPE",
         ".safetensors, .gguf, .npy, .npz, .pb, .onnx",
         "`truecast formats`",
-        "inexact, saturated, wrapped, to_inf,",
+        "sqnr_db<30",
         "Exit status:",
     ]);
     let order = ["Types and tensors:", "Specification:", "Files:", "Resources:", "Printing:", "Examples:"];
@@ -221,7 +221,7 @@ fn files_of_other_kinds() {
     folder.run("rescale cut.gguf b.npy --to i8 --multiplier 1 --shift 2").fails(2, &["is a GGUF file"]);
     folder.run("convert empty out --to f16").fails(2, &["empty: the folder holds no .safetensors file"]);
     folder.run("convert a.npy shards --to f16").fails(2, &["shards: this is a folder", "name a file in it"]);
-    folder.run("convert a.npy b.gguf --to f16").fails(2, &["a.npy: a .gguf file is made of"]);
+    folder.run("convert a.npy b.gguf --to f16").fails(2, &["a.npy: a .gguf file is written from"]);
     folder.run("convert a.npy - --to f16").fails(2, &["-: standard streams"]);
 }
 
