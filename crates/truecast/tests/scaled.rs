@@ -208,7 +208,7 @@ fn what_no_scheme_can_hold_is_refused() {
     assert_eq!((few.kind(), few.to_string()), (ErrorKind::Usage, "the tensor needs 2 arrays, got 1".into()));
     let dense = Dequantizer::new(&form, &CastSpec::copy(DType::F32), &exec(1)).unwrap();
     let many = dense.run(&[&[0; 64], &[0; 2], &[]], &mut [0; 256]).unwrap_err();
-    assert_eq!(many.to_string(), "the tensor has 2 arrays, 3 are given");
+    assert_eq!(many.to_string(), "the tensor needs 2 arrays, got 3");
     assert!(Quantizer::new(&form, DType::I8, &Quantization::default(), &exec(1)).is_err());
 }
 
