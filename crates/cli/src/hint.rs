@@ -48,7 +48,7 @@ hints! {
         Error::Checkpoint { cause, .. } => cause.hint()?,
         // Of a folder everything was read that may say it.
         Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {
-            "a file is taken by itself, without what lies beside it: give its folder, or --from-scheme"
+            "truecast reads a single file without the other files of its folder: give the folder, or --from-scheme"
         },
         Error::Scheme { cause, .. } => cause.hint()?,
         Error::Cast(truecast::Error::Spec(error)) => error.hint()?,
@@ -61,21 +61,21 @@ hints! {
     Cause {
         Cause::Spec(error) => error.hint()?,
         Cause::Scaled(error) => error.hint()?,
-        Cause::NoMemory(_) => "give less --max-memory, or convert where there is more",
+        Cause::NoMemory(_) => "lower --max-memory, or use a machine with more memory",
     }
     ScaledError {
         ScaledError::NotFinite { .. } => "--nonfinite saturate replaces it",
     }
     CheckpointError {
-        CheckpointError::Occupied { .. } => "--resume goes on with it, --force replaces its files",
+        CheckpointError::Occupied { .. } => "--resume continues it, --force replaces its files",
         CheckpointError::Nibbles => {
-            "give the other --nibbles, or leave it out; without --reference nothing is compared"
+            "give the other --nibbles, or omit it; without --reference truecast compares nothing"
         },
-        CheckpointError::NoManifest => "--force begins anew",
-        CheckpointError::Changed { .. } => "give the same options, or begin anew with --force",
-        CheckpointError::Kept { .. } => "with --to it becomes dense",
+        CheckpointError::NoManifest => "--force starts over",
+        CheckpointError::Changed { .. } => "give the same options, or start over with --force",
+        CheckpointError::Kept { .. } => "--to dequantizes it",
         CheckpointError::Narrow { to, .. } => {
-            format!("--scheme NAME quantizes anew, --to bf16 dequantizes, and --rule '*={to}' drops them all the same")
+            format!("--scheme NAME requantizes, --to bf16 dequantizes, and --rule '*={to}' drops the scales anyway")
         },
         CheckpointError::NoForm { .. } => "keep it with --keep",
         CheckpointError::NoActivations { weights_only: None, .. } => "give --activation-ranges FILE",
@@ -85,18 +85,18 @@ hints! {
     }
     SchemeError {
         SchemeError::NotWritten { relayout: false, .. } => "`truecast schemes` lists those that can be written",
-        SchemeError::NotWritten { .. } => "--relayout takes the same values in its packing",
+        SchemeError::NotWritten { .. } => "--relayout writes the same values in the packing of this scheme",
         // Names alone were taken for a scheme, or a configuration of another revision.
-        SchemeError::Grid { .. } => "--from-scheme says how it is quantized, as fp8-block:128x128 does",
+        SchemeError::Grid { .. } => "state the scheme with --from-scheme, such as fp8-block:128x128",
         SchemeError::Contradiction { .. } => "choose one with --from-scheme",
-        SchemeError::Stale { .. } => "give the scheme with --from-scheme, plain if there is none",
+        SchemeError::Stale { .. } => "give the scheme with --from-scheme; plain means no scheme",
         SchemeError::Undeclared { guess, .. } => {
-            format!("say it with --from-scheme {}", guess.as_deref().unwrap_or("fp8-block:128x128, or what is right"))
+            format!("state it with --from-scheme {}", guess.as_deref().unwrap_or("fp8-block:128x128, or the right scheme"))
         },
         SchemeError::Unexplained { scheme: Some(scheme), .. } => {
-            format!("--from-scheme {scheme} reads them as if it were not there")
+            format!("--from-scheme {scheme} reads the weights as if the key were absent")
         },
-        SchemeError::Unexplained { .. } => "remove the key from a copy if it does nothing",
+        SchemeError::Unexplained { .. } => "if the key has no effect, remove it from a copy",
         SchemeError::Guard { .. } => "--trust-scales takes it as it is",
         SchemeError::NoForm { .. } => "keep it with --keep",
     }
@@ -107,7 +107,7 @@ hints! {
         FileError::FromWidth { .. } => "--from reads elements of the same width",
         FileError::CodeTooWide { .. } => "give the right --from",
         FileError::Npy { cause: HeaderError::FromNeeded { .. }, .. } => "give it with --from",
-        FileError::Npy { cause: HeaderError::FromText { .. }, .. } => "leave --from out, --to converts it",
+        FileError::Npy { cause: HeaderError::FromText { .. }, .. } => "omit --from; --to converts it",
         FileError::Npz { cause: ArchiveError::FromUnused { .. }, .. } => "check --from",
         FileError::UnknownKind { found, .. } | FileError::Replaced { found, .. } => found.hint()?,
         FileError::Io { action: "opening the destination's folder", source, .. } if source.kind() == NotFound => {
@@ -127,7 +127,7 @@ hints! {
         Foreign::Stream => "write the data to a file first",
         Foreign::LfsPointer => "fetch the file with `git lfs pull`, or download it again",
         Foreign::Html => "download the file again; the site may ask for a login",
-        Foreign::Raw => "give them a header from Python: `np.save(\"a.npy\", np.fromfile(SRC, \"<f4\"))`",
+        Foreign::Raw => "add a header in Python: `np.save(\"a.npy\", np.fromfile(SRC, \"<f4\"))`",
     }
     TensorError {
         TensorError::TailBits => "--lenient ignores them",

@@ -148,7 +148,7 @@ impl PolicyArgs {
             RequestError::Specification { name } => {
                 let meant = did_you_mean(&name, SPECS.iter().copied());
                 let unknown = Failure::usage(format_args!("unknown specification {name:?}{meant}"));
-                unknown.with_hint(&format!("known are {}", SPECS.join(", ")))
+                unknown.with_hint(&format!("known specifications are {}", SPECS.join(", ")))
             }
             RequestError::Attribute { name, value, .. } => {
                 let meant = did_you_mean(&value, values(&name));

@@ -22,7 +22,7 @@ const fn row(name: &'static str, value_name: &'static str, about: &'static [(&'s
 }
 
 /// The same of two specifications.
-const AS_TEXT: &str = "How floats become text: as ONNX's reference evaluator writes them (1e-05), or plain (0.00001) \
+const AS_TEXT: &str = "Floats as text: as ONNX's reference evaluator writes them (1e-05), or plain (0.00001) \
                        (default reference)";
 
 static ALL: [Setting; 13] = [

@@ -42,7 +42,7 @@ pub struct ShowArgs {
     /// The tensor, and which part of it, as Python writes it: w, 'w[0:3, :8]'; of an array '[0:3]' or nothing
     #[arg(value_name = "TENSOR[SLICE]")]
     pub tensor: Option<String>,
-    /// Type of the elements of an array whose header does not say
+    /// Element type of an array whose header does not state it
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     #[command(flatten)]

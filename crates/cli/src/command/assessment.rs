@@ -38,8 +38,8 @@ fn headline(assessment: &Assessment) -> String {
         return format!("none of {} lost much", count(assessment.changed, "changed tensor"));
     }
     format!(
-        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB and 6 dB below what is usual for \
-         the type, more than 1 % saturated or wrapped, more than half flushed to zero)",
+        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB and 6 dB below the usual SQNR \
+         of the type, more than 1 % saturated or wrapped, more than half flushed to zero)",
         grouped(assessment.suspicious),
         count(assessment.changed, "changed tensor"),
     )
@@ -53,14 +53,14 @@ fn remedy(assessment: &Assessment) -> Option<String> {
         (spared, all) if spared == all => "them all".into(),
         (spared, _) => format!("{} of them", grouped(spared)),
     };
-    (!globs.is_empty()).then(|| format!("{} would spare {whom}", globs.join(" ")))
+    (!globs.is_empty()).then(|| format!("{} would leave {whom} unchanged", globs.join(" ")))
 }
 
 fn unscaled(assessment: &Assessment) -> Option<String> {
     let all = assessment.unscaled?;
     Some(format!(
-        "{} of {} nonzero values became 0 in {}: casts to integers do not scale, so that values between -1 and 1 vanish; \
-         `truecast rescale` scales, but arrays of integers only",
+        "{} of {} nonzero values became 0 in {}: casts to integers do not scale, so values between -1 and 1 become 0; \
+         `--scheme int8-channel` scales (folders)",
         grouped(all.flushed_to_zero),
         grouped(all.nonzero),
         count(all.tensors, "tensor"),

@@ -95,7 +95,7 @@ fn scaled(layouts: &[String], level: Level, args: &BenchArgs, context: &Context)
         ]);
     }
     let note = format!(
-        "GB/s: bytes read and written; limit: the fastest plain pass that reads and writes about as much\n\
+        "GB/s: bytes read and written; limit: the fastest plain pass that reads and writes about as many bytes\n\
          level {level}, 1 thread, best of {}\n",
         args.best_of
     );
@@ -185,10 +185,14 @@ fn render(rows: &[BenchRow], caches: &Caches, args: &BenchArgs, terminal: &Termi
     }
     let Some(first) = rows.first() else { return String::new() };
     let text = table.render(terminal);
-    let mut note = "GB/s: bytes read and written; limit: the fastest plain pass that reads and writes as \
-                    much; memcpy: of as many bytes in all"
+    let mut note = "GB/s: bytes read and written; limit: the fastest plain pass that reads and writes as many bytes; \
+        memcpy: a copy of as many bytes in total"
         .to_string();
-    note += if args.counts { "; counting: with everything counted, and that of the speed without\n" } else { "\n" };
+    note += if args.counts {
+        "; counting: the speed with everything counted, and its ratio to the speed without\n"
+    } else {
+        "\n"
+    };
     note += &format!(
         "level {}, {}, best of {}; L2 {}, last-level cache {}\n",
         first.level,

@@ -165,7 +165,9 @@ fn refuse_data(report: &Path, src: &Path, dst: &Path, plan: &Plan) -> Result<(),
     let is_data = data.map_or(Ok(false), |data| same_place(report, &data))?;
     if plan.is_source(report)? || same_place(report, dst)? || is_data {
         let path = report.display();
-        return Err(Failure::usage(format_args!("{path}: --report is the source or the destination; choose another")));
+        return Err(Failure::usage(format_args!(
+            "{path}: --report is the source or the destination; choose another file"
+        )));
     }
     Ok(())
 }
@@ -176,7 +178,7 @@ fn refuse_place(report: &Path, folder: &Path) -> Result<(), Failure> {
     match (parent, folder) {
         (Some(parent), Some(folder)) if parent.starts_with(&folder) => {
             let path = report.display();
-            let why = "--report lies in the source or the destination; choose a place outside of both";
+            let why = "--report is inside the source or the destination; choose a path outside both";
             Err(Failure::usage(format_args!("{path}: {why}")))
         }
         _ => Ok(()),
@@ -325,7 +327,7 @@ fn types(row: &TensorReport) -> String {
 
 fn summary(report: &Report, args: &ConvertArgs) -> String {
     let all = &report.total.all;
-    let bits = report.bits_per_weight().map_or(String::new(), |bits| format!("; quantized: {bits:.2} bits a weight"));
+    let bits = report.bits_per_weight().map_or(String::new(), |bits| format!("; quantized: {bits:.2} bits per weight"));
     format!(
         "{}, {}, {} -> {}: {}{bits}\n",
         count(all.tensors, "tensor"),

@@ -49,7 +49,7 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
         return Err(Failure::usage(format_args!("--sort {name} needs the values, which --dry-run does not read")));
     }
     if is_unknown {
-        return Err(Failure::usage(format_args!("--sort {name} belongs to convert: two files do not tell")));
+        return Err(Failure::usage(format_args!("--sort {name} belongs to convert: two files do not show this count")));
     }
     Ok(Some(key))
 }

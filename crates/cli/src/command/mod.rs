@@ -137,7 +137,7 @@ fn tell_leftovers(found: Vec<Leftover>, existing: Existing, context: &Context) -
                 left.remove().map_or_else(|e| format!("it cannot be removed: {e}"), |()| "removed".into())
             }
         };
-        format!("{}: {} that a killed run left; {what_now}", left.path.display(), number::bytes(left.bytes))
+        format!("{}: {} left by a killed run; {what_now}", left.path.display(), number::bytes(left.bytes))
     });
     let told: Vec<String> = told.collect();
     context.warn(&told);

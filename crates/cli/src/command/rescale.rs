@@ -23,7 +23,7 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<u8, Failure> {
     if let Some(written) = FileId::of(&args.dst)? {
         for operand in operands.filter(|text| is_file(text)) {
             if FileId::of(Path::new(operand))? == Some(written) {
-                return Err(Failure::usage(format_args!("{operand} is read and cannot be the destination too")));
+                return Err(Failure::usage(format_args!("{operand} is an input and cannot also be the destination")));
             }
         }
     }
@@ -137,7 +137,8 @@ pub fn request(
     let many = multipliers.len().max(shifts.len());
     if many > 1 && !options.per_channel {
         return Err(Failure::usage(format_args!(
-            "{many} scales; --per-channel takes one for each index of the last dimension, without it there is one for all"
+            "{many} scales; --per-channel takes one scale for each index of the last dimension, without it there is only \
+             one scale"
         )));
     }
     Ok(RescaleRequest { op, multipliers, shifts, input_zp: options.input_zp, output_zp: options.output_zp, target })

@@ -85,7 +85,7 @@ fn tile_settings(args: &RunArgs) -> Result<tile::EntrySettings, Failure> {
     let spec = args.spec.as_deref().unwrap_or("tile");
     let options = args.tile_option.iter().map(|option| ("tile-option", option.clone()));
     let settings = args.profile.clone().map(|profile| ("profile", profile)).into_iter().chain(options).collect();
-    let other = || Failure::usage(format_args!("--spec {spec}: a Tile IR module is run by tile"));
+    let other = || Failure::usage(format_args!("--spec {spec}: a Tile IR module needs --spec tile"));
     if spec.split('@').next() != Some("tile") {
         return Err(other());
     }

@@ -20,7 +20,7 @@ pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Res
             Err(Failure::usage("nothing to do: give --to TYPE, or a --rule GLOB=TYPE"))
         }
         true if !selection.casts() && *policy != PolicyArgs::default() => Err(Failure::usage(
-            "--spec and its options are about casts, and --scheme alone casts nothing: give --to TYPE too",
+            "--spec and its options apply to casts, and --scheme alone casts nothing; also give --to TYPE",
         )),
         _ => Ok(()),
     }

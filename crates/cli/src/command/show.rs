@@ -57,7 +57,7 @@ enum Slice {
 
 fn slices(text: &str) -> Result<Vec<Slice>, Failure> {
     let wrong = |part: &str| {
-        Failure::usage(format_args!("[{text}]: {:?} is no slice; write an index, or FIRST:END:STEP", part.trim()))
+        Failure::usage(format_args!("[{text}]: {:?} is not a slice; write an index, or FIRST:END:STEP", part.trim()))
     };
     let one = |part: &str| {
         let number = |text: &str| match text.trim() {

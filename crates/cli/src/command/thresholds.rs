@@ -96,7 +96,7 @@ pub fn exceeded<'a>(thresholds: &[Threshold], all: &Counts, tensors: &dyn Fn() -
     let line = |threshold: &Threshold| match *threshold {
         Threshold::Count(Count { name, of, .. }, limit) => {
             let count = of(all);
-            (count > limit).then(|| format!("{name}: {}, allowed are {}", grouped(count), grouped(limit)))
+            (count > limit).then(|| format!("{name}: {}, the limit is {}", grouped(count), grouped(limit)))
         }
         Threshold::Measure(name, key, limit) => of_tensors(name, key, limit, tensors()),
     };
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn limits() {
         let counts = Counts { saturated: 1, inexact: 5, to_nan: 12_345, ..Counts::default() };
-        assert_eq!(lines(&["saturated", "inexact=5", "inexact>5"], &counts), ["saturated: 1, allowed are 0"]);
-        assert_eq!(lines(&["to_nan>1000"], &counts), ["to_nan: 12_345, allowed are 1_000"]);
+        assert_eq!(lines(&["saturated", "inexact=5", "inexact>5"], &counts), ["saturated: 1, the limit is 0"]);
+        assert_eq!(lines(&["to_nan>1000"], &counts), ["to_nan: 12_345, the limit is 1_000"]);
         for wrong in ["heat", "nan=x", "exact", "inexact<5", "sqnr_db=30", "sqnr_db>30", "rmse<1", "cosine", "rmse>NaN"]
         {
             assert!(parsed(&[wrong]).is_err(), "{wrong}");

@@ -28,7 +28,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
         (op, None) => {
             let known = value_parsers::operations();
             let (meant, known) = (did_you_mean(op, known.iter().copied()), known.join(", "));
-            return Err(Failure::usage(format_args!("unknown operation {op:?}{meant}; known are {known}")));
+            return Err(Failure::usage(format_args!("unknown operation {op:?}{meant}; known operations are {known}")));
         }
     };
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
@@ -123,7 +123,7 @@ fn casts(args: &VectorsArgs, operator: onnx::Operator) -> Result<Listed, Failure
 /// because they make the result of every other element unpredictable.
 fn rescales(args: &VectorsArgs) -> Result<Listed, Failure> {
     if args.rescale.per_channel {
-        return Err(Failure::usage("vectors are of one scale; leave --per-channel out"));
+        return Err(Failure::usage("vectors use one scale; omit --per-channel"));
     }
     let target = rescale::target(args.policy().spec())?;
     let rounding = args.policy.get("rounding").unwrap_or("single");
@@ -192,7 +192,9 @@ fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> 
     for Vector { input, output, .. } in &listed.vectors {
         results.push(output.ok_or_else(|| {
             let input = bits(*input, listed.from.code_bits());
-            Failure::usage(format_args!("{input} is refused by a policy, which an array cannot say; use --format hex"))
+            Failure::usage(format_args!(
+                "a policy refuses {input}, and an array cannot hold a refusal; use --format hex"
+            ))
         })?);
     }
     let open: Vec<u64> = listed.vectors.iter().map(|v| v.open.is_some() as u64).collect();

@@ -13,14 +13,14 @@ const MOST_VERSIONS: usize = 8;
 
 /// The page.
 pub fn page(terminal: &Terminal) -> String {
-    let intro = "A specification says what a value becomes: how it is rounded, what becomes of values out of range, of \
-                 infinities and NaN. --spec NAME[@VERSION] chooses it; an option of another one is an error.";
+    let intro = "A specification defines the result of a cast: the rounding, values out of range, infinities and NaN. \
+                 --spec NAME[@VERSION] chooses it; an option of another specification is an error.";
     let all: Vec<(String, String)> = Setting::all()
         .filter_map(|setting| Some(row(setting.about_of_every()?, setting, &setting.every_value(), None)))
         .collect();
     let every = format!("{}\n{}", heading("every specification", terminal), table(&all, "  ", terminal));
-    let outro = "`truecast explain VALUE --to TYPE` shows the results under all of them; TOSA's RESCALE has its own \
-                 command, rescale. A scheme (--scheme) is no specification: see truecast schemes.";
+    let outro = "`truecast explain VALUE --to TYPE` shows the results under all specifications; TOSA's RESCALE has its own \
+                 command, rescale. A scheme (--scheme) is not a specification: see truecast schemes.";
     let specs = SPECS.iter().map(|spec| of_spec(spec, terminal));
     let ends = [every, filled(outro, "", "", terminal)];
     let parts = [filled(intro, "", "", terminal)].into_iter().chain(specs).chain(ends);

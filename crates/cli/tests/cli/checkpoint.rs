@@ -113,7 +113,7 @@ fn parts_and_resumed_runs_give_the_same_folder() {
     assert_eq!(tree(&folder, "parts"), expected);
     // Nothing is gone: no figures of nothing.
     let out = folder.run("convert model parts --to bf16 --resume").exits(0).out;
-    let said = "2 shards of an earlier run were right and stay; nothing was left to convert";
+    let said = "2 shards of an earlier run are correct and kept; nothing was left to convert";
     assert!(out.contains(said) && !out.contains("no tensors") && !out.contains("0 tensors"), "{out}");
     // Some of it is gone, or was never finished.
     for lost in [FIRST, "config.json", "model.safetensors.index.json", "tokenizer.json"] {
@@ -224,7 +224,7 @@ fn hostile_folders() {
     for out in ["model", "model/out", ".", "model/../model/x/y"] {
         folder.run(&format!("convert model {out} --to bf16 --force")).fails(2, &["must not contain each other"]);
     }
-    folder.run("convert model out --to bf16 --report model/r.json").fails(2, &["--report lies in the source"]);
+    folder.run("convert model out --to bf16 --report model/r.json").fails(2, &["--report is inside the source"]);
     folder.run("convert model model/config.json/x --to bf16").exits(2);
     folder
         .run("convert model out --to bf16 --keep nothing*")

@@ -67,7 +67,7 @@ fn a_run_that_failed_goes_on() {
     let expected = tree(&folder, "expected");
     let folder = checkpoint(f32::NAN);
     let convert = "convert model out --to bf16 --nan error --quiet --delete-source";
-    folder.run(convert).fails(3, &["c.bias", "--resume --delete-source goes on"]);
+    folder.run(convert).fails(3, &["c.bias", "--resume --delete-source continues"]);
     assert_eq!(left(&folder), ["1.safetensors", "3.safetensors"]);
     folder.run(&format!("{convert} --resume")).exits(3);
     // Without the option nothing knows what there was.

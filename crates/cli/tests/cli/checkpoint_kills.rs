@@ -97,7 +97,7 @@ fn an_interruption_says_what_stays() {
             continue;
         }
         let is_begun = folder.path("out/truecast-manifest.json").exists();
-        let stays = ran.err.contains("finished shards stay, and --resume goes on from there");
+        let stays = ran.err.contains("finished shards remain; --resume continues from there");
         assert_eq!((stays, ran.err.lines().count()), (is_begun, 1), "{}", ran.err);
         if is_begun && round % 4 == 0 {
             folder.run(&format!("{line} --resume")).succeeds();

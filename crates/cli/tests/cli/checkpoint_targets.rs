@@ -40,7 +40,7 @@ fn experts_of_gpt_oss() {
         ("embed_tokens.weight", &[8, 64]),
     ];
     model(&folder, "a", &tensors, &json!({"model_type": "gpt_oss", "torch_dtype": "bfloat16"}));
-    folder.run("convert a b --scheme gpt-oss --report r.json").exits(0).says(&["quantized: 4.25 bits a weight"]);
+    folder.run("convert a b --scheme gpt-oss --report r.json").exits(0).says(&["quantized: 4.25 bits per weight"]);
     assert_eq!(folder.json("r.json")["bits_per_weight"], json!(4.25));
     let made = parsed(&folder, "b");
     assert_eq!(made.shape(&format!("{gate_up}_blocks")), &json!([2, 192, 2, 16]));
@@ -173,7 +173,7 @@ fn types_of_scales() {
     }
     model(&folder, "a", &[(WEIGHT, &[32, 64])], &json!({}));
     let ran = folder.run("convert a b --scheme ct:pack-quantized,bits=4,group=32 --force").exits(0);
-    ran.says(&["quantized: 4.56 bits a weight"]);
+    ran.says(&["quantized: 4.56 bits per weight"]);
     let values: Vec<f32> = (0..64).map(|i| if i % 3 == 0 { f32::MAX } else { f32::MAX / (i as f32) }).collect();
     folder.write(&format!("a/{FILE}"), &safetensors(&[(WEIGHT, "F32", &[2, 32], f32s(&values))], &[]));
     folder.write("a/config.json", b"{}");

@@ -77,7 +77,7 @@ fn the_decision_is_that_of_the_options() {
         ),
         (
             "1e39 --from f64 --to bf16 --spec ieee --rounding up",
-            "rounding up: leaves the range, and becomes 0x7f80 = inf",
+            "rounding up: goes out of range and becomes 0x7f80 = inf",
         ),
         ("1.001 --to bf16 --spec ieee --overflow saturate", "to nearest even: goes to the neighbor below"),
         ("2.5 --to i8 --spec ieee", "toward zero: 0x02 = 2; to nearest even: 0x02 = 2"),
@@ -273,7 +273,7 @@ fn rules_in_words() {
     for (line, words) in [
         (
             "0x7f800001 --to bf16",
-            "a signalling NaN, sign 0, payload 0x1 of 22 bits; it becomes quiet; its sign is kept, and the leading 6 bits",
+            "a signaling NaN, sign 0, payload 0x1 of 22 bits; it becomes quiet; its sign is kept, and the leading 6 bits",
         ),
         ("-nan --to f8e4m3fn", "a quiet NaN, sign 1, payload 0x0 of 22 bits; it becomes the NaN 0x7f"),
         ("0x80 --from f8e4m3fnuz --to f32", "a NaN, sign 1; f8e4m3fnuz has no payload"),
@@ -482,15 +482,15 @@ fn a_number_beyond_the_source_is_said_to_be() {
     for (line, said) in [
         (
             "1e40 --to f16",
-            "1e40 is beyond f32 (largest 3.40e38) and was read as inf; --from f64 or --from string takes it",
+            "1e40 is out of the range of f32 (largest 3.40e38) and was read as inf; --from f64 or --from string takes it",
         ),
-        ("1e400 --to f64", "1e400 is beyond f32 (largest 3.40e38) and was read as inf; --from string takes it"),
+        ("1e400 --to f64", "1e400 is out of the range of f32 (largest 3.40e38) and was read as inf; --from string takes it"),
         (
             "-1e6 --to f32 --from f16",
-            "-1e6 is beyond f16 (largest 65504) and was read as -inf; --from f32 or --from f64 or",
+            "-1e6 is out of the range of f16 (largest 65504) and was read as -inf; --from f32 or --from f64 or",
         ),
         ("1000 --to f16 --from f8e4m3fn", "1000 is beyond f8e4m3fn (largest 448) and was read as nan; --from f32 or"),
-        ("1_0e40 --to f16", "1_0e40 is beyond f32 (largest 3.40e38) and was read as inf; --from f64 takes it"),
+        ("1_0e40 --to f16", "1_0e40 is out of the range of f32 (largest 3.40e38) and was read as inf; --from f64 takes it"),
     ] {
         let out = folder.run(&format!("explain {line}")).succeeds().out;
         assert!(out.starts_with(said), "{line}: {out}");

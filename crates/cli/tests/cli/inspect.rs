@@ -128,7 +128,7 @@ fn conversions_of_onnx_models() {
     assert_eq!(row(2), [&json!("Cast"), &json!("f8e4m3fn"), &json!("f32"), &json!(true)]);
     assert_eq!(row(3), [&json!("Cast"), &json!("?"), &json!("f32"), &json!(null)]);
     let ran = folder.run("inspect m.onnx").succeeds();
-    ran.says(&["conversion", "Cast saturate=0", "f8e4m3fn", "yes", "NO: ", "does not tell"]);
+    ran.says(&["conversion", "Cast saturate=0", "f8e4m3fn", "yes", "NO: ", "does not state"]);
     // What is not known is not called legal.
     let ran = folder.run("check m.onnx").exits(1);
     ran.says(&["ILLEGAL: 2 legal, 1 illegal, 1 unknown: the model does not give the type of its input\n"]);

@@ -197,11 +197,11 @@ fn schemes_that_cannot_be() {
         &[
             "weight_scale_inv",
             "no configuration states the block size",
-            "fp8-block:128x128 fits all of them; say it with --from-scheme",
+            "fp8-block:128x128 fits all of them; state it with --from-scheme",
         ],
     );
     // Looking at it is no error, and says so.
-    folder.run("inspect model").exits(0).says(&["how tensors are quantized is not understood: model: tensor"]);
+    folder.run("inspect model").exits(0).says(&["the quantization of the tensors is not understood: model: tensor"]);
     let object = folder.run("inspect model --json").exits(0).object("inspect");
     assert!(
         object["unknown_scheme"].as_str().unwrap().contains("looks like block scales") && object["schemes"].is_null()

@@ -138,7 +138,7 @@ fn leftovers_are_named_and_removed() {
         folder.write(name, &[0; 2048]);
     }
     let ran = folder.run("convert a.npy b.npy --to f16").exits(0);
-    assert!(ran.err.contains(" .b.npy.Ab12Cd.truecast-tmp: 2.00 KiB that a killed run left; --force"), "{}", ran.err);
+    assert!(ran.err.contains(" .b.npy.Ab12Cd.truecast-tmp: 2.00 KiB left by a killed run; --force"), "{}", ran.err);
     assert_eq!((ran.err.lines().count(), folder.names().len()), (1, 4));
     let ran = folder.run("convert a.npy b.npy --to f16 --force --json").exits(0);
     let warnings = ran.object("convert")["warnings"].as_array().unwrap().clone();

@@ -39,7 +39,7 @@ fn permitted_texts(spec: &CastSpec, violation: &CastViolation) -> Vec<String> {
             text.iter().map(|text| Escaped(text).to_string()).collect()
         }
         Permitted::ReadsBack(text) => {
-            text.iter().map(|text| format!("{} or what reads back alike", Escaped(text))).collect()
+            text.iter().map(|text| format!("{} or any text that reads back to the same value", Escaped(text))).collect()
         }
         _ => vec!["any".into()],
     }

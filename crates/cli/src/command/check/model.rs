@@ -21,7 +21,7 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<u8, Failure> {
         Standard::Tosa(cast) => ModelRules::Tosa(Some(cast.target).filter(|_| args.policy.spec().contains('@'))),
         _ => {
             return Err(Failure::usage(
-                "models are checked by --spec onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile or tile@RELEASE",
+                "check MODEL takes --spec onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile or tile@RELEASE",
             ));
         }
     };

@@ -27,7 +27,7 @@ pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
             let missing = files.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, flag)| flag);
             let missing: Vec<_> = missing.chain(scale).collect();
             let example = example(operator);
-            Err(Failure::usage(format_args!("check {operator} needs {}; as in: {example}", missing.join(", "))))
+            Err(Failure::usage(format_args!("check {operator} needs {}; for example: {example}", missing.join(", "))))
         }
     }
 }

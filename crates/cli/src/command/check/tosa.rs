@@ -66,7 +66,9 @@ fn blocks(args: &CheckArgs, from: DType, to: DType) -> Result<Option<(BlockCast,
         (Some(scales), None) => (Direction::FromBlocks, from, to, scales),
         (None, Some(scales)) => (Direction::ToBlocks, to, from, scales),
         (Some(_), Some(_)) => {
-            return Err(Failure::usage("--input-scale and --actual-scale: one side of a CAST is block-scaled at most"));
+            return Err(Failure::usage(
+                "--input-scale and --actual-scale exclude each other: at most one side of a CAST is block-scaled",
+            ));
         }
     };
     let others = [
@@ -75,7 +77,7 @@ fn blocks(args: &CheckArgs, from: DType, to: DType) -> Result<Option<(BlockCast,
         ("--input-unsigned", args.rescale.input_unsigned),
     ];
     match others.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(Failure::usage(format_args!("{flag} has no meaning for a block-scaled CAST"))),
+        Some((flag, _)) => Err(Failure::usage(format_args!("{flag} does not apply to a block-scaled CAST"))),
         None => Ok(Some((BlockCast { direction, element, plain }, scales))),
     }
 }
@@ -320,13 +322,14 @@ impl Presentation {
         if let Some(index) = findings.mixed_flush {
             let weight = if findings.mixed_flush_fails() { "NOT PERMITTED" } else { "lint" };
             text += &terminal.wrap(&format!(
-                "{weight} mixed-flush: element {index} contradicts those before it about subnormals (docs/spec/tosa.md §2.3)\n"
+                "{weight} mixed-flush: element {index} treats subnormals differently from earlier elements \
+                 (docs/spec/tosa.md §2.3)\n"
             ));
         }
         let verdict = terminal.verdict(findings.passes(), "permitted", "NOT PERMITTED");
         let (elements, failed) = (count(findings.elements, "element"), grouped(findings.failed));
         // Every element may be permitted, and not all of them together.
-        let together = if findings.mixed_flush_fails() { ", subnormals not treated alike" } else { "" };
+        let together = if findings.mixed_flush_fails() { ", subnormals treated inconsistently" } else { "" };
         let profile = self.profile.name();
         text + &terminal.wrap(&format!("{verdict} by {profile}: {elements}, {failed} wrong{together}\n"))
     }

@@ -19,8 +19,8 @@ use truecast::verify::RecordedFile;
 /// Tells what of an interrupted conversion stays, if anything does.
 pub fn what_stays(plan: &Plan, dst: &Path, args: &ConvertArgs) -> impl Fn() -> Option<&'static str> + Clone + use<> {
     let hint = match args.folder.delete_source {
-        true => "finished shards stay, and --resume --delete-source goes on from there",
-        false => "finished shards stay, and --resume goes on from there",
+        true => "finished shards remain; --resume --delete-source continues from there",
+        false => "finished shards remain; --resume continues from there",
     };
     let begun = (!plan.is_one_file()).then(|| dst.to_path_buf());
     move || begun.as_ref().filter(|begun| is_begun(begun).unwrap_or(false)).map(|_| hint)
@@ -39,7 +39,7 @@ pub fn finished(report: Report, args: &ConvertArgs, existing: Existing, context:
     let text = || {
         let (dst, shards) = (destination(args), count(resumed(&report), "shard"));
         context.terminal.wrap(&format!(
-            "{}: an earlier run finished it and deleted the source; {shards} read again and right, nothing is left to do\n",
+            "{}: an earlier run finished it and deleted the source; {shards} reread and correct, nothing is left to do\n",
             message::one_line(&dst)
         ))
     };
@@ -118,7 +118,7 @@ fn beside(report: &Report) -> String {
     };
     let said = [
         (together(|row| row.beside.as_ref()?.cast), format!("cast to {codes} without scales")),
-        (together(|row| row.beside.as_ref()?.formula), "with the scales of the formula".into()),
+        (together(|row| row.beside.as_ref()?.formula), "with the formula's scales".into()),
     ];
     let said: Vec<String> = said.iter().filter_map(|(sqnr, how)| Some(format!("{how} {:.1} dB", (*sqnr)?))).collect();
     if said.is_empty() { String::new() } else { format!("SQNR of the same tensors: {}\n", said.join(", ")) }
@@ -141,7 +141,7 @@ pub fn unfinished(report: &Report, args: &ConvertArgs) -> String {
         Some(folder) if !folder.complete => {
             let dst = destination(args);
             let dst = message::one_line(&dst);
-            format!("{dst}: other parts are not finished; the last one writes index and configuration\n")
+            format!("{dst}: other parts are not finished; the last part writes index and configuration\n")
         }
         _ => String::new(),
     }
@@ -153,10 +153,10 @@ pub fn ending(report: &Report) -> String {
     let Some(folder) = report.folder.as_deref() else { return text };
     let resumed = resumed(report);
     if resumed > 0 {
-        let verbs = if resumed == 1 { "was right and stays" } else { "were right and stay" };
+        let verbs = if resumed == 1 { "is correct and kept" } else { "are correct and kept" };
         let others = match report.tensors.is_empty() {
             true => "nothing was left to convert",
-            false => "the figures above are of the others",
+            false => "the figures above cover the other shards",
         };
         text += &format!("{} of an earlier run {verbs}; {others}\n", count(resumed, "shard"));
     }

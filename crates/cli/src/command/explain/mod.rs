@@ -114,7 +114,8 @@ fn asked(args: &Question) -> Result<Asked, Failure> {
         return match args.policy.without("string-style").settings.is_empty() {
             true => Ok(Asked::Everything),
             false => Err(Failure::usage(
-                "the options of a specification need --spec NAME: without it explain shows every one with its own",
+                "the options of a specification need --spec NAME: without --spec, explain shows every specification with \
+                 its own options",
             )),
         };
     }

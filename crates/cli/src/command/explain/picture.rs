@@ -37,7 +37,7 @@ struct Row {
 impl Row {
     fn of(name: &str, element: &Decoded, args: &Question) -> Row {
         let value = match element.nan() {
-            Some(nan) if nan.is_quiet == Some(false) => format!("signalling {}", sentences::value(args, element.value)),
+            Some(nan) if nan.is_quiet == Some(false) => format!("signaling {}", sentences::value(args, element.value)),
             _ => sentences::value(args, element.value),
         };
         Row { code: code_text(element), element: Some(element.clone()), name: name.into(), value, ..Row::default() }

@@ -36,7 +36,7 @@ pub fn reading(args: &Question, source: &Source) -> Option<String> {
             }
             _ => String::new(),
         };
-        return Some(format!("{typed} is beyond {from}{largest} and was read as {read}{takes}"));
+        return Some(format!("{typed} is out of the range of {from}{largest} and was read as {read}{takes}"));
     }
     let off = source.off_by.as_ref().map_or(String::new(), |off| {
         let by = exact_decimal::scientific(off.value, 3);
@@ -100,7 +100,7 @@ fn as_asked(args: &Question, e: &Explanation) -> Option<String> {
     let goes = match () {
         () if is_at(&n.below) => "goes to the neighbor below,",
         () if is_at(&n.above) => "goes to the neighbor above,",
-        () => "leaves the range, and becomes",
+        () => "goes out of range and becomes",
     };
     let value = value(args, decode(e.to, code));
     Some(format!("rounding {}: {goes} {} = {value}", rounding.name(), bits(code, e.to.code_bits())))
@@ -204,30 +204,32 @@ fn book(args: &Question, e: &Explanation) -> String {
 
 /// A value that the type has no place for.
 fn no_room(to: DType, kind: Kind, e: &Explanation) -> String {
-    let says = "each specification says what becomes of it";
+    let says = "each specification defines the result";
     match (kind, e.source.value) {
         (Kind::Float(f), Exact::Finite { neg: true, sig: 1.., .. }) if !f.signed => {
             format!("negative, and {to} has no sign: {says}")
         }
         (Kind::Float(f), Exact::Finite { sig: 0, .. }) if !f.has_zero => format!("{to} has no zero: {says}"),
         (Kind::Float(_), _) => format!("between zero, which {to} does not have, and its smallest value: {says}"),
-        (Kind::Book(_), _) => format!("beyond the last value of {to}, which stands for everything out there"),
-        _ => format!("{to} has no place for it: {says}"),
+        (Kind::Book(_), _) => format!("beyond the last value of {to}, which represents all values out of range"),
+        _ => format!("{to} cannot represent it: {says}"),
     }
 }
 
 fn infinity(to: DType) -> String {
-    let says = "each specification says what becomes of it";
+    let says = "each specification defines the result";
     match to.kind() {
         Kind::Bool => "an infinity is not zero, so it is true".into(),
         Kind::Float(f) if f.inf_code().is_some() => {
-            format!("not rounded: {to} has infinities, and it stays one unless a specification saturates")
+            format!("not rounded: {to} has infinities, so the value stays infinite unless a specification saturates")
         }
         Kind::Float(f) if f.nan_code().is_some() => {
-            format!("not rounded: {to} has no infinity; NaN, or the largest value where a specification saturates")
+            format!(
+                "not rounded: {to} has no infinity; the result is NaN, or the largest value if a specification saturates"
+            )
         }
         Kind::Float(_) | Kind::Fixed(_) | Kind::Book(_) => {
-            format!("not rounded: {to} has neither infinity nor NaN; the last value on that side")
+            format!("not rounded: {to} has neither infinity nor NaN; the result is the last value on that side")
         }
         _ => format!("not rounded: an integer has no infinity; {says}"),
     }
@@ -235,12 +237,12 @@ fn infinity(to: DType) -> String {
 
 /// What the NaN is, and what becomes of its parts (`ARCHITECTURE.md §8`, one NaN rule).
 fn nan(source: &Decoded, to: DType) -> String {
-    let says = "each specification says what stands for it";
+    let says = "each specification defines the result";
     let Some(parts) = source.nan() else { return String::new() };
     let what = match parts.is_quiet {
         Some(quiet) => format!(
             "a {} NaN, sign {}, payload {:#x} of {} bits",
-            if quiet { "quiet" } else { "signalling" },
+            if quiet { "quiet" } else { "signaling" },
             parts.neg as u8,
             parts.payload,
             parts.payload_bits

@@ -75,7 +75,7 @@ pub fn conversions(all: &[Conversion], terminal: &Terminal) -> String {
         let cells = [place, operation, from, to].map(|cell| Cell::from(cell.as_str()));
         let word = legality.as_ref().map(|legality| match legality {
             Legality::Legal => Cell::from("yes"),
-            Legality::Unknown => Cell::from("the model does not tell the types").mark(Mark::Dim),
+            Legality::Unknown => Cell::from("the model does not state the types").mark(Mark::Dim),
             Legality::Illegal(why) => Cell::from(format!("NO: {why}")).mark(Mark::Bad),
         });
         table.row(cells.into_iter().chain(word));

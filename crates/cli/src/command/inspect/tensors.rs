@@ -38,7 +38,7 @@ pub struct Asked {
 impl Asked {
     pub fn new(args: &InspectArgs) -> Result<Asked, Failure> {
         let glob = |text: &String| {
-            Glob::new(text).map_err(|why| Failure::usage(format_args!("--filter {text:?} is no pattern: {why}")))
+            Glob::new(text).map_err(|why| Failure::usage(format_args!("--filter {text:?} is not a pattern: {why}")))
         };
         let filters = args.filter.iter().map(glob).collect::<Result<_, _>>()?;
         let sort = args.sort.as_deref().map(|column| key(column, args.stats)).transpose()?;
@@ -83,7 +83,7 @@ fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
     let name = column.to_ascii_lowercase();
     match KEYS.into_iter().find(|(known, ..)| *known == name) {
         Some((_, true, _)) if !has_stats => {
-            Err(Failure::usage(format_args!("--sort {name} needs --stats: the header does not say it")))
+            Err(Failure::usage(format_args!("--sort {name} needs --stats: the header does not have it")))
         }
         Some((.., key)) => Ok(key),
         None => {
@@ -209,7 +209,7 @@ impl Listing {
                 let one = |(name, tensors): &(String, u64)| format!("{name} ({})", number::count(*tensors, "tensor"));
                 format!("quantized by: {}\n", schemes.iter().map(one).collect::<Vec<_>>().join(", "))
             }
-            Err(why) => format!("how tensors are quantized is not understood: {}\n", message::one_line(why)),
+            Err(why) => format!("the quantization of the tensors is not understood: {}\n", message::one_line(why)),
         };
         let has_stats = self.rows.iter().any(|(_, seen)| seen.is_some());
         let note = if has_stats { "range and magnitudes are of the codes, without scales\n" } else { "" };

@@ -66,7 +66,7 @@ fn type_alone(difference: &FileDifference) -> Option<(&str, DType, DType)> {
 impl fmt::Display for Group<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Group { expected, actual, tensors, keep } = self;
-        write!(f, "{} tensors have type {actual} where {expected} is right: ", tensors.len())?;
+        write!(f, "{} tensors have type {actual}, expected {expected}: ", tensors.len())?;
         if !keep.is_empty() {
             let rules: Vec<_> = keep.iter().map(|glob| format!("--keep {}", quoted(glob))).collect();
             return write!(f, "{}; if they were kept: {}", keep.join(", "), rules.join(" "));

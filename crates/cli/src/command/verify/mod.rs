@@ -75,7 +75,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     let places = (look::real(&args.src)?, look::real(&args.dst)?);
     if places.0.is_some() && places.0 == places.1 {
         return Err(Failure::usage(format_args!(
-            "{}: source and result are the same file; verify compares a result with what it was made from",
+            "{}: source and result are the same file; verify compares a result with its source",
             args.dst.display()
         )));
     }

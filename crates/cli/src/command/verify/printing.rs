@@ -85,7 +85,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
             FileDifference::Missing { tensor } => format!("tensor {} is missing\n", Escaped(tensor)),
             FileDifference::Extra { tensor } => format!("tensor {} is not in the source\n", Escaped(tensor)),
             FileDifference::Header { tensor, expected, actual } => format!(
-                "tensor {}: {} {:?} where {} {:?} is right\n",
+                "tensor {}: {} {:?}, expected {} {:?}\n",
                 Escaped(tensor),
                 actual.0,
                 actual.1,
@@ -99,7 +99,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
                 wrong_elements(tensor, *count, first.index, &source, &actual, &expected)
             }
             FileDifference::Part { tensor, count, index, expected, actual } => format!(
-                "tensor {}: {}; the first is {index}: {actual:#x}, right is {expected:#x}\n",
+                "tensor {}: {}; the first is {index}: {actual:#x}, expected {expected:#x}\n",
                 Escaped(tensor),
                 number::count(*count, "wrong entry")
             ),
@@ -107,7 +107,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
                 wrong_elements(tensor, *count, first.index, &first.source, &first.actual, &first.expected)
             }
             FileDifference::Refused { tensor, index } => {
-                format!("tensor {}: element {index} is refused, so no result is right\n", Escaped(tensor))
+                format!("tensor {}: element {index} is refused, so no result is correct\n", Escaped(tensor))
             }
             FileDifference::Metadata { key } => format!("metadata {} differs\n", Escaped(key)),
             FileDifference::Structure { offset } => {
@@ -122,7 +122,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
                 format!("{}: missing; the {} names it\n", Escaped(path), recorded_in(digest))
             }
             FileDifference::Digest { path, digest, expected, actual: Some(actual) } => format!(
-                "{}: {} bytes of {digest} {}; the {} says {} of {}\n",
+                "{}: {} bytes with {digest} {}; the {} has {} bytes with {}\n",
                 Escaped(path),
                 grouped(actual.0),
                 actual.1,
@@ -141,7 +141,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
         None => format!("{} recomputed", count(verdict.elements, "element")),
         Some(Sample { of, seed }) => {
             let (percent, of) = (100.0 * verdict.coverage(), grouped(of));
-            format!("sampled {percent:.1} % of {of} elements (seed {seed}); --full proves all")
+            format!("sampled {percent:.1} % of {of} elements (seed {seed}); --full checks all")
         }
     };
     terminal.wrap(&text) + &terminal.verdict(is_equal, "verified", "DIFFERENT") + &format!(": {tensors}, {covered}\n")
@@ -149,7 +149,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
 
 fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &str, expected: &str) -> String {
     let (tensor, wrong) = (Escaped(tensor), number::count(count, "wrong element"));
-    format!("tensor {tensor}: {wrong}; the first is {index}: {source} became {actual}, right is {expected}\n")
+    format!("tensor {tensor}: {wrong}; the first is {index}: {source} became {actual}, expected {expected}\n")
 }
 
 /// What has digests of this kind.
