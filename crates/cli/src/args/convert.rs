@@ -72,7 +72,7 @@ pub struct WritingArgs {
     /// Quantize linear layers and experts; options: truecast quantize --help
     #[arg(long, value_name = "NAME", value_parser = value_parsers::SCHEME, hide_possible_values = true)]
     pub scheme: Option<Scheme>,
-    /// Try scales near that of the formula, and take the one with the least squared error
+    /// Try scales near the formula's scale, and take the scale with the least squared error
     #[arg(long, value_name = "BY", value_parser = value_parsers::SCALE_SEARCH, requires = "scheme")]
     pub scale_search: Option<Search>,
     /// Rule for power-of-two scales

@@ -57,7 +57,7 @@ pub enum Command {
     Convert(ConvertArgs),
     /// List the tensors of files and folders, and how they are quantized
     Inspect(InspectArgs),
-    /// Print values of a tensor, of quantized ones what codes and scales stand for
+    /// Print values of a tensor, dequantized if it is quantized
     Show(ShowArgs),
     /// Recompute a conversion independently and compare bit for bit
     ///
@@ -91,15 +91,15 @@ pub enum Command {
     Formats(FormatsArgs),
     /// List the schemes of quantized checkpoints: fp8, MX, NVFP4, int4, GGUF
     ///
-    /// A scheme says how tensors are stored as codes with scales: --scheme writes one, --from-scheme reads one that the
-    /// configuration does not tell.
+    /// A scheme stores tensors as codes with scales. --scheme writes one; --from-scheme reads one that no configuration
+    /// states.
     Schemes(SchemesArgs),
     /// Show the common type of two types in NumPy, PyTorch, JAX and others
     ///
     /// Prints one line for each system and mode, and marks answers that differ from the most common answer; with --system
     /// NAME, the answer of that system.
     Promote(PromoteArgs),
-    /// Measure throughput on this machine, beside memcpy
+    /// Measure throughput on this machine, compared with memcpy
     ///
     /// Conversion and memcpy alternate; the best time of each counts. GB/s counts bytes read and bytes written; memcpy
     /// moves as many bytes as the conversion.

@@ -484,13 +484,22 @@ fn a_number_beyond_the_source_is_said_to_be() {
             "1e40 --to f16",
             "1e40 is out of the range of f32 (largest 3.40e38) and was read as inf; --from f64 or --from string takes it",
         ),
-        ("1e400 --to f64", "1e400 is out of the range of f32 (largest 3.40e38) and was read as inf; --from string takes it"),
+        (
+            "1e400 --to f64",
+            "1e400 is out of the range of f32 (largest 3.40e38) and was read as inf; --from string takes it",
+        ),
         (
             "-1e6 --to f32 --from f16",
             "-1e6 is out of the range of f16 (largest 65504) and was read as -inf; --from f32 or --from f64 or",
         ),
-        ("1000 --to f16 --from f8e4m3fn", "1000 is out of the range of f8e4m3fn (largest 448) and was read as nan; --from f32 or"),
-        ("1_0e40 --to f16", "1_0e40 is out of the range of f32 (largest 3.40e38) and was read as inf; --from f64 takes it"),
+        (
+            "1000 --to f16 --from f8e4m3fn",
+            "1000 is out of the range of f8e4m3fn (largest 448) and was read as nan; --from f32 or",
+        ),
+        (
+            "1_0e40 --to f16",
+            "1_0e40 is out of the range of f32 (largest 3.40e38) and was read as inf; --from f64 takes it",
+        ),
     ] {
         let out = folder.run(&format!("explain {line}")).succeeds().out;
         assert!(out.starts_with(said), "{line}: {out}");
