@@ -255,13 +255,14 @@ fn search() {
                 };
                 x.iter().zip(&got.codes).map(|(x, c)| (f64::from(of(c) * s) - f64::from(*x)).powi(2)).sum()
             };
-            let how = Quantization { search: Search::Mse, ..Quantization::default() };
-            let [formula, best] = [Quantization::default(), how]
+            // The rule of the formula that leaves most to find.
+            let formula = Quantization { mx: MxScale::Rceil, ..Quantization::default() };
+            let [formula, best] = [formula, Quantization { search: Search::Mse, ..formula }]
                 .map(|how| error(&planes.quantize(&how, 0.01f32.to_bits(), &bits(&x)).unwrap()));
             assert!(best <= formula, "{planes:?} {x:?}: {best} {formula}");
             better += u32::from(best < formula);
         }
-        assert!(better > 0, "{planes:?}: {better}");
+        assert!(better > 5, "{planes:?}: {better}");
     }
 }
 
