@@ -220,7 +220,7 @@ impl Table {
         if let (false, Some(width)) = (left_out.is_empty(), terminal.width) {
             let left_out = left_out.join(", ");
             let advice = terminal.advice;
-            let note = format!("left out at {width} columns: {left_out}; {advice}");
+            let note = format!("hidden at {width} columns: {left_out}; {advice}");
             for line in terminal.wrap(&note).lines() {
                 each(&(terminal.paint(Mark::Dim, line) + "\n"))?;
             }
@@ -452,9 +452,9 @@ mod tests {
         assert_eq!(sample().render(&at(200)), sample().render(&pipe()));
         let narrower = sample().render(&at(90));
         assert!(narrower.contains("cosine") && !narrower.contains("1.2e-3"), "{narrower}");
-        assert!(narrower.ends_with("left out at 90 columns: rmse; --wide or a pipe shows all\n"), "{narrower}");
+        assert!(narrower.ends_with("hidden at 90 columns: rmse; --wide or a pipe shows all\n"), "{narrower}");
         let narrow = sample().render(&at(80));
-        assert!(narrow.ends_with("left out at 80 columns: rmse, cosine; --wide or a pipe shows all\n"), "{narrow}");
+        assert!(narrow.ends_with("hidden at 80 columns: rmse, cosine; --wide or a pipe shows all\n"), "{narrow}");
         assert!(narrow.contains("encoder.layer.5") && narrow.contains("…") && narrow.contains("goes on"), "{narrow}");
     }
 

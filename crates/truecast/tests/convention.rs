@@ -256,3 +256,23 @@ fn reasons_of_what_is_open() {
         findings.reasons.iter().map(|(why, count)| (why.ends_with("U5"), why.ends_with("U1"), *count)).collect();
     assert_eq!(reasons, [(true, false, 1), (false, true, 2)]);
 }
+
+/// Values beyond 448 become NaN, though those up to 464 round to 448; codes of another type would give some of these.
+#[test]
+fn values_beyond_the_largest_become_nan() {
+    let spec = onnx(DType::F32, DType::F8E4M3Fn);
+    let convert = |code: u64| match f32::from_bits(code as u32).abs() > 448.0 {
+        true => 0x7f | (code >> 24 & 0x80),
+        false => right(&spec, code),
+    };
+    let codes: Vec<u64> = [1.0f32, 449.0, -463.0, 448.0, 465.0, 500.0, -1e9].map(|x| x.to_bits().into()).into();
+    let results: Vec<u64> = codes.iter().map(|code| convert(*code)).collect();
+    is_named(&judge_results(&spec, &codes, &results), Convention::BeyondLargest);
+    // Some codes of another type among right ones are no convention of the tensor.
+    let twin = onnx(DType::F32, DType::F8E4M3Fnuz);
+    let codes: Vec<u64> = [1.0f32, 3.0, 5.0, 7.0].map(|x| x.to_bits().into()).into();
+    let mixed = |(i, code): (usize, &u64)| right(if i < 2 { &twin } else { &spec }, *code);
+    let results: Vec<u64> = codes.iter().enumerate().map(mixed).collect();
+    let groups = judge_results(&spec, &codes, &results).groups;
+    assert!(groups.iter().all(|group| group.convention != Some(Convention::ResultWrittenAs(DType::F8E4M3Fnuz))));
+}

@@ -61,7 +61,7 @@ pub struct SchemeArgs {
     /// ComfyUI's NVFP4: the nibble of a byte that is its first element
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::NIBBLES)]
     pub nibbles: Option<Nibbles>,
-    /// Unquantized checkpoint with the same names, for shapes that padding hides and the nibble order
+    /// Unquantized checkpoint with the same names, for the nibble order and the shapes that padding hides
     #[arg(long, value_name = "DENSE", value_hint = ValueHint::AnyPath)]
     pub reference: Option<PathBuf>,
 }
@@ -78,7 +78,7 @@ pub struct WritingArgs {
     /// Rule for power-of-two scales
     #[arg(long, value_name = "RULE", default_value = "auto", value_parser = value_parsers::MX_SCALE, requires = "scheme")]
     pub mx_scale: MxScale,
-    /// Refuse NaN and infinities, or convert them to zero and the largest value
+    /// Refuse NaN and infinities, or convert NaN to zero and infinities to the largest value
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = value_parsers::NONFINITE, requires = "scheme")]
     pub nonfinite: NonFinite,
     /// Carry codes and scales over unchanged or fail (exact), or round the global scale too (lossy)

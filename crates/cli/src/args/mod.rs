@@ -36,7 +36,7 @@ pub struct Cli {
     /// Print only errors and the requested results
     #[arg(long, global = true)]
     pub quiet: bool,
-    /// Print every column and full names (a pipe always gets them)
+    /// Print every column and full names, as a pipe gets them
     #[arg(long, global = true)]
     pub wide: bool,
     /// Color: auto, always or never
@@ -53,7 +53,7 @@ pub enum Command {
     ///
     /// In a checkpoint (.safetensors), convert changes floating-point tensors and copies the others, unless a rule says
     /// otherwise. It always converts arrays (.npy, .npz, .pb). In a model (.onnx), it stores weights in the new type and
-    /// casts them back where they are used. The destination is either complete or untouched.
+    /// casts them back where they are used. A destination file is either complete or untouched; a folder keeps its finished shards.
     Convert(ConvertArgs),
     /// List the tensors of files and folders, and how they are quantized
     Inspect(InspectArgs),
@@ -80,7 +80,7 @@ pub enum Command {
     /// CONST_SHAPE, IDENTITY; arrays in the layout of Arm's tools. OpenVINO IR: Parameter, Const, Convert,
     /// ConvertPromoteTypes, Result. Tile IR: the nine conversions.
     Run(RunArgs),
-    /// Check whether results are allowed, or a model's conversions legal
+    /// Check whether results are allowed, or whether a model's conversions are legal
     ///
     /// `check cast` and `check rescale` (TOSA) check the results of any implementation element by element; `check MODEL` checks the conversions of a model,
     /// without running them. Exit code 1 if anything is not allowed.

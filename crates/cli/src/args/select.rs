@@ -14,7 +14,7 @@ pub struct SelectArgs {
     /// Type to convert to, such as bf16; see `truecast formats`
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// Read the elements as this type; in a checkpoint those of tensors that a rule selects
+    /// Read the elements as this type; in a checkpoint only those of tensors that a rule selects
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     /// Convert the tensors whose name matches to this type; `*` matches anything, the first matching rule wins
@@ -26,7 +26,7 @@ pub struct SelectArgs {
     /// Quantize the tensors whose name matches, also those that are kept otherwise, such as embeddings
     #[arg(long, value_name = "GLOB", requires = "scheme")]
     pub quantize: Vec<String>,
-    /// Leave such tensors as they are, and all of fewer than two dimensions
+    /// Keep tensors of these kinds, and all of fewer than two dimensions
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET)]
     pub keep_preset: Vec<Layer>,
     /// ONNX: leave tensors with fewer elements, unless a rule names them

@@ -12,7 +12,7 @@ use truecast::promote::tensorflow::Mode;
 /// `explain`
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf), 0x.. bits of --from, or true, false
+    /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf), 0x.. bits of --from, or true and false with --from bool
     #[arg(allow_hyphen_values = true)]
     pub value: String,
     /// Destination type (default: the value in every type of numbers)
@@ -57,7 +57,7 @@ pub struct PromoteArgs {
     /// Print the whole table of a system
     #[arg(long, conflicts_with_all = ["lhs", "rhs"])]
     pub table: bool,
-    /// System whose rule applies (default all; of --table openvino)
+    /// System whose rule applies (default all; with --table: openvino)
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(SYSTEMS))]
     pub system: Option<String>,
     /// openvino: promote_unsafe

@@ -10,7 +10,7 @@ use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
-use truecast::io::OpenOptions;
+use truecast::io::{FileFormat, OpenOptions};
 use truecast::measure::Extreme;
 use truecast::report::json_number;
 use truecast::{DType, DenseTensor, Elements, Kind};
@@ -23,7 +23,12 @@ const FEW: u64 = 100;
 pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
     let (name, slice) = split(args.tensor.as_deref().unwrap_or_default());
     let slices = slice.map_or(Ok(Vec::new()), slices)?;
-    let name = if name.is_empty() { ARRAY } else { name };
+    let is_array = matches!(FileFormat::of_path(&args.src), Some(FileFormat::Npy | FileFormat::TensorProto));
+    let name = match name {
+        "" if is_array => ARRAY,
+        "" => return Err(Failure::usage("show needs the name of a tensor; `truecast inspect` lists them")),
+        name => name,
+    };
     let tensor = DenseTensor::read(&args.src, name, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
     if matches!(tensor.dtype().kind(), Kind::Complex(_)) {
         return Err(Failure::usage(format_args!("{} has no numeric values to show", tensor.dtype())));

@@ -16,7 +16,7 @@ pub fn added_to(root: Command) -> Command {
         .name("quantize")
         .about("Quantize the linear layers of a checkpoint: convert SRC DST --scheme SCHEME")
         .long_about(
-            "Quantizes the weights of linear layers and experts and leaves the others as they are, or makes them --to. \
+            "Quantizes the weights of linear layers and experts and leaves the others as they are, or converts them to --to. \
              It is `convert SRC DST --scheme SCHEME`; with `verify`, give --scheme SCHEME.",
         )
         .mut_arg("scheme", |option| option.hide(true))

@@ -40,7 +40,7 @@ fn of_spec(spec: &str, terminal: &Terminal) -> String {
     let mut rows: Vec<_> = rows.collect();
     if spec == "tosa" {
         let judges = tosa::check::Profile::ALL.map(|profile| profile.name()).join(", ");
-        rows.push(("  in `check`".into(), format!("Instead, whose rules: {judges} (default: the version's)")));
+        rows.push(("  in `check`".into(), format!("The rules of --profile: {judges} (default: those of the version)")));
     }
     if !rows.is_empty() {
         lines.push(table(&rows, "  ", terminal));

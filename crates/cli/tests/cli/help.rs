@@ -318,7 +318,8 @@ fn quantize_is_convert_with_a_scheme() {
 #[test]
 fn help_names_the_program() {
     let folder = Folder::new();
-    std::fs::copy(crate::run::binary(), folder.path("other-name")).unwrap();
+    // A copy could still be open for writing in a process that another test starts.
+    std::os::unix::fs::symlink(crate::run::binary(), folder.path("other-name")).unwrap();
     for line in ["help help", "--help", "convert -h"] {
         let ran = shell(&folder, &format!("./other-name {line}"));
         assert!(ran.out.contains("truecast") && !ran.out.contains("other-name"), "{line}: {}", ran.out);

@@ -138,7 +138,7 @@ fn columns_may_be_said() {
     let line = "inspect a.safetensors";
     let said = seen(&folder, 80, &[("COLUMNS", "50"), ("NO_COLOR", "1")], line);
     assert_eq!(said, seen(&folder, 50, &[("NO_COLOR", "1")], line));
-    assert!(said.contains('…') && said.contains("left out at 50 columns: "), "{said}");
+    assert!(said.contains('…') && said.contains("hidden at 50 columns: "), "{said}");
 }
 
 /// A pipe, and a terminal that scrolls sideways.
@@ -147,7 +147,7 @@ fn a_pipe_gets_everything() {
     let folder = folder();
     for line in ["inspect a.safetensors --stats", "compare a.safetensors b.safetensors", "formats", "promote --table"] {
         let piped = folder.run(line).succeeds().out;
-        assert!(!piped.contains('…') && !piped.contains("left out at") && !piped.contains('\u{1b}'), "{piped}");
+        assert!(!piped.contains('…') && !piped.contains("hidden at") && !piped.contains('\u{1b}'), "{piped}");
         let mut command = folder.command();
         let narrow = command.args(line.split_whitespace()).env("COLUMNS", "40").output().unwrap();
         assert_eq!(String::from_utf8(narrow.stdout).unwrap(), piped, "{line}");

@@ -23,6 +23,8 @@ pub enum Convention {
     OutOfRange(Overflow),
     /// Finite values out of range.
     FiniteOverflow(Overflow),
+    /// Values beyond the largest finite one, those too that round to it.
+    BeyondLargest,
     /// Infinities.
     Infinity(Overflow),
     /// Subnormals are zero.
@@ -116,6 +118,7 @@ impl Convention {
                         [Convention::OutOfRange(rule), Convention::FiniteOverflow(rule), Convention::Infinity(rule)];
                     all.extend(rules);
                 }
+                all.push(Convention::BeyondLargest);
             }
         }
         if src.is_float() || dst.is_float() {
@@ -171,6 +174,13 @@ impl Convention {
             }
             Convention::FiniteOverflow(overflow) => with(CastPolicy { overflow, ..policy }, code),
             Convention::Infinity(inf) => with(CastPolicy { inf, ..policy }, code),
+            Convention::BeyondLargest => {
+                let away = CastPolicy { to_float: Rounding::AwayFromZero, inf: Overflow::Nonfinite, ..policy };
+                match with(CastPolicy { overflow: Overflow::Error, ..away }, code) {
+                    Some(_) => with(policy, code),
+                    None => with(CastPolicy { overflow: Overflow::Nonfinite, ..away }, code),
+                }
+            }
             Convention::Flushed(which) => {
                 let source = if which == Flush::Results { code } else { flushed(src, code) };
                 let result = with(policy, source)?;
@@ -197,6 +207,21 @@ impl Convention {
         }
     }
 
+    /// Whether some elements of a tensor can follow it and others not: codes of another type, or bytes in another order, are
+    /// those of every element.
+    #[must_use]
+    pub fn may_be_partial(self) -> bool {
+        !matches!(
+            self,
+            Convention::SourceReadAs(_)
+                | Convention::ResultWrittenAs(_)
+                | Convention::BitsKept
+                | Convention::PairsExchanged
+                | Convention::SourceBytesReversed
+                | Convention::ResultBytesReversed
+        )
+    }
+
     /// A stable name, for scripts.
     #[must_use]
     pub fn name(self) -> String {
@@ -207,6 +232,7 @@ impl Convention {
             Convention::OutOfRange(rule) => format!("out-of-range-{rule}"),
             Convention::FiniteOverflow(rule) => format!("finite-overflow-{rule}"),
             Convention::Infinity(rule) => format!("infinity-{rule}"),
+            Convention::BeyondLargest => "beyond-largest-nonfinite".into(),
             Convention::Flushed(which) => format!("flushed-{which}"),
             Convention::IntegerOverflow(rule) => format!("integer-overflow-{rule}"),
             Convention::NanToInteger(rule) => format!("nan-to-integer-{rule}"),
@@ -243,6 +269,9 @@ impl fmt::Display for Convention {
                 f.write_str("finite values out of range become NaN or Inf")
             }
             Convention::FiniteOverflow(_) => f.write_str("finite values out of range saturate"),
+            Convention::BeyondLargest => {
+                f.write_str("values beyond the largest finite value become NaN or Inf, before they are rounded")
+            }
             Convention::Infinity(Overflow::Nonfinite) => f.write_str("infinities do not saturate"),
             Convention::Infinity(_) => f.write_str("infinities saturate"),
             Convention::Flushed(Flush::Results) => f.write_str("subnormal results are flushed to zero"),

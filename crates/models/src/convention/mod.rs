@@ -132,13 +132,16 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
     /// element of the tensor.
     ///
     /// A convention is named only if it gives more than half of the results among those that it would get wrong, so that
-    /// chance names none.
-    pub fn groups(&self, whole: &[C]) -> Vec<ConventionGroup<C, V>> {
+    /// chance names none. `may_be_partial` says of a convention that some elements can follow it and others not.
+    pub fn groups(&self, whole: &[C], may_be_partial: impl Fn(C) -> bool) -> Vec<ConventionGroup<C, V>> {
         let mut left: Vec<(Set, &Alike<V>)> = self.sets.iter().map(|(set, alike)| (*set, alike)).collect();
         if let ([convention, alike @ ..], false) = (whole, left.is_empty()) {
             let group = self.group(Some(*convention), &left);
             return vec![ConventionGroup { explains_all: true, alike: alike.to_vec(), ..group }];
         }
+        let is_partial = |(i, convention): (usize, &C)| u64::from(may_be_partial(*convention)) << i;
+        let partial = self.conventions.iter().enumerate().map(is_partial).fold(0, |all, bit| all | bit);
+        left.iter_mut().for_each(|(set, _)| set.give &= partial);
         let mut groups = Vec::new();
         while let Some(best) = self.best(&left) {
             let (given, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|(set, _)| set.give >> best & 1 == 1);

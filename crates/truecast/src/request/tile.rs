@@ -16,7 +16,8 @@ pub struct Tile {
 
 impl Specification for Tile {
     const NAME: &'static str = "tile";
-    const ABOUT: &'static str = "The conversions of NVIDIA's CUDA Tile IR; of a module also at `file`, its own release";
+    const ABOUT: &'static str =
+        "The conversions of NVIDIA's CUDA Tile IR; for a module also `file`: the module's own release";
 
     fn versions() -> Vec<String> {
         Release::ALL.map(|release| release.name().into()).into()

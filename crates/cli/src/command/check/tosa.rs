@@ -18,6 +18,7 @@ use std::path::Path;
 use truecast::DType;
 use truecast::check::tosa::{Checked, CheckedElements, Compared, check_blocks, check_cast, check_rescale};
 use truecast::convention::{Convention, RescaleConvention};
+use truecast::io::FileFormat;
 use truecast::permitted::NanComparison;
 use truecast::policy::NanRule;
 use truecast::spec::tosa::block::{BlockCast, Direction, SCALE};
@@ -30,6 +31,10 @@ use truecast::spec::tosa::{Cast, Target};
 fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared<'a>), Failure> {
     let profile = args.policy.get("profile").map_or(Ok(Profile::of_version(target.version)), str::parse)?;
     let Asked { to, input, actual } = asked(args)?;
+    if let Some(other) = [input, actual].into_iter().find(|path| FileFormat::of_path(path) != Some(FileFormat::Npy)) {
+        let path = other.display();
+        return Err(Failure::usage(format_args!("{path}: check by --spec tosa reads .npy arrays; save it as one")));
+    }
     Ok((to, Compared { input, actual, keep: args.show, profile }))
 }
 

@@ -116,7 +116,9 @@ fn render(args: &ExplainArgs, typed: &Typed, terminal: &Terminal) -> String {
         };
         table.row([row.dtype.name().into(), code_text(element).into(), value.into(), error]);
     }
-    table.render(terminal)
+    let rule = "to nearest even; out of range to Inf, or to NaN or the last value of a type without Inf; specifications \
+                may differ: --to TYPE shows them\n";
+    table.render(terminal) + &terminal.wrap(rule)
 }
 
 fn to_json(args: &ExplainArgs, typed: &Typed) -> Value {

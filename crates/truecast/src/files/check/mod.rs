@@ -209,7 +209,7 @@ impl Check {
     pub fn finish(self, whole: &[Convention]) -> CastFindings {
         let Self { mut findings, grouping, .. } = self;
         findings.compared = grouping.compared();
-        findings.groups = grouping.groups(whole);
+        findings.groups = grouping.groups(whole, Convention::may_be_partial);
         if let ([group], true) = (findings.groups.as_mut_slice(), !whole.is_empty()) {
             group.count = findings.wrong; // seen to hold beyond what was compared
         }

@@ -49,8 +49,13 @@ pub struct CheckedElements<C> {
 
 impl<C: Copy> CheckedElements<C> {
     /// `whole` are the conventions that give every element.
-    fn new(findings: Findings, grouping: &Grouping<C, Violation>, whole: &[C]) -> Self {
-        let mut groups = grouping.groups(whole);
+    fn new(
+        findings: Findings,
+        grouping: &Grouping<C, Violation>,
+        whole: &[C],
+        may_be_partial: impl Fn(C) -> bool,
+    ) -> Self {
+        let mut groups = grouping.groups(whole, may_be_partial);
         if let ([group], true) = (groups.as_mut_slice(), !whole.is_empty()) {
             group.count = findings.failed; // seen to hold beyond what was compared
         }
@@ -100,7 +105,7 @@ pub fn check_cast(
             !whole.is_empty()
         })?;
     }
-    Ok(Checked::Elements(CheckedElements::new(check.findings, &grouping, &whole)))
+    Ok(Checked::Elements(CheckedElements::new(check.findings, &grouping, &whole, Convention::may_be_partial)))
 }
 
 /// Judges the elements of `actual` as results of a RESCALE of those of `input`. They are read once to see what the whole
@@ -159,7 +164,7 @@ pub fn check_rescale(
             !whole.is_empty()
         })?;
     }
-    Ok(Checked::Elements((CheckedElements::new(check.findings, &grouping, &whole), spec)))
+    Ok(Checked::Elements((CheckedElements::new(check.findings, &grouping, &whole, |_| true), spec)))
 }
 
 /// Both sides of a CAST as codes.
