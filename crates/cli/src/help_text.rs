@@ -78,7 +78,11 @@ pub const PAGES: [Page; 17] = [
     },
     Page {
         command: "verify",
-        usage: &["verify SRC DST --to TYPE [OPTIONS]", "verify SRC DST --rule GLOB=TYPE [OPTIONS]"],
+        usage: &[
+            "verify DIR OUT [OPTIONS]",
+            "verify SRC DST --to TYPE [OPTIONS]",
+            "verify SRC DST --report FILE [OPTIONS]",
+        ],
         examples: &[
             ("Check every bit", "truecast verify model.safetensors bf16.safetensors --to bf16"),
             (

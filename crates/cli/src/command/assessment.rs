@@ -82,10 +82,11 @@ pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a
     all
 }
 
-/// The assessment below a table.
+/// The assessment below a table; `largest_error` says where that of a tensor is, if it is known.
 pub fn block<'a>(
     assessment: &Assessment,
     row: impl Fn(usize) -> Assessed<'a>,
+    largest_error: impl Fn(usize) -> Option<String>,
     can_keep: bool,
     terminal: &Terminal,
 ) -> String {
@@ -101,7 +102,8 @@ pub fn block<'a>(
     for suspect in &assessment.worst {
         let row = row(suspect.index);
         let mark = if suspect.reasons.is_empty() { Mark::Plain } else { Mark::Bad };
-        table.row([Cell::from(format!("  {}", row.name)), Cell::from(words(suspect, &row)).mark(mark)]);
+        let at = largest_error(suspect.index).map_or(String::new(), |at| format!("; largest error {at}"));
+        table.row([Cell::from(format!("  {}", row.name)), Cell::from(words(suspect, &row) + &at).mark(mark)]);
     }
     text += &table.render(terminal);
     let more = assessment.suspicious.saturating_sub(assessment.worst.len() as u64);

@@ -127,7 +127,8 @@ fn print(
         out.write_all(header(comparison, terminal).as_bytes())?;
         listed.write(out, terminal, comparison.rows.len(), columns, row, totals)?;
         out.write_all(figures.note(terminal).as_bytes())?;
-        out.write_all(assessment::block(assessment, |i| comparison.rows[i].assessed(), false, terminal).as_bytes())?;
+        let (assessed, largest) = (|i: usize| comparison.rows[i].assessed(), |i: usize| worst(&comparison.rows[i]));
+        out.write_all(assessment::block(assessment, assessed, largest, false, terminal).as_bytes())?;
         let by_error =
             |a: &&ComparedTensor, b: &&ComparedTensor| a.counts.max_abs_error.total_cmp(&b.counts.max_abs_error);
         if let Some((row, worst)) = comparison.rows.iter().max_by(by_error).and_then(|row| Some((row, worst(row)?))) {

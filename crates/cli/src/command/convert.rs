@@ -368,7 +368,9 @@ fn print(
         out.write_all(terminal.wrap(&kept(report)).as_bytes())?;
         out.write_all(figures.note(terminal).as_bytes())?;
         out.write_all(open.as_bytes())?;
-        out.write_all(assessment::block(assessment, |i| report.tensors[i].assessed(), true, terminal).as_bytes())?;
+        out.write_all(
+            assessment::block(assessment, |i| report.tensors[i].assessed(), |_| None, true, terminal).as_bytes(),
+        )?;
         out.write_all(terminal.wrap(&folder::of_blocks(report)).as_bytes())?;
         out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;
         out.write_all(python(report, &args.dst).as_bytes())?;

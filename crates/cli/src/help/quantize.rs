@@ -20,6 +20,11 @@ pub fn added_to(root: Command) -> Command {
              It is `convert SRC DST --scheme SCHEME`; with `verify`, give --scheme SCHEME.",
         )
         .mut_arg("scheme", |option| option.hide(true))
+        .mut_arg("src", |source| source.help("Folder of a checkpoint, or a .safetensors or .gguf file"))
+        .mut_args(|option| {
+            let is_of_models = ["min_elements", "lenient"].contains(&option.get_id().as_str());
+            if is_of_models { option.hide(true) } else { option }
+        })
         .mut_arg("to", |option| option.help("Type of the other tensors (default: as they are)"))
         .arg(scheme.hide_possible_values(true).help("Scheme, such as fp8-block, mxfp4, nvfp4: see `truecast schemes`"));
     root.subcommand(quantize)
