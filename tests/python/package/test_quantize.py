@@ -55,7 +55,7 @@ def test_mxfp8(shape):
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.float64])
 def test_mxfp4(dtype):
     x = weights(16, 128).astype(dtype)
-    q = tc.quantize(x, "mxfp4")
+    q = tc.quantize(x, "mxfp4", mx_scale="rceil")
     groups, amax = blocks(x.astype(F32), 32)
     scales = mx_exponents(amax, 6)
     codes = saturated(groups * np.exp2(127.0 - scales[..., None]).astype(F32), F4).reshape(16, 128)

@@ -37,7 +37,7 @@ pub struct ConvertArgs {
     /// Write the report as JSON too
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
-    /// Exit with 1 if a count exceeds N (default 0), or a tensor has a worse measure ('sqnr_db<30'); the result is kept
+    /// Exit with 1 if a count exceeds N (default 0), or a tensor has a worse measure ('sqnr_db<30'); keep the result. Counts
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::COUNT)]
     pub fail_on: Vec<String>,
     /// Memory for buffers, such as 1G
@@ -58,7 +58,7 @@ pub struct SchemeArgs {
     /// Accept unlikely global scales
     #[arg(long)]
     pub trust_scales: bool,
-    /// ComfyUI's NVFP4: the nibble of a byte that is its first element
+    /// ComfyUI's NVFP4: nibble of a byte that holds the first element
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::NIBBLES)]
     pub nibbles: Option<Nibbles>,
     /// Unquantized checkpoint with the same names, for the nibble order and the shapes that padding hides

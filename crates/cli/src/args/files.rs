@@ -28,7 +28,7 @@ pub struct InspectArgs {
     pub onnx: OnnxArgs,
     #[command(flatten)]
     pub threads: ThreadsArgs,
-    /// Sort the tensors; min, max and counts need --stats
+    /// Sort the tensors by a column; those after elements need --stats
     #[arg(long, value_name = "COLUMN", value_parser = value_parsers::INSPECT_COLUMN)]
     pub sort: Option<String>,
 }

@@ -26,7 +26,7 @@ pub struct SelectArgs {
     /// Quantize the tensors whose name matches, also those that are kept otherwise, such as embeddings
     #[arg(long, value_name = "GLOB", requires = "scheme")]
     pub quantize: Vec<String>,
-    /// Keep tensors of these kinds, and all of fewer than two dimensions
+    /// Keep all tensors of fewer than two dimensions, and those of these kinds
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET)]
     pub keep_preset: Vec<Layer>,
     /// ONNX: leave tensors with fewer elements, unless a rule names them
@@ -58,7 +58,7 @@ impl OnnxArgs {
 #[derive(Args, Debug, Clone)]
 pub struct ListArgs {
     /// Sort the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count
-    #[arg(long, value_name = "COLUMN", conflicts_with = "summary", value_parser = value_parsers::COLUMN, hide_possible_values = true)]
+    #[arg(long, value_name = "COLUMN", value_parser = value_parsers::COLUMN, hide_possible_values = true)]
     pub sort: Option<String>,
     /// Name the N worst tensors (default: 5 of those that lost much)
     #[arg(long, value_name = "N")]

@@ -57,7 +57,11 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
 impl Listed {
     /// The order of so many tensors.
     pub fn new<'a>(args: &ListArgs, sorting: Option<Key>, len: usize, item: impl Fn(usize) -> Item<'a>) -> Listed {
-        let Some(key) = sorting else { return if args.summary { Listed::None } else { Listed::All } };
+        let key = match sorting {
+            _ if args.summary => return Listed::None,
+            None => return Listed::All,
+            Some(key) => key,
+        };
         let compare = |a: &usize, b: &usize| -> Ordering {
             let (a, b) = (item(*a), item(*b));
             match key {
