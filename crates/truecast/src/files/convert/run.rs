@@ -41,7 +41,16 @@ impl Plan {
         // Nothing is made where nothing may be written.
         destination::look(&self, dst, &self.options, &fresh)?;
         let made = NewFolder::make(dst)?;
-        let _claim = claim(dst, &self.options.share)?;
+        let _claim = match claim(dst, &self.options.share) {
+            Ok(claim) => claim,
+            Err(error) => {
+                if matches!(error, Error::Checkpoint { cause: CheckpointError::Busy, .. }) {
+                    // The process that has the claim writes into the folder, whoever made it.
+                    made.keep();
+                }
+                return Err(error);
+            }
+        };
         stage::place(dst)?;
         let Destination { at, manifest } = destination::look(&self, dst, &self.options, &fresh)?;
         let this = match &manifest {
