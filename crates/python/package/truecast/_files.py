@@ -229,9 +229,9 @@ def load(
     """
     data, dtype, shape = _truecast.load(path, tensor, from_)
     source: Any = dtype
-    if to is None:
-        to, spec = source, spec or "ieee"
-    return _truecast.cast(memoryview(data), to, spec=spec, from_=source, shape=shape, layout=layout, **attributes)
+    target: TypeLike = source if to is None else to
+    spec = spec or "ieee" if to is None else spec
+    return _truecast.cast(memoryview(data), target, spec=spec, from_=source, shape=shape, layout=layout, **attributes)
 
 
 def inspect(
