@@ -23,7 +23,9 @@ from datetime import date
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tests" / "acceptance"))
+sys.path[:0] = [str(HERE.parents[1] / "tests" / "acceptance"), str(HERE.parent / "peers")]
+import report  # noqa: E402
+from folders_speed import shard_name, write_config  # noqa: E402
 from processes import add_binary, idle_kib, peak_kib, run, seconds, warn_if_busy  # noqa: E402
 from weights import Weights  # noqa: E402
 
@@ -59,7 +61,7 @@ def write_f32(folder: Path, gib: float) -> None:
     each = sum(rows) * COLUMNS * 4
     layers = max(1, int(gib * GIB) // SHARDS // each)
     for shard in range(SHARDS):
-        path = folder / f"model-{shard + 1:05}-of-{SHARDS:05}.safetensors"
+        path = folder / shard_name(shard, SHARDS)
         header, offset = {}, 0
         for layer in range(layers):
             for part, n in zip("qkud", rows, strict=True):
@@ -72,13 +74,7 @@ def write_f32(folder: Path, gib: float) -> None:
             file.write(len(text).to_bytes(8, "little") + text)
             for entry in header.values():
                 weights.write(file, entry["shape"][0] * COLUMNS * 4)
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
-    (folder / "config.json").write_text(json.dumps({"model_type": "llama", "torch_dtype": "float32"}))
-
-
-def size(path: Path) -> int:
-    files = [path] if path.is_file() else [p for p in path.iterdir() if p.suffix in (".safetensors", ".gguf")]
-    return sum(file.stat().st_size for file in files)
+    write_config(folder, {"model_type": "llama", "torch_dtype": "float32"}, weight_map)
 
 
 def remove(path: Path) -> None:
@@ -90,6 +86,10 @@ def remove(path: Path) -> None:
 
 def weights_of(path: Path) -> list[Path]:
     return [path] if path.is_file() else sorted(path.glob("*.safetensors"))
+
+
+def size(path: Path) -> int:
+    return sum(file.stat().st_size for file in weights_of(path))
 
 
 def measure(job: Job, source: Path, work: Path, args) -> dict[str, str]:
@@ -131,24 +131,19 @@ def measure(job: Job, source: Path, work: Path, args) -> dict[str, str]:
 
 
 def page(rows: list[dict[str, str]], args) -> str:
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "CPU")
-    family = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("cpu family")), "")
     version = run(args.binary, "--version").strip()
-    names = list(rows[0])
     lines = [
         "# From disk to disk",
         "",
         "Written by `benches/files/run`; [jobs.py](jobs.py) says what is measured and what is left out. GiB are those of",
         "the source. Disk and machine may be shared: ratios say more than figures.",
         "",
-        f"{date.today()}, {cpu}, family {family}, {os.cpu_count()} cores, {platform.system()} {platform.release()},"
+        f"{date.today()}, {report.cpu()}, {os.cpu_count()} cores, {platform.system()} {platform.release()},"
         f" {version}, {args.gib:g} GiB, best of {args.runs}.",
         "",
-        "| " + " | ".join(names) + " |",
-        "|" + "|".join("---" if name in ("job", "package") else "---:" for name in names) + "|",
+        report.table(list(rows[0]), [list(row.values()) for row in rows], 1),
     ]
-    lines += ["| " + " | ".join(row.values()) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -50,7 +50,7 @@ def main() -> None:
     print(text)
     print(f"{time.monotonic() - begin:.0f} s", file=sys.stderr)
     if not (args.only_peers or args.pairs or args.peers != ",".join(contenders.PEERS) or args.samples < 7):
-        OUTPUT.write_text(report.beside_other_cpus(OUTPUT.read_text() if OUTPUT.exists() else "", cpu(), text))
+        OUTPUT.write_text(report.beside_other_cpus(OUTPUT.read_text() if OUTPUT.exists() else "", report.cpu(), text))
 
 
 def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[str, int], cores: int) -> str:
@@ -69,17 +69,6 @@ def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[
         f"of {race.LONG_SAMPLES} for a peer whose pass takes more than {race.LONG_PASS} s",
     }
     return report.table(["", ""], [[name, fact] for name, fact in facts.items()], 2) + "\n"
-
-
-def cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    family = f", family {fields['cpu family']}" if "cpu family" in fields else ""
-    is_virtual = " hypervisor" in fields.get("flags", "")
-    return fields.get("model name", platform.processor()) + family + (" (virtual machine)" if is_virtual else "")
 
 
 def said(*command: str) -> str:

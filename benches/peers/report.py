@@ -1,6 +1,8 @@
-"""Markdown tables, aligned so that they can be read in a terminal too."""
+"""Markdown tables, aligned so that they can be read in a terminal too, and what they are about."""
 
+import platform
 import textwrap
+from pathlib import Path
 
 GIB = 1 << 30
 
@@ -16,6 +18,17 @@ def table(columns: list[str], rows: list[list[str]], text_columns: int) -> str:
 
     rule = ["-" * w if i < text_columns else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
     return "\n".join([line(columns), line(rule), *map(line, rows)]) + "\n"
+
+
+def cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    family = f", family {fields['cpu family']}" if "cpu family" in fields else ""
+    is_virtual = " hypervisor" in fields.get("flags", "")
+    return fields.get("model name", platform.processor()) + family + (" (virtual machine)" if is_virtual else "")
 
 
 def paragraph(text: str) -> str:

@@ -27,9 +27,14 @@ pub const HEADINGS: [(&str, &str); 9] = [
     ("Printing", "sort worst summary show json quiet wide color help"),
 ];
 
+/// The name of an option in tables.
+pub fn id_of(arg: &Arg) -> String {
+    arg.get_id().as_str().replace('-', "_")
+}
+
 /// Where an option stands among all of them, and under which heading.
 pub fn listed(arg: &Arg) -> Option<(usize, &'static str)> {
-    let id = arg.get_id().as_str().replace('-', "_");
+    let id = id_of(arg);
     let all = HEADINGS.iter().flat_map(|(heading, ids)| ids.split_whitespace().map(move |id| (*heading, id)));
     let mut all = all.enumerate().map(|(place, (heading, known))| (known, (place, heading)));
     all.find(|(known, _)| *known == id).map(|(_, place)| place)

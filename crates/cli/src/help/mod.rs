@@ -10,6 +10,7 @@ use crate::args::Cli;
 use crate::help_text::PAGES;
 use crate::terminal::Terminal;
 use crate::value_parsers;
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 use headings::listed;
 use std::ffi::OsString;
@@ -73,20 +74,30 @@ pub fn definition() -> Command {
     root
 }
 
-/// Reads what was typed; help comes as the error that clap makes of it.
+/// What clap calls a request for help.
+const HELP: [ErrorKind; 2] = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
+
+/// Reads what was typed; help comes as the error that clap makes of it. Pages are laid out for who asks for them.
 pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
     let definition = definition();
+    if matches!(args, [_, help, topic] if help == "help" && topic == "specs") {
+        return definition.override_help(specs::page(&terminal)).try_get_matches_from(["truecast", "--help"]);
+    }
+    let line = quantize::as_convert(args, &definition);
+    let read = definition.clone().try_get_matches_from(line.as_deref().unwrap_or(of_command(args)));
+    match read {
+        Err(error) if HELP.contains(&error.kind()) => help(args, definition, terminal),
+        read => read,
+    }
+}
+
+/// The page that was asked for.
+fn help(args: &[OsString], definition: Command, terminal: Terminal) -> Result<ArgMatches, clap::Error> {
     let extent = match args.get(1).is_some_and(|word| word == "help") || args.iter().any(|word| word == "--help") {
         true => page::Extent::Long,
         false => page::Extent::Short,
     };
-    let overview = match args {
-        [_, help, topic] if help == "help" && topic == "specs" => {
-            let page = specs::page(&terminal);
-            return definition.override_help(page).try_get_matches_from(["truecast", "--help"]);
-        }
-        _ => page::overview(&definition, &terminal),
-    };
+    let overview = page::overview(&definition, &terminal);
     let pages = PAGES.iter().filter_map(|text| {
         let command = definition.find_subcommand(text.command)?;
         Some((text.command, page::of_command(&definition, command, text, extent, &terminal)))
@@ -95,10 +106,7 @@ pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::
     let helping = pages.into_iter().fold(definition.override_help(overview), |root, (name, page)| {
         root.mut_subcommand(name, |command| command.override_help(page))
     });
-    match quantize::as_convert(args, &helping) {
-        Some(line) => helping.try_get_matches_from(line),
-        None => helping.try_get_matches_from(of_command(args)),
-    }
+    helping.try_get_matches_from(of_command(args))
 }
 
 /// `help check cast` is `help check`: what a command works on has no page of its own.
@@ -122,7 +130,7 @@ fn headed(arg: Arg) -> Arg {
 
 #[cfg(test)]
 mod tests {
-    use super::headings::HEADINGS;
+    use super::headings::{HEADINGS, id_of};
     use super::*;
     use std::collections::BTreeSet;
 
@@ -139,7 +147,7 @@ mod tests {
         assert_eq!(commands, PAGES.iter().map(|page| page.command).collect());
         let all = || definition.get_subcommands().chain([&definition]).flat_map(|c| c.get_arguments());
         for id in HEADINGS.iter().flat_map(|(_, ids)| ids.split_whitespace()).filter(|id| *id != "help") {
-            assert!(all().any(|arg| arg.get_id().as_str().replace('-', "_") == id), "{id}");
+            assert!(all().any(|arg| id_of(arg) == id), "{id}");
         }
         for page in &PAGES {
             // A line that help breaks in two is no command any more.
@@ -148,7 +156,7 @@ mod tests {
             let command = definition.find_subcommand(page.command).unwrap();
             let all = || command.get_arguments().chain(definition.get_arguments());
             for id in page.short.split_whitespace() {
-                assert!(all().any(|arg| arg.get_id().as_str().replace('-', "_") == id), "{}: {id}", page.command);
+                assert!(all().any(|arg| id_of(arg) == id), "{}: {id}", page.command);
             }
         }
     }

@@ -3,7 +3,7 @@
 //! An option is a line as far as its text fits. A short page has the options that most people use, a long one all of
 //! them but those of specifications, which have a page of their own (`specs`).
 
-use super::headings::{HEADINGS, listed};
+use super::headings::{HEADINGS, id_of, listed};
 use crate::help_text::{CLAUSES, EXIT_STATUS, PAGES, Page};
 use crate::terminal::{Mark, Terminal, words};
 use clap::{Arg, Command};
@@ -111,10 +111,6 @@ fn more(command: &Command, text: &Page) -> String {
     }
 }
 
-fn id_of(arg: &Arg) -> String {
-    arg.get_id().as_str().replace('-', "_")
-}
-
 fn is_shown(arg: &Arg, text: &Page, extent: Extent) -> bool {
     let id = id_of(arg);
     match extent {
@@ -131,6 +127,12 @@ fn place(arg: &Arg) -> (usize, &'static str) {
     listed(arg).unwrap_or((0, "Options"))
 }
 
+/// Words of an option as it is typed, unless they are too long to stand in place of the name of its value.
+pub fn joined_if_short<W: AsRef<str>>(words: &[W]) -> Option<String> {
+    let joined = words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("|");
+    Some(joined).filter(|joined| (1..=LONGEST_WORDS).contains(&joined.len()))
+}
+
 /// How an option is typed, and what it does.
 fn option(arg: &Arg) -> (String, String) {
     let takes_value = arg.get_action().takes_values();
@@ -138,12 +140,9 @@ fn option(arg: &Arg) -> (String, String) {
         true => arg.get_possible_values().iter().map(|value| value.get_name().to_string()).collect(),
         false => Vec::new(),
     };
-    let joined = words.join("|");
-    let is_short = !joined.is_empty() && joined.len() <= LONGEST_WORDS;
-    let value = match is_short {
-        true => joined,
-        false => arg.get_value_names().unwrap_or_default().iter().map(|name| name.to_string()).collect(),
-    };
+    let short = joined_if_short(&words);
+    let name = || arg.get_value_names().unwrap_or_default().iter().map(|name| name.to_string()).collect();
+    let value = short.clone().unwrap_or_else(name);
     let letter = arg.get_short().map_or(String::new(), |letter| format!("-{letter}, "));
     let name = match arg.get_long() {
         None => value,
@@ -152,7 +151,7 @@ fn option(arg: &Arg) -> (String, String) {
         Some(long) => format!("{letter}--{long} {value}"),
     };
     let mut text = arg.get_help().map(ToString::to_string).unwrap_or_default();
-    if !is_short && !words.is_empty() {
+    if short.is_none() && !words.is_empty() {
         text += &format!(": {}", words.join(", "));
     }
     if let Some(default) = arg.get_default_values().first().filter(|_| takes_value) {

@@ -1,13 +1,11 @@
 //! The page of the specifications, made from their table of settings: what each is, its versions, its options.
 
-use super::page::{filled, table};
+use super::page::{filled, joined_if_short, table};
 use crate::terminal::{Mark, Terminal};
 use truecast::request::{self, Request, SPECS};
 use truecast::setting::Setting;
 use truecast::spec::tosa;
 
-/// Values that are as long stand where the option is typed.
-const LONGEST_VALUES: usize = 30;
 /// Versions that are more are named by the first and the last.
 const MOST_VERSIONS: usize = 8;
 
@@ -50,15 +48,14 @@ fn of_spec(spec: &str, terminal: &Terminal) -> String {
 
 /// An option with its values. One that another specification described is not described again.
 fn row(about: &str, setting: &Setting, values: &[&str], described: Option<&str>) -> (String, String) {
-    let joined = values.join("|");
+    let short = joined_if_short(values);
     let name = match setting.value_name {
         None => format!("--{}", setting.name()),
-        Some(_) if joined.len() <= LONGEST_VALUES => format!("--{} {joined}", setting.name()),
-        Some(value) => format!("--{} {value}", setting.name()),
+        Some(value) => format!("--{} {}", setting.name(), short.as_deref().unwrap_or(value)),
     };
     let text = match described {
         Some(spec) => format!("As of {spec}"),
-        None if joined.len() <= LONGEST_VALUES => about.to_string(),
+        None if short.is_some() => about.to_string(),
         None => format!("{about}: {}", values.join(", ")),
     };
     (name, text)
