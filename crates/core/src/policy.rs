@@ -53,6 +53,8 @@ words! {
         Wrap = "wrap",
         /// The nearest bound.
         Saturate = "saturate",
+        /// One code for all: the smallest value, or all ones of an unsigned type (`docs/spec/avx10.md`).
+        Indefinite = "indefinite",
         /// The cast is refused.
         Error = "error",
     }
@@ -63,6 +65,10 @@ words! {
         Zero = "zero",
         /// The largest value of the type, whatever the sign of the NaN.
         Saturate = "saturate",
+        /// As [`IntOverflow::Indefinite`].
+        Indefinite = "indefinite",
+        /// The top bit alone, signed or not (`docs/spec/ptx.md`).
+        TopBit = "top-bit",
         /// The cast is refused.
         Error = "error",
     }
@@ -166,6 +172,10 @@ pub struct CastPolicy {
     pub negative: Unrepresentable,
     /// Zero, or a value that underflows, into a type without zero.
     pub vanishing: Unrepresentable,
+    /// The value becomes one of this type first, under the same policy, and that one is converted: it is rounded twice.
+    pub via: Option<DType>,
+    /// NaN becomes the canonical NaN, and a negative value +0 (`docs/spec/ptx.md`).
+    pub relu: bool,
     /// Floating-point numbers as text.
     pub text: TextStyle,
 }
@@ -185,6 +195,8 @@ impl CastPolicy {
         range: RangeTest::Rounded,
         negative: Unrepresentable::Nan,
         vanishing: Unrepresentable::Nan,
+        via: None,
+        relu: false,
         text: TextStyle::Reference,
     };
 }
@@ -306,6 +318,18 @@ pub struct CastSpec {
 }
 
 impl CastSpec {
+    /// The two casts of a value that becomes one of another type first ([`CastPolicy::via`]); `None` for a single cast.
+    #[must_use]
+    pub const fn legs(&self) -> Option<[CastSpec; 2]> {
+        let CastSpec { src, dst, policy, undefined, clause } = *self;
+        let Some(via) = policy.via else { return None };
+        let policy = CastPolicy { via: None, ..policy };
+        Some([
+            CastSpec { src, dst: via, policy, undefined: &[], clause },
+            CastSpec { src: via, dst, policy, undefined, clause },
+        ])
+    }
+
     /// The identity of a type: every code stays what it is, and only the layout of a buffer may change.
     #[must_use]
     pub const fn copy(dtype: DType) -> CastSpec {

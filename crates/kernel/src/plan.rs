@@ -55,6 +55,9 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     if is_copy(spec) {
         return (Route::of([Method::Copy]), Vec::new());
     }
+    if is_beyond_lanes(&spec.policy) {
+        return not_of_lanes(spec, level);
+    }
     // A conversion takes fewer instructions than a table, but for 256 entries in four vectors.
     let is_byte = matches!((src, spec.dst), (DType::I8 | DType::U8, DType::F32)) && !matches!(level, Level::Avx512(_));
     let is_table = fits_table8(src) && !is_byte;
@@ -69,6 +72,34 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
         return split(spec, level, Route::of([Method::Table16]), vec![table16(spec)]);
     }
     (Route::of([Method::Definition]), vec![Box::new(Scalar(*spec))])
+}
+
+/// What no lane computes.
+fn is_beyond_lanes(policy: &CastPolicy) -> bool {
+    policy.relu
+        || policy.via.is_some()
+        || policy.int_overflow == IntOverflow::Indefinite
+        || matches!(policy.nan_to_int, NanToInt::Indefinite | NanToInt::TopBit)
+}
+
+/// What no lane computes: tables, two casts one after the other, or the definition.
+fn not_of_lanes(spec: &CastSpec, level: Level) -> (Route, Stages) {
+    if fits_table8(spec.src)
+        && let Some(stage) = table8(spec, level)
+    {
+        return (Route::of([Method::Table8]), vec![stage]);
+    }
+    if slot_bytes(spec.src) == 2 && slot_bytes(spec.dst) <= 2 && !refuses(&spec.policy) {
+        return split(spec, level, Route::of([Method::Table16]), vec![table16(spec)]);
+    }
+    // Of two casts in a row, the second may refuse an element before one that the first refuses.
+    match spec.legs().filter(|_| !refuses(&spec.policy)).map(|legs| legs.map(|leg| stages(&leg, level))) {
+        Some([(first, before), (second, after)]) => {
+            let methods = first.methods().iter().chain(second.methods()).copied();
+            (Route::of(methods.collect::<Vec<_>>()), before.into_iter().chain(after).collect())
+        }
+        None => (Route::of([Method::Definition]), vec![Box::new(Scalar(*spec))]),
+    }
 }
 
 /// By a kernel for all operations at once, if there is one; else one after the other.
@@ -106,6 +137,9 @@ fn split(spec: &CastSpec, level: Level, route: Route, stages: Stages) -> (Route,
 /// Asked of the policy, not assumed from equal types (`docs/kernels.md §2.2`).
 fn is_copy(spec: &CastSpec) -> bool {
     let CastSpec { src, dst, policy, .. } = spec;
+    if is_beyond_lanes(policy) {
+        return false;
+    }
     if src != dst || matches!(src, DType::Bool | DType::I1 | DType::Tf32) {
         return src == dst && !src.is_numeric(); // their storage has bits that a copy would not normalize
     }

@@ -47,8 +47,8 @@ pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
         nan: same!(policy.nan, NanRule => Nan: Keep Canonical Error),
         nan_substitute: same!(
             policy.nan_substitute, NanSubstitute => NanSubstitute: ZeroFlipped MaxSigned MaxPositive CodeZero),
-        int_overflow: same!(policy.int_overflow, IntOverflow => IntOverflow: Wrap Saturate Error),
-        nan_to_int: same!(policy.nan_to_int, NanToInt => NanToInt: Zero Saturate Error),
+        int_overflow: same!(policy.int_overflow, IntOverflow => IntOverflow: Wrap Saturate Indefinite Error),
+        nan_to_int: same!(policy.nan_to_int, NanToInt => NanToInt: Zero Saturate Indefinite TopBit Error),
         subnormals: same!(policy.subnormals, Subnormals => Subnormals: Keep Flush FlushSource FlushResult),
         range: same!(policy.range, RangeTest => Range: Rounded Source),
         negative: same!(policy.negative, Unrepresentable => Negative: Smallest Nan Magnitude Error),
@@ -58,6 +58,8 @@ pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
             Unrepresentable::Magnitude => panic!("what vanishes has no magnitude to convert"),
             Unrepresentable::Error => oracle::Vanishing::Error,
         },
+        via: policy.via.map(oracle_type),
+        relu: policy.relu,
     }
 }
 

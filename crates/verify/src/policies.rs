@@ -60,6 +60,12 @@ pub const VARIANTS: &[Variant] = {
         Variant { name: "int-error", matters: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Error, ..BASE } },
         Variant { name: "nan-to-int-saturate", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Saturate, ..BASE } },
         Variant { name: "nan-to-int-error", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Error, ..BASE } },
+        Variant { name: "int-indefinite", matters: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Indefinite, ..BASE } },
+        Variant { name: "nan-to-int-indefinite", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Indefinite, ..BASE } },
+        Variant { name: "nan-to-int-top-bit", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::TopBit, ..BASE } },
+        Variant { name: "via-f32", matters: Always, policy: CastPolicy { via: Some(DType::F32), ..BASE } },
+        Variant { name: "via-f16-saturate", matters: ToFloats, policy: CastPolicy { via: Some(DType::F16), ..SATURATE } },
+        Variant { name: "relu", matters: ToFloats, policy: CastPolicy { relu: true, ..BASE } },
         Variant { name: "flush", matters: Always, policy: CastPolicy { subnormals: Subnormals::Flush, ..BASE } },
         Variant { name: "flush-source", matters: Always, policy: CastPolicy { subnormals: Subnormals::FlushSource, ..BASE } },
         Variant { name: "flush-result", matters: Always, policy: CastPolicy { subnormals: Subnormals::FlushResult, ..BASE } },
@@ -124,12 +130,23 @@ fn any(random: &mut Random) -> CastPolicy {
             NanSubstitute::MaxPositive,
             NanSubstitute::CodeZero,
         ]),
-        int_overflow: random.of(&[IntOverflow::Wrap, IntOverflow::Saturate]),
-        nan_to_int: random.of(&[NanToInt::Zero, NanToInt::Saturate]),
+        int_overflow: random.of(&[IntOverflow::Wrap, IntOverflow::Saturate, IntOverflow::Indefinite]),
+        nan_to_int: random.of(&[NanToInt::Zero, NanToInt::Saturate, NanToInt::Indefinite, NanToInt::TopBit]),
         subnormals: random.of(&[Subnormals::Keep, Subnormals::Flush, Subnormals::FlushSource, Subnormals::FlushResult]),
         range: random.of(&[RangeTest::Rounded, RangeTest::Source]),
         negative: random.of(&[Unrepresentable::Smallest, Unrepresentable::Nan, Unrepresentable::Magnitude]),
         vanishing: random.of(&[Unrepresentable::Smallest, Unrepresentable::Nan]),
+        via: random.of(&[
+            None,
+            None,
+            None,
+            None,
+            Some(DType::F32),
+            Some(DType::F16),
+            Some(DType::Bf16),
+            Some(DType::I32),
+        ]),
+        relu: random.below(8) == 0,
         text: BASE.text, // of text, which is not swept
     };
     match random.below(12) {
@@ -155,6 +172,6 @@ pub fn describe(policy: &CastPolicy) -> String {
             })*
         };
     }
-    field!(to_float to_int overflow inf nan nan_substitute int_overflow nan_to_int subnormals range negative vanishing);
+    field!(to_float to_int overflow inf nan nan_substitute int_overflow nan_to_int subnormals range negative vanishing via relu);
     if changes.is_empty() { "ieee".into() } else { changes.join(" ") }
 }

@@ -13,6 +13,8 @@ pub(super) fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Enc
             match policy.nan_to_int {
                 NanToInt::Zero => Some(0),
                 NanToInt::Saturate => Some(f.code(f.max())),
+                NanToInt::Indefinite => Some(indefinite(f)),
+                NanToInt::TopBit => Some(1 << (f.bits - 1)),
                 NanToInt::Error => None,
             },
         ),
@@ -21,6 +23,7 @@ pub(super) fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Enc
             match policy.int_overflow {
                 IntOverflow::Wrap => Some(0),
                 IntOverflow::Saturate => Some(int_bound(f, neg)),
+                IntOverflow::Indefinite => Some(indefinite(f)),
                 IntOverflow::Error => None,
             },
         ),
@@ -41,9 +44,15 @@ pub(crate) fn encode_whole(f: IntFormat, policy: &CastPolicy, neg: bool, whole: 
         match policy.int_overflow {
             IntOverflow::Wrap => Some(code),
             IntOverflow::Saturate => Some(int_bound(f, neg)),
+            IntOverflow::Indefinite => Some(indefinite(f)),
             IntOverflow::Error => None,
         },
     )
+}
+
+/// [`IntOverflow::Indefinite`].
+const fn indefinite(f: IntFormat) -> u64 {
+    f.code(if f.signed { f.min() } else { f.max() })
 }
 
 /// The end of the range on one side of zero.

@@ -58,8 +58,14 @@ pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
     if src == dst && !src.is_numeric() {
         return Outcome::Defined(code);
     }
+    if let Some([first, second]) = spec.legs() {
+        return match cast_one(&first, code) {
+            Outcome::Defined(code) | Outcome::Undefined { code, .. } => cast_one(&second, code),
+            refused @ Outcome::Refused { .. } => refused,
+        };
+    }
     let value = flush_source(decode(*src, code), *src, policy);
-    if src == dst && policy.nan == NanRule::Keep && matches!(value, Exact::Nan { .. }) {
+    if src == dst && policy.nan == NanRule::Keep && !policy.relu && matches!(value, Exact::Nan { .. }) {
         return Outcome::Defined(code & code_mask(*src)); // a cast to the same type copies bits
     }
     encode(*dst, policy, value).outcome(undefined)
@@ -76,6 +82,7 @@ fn code_mask(dtype: DType) -> u64 {
 #[inline(always)]
 #[must_use]
 pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
+    let value = if policy.relu { relu(value) } else { value };
     match dst.kind() {
         Kind::Float(f) => encode_float(&f, policy, value),
         _ if matches!(value, Exact::Nan { .. }) && policy.nan == NanRule::Error => Encoded::at(Condition::Nan, None),
@@ -84,5 +91,16 @@ pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
         Kind::Fixed(f) => book::encode_fixed(f, policy, value),
         Kind::Book(book) => book::encode_book(book, policy, value),
         Kind::Complex(_) | Kind::String => panic!("{dst} takes no numeric value"),
+    }
+}
+
+/// Nothing negative: [`CastPolicy::relu`].
+fn relu(value: Exact) -> Exact {
+    match value {
+        Exact::Nan { .. } => Exact::Nan { neg: false, payload: None },
+        Exact::Inf { neg: true } | Exact::Finite { neg: true, .. } => {
+            Exact::Finite { neg: false, sig: 0, exp: 0, sticky: false }
+        }
+        other => other,
     }
 }

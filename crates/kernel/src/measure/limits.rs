@@ -4,7 +4,7 @@
 use crate::numbers::overflow_from;
 use truecast_core::exact::decode;
 use truecast_core::policy::{Condition, IntOverflow, NanRule, Overflow, Subnormals};
-use truecast_core::{CastSpec, DType, Exact, Kind};
+use truecast_core::{CastPolicy, CastSpec, DType, Exact, Kind, Outcome, cast_one};
 
 /// Numbers that decide the counts.
 #[derive(Clone, Copy, Debug)]
@@ -120,21 +120,53 @@ impl Limits {
         let any = ordinary || open.nan || open.infinite || open.overflow;
         let Limits { range, .. } = Limits::of_type(*dst);
         Limits {
-            range: Range { over: [false, true].map(|neg| overflow_from(*dst, policy, neg)), ..range },
+            range: Range { over: [false, true].map(|neg| over(spec, neg)), ..range },
             between_integers: integer(src) && integer(dst),
             wraps: integer(dst) && policy.int_overflow == IntOverflow::Wrap,
             saturates: integer(dst) && policy.int_overflow == IntOverflow::Saturate,
-            changes_zeros: is_zeroless(*dst),
+            changes_zeros: is_zeroless(*dst) || policy.relu,
             open: Open { ordinary, any, ..open },
             ..Limits::of_type(*dst)
         }
     }
 }
 
+/// The source magnitude from which the policy overflows. Where a value is rounded twice, the definition finds it.
+fn over(spec: &CastSpec, neg: bool) -> f64 {
+    let CastSpec { dst, policy, .. } = spec;
+    if policy.relu && neg {
+        return f64::NAN;
+    }
+    if policy.via.is_none() {
+        return overflow_from(*dst, policy, neg);
+    }
+    let strict =
+        CastPolicy { overflow: Overflow::Error, inf: Overflow::Error, int_overflow: IntOverflow::Error, ..*policy };
+    let strict = CastSpec { src: DType::F64, policy: strict, ..*spec };
+    let sign = (neg as u64) << 63;
+    let is_over = |bits: u64| match cast_one(&strict, bits | sign) {
+        Outcome::Refused { condition } => matches!(condition, Condition::Overflow | Condition::Infinite),
+        _ => false,
+    };
+    let infinity = f64::INFINITY.to_bits();
+    if !is_over(infinity) {
+        return f64::NAN;
+    }
+    let (mut below, mut over) = (0, infinity);
+    while below < over {
+        let middle = below + (over - below) / 2;
+        (below, over) = if is_over(middle) { (below, middle) } else { (middle + 1, over) };
+    }
+    f64::from_bits(over)
+}
+
 /// Every value of the source is one of the destination and stays what it is: a NaN a NaN, an infinity that infinity, a
 /// zero that zero. `false` if that is not known.
 pub(super) fn keeps_values(spec: &CastSpec) -> bool {
     let CastSpec { src, dst, policy, .. } = spec;
+    if policy.relu || policy.via.is_some() {
+        return false;
+    }
     match (src.kind(), dst.kind()) {
         (Kind::Float(s), Kind::Float(d)) => {
             s.embeds_in(&d)
@@ -167,8 +199,6 @@ fn is_zeroless(dtype: DType) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use truecast_core::policy::CastPolicy;
-    use truecast_core::{Outcome, cast_one};
 
     /// What [`keeps_values`] promises of a code.
     fn keeps(spec: &CastSpec, code: u64) -> bool {

@@ -17,9 +17,17 @@ use super::policy::{
 /// the width of `src` are ignored.
 /// Cost: one search among the values of `dst`.
 pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> {
+    if let Some(via) = policy.via {
+        let each = Policy { via: None, ..*policy };
+        return convert(via, dst, &each, convert(src, via, &each, code)?);
+    }
     let code = src.mask(code);
     let result = match src.decode(code) {
         Value::Nan { .. } if policy.nan == Nan::Error => None,
+        Value::Nan { .. } if policy.relu => convert_nan(src, dst, &Policy { nan: Nan::Canonical, ..*policy }, false, 0),
+        Value::Inf { negative: true } | Value::Finite { negative: true, .. } if policy.relu => {
+            convert_finite(dst, policy, false, Magnitude::ZERO)
+        }
         Value::Nan { .. } if policy.nan == Nan::Keep && src == dst => Some(code),
         Value::Nan { negative, fraction } => convert_nan(src, dst, policy, negative, fraction),
         Value::Inf { negative } => convert_inf(dst, policy, negative),
@@ -85,6 +93,8 @@ fn convert_nan(src: Type, dst: Type, policy: &Policy, negative: bool, fraction: 
         Class::Int { signed, bits } => match policy.nan_to_int {
             NanToInt::Zero => Some(0),
             NanToInt::Saturate => Some(code_of_integer(integer_bounds(signed, bits).1, bits)),
+            NanToInt::Indefinite => Some(if signed { 1 << (bits - 1) } else { all_ones(bits) }),
+            NanToInt::TopBit => Some(1 << (bits - 1)),
             NanToInt::Error => None,
         },
         Class::Bool => Some(1),
@@ -108,6 +118,7 @@ fn convert_inf(dst: Type, policy: &Policy, negative: bool) -> Option<u64> {
             match policy.int_overflow {
                 IntOverflow::Wrap => Some(0),
                 IntOverflow::Saturate => Some(code_of_integer(if negative { min } else { max }, bits)),
+                IntOverflow::Indefinite => Some(if signed { 1 << (bits - 1) } else { all_ones(bits) }),
                 IntOverflow::Error => None,
             }
         }
@@ -262,6 +273,7 @@ fn convert_to_integer(signed: bool, bits: u32, policy: &Policy, negative: bool, 
         // A magnitude of 2^127 or more is a multiple of 2^64, and so of 2^bits.
         IntOverflow::Wrap => Some(rounded.map_or(0, |t| code_of_integer(t, bits))),
         IntOverflow::Saturate => Some(code_of_integer(if negative { min } else { max }, bits)),
+        IntOverflow::Indefinite => Some(if signed { 1 << (bits - 1) } else { all_ones(bits) }),
         IntOverflow::Error => None,
     }
 }

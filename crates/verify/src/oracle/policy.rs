@@ -77,6 +77,8 @@ choices! {
         Wrap,
         /// The nearest bound.
         Saturate,
+        /// The least value of a signed type, all ones of an unsigned one.
+        Indefinite,
         /// The conversion is refused.
         Error,
     }
@@ -87,6 +89,10 @@ choices! {
         Zero,
         /// The largest value of the type.
         Saturate,
+        /// The least value of a signed type, all ones of an unsigned one.
+        Indefinite,
+        /// The code whose top bit is its only one.
+        TopBit,
         /// The conversion is refused.
         Error,
     }
@@ -161,6 +167,10 @@ pub struct Policy {
     pub negative: Negative,
     /// Zero into a float destination without zero.
     pub vanishing: Vanishing,
+    /// Converted to this type first.
+    pub via: Option<super::Type>,
+    /// Whatever is negative is +0, and a NaN the canonical one.
+    pub relu: bool,
 }
 
 impl Default for Policy {
@@ -178,6 +188,8 @@ impl Default for Policy {
             range: Range::Rounded,
             negative: Negative::Nan,
             vanishing: Vanishing::Nan,
+            via: None,
+            relu: false,
         }
     }
 }

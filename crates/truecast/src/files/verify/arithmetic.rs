@@ -83,7 +83,10 @@ impl Arithmetic {
     /// What fits the pair and its policy.
     pub fn of(cast: &CastSpec) -> Option<Arithmetic> {
         let CastSpec { src, dst, policy, .. } = *cast;
-        let CastPolicy { to_float, to_int, .. } = policy;
+        let CastPolicy { to_float, to_int, via, relu, .. } = policy;
+        if via.is_some() || relu {
+            return None;
+        }
         match (src.kind(), dst.kind()) {
             (Kind::Int(s), Kind::Int(d)) => {
                 let wraps = policy.int_overflow == IntOverflow::Wrap;
