@@ -11,6 +11,7 @@
 //! | read or write one element of a packed buffer | [`Elements::get`](Buffer::get), [`ElementsMut::set`](Buffer::set) |
 //! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
 //! | judge the results of other code | [`permitted`], [`vectors`] |
+//! | find where two specifications differ | [`differ`] |
 //! | convert, verify and compare files and folders in bounded memory | `Convert`, `convert`, `verify`, `compare` |
 //! | read one tensor of a file or folder, dense if it is quantized | `DenseTensor` |
 //! | quantize a tensor with scales, and make it dense again | `scaled` |
@@ -36,8 +37,10 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
+pub mod differ;
 mod error;
 pub mod explain;
+mod order;
 pub mod request;
 pub mod setting;
 #[cfg(target_endian = "little")]

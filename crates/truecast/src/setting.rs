@@ -3,6 +3,7 @@
 //! takes and how it is read stands with each specification (`request`).
 
 use crate::request::{SPECS, SWITCH, values};
+use truecast_core::spec::table::Table;
 
 /// One setting of a [`Request`](crate::request::Request).
 #[derive(Debug)]
@@ -21,11 +22,14 @@ const fn row(name: &'static str, value_name: &'static str, about: &'static [(&'s
     Setting { name, value_name: Some(value_name), about }
 }
 
+/// Stands for those that are tables.
+const TABLES: &str = "languages and chips";
+
 /// The same of two specifications.
 const AS_TEXT: &str = "Floats as text: as ONNX's reference evaluator writes them (1e-05), or plain (0.00001) \
                        (default reference)";
 
-static ALL: [Setting; 13] = [
+static ALL: [Setting; 14] = [
     row("saturate", "BOOL", &[("onnx", "Values beyond the range of an 8-bit float become its largest (default true)")]),
     row("round-mode", "MODE", &[("onnx", "Rounding to f8e8m0 (default up)")]),
     row(
@@ -34,19 +38,39 @@ static ALL: [Setting; 13] = [
         &[
             ("ieee", "Rounding (default nearest-even to floats, toward-zero to integers)"),
             ("tile", "Rounding (default nearest_even to floats, nearest_int_to_zero to integers)"),
+            (TABLES, "Rounding"),
         ],
     ),
-    row("overflow", "WHAT", &[("ieee", "Finite values beyond the largest finite value (default nonfinite)")]),
+    row(
+        "overflow",
+        "WHAT",
+        &[
+            ("ieee", "Finite values beyond the largest finite value (default nonfinite)"),
+            (TABLES, "Values out of the range of a float, infinities included"),
+        ],
+    ),
     row("inf", "WHAT", &[("ieee", "Infinities to floats (default: the value of --overflow)")]),
-    row("int-overflow", "WHAT", &[("ieee", "Values out of the range of an integer (default wrap)")]),
+    row(
+        "int-overflow",
+        "WHAT",
+        &[
+            ("ieee", "Values out of the range of an integer (default wrap)"),
+            (TABLES, "Values out of the range of an integer, NaN included"),
+        ],
+    ),
     row("nan-to-int", "WHAT", &[("ieee", "NaN to an integer (default zero)")]),
-    row("subnormals", "WHAT", &[("ieee", "Subnormal values (default keep)")]),
+    row(
+        "subnormals",
+        "WHAT",
+        &[("ieee", "Subnormal values (default keep)"), (TABLES, "Subnormal values (default keep)")],
+    ),
+    Setting { name: "relu", value_name: None, about: &[(TABLES, "Negative values become +0 (PTX: .relu)")] },
     Setting { name: "saturating", value_name: None, about: &[("tile", "Clamp in ftoi")] },
     row(
         "profile",
         "PROFILE",
         &[
-            ("tile", "Results of the newest text, of the hardware, or of the text of 13.1 (default spec)"),
+            ("tile", "Follow the newest text (spec), the hardware (hw) or the 13.1 text (seed) (default spec)"),
             ("tosa", "Choices that the text leaves open, joined with + (default strict)"),
         ],
     ),
@@ -96,7 +120,8 @@ impl Setting {
     /// The same for one specification; `None` where it does not have the setting, or every one has it.
     #[must_use]
     pub fn about_of(&self, spec: &str) -> Option<&'static str> {
-        self.about.iter().find(|(known, _)| *known == spec).map(|(_, about)| *about)
+        let of = |name| self.about.iter().find(|(known, _)| *known == name).map(|(_, about)| *about);
+        of(spec).or_else(|| of(TABLES).filter(|_| Table::of_name(spec).is_some() && self.is_of(spec)))
     }
 
     /// What it is about, if every specification has it.
@@ -112,16 +137,23 @@ impl Setting {
         Setting::all().find(|setting| setting.name == name)
     }
 
-    /// The names of the specifications that have it, that of free policies first.
+    /// The names of the specifications that have it, that of free policies first, tables last.
     #[must_use]
     pub fn specs(&self) -> Vec<&'static str> {
-        SPECS.iter().copied().rev().filter(|spec| self.is_of(spec)).collect()
+        let (tables, own): (Vec<&str>, Vec<&str>) = SPECS.iter().partition(|spec| Table::of_name(spec).is_some());
+        own.into_iter().rev().chain(tables).filter(|spec| self.is_of(spec)).collect()
     }
 
     /// Whether a specification has it, by the name of the specification.
     #[must_use]
     pub fn is_of(&self, spec: &str) -> bool {
         !self.values(spec).is_empty()
+    }
+
+    /// What it is about in tables; `None` if no table has it.
+    #[must_use]
+    pub fn about_of_tables(&self) -> Option<&'static str> {
+        self.about_of(TABLES)
     }
 
     /// It is on or off.

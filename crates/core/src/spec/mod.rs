@@ -3,6 +3,7 @@
 //! Each module owns one standard: its attributes with their defaults, its versions, the pairs it allows, its errors and
 //! the clauses that its results cite. It returns a [`CastSpec`], never a code path.
 
+use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -12,6 +13,7 @@ mod clause;
 pub mod ieee;
 pub mod onnx;
 pub mod openvino;
+pub mod table;
 pub mod tile;
 pub mod tosa;
 
@@ -80,7 +82,7 @@ pub enum SpecError {
         /// The version asked for.
         version: String,
         /// The versions that exist.
-        known: &'static str,
+        known: Cow<'static, str>,
     },
     /// Tile IR's verifier refuses the operation.
     #[error("{}: {}", .violation.code(), .violation)]
@@ -121,6 +123,18 @@ pub enum SpecError {
         why: String,
         /// Where the standard says so.
         clause: &'static str,
+    },
+    /// A name that is a table has no row for the pair.
+    #[error("{spec} does not convert {src} to {dst}{}", since.as_ref().map_or(String::new(), |version| format!("; {version} does")))]
+    NoConversion {
+        /// The name and its version.
+        spec: String,
+        /// Source type.
+        src: DType,
+        /// Destination type.
+        dst: DType,
+        /// The first later version that has the pair.
+        since: Option<String>,
     },
     /// Complex numbers are not converted, and a standard may lack a pair.
     #[error("{src} cannot be converted to {dst}: {why}{}", since.as_ref().map_or(String::new(), |version| format!("; {version} has it")))]
@@ -183,6 +197,14 @@ pub struct Interpretation {
     pub cast: CastSpec,
 }
 
+impl Interpretation {
+    /// What the specification is of.
+    #[must_use]
+    pub fn group(&self) -> table::Group {
+        table::Table::of_name(self.spec).map_or(table::Group::Standard, |table| table.group)
+    }
+}
+
 /// Every standard that allows the pair, with every set of those attributes that matter for its destination: at its newest
 /// version, and at older ones where they differ.
 ///
@@ -194,7 +216,13 @@ pub struct Interpretation {
 /// ```
 #[must_use]
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
-    let standards = [onnx::interpretations, tosa::interpretations, openvino::interpretations, ieee::interpretations];
+    let standards = [
+        onnx::interpretations,
+        tosa::interpretations,
+        openvino::interpretations,
+        ieee::interpretations,
+        table::interpretations,
+    ];
     standards.into_iter().flat_map(|of| of(src, dst)).collect()
 }
 

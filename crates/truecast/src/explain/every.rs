@@ -22,6 +22,7 @@ use truecast_core::spec::{SpecError, interpretations, onnx, openvino, tile, tosa
 pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
     let mut explanation = explain_under(from, code, to, interpretations(from, to));
     explanation.answers.extend(tile_answers(from, explanation.source.code, to, &tile::Cast::to(to)));
+    explanation.answers.sort_by_key(|answer| answer.interpretation.group());
     explanation.absent = absent(from, to);
     explanation
 }

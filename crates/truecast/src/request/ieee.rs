@@ -1,7 +1,7 @@
 //! Free policies on IEEE 754.
 
 use super::specification::{Specification, UNSET, changed, put};
-use super::tile::ROUNDINGS;
+use super::tile::rounding_of;
 use truecast_core::policy::{IntOverflow, NanToInt, Overflow, Subnormals};
 use truecast_core::spec::ieee::{self, Cast};
 use truecast_core::spec::{Interpretation, SpecError};
@@ -9,13 +9,13 @@ use truecast_core::{CastSpec, DType, Rounding};
 
 impl Specification for Cast {
     const NAME: &'static str = "ieee";
-    const ABOUT: &'static str = "Free choice: one correct rounding by IEEE 754, every other rule by an option";
+    const ABOUT: &'static str = "One correct rounding by IEEE 754; options choose all other rules";
     const HAS_TEXT: bool = true;
 
     fn of_version(version: Option<&str>) -> Result<Self, SpecError> {
         match version {
             None => Ok(Cast::to(UNSET)),
-            Some(version) => Err(SpecError::Version { spec: "ieee", version: version.into(), known: "none" }),
+            Some(version) => Err(SpecError::Version { spec: "ieee", version: version.into(), known: "none".into() }),
         }
     }
 
@@ -44,7 +44,7 @@ impl Specification for Cast {
 
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
         Ok(match name {
-            "rounding" => put(&mut self.rounding, rounding(value).map(Some)),
+            "rounding" => put(&mut self.rounding, rounding_of(value).map(Some)),
             "overflow" => put(&mut self.overflow, Overflow::of_name(value)),
             "inf" => put(&mut self.inf, Overflow::of_name(value).map(Some)),
             "int_overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value)),
@@ -61,9 +61,4 @@ impl Specification for Cast {
     fn interpretations(&self, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError> {
         Ok(ieee::interpretations(src, dst))
     }
-}
-
-/// A rounding by its name, or as Tile IR writes it.
-fn rounding(text: &str) -> Option<Rounding> {
-    Rounding::of_name(text).or_else(|| ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, rounding)| *rounding))
 }

@@ -4,13 +4,16 @@ mod ieee;
 mod onnx;
 mod openvino;
 mod specification;
+mod table;
 mod tile;
 mod tosa;
 
 use specification::{Specification, changed};
 use std::fmt;
+use std::sync::LazyLock;
 pub use tile::Tile;
 use truecast_core::policy::{NanRule, TextStyle};
+use truecast_core::spec::table::{TABLES, Table};
 use truecast_core::spec::{self, Interpretation, SpecError};
 use truecast_core::{CastSpec, DType};
 
@@ -19,20 +22,26 @@ pub(crate) use specification::SWITCH;
 /// The list of specifications: a variant each, with the type that holds its attributes.
 macro_rules! standards {
     ($($(#[$about:meta])* $variant:ident($of:ty),)*) => {
-        /// The names of the specifications.
-        pub const SPECS: &[&str] = &[$(<$of>::NAME),*];
+        /// The names of the specifications: those with a type of their own, then those that are tables.
+        pub static SPECS: LazyLock<Vec<&'static str>> =
+            LazyLock::new(|| [$(<$of>::NAME),*].into_iter().chain(TABLES.map(|table| table.name)).collect());
 
         /// A standard with its own options. The destination of a cast stands for nothing: it is replaced by that of each pair.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Standard {
             $($(#[$about])* $variant($of),)*
+            /// A library, a language or a chip.
+            Table(spec::table::Cast),
         }
 
         /// One expression for whichever specification it is.
         macro_rules! of_each {
             ($standard:expr, $one:ident => $what:expr) => {
-                match $standard { $(Standard::$variant($one) => $what,)* }
+                match $standard {
+                    $(Standard::$variant($one) => $what,)*
+                    Standard::Table($one) => $what,
+                }
             };
         }
 
@@ -54,7 +63,8 @@ macro_rules! standards {
                 $(if name == <$of>::NAME {
                     return Ok(Standard::$variant(<$of>::of_version(version)?));
                 })*
-                Err(RequestError::Specification { name: name.into() })
+                let unknown = || RequestError::Specification { name: name.into() };
+                spec::table::Cast::of(name, version)?.map(Standard::Table).ok_or_else(unknown)
             }
         }
     };
@@ -129,13 +139,15 @@ impl Default for Request {
 /// What a specification is, in one line; empty of one that there is not.
 #[must_use]
 pub fn about(spec: &str) -> &'static str {
-    of_name!(spec, Of => Of::ABOUT, "")
+    of_name!(spec, Of => Of::ABOUT, Table::of_name(spec).map_or("", |table| table.about))
 }
 
 /// The names of the versions of a specification, oldest first.
 #[must_use]
 pub fn versions(spec: &str) -> Vec<String> {
-    of_name!(spec, Of => Of::versions(), Vec::new())
+    let of_table =
+        || Table::of_name(spec).map_or(&[][..], |table| table.versions).iter().map(|version| version.to_string());
+    of_name!(spec, Of => Of::versions(), of_table().collect())
 }
 
 /// The values that a setting knows in a specification, as words; none where it does not have the setting.
@@ -143,7 +155,9 @@ pub(crate) fn values(spec: &str, setting: &str) -> Vec<&'static str> {
     match setting {
         "nan" if SPECS.contains(&spec) => NanRule::ALL.map(NanRule::name).into(),
         "string-style" if of_name!(spec, Of => Of::HAS_TEXT, false) => TextStyle::ALL.map(TextStyle::name).into(),
-        _ => of_name!(spec, Of => Of::values(setting), Vec::new()),
+        _ => {
+            of_name!(spec, Of => Of::values(setting), Table::of_name(spec).map_or(Vec::new(), |table| table.values(setting)))
+        }
     }
 }
 
@@ -201,10 +215,7 @@ impl Request {
     /// The specification, as `--spec` names it.
     #[must_use]
     pub fn spec(&self) -> &'static str {
-        fn name<S: Specification>(_: S) -> &'static str {
-            S::NAME
-        }
-        of_each!(self.standard, of => name(of))
+        of_each!(self.standard, of => of.name())
     }
 
     /// Its version, as `--spec NAME@VERSION` names it; `None` where there are no versions.
@@ -254,6 +265,28 @@ impl Request {
             request.set(&name.replace('-', "_"), value)?.ok_or_else(unknown)?;
         }
         Ok(request)
+    }
+
+    /// A request in words: `NAME[@VERSION][:SETTING=VALUE,..]`, such as `torch@2.15` or `onnx:saturate=false`.
+    ///
+    /// # Errors
+    /// As [`from_attributes`](Request::from_attributes).
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::request::Request;
+    /// assert_eq!(Request::of_words("onnx@28:saturate=false")?.to_string(), "onnx@28 saturate=0");
+    /// # Ok::<(), truecast::request::RequestError>(())
+    /// ```
+    pub fn of_words(words: &str) -> Result<Request, RequestError> {
+        let (name, settings) = words.split_once(':').unwrap_or((words, ""));
+        let (spec, version) = name.split_once('@').map_or((name, None), |(spec, version)| (spec, Some(version)));
+        let settings = settings.split(',').filter(|setting| !setting.is_empty());
+        Request::from_attributes(
+            spec,
+            version,
+            settings.map(|setting| setting.split_once('=').unwrap_or((setting, "true"))),
+        )
     }
 
     /// `None` if the standard has no such attribute or value.

@@ -15,7 +15,7 @@ impl Specification for Cast {
     }
 
     fn of_version(version: Option<&str>) -> Result<Self, SpecError> {
-        let known = "opsets 1 to 28";
+        let known = "opsets 1 to 28".into();
         let wrong = |_| SpecError::Version { spec: "onnx", version: version.unwrap_or_default().into(), known };
         let opset = version.map_or(Ok(NEWEST_OPSET), str::parse).map_err(wrong)?;
         Operator::Cast.version_at(opset)?;

@@ -8,6 +8,12 @@ use truecast_core::{CastSpec, DType};
 pub(super) trait Specification: Copy {
     /// As `--spec` names it.
     const NAME: &'static str;
+
+    /// The same of a value; tables of one type have many names.
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
     /// What it is, in one line for people who do not know it.
     const ABOUT: &'static str;
     /// Whether it says how numbers are written as text.

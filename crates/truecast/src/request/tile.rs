@@ -17,7 +17,7 @@ pub struct Tile {
 impl Specification for Tile {
     const NAME: &'static str = "tile";
     const ABOUT: &'static str =
-        "The conversions of NVIDIA's CUDA Tile IR; for a module also `file`: the module's own release";
+        "NVIDIA's CUDA Tile IR conversions; for a module, version `file` is the module's own release";
 
     fn versions() -> Vec<String> {
         Release::ALL.map(|release| release.name().into()).into()
@@ -86,7 +86,7 @@ impl Specification for Tile {
 }
 
 /// Spellings of Tile IR, accepted beside our own (`docs/interfaces.md §2`).
-pub(super) const ROUNDINGS: [(&str, Rounding); 6] = [
+const ROUNDINGS: [(&str, Rounding); 6] = [
     ("nearest_even", Rounding::NearestEven),
     ("nearest_away", Rounding::NearestAway),
     ("nearest_int_to_zero", Rounding::TowardZero),
@@ -99,4 +99,9 @@ pub(super) const ROUNDINGS: [(&str, Rounding); 6] = [
 fn rounding(text: &str) -> Option<RoundingMode> {
     let same = || ROUNDINGS.iter().find(|(_, rounding)| rounding.name() == text).map(|(name, _)| *name);
     RoundingMode::of_name(text).or_else(|| RoundingMode::of_name(same()?))
+}
+
+/// A rounding by its name, or as Tile IR writes it.
+pub(super) fn rounding_of(text: &str) -> Option<Rounding> {
+    Rounding::of_name(text).or_else(|| ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, rounding)| *rounding))
 }

@@ -113,7 +113,7 @@ impl Operator {
                 Operator::Cast => ("onnx", "opsets 1 to 28"),
                 Operator::CastLike => ("onnx CastLike", "those of opsets 15 to 28"),
             };
-            SpecError::Version { spec, version: opset.to_string(), known }
+            SpecError::Version { spec, version: opset.to_string(), known: known.into() }
         })
     }
 

@@ -24,7 +24,7 @@ pub const VERSION: &str = "2026.4";
 pub fn version(version: Option<&str>) -> Result<(), SpecError> {
     match version {
         None | Some(VERSION) => Ok(()),
-        Some(other) => Err(SpecError::Version { spec: "openvino", version: other.into(), known: VERSION }),
+        Some(other) => Err(SpecError::Version { spec: "openvino", version: other.into(), known: VERSION.into() }),
     }
 }
 

@@ -89,7 +89,7 @@ impl core::str::FromStr for Rules {
             "file" => Ok(Rules::OfFile),
             _ => Release::of_name(text).map(Rules::Of).ok_or_else(|| {
                 let known = "13.1, 13.2, 13.3, 13.4, 13.5, latest, file";
-                SpecError::Version { spec: "tile", version: text.into(), known }
+                SpecError::Version { spec: "tile", version: text.into(), known: known.into() }
             }),
         }
     }

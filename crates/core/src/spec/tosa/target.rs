@@ -28,7 +28,7 @@ impl core::str::FromStr for Version {
         Version::ALL.iter().find(same_rules).copied().ok_or_else(|| SpecError::Version {
             spec: "tosa",
             version: text.into(),
-            known: "1.0 (1.0.0 to 1.0.2) and 1.1 (draft)",
+            known: "1.0 (1.0.0 to 1.0.2) and 1.1 (draft)".into(),
         })
     }
 }

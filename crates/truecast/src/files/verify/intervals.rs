@@ -28,6 +28,7 @@
 //!
 //! NaN, infinities and the other special cases have no interval. Truth values are not in the order of numbers.
 
+use crate::order::Keys;
 use truecast_core::policy::{Condition, IntOverflow, Undefined};
 use truecast_core::{CastSpec, DType, Kind, Outcome, cast_one};
 use truecast_kernel::parallel;
@@ -44,40 +45,6 @@ struct Interval<K> {
 pub(crate) struct Intervals<K> {
     keys: Keys,
     of_code: Vec<Interval<K>>,
-}
-
-/// How source codes are numbered in the order of their values.
-#[derive(Clone, Copy, Debug)]
-struct Keys {
-    /// The top bit of a code.
-    sign: u64,
-    /// Bits that are flipped in every code.
-    flipped: u64,
-    /// Bits that are flipped in negative codes too.
-    in_negative: u64,
-}
-
-impl Keys {
-    /// Of a float or an integer that fills its storage.
-    fn of(dtype: DType) -> Option<Keys> {
-        let sign = 1 << (dtype.code_bits() - 1);
-        match dtype.kind() {
-            Kind::Float(f) if f.signed => Some(Keys { sign, flipped: sign, in_negative: sign - 1 }),
-            Kind::Int(f) => Some(Keys { sign, flipped: if f.signed { sign } else { 0 }, in_negative: 0 }),
-            _ => None,
-        }
-    }
-
-    #[inline(always)]
-    fn key(self, code: u64) -> u64 {
-        let negative = if code & self.sign != 0 { self.in_negative } else { 0 };
-        code ^ (self.flipped | negative)
-    }
-
-    fn code(self, key: u64) -> u64 {
-        let code = key ^ self.flipped;
-        if code & self.sign != 0 { code ^ self.in_negative } else { code }
-    }
 }
 
 /// What is not in range.

@@ -1,0 +1,364 @@
+//! Specifications that are tables: libraries, languages and chips.
+//!
+//! Each file holds one name: its versions, and a row for each group of pairs with the rule for it. The first row that has
+//! the version, the source and the destination decides. A pair without a row is one that the name does not convert.
+
+mod amd;
+mod arm;
+mod avx10;
+mod c;
+mod ml_dtypes;
+mod mlir;
+mod numpy;
+mod ptx;
+mod riscv;
+mod rust;
+mod spirv;
+mod stablehlo;
+mod torch;
+mod wasm;
+mod wgsl;
+
+use super::{Interpretation, SpecError};
+use crate::dtype::DType;
+use crate::policy::*;
+use crate::round::Rounding;
+use crate::words::words;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// Every table, in the order in which they are listed.
+pub static TABLES: [&Table; 15] = [
+    &c::TABLE,
+    &rust::TABLE,
+    &wasm::TABLE,
+    &mlir::TABLE,
+    &spirv::TABLE,
+    &stablehlo::TABLE,
+    &wgsl::TABLE,
+    &ptx::TABLE,
+    &arm::TABLE,
+    &avx10::TABLE,
+    &riscv::TABLE,
+    &amd::TABLE,
+    &torch::TABLE,
+    &ml_dtypes::TABLE,
+    &numpy::TABLE,
+];
+
+words! {
+    /// What a specification is of.
+    pub enum Group {
+        /// A published standard of tensors.
+        Standard = "standards",
+        /// A programming language or an intermediate representation.
+        Language = "languages",
+        /// Instructions of a chip.
+        Chip = "chips",
+        /// A library, as its release behaves.
+        Library = "libraries",
+    }
+}
+
+/// One specification.
+#[derive(Debug)]
+pub struct Table {
+    /// As requests name it.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// What it is of.
+    pub group: Group,
+    /// Its versions, oldest first; empty if there are none.
+    pub versions: &'static [&'static str],
+    /// The rules; the first that fits decides.
+    pub rows: &'static [Row],
+}
+
+/// The rule for a group of pairs.
+#[derive(Debug)]
+pub struct Row {
+    /// The versions that it is of; empty for every one.
+    pub versions: &'static [&'static str],
+    /// Source types.
+    pub from: &'static [DType],
+    /// Destination types.
+    pub to: &'static [DType],
+    /// How values are treated, without choices.
+    pub policy: CastPolicy,
+    /// What a request may choose otherwise.
+    pub choices: &'static [Choice],
+    /// What is left open.
+    pub undefined: &'static [Undefined],
+    /// Where the rule stands.
+    pub clause: &'static str,
+}
+
+/// A row of every version.
+const fn row(
+    from: &'static [DType],
+    to: &'static [DType],
+    policy: CastPolicy,
+    choices: &'static [Choice],
+    undefined: &'static [Undefined],
+    clause: &'static str,
+) -> Row {
+    Row { versions: &[], from, to, policy, choices, undefined, clause }
+}
+
+impl Row {
+    /// The same row of these versions alone.
+    const fn at(self, versions: &'static [&'static str]) -> Row {
+        Row { versions, ..self }
+    }
+}
+
+/// A field of the policy that a request may set, with the values that it may take.
+#[derive(Clone, Copy, Debug)]
+pub enum Choice {
+    /// Rounding to floats and integers.
+    Rounding(&'static [Rounding]),
+    /// What is out of range of a float, infinities included.
+    Overflow(&'static [Overflow]),
+    /// What is out of range of an integer, and what NaN becomes then.
+    IntOverflow(&'static [(IntOverflow, NanToInt)]),
+    /// Subnormals.
+    Subnormals(&'static [Subnormals]),
+    /// [`CastPolicy::relu`].
+    Relu,
+}
+
+/// A request of one table.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{cast_one, spec::table, DType, Outcome};
+/// let torch = table::Cast::of("torch", Some("2.11"))?.unwrap();
+/// let cast = table::Cast { to: DType::F8E4M3Fn, ..torch }.resolve(DType::F32)?;
+/// assert_eq!(cast_one(&cast, 465f32.to_bits().into()), Outcome::Defined(0x7f)); // NaN
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Cast {
+    /// Whose rules.
+    pub table: &'static Table,
+    /// At which version; `None` where there are none.
+    pub version: Option<&'static str>,
+    /// Destination type.
+    pub to: DType,
+    /// Rounding to floats and integers; default: that of the row.
+    pub rounding: Option<Rounding>,
+    /// What is out of range of a float; default: that of the row.
+    pub overflow: Option<Overflow>,
+    /// What is out of range of an integer; default: that of the row.
+    pub int_overflow: Option<IntOverflow>,
+    /// Subnormals; default: those of the row.
+    pub subnormals: Option<Subnormals>,
+    /// Negative values and NaN are replaced.
+    pub relu: bool,
+}
+
+impl PartialEq for Cast {
+    fn eq(&self, other: &Cast) -> bool {
+        let of = |cast: &Cast| {
+            let Cast { table, version, to, rounding, overflow, int_overflow, subnormals, relu } = *cast;
+            (table.name, version, to, rounding, overflow, int_overflow, subnormals, relu)
+        };
+        of(self) == of(other)
+    }
+}
+
+impl Eq for Cast {}
+
+impl Table {
+    /// The table of a name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<&'static Table> {
+        TABLES.into_iter().find(|table| table.name == name)
+    }
+
+    /// Its row for a pair at a version.
+    fn row(&self, version: Option<&str>, src: DType, dst: DType) -> Option<&'static Row> {
+        let is_of =
+            |row: &&Row| row.versions.is_empty() || version.is_some_and(|version| row.versions.contains(&version));
+        self.rows.iter().filter(is_of).find(|row| row.from.contains(&src) && row.to.contains(&dst))
+    }
+
+    /// Every value that some row lets a request choose for a setting, as words.
+    #[must_use]
+    pub fn values(&self, setting: &str) -> Vec<&'static str> {
+        let mut all = Vec::new();
+        for word in self.rows.iter().flat_map(|row| row.choices).flat_map(|choice| choice.words(setting)) {
+            if !all.contains(&word) {
+                all.push(word);
+            }
+        }
+        all
+    }
+}
+
+impl Choice {
+    /// The values of a setting, as words; none of another setting.
+    fn words(&self, setting: &str) -> Vec<&'static str> {
+        match (self, setting) {
+            (Choice::Rounding(all), "rounding") => all.iter().map(|one| one.name()).collect(),
+            (Choice::Overflow(all), "overflow") => all.iter().map(|one| one.name()).collect(),
+            (Choice::IntOverflow(all), "int-overflow") => all.iter().map(|(one, _)| one.name()).collect(),
+            (Choice::Subnormals(all), "subnormals") => all.iter().map(|one| one.name()).collect(),
+            (Choice::Relu, "relu") => ["true", "false"].into(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The policy with what a request chose of this field; `None` if it may not choose that.
+    fn apply(&self, cast: &Cast, policy: CastPolicy) -> Option<CastPolicy> {
+        /// What was asked for, if it is allowed; `None` where nothing was.
+        fn pick<T: Copy, U>(asked: Option<T>, all: &[U], is: impl Fn(&U, T) -> bool) -> Result<Option<&U>, ()> {
+            asked.map(|asked| all.iter().find(|one| is(one, asked)).ok_or(())).transpose()
+        }
+        let mut policy = policy;
+        match self {
+            Choice::Rounding(all) => {
+                if let Some(rounding) = pick(cast.rounding, all, |one, asked| *one == asked).ok()? {
+                    (policy.to_float, policy.to_int) = (*rounding, *rounding);
+                }
+            }
+            Choice::Overflow(all) => {
+                if let Some(overflow) = pick(cast.overflow, all, |one, asked| *one == asked).ok()? {
+                    (policy.overflow, policy.inf) = (*overflow, *overflow);
+                }
+            }
+            Choice::IntOverflow(all) => {
+                if let Some((overflow, nan)) = pick(cast.int_overflow, all, |one, asked| one.0 == asked).ok()? {
+                    (policy.int_overflow, policy.nan_to_int) = (*overflow, *nan);
+                }
+            }
+            Choice::Subnormals(all) => {
+                if let Some(subnormals) = pick(cast.subnormals, all, |one, asked| *one == asked).ok()? {
+                    policy.subnormals = *subnormals;
+                }
+            }
+            Choice::Relu => policy.relu = cast.relu,
+        }
+        Some(policy)
+    }
+}
+
+impl Cast {
+    /// The request of a name at a version (default: the newest), without choices; `None` if no table has the name. Its
+    /// destination is not set.
+    ///
+    /// # Errors
+    /// [`SpecError::Version`] for a version that the table does not have.
+    pub fn of(name: &str, version: Option<&str>) -> Result<Option<Cast>, SpecError> {
+        let Some(table) = Table::of_name(name) else { return Ok(None) };
+        let version = match version {
+            None => table.versions.last().copied(),
+            Some(version) => Some(*table.versions.iter().find(|known| **known == version).ok_or_else(|| {
+                let known = if table.versions.is_empty() { "none".into() } else { table.versions.join(", ") };
+                SpecError::Version { spec: table.name, version: version.into(), known: known.into() }
+            })?),
+        };
+        Ok(Some(Cast {
+            table,
+            version,
+            to: DType::F32,
+            rounding: None,
+            overflow: None,
+            int_overflow: None,
+            subnormals: None,
+            relu: false,
+        }))
+    }
+
+    /// The specification and its version: `torch@2.15`.
+    #[must_use]
+    fn named(&self) -> String {
+        self.version.map_or_else(|| self.table.name.into(), |version| format!("{}@{version}", self.table.name))
+    }
+
+    /// What was chosen, as setting and value.
+    #[must_use]
+    pub fn choices(&self) -> [(&'static str, Option<&'static str>); 5] {
+        [
+            ("rounding", self.rounding.map(Rounding::name)),
+            ("overflow", self.overflow.map(Overflow::name)),
+            ("int-overflow", self.int_overflow.map(IntOverflow::name)),
+            ("subnormals", self.subnormals.map(Subnormals::name)),
+            ("relu", self.relu.then_some("true")),
+        ]
+    }
+
+    /// Settles every question.
+    ///
+    /// # Errors
+    /// [`SpecError::Pair`] for a pair that the name does not convert, [`SpecError::Attribute`] for a choice that the pair
+    /// does not have.
+    pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
+        let (dst, Table { name, versions, .. }) = (self.to, self.table);
+        let row = self.table.row(self.version, src, dst).ok_or_else(|| {
+            let later = versions.iter().skip_while(|version| Some(**version) != self.version).skip(1);
+            let since = later.copied().find(|version| self.table.row(Some(version), src, dst).is_some());
+            SpecError::NoConversion {
+                spec: self.named(),
+                src,
+                dst,
+                since: since.map(|since| format!("{name}@{since}")),
+            }
+        })?;
+        let mut policy = row.policy;
+        for (setting, value) in self.choices() {
+            let Some(value) = value else { continue };
+            let choice = row.choices.iter().find(|choice| !choice.words(setting).is_empty());
+            policy = choice.and_then(|choice| choice.apply(self, policy)).ok_or_else(|| {
+                let why = match choice.map(|choice| choice.words(setting).join(", ")) {
+                    Some(known) => format!("{value:?} is not one of {known} for {src} to {dst}"),
+                    None => format!("{src} to {dst} has no choice of it"),
+                };
+                SpecError::Attribute { spec: self.named(), name: setting, why, clause: row.clause }
+            })?;
+        }
+        Ok(CastSpec { src, dst, policy, undefined: row.undefined, clause: row.clause })
+    }
+
+    /// What the table makes of a pair: by default, and with each other value of what happens out of range.
+    #[must_use]
+    pub fn every_interpretation(&self, src: DType) -> Vec<Interpretation> {
+        let plain = Cast { rounding: None, overflow: None, int_overflow: None, subnormals: None, relu: false, ..*self };
+        let Some(row) = self.table.row(self.version, src, self.to) else { return Vec::new() };
+        let others = row.choices.iter().flat_map(|choice| match choice {
+            Choice::Overflow(all) => all.iter().map(|one| Cast { overflow: Some(*one), ..plain }).collect::<Vec<_>>(),
+            Choice::IntOverflow(all) => {
+                all.iter().map(|(one, _)| Cast { int_overflow: Some(*one), ..plain }).collect::<Vec<_>>()
+            }
+            _ => Vec::new(),
+        });
+        let is_other = |cast: &Cast| cast.resolve(src).is_ok_and(|cast| cast.policy != row.policy);
+        let all = [plain].into_iter().chain(others.filter(is_other));
+        all.filter_map(|cast| {
+            let chosen = cast.choices().into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?)));
+            Some(Interpretation {
+                spec: self.table.name,
+                version: self.version.unwrap_or_default().to_string(),
+                attributes: chosen.collect::<Vec<_>>().join(", "),
+                cast: cast.resolve(src).ok()?,
+            })
+        })
+        .collect()
+    }
+}
+
+/// What each table makes of a pair, the newest version of each first.
+pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+    let at = |table: &'static Table, version| Cast::of(table.name, version).ok().flatten();
+    let versions = |table: &'static Table| {
+        let none = table.versions.is_empty().then_some(None);
+        none.into_iter().chain(table.versions.iter().rev().map(|version| Some(*version)))
+    };
+    TABLES
+        .into_iter()
+        .flat_map(|table| versions(table).filter_map(move |version| at(table, version)))
+        .flat_map(|cast| Cast { to: dst, ..cast }.every_interpretation(src))
+        .collect()
+}

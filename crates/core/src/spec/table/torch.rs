@@ -1,0 +1,83 @@
+//! `torch`: `Tensor.to` of PyTorch on the CPU. `docs/spec/torch.md`.
+
+use super::{Group, Table, row};
+use crate::dtype::DType::{
+    self, Bf16, Bool, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32,
+    U64,
+};
+use crate::policy::*;
+use crate::round::Rounding;
+
+const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
+const INTS_AND_BOOL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, U64];
+const FLOATS: &[DType] = &[F16, Bf16, F32, F64, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0];
+const ALL: &[DType] = &[
+    Bool, I8, U8, I16, U16, I32, U32, I64, U64, F16, Bf16, F32, F64, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0,
+];
+/// What f32 does not hold.
+const WIDE: &[DType] = &[I32, U32, I64, U64, F64];
+const NARROW: &[DType] = &[F16, Bf16, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz];
+const X86_SIGNED: &[DType] = &[I32, I64];
+const NAN_TO_0: &[DType] = &[F8E4M3Fnuz, F8E5M2Fnuz, F8E8M0];
+
+const RN: CastPolicy = CastPolicy::IEEE;
+const RN_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..RN };
+/// Since 2.13, for e4m3fn alone.
+const SAT: CastPolicy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..RN };
+const SAT_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..SAT };
+/// The exponent of the magnitude, rounded up from 1.5; Inf, and what rounds to 2^128, is NaN; zero is code 0.
+const E8M0: CastPolicy = CastPolicy {
+    to_float: Rounding::NearestAway,
+    negative: Unrepresentable::Magnitude,
+    vanishing: Unrepresentable::Smallest,
+    ..RN
+};
+const E8M0_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..E8M0 };
+const WRAP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, nan_to_int: NanToInt::Zero, ..RN };
+const X86: CastPolicy =
+    CastPolicy { int_overflow: IntOverflow::Indefinite, nan_to_int: NanToInt::Indefinite, ..CastPolicy::IEEE };
+const X86_NAN_TO_0: CastPolicy = CastPolicy { nan_to_int: NanToInt::Zero, ..X86 };
+
+const LOW_BITS: &str = "C++ leaves it undefined; x86 keeps the low bits of a wider integer; docs/spec/torch.md §3";
+const INDEFINITE: &str = "C++ leaves it undefined; x86 gives 0x80..0; docs/spec/torch.md §3";
+const NAN: &str = "C++ leaves it undefined; x86 gives 0 or 0x80..0; docs/spec/torch.md §3";
+const OPEN: &[Undefined] = &[
+    Undefined::any(Condition::Overflow, LOW_BITS),
+    Undefined::any(Condition::Infinite, LOW_BITS),
+    Undefined::any(Condition::Nan, NAN),
+];
+const OPEN_SIGNED: &[Undefined] = &[
+    Undefined::any(Condition::Overflow, INDEFINITE),
+    Undefined::any(Condition::Infinite, INDEFINITE),
+    Undefined::any(Condition::Nan, NAN),
+];
+
+const FLOAT: &str = "PyTorch's CPU code, observed; docs/spec/torch.md §1";
+const TWICE: &str = "PyTorch's CPU code, observed; docs/spec/torch.md §1.2";
+const E4M3FN: &str = "PyTorch's CPU code, observed; docs/spec/torch.md §1.1";
+const EXPONENT: &str = "PyTorch's CPU code, observed; docs/spec/torch.md §2";
+const INT: &str = "PyTorch's CPU code, observed; docs/spec/torch.md §3";
+
+#[rustfmt::skip]
+pub(super) static TABLE: Table = Table {
+    name: "torch",
+    about: "Tensor.to of PyTorch on the CPU",
+    group: Group::Library,
+    versions: &["2.11", "2.15"],
+    rows: &[
+        row(ALL, &[Bool], RN, &[], &[], INT),
+        row(INTS_AND_BOOL, INTS, WRAP, &[], &[], INT),
+        row(NAN_TO_0, X86_SIGNED, X86_NAN_TO_0, &[], OPEN_SIGNED, INT),
+        row(FLOATS, X86_SIGNED, X86, &[], OPEN_SIGNED, INT),
+        row(FLOATS, INTS, WRAP, &[], OPEN, INT),
+        row(&[F8E8M0], &[F8E8M0], RN, &[], &[], FLOAT),
+        row(WIDE, &[F8E8M0], E8M0_TWICE, &[], &[], EXPONENT),
+        row(ALL, &[F8E8M0], E8M0, &[], &[], EXPONENT),
+        row(WIDE, &[F8E4M3Fn], RN_TWICE, &[], &[], E4M3FN).at(&["2.11"]),
+        row(ALL, &[F8E4M3Fn], RN, &[], &[], E4M3FN).at(&["2.11"]),
+        row(WIDE, &[F8E4M3Fn], SAT_TWICE, &[], &[], E4M3FN),
+        row(ALL, &[F8E4M3Fn], SAT, &[], &[], E4M3FN),
+        row(WIDE, NARROW, RN_TWICE, &[], &[], TWICE),
+        row(ALL, FLOATS, RN, &[], &[], FLOAT),
+    ],
+};

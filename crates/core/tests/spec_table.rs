@@ -1,0 +1,155 @@
+//! Specifications that are tables: every row can be reached, every choice can be made, every clause stands on a page.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use truecast_core::spec::SpecError;
+use truecast_core::spec::table::{Cast, Choice, TABLES, Table};
+use truecast_core::{DType, Outcome, cast_one};
+
+fn versions(table: &Table) -> Vec<Option<&'static str>> {
+    match table.versions {
+        [] => vec![None],
+        versions => versions.iter().map(|version| Some(*version)).collect(),
+    }
+}
+
+fn cast(name: &str, version: Option<&str>, to: DType) -> Cast {
+    Cast { to, ..Cast::of(name, version).unwrap().unwrap() }
+}
+
+#[test]
+fn names_are_those_of_one_table_each() {
+    let names: HashSet<&str> = TABLES.iter().map(|table| table.name).collect();
+    assert_eq!(names.len(), TABLES.len());
+    assert!(Cast::of("cobol", None).unwrap().is_none());
+    for table in TABLES {
+        assert!(matches!(Cast::of(table.name, Some("0.0")), Err(SpecError::Version { .. })), "{}", table.name);
+        assert_eq!(Cast::of(table.name, None).unwrap().unwrap().version, table.versions.last().copied());
+        for row in table.rows {
+            let known = row.versions.iter().all(|version| table.versions.contains(version));
+            assert!(known, "{}: {:?}", table.name, row.versions);
+        }
+    }
+}
+
+#[test]
+fn every_row_decides_some_pair() {
+    for table in TABLES {
+        let mut decided = HashSet::new();
+        for version in versions(table) {
+            let is_of = |at: &usize| {
+                let of = table.rows[*at].versions;
+                of.is_empty() || version.is_some_and(|version| of.contains(&version))
+            };
+            for (src, dst) in DType::ALL.into_iter().flat_map(|src| DType::ALL.map(|dst| (src, dst))) {
+                let mut rows = (0..table.rows.len()).filter(is_of);
+                decided
+                    .extend(rows.find(|at| table.rows[*at].from.contains(&src) && table.rows[*at].to.contains(&dst)));
+            }
+        }
+        let idle: Vec<_> = (0..table.rows.len()).filter(|at| !decided.contains(at)).collect();
+        assert!(idle.is_empty(), "{}: rows {idle:?} decide nothing", table.name);
+    }
+}
+
+/// What a request chooses out loud gives what the row says by default, for one value of each choice.
+#[test]
+fn every_choice_can_be_made() {
+    for table in TABLES {
+        for row in table.rows {
+            for choice in row.choices {
+                let version = row.versions.first().copied().or(table.versions.last().copied());
+                let plain = cast(table.name, version, row.to[0]);
+                let chosen: Vec<Cast> = match choice {
+                    Choice::Rounding(all) => all.iter().map(|&one| Cast { rounding: Some(one), ..plain }).collect(),
+                    Choice::Overflow(all) => all.iter().map(|&one| Cast { overflow: Some(one), ..plain }).collect(),
+                    Choice::IntOverflow(all) => {
+                        all.iter().map(|&(one, _)| Cast { int_overflow: Some(one), ..plain }).collect()
+                    }
+                    Choice::Subnormals(all) => all.iter().map(|&one| Cast { subnormals: Some(one), ..plain }).collect(),
+                    Choice::Relu => vec![Cast { relu: true, ..plain }, plain],
+                };
+                let is_first = |src: &DType| plain.resolve(*src).is_ok_and(|cast| cast.clause == row.clause);
+                let Some(src) = row.from.iter().copied().find(is_first) else { continue };
+                let default = plain.resolve(src).unwrap();
+                let all: Vec<_> = chosen.iter().map(|cast| cast.resolve(src).unwrap()).collect();
+                let same = |cast: &truecast_core::CastSpec| {
+                    let (a, b) = (cast.policy, default.policy);
+                    match choice {
+                        // One word sets both; the other does not matter for the destination.
+                        Choice::Rounding(_) if matches!(row.to[0].kind(), truecast_core::Kind::Int(_)) => {
+                            a.to_int == b.to_int
+                        }
+                        Choice::Rounding(_) => a.to_float == b.to_float,
+                        _ => a == b,
+                    }
+                };
+                assert!(all.iter().any(same), "{} {src} to {}: {choice:?} lacks the default", table.name, row.to[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn clauses_stand_on_pages() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for table in TABLES {
+        for row in table.rows {
+            let cited = row.undefined.iter().map(|open| open.reason).chain([row.clause]);
+            for clause in cited {
+                let (_, place) = clause.rsplit_once("docs/spec/").unwrap_or_else(|| panic!("{}: {clause}", table.name));
+                let (page, section) = place.split_once(" §").unwrap();
+                assert_eq!(page, format!("{}.md", table.name), "{clause}");
+                let text = fs::read_to_string(root.join("docs/spec").join(page)).unwrap();
+                let heading = |line: &str| {
+                    let title = line.trim_start_matches('#').trim_start();
+                    line.starts_with('#')
+                        && (title.starts_with(&format!("{section}.")) || title.starts_with(&format!("{section} ")))
+                };
+                assert!(text.lines().any(heading), "{clause}: no such section");
+            }
+        }
+    }
+}
+
+/// Facts that people ask about, each as its own source states it.
+#[test]
+fn known_results() {
+    let of = |name, version, src, code, to| cast_one(&cast(name, version, to).resolve(src).unwrap(), code);
+    let f465 = u64::from(465f32.to_bits());
+    for (name, version, code) in [
+        ("torch", Some("2.11"), 0x7f),
+        ("torch", Some("2.15"), 0x7e),
+        ("ml_dtypes", Some("0.6"), 0x7f),
+        ("ptx", Some("9"), 0x7e),
+    ] {
+        assert_eq!(of(name, version, DType::F32, f465, DType::F8E4M3Fn), Outcome::Defined(code), "{name}");
+    }
+    let three_billion = u64::from(3e9f32.to_bits());
+    assert_eq!(of("rust", None, DType::F32, three_billion, DType::I32), Outcome::Defined(0x7fff_ffff));
+    assert_eq!(of("avx10", None, DType::F32, three_billion, DType::I32), Outcome::Defined(0x8000_0000));
+    assert!(matches!(of("wasm", None, DType::F32, three_billion, DType::I32), Outcome::Refused { .. }));
+    assert!(matches!(of("c", None, DType::F32, three_billion, DType::I32), Outcome::Undefined { .. }));
+    // NaN to 64 bits has only its top bit set in PTX.
+    let nan = u64::from(f32::NAN.to_bits());
+    assert_eq!(of("ptx", None, DType::F32, nan, DType::I64), Outcome::Defined(1 << 63));
+    // Rounded to f32 first: 1 + 2^-25 above a tie of bf16 is lost.
+    let above_tie = (1.0 + 2f64.powi(-8) + 2f64.powi(-40)).to_bits();
+    assert_eq!(of("torch", None, DType::F64, above_tie, DType::Bf16), Outcome::Defined(0x3f80));
+    assert_eq!(of("rust", None, DType::F64, 300f64.to_bits(), DType::U8), Outcome::Defined(255));
+    // relu
+    let relu = Cast { relu: true, ..cast("ptx", None, DType::F16) }.resolve(DType::F32).unwrap();
+    for (x, code) in [(-2.0, 0), (-0.0, 0), (f32::NEG_INFINITY, 0), (1.5, 0x3e00), (f32::NAN, 0x7e00)] {
+        assert_eq!(cast_one(&relu, x.to_bits().into()), Outcome::Defined(code), "{x}");
+    }
+}
+
+#[test]
+fn what_a_table_lacks_is_refused() {
+    let error = cast("ptx", None, DType::F8E4M3Fn).resolve(DType::F64).unwrap_err();
+    assert!(matches!(error, SpecError::NoConversion { .. }), "{error}");
+    let rounding = Some(truecast_core::Rounding::Up);
+    let error = Cast { rounding, ..cast("ptx", None, DType::F8E4M3Fn) }.resolve(DType::F32).unwrap_err();
+    assert!(matches!(error, SpecError::Attribute { name: "rounding", .. }), "{error}");
+}

@@ -1,0 +1,335 @@
+//! Where two requests give different results: for which source codes, how many, and in which ranges of values.
+//!
+//! A NaN equals every other NaN: which one comes out is a question of its own. An input for which one of the two leaves
+//! the result open is no difference; it is counted apart.
+
+use crate::order::Keys;
+use crate::request::{Request, Standard, Tile};
+use crate::vectors::{Extent, inputs};
+use std::ops::Range;
+use truecast_core::exact::decode;
+use truecast_core::policy::{Condition, IntOverflow, NanRule, NanToInt, Overflow, Undefined};
+use truecast_core::spec::{SpecError, tile};
+use truecast_core::{CastSpec, DType, Exact, Layout, Outcome, cast_one};
+use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
+
+/// Sources of so many bits are asked of the definition, code by code.
+const DEFINITION_BITS: u32 = 20;
+/// Wider ones of up to so many bits are converted by both kernels, every code.
+const SWEEP_BITS: u32 = 32;
+/// Codes that are converted at once.
+const BLOCK: u64 = 1 << 16;
+/// Ranges that are kept; all are counted.
+const KEPT: usize = 1000;
+
+/// How two requests convert one pair of types.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, differ::{Difference, Inputs}, request::Request};
+/// let [torch, ml_dtypes] = ["torch@2.15", "ml_dtypes@0.6"].map(|name| Request::of_words(name).unwrap());
+/// let found = Difference::of([&torch, &ml_dtypes], DType::Bf16, DType::F8E4M3Fn, Inputs::Boundary)?;
+/// assert!(found.is_every && found.inputs == 65_536);
+/// assert_eq!(found.different, 30_512); // beyond 464 torch saturates, and ml_dtypes gives NaN
+/// # Ok::<(), truecast::spec::SpecError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// Source type.
+    pub src: DType,
+    /// Destination type.
+    pub dst: DType,
+    /// How many inputs were looked at.
+    pub inputs: u64,
+    /// They are all that there are.
+    pub is_every: bool,
+    /// Of them, those with different results.
+    pub different: u64,
+    /// Those with different results of which at least one of the two leaves its own open. They do not count as different.
+    pub open: u64,
+    /// How many ranges of neighboring inputs both form.
+    pub range_count: u64,
+    /// The first of those ranges, from the smallest value on.
+    pub ranges: Vec<Different>,
+}
+
+/// Which inputs are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inputs {
+    /// Every code of sources of up to 16 bits, boundary vectors of wider ones.
+    Boundary,
+    /// Every code of sources of up to 32 bits too.
+    Every,
+}
+
+/// Neighboring inputs with different results, all of them open or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Different {
+    /// The code of the smallest input.
+    pub first: u64,
+    /// The code of the largest input.
+    pub last: u64,
+    /// How many inputs that were looked at lie between them, both included.
+    pub count: u64,
+    /// At least one of the two leaves its result open.
+    pub is_open: bool,
+    /// What the two give for the first; `None` where a value is refused.
+    pub at_first: [Option<u64>; 2],
+    /// What the two give for the last.
+    pub at_last: [Option<u64>; 2],
+}
+
+/// How one request converts one pair of types.
+enum Rule {
+    Cast(CastSpec),
+    /// Of Tile IR, where it is no single cast.
+    Tile(tile::Meaning),
+}
+
+impl Rule {
+    fn of(request: &Request, src: DType, dst: DType) -> Result<Rule, SpecError> {
+        match (request.resolve(src, dst), request.standard) {
+            (Err(SpecError::NoSingleCast { .. }), Standard::Tile(Tile { cast, .. })) => {
+                Ok(Rule::Tile(tile::Cast { to: dst, ..cast }.meaning(src)?))
+            }
+            (cast, _) => cast.map(Rule::Cast),
+        }
+    }
+
+    fn outcome(&self, code: u64) -> Outcome {
+        match self {
+            Rule::Cast(cast) => cast_one(cast, code),
+            Rule::Tile(meaning) => meaning.element(code).outcome,
+        }
+    }
+
+    /// A kernel, unless some value is refused or the rule is no single cast.
+    fn caster(&self) -> Option<Caster> {
+        let Rule::Cast(cast) = self else { return None };
+        let policy = &cast.policy;
+        let refuses = [policy.overflow, policy.inf].contains(&Overflow::Error)
+            || policy.int_overflow == IntOverflow::Error
+            || policy.nan_to_int == NanToInt::Error
+            || policy.nan == NanRule::Error;
+        if refuses { None } else { Caster::new(cast, &CastOptions::default()).ok() }
+    }
+}
+
+impl Difference {
+    /// Compares two requests on a pair of types. Boundary vectors stand also for wide sources that no kernel converts.
+    ///
+    /// # Errors
+    /// What either specification refuses.
+    pub fn of(requests: [&Request; 2], src: DType, dst: DType, which: Inputs) -> Result<Difference, SpecError> {
+        let rules = [Rule::of(requests[0], src, dst)?, Rule::of(requests[1], src, dst)?];
+        let search = Search { keys: Keys::of(src).unwrap_or(Keys::AS_CODES), rules, src, dst };
+        let bits = src.code_bits();
+        let casters = || Some([search.rules[0].caster()?, search.rules[1].caster()?]);
+        if bits <= DEFINITION_BITS {
+            return Ok(search.found(1 << bits, true, search.each((0..1 << bits).map(|key| search.keys.code(key)))));
+        }
+        if bits <= SWEEP_BITS
+            && which == Inputs::Every
+            && let Some(casters) = casters()
+        {
+            return Ok(search.found(1 << bits, true, search.sweep(&casters)));
+        }
+        let mut codes = inputs(src, dst, Extent::Boundary).unwrap_or_default();
+        codes.sort_unstable_by_key(|code| search.keys.key(*code));
+        Ok(search.found(codes.len() as u64, false, search.each(codes.into_iter())))
+    }
+
+    /// Why a request does not convert a pair of types; `None` if it does.
+    #[must_use]
+    pub fn refusal(request: &Request, src: DType, dst: DType) -> Option<SpecError> {
+        Rule::of(request, src, dst).err()
+    }
+}
+
+/// Ranges of keys, of neighboring inputs, with their numbers of inputs.
+#[derive(Default)]
+struct Found {
+    different: u64,
+    open: u64,
+    count: u64,
+    kept: Vec<(Range<u64>, u64, Verdict)>,
+    /// The verdict on the last input that was looked at.
+    last: Verdict,
+}
+
+impl Found {
+    /// One more input, the next in order.
+    fn note(&mut self, key: u64, verdict: Verdict) {
+        let begins = self.last != verdict;
+        self.last = verdict;
+        match verdict {
+            Verdict::Same => return,
+            Verdict::Open => self.open += 1,
+            Verdict::Different => self.different += 1,
+        }
+        if begins {
+            self.count += 1;
+            if self.kept.len() < KEPT {
+                self.kept.push((key..key, 0, verdict));
+            }
+        }
+        if self.count as usize <= KEPT
+            && let Some((range, inputs, _)) = self.kept.last_mut()
+        {
+            range.end = key;
+            *inputs += 1;
+        }
+    }
+
+    /// What follows, found apart.
+    fn then(mut self, next: Found, begins: Verdict) -> Found {
+        let mut kept = next.kept.into_iter();
+        if begins != Verdict::Same
+            && begins == self.last
+            && let Some((range, inputs, _)) = kept.next()
+        {
+            self.count -= 1;
+            if self.count as usize <= KEPT
+                && let Some((last, sum, _)) = self.kept.last_mut()
+            {
+                (last.end, *sum) = (range.end, *sum + inputs);
+            }
+        }
+        self.kept.extend(kept);
+        self.kept.truncate(KEPT);
+        Found {
+            different: self.different + next.different,
+            open: self.open + next.open,
+            count: self.count + next.count,
+            kept: self.kept,
+            last: next.last,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Verdict {
+    #[default]
+    Same,
+    Open,
+    Different,
+}
+
+/// Maps numbers, on every core where there is a pool of threads.
+fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    #[cfg(feature = "parallel")]
+    return truecast_kernel::parallel::map(count, work);
+    #[cfg(not(feature = "parallel"))]
+    (0..count).map(work).collect()
+}
+
+struct Search {
+    keys: Keys,
+    rules: [Rule; 2],
+    src: DType,
+    dst: DType,
+}
+
+impl Search {
+    fn results(&self, code: u64) -> [Option<u64>; 2] {
+        [0, 1].map(|rule| self.rules[rule].outcome(code).code())
+    }
+
+    fn verdict(&self, code: u64) -> Verdict {
+        let outcomes = [0, 1].map(|rule| self.rules[rule].outcome(code));
+        let [a, b] = outcomes.map(Outcome::code);
+        match a == b || self.are_nan(a, b) {
+            true => Verdict::Same,
+            false if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Undefined { .. })) => Verdict::Open,
+            false => Verdict::Different,
+        }
+    }
+
+    /// Something else than the range of a value leaves results open.
+    fn is_open_inside(&self) -> bool {
+        let is_inside = |open: &Undefined| matches!(open.condition, Condition::Fraction | Condition::Any);
+        self.rules.iter().any(|rule| match rule {
+            Rule::Cast(cast) => cast.undefined.iter().any(is_inside),
+            Rule::Tile(_) => true,
+        })
+    }
+
+    fn are_nan(&self, a: Option<u64>, b: Option<u64>) -> bool {
+        let is_nan = |code: Option<u64>| code.is_some_and(|code| matches!(decode(self.dst, code), Exact::Nan { .. }));
+        is_nan(a) && is_nan(b)
+    }
+
+    /// Codes in the order of their values, by the definition.
+    fn each(&self, codes: impl Iterator<Item = u64>) -> Found {
+        let mut found = Found::default();
+        codes.for_each(|code| found.note(self.keys.key(code), self.verdict(code)));
+        found
+    }
+
+    /// Every code, by the kernels; the definition is asked where they differ.
+    fn sweep(&self, casters: &[Caster; 2]) -> Found {
+        let blocks = (1u64 << self.src.code_bits()) / BLOCK;
+        let block = |at: usize| self.block(casters, at as u64 * BLOCK);
+        let all = each(blocks as usize, block);
+        all.into_iter().fold(Found::default(), |found, (next, begins)| found.then(next, begins))
+    }
+
+    /// The codes from a key on, and the verdict on the first of them.
+    fn block(&self, casters: &[Caster; 2], first: u64) -> (Found, Verdict) {
+        let bytes = |dtype: DType| dtype.bits_in(Layout::Packed).unwrap_or(8).div_ceil(8) as usize;
+        let (from, to) = (bytes(self.src), bytes(self.dst));
+        let mut src = vec![0u8; BLOCK as usize * from];
+        for (at, element) in src.chunks_exact_mut(from).enumerate() {
+            let storage = self.src.storage_of_code(self.keys.code(first + at as u64));
+            element.copy_from_slice(&storage.to_le_bytes()[..from]);
+        }
+        let results = casters.each_ref().map(|caster| {
+            let mut dst = vec![0u8; BLOCK as usize * to];
+            let layout = Layout::Bytes;
+            let source = Elements::new(self.src, BLOCK as usize, &src[..]).expect("the buffer has this length");
+            let result = ElementsMut::with_layout(self.dst, layout, BLOCK as usize, &mut dst[..]);
+            caster.cast(source, result.expect("the buffer has this length")).expect("no value is refused");
+            dst
+        });
+        let [a, b] = &results;
+        let mut found = Found::default();
+        if a == b {
+            return (found, Verdict::Same);
+        }
+        let is_same = |at: usize| a[at * to..][..to] == b[at * to..][..to];
+        let verdict = |at: usize| self.verdict(self.keys.code(first + at as u64));
+        let mut unlike = (0..BLOCK as usize).filter(|at| !is_same(*at));
+        // Ranges of values decide what is open and what is NaN. A block lies in one, or has a border of two.
+        let ends = [unlike.next(), unlike.next_back()].map(|at| at.map(verdict));
+        let of_all = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict) && !self.is_open_inside());
+        let verdict = |at| if is_same(at) { Verdict::Same } else { of_all.unwrap_or_else(|| verdict(at)) };
+        (0..BLOCK as usize).for_each(|at| found.note(first + at as u64, verdict(at)));
+        (found, verdict(0))
+    }
+
+    fn found(&self, inputs: u64, is_every: bool, found: Found) -> Difference {
+        let different = |(range, count, verdict): &(Range<u64>, u64, Verdict)| {
+            let [first, last] = [range.start, range.end].map(|key| self.keys.code(key));
+            let is_open = *verdict == Verdict::Open;
+            Different {
+                first,
+                last,
+                count: *count,
+                is_open,
+                at_first: self.results(first),
+                at_last: self.results(last),
+            }
+        };
+        Difference {
+            src: self.src,
+            dst: self.dst,
+            inputs,
+            is_every,
+            different: found.different,
+            open: found.open,
+            range_count: found.count,
+            ranges: found.kept.iter().map(different).collect(),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Libraries, languages and chips, which are tables.
+
+use super::specification::{Specification, put};
+use super::tile::rounding_of;
+use truecast_core::policy::{IntOverflow, Overflow, Subnormals};
+use truecast_core::spec::table::Cast;
+use truecast_core::spec::{Interpretation, SpecError};
+use truecast_core::{CastSpec, DType};
+
+impl Specification for Cast {
+    /// Each table has its own.
+    const NAME: &'static str = "";
+    const ABOUT: &'static str = "";
+
+    fn name(&self) -> &'static str {
+        self.table.name
+    }
+
+    fn of_version(_version: Option<&str>) -> Result<Self, SpecError> {
+        unreachable!("a table is found by its name")
+    }
+
+    fn version(&self) -> Option<String> {
+        self.version.map(String::from)
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Option<String>)> {
+        self.choices().into_iter().map(|(name, value)| (name, value.map(String::from))).collect()
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
+        if !self
+            .table
+            .values(&name.replace('_', "-"))
+            .iter()
+            .any(|known| *known == value || rounding_of(value).is_some())
+        {
+            return Ok(None);
+        }
+        Ok(match name {
+            "rounding" => put(&mut self.rounding, rounding_of(value).map(Some)),
+            "overflow" => put(&mut self.overflow, Overflow::of_name(value).map(Some)),
+            "int_overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value).map(Some)),
+            "subnormals" => put(&mut self.subnormals, Subnormals::of_name(value).map(Some)),
+            "relu" => put(&mut self.relu, value.parse().ok()),
+            _ => None,
+        })
+    }
+
+    fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError> {
+        Cast { to: dst, ..*self }.resolve(src)
+    }
+
+    fn interpretations(&self, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError> {
+        let cast = Cast { to: dst, ..*self };
+        cast.resolve(src).map(|_| cast.every_interpretation(src))
+    }
+}
