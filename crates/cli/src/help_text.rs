@@ -15,7 +15,7 @@ pub struct Page {
 }
 
 /// Every command.
-pub const PAGES: [Page; 17] = [
+pub const PAGES: [Page; 18] = [
     Page {
         command: "convert",
         usage: &[
@@ -47,7 +47,7 @@ pub const PAGES: [Page; 17] = [
         command: "quantize",
         usage: &["quantize SRC DST SCHEME [OPTIONS]"],
         examples: &[
-            ("Blocks of fp8, as DeepSeek and Qwen publish", "truecast quantize model model-fp8 fp8-block"),
+            ("fp8 in blocks, as in DeepSeek and Qwen", "truecast quantize model model-fp8 fp8-block"),
             ("MXFP4, with the best scales", "truecast quantize model model-mxfp4 mxfp4 --scale-search mse"),
         ],
         short: "keep quantize to from_scheme scale_search force resume delete_source dry_run report max_memory \
@@ -70,7 +70,7 @@ pub const PAGES: [Page; 17] = [
         command: "show",
         usage: &["show SRC [TENSOR[SLICE]] [OPTIONS]"],
         examples: &[
-            ("The corner of a matrix", "truecast show model.safetensors 'model.norm.weight[:8]'"),
+            ("The first values of a vector", "truecast show model.safetensors 'model.norm.weight[:8]'"),
             ("Every value of an array, for a script", "truecast show a.npy --json"),
         ],
         short: "json",
@@ -164,7 +164,7 @@ pub const PAGES: [Page; 17] = [
         command: "vectors",
         usage: &["vectors cast|castlike|rescale --from TYPE --to TYPE [OPTIONS]"],
         examples: &[
-            ("Decisive inputs and their results", "truecast vectors cast --from f32 --to f8e4m3fn"),
+            ("Edge-case inputs and their results", "truecast vectors cast --from f32 --to f8e4m3fn"),
             (
                 "As arrays, for another implementation",
                 "truecast vectors cast --from bf16 --to f8e5m2 --format npy -o vectors",
@@ -172,6 +172,17 @@ pub const PAGES: [Page; 17] = [
         ],
         short: "spec from to level format output force json",
         see_also: &["check", "explain"],
+    },
+    Page {
+        command: "differ",
+        usage: &["differ A B [--from TYPE] [--to TYPE] [OPTIONS]"],
+        examples: &[
+            ("Two releases of a library", "truecast differ torch@2.11 torch@2.15"),
+            ("A chip and a standard, one pair, every code", "truecast differ arm onnx --from bf16 --to f8e4m3fn"),
+            ("Options of a specification", "truecast differ ml_dtypes onnx:saturate=false --to f8e4m3fn"),
+        ],
+        short: "from to show threads json",
+        see_also: &["explain", "check", "vectors"],
     },
     Page {
         command: "formats",
@@ -236,7 +247,7 @@ pub const EXIT_STATUS: [(&str, &str); 5] = [
     ("0", "done"),
     ("1", "a check found differences or illegal nodes, or --fail-on fired"),
     ("2", "the command line is wrong; also: the destination exists, a rule matches nothing"),
-    ("3", "the input is malformed, unsupported or not allowed; also: an error policy was hit"),
+    ("3", "the input is malformed, unsupported or not allowed; also: an `error` policy applied"),
     ("4", "the system failed: input or output, memory, a full disk, an interruption"),
 ];
 
@@ -258,7 +269,7 @@ pub const FILES: [(&str, &str); 9] = [
 ];
 
 /// Where the clauses are that results cite.
-pub const CLAUSES: &str = "A clause such as docs/spec/onnx.md §4.6 is a section of a page in docs/spec of the source.";
+pub const CLAUSES: &str = "A clause such as docs/spec/onnx.md §4.6 is a section of that page in the source tree.";
 
 /// The page of a command.
 pub fn page(command: &str) -> Option<&'static Page> {

@@ -16,6 +16,7 @@ use truecast::io::{FileFormat, look};
 use truecast::request::SPECS;
 use truecast::run::ModelKind;
 use truecast::setting::Setting;
+use truecast::spec::table::Table;
 
 /// What is asked about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,9 @@ const RUN: Fact = Fact(Question::Command, "run");
 const TILE: Fact = Fact(Question::Spec, "tile");
 const TOSA: Fact = Fact(Question::Spec, "tosa");
 const OPENVINO: Fact = Fact(Question::System, "openvino");
+
+/// In place of the names of many tables.
+const MANY_TABLES: [Fact; 1] = [Fact(Question::Spec, "NAME of a language or chip")];
 
 /// Facts that are enough together.
 type Place = &'static [Fact];
@@ -198,7 +202,10 @@ fn check_one(command: &str, option: &str, facts: &[Said]) -> Result<(), Failure>
     if let Some(setting) = Setting::of_name(option).filter(|_| facts.iter().any(|(fact, _)| *fact == CAST)) {
         let specs: Vec<[Fact; 1]> = setting.specs().into_iter().map(|spec| [Fact(Question::Spec, spec)]).collect();
         if !specs.iter().any(|[spec]| holds(spec, facts)) {
-            let places: Vec<&[Fact]> = specs.iter().map(|spec| &spec[..]).collect();
+            let is_table = |[Fact(_, spec)]: &&[Fact; 1]| Table::of_name(spec).is_some();
+            let (tables, own): (Vec<_>, Vec<_>) = specs.iter().partition(is_table);
+            let named = if tables.len() > 2 { vec![&MANY_TABLES] } else { tables };
+            let places: Vec<&[Fact]> = own.into_iter().chain(named).map(|spec| &spec[..]).collect();
             return Err(refusal(option, &places, facts));
         }
     }
@@ -292,7 +299,7 @@ fn facts(cli: &Cli) -> Vec<Said> {
             facts.extend(args.policy.spec.as_deref().and_then(spec));
         }
         Command::Rescale(_) => facts.push((RESCALE, as_typed(command))),
-        Command::Formats(_) | Command::Schemes(_) => {}
+        Command::Formats(_) | Command::Schemes(_) | Command::Differ(_) => {}
         Command::Completions { .. } | Command::Man { .. } => {
             facts.push((SCRIPT, command.name().into()));
         }

@@ -102,6 +102,35 @@ pub fn operator(name: &str) -> Option<onnx::Operator> {
     onnx::Operator::ALL.into_iter().find(|operator| operator.name().eq_ignore_ascii_case(name))
 }
 
+/// The request of `NAME[@VERSION][:SETTING=VALUE,..]`.
+pub fn named(words: &str) -> Result<Request, Failure> {
+    Request::of_words(words).map_err(refused)
+}
+
+/// What to say of a request that is refused.
+fn refused(error: RequestError) -> Failure {
+    match error {
+        RequestError::Specification { name } => {
+            let meant = did_you_mean(&name, SPECS.iter().copied());
+            let unknown = Failure::usage(format_args!("unknown specification {name:?}{meant}"));
+            unknown.with_hint(&format!("known specifications are {}", SPECS.join(", ")))
+        }
+        RequestError::Attribute { spec, name, value } => match values(&spec, &name) {
+            known if known.is_empty() => Failure::usage(format_args!("{spec} has no setting {name:?}")),
+            known => {
+                let meant = did_you_mean(&value, known.clone());
+                Failure::usage(format_args!("--{name} {value:?} is not one of {}{meant}", known.join(", ")))
+            }
+        },
+        RequestError::Spec(error) => error.into(),
+        error => Failure::usage(error),
+    }
+}
+
+fn values(spec: &str, setting: &str) -> Vec<&'static str> {
+    Setting::of_name(setting).map_or(Vec::new(), |setting| setting.values(spec))
+}
+
 impl PolicyArgs {
     /// The specification as typed, or the default of commands that convert.
     pub fn spec(&self) -> &str {
@@ -143,22 +172,12 @@ impl PolicyArgs {
     pub fn request(&self) -> Result<Request, Failure> {
         let (spec, version) = self.parts();
         let settings = || self.settings.iter().map(|(name, value)| (*name, value.as_str()));
-        let values = |name: &str| Setting::of_name(name).map_or(Vec::new(), |setting| setting.values(spec));
         Request::from_attributes(spec, version, settings()).map_err(|error| match error {
-            RequestError::Specification { name } => {
-                let meant = did_you_mean(&name, SPECS.iter().copied());
-                let unknown = Failure::usage(format_args!("unknown specification {name:?}{meant}"));
-                unknown.with_hint(&format!("known specifications are {}", SPECS.join(", ")))
-            }
-            RequestError::Attribute { name, value, .. } => {
-                let meant = did_you_mean(&value, values(&name));
-                Failure::usage(format_args!("--{name} {value:?} is not one of {}{meant}", values(&name).join(", ")))
-            }
-            RequestError::Spec(error) => match settings().find(|(name, value)| !values(name).contains(value)) {
-                Some((name, value)) => Failure::from(error).of_word(value, values(name)),
+            RequestError::Spec(error) => match settings().find(|(name, value)| !values(spec, name).contains(value)) {
+                Some((name, value)) => Failure::from(error).of_word(value, values(spec, name)),
                 None => error.into(),
             },
-            error => Failure::usage(error),
+            error => refused(error),
         })
     }
 

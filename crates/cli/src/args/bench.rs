@@ -13,7 +13,7 @@ pub struct BenchArgs {
     /// Pairs of types, or `all` (default: representative pairs)
     #[arg(long, value_name = "SRC:DST,..", value_delimiter = ',')]
     pub pairs: Vec<String>,
-    /// Source and destination together: half of L2, half or four times the last cache, or bytes (512MiB)
+    /// Total buffer size: l2 (half of L2), llc (half the last cache), dram (4 times it), or bytes (512MiB)
     #[arg(long, value_name = "SIZE,..", value_delimiter = ',', default_value = "l2,llc,dram", value_parser = size)]
     pub sizes: Vec<Size>,
     /// CPU level (default: the highest level of this CPU)
@@ -22,13 +22,13 @@ pub struct BenchArgs {
     /// Number of samples; the fastest sample counts
     #[arg(long, value_name = "N", default_value = "7")]
     pub best_of: NonZeroUsize,
-    /// Also measure conversions that count everything
+    /// Also measure conversions that compute all counts
     #[arg(long)]
     pub counts: bool,
     /// Measure nothing: print the loops that each pair runs
     #[arg(long, conflicts_with_all = ["sizes", "best_of", "counts", "threads"])]
     pub routes: bool,
-    /// Measure formats of quantized checkpoints to bf16 and back instead
+    /// Measure quantized formats to and from bf16 instead
     #[arg(
         long,
         value_name = "LAYOUT",

@@ -37,7 +37,7 @@ pub struct ConvertArgs {
     /// Write the report as JSON too
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
-    /// Exit with 1 if a count exceeds N (default 0), or a tensor has a worse measure ('sqnr_db<30'); keep the result. Counts
+    /// Exit with 1 if a count exceeds its limit ('inexact=5'; default 0) or a measure is worse ('sqnr_db<30'); keep the result. Counts
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::COUNT)]
     pub fail_on: Vec<String>,
     /// Memory for buffers, such as 1G
@@ -58,10 +58,10 @@ pub struct SchemeArgs {
     /// Accept unlikely global scales
     #[arg(long)]
     pub trust_scales: bool,
-    /// ComfyUI's NVFP4: nibble of a byte that holds the first element
+    /// ComfyUI's NVFP4: which nibble of a byte comes first
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::NIBBLES)]
     pub nibbles: Option<Nibbles>,
-    /// Unquantized checkpoint with the same names, for the nibble order and the shapes that padding hides
+    /// Unquantized checkpoint with the same names; gives nibble order and unpadded shapes
     #[arg(long, value_name = "DENSE", value_hint = ValueHint::AnyPath)]
     pub reference: Option<PathBuf>,
 }
@@ -69,10 +69,10 @@ pub struct SchemeArgs {
 /// How tensors of a checkpoint are quantized.
 #[derive(Args, Debug, Clone)]
 pub struct WritingArgs {
-    /// Quantize linear layers and experts; options: truecast quantize --help
+    /// Scheme that quantizes linear layers and experts; options: truecast quantize --help
     #[arg(long, value_name = "NAME", value_parser = value_parsers::SCHEME, hide_possible_values = true)]
     pub scheme: Option<Scheme>,
-    /// Try scales near the formula's scale, and take the scale with the least squared error
+    /// Try scales near the standard one; take the one with the least squared error
     #[arg(long, value_name = "BY", value_parser = value_parsers::SCALE_SEARCH, requires = "scheme")]
     pub scale_search: Option<Search>,
     /// Rule for power-of-two scales
@@ -81,7 +81,7 @@ pub struct WritingArgs {
     /// Refuse NaN and infinities, or convert NaN to zero and infinities to the largest value
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = value_parsers::NONFINITE, requires = "scheme")]
     pub nonfinite: NonFinite,
-    /// Carry codes and scales over unchanged or fail (exact), or round the global scale too (lossy)
+    /// Carry codes and scales over unchanged, or fail (exact), or allow a rounded global scale (lossy)
     #[arg(long, value_name = "HOW", value_parser = value_parsers::RELAYOUT, requires = "scheme", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
     pub relayout: Option<Relayout>,
     /// JSON object that maps layers to the largest magnitudes of their inputs, for activation scales
@@ -98,7 +98,7 @@ pub struct FolderArgs {
     /// Folder: continue an earlier run
     #[arg(long)]
     pub resume: bool,
-    /// Folder: convert part I of N of the shards, for parallel processes
+    /// Folder: convert the I-th of N parts, for parallel processes
     #[arg(long, value_name = "I/N", conflicts_with = "merge")]
     pub part: Option<Partition>,
     /// Folder: reread the shards of all parts; write index and configuration
@@ -107,7 +107,7 @@ pub struct FolderArgs {
     /// Folder: delete each source file after its results are written and checked
     #[arg(long, conflicts_with_all = ["part", "merge", "fail_on"])]
     pub delete_source: bool,
-    /// Folder: write only weights, their index and a changed configuration
+    /// Folder: write only weights, index and, if changed, configuration
     #[arg(long)]
     pub no_sidecars: bool,
 }

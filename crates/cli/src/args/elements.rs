@@ -13,7 +13,7 @@ use truecast::vectors::Extent;
 /// `rescale`
 #[derive(Args, Debug)]
 pub struct RescaleArgs {
-    /// Array (.npy) of i8, i16, i32, i48 in 64 bits; u8 and u16 imply --input-unsigned
+    /// Array (.npy) of i8, i16, i32, i48 (stored as i64); u8 and u16 imply --input-unsigned
     #[arg(value_hint = ValueHint::FilePath)]
     pub src: PathBuf,
     /// Array to write
@@ -103,7 +103,7 @@ pub struct CheckArgs {
     pub policy: PolicyArgs,
     #[command(flatten)]
     pub rescale: RescaleAttributes,
-    /// Models: exit with 1 also if it is unknown whether a conversion is legal
+    /// Models: exit with 1 also if a conversion's types are unknown
     #[arg(long, value_name = "unknown", value_parser = ["unknown"], hide_possible_values = true)]
     pub fail_on: Option<String>,
     /// Number of violations to print
@@ -129,6 +129,28 @@ impl CheckArgs {
     }
 }
 
+/// `differ`
+#[derive(Args, Debug)]
+pub struct DifferArgs {
+    /// NAME[@VERSION][:SETTING=VALUE,..], such as torch@2.15 or onnx:saturate=false
+    #[arg(value_parser = value_parsers::SPEC, hide_possible_values = true)]
+    pub a: String,
+    /// The other one
+    #[arg(value_parser = value_parsers::SPEC, hide_possible_values = true)]
+    pub b: String,
+    /// Source type (default: every type that both convert)
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
+    pub from: Option<DType>,
+    /// Destination type (default: every type that both convert to)
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
+    pub to: Option<DType>,
+    /// Number of ranges to print for each pair of types
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub show: usize,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
+}
+
 /// `vectors`
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
@@ -141,7 +163,7 @@ pub struct VectorsArgs {
     /// Destination type
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: DType,
-    /// Decisive inputs, or every code of up to 16 bits
+    /// Edge cases, or every code of a type up to 16 bits
     #[arg(long, value_name = "WHICH", default_value = "boundary", value_parser = one_of(&EXTENTS))]
     pub level: Extent,
     /// Lines, arrays or objects (default: hex, or json with --json)

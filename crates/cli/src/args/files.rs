@@ -28,7 +28,7 @@ pub struct InspectArgs {
     pub onnx: OnnxArgs,
     #[command(flatten)]
     pub threads: ThreadsArgs,
-    /// Sort the tensors by a column; those after elements need --stats
+    /// Sort the tensors by a column; min and the ones after it need --stats
     #[arg(long, value_name = "COLUMN", value_parser = value_parsers::INSPECT_COLUMN)]
     pub sort: Option<String>,
 }
@@ -36,10 +36,10 @@ pub struct InspectArgs {
 /// `show`
 #[derive(Args, Debug)]
 pub struct ShowArgs {
-    /// A file, or the folder of a checkpoint, as inspect reads it
+    /// A file or checkpoint folder that inspect can read
     #[arg(value_hint = ValueHint::AnyPath)]
     pub src: PathBuf,
-    /// The tensor, and which part of it, as Python writes it: w, 'w[0:3, :8]'; of an array '[0:3]' or nothing
+    /// Tensor name and Python slice: w, 'w[0:3, :8]'; for an array '[0:3]' or nothing
     #[arg(value_name = "TENSOR[SLICE]")]
     pub tensor: Option<String>,
     /// Element type of an array whose header does not state it
@@ -109,8 +109,7 @@ pub struct CompareArgs {
     pub to: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
-    /// Exit with 1 if a count exceeds N (default 0), a tensor has a worse measure ('sqnr_db<30'), or with `different` if
-    /// anything differs
+    /// Exit with 1 if a count is above its limit ('inexact=5'; default 0), a tensor's measure is worse ('sqnr_db<30'), or anything is `different`
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::DIFFERENCE)]
     pub fail_on: Vec<String>,
     #[command(flatten)]

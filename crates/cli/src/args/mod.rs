@@ -36,7 +36,7 @@ pub struct Cli {
     /// Print only errors and the requested results
     #[arg(long, global = true)]
     pub quiet: bool,
-    /// Print every column and full names, as a pipe gets them
+    /// Print every column and full names, as when piped
     #[arg(long, global = true)]
     pub wide: bool,
     /// Color: auto, always or never
@@ -59,9 +59,9 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Print values of a tensor, dequantized if it is quantized
     Show(ShowArgs),
-    /// Recompute a conversion independently and compare bit for bit
+    /// Recompute a conversion (above 1 GiB, a sample) and compare bit for bit
     ///
-    /// Takes the options of the conversion. Exit code 1 if anything differs.
+    /// Takes the options of the conversion, also those of `quantize`. Exit code 1 if anything differs.
     Verify(VerifyArgs),
     /// Show how two files differ as numbers, across types
     Compare(CompareArgs),
@@ -85,23 +85,27 @@ pub enum Command {
     /// `check cast` and `check rescale` (TOSA) check the results of any implementation element by element; `check MODEL` checks the conversions of a model,
     /// without running them. Exit code 1 if anything is not allowed.
     Check(CheckArgs),
-    /// Write test vectors: decisive inputs with their results
+    /// Write test vectors: edge-case inputs and results
     Vectors(VectorsArgs),
+    /// Show for which inputs two specifications, libraries or chips give different results
+    ///
+    /// Looks at every code of sources of up to 32 bits, and at boundary inputs of wider ones. Exit code 1 if any result
+    /// differs.
+    Differ(DifferArgs),
     /// Describe the types: layout, range, special codes
     Formats(FormatsArgs),
     /// List the schemes of quantized checkpoints: fp8, MX, NVFP4, int4, GGUF
     ///
-    /// A scheme stores tensors as codes with scales. --scheme writes one; --from-scheme reads one that no configuration
-    /// states.
+    /// A scheme stores tensors as codes with scales. --scheme writes one; --from-scheme names one that no file declares.
     Schemes(SchemesArgs),
     /// Show the common type of two types in NumPy, PyTorch, JAX and others
     ///
     /// Prints one line for each system and mode, and marks answers that differ from the most common answer; with --system
     /// NAME, the answer of that system.
     Promote(PromoteArgs),
-    /// Measure throughput on this machine, compared with memcpy
+    /// Measure throughput on this machine, compared with plain passes and memcpy
     ///
-    /// Conversion and memcpy alternate; the best time of each counts. GB/s counts bytes read and bytes written; memcpy
+    /// Conversion and memcpy alternate; the best time of each is used. GB/s counts bytes read and bytes written; memcpy
     /// moves as many bytes as the conversion.
     Bench(BenchArgs),
     /// Print a completion script
@@ -130,6 +134,7 @@ impl Command {
             Command::Compare(args) => Some(args.threads),
             Command::Rescale(args) => Some(args.threads),
             Command::Run(args) => Some(args.threads),
+            Command::Differ(args) => Some(args.threads),
             Command::Bench(args) => Some(args.threads),
             _ => None,
         }
@@ -147,6 +152,7 @@ impl Command {
                 | Command::Show(_)
                 | Command::Compare(_)
                 | Command::Check(_)
+                | Command::Differ(_)
         )
     }
 
@@ -163,6 +169,7 @@ impl Command {
             Command::Run(_) => "run",
             Command::Check(_) => "check",
             Command::Vectors(_) => "vectors",
+            Command::Differ(_) => "differ",
             Command::Formats(_) => "formats",
             Command::Schemes(_) => "schemes",
             Command::Promote(_) => "promote",

@@ -14,19 +14,19 @@ pub struct SelectArgs {
     /// Type to convert to, such as bf16; see `truecast formats`
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// Read the elements as this type; in a checkpoint only those of tensors that a rule selects
+    /// Read the elements as this type; in a checkpoint, only in tensors that a rule selects
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
-    /// Convert the tensors whose name matches to this type; `*` matches anything, the first matching rule wins
+    /// Convert tensors with a matching name to this type; `*` matches anything, the first matching rule wins
     #[arg(long, value_name = "GLOB=TYPE")]
     pub rule: Vec<String>,
-    /// Leave tensors whose name matches as they are
+    /// Leave tensors with a matching name unchanged
     #[arg(long, value_name = "GLOB")]
     pub keep: Vec<String>,
-    /// Quantize the tensors whose name matches, also those that are kept otherwise, such as embeddings
+    /// Quantize tensors with a matching name, even if otherwise kept, such as embeddings
     #[arg(long, value_name = "GLOB", requires = "scheme")]
     pub quantize: Vec<String>,
-    /// Keep all tensors of fewer than two dimensions, and those of these kinds
+    /// Keep tensors of fewer than two dimensions, and of these kinds
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET)]
     pub keep_preset: Vec<Layer>,
     /// ONNX: leave tensors with fewer elements, unless a rule names them
@@ -42,7 +42,7 @@ pub struct OnnxArgs {
     /// ONNX: ignore surplus bytes and unused bits
     #[arg(long)]
     pub lenient: bool,
-    /// Accept links that lead outside the folder
+    /// Accept all links, also out of the folder
     #[arg(long)]
     pub follow_links: bool,
 }
@@ -60,10 +60,10 @@ pub struct ListArgs {
     /// Sort the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count
     #[arg(long, value_name = "COLUMN", value_parser = value_parsers::COLUMN, hide_possible_values = true)]
     pub sort: Option<String>,
-    /// Name the N worst tensors (default: 5 of those that lost much)
+    /// Name the N worst tensors (default: up to 5 with a large loss)
     #[arg(long, value_name = "N")]
     pub worst: Option<usize>,
-    /// Print totals, no line for each tensor
+    /// Print only totals, not each tensor
     #[arg(long)]
     pub summary: bool,
 }

@@ -15,10 +15,10 @@ pub struct ExplainArgs {
     /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf), 0x.. bits of --from, or true and false with --from bool
     #[arg(allow_hyphen_values = true)]
     pub value: String,
-    /// Destination type (default: the value in every type of numbers)
+    /// Destination type (default: every numeric type)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// Source type (default: f32; without --to numbers are taken as they are typed)
+    /// Source type (default: f32; without --to, the exact number)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     /// Print every digit of every value
@@ -72,7 +72,7 @@ pub struct PromoteArgs {
     /// openvino: u64_integer_promotion_target (default f32)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::OPERAND, hide_possible_values = true)]
     pub u64_target: Option<String>,
-    /// openvino, torch: rank of LHS: zero, one or more (n), or unknown (default n)
+    /// openvino, torch: rank of LHS: 0, at least 1 (n) or unknown (dynamic); default n
     #[arg(long, value_name = "RANK", value_parser = one_of(&RANKS))]
     pub lhs_rank: Option<Rank>,
     /// openvino, torch: rank of RHS (default n)

@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod compare;
 mod convert;
+mod differ;
 mod differences;
 mod error_columns;
 mod explain;
@@ -118,6 +119,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failu
         Command::Run(args) => run::run(args, &context),
         Command::Check(args) => check::run(args, &context),
         Command::Vectors(args) => vectors::run(args, &context),
+        Command::Differ(args) => differ::run(args, &context),
         Command::Formats(args) => formats::run(args, &context),
         Command::Schemes(args) => schemes::run(args, &context),
         Command::Promote(args) => promote::run(args, &context),

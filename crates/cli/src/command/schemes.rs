@@ -62,7 +62,7 @@ fn line(cells: [&str; 4]) -> String {
 
 fn list(terminal: &Terminal) -> String {
     let strong = |text: &str| terminal.paint(Mark::Strong, text) + "\n";
-    let mut text = strong(line(["scheme", "codes, one scale for", "written", "used by"]).trim_end());
+    let mut text = strong(line(["scheme", "codes, scale per", "written", "used by"]).trim_end());
     for kind in Kind::ALL {
         text += &format!("\n{}", strong(kind.name()));
         for family in Family::all().filter(|family| family.kind() == kind) {
@@ -71,7 +71,7 @@ fn list(terminal: &Terminal) -> String {
     }
     text += &format!("\n{}", strong("short names for --scheme"));
     text += &NAMES.map(|(short, whole)| line([short, whole, "", ""])).concat();
-    text += "\nAll of them are read. relayout: only from the same values in another packing; gguf: into .gguf files.\n";
+    text += "\nAll can be read. Written `relayout`: only by repacking the same values; `gguf`: only to .gguf files.\n";
     text += "Parameters follow the name, as in int4-group,group=32; `truecast schemes NAME` lists them.\n";
     terminal.wrap(&text)
 }

@@ -103,7 +103,7 @@ pub fn of_command(root: &Command, command: &Command, text: &Page, extent: Extent
 fn more(command: &Command, text: &Page) -> String {
     let all = format!("All options: truecast {} --help", text.command);
     match command.get_arguments().any(|arg| arg.get_id() == "scheme") {
-        true => format!("{all}; of specifications: truecast help specs; schemes: truecast schemes"),
+        true => format!("{all}; specification options: truecast help specs; schemes: truecast schemes"),
         false if command.get_arguments().any(|arg| arg.get_id() == "spec") => {
             format!("{all}; of specifications: truecast help specs")
         }

@@ -14,10 +14,10 @@ pub fn added_to(root: Command) -> Command {
     let quantize = convert
         .clone()
         .name("quantize")
-        .about("Quantize the linear layers of a checkpoint: convert SRC DST --scheme SCHEME")
+        .about("Quantize linear layers and experts (same as convert SRC DST --scheme SCHEME)")
         .long_about(
-            "Quantizes the weights of linear layers and experts and leaves the others as they are, or converts them to --to. \
-             It is `convert SRC DST --scheme SCHEME`; with `verify`, give --scheme SCHEME.",
+            "Quantizes weights of linear layers and experts. Others stay as they are, or are converted to --to. \
+             Same as `convert SRC DST --scheme SCHEME`. `verify` takes --scheme SCHEME too.",
         )
         .mut_arg("scheme", |option| option.hide(true))
         .mut_arg("src", |source| source.help("Folder of a checkpoint, or a .safetensors or .gguf file"))

@@ -4,6 +4,7 @@ use super::page::{filled, joined_if_short, table};
 use crate::terminal::{Mark, Terminal};
 use truecast::request::{self, Request, SPECS};
 use truecast::setting::Setting;
+use truecast::spec::table::{Group, TABLES, Table};
 use truecast::spec::tosa;
 
 /// Versions that are more are named by the first and the last.
@@ -19,10 +20,45 @@ pub fn page(terminal: &Terminal) -> String {
     let every = format!("{}\n{}", heading("every specification", terminal), table(&all, "  ", terminal));
     let outro = "`truecast explain VALUE --to TYPE` shows the results under all specifications; TOSA's RESCALE has its own \
                  command, rescale. A scheme (--scheme) is not a specification: see truecast schemes.";
-    let specs = SPECS.iter().map(|spec| of_spec(spec, terminal));
+    let specs = SPECS.iter().filter(|spec| Table::of_name(spec).is_none()).map(|spec| of_spec(spec, terminal));
+    let groups = [Group::Standard, Group::Language, Group::Chip, Group::Library];
+    let tables = groups.into_iter().map(|group| of_group(group, terminal)).chain([of_tables(terminal)]);
     let ends = [every, filled(outro, "", "", terminal)];
-    let parts = [filled(intro, "", "", terminal)].into_iter().chain(specs).chain(ends);
+    let parts = [filled(intro, "", "", terminal)].into_iter().chain(specs).chain(tables).chain(ends);
     parts.collect::<Vec<_>>().join("\n\n") + "\n"
+}
+
+/// The tables of a group, a row each.
+fn of_group(group: Group, terminal: &Terminal) -> String {
+    let row_of = |table: &&Table| {
+        let versions: Vec<String> = table.versions.iter().map(|version| format!("@{version}")).collect();
+        let options = Setting::all().filter(|setting| setting.is_of(table.name) && setting.about_of_tables().is_some());
+        let options: Vec<String> = options.map(|setting| format!("--{}", setting.name())).collect();
+        let options = if options.is_empty() { String::new() } else { format!(" ({})", options.join(", ")) };
+        (format!("{}{}", table.name, versions.join(", ")), format!("{}{options}", table.about))
+    };
+    let rows: Vec<_> = TABLES.iter().filter(|table| table.group == group).map(row_of).collect();
+    let name = if group == Group::Standard { "other standards" } else { group.name() };
+    format!("{}\n{}", heading(name, terminal), table(&rows, "  ", terminal))
+}
+
+/// The options of the tables.
+fn of_tables(terminal: &Terminal) -> String {
+    let row_of = |setting: &Setting| {
+        let mut values: Vec<&str> = Vec::new();
+        for value in TABLES.iter().flat_map(|table| setting.values(table.name)) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        Some(row(setting.about_of_tables()?, setting, &values, None))
+    };
+    let rows: Vec<_> = Setting::all().filter_map(row_of).collect();
+    format!(
+        "{}\n{}",
+        heading("options of languages and chips, where a conversion has the choice", terminal),
+        table(&rows, "  ", terminal)
+    )
 }
 
 fn of_spec(spec: &str, terminal: &Terminal) -> String {
@@ -38,7 +74,7 @@ fn of_spec(spec: &str, terminal: &Terminal) -> String {
     let mut rows: Vec<_> = rows.collect();
     if spec == "tosa" {
         let judges = tosa::check::Profile::ALL.map(|profile| profile.name()).join(", ");
-        rows.push(("  in `check`".into(), format!("The rules of --profile: {judges} (default: those of the version)")));
+        rows.push(("  in `check`".into(), format!("--profile selects the rules: {judges} (default: the version's)")));
     }
     if !rows.is_empty() {
         lines.push(table(&rows, "  ", terminal));
@@ -54,7 +90,7 @@ fn row(about: &str, setting: &Setting, values: &[&str], described: Option<&str>)
         Some(value) => format!("--{} {}", setting.name(), short.as_deref().unwrap_or(value)),
     };
     let text = match described {
-        Some(spec) => format!("As of {spec}"),
+        Some(spec) => format!("As in {spec}"),
         None if short.is_some() => about.to_string(),
         None => format!("{about}: {}", values.join(", ")),
     };

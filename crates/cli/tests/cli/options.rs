@@ -64,7 +64,12 @@ fn policies_belong_to_specifications() {
         }
     }
     refuses("convert a.npy b.npy --to f16", "saturating", "--spec tile", "--spec onnx");
-    refuses(&format!("{CHECK_CAST} --spec tosa"), "rounding up", "--spec ieee or --spec tile", "--spec tosa");
+    refuses(
+        &format!("{CHECK_CAST} --spec tosa"),
+        "rounding up",
+        "--spec ieee, --spec tile or --spec NAME of a language or chip",
+        "--spec tosa",
+    );
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn to_json(args: &Question, e: &Explanation, source: &Source) -> Value {
             _ => Value::Null,
         };
         json!({
-            "spec": i.spec, "version": i.version, "attributes": i.attributes, "to": e.to.name(), "bits": bits,
+            "spec": i.spec, "group": i.group().name(), "version": i.version, "attributes": i.attributes, "to": e.to.name(), "bits": bits,
             "value": value, "undefined": undefined, "clause": i.cast.clause
         })
     });

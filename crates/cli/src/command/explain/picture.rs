@@ -8,6 +8,8 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use truecast::exact::decode;
 use truecast::explain::{Absent, Answer, Decision, Decoded, Explanation};
+use truecast::spec::Interpretation;
+use truecast::spec::table::Group;
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
@@ -125,16 +127,23 @@ fn destination_rows(args: &Question, e: &Explanation) -> Vec<Row> {
     rows
 }
 
-/// Each code that some specification gives, once.
+/// Each code that some specification gives, once, with the first that gives it; `..` stands for more.
 fn result_rows(args: &Question, e: &Explanation) -> Vec<Row> {
-    let mut codes: Vec<u64> = Vec::new();
-    for code in e.answers.iter().filter_map(|answer| answer.outcome.code()) {
-        if !codes.contains(&code) {
-            codes.push(code);
+    let mut codes: Vec<(u64, &Interpretation, &str)> = Vec::new();
+    for Answer { interpretation, outcome } in &e.answers {
+        let Some(code) = outcome.code() else { continue };
+        match codes.iter_mut().find(|(known, ..)| *known == code) {
+            None => codes.push((code, interpretation, "")),
+            Some((.., more)) => *more = " ..",
         }
     }
-    let element = |code| Decoded { dtype: e.to, code, value: decode(e.to, code) };
-    codes.into_iter().map(|code| Row::of("result", &element(code), args)).collect()
+    let row = |(code, i, more): &(u64, &Interpretation, &str)| {
+        let is_alone = codes.iter().filter(|(_, other, _)| other.spec == i.spec).count() == 1;
+        let attribute = i.attributes.rsplit(", ").next().filter(|word| !is_alone && !word.is_empty());
+        let name = format!("{}{}{more}", i.spec, attribute.map_or(String::new(), |word| format!(" {word}")));
+        Row::of(&name, &Decoded { dtype: e.to, code: *code, value: decode(e.to, *code) }, args)
+    };
+    codes.iter().map(row).collect()
 }
 
 /// `0 1111 110`: signs under signs, exponents to the right and fractions to the left of one place; other kinds as one
@@ -175,7 +184,14 @@ fn answers(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
         Column::left("value").shrinks().of_any_length().of_numbers(),
         Column::left("").wraps(),
     ]);
+    let mut last = None;
+    let is_grouped = e.answers.iter().any(|answer| answer.interpretation.group() != Group::Standard);
     for Answer { interpretation: i, outcome } in &e.answers {
+        if is_grouped && last != Some(i.group()) {
+            last = Some(i.group());
+            let heading = [i.group().name(), "", "", "", ""];
+            table.row(heading.map(|cell| Cell::new(cell).mark(Mark::Dim)));
+        }
         let (code, value) = match outcome.code() {
             Some(code) => (bits(code, e.to.code_bits()), sentences::value(args, decode(e.to, code))),
             None => ("-".into(), String::new()),

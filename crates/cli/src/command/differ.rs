@@ -1,0 +1,256 @@
+//! `truecast differ`: the inputs for which two specifications give different results.
+
+use super::Context;
+use crate::args::DifferArgs;
+use crate::exact_decimal::{brief, shortest, shown};
+use crate::failure::Failure;
+use crate::number::{grouped, significant};
+use crate::output::bits;
+use crate::policy::named;
+use crate::progress;
+use crate::table::{Cell, Column, Mark, Table};
+use crate::terminal::Terminal;
+use serde_json::{Value, json};
+use truecast::decimal::to_decimal;
+use truecast::differ::{Difference, Different, Inputs};
+use truecast::exact::decode;
+use truecast::request::Request;
+use truecast::spec::SpecError;
+use truecast::{DType, Exact, Kind};
+
+pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
+    let requests = [named(&args.a)?, named(&args.b)?];
+    let all = differences(args, [&requests[0], &requests[1]], context)?;
+    let names = requests.each_ref().map(Request::to_string);
+    let text = || render(args, &names, &all, &context.terminal);
+    context.report("differ", || to_json(&names, &all), text)?;
+    Ok(all.iter().any(|found| found.different > 0) as u8)
+}
+
+/// Every pair that was asked for and that both convert.
+fn differences(args: &DifferArgs, requests: [&Request; 2], context: &Context) -> Result<Vec<Difference>, Failure> {
+    let of = |asked: Option<DType>| {
+        let numeric = |dtype: &DType| dtype.is_numeric() && asked.is_none_or(|asked| asked == *dtype);
+        DType::ALL.into_iter().filter(numeric).collect::<Vec<_>>()
+    };
+    let mut refused: Option<SpecError> = None;
+    let mut pairs = Vec::new();
+    for src in of(args.from) {
+        for dst in of(args.to).into_iter().filter(|dst| *dst != src) {
+            match requests.iter().find_map(|request| Difference::refusal(request, src, dst)) {
+                None => pairs.push((src, dst)),
+                Some(error) => refused = Some(error),
+            }
+        }
+    }
+    if let (true, Some(error)) = (pairs.is_empty(), refused) {
+        return Err(match (args.from, args.to) {
+            (Some(_), Some(_)) => error.into(),
+            _ => Failure::usage(format_args!("{} and {} have no pair of types in common", args.a, args.b)),
+        });
+    }
+    // One pair of 32-bit sources takes seconds, every pair minutes.
+    let which = if args.from.is_some() && args.to.is_some() { Inputs::Every } else { Inputs::Boundary };
+    let bar = progress::steps(pairs.len() as u64, !context.tells());
+    let mut all = Vec::new();
+    for (src, dst) in pairs {
+        all.push(Difference::of(requests, src, dst, which)?);
+        bar.more(1, &format!("{src} to {dst}"));
+    }
+    bar.finish();
+    Ok(all)
+}
+
+/// So many pairs are listed on a terminal.
+const FEW: usize = 6;
+
+fn to_json(names: &[String; 2], all: &[Difference]) -> Value {
+    let pair = |found: &Difference| {
+        let [src, dst] = [found.src, found.dst];
+        let result = |code: &Option<u64>| code.map(|code| bits(code, dst.code_bits()));
+        let range = |range: &Different| {
+            let value = |code| shown(decode(src, code));
+            json!({
+                "first": bits(range.first, src.code_bits()), "last": bits(range.last, src.code_bits()),
+                "first_value": value(range.first), "last_value": value(range.last), "inputs": range.count, "open": range.is_open,
+                "results_at_first": range.at_first.each_ref().map(result),
+                "results_at_last": range.at_last.each_ref().map(result)
+            })
+        };
+        json!({
+            "from": src.name(), "to": dst.name(), "inputs": found.inputs, "every_input": found.is_every,
+            "different": found.different, "open": found.open, "range_count": found.range_count,
+            "ranges": found.ranges.iter().map(range).collect::<Value>()
+        })
+    };
+    json!({ "a": names[0], "b": names[1], "pairs": all.iter().map(pair).collect::<Value>() })
+}
+
+fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: &Terminal) -> String {
+    let mut table = Table::new([
+        Column::left("from"),
+        Column::left("to"),
+        Column::left("different"),
+        Column::left("inputs").wraps(),
+        Column::left("A").of_numbers(),
+        Column::left("B").of_numbers(),
+        Column::left(""),
+    ]);
+    let (listed, same): (Vec<_>, Vec<_>) = all.iter().partition(|found| found.range_count > 0);
+    for found in &listed {
+        let lines = lines(found);
+        for (at, line) in lines.iter().take(args.show.max(1)).enumerate() {
+            let counts = [found.src.name().into(), found.dst.name().into(), counts_of(found)];
+            let counts = if at == 0 { counts } else { Default::default() };
+            let mark = if line.is_open { Mark::Dim } else { Mark::Strong };
+            let cells = counts.into_iter().chain([line.inputs.clone()]).map(Cell::from);
+            let results = line.results.clone().into_iter().chain([if line.is_open { "open" } else { "" }.into()]);
+            table.row(cells.chain(results.map(|result| Cell::new(result).mark(mark))));
+        }
+        if lines.len() > args.show {
+            let more =
+                format!("and {} more ranges", grouped(found.range_count.max(lines.len() as u64) - args.show as u64));
+            let cells = ["", "", "", more.as_str(), "", "", ""];
+            table.row(cells.map(|cell| Cell::new(cell).mark(Mark::Dim)));
+        }
+    }
+    let differ = all.iter().filter(|found| found.different > 0).count();
+    let legend = format!("A: {}\nB: {}\n\n", names[0], names[1]);
+    let mut text = if listed.is_empty() { String::new() } else { legend + &table.render(terminal) + "\n" };
+    if !same.is_empty() {
+        let pairs =
+            || same.iter().map(|found| format!("{} to {}", found.src, found.dst)).collect::<Vec<_>>().join(", ");
+        let pairs = match terminal.width {
+            Some(_) if same.len() > FEW => format!("{} pairs of types ({})", same.len(), terminal.advice),
+            _ => pairs(),
+        };
+        text += &terminal.wrap(&format!("the same results: {pairs}\n\n"));
+    }
+    let open: u64 = all.iter().map(|found| found.open).sum();
+    if open > 0 {
+        text += &terminal.wrap(&format!(
+            "open: one of the two leaves the result open; these {} inputs do not count as different\n",
+            grouped(open)
+        ));
+    }
+    if all.iter().any(|found| !found.is_every) {
+        text += &terminal.wrap("*: boundary inputs; --from and --to look at every code of sources of up to 32 bits\n");
+    }
+    let verdict = terminal.verdict(differ == 0, "the same", "DIFFERENT");
+    let pairs = if all.len() == 1 { "pair" } else { "pairs" };
+    text + &terminal.wrap(&format!(
+        "{verdict}: {} and {} differ for {} of {} {pairs} of types that both convert\n",
+        names[0],
+        names[1],
+        differ,
+        all.len()
+    ))
+}
+
+/// `14_720 of 65_536`.
+fn counts_of(found: &Difference) -> String {
+    let star = if found.is_every { "" } else { "*" };
+    format!("{} of {}{star}", grouped(found.different), grouped(found.inputs))
+}
+
+/// A range in words, with the results.
+struct Line {
+    inputs: String,
+    results: [String; 2],
+    is_open: bool,
+}
+
+/// The ranges in words. One that is mirrored at zero, with mirrored results, is one line with `|x|`.
+fn lines(found: &Difference) -> Vec<Line> {
+    let value = |code: u64| decode(found.src, code);
+    let mut lines = Vec::new();
+    let is_mirrored = |range: &Different| {
+        let other = found.ranges.iter().find(|other| {
+            negated(value(other.first)) == value(range.last) && negated(value(other.last)) == value(range.first)
+        });
+        other.filter(|_| found.range_count as usize == found.ranges.len()).copied()
+    };
+    for range in &found.ranges {
+        let mirrored = is_mirrored(range).filter(|other| other != range);
+        let is_negative = is_negative(value(range.first));
+        if mirrored.is_some() && is_negative {
+            continue; // said by the positive one
+        }
+        let x = if mirrored.is_some() { "|x|" } else { "x" };
+        let results =
+            [0, 1].map(|side| result(found.dst, range.at_first[side], range.at_last[side], mirrored.is_some()));
+        lines.push(Line { inputs: words(x, found.src, range), results, is_open: range.is_open });
+    }
+    lines
+}
+
+fn is_negative(value: Exact) -> bool {
+    matches!(value, Exact::Finite { neg: true, .. } | Exact::Inf { neg: true } | Exact::Nan { neg: true, .. })
+}
+
+fn negated(value: Exact) -> Exact {
+    match value {
+        Exact::Finite { neg, sig, exp, sticky } => Exact::Finite { neg: !neg, sig, exp, sticky },
+        Exact::Inf { neg } => Exact::Inf { neg: !neg },
+        Exact::Nan { neg, payload } => Exact::Nan { neg: !neg, payload },
+    }
+}
+
+/// No number of the type lies beyond this one.
+fn is_end(dtype: DType, code: u64) -> bool {
+    match dtype.kind() {
+        Kind::Int(f) => [f.min(), f.max()].contains(&f.value(code)),
+        Kind::Float(f) => match f.inf_code() {
+            Some(inf) => code & f.magnitude_mask() == inf,
+            None => code & f.magnitude_mask() == f.max_code(),
+        },
+        _ => false,
+    }
+}
+
+/// `x = 465`, `464.5 <= |x| <= 480`, `x >= 465`, `NaN`.
+fn words(x: &str, src: DType, range: &Different) -> String {
+    let [low, high] = [range.first, range.last];
+    let is_nan = |code| matches!(decode(src, code), Exact::Nan { .. });
+    let name = |code| number(src, code);
+    match (is_end(src, low), is_end(src, high)) {
+        _ if is_nan(low) && is_nan(high) => "NaN".into(),
+        _ if low == high => format!("{x} = {}", name(low)),
+        _ if is_nan(high) => format!("{x} >= {}, NaN", name(low)),
+        _ if is_nan(low) => format!("{x} <= {}, NaN", name(high)),
+        (true, true) => "every number".into(),
+        (_, true) => format!("{x} >= {}", name(low)),
+        (true, _) => format!("{x} <= {}", name(high)),
+        _ => format!("{} <= {x} <= {}", name(low), name(high)),
+    }
+}
+
+/// A value in the fewest digits that tell it from the others of its type.
+fn number(dtype: DType, code: u64) -> String {
+    let value = decode(dtype, code);
+    let digits = to_decimal(value).parse().ok().and_then(|value| shortest(dtype, value));
+    digits.map_or_else(|| brief(value), |digits| format!("{digits:?}").trim_end_matches(".0").into())
+}
+
+fn result(dst: DType, first: Option<u64>, last: Option<u64>, has_sign: bool) -> String {
+    let is_nan = |code| matches!(decode(dst, code), Exact::Nan { .. });
+    let name = |code: Option<u64>| match code {
+        None => "refused".into(),
+        Some(code) if is_nan(code) => "nan".into(),
+        Some(code) => few_digits(decode(dst, code)),
+    };
+    let sign = if has_sign && first.is_some_and(|code| !is_nan(code)) { "±" } else { "" };
+    match name(first) == name(last) {
+        true => format!("{sign}{}", name(first)),
+        false => format!("{sign}{} .. {}", name(first), name(last)),
+    }
+}
+
+/// As many digits as tell results apart.
+fn few_digits(value: Exact) -> String {
+    let text = brief(value);
+    match text.parse::<f64>() {
+        Ok(x) if text.len() > 10 && x.is_normal() => significant(x, 6),
+        _ => text,
+    }
+}
