@@ -84,14 +84,14 @@ pub struct Different {
 enum Rule {
     Cast(CastSpec),
     /// Of Tile IR, where it is no single cast.
-    Tile(tile::Meaning),
+    Tile(Box<tile::Meaning>),
 }
 
 impl Rule {
     fn of(request: &Request, src: DType, dst: DType) -> Result<Rule, SpecError> {
         match (request.resolve(src, dst), request.standard) {
             (Err(SpecError::NoSingleCast { .. }), Standard::Tile(Tile { cast, .. })) => {
-                Ok(Rule::Tile(tile::Cast { to: dst, ..cast }.meaning(src)?))
+                Ok(Rule::Tile(Box::new(tile::Cast { to: dst, ..cast }.meaning(src)?)))
             }
             (cast, _) => cast.map(Rule::Cast),
         }

@@ -46,7 +46,12 @@ impl Specification for Cast {
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
         Ok(match name {
             "operator" => put(&mut self.operator, Operator::of_name(value)),
-            "saturate" => put(&mut self.saturate, value.parse().ok().map(Some)),
+            // The attribute is an integer.
+            "saturate" => match value {
+                "true" | "1" => put(&mut self.saturate, Some(Some(true))),
+                "false" | "0" => put(&mut self.saturate, Some(Some(false))),
+                _ => None,
+            },
             "round_mode" => put(&mut self.round_mode, Some(Some(value.parse()?))),
             _ => None,
         })

@@ -3,7 +3,7 @@
 use super::groups;
 use super::source::{Asked, asked, explain_options, source_type};
 use crate::args::CheckArgs;
-use crate::command::Context;
+use crate::command::{Context, explain::name_of};
 use crate::exact_decimal::code_with_value;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
@@ -11,11 +11,12 @@ use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
-use truecast::check::{CastFindings, CastViolation, ElementValue, check};
+use truecast::check::{CastFindings, CastViolation, ElementValue, check, permitted_by};
 use truecast::convention::Convention;
 use truecast::io::Escaped;
 use truecast::permitted::{NanComparison, Permitted};
 use truecast::request::Request;
+use truecast::spec::Interpretation;
 use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8, Failure> {
@@ -25,10 +26,36 @@ pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8,
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     let findings = check(&spec, input, actual, nan, args.show)?;
     let name = request.to_string();
+    let permitting = match args.policy.spec {
+        None if findings.wrong > 0 => Some(permitted_by([from, to], input, actual, nan)?),
+        _ => None,
+    };
     let asked = || explain_options(args, [from, to], name.split(' ').next().unwrap_or_default());
     let text = || findings_text(&spec, &name, &asked(), &findings, &context.terminal);
-    context.report("check", || findings_json(&spec, &name, &findings), text)?;
+    let text = || text() + &permitting.as_deref().map_or(String::new(), |all| permitting_text(all, &context.terminal));
+    let object = || {
+        let mut object = findings_json(&spec, &name, &findings);
+        if let Some(all) = &permitting {
+            object["permitted_by"] = all.iter().map(words).collect();
+        }
+        object
+    };
+    context.report("check", object, text)?;
     Ok((findings.wrong > 0) as u8)
+}
+
+/// As `differ` takes it.
+fn words(i: &Interpretation) -> String {
+    let name = name_of(i.spec, &i.version);
+    if i.attributes.is_empty() { name } else { format!("{name}:{}", i.attributes.replace(", ", ",")) }
+}
+
+fn permitting_text(all: &[Interpretation], terminal: &Terminal) -> String {
+    if all.is_empty() {
+        return terminal.wrap("no other specification, language, chip or library permits all of these results\n");
+    }
+    let names: Vec<String> = all.iter().map(words).collect();
+    terminal.wrap(&format!("all of these results are permitted by {}\n", names.join(", ")))
 }
 
 fn permitted_texts(spec: &CastSpec, violation: &CastViolation) -> Vec<String> {

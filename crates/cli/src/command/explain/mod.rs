@@ -143,7 +143,7 @@ fn chosen(request: &Request, cast: truecast::CastSpec) -> Interpretation {
 }
 
 /// `onnx@28`.
-fn name_of(spec: &str, version: &str) -> String {
+pub fn name_of(spec: &str, version: &str) -> String {
     if version.is_empty() { spec.into() } else { format!("{spec}@{version}") }
 }
 

@@ -7,6 +7,7 @@ use crate::files::parts::Parts;
 use std::path::Path;
 use truecast_core::ErrorKind;
 use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed};
+use truecast_core::spec::{Interpretation, interpretations, tile};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_models::array::{self, ArrayError};
@@ -278,25 +279,86 @@ pub fn check(
     nan: NanComparison,
     keep: usize,
 ) -> Result<CastFindings, CheckError> {
-    let same_shape = |expected: &[u64], found: &[u64]| match expected == found {
+    let mut findings = CastFindings::default();
+    if [spec.src, spec.dst].contains(&DType::String) {
+        let exec = CastOptions::default();
+        let (inputs, actuals) = (array::read(input, spec.src, &exec)?, array::read(actual, spec.dst, &exec)?);
+        same_shape(&inputs.shape, actual, &actuals.shape)?;
+        findings.judge_text(spec, &inputs, &actuals, nan, keep);
+        return Ok(findings);
+    }
+    let mut check = Check::new(*spec, nan, keep);
+    each_part(spec, input, actual, &mut |x, y| {
+        check.judge(x, y);
+        true
+    })?;
+    let mut candidates = check.candidates();
+    if !candidates.is_empty() {
+        each_part(spec, input, actual, &mut |x, y| {
+            check.refute(&mut candidates, x, y);
+            !candidates.is_empty()
+        })?;
+    }
+    Ok(check.finish(&candidates))
+}
+
+/// Which specifications permit every element of `actual` as a result for that of `input`: every standard, language, chip and
+/// library, with every attribute that matters. Numbers only; none is text's answer.
+///
+/// Cost: the price of the definition for each specification until its first wrong result.
+///
+/// # Errors
+/// As [`check`].
+pub fn permitted_by(
+    [src, dst]: [DType; 2],
+    input: &Path,
+    actual: &Path,
+    nan: NanComparison,
+) -> Result<Vec<Interpretation>, CheckError> {
+    if [src, dst].contains(&DType::String) {
+        return Ok(Vec::new());
+    }
+    let of_tile = tile::Profile::ALL.into_iter().filter_map(|profile| {
+        let cast = tile::Cast { profile, ..tile::Cast::to(dst) };
+        let (version, attributes) = (cast.release.name().into(), format!("profile={}", profile.name()));
+        Some(Interpretation { spec: "tile", version, attributes, cast: cast.resolve(src).ok()? })
+    });
+    let mut all: Vec<Interpretation> = interpretations(src, dst).into_iter().chain(of_tile).collect();
+    let Some(spec) = all.first().map(|one| one.cast) else { return Ok(all) };
+    each_part(&spec, input, actual, &mut |x, y| {
+        for i in 0..x.len() {
+            let [source, result] = codes(&spec, x, y, i);
+            all.retain(|one| !matches!(check_code(&one.cast, source, result, nan), Verdict::Wrong { .. }));
+            if all.is_empty() {
+                return false;
+            }
+        }
+        true
+    })?;
+    all.sort_by_key(Interpretation::group);
+    Ok(all)
+}
+
+fn same_shape(expected: &[u64], actual: &Path, found: &[u64]) -> Result<(), CheckError> {
+    match expected == found {
         true => Ok(()),
         false => {
             let path = actual.display().to_string();
             Err(CheckError::Shape { path, found: found.into(), expected: expected.into() })
         }
-    };
-    let mut findings = CastFindings::default();
-    if [spec.src, spec.dst].contains(&DType::String) {
-        let exec = CastOptions::default();
-        let (inputs, actuals) = (array::read(input, spec.src, &exec)?, array::read(actual, spec.dst, &exec)?);
-        same_shape(&inputs.shape, &actuals.shape)?;
-        findings.judge_text(spec, &inputs, &actuals, nan, keep);
-        return Ok(findings);
     }
+}
+
+/// Two files side by side, until `part` has seen enough.
+fn each_part(
+    spec: &CastSpec,
+    input: &Path,
+    actual: &Path,
+    part: &mut dyn FnMut(&Elements<'_>, &Elements<'_>) -> bool,
+) -> Result<(), CheckError> {
     let (inputs, actuals) = (array::open(input, spec.src)?, array::open(actual, spec.dst)?);
-    same_shape(&inputs.tensors()[0].shape, &actuals.tensors()[0].shape)?;
-    let mut check = Check::new(*spec, nan, keep);
-    let each = |part: &mut dyn FnMut(&Elements<'_>, &Elements<'_>) -> bool| -> Result<(), truecast_io::Error> {
+    same_shape(&inputs.tensors()[0].shape, actual, &actuals.tensors()[0].shape)?;
+    let mut each = || -> Result<(), truecast_io::Error> {
         let (mut xs, mut ys) = (Parts::new(&inputs, 0, spec.src)?, Parts::new(&actuals, 0, spec.dst)?);
         while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
             if !part(&x, &y) {
@@ -305,19 +367,5 @@ pub fn check(
         }
         Ok(())
     };
-    let judge = || -> Result<CastFindings, truecast_io::Error> {
-        each(&mut |x, y| {
-            check.judge(x, y);
-            true
-        })?;
-        let mut candidates = check.candidates();
-        if !candidates.is_empty() {
-            each(&mut |x, y| {
-                check.refute(&mut candidates, x, y);
-                !candidates.is_empty()
-            })?;
-        }
-        Ok(check.finish(&candidates))
-    };
-    judge().map_err(|error| ArrayError::from(error).into())
+    each().map_err(|error| ArrayError::from(error).into())
 }
