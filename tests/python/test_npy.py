@@ -47,12 +47,25 @@ def test_shapes(truecast, tmp_path, shape):
     np.testing.assert_array_equal(np.load(out), source.astype("f2"), strict=True)
 
 
-def test_fortran_order_is_refused_or_right(truecast, tmp_path):
-    source = np.asfortranarray(some(np.dtype("f4"), (5, 3)))
+@pytest.mark.parametrize("shape", [(5, 3), (2, 3, 4), (3, 1, 2, 2)], ids=str)
+@pytest.mark.parametrize("kind", ["<f4", ">i2", "<U3"])
+def test_fortran_order(truecast, tmp_path, kind, shape):
+    source = np.asfortranarray(some(np.dtype("i2"), shape).astype(kind))
     path, out = container.write_npy(tmp_path / "in.npy", source), tmp_path / "out.npy"
     assert b"'fortran_order': True" in path.read_bytes()
-    truecast("convert", path, out, "--to", "f16", code=3)
-    assert not out.exists()
+    truecast.convert(path, out, "--to", "f32")
+    np.testing.assert_array_equal(np.load(out), source.astype("f4"), strict=True)
+    truecast("verify", path, out, "--to", "f32")
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_fortran_order_in_archives(truecast, tmp_path, save):
+    arrays = {"a": np.asfortranarray(some(np.dtype("f4"), (70, 30))), "b": some(np.dtype("f4"), (7, 3))}
+    path, out = tmp_path / "in.npz", tmp_path / "out.npz"
+    save(path, **arrays)
+    truecast.convert(path, out, "--to", "f16")
+    for name, written in np.load(out).items():
+        np.testing.assert_array_equal(written, arrays[name].astype("f2"), strict=True)
 
 
 @pytest.mark.parametrize("shape", [(4,), (4, 1), (1, 4), ()], ids=str)

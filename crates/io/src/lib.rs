@@ -41,6 +41,7 @@ mod escaped;
 pub mod folder;
 pub mod foreign;
 mod form;
+mod fortran;
 pub mod gguf;
 pub mod look;
 pub mod npy;

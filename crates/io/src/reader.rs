@@ -1,4 +1,4 @@
-//! One tensor's data as a stream of bytes: little-endian, row-major, in the tensor's layout.
+//! One tensor's data as a stream of bytes: little-endian, in C order, in the tensor's layout.
 //!
 //! Byte order is converted and codes are checked here, in place; element types are not.
 
@@ -13,6 +13,7 @@ use truecast_core::DType;
 use crate::error::npz::ArchiveError;
 use crate::error::onnx::{ProtoError, TensorError};
 use crate::error::{Error, ReadError};
+use crate::fortran::FortranData;
 use crate::npz::{Member, MemberStream, inflating};
 use crate::onnx::elements::Entries;
 use crate::onnx::texts::Cells;
@@ -68,6 +69,8 @@ pub(crate) enum Stream {
     Plain(Window),
     /// A member of an archive, with its checksum so far.
     Member { stream: MemberStream, crc: Crc, name: String, expected: u32 },
+    /// An array in Fortran order.
+    Fortran(Box<FortranData>),
     /// Entries of a protobuf field.
     Entries(Box<Entries>),
     /// Text of a protobuf field.
@@ -154,7 +157,7 @@ impl TensorReader {
     /// Passes over the next bytes of the tensor, whole elements of it. What is passed over is not checked, unless it has to
     /// be read to find what follows.
     ///
-    /// Cost: nothing for an uncompressed tensor.
+    /// Cost: nothing for an uncompressed tensor, nor for an array in Fortran order.
     ///
     /// # Errors
     /// As [`read`](TensorReader::read).
@@ -163,8 +166,15 @@ impl TensorReader {
             let path = self.path.to_path_buf();
             return Err(Error::DataLength { path, expected: self.remaining, actual: bytes });
         }
-        if let (Stream::Plain(window), 0) = (&mut self.stream, self.held) {
-            window.seek(SeekFrom::Current(bytes as i64)).map_err(|e| self.failed(e))?;
+        let is_passed = match &mut self.stream {
+            Stream::Plain(window) if self.held == 0 => window.seek(SeekFrom::Current(bytes as i64)).map(|_| true),
+            Stream::Fortran(data) if self.held == 0 => {
+                data.skip(bytes);
+                Ok(true)
+            }
+            _ => Ok(false),
+        };
+        if is_passed.map_err(|e| self.failed(e))? {
             self.delivered += bytes;
             self.remaining -= bytes;
             return Ok(());
@@ -184,6 +194,7 @@ impl TensorReader {
         let result = match &mut self.stream {
             Stream::Plain(window) => window.fill(buf),
             Stream::Member { stream, crc, .. } => stream.read_exact(buf).map(|()| crc.update(buf)),
+            Stream::Fortran(data) => data.fill(buf),
             Stream::Entries(entries) => return entries.fill(buf).map_err(|e| e.at(&self.path, "reading")),
             Stream::Cells(cells) => return cells.fill(buf).map_err(|e| e.at(&self.path, "reading")),
         };
@@ -256,7 +267,7 @@ impl TensorReader {
     /// The tensor is read: a member must end here, and its checksum must be right; no entry may follow.
     fn end(&mut self) -> Result<(), Error> {
         let (stream, crc, name, expected) = match &mut self.stream {
-            Stream::Plain(_) | Stream::Cells(_) => return Ok(()),
+            Stream::Plain(_) | Stream::Fortran(_) | Stream::Cells(_) => return Ok(()),
             Stream::Entries(entries) => return entries.end().map_err(|e| e.at(&self.path, "reading")),
             Stream::Member { stream, crc, name, expected } => (stream, crc, name, expected),
         };
@@ -272,14 +283,20 @@ impl TensorReader {
 
     fn failed(&self, error: io::Error) -> Error {
         let path = self.path.to_path_buf();
-        let (offset, error) = match &self.stream {
-            Stream::Plain(window) => (window.file_offset(), error),
-            Stream::Entries(entries) => (entries.file_offset(), error),
-            Stream::Cells(_) => (self.delivered, error),
-            Stream::Member { name, .. } => match inflating(name, error) {
-                ReadError::Cause(cause) => return Error::Npz { path, cause },
-                ReadError::Io(error) => (self.delivered, error),
-            },
+        let (offset, member) = match &self.stream {
+            Stream::Plain(window) => (window.file_offset(), None),
+            Stream::Entries(entries) => (entries.file_offset(), None),
+            Stream::Cells(_) => (self.delivered, None),
+            Stream::Fortran(data) => (self.delivered, data.member()),
+            Stream::Member { name, .. } => (self.delivered, Some(name.as_str())),
+        };
+        let error = match member {
+            Some(member) => inflating(member, error),
+            None => ReadError::Io(error),
+        };
+        let error = match error {
+            ReadError::Cause(cause) => return Error::Npz { path, cause },
+            ReadError::Io(error) => error,
         };
         Error::ReadTensor { path, tensor: self.name.to_string(), offset, source: error }
     }

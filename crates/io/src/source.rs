@@ -11,6 +11,7 @@ use std::sync::Arc;
 use truecast_core::{DType, Layout};
 
 use crate::error::{Cause, Error};
+use crate::fortran::{self, FortranData};
 use crate::gguf::{self, Block};
 use crate::npz::{self, Member};
 use crate::onnx::{self, Listed, ModelFile, TensorFile, TensorProto};
@@ -63,12 +64,27 @@ pub struct Source {
 /// Where a tensor's data is.
 #[derive(Debug)]
 enum Place {
-    /// At an offset in the file, with the length of the units to be byte-swapped.
-    File { offset: u64, swap: Option<usize> },
+    /// At an offset in the file.
+    File { offset: u64, order: Order },
     /// At an offset in a member of an archive.
-    Member { member: Box<Member>, offset: u64, swap: Option<usize> },
+    Member { member: Box<Member>, offset: u64, order: Order },
     /// In a message, or where it says.
     Message,
+}
+
+/// How the bytes are put into the order in which a reader gives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Order {
+    /// The length of the units whose bytes are reversed.
+    swap: Option<usize>,
+    /// The elements lie in Fortran order.
+    is_fortran: bool,
+}
+
+impl Order {
+    fn of(header: &npy::Header) -> Order {
+        Order { swap: header.swap(), is_fortran: header.is_fortran() }
+    }
 }
 
 /// What a file of messages holds.
@@ -158,7 +174,8 @@ impl Source {
         let whole = safetensors::Header::read(self.whole_file(), self.file_bytes);
         let (header, data_start) = whole.map_err(|e| e.at(&self.path, "reading the header"))?;
         let safetensors::Header { tensors, begins, metadata } = header;
-        self.places = begins.into_iter().map(|b| Place::File { offset: data_start + b, swap: None }).collect();
+        self.places =
+            begins.into_iter().map(|b| Place::File { offset: data_start + b, order: Order::default() }).collect();
         (self.tensors, self.metadata) = (tensors, metadata);
         Ok(())
     }
@@ -168,7 +185,7 @@ impl Source {
         let header = header.map_err(|e| e.at(&self.path, "reading the header"))?;
         for tensor in &header.tensors {
             let (dtype, shape) = (tensor.dtype().unwrap_or(DType::U8), tensor.stored_shape());
-            self.places.push(Place::File { offset: tensor.offset, swap: None });
+            self.places.push(Place::File { offset: tensor.offset, order: Order::default() });
             self.blocks.push(tensor.block);
             self.tensors.push(Tensor { name: tensor.name.clone(), dtype, layout: Layout::Packed, shape });
         }
@@ -182,7 +199,7 @@ impl Source {
         let header = npy::Header::read(&mut self.whole_file(), self.file_bytes);
         let header = header.map_err(|e| e.at(&self.path, "reading the header"))?;
         let dtype = header.dtype(from).map_err(|cause| cause.at(&self.path))?;
-        self.places = vec![Place::File { offset: header.data_start, swap: header.swap() }];
+        self.places = vec![Place::File { offset: header.data_start, order: Order::of(&header) }];
         let layout = header.layout();
         self.tensors = vec![Tensor { name: npy::TENSOR_NAME.into(), dtype, layout, shape: header.shape.into() }];
         Ok(())
@@ -191,7 +208,8 @@ impl Source {
     fn list_npz(&mut self, from: Option<DType>) -> Result<(), Error> {
         for (tensor, member, header) in npz::open(&self.path, &self.file, self.file_bytes, from)? {
             self.tensors.push(tensor);
-            self.places.push(Place::Member { member: member.into(), offset: header.data_start, swap: header.swap() });
+            let (offset, order) = (header.data_start, Order::of(&header));
+            self.places.push(Place::Member { member: member.into(), offset, order });
         }
         Ok(())
     }
@@ -302,11 +320,12 @@ impl Source {
         }
     }
 
-    /// The bytes of a tensor as they lie in the file; `None` if they are compressed or in messages, or there is no such
-    /// tensor.
+    /// The bytes of a tensor as they lie in the file; `None` if they are compressed, in messages or in another order, or
+    /// there is no such tensor.
     pub fn window(&self, index: usize) -> Option<Window> {
-        let Place::File { offset, swap: None } = self.places.get(index)? else { return None };
-        Some(Window::new(self.file.clone(), *offset, offset + self.tensors[index].bytes()))
+        let Place::File { offset, order } = self.places.get(index)? else { return None };
+        (*order == Order::default())
+            .then(|| Window::new(self.file.clone(), *offset, offset + self.tensors[index].bytes()))
     }
 
     /// Fills `bytes` with those of a tensor from `first` on, as they lie in the file.
@@ -344,15 +363,26 @@ impl Source {
         let tensor = &self.tensors[index];
         let bits = tensor.dtype.storage_bits().filter(|&b| b < 8 && tensor.layout == Layout::Bytes);
         let decoding = |swap| Decoding { swap, codes: bits.map_or(Validity::Any, Validity::Below) };
+        let open = |stream, decoding| TensorReader::new(self.path.clone(), tensor, stream, decoding);
+        let window = |offset| Window::new(self.file.clone(), offset, self.file_bytes);
         match &self.places[index] {
-            Place::File { offset, swap } => {
-                let window = Window::new(self.file.clone(), *offset, self.file_bytes);
-                TensorReader::new(self.path.clone(), tensor, Stream::Plain(window), decoding(*swap))
+            Place::File { offset, order } if order.is_fortran => {
+                open(reordered(tensor, fortran::Place::Window(window(*offset))), decoding(order.swap))
             }
-            Place::Member { member, offset, swap } => {
+            Place::File { offset, order } => open(Stream::Plain(window(*offset)), decoding(order.swap)),
+            Place::Member { member, offset, order } => {
                 let stream = Stream::member(member, &self.file, *offset);
                 let stream = stream.map_err(|e| e.at(&self.path, "reading the archive"))?;
-                TensorReader::new(self.path.clone(), tensor, stream, decoding(*swap))
+                if !order.is_fortran {
+                    return open(stream, decoding(order.swap));
+                }
+                // The checksum is that of all bytes in their order in the file, so they are read once before.
+                open(stream, Decoding { swap: None, codes: Validity::Any })?.skip(tensor.bytes())?;
+                let place = match member.file_offset(*offset) {
+                    Some(offset) => fortran::Place::Window(window(offset)),
+                    None => fortran::Place::Member { file: self.file.clone(), member: member.clone(), offset: *offset },
+                };
+                open(reordered(tensor, place), decoding(order.swap))
             }
             Place::Message => {
                 let (storage, message) = self.message(index).expect("a file of messages");
@@ -378,4 +408,10 @@ impl Source {
         }
         Ok(false)
     }
+}
+
+/// The elements of a tensor that lie in Fortran order.
+fn reordered(tensor: &Tensor, place: fortran::Place) -> Stream {
+    let element = tensor.bytes() / tensor.len().max(1);
+    Stream::Fortran(FortranData::new(place, &tensor.shape, element, fortran::SLAB_BYTES).into())
 }

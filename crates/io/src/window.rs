@@ -40,7 +40,7 @@ impl Window {
 }
 
 /// Sizes were checked when the file was opened: an early end means that it changed since.
-fn shrunk(error: io::Error) -> io::Error {
+pub(crate) fn shrunk(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the file became shorter while it was read"),
         _ => error,

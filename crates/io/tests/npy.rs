@@ -240,11 +240,24 @@ fn fortran_order() {
     assert!(read(&array("|u1", "True", "()", &[1]), None).is_ok());
     assert!(read(&array("|u1", "True", "(2, 0, 3)", &[]), None).is_ok());
     assert!(read(&array("|u1", "True", "(1, 1)", &[1]), None).is_ok());
-    for shape in ["(2, 3)", "(3, 2)", "(2, 1, 3)"] {
-        let found = cause(read(&array("|u1", "True", shape, &data), None));
-        assert_eq!(found, HeaderError::Fortran);
-        assert_eq!(found.to_string(), "Fortran order; save with numpy.ascontiguousarray");
+    for (shape, expected) in
+        [("(2, 3)", [0, 2, 4, 1, 3, 5]), ("(3, 2)", [0, 3, 1, 4, 2, 5]), ("(2, 1, 3)", [0, 2, 4, 1, 3, 5])]
+    {
+        assert_eq!(read(&array("|u1", "True", shape, &data), None).unwrap().1, expected, "{shape}");
     }
+    // The bytes of an element are reversed after that.
+    let wide: Vec<u8> = (0..12).collect();
+    let expected = [1, 0, 5, 4, 9, 8, 3, 2, 7, 6, 11, 10];
+    assert_eq!(read(&array(">i2", "True", "(2, 3)", &wide), None).unwrap().1, expected);
+    let text: Vec<u8> = "adbecf".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    let expected: Vec<u8> = "abcdef".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    assert_eq!(read(&array("<U1", "True", "(2, 3)", &text), None).unwrap().1, expected);
+    // An error names the place of an element in C order.
+    let error = read(&array("|V1", "True", "(2, 3)", &[0, 0, 99, 0, 0, 0]), Some(DType::I4)).unwrap_err();
+    assert!(matches!(error, Error::CodeTooWide { index: 1, byte: 99, .. }), "{error}");
+    // The bytes in the file are not those of the tensor.
+    let disk = disk::file("a.npy", &array("|u1", "True", "(2, 3)", &data));
+    assert!(truecast_io::Source::open(&disk.path, None).unwrap().window(0).is_none());
 }
 
 #[test]

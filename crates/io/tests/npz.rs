@@ -244,6 +244,22 @@ fn members_that_are_refused() {
 }
 
 #[test]
+fn members_in_fortran_order() {
+    let data: Vec<u8> = (0..6).collect();
+    let member = npy_array("|u1", "True", "(2, 3)", &data);
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let bytes = archive(&[("a.npy", member.clone()), ("b.npy", npy("|u1", "(2, 3)", &data))], method);
+        assert_eq!(read_all(&bytes).unwrap(), [vec![0, 2, 4, 1, 3, 5], data.clone()]);
+        // A checksum that is not that of the data.
+        let mut damaged = bytes.clone();
+        let directory = damaged.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
+        damaged[directory + 16] ^= 1;
+        let found = cause(read_all(&damaged));
+        assert!(matches!(found, ArchiveError::Checksum { .. }), "{found}");
+    }
+}
+
+#[test]
 fn damage_is_found() {
     let data: Vec<u8> = (0..5000u32).map(|i| ((i * i) >> 3) as u8).collect();
     let member = npy("|u1", "(5000,)", &data);

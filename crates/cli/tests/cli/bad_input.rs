@@ -49,7 +49,7 @@ fn lying_npy_headers() {
     for (what, bytes) in [
         ("empty", vec![]),
         ("too short", npy("<f4", 3, &[0; 8])),
-        ("fortran", npy_text(&header("'<f4'", "True", "(2, 2)"), &[0; 16])),
+        ("fortran", npy_text(&header("'<f4'", "True", "(2, 2)"), &[0; 12])),
         ("object", npy_text(&header("'|O'", "False", "(1,)"), &[0; 8])),
         ("deep", npy_text(&"(".repeat(20_000), &[])),
         ("control characters", npy_text(&header("'\n\u{1b}[2J'", "False", "(1,)"), &[0; 4])),

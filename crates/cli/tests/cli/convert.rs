@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 use serde_json::json;
-use truecast_testkit::npy::{npy, npy_parts};
+use truecast_testkit::npy::{array, npy, npy_parts};
 use truecast_testkit::safetensors::{Parsed, f32s, one_tensor, safetensors};
 
 /// Codes by hand: 1.0 and -2.0 in types of each width.
@@ -120,6 +120,29 @@ fn between_containers() {
     let back = Parsed::new(&folder.read("back.safetensors"));
     assert_eq!((back.names(), back.bytes("c")), (vec!["a/b", "c"], &f32s(&[2.0])[..]));
     folder.run("convert a.npy i.safetensors --to i4").fails(2, &["a.npy", "\"data\"", "i4", "safetensors"]);
+}
+
+/// Whatever reads an array sees the elements of one in Fortran order as NumPy does; what is written is in C order.
+#[test]
+fn arrays_in_fortran_order() {
+    let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let (by_rows, by_columns) = (f32s(&values), f32s(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
+    let folder = Folder::with("c.npy", &array("<f4", "False", "(2, 3)", &by_rows));
+    folder.write("f.npy", &array("<f4", "True", "(2, 3)", &by_columns));
+    folder.run("convert f.npy g.npy --to f32").succeeds();
+    folder.run("convert c.npy d.npy --to f32").succeeds();
+    assert_eq!(folder.read("g.npy"), folder.read("d.npy"));
+    folder.run("verify f.npy g.npy --to f32").succeeds();
+    folder.run("compare f.npy c.npy --fail-on different").succeeds();
+    assert_eq!(folder.run("show f.npy --json").object("show")["values"], json!([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]));
+    assert_eq!(folder.run("show f.npy [1,1:] --json").object("show")["values"], json!([5.0, 6.0]));
+    folder.run("inspect f.npy --stats").succeeds().says(&["6"]);
+    folder.run("check cast --spec onnx --to f32 --input f.npy --actual c.npy").succeeds();
+    folder.run("check cast --spec onnx --to f32 --input c.npy --actual f.npy").succeeds();
+    let ints = |order: &[i32]| order.iter().flat_map(|i| i.to_le_bytes()).collect::<Vec<_>>();
+    folder.write("i.npy", &array("<i4", "True", "(2, 2)", &ints(&[10, 30, 20, 40])));
+    folder.run("rescale i.npy j.npy --to i8 --scale 0.5 --scale32").succeeds();
+    assert_eq!(npy_parts(&folder.read("j.npy")).1, [5, 10, 15, 20]);
 }
 
 #[test]

@@ -63,9 +63,6 @@ pub enum HeaderError {
     /// The shape's product is beyond reason.
     #[error("shape has 2^63 elements or bytes or more")]
     ShapeTooBig,
-    /// Column-major data whose order differs from row-major order.
-    #[error("Fortran order; save with numpy.ascontiguousarray")]
-    Fortran,
     /// The data is shorter or longer than the header says.
     #[error(
         "header declares {expected} bytes of data from offset {data_start}, and {actual} follow; {}",

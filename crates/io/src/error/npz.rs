@@ -42,6 +42,12 @@ pub enum ArchiveError {
     /// A member's data is not what was stored.
     #[error("member {}: checksum is {actual:#010x}, not {expected:#010x}; the data is damaged", Escaped(member))]
     Checksum { member: String, expected: u32, actual: u32 },
+    /// A compressed member whose data would be read too often to put it into C order.
+    #[error(
+        "member {}: compressed, and {bytes} bytes in Fortran order, of which at most {most} are read; save with numpy.savez",
+        Escaped(member)
+    )]
+    Fortran { member: String, bytes: u64, most: u64 },
     /// The type that was given fits no member.
     #[error("no member has elements of the size of {from}")]
     FromUnused { from: DType },

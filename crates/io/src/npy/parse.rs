@@ -25,6 +25,7 @@ pub struct Header {
     pub shape: Vec<u64>,
     element: Element,
     len: u64,
+    is_fortran: bool,
 }
 
 impl Header {
@@ -84,15 +85,13 @@ impl Header {
         if element.bytes == 0 && len > 0 {
             return Err(HeaderError::NoWidth { descr }.into());
         }
-        // Column-major and row-major order are the same if at most one dimension has more than one element.
-        if is_fortran && len > 1 && shape.iter().filter(|&&d| d != 1).count() > 1 {
-            return Err(HeaderError::Fortran.into());
-        }
+        // Both orders are the same if at most one dimension has more than one element.
+        let is_fortran = is_fortran && len > 1 && shape.iter().filter(|&&d| d != 1).count() > 1;
         let actual = stream_bytes - data_start;
         if actual != expected {
             return Err(HeaderError::DataLength { data_start, expected, actual }.into());
         }
-        Ok(Header { data_start, descr, shape, element, len })
+        Ok(Header { data_start, descr, shape, element, len, is_fortran })
     }
 
     /// The element type, if the caller says `from`.
@@ -111,6 +110,11 @@ impl Header {
     /// The number of elements.
     pub fn elements(&self) -> u64 {
         self.len
+    }
+
+    /// The elements lie in Fortran order, and C order would be another.
+    pub(crate) fn is_fortran(&self) -> bool {
+        self.is_fortran
     }
 
     /// Length of the units whose bytes stand in big-endian order, if they do.

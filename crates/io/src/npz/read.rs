@@ -19,6 +19,9 @@ use crate::npy;
 use crate::tensor::Tensor;
 use crate::window::Window;
 
+/// The longest compressed member in Fortran order, which is read once for each slab ([`crate::fortran`]).
+const MAX_FORTRAN_BYTES: u64 = 2 << 30;
+
 /// Where a member's bytes are.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
@@ -92,6 +95,10 @@ pub(crate) fn open(path: &Path, file: &Arc<File>, file_bytes: u64, from: Option<
                 Err(_) => return Err(wrong(member, cause)),
             },
         };
+        if header.is_fortran() && member.is_deflated && member.bytes > MAX_FORTRAN_BYTES {
+            let (bytes, most) = (member.bytes, MAX_FORTRAN_BYTES);
+            return Err(failed(ArchiveError::Fortran { member: member.name, bytes, most }.into()));
+        }
         let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).into();
         let tensor = Tensor { name, dtype, layout: header.layout(), shape: header.shape.as_slice().into() };
         contents.push((tensor, member, header));
