@@ -1,4 +1,5 @@
-//! The data of an array in Fortran order, where the first index varies fastest, read in C order, where the last one does.
+//! The data of an array in Fortran order, where the first index varies fastest, given in C order, where the last one
+//! does.
 //!
 //! A slab of the array is put together in memory: all elements that follow each other in C order and fit. Each slab is
 //! gathered in one pass over the file, forward.
@@ -226,8 +227,8 @@ mod tests {
                 let place = Place::Window(Window::new(file.clone(), 4, 4 + len));
                 let mut opened = FortranData::new(place, shape, element, slab);
                 opened.skip(len / 2);
-                let mut found = vec![0; 2];
-                opened.fill(&mut found[..1]).unwrap();
+                let mut found = [0];
+                opened.fill(&mut found).unwrap();
                 assert_eq!(found[0], expected[len as usize / 2]);
             }
         }
