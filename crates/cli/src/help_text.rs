@@ -23,6 +23,7 @@ pub const PAGES: [Page; 18] = [
             "convert SRC DST --rule GLOB=TYPE [OPTIONS]",
             "convert DIR OUT --to TYPE [OPTIONS]",
             "convert DIR OUT --scheme NAME [OPTIONS]",
+            "convert SRC.. FOLDER --to TYPE [OPTIONS]",
         ],
         examples: &[
             ("A checkpoint in half the size", "truecast convert model.safetensors bf16.safetensors --to bf16"),
@@ -45,7 +46,7 @@ pub const PAGES: [Page; 18] = [
     },
     Page {
         command: "quantize",
-        usage: &["quantize SRC DST SCHEME [OPTIONS]"],
+        usage: &["quantize SRC DST SCHEME [OPTIONS]", "quantize SRC.. FOLDER SCHEME [OPTIONS]"],
         examples: &[
             ("fp8 in blocks, as in DeepSeek and Qwen", "truecast quantize model model-fp8 fp8-block"),
             ("MXFP4, with the best scales", "truecast quantize model model-mxfp4 mxfp4 --scale-search mse"),

@@ -270,7 +270,9 @@ fn facts(cli: &Cli) -> Vec<Said> {
     match command {
         Command::Convert(args) => {
             facts.extend(casts(args.policy.spec()));
-            facts.extend([reads(&args.src), said(if args.dry_run { DRY_RUN } else { FILES })]);
+            let sources = args.several().map_or_else(|| vec![&*args.src], |(sources, _)| sources);
+            facts.extend(sources.into_iter().map(reads));
+            facts.push(said(if args.dry_run { DRY_RUN } else { FILES }));
         }
         Command::Verify(args) => {
             facts.extend(casts(args.policy.spec()));

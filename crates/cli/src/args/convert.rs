@@ -5,19 +5,22 @@ use super::threads::ThreadsArgs;
 use crate::policy::PolicyArgs;
 use crate::{size, value_parsers};
 use clap::{Args, ValueHint};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use truecast::convert::{Nibbles, Partition, Scheme};
 use truecast::select::quantize_options::{MxScale, NonFinite, Relayout, Search};
 
 /// `convert`
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 pub struct ConvertArgs {
     /// File (.safetensors, .gguf, .npy, .npz, .pb, .onnx), or folder of a checkpoint
     #[arg(value_hint = ValueHint::AnyPath)]
     pub src: PathBuf,
-    /// File to write (its extension selects the format), or folder
+    /// File to write (its extension selects the format), or folder; after several sources, the folder for their results
     #[arg(value_hint = ValueHint::AnyPath)]
     pub dst: PathBuf,
+    /// Further paths: all are sources but the last
+    #[arg(value_hint = ValueHint::AnyPath, hide = true)]
+    pub more: Vec<PathBuf>,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
@@ -47,6 +50,15 @@ pub struct ConvertArgs {
     pub threads: ThreadsArgs,
     #[command(flatten)]
     pub list: ListArgs,
+}
+
+impl ConvertArgs {
+    /// The sources, and the folder of the results, if there are several.
+    pub fn several(&self) -> Option<(Vec<&Path>, &Path)> {
+        let (folder, more) = self.more.split_last()?;
+        let sources = [&self.src, &self.dst].into_iter().chain(more);
+        Some((sources.map(PathBuf::as_path).collect(), folder))
+    }
 }
 
 /// How quantized tensors of a checkpoint are understood.

@@ -1,6 +1,7 @@
 //! `truecast convert`.
 
 mod folder;
+mod several;
 
 use super::error_columns::ErrorColumns;
 use super::left_open::LeftOpen;
@@ -29,7 +30,14 @@ use truecast::verify::RecordedFile;
 use truecast::{CastOptions, DType, Ecosystem, ErrorKind};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
-    let options = options(args, rules, context.exec)?;
+    match args.several() {
+        Some((sources, folder)) => several::run(&sources, folder, args, rules, context),
+        None => one(args, options(args, rules, context.exec)?, context),
+    }
+}
+
+/// Converts one source, which is a file or a folder.
+fn one(args: &ConvertArgs, options: Options, context: &Context) -> Result<u8, Failure> {
     let (request, existing) = (options.request, options.existing);
     let limits = thresholds::parse(&args.fail_on, &value_parsers::counts())?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;

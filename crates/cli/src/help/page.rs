@@ -61,7 +61,7 @@ pub fn of_command(root: &Command, command: &Command, text: &Page, extent: Extent
     let about = about.map(ToString::to_string).unwrap_or_default();
     let usage = format!("{} {}", terminal.paint(Mark::Strong, "Usage:"), usage(text));
     let mut parts = vec![filled(&about, "", "", terminal), usage];
-    let arguments: Vec<_> = command.get_positionals().map(option).collect();
+    let arguments: Vec<_> = command.get_positionals().filter(|arg| !arg.is_hide_set()).map(option).collect();
     if !arguments.is_empty() {
         parts.push(section("Arguments", arguments, terminal));
     }

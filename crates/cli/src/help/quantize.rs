@@ -1,5 +1,5 @@
 //! `truecast quantize SRC DST SCHEME`, which is `truecast convert SRC DST --scheme SCHEME`: its definition is that of
-//! `convert`, and its line is rewritten before it is read.
+//! `convert`, and its line is rewritten before it is read. The scheme is the last of three or more operands.
 
 use crate::value_parsers;
 use clap::{Arg, Command};
@@ -10,7 +10,7 @@ const NAMES: [&str; 2] = ["quantize", "quantise"];
 /// With the command.
 pub fn added_to(root: Command) -> Command {
     let Some(convert) = root.find_subcommand("convert") else { return root };
-    let scheme = Arg::new("of_scheme").value_name("SCHEME").required(true).value_parser(value_parsers::SCHEME);
+    let scheme = Arg::new("of_scheme").index(3).value_name("SCHEME").required(true).value_parser(value_parsers::SCHEME);
     let quantize = convert
         .clone()
         .name("quantize")
@@ -20,6 +20,7 @@ pub fn added_to(root: Command) -> Command {
              Same as `convert SRC DST --scheme SCHEME`. `verify` takes --scheme SCHEME too.",
         )
         .mut_arg("scheme", |option| option.hide(true))
+        .mut_arg("more", |paths| paths.index(4))
         .mut_arg("src", |source| source.help("Folder of a checkpoint, or a .safetensors or .gguf file"))
         .mut_args(|option| {
             let is_of_models = ["min_elements", "lenient"].contains(&option.get_id().as_str());
@@ -35,7 +36,7 @@ pub fn as_convert(args: &[OsString], definition: &Command) -> Option<Vec<OsStrin
     let (program, rest) = args.split_first()?;
     let mut at = 0;
     while rest.get(at)?.to_string_lossy().starts_with('-') {
-        at += if takes_next(definition, definition, &rest[at].to_string_lossy()) { 2 } else { 1 };
+        at += if takes_next(definition, definition, &rest[at].to_string_lossy()) == Some(true) { 2 } else { 1 };
     }
     let asks_help = rest.iter().any(|word| word == "--help" || word == "-h");
     if asks_help || !NAMES.iter().any(|name| rest[at] == *name) {
@@ -45,25 +46,25 @@ pub fn as_convert(args: &[OsString], definition: &Command) -> Option<Vec<OsStrin
     let mut line = vec![program.clone()];
     line.extend(rest[..at].iter().cloned());
     line.push("convert".into());
-    let (mut operands, mut scheme, mut is_value, mut only_operands) = (0, None, false, false);
+    let (mut operands, mut is_value, mut only_operands, mut is_known) = (Vec::new(), false, false, true);
     for word in &rest[at + 1..] {
         let text = word.to_string_lossy();
-        let is_option = !only_operands && !is_value && text.len() > 1 && text.starts_with('-');
-        if is_value || is_option {
-            only_operands = is_option && text == "--";
-            is_value = is_option && takes_next(convert, definition, &text);
-        } else {
-            operands += 1;
-            if operands == 3 {
-                scheme = Some(word.clone());
-                continue;
-            }
+        if is_value {
+            is_value = false;
+        } else if !only_operands && text == "--" {
+            only_operands = true;
+        } else if !only_operands && text.len() > 1 && text.starts_with('-') {
+            let takes = takes_next(convert, definition, &text);
+            (is_value, is_known) = (takes == Some(true), is_known && takes.is_some());
+        } else if is_known {
+            // Behind an option that there is not, a word may be its value.
+            operands.push(line.len());
         }
         line.push(word.clone());
     }
     let is_given = line.iter().any(|word| word == "--scheme" || word.to_string_lossy().starts_with("--scheme="));
-    if let Some(scheme) = scheme {
-        let behind = at + 2;
+    if let [_, _, .., scheme] = operands[..] {
+        let (scheme, behind) = (line.remove(scheme), at + 2);
         line.splice(behind..behind, ["--scheme".into(), scheme]);
     } else if !is_given {
         return None;
@@ -71,11 +72,12 @@ pub fn as_convert(args: &[OsString], definition: &Command) -> Option<Vec<OsStrin
     Some(line)
 }
 
-/// Whether the next word is the value of an option.
-fn takes_next(convert: &Command, root: &Command, option: &str) -> bool {
+/// Whether the next word is the value of an option; `None` if there is no such option.
+fn takes_next(convert: &Command, root: &Command, option: &str) -> Option<bool> {
     let mut all = convert.get_arguments().chain(root.get_arguments());
     let known = match option.strip_prefix("--") {
         Some(long) => {
+            let (long, _) = long.split_once('=').unwrap_or((long, ""));
             let is_it = |arg: &&Arg| {
                 arg.get_long() == Some(long) || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
             };
@@ -92,5 +94,9 @@ fn takes_next(convert: &Command, root: &Command, option: &str) -> bool {
             all.find(is_it).filter(|_| option.chars().count() == 2)
         }
     };
-    known.is_some_and(|arg| arg.get_action().takes_values())
+    match known {
+        Some(arg) => Some(!option.contains('=') && arg.get_action().takes_values()),
+        // Letters may be several, or one with its value.
+        None => (!option.starts_with("--")).then_some(false),
+    }
 }

@@ -17,6 +17,7 @@ mod checkpoint_targets;
 mod checkpoint_writing;
 mod compare_verify;
 mod convert;
+mod convert_several;
 mod destination;
 mod disk_and_pipe;
 mod errors;

@@ -1,0 +1,108 @@
+//! `truecast convert SRC.. FOLDER`: each source becomes a file or a folder of its own name, as if it were converted alone.
+
+use super::{one, options};
+use crate::args::{ConvertArgs, RuleOrder};
+use crate::command::Context;
+use crate::failure::Failure;
+use crate::table::Mark;
+use crate::{message, output, signals};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use truecast::ErrorKind;
+use truecast::convert::Plan;
+use truecast::io::{FileFormat, NewFolder, look};
+
+/// Converts them in their order. Whatever is wrong with the command line for one of them is said before anything is written;
+/// a source that cannot be converted does not keep the others from it, and the exit code is the worst.
+pub fn run(
+    sources: &[&Path],
+    folder: &Path,
+    args: &ConvertArgs,
+    rules: &RuleOrder,
+    context: &Context,
+) -> Result<u8, Failure> {
+    check_options(args)?;
+    sources.iter().chain([&folder]).try_for_each(|path| refuse_option(path))?;
+    check_folder(folder)?;
+    let options = options(args, rules, context.exec)?;
+    let mut requests: Vec<ConvertArgs> = Vec::new();
+    for source in sources {
+        let dst = folder.join(name_of(source)?);
+        if let Some(other) = requests.iter().find(|other| other.dst == dst) {
+            let [one, other, dst] = [&other.src, *source, &dst].map(|path| path.display());
+            return Err(Failure::usage(format_args!(
+                "{one} and {other} would both become {dst}; convert one of them alone"
+            )));
+        }
+        requests.push(ConvertArgs { src: source.to_path_buf(), dst, more: Vec::new(), ..args.clone() });
+    }
+    // Gone again if nothing is written into it.
+    let _made = NewFolder::make(folder)?;
+    for ConvertArgs { src, dst, .. } in &requests {
+        match Plan::new(src, dst, &options).and_then(|plan| plan.check()) {
+            Err(error) if error.kind() == ErrorKind::Usage => return Err(error.into()),
+            _ => {}
+        }
+    }
+    let mut worst = 0;
+    for (at, request) in requests.iter().enumerate() {
+        if context.tells() {
+            let name = context.terminal.paint(Mark::Strong, &message::one_line(&request.src.display().to_string()));
+            output::text(&format!("{}{name}\n", if at == 0 { "" } else { "\n" }))?;
+        }
+        let code = match one(request, options.clone(), context) {
+            Ok(code) => code,
+            Err(failure) if signals::stop_flag(context.json).load(Ordering::Relaxed) => return Err(failure),
+            Err(failure) => failure.report(context.json),
+        };
+        worst = worst.max(code);
+    }
+    Ok(worst)
+}
+
+/// Some options are about one source.
+fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
+    let given = [
+        ("--report", args.report.is_some()),
+        ("--part", args.folder.part.is_some()),
+        ("--merge", args.folder.merge),
+        ("--delete-source", args.folder.delete_source),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            Err(Failure::usage(format_args!("{option} belongs to a single source; convert each alone")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Options behind `--` are read as paths.
+fn refuse_option(path: &Path) -> Result<(), Failure> {
+    let typed = path.to_string_lossy();
+    match typed.starts_with("--") {
+        true => Err(Failure::usage(format_args!("{typed} comes after --, which ends the options; write it before --"))),
+        false => Ok(()),
+    }
+}
+
+/// The last of several paths is not the name of a file.
+fn check_folder(folder: &Path) -> Result<(), Failure> {
+    if look::is_folder(folder)? {
+        return Ok(());
+    }
+    if FileFormat::of_path(folder).is_some() || look::at_itself(folder)?.is_some() {
+        let folder = folder.display();
+        return Err(Failure::usage(format_args!(
+            "{folder}: not a folder; the last of several paths is the folder to write to"
+        )));
+    }
+    Ok(())
+}
+
+fn name_of(source: &Path) -> Result<&OsStr, Failure> {
+    let path = source.display();
+    source
+        .file_name()
+        .ok_or_else(|| Failure::usage(format_args!("{path}: no name for the result; write the folder's name")))
+}
