@@ -7,7 +7,6 @@
 use crate::args::{CheckArgs, Cli, Command, SYSTEMS, VECTOR_FORMATS};
 use crate::failure::Failure;
 use crate::policy;
-use crate::suggest::alternatives;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 use std::fmt;
@@ -17,6 +16,7 @@ use truecast::request::SPECS;
 use truecast::run::ModelKind;
 use truecast::setting::Setting;
 use truecast::spec::table::Table;
+use truecast::spelling::alternatives;
 
 /// What is asked about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

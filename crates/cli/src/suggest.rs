@@ -2,7 +2,7 @@
 
 use truecast::dtype::ParseTypeError;
 use truecast::scaled::{Scheme, SchemeError, Writing};
-use truecast::spelling::nearest;
+use truecast::spelling::{alternatives, nearest};
 use truecast::{DType, Ecosystem, scaled};
 
 /// The nearest of the candidates, if one is near enough: a typing error or two, more in long words. Case does not
@@ -28,13 +28,6 @@ pub fn joined(said: &str, more: &str) -> String {
         (true, Some(first)) => format!("{said} {}{}", first.to_ascii_uppercase(), letters.as_str()),
         _ => format!("{said}; {more}"),
     }
-}
-
-/// `a, b or c`.
-pub fn alternatives<T: AsRef<str>>(all: &[T]) -> String {
-    let (most, last) = all.split_at(all.len().saturating_sub(1));
-    let joined = |words: &[T]| words.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
-    [joined(most), joined(last)].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" or ")
 }
 
 /// `; did you mean X?`, or nothing.

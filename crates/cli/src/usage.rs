@@ -3,13 +3,14 @@
 
 use crate::failure::Failure;
 use crate::help;
-use crate::suggest::{alternatives, closest, did_you_mean, joined};
+use crate::suggest::{closest, did_you_mean, joined};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::io;
 use std::num::{IntErrorKind, ParseIntError};
+use truecast::spelling::alternatives;
 
 /// Names of the destination that are no option where it is an argument.
 const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];

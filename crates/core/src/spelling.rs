@@ -1,4 +1,5 @@
-//! Finds the known name that an unknown one probably stands for. The caller decides what to do with it.
+//! Finds the known name that an unknown one probably stands for, and lists names. The caller decides what to do with
+//! it.
 
 /// The known name that is nearest to a word, without regard to case, if it is at most `most` edits away: a letter added,
 /// left out or replaced, or two that changed places. Of several equally near the first. Without the feature `std` none is.
@@ -24,4 +25,21 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: u
 #[cfg(not(feature = "std"))]
 pub fn nearest<'a>(_: &str, _: impl IntoIterator<Item = &'a str>, _: usize) -> Option<&'a str> {
     None
+}
+
+/// Names as a sentence lists choices.
+///
+/// # Examples
+/// ```
+/// use truecast_core::spelling::alternatives;
+/// assert_eq!(alternatives(&["a", "b", "c"]), "a, b or c");
+/// assert_eq!(alternatives(&["a"]), "a");
+/// ```
+#[cfg(feature = "std")]
+pub fn alternatives<T: AsRef<str>>(names: &[T]) -> String {
+    let listed = |names: &[T]| names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match names.split_last() {
+        Some((last, most @ [_, ..])) => format!("{} or {}", listed(most), last.as_ref()),
+        _ => listed(names),
+    }
 }

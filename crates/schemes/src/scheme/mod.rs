@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Layout};
+use truecast_core::spelling::alternatives;
 
 pub use parameters::{Parameter, Parameters, ScaleType, Strategy};
 
@@ -357,13 +358,6 @@ pub enum SchemeError {
     /// A parameter is given twice.
     #[error("scheme {family}: {name} is given twice")]
     Twice { family: &'static str, name: &'static str },
-}
-
-fn alternatives(names: &[&str]) -> String {
-    match names.split_last() {
-        Some((last, most @ [_, ..])) => format!("{} or {last}", most.join(", ")),
-        _ => names.concat(),
-    }
 }
 
 fn listed(parameters: &[Parameter]) -> String {
