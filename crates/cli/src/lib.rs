@@ -23,6 +23,7 @@ mod output;
 mod policy;
 mod progress;
 mod python_args;
+mod shorten;
 mod signals;
 mod size;
 mod sort_keys;

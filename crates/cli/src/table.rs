@@ -6,10 +6,12 @@
 use crate::exact_decimal;
 use crate::message::one_line;
 pub use crate::number::grouped;
+use crate::shorten::{ends, shortened, told_apart};
 pub use crate::terminal::Mark;
 use crate::terminal::{self, Terminal};
+use std::collections::HashMap;
 use std::io;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// Spaces between columns.
 pub const GAP: usize = 2;
@@ -202,7 +204,8 @@ impl Table {
             }
             let headings = self.columns.iter().map(|column| (column.heading.as_str(), Mark::Strong));
             let mut cells: Vec<(&str, Mark)> = headings.collect();
-            self.line(block, &cells, terminal, &mut each)?;
+            let told = self.told_apart(block);
+            self.line(block, &cells, &told, terminal, &mut each)?;
             let mut begin = 0;
             for row in self.cells.chunks(self.columns.len().max(1)) {
                 cells.clear();
@@ -213,7 +216,7 @@ impl Table {
                 }
                 // Where the first column is only repeated, a row without anything else says nothing.
                 if i == 0 || block[1..].iter().any(|shown| !cells[shown.column].0.is_empty()) {
-                    self.line(block, &cells, terminal, &mut each)?;
+                    self.line(block, &cells, &told, terminal, &mut each)?;
                 }
             }
         }
@@ -228,11 +231,35 @@ impl Table {
         Ok(())
     }
 
+    /// Names for which there is no room and that would look alike, by column.
+    fn told_apart(&self, block: &[Shown]) -> HashMap<(usize, &str), String> {
+        let mut told = HashMap::new();
+        for &Shown { column, width } in block.iter().filter(|shown| shown.width < self.widths[shown.column]) {
+            if self.columns[column].long == Long::Shrinks && !self.columns[column].is_of_numbers {
+                let names = told_apart(self.texts(column), width);
+                told.extend(names.into_iter().map(|(name, text)| ((column, name), text)));
+            }
+        }
+        told
+    }
+
+    /// The cells of a column.
+    fn texts(&self, column: usize) -> impl Iterator<Item = &str> {
+        let mut begin = 0;
+        let texts = self.cells.iter().map(move |&(len, _)| {
+            let text = &self.text[begin..begin + len as usize];
+            begin += len as usize;
+            text
+        });
+        texts.skip(column).step_by(self.columns.len().max(1))
+    }
+
     /// One row: as many lines as its longest sentence takes; none if it says nothing.
     fn line(
         &self,
         block: &[Shown],
         cells: &[(&str, Mark)],
+        told: &HashMap<(usize, &str), String>,
         terminal: &Terminal,
         each: &mut impl FnMut(&str) -> io::Result<()>,
     ) -> io::Result<()> {
@@ -245,7 +272,7 @@ impl Table {
                 _ if text.width() <= width => vec![text.into()],
                 Long::Wraps => textwrap::wrap(text, terminal::words(width)).into_iter().map(String::from).collect(),
                 _ if self.columns[column].is_of_numbers => vec![exact_decimal::shortened(text, width)],
-                _ => vec![shortened(text, width)],
+                _ => vec![told.get(&(column, text)).cloned().unwrap_or_else(|| shortened(text, width))],
             }
         };
         let parts: Vec<Vec<String>> = block.iter().map(part).collect();
@@ -353,15 +380,6 @@ fn total(sizes: &[Shown]) -> usize {
     sizes.iter().map(|shown| shown.width).sum::<usize>() + GAP * sizes.len().saturating_sub(1)
 }
 
-/// The text without its middle, so that it takes at most this many columns.
-pub fn shortened(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.into();
-    }
-    let kept = columns.saturating_sub(1);
-    ends(text, kept / 2, kept - kept / 2, "…")
-}
-
 /// Text from a file, of any length and harmful or not, in one line.
 pub fn in_one_line(text: &str, terminal: &Terminal) -> String {
     let safe = one_line(&bounded(text.into(), LONGEST));
@@ -369,21 +387,6 @@ pub fn in_one_line(text: &str, terminal: &Terminal) -> String {
         Some(width) if safe.width() > width => shortened(&safe, width),
         _ => safe,
     }
-}
-
-/// Both ends of a text, so many columns of each.
-fn ends(text: &str, front: usize, back: usize, between: &str) -> String {
-    let within = |chars: &mut dyn Iterator<Item = char>, room: usize| -> usize {
-        let mut used = 0;
-        let fits = |c: &char| {
-            used += c.width().unwrap_or(1);
-            used <= room
-        };
-        chars.take_while(fits).map(char::len_utf8).sum()
-    };
-    let head = within(&mut text.chars(), front);
-    let tail = within(&mut text[head..].chars().rev(), back);
-    format!("{}{between}{}", &text[..head], &text[text.len() - tail..])
 }
 
 /// A text of any length in so many characters, with its length if that is not all of it.
