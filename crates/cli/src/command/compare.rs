@@ -19,6 +19,9 @@ use truecast::io::npy::HeaderError;
 use truecast::io::{Error as FileError, Escaped, OpenOptions};
 use truecast::report::{Assessment, Group, assess};
 
+/// So many tensors are listed on a terminal; of more, the worst.
+const FEW: usize = 20;
+
 pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let (different, counts): (Vec<&String>, Vec<&String>) =
         args.fail_on.iter().partition(|name| *name == thresholds::DIFFERENT);
@@ -36,10 +39,15 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let assessment = assess(comparison.rows.len(), &row, args.list.named());
     let sentences = assessment::sentences(&assessment, row, false);
     comparison.warnings.extend(sentences);
-    let listed = Listed::new(&args.list, sorting, comparison.rows.len(), |i| {
+    let item = |i: usize| {
         let ComparedTensor { name, bytes, counts, .. } = &comparison.rows[i];
         Item { name, bytes: bytes.0, elements: counts.elements, counts }
-    });
+    };
+    let (len, is_read_by_people) = (comparison.rows.len(), !context.json && context.terminal.width.is_some());
+    let listed = match is_read_by_people && len > FEW && args.list.sort.is_none() && !args.list.summary {
+        true => Listed::worst(FEW, len, item),
+        false => Listed::new(&args.list, sorting, len, item),
+    };
     match context.json {
         true => output::json("compare", comparison.with(listed.rows()))?,
         false if context.quiet => {}
@@ -126,6 +134,13 @@ fn print(
     output::stream(|out| {
         out.write_all(header(comparison, terminal).as_bytes())?;
         listed.write(out, terminal, comparison.rows.len(), columns, row, totals)?;
+        if let Listed::Ordered(order) = listed
+            && order.len() < comparison.rows.len()
+        {
+            let more = count((comparison.rows.len() - order.len()) as u64, "more tensor");
+            let note = terminal.wrap(&format!("{more}, none of them worse; {}", terminal.advice));
+            writeln!(out, "{}", terminal.paint(Mark::Dim, &note))?;
+        }
         out.write_all(figures.note(terminal).as_bytes())?;
         let (assessed, largest) = (|i: usize| comparison.rows[i].assessed(), |i: usize| worst(&comparison.rows[i]));
         out.write_all(assessment::block(assessment, assessed, largest, false, terminal).as_bytes())?;

@@ -57,24 +57,18 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
 impl Listed {
     /// The order of so many tensors.
     pub fn new<'a>(args: &ListArgs, sorting: Option<Key>, len: usize, item: impl Fn(usize) -> Item<'a>) -> Listed {
-        let key = match sorting {
-            _ if args.summary => return Listed::None,
-            None => return Listed::All,
-            Some(key) => key,
-        };
-        let compare = |a: &usize, b: &usize| -> Ordering {
-            let (a, b) = (item(*a), item(*b));
-            match key {
-                Key::Name => a.name.cmp(b.name),
-                Key::Largest(of) => of(&b).cmp(&of(&a)),
-                Key::Count(count) => (count.of)(b.counts).cmp(&(count.of)(a.counts)),
-                Key::Smallest(of) => lost_first(&a, &b).then(of(a.counts).total_cmp(&of(b.counts))),
-                Key::Greatest(of) => lost_first(&a, &b).then(of(b.counts).total_cmp(&of(a.counts))),
-            }
-        };
-        let mut order: Vec<usize> = (0..len).collect();
-        // What is equal stays in the order of the data.
-        order.sort_by(compare);
+        match sorting {
+            _ if args.summary => Listed::None,
+            None => Listed::All,
+            Some(key) => Listed::Ordered(ordered(key, len, item)),
+        }
+    }
+
+    /// The `most` tensors with the most noise, the worst first.
+    pub fn worst<'a>(most: usize, len: usize, item: impl Fn(usize) -> Item<'a>) -> Listed {
+        let noise = KEYS.into_iter().find(|(name, ..)| *name == "sqnr_db");
+        let mut order = ordered(noise.expect("a key").2, len, item);
+        order.truncate(most);
         Listed::Ordered(order)
     }
 
@@ -99,7 +93,8 @@ impl Listed {
     ) -> io::Result<()> {
         let len = match self {
             Listed::None => 0,
-            _ => len,
+            Listed::All => len,
+            Listed::Ordered(order) => order.len(),
         };
         let mut last = Some(last);
         let mut begin = 0;
@@ -121,6 +116,24 @@ impl Listed {
             begin = end;
         }
     }
+}
+
+/// The order of so many tensors.
+fn ordered<'a>(key: Key, len: usize, item: impl Fn(usize) -> Item<'a>) -> Vec<usize> {
+    let compare = |a: &usize, b: &usize| -> Ordering {
+        let (a, b) = (item(*a), item(*b));
+        match key {
+            Key::Name => a.name.cmp(b.name),
+            Key::Largest(of) => of(&b).cmp(&of(&a)),
+            Key::Count(count) => (count.of)(b.counts).cmp(&(count.of)(a.counts)),
+            Key::Smallest(of) => lost_first(&a, &b).then(of(a.counts).total_cmp(&of(b.counts))),
+            Key::Greatest(of) => lost_first(&a, &b).then(of(b.counts).total_cmp(&of(a.counts))),
+        }
+    };
+    let mut order: Vec<usize> = (0..len).collect();
+    // What is equal stays in the order of the data.
+    order.sort_by(compare);
+    order
 }
 
 /// Measures leave out what became Inf or NaN, which is worse than any error.
