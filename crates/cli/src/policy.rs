@@ -22,10 +22,10 @@ pub struct PolicyArgs {
     pub settings: Vec<(&'static str, String)>,
 }
 
-/// Help of `--spec`.
-fn spec_help() -> String {
+/// Help of `--spec`, with its default.
+pub fn spec_help(default: &str) -> String {
     let all = SPECS.join(", ");
-    format!("Whose rules decide: {all} (default {DEFAULT_SPEC}); versions and options: truecast help specs")
+    format!("Whose rules decide: {all} (default {default}); versions and options: truecast help specs")
 }
 
 impl Args for PolicyArgs {
@@ -35,8 +35,10 @@ impl Args for PolicyArgs {
 
     fn augment_args(command: Command) -> Command {
         let spec = Arg::new("spec").long("spec").value_name("NAME[@VERSION]").value_parser(value_parsers::SPEC);
-        let all: Vec<Arg> =
-            [spec.hide_possible_values(true).help(spec_help())].into_iter().chain(Setting::all().map(option)).collect();
+        let all: Vec<Arg> = [spec.hide_possible_values(true).help(spec_help(DEFAULT_SPEC))]
+            .into_iter()
+            .chain(Setting::all().map(option))
+            .collect();
         let group = ArgGroup::new("PolicyArgs").multiple(true).args(all.iter().map(Arg::get_id));
         command.group(group).args(all)
     }
@@ -95,7 +97,7 @@ impl FromArgMatches for PolicyArgs {
 }
 
 /// Where nothing else says whose rules apply.
-const DEFAULT_SPEC: &str = "onnx";
+pub const DEFAULT_SPEC: &str = "onnx";
 
 /// The conversion that an operation on the command line names.
 pub fn operator(name: &str) -> Option<onnx::Operator> {

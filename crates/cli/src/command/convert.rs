@@ -329,8 +329,13 @@ fn types(row: &TensorReport) -> String {
     let by = row.kept_by.map_or(String::new(), |reason| format!(" ({reason})"));
     let from = list::type_name(row.from, row.scheme.as_deref());
     let to = list::type_name(row.to, row.to_scheme.as_deref());
-    let is_same = from == to && row.counts.exact == row.elements;
-    if row.converted && !is_same { format!("{from} -> {to}{by}") } else { format!("{from} kept{by}") }
+    let is_kept = !row.converted || (from == to && row.counts.exact == row.elements);
+    match () {
+        () if is_kept => format!("{from} kept{by}"),
+        // Before the values are read nobody knows whether a cast to their own type changes them.
+        () if from == to && row.counts.elements == 0 => format!("{from}{by}"),
+        () => format!("{from} -> {to}{by}"),
+    }
 }
 
 fn summary(report: &Report, args: &ConvertArgs) -> String {

@@ -4,6 +4,7 @@
 use crate::number::{decibels, grouped, significant};
 use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
+use std::cell;
 use truecast::Counts;
 use truecast::report::{COUNTS, Count, Reason, hides_loss};
 
@@ -32,6 +33,8 @@ pub struct ErrorColumns {
     /// Whether the mean error and the cosine are shown.
     is_comparison: bool,
     has_hidden_loss: bool,
+    /// Whether a cell says that all was lost.
+    says_lost: cell::Cell<bool>,
 }
 
 impl ErrorColumns {
@@ -40,15 +43,16 @@ impl ErrorColumns {
         let find = |(name, drops): (&str, u8)| Some((COUNTS.into_iter().find(|count| count.name == name)?, drops));
         let always = |count: &Count| is_comparison && count.name == "inexact";
         let shown = SHOWN.into_iter().filter_map(find).filter(|(count, _)| (count.of)(all) > 0 || always(count));
-        Self { counts: shown.collect(), is_comparison, has_hidden_loss: hides_loss(all) }
+        Self { counts: shown.collect(), is_comparison, has_hidden_loss: hides_loss(all), says_lost: false.into() }
     }
 
-    /// What measures in parentheses mean, and columns whose names do not say it, if there are any: below the table.
+    /// What measures in parentheses mean, and columns and cells that do not say it, if there are any: below the table,
+    /// whose cells are made before.
     pub fn note(&self, terminal: &Terminal) -> String {
         let has = |name: &str| self.counts.iter().any(|(count, _)| count.name == name);
         let notes = [
             (self.has_hidden_loss, "( ): measured without values that are Inf or NaN on one side only\n"),
-            (self.has_hidden_loss, "lost: all values that differ became Inf or NaN\n"),
+            (self.says_lost.get(), "lost: all values that differ became Inf or NaN\n"),
             (has("left_out"), "left out: values that are Inf or NaN on either side, which no error measures\n"),
             (has("subnormal") && terminal.width.is_none(), "subnormal: results that are subnormal in their type\n"),
         ];
@@ -90,7 +94,10 @@ impl ErrorColumns {
             cells.extend([m.max_abs_error, m.max_rel_error].map(|error| partial(significant(error, DIGITS))));
             cells.extend(self.is_comparison.then(|| partial(significant(m.rmse(), DIGITS))));
             cells.push(match m.sqnr_db() {
-                f64::INFINITY if is_partial => Cell::from("lost").mark(Mark::Bad),
+                f64::INFINITY if is_partial => {
+                    self.says_lost.set(true);
+                    Cell::from("lost").mark(Mark::Bad)
+                }
                 f64::INFINITY => Cell::from(if self.is_comparison { "equal" } else { "exact" }),
                 db if has(reasons, |reason| matches!(reason, Reason::Noise(_))) => {
                     partial(decibels(db)).mark(Mark::Bad)
@@ -131,13 +138,15 @@ mod tests {
             let figures = ErrorColumns::of(c, true);
             let mut table = crate::table::Table::new(figures.columns("types"));
             table.row([Cell::from("w"), Cell::from("f32 | f16")].into_iter().chain(figures.of_tensor(c, &[])));
-            table.render(&crate::terminal::Terminal::default())
+            let terminal = crate::terminal::Terminal::default();
+            table.render(&terminal) + &figures.note(&terminal)
         };
         let lost = text(&Counts { to_inf: 1, inf_out: 1, ..rest });
         assert!(lost.contains("(180.0)") && lost.contains("to inf") && lost.contains("left out"), "{lost}");
+        assert!(lost.contains("( ): measured") && !lost.contains("lost:"), "{lost}");
         let kept = text(&Counts { inf_in: 1, inf_out: 1, ..rest });
         assert!(kept.contains(" 180.0") && !kept.contains('('), "{kept}");
         let nothing_left = text(&Counts { noise: 0.0, to_nan: 1, nan_out: 1, ..rest });
-        assert!(nothing_left.contains("lost") && !nothing_left.contains("equal"), "{nothing_left}");
+        assert!(nothing_left.contains("lost:") && !nothing_left.contains("equal"), "{nothing_left}");
     }
 }

@@ -45,32 +45,32 @@ fn all() -> Value {
     json!({ "schemes": Family::all().map(to_json).collect::<Value>(), "short_names": short })
 }
 
-/// Columns of a list: the names, what is stored, whether it is written.
-const COLUMNS: [usize; 3] = [28, 21, 8];
+/// The room of a name on a terminal; a longer one has a line of its own.
+const SHORT_NAME: usize = 28;
 
-fn line(cells: [&str; 4]) -> String {
-    let mut line = String::from("  ");
-    let mut end = line.len();
-    for (cell, width) in cells.iter().zip(COLUMNS.into_iter().chain([0])) {
-        line += cell;
-        // A cell that is too long takes the room of the next one.
-        end += width + 1;
-        line += &" ".repeat(end.saturating_sub(line.len()).max(1));
-    }
+/// A line of a list whose names have so much room.
+fn line([name, stored, written, used_by]: [&str; 4], room: usize) -> String {
+    let rest = format!("{stored:21} {written:8} {used_by}");
+    let line = match name.len() > room {
+        true => format!("  {name}\n  {:room$} {rest}", ""),
+        false => format!("  {name:room$} {rest}"),
+    };
     line.trim_end().to_string() + "\n"
 }
 
 fn list(terminal: &Terminal) -> String {
     let strong = |text: &str| terminal.paint(Mark::Strong, text) + "\n";
-    let mut text = strong(line(["scheme", "codes, scale per", "written", "used by"]).trim_end());
+    let longest = Family::all().map(|family| family.name().len()).max().unwrap_or(0);
+    let room = terminal.width.map_or(longest, |_| SHORT_NAME);
+    let mut text = strong(line(["scheme", "codes, scale per", "written", "used by"], room).trim_end());
     for kind in Kind::ALL {
         text += &format!("\n{}", strong(kind.name()));
         for family in Family::all().filter(|family| family.kind() == kind) {
-            text += &line([family.name(), &family.stored(), written(family), family.used_by()]);
+            text += &line([family.name(), &family.stored(), written(family), family.used_by()], room);
         }
     }
     text += &format!("\n{}", strong("short names for --scheme"));
-    text += &NAMES.map(|(short, whole)| line([short, whole, "", ""])).concat();
+    text += &NAMES.map(|(short, whole)| line([short, whole, "", ""], room)).concat();
     text += "\nAll can be read. Written `relayout`: only by repacking the same values; `gguf`: only to .gguf files.\n";
     text += "Parameters follow the name, as in int4-group,group=32; `truecast schemes NAME` lists them.\n";
     terminal.wrap(&text)

@@ -8,6 +8,7 @@ mod specs;
 
 use crate::args::Cli;
 use crate::help_text::PAGES;
+use crate::policy::{DEFAULT_SPEC, spec_help};
 use crate::terminal::Terminal;
 use crate::value_parsers;
 use clap::error::ErrorKind;
@@ -63,6 +64,10 @@ pub fn definition() -> Command {
                         "Show the results of this specification only (default: all); options: truecast help specs",
                     )
                 }),
+                "check" | "vectors" => {
+                    let help = spec_help(&format!("{DEFAULT_SPEC}; of rescale tosa"));
+                    command.mut_arg("spec", |spec| spec.help(help))
+                }
                 "compare" => command.mut_arg("sort", |sort| sort.value_parser(value_parsers::DIFFERENCE_COLUMN)),
                 _ => command,
             };

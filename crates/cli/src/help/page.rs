@@ -61,7 +61,9 @@ pub fn of_command(root: &Command, command: &Command, text: &Page, extent: Extent
     let about = about.map(ToString::to_string).unwrap_or_default();
     let usage = format!("{} {}", terminal.paint(Mark::Strong, "Usage:"), usage(text));
     let mut parts = vec![filled(&about, "", "", terminal), usage];
-    let arguments: Vec<_> = command.get_positionals().filter(|arg| !arg.is_hide_set()).map(option).collect();
+    let mut positionals: Vec<&Arg> = command.get_positionals().filter(|arg| !arg.is_hide_set()).collect();
+    positionals.sort_by_key(|arg| arg.get_index());
+    let arguments: Vec<_> = positionals.into_iter().map(option).collect();
     if !arguments.is_empty() {
         parts.push(section("Arguments", arguments, terminal));
     }
@@ -113,6 +115,10 @@ fn more(command: &Command, text: &Page) -> String {
 
 fn is_shown(arg: &Arg, text: &Page, extent: Extent) -> bool {
     let id = id_of(arg);
+    // A script and a page are text for another program.
+    if matches!(text.command, "completions" | "man") && ["json", "wide", "color"].contains(&&*id) {
+        return false;
+    }
     match extent {
         Extent::Short => id == "help" || text.short.split_whitespace().any(|shown| shown == id),
         // RESCALE's rounding is its own; how is quantized is said by `quantize`.

@@ -21,7 +21,8 @@ pub fn added_to(root: Command) -> Command {
         )
         .mut_arg("scheme", |option| option.hide(true))
         .mut_arg("more", |paths| paths.index(4))
-        .mut_arg("src", |source| source.help("Folder of a checkpoint, or a .safetensors or .gguf file"))
+        .mut_arg("dst", |destination| destination.index(2))
+        .mut_arg("src", |source| source.index(1).help("Folder of a checkpoint, or a .safetensors or .gguf file"))
         .mut_args(|option| {
             let is_of_models = ["min_elements", "lenient"].contains(&option.get_id().as_str());
             if is_of_models { option.hide(true) } else { option }

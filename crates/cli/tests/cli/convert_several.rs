@@ -74,6 +74,8 @@ fn refused_before_anything_is_written() {
         ("b.safetensors a.npy out --to f16 --report r.json", "--report belongs to a single source"),
         ("b.safetensors a.npy out --to f16 --part 1/2", "--part belongs to"),
         ("b.safetensors a.npy c.npy --to f16", "c.npy: not a folder; the last of several paths is"),
+        ("b.safetensors a.npy - --to f16", "-: standard streams"),
+        ("b.safetensors - out --to f16", "expected a .safetensors"),
         ("b.safetensors d/a.npy a.npy --to f16", "a.npy: not a folder"),
         ("b.safetensors a.npy . --to f16", "source"),
     ] {

@@ -180,6 +180,7 @@ fn options_of_what_is_written() {
         let name = command.split(' ').next().unwrap();
         let ran = Folder::new().run(&format!("{command} --json")).exits(2);
         assert!(ran.err.contains(&format!("--json belongs to commands that print results; this is {name}")));
+        Folder::new().run(&format!("{name} --help")).succeeds().lacks(&["--json", "--wide", "--color"]);
     }
 }
 

@@ -73,7 +73,7 @@ fn folder() -> Folder {
 const DUMB: [(&str, &str); 1] = [("TERM", "dumb")];
 
 /// Every command that prints for people, with results, warnings and errors.
-const LINES: [&str; 41] = [
+const LINES: [&str; 42] = [
     "convert a.safetensors c.safetensors --to f8e4m3fn --force",
     "convert a.safetensors c.safetensors --to i8 --force",
     "convert a.safetensors c.safetensors --to f16 --spec ieee --overflow saturate --force --fail-on saturated,nan",
@@ -90,6 +90,7 @@ const LINES: [&str; 41] = [
     "verify a.safetensors b.safetensors --to f8e4m3fn --saturate false",
     "formats",
     "formats f8e4m3fn",
+    "schemes",
     "formats f16",
     "formats f4e2m1",
     "promote i32 f32 --system all",
@@ -238,4 +239,59 @@ fn a_name_of_a_megabyte() {
     }
     let object = folder.run("inspect a.safetensors --json").succeeds().object("inspect");
     assert_eq!(object["tensors"].as_array().unwrap().iter().filter(|t| t["name"] == name.as_str()).count(), 1);
+}
+
+/// On a terminal a name that has no room is on a line of its own, and the columns stay where they are.
+#[test]
+fn long_names_of_schemes() {
+    let shown = seen(&Folder::new(), 80, &DUMB, "schemes");
+    let column = shown.find("codes, one scale for").unwrap();
+    for name in ["modelopt:FP8_PER_CHANNEL_PER_TOKEN", "comfy:float8_e4m3fn_blockwise"] {
+        let mut lines = shown.lines().skip_while(|line| line.trim() != name);
+        assert_eq!(lines.nth(1).and_then(|line| line.find("e4m3")), Some(column), "{name}: {shown}");
+    }
+}
+
+/// Names that differ in their middle only do not look alike.
+#[test]
+fn names_are_told_apart() {
+    let name = |expert: usize, matrix: &str| {
+        format!("model.language_model.layers.0.block_sparse_moe.experts.{expert}.feed_forward.{matrix}.weight")
+    };
+    let names: Vec<String> =
+        (0..2).flat_map(|expert| ["gate_proj", "up_proj", "down_proj"].map(|matrix| name(expert, matrix))).collect();
+    let tensors: Vec<Tensor> = names.iter().map(|name| (&name[..], "F32", &[1][..], f32s(&[1.0]))).collect();
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    for line in ["inspect a.safetensors --stats", "inspect a.safetensors"] {
+        let shown = seen(&folder, 80, &DUMB, line);
+        let rows: Vec<&str> = shown.lines().filter(|line| line.contains("_proj")).collect();
+        let unlike: std::collections::BTreeSet<&str> = rows.iter().map(|row| row.split(' ').next().unwrap()).collect();
+        assert_eq!((rows.len(), unlike.len()), (6, 6), "{shown}");
+        assert!(rows.iter().all(|row| row.contains('…') && row.width() <= 80), "{shown}");
+    }
+}
+
+/// Of many tensors a terminal lists the worst.
+#[test]
+fn many_tensors_are_compared() {
+    let names: Vec<String> = (0..300).map(|i| format!("t{i:03}")).collect();
+    let write = |error: f32| {
+        let value = |i: usize| f32s(&[1.0 + error * i as f32]);
+        let tensors: Vec<Tensor> =
+            names.iter().enumerate().map(|(i, name)| (&name[..], "F32", &[1][..], value(i))).collect();
+        safetensors(&tensors, &[])
+    };
+    let folder = Folder::with("a.safetensors", &write(0.0));
+    folder.write("b.safetensors", &write(1e-4));
+    let rows = |text: &str| text.lines().filter(|line| line.starts_with('t') && line.contains("f32 | f32")).count();
+    let shown = seen(&folder, 80, &DUMB, "compare a.safetensors b.safetensors");
+    assert!(rows(&shown) == 20 && shown.contains("280 more tensors, none of them worse; --wide or a pipe"), "{shown}");
+    assert!(shown.lines().find(|line| line.starts_with('t') && line.contains('|')).unwrap().starts_with("t299"));
+    for options in ["--wide", "--sort name"] {
+        let shown = seen(&folder, 80, &DUMB, &format!("compare a.safetensors b.safetensors {options}"));
+        assert!(rows(&shown) == 300 && !shown.contains("more tensors"), "{options}");
+    }
+    let shown = seen(&folder, 80, &DUMB, "compare a.safetensors b.safetensors --summary");
+    assert!(rows(&shown) == 0 && !shown.contains("more tensors"), "{shown}");
+    assert_eq!(rows(&folder.run("compare a.safetensors b.safetensors").exits(0).out), 300);
 }

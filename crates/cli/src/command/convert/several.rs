@@ -1,4 +1,5 @@
-//! `truecast convert SRC.. FOLDER`: each source becomes a file or a folder of its own name, as if it were converted alone.
+//! `truecast convert SRC.. FOLDER`: each source becomes a file or a folder of its own name, as if it were converted
+//! alone.
 
 use super::{one, options};
 use crate::args::{ConvertArgs, RuleOrder};
@@ -11,10 +12,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use truecast::ErrorKind;
 use truecast::convert::Plan;
-use truecast::io::{FileFormat, NewFolder, look};
+use truecast::io::{FileFormat, Foreign, NewFolder, look};
 
-/// Converts them in their order. Whatever is wrong with the command line for one of them is said before anything is written;
-/// a source that cannot be converted does not keep the others from it, and the exit code is the worst.
+/// Converts them in their order. Whatever is wrong with the command line for one of them is said before anything is
+/// written; a source that cannot be converted does not keep the others from it, and the exit code is the worst.
 pub fn run(
     sources: &[&Path],
     folder: &Path,
@@ -90,6 +91,9 @@ fn refuse_option(path: &Path) -> Result<(), Failure> {
 fn check_folder(folder: &Path) -> Result<(), Failure> {
     if look::is_folder(folder)? {
         return Ok(());
+    }
+    if Foreign::of(folder) == Foreign::Stream {
+        return Err(Failure::usage(format_args!("{}: {}", folder.display(), Foreign::Stream)));
     }
     if FileFormat::of_path(folder).is_some() || look::at_itself(folder)?.is_some() {
         let folder = folder.display();

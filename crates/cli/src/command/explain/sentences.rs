@@ -128,10 +128,12 @@ fn float(args: &Question, e: &Explanation) -> String {
             _ if even(inner) => inner,
             _ => {
                 let code = code_text(inner);
-                return format!("a tie at {} would go up, to overflow, because {code} is odd", value(m));
+                let goes = if n.decision == Decision::Tie { "goes" } else { "would go" };
+                return format!("a tie at {} {goes} up, to overflow, because {code} is odd", value(m));
             }
         };
-        format!("a tie at {} goes to the even code {} = {}", value(m), code_text(kept), value(kept.value))
+        let goes = if n.decision == Decision::Tie { "goes" } else { "would go" };
+        format!("a tie at {} {goes} to the even code {} = {}", value(m), code_text(kept), value(kept.value))
     };
     let goes = match n.decision {
         // Past the last midpoint, outward.
