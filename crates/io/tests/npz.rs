@@ -257,6 +257,14 @@ fn members_in_fortran_order() {
         let found = cause(read_all(&damaged));
         assert!(matches!(found, ArchiveError::Checksum { .. }), "{found}");
     }
+    // What would be inflated too often is refused before.
+    let long = npy_array("|u1", "True", "(2, 1073741825)", &data);
+    let size = (long.len() as u64 - 6 + 2 * 1_073_741_825) as u32;
+    let mut lying = archive(&[("a.npy", long)], CompressionMethod::Deflated);
+    let directory = lying.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
+    lying[directory + 24..directory + 28].copy_from_slice(&size.to_le_bytes());
+    let found = cause(open(&lying, None));
+    assert!(matches!(&found, ArchiveError::Fortran { member, .. } if member == "a.npy"), "{found}");
 }
 
 #[test]

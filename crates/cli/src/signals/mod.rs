@@ -19,7 +19,7 @@ pub use system::make_size_limit_an_error;
 use crate::failure::Failure;
 use crate::progress;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -83,11 +83,11 @@ fn leave_work(to: u8) -> Result<u8, u8> {
 type Stays = Box<dyn Fn() -> Option<&'static str> + Send + Sync>;
 
 /// Asked, once everything unfinished is undone, what the line about an interruption says of the rest.
-static STAYS: OnceLock<Stays> = OnceLock::new();
+static STAYS: Mutex<Option<Stays>> = Mutex::new(None);
 
-/// The line about an interruption ends with what this then says.
+/// The line about an interruption ends with what this then says, of the work that is being done now.
 pub fn say_what_stays(stays: impl Fn() -> Option<&'static str> + Send + Sync + 'static) {
-    STAYS.get_or_init(|| Box::new(stays));
+    *STAYS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stays));
 }
 
 /// The work has ended by itself and prints its result: no other thread prints one.
@@ -110,7 +110,8 @@ fn end(json: bool) -> ! {
         Ok(_) => {
             let has_written = truecast::io::atomic::abandon_all();
             let failure = Failure::system(if has_written { "interrupted" } else { "interrupted; nothing was written" });
-            Some(match STAYS.get().and_then(|stays| stays()) {
+            let stays = STAYS.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(match stays.as_ref().and_then(|stays| stays()) {
                 Some(hint) => failure.with_hint(hint),
                 None => failure,
             })
