@@ -39,6 +39,7 @@ pub const PAGES: [Page; 18] = [
                 "An array of floats as integers, clamped",
                 "truecast convert a.npy i8.npy --to i8 --spec ieee --int-overflow saturate",
             ),
+            ("Several arrays, each under its own name", "truecast convert *.npy arrays --to bf16"),
         ],
         short: "to scheme keep keep_preset from_scheme force resume delete_source dry_run report max_memory threads \
                 summary json",
