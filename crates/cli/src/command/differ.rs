@@ -24,7 +24,7 @@ pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
     let names = requests.each_ref().map(Request::to_string);
     let text = || render(args, &names, &all, &context.terminal);
     context.report("differ", || to_json(&names, &all), text)?;
-    Ok(all.iter().any(|found| found.different > 0) as u8)
+    Ok((context.quiet && all.iter().any(|found| found.different > 0)) as u8)
 }
 
 /// Every pair that was asked for and that both convert.
