@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import truecast as tc
 from dtypes import FLOATS, assert_same
-from libraries import INTEGERS, TYPES, by_numpy, every_code, inputs
+from inputs import INTEGERS, TYPES, every_code, inputs
+from libraries import by_numpy
 
 SMALL = ["f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e3m4", "f8e4m3ieee", "f8e4m3b11fnuz"]
 FLOATS = [name for name in FLOATS if not name.startswith("f6")]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import truecast as tc
 from dtypes import to_f64
-from libraries import INTEGERS, NUMPY, TORCH, TORCH_RELEASE, TYPES, by_numpy, by_torch, every_code, inputs
+from inputs import INTEGERS, TYPES, every_code, inputs
+from libraries import NUMPY, TORCH, TORCH_RELEASE, by_numpy, by_torch
 
 on_x86 = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="open results of x86")
 

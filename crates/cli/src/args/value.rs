@@ -5,6 +5,7 @@ use crate::value_parsers::{self, one_of};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use truecast::DType;
+use truecast::exact::RandomBits;
 use truecast::promote::Rank;
 use truecast::promote::jax::X64;
 use truecast::promote::tensorflow::Mode;
@@ -24,9 +25,25 @@ pub struct ExplainArgs {
     /// Print every digit of every value
     #[arg(long)]
     pub exact: bool,
+    /// Round stochastically with these random bits, such as 0x1f/8 (31 of 8 bits); by --spec (default ieee)
+    #[arg(long, value_name = "R/N", value_parser = random_bits, requires = "to")]
+    pub random_bits: Option<RandomBits>,
     /// The answers of one specification; without --spec the answers of all specifications
     #[command(flatten)]
     pub policy: PolicyArgs,
+}
+
+/// `R/N`: R in decimal or as 0x.., N bits.
+fn random_bits(text: &str) -> Result<RandomBits, String> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => text.parse(),
+    };
+    let (bits, count) = text.split_once('/').ok_or("expected R/N, such as 31/8")?;
+    let [bits, count] = [bits, count].map(|part| number(part).map_err(|_| format!("{part:?} is not an integer")));
+    let (bits, count) = (bits?, count?);
+    let of = |count: u64| RandomBits::new(bits, u32::try_from(count).ok()?);
+    of(count).ok_or_else(|| format!("R must be below 2^N, and N 1 to {}", RandomBits::MOST))
 }
 
 /// `formats`

@@ -17,7 +17,7 @@ use crate::policy::PolicyArgs;
 use serde_json::{Value, json};
 use source::Source;
 use truecast::decimal::to_decimal;
-use truecast::exact::decode;
+use truecast::exact::{RandomBits, decode};
 use truecast::explain::{
     Absent, Answer, Decoded, Explanation, absent, explain, explain_text, explain_tile, explain_tile_as, explain_under,
 };
@@ -32,14 +32,16 @@ pub struct Question {
     to: DType,
     /// Every digit is wanted.
     exact: bool,
+    random: Option<RandomBits>,
     policy: PolicyArgs,
 }
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
     let Some(to) = args.to else { return every_type::run(args, context) };
     let from = args.from.unwrap_or(DType::F32);
-    let (value, policy) = (args.value.clone(), args.policy.clone());
-    pair(&Question { value, from, to, exact: args.exact, policy }, context)
+    let (value, random) = (args.value.clone(), args.random_bits);
+    let policy = if random.is_some() { args.policy.or_spec("ieee") } else { args.policy.clone() };
+    pair(&Question { value, from, to, exact: args.exact, random, policy }, context)
 }
 
 fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
@@ -47,6 +49,9 @@ fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
         if matches!(dtype.kind(), Kind::Complex(_)) {
             return Err(Failure::usage(format_args!("{dtype} has no numeric value to explain")));
         }
+    }
+    if args.random.is_some() && (args.from == DType::String || !is_numbers(args.to)) {
+        return Err(Failure::usage(format_args!("{} to {} is not rounded by random bits", args.from, args.to)));
     }
     let asked = asked(args)?;
     if args.to == DType::String {
@@ -70,6 +75,10 @@ fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
         from => {
             let source = Source::read(&args.value, from)?;
             let (code, to) = (source.code, args.to);
+            let asked = match args.random {
+                Some(random) => Asked::These(vec![rounded_by(random, args, code)?]),
+                None => asked,
+            };
             let explained = match asked {
                 Asked::Everything => explain(from, code, to),
                 Asked::These(all) => explain_under(from, code, to, all),
@@ -132,6 +141,20 @@ fn asked(args: &Question) -> Result<Asked, Failure> {
         true => vec![chosen(&request, cast)],
         false => request.interpretations(from, to)?,
     }))
+}
+
+/// Numbers on a grid, one unit apart.
+fn is_numbers(dtype: DType) -> bool {
+    matches!(dtype.kind(), Kind::Float(_) | Kind::Int(_) | Kind::Fixed(_))
+}
+
+/// The answer of the specification with its rounding decided by random bits.
+fn rounded_by(random: RandomBits, args: &Question, code: u64) -> Result<Interpretation, Failure> {
+    let request = args.policy.request()?;
+    let mut answer = chosen(&request, request.resolve(args.from, args.to)?.with_random_bits(code, random));
+    let separator = if answer.attributes.is_empty() { "" } else { ", " };
+    answer.attributes += &format!("{separator}random bits {}/{}", random.bits(), random.count());
+    Ok(answer)
 }
 
 /// The one answer of a specification with the options that were typed.

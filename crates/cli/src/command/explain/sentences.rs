@@ -62,6 +62,20 @@ pub fn ulps(x: f64, is_tie: bool) -> String {
 /// The rounding decision.
 pub fn decision(args: &Question, e: &Explanation, source: &Source) -> String {
     let n = &e.neighbors;
+    if let (Some(_), [answer]) = (args.random, e.answers.as_slice())
+        && !matches!(n.decision, Decision::Exact | Decision::NotRounded)
+    {
+        let policy = &answer.interpretation.cast.policy;
+        let is_int = matches!(e.to.kind(), Kind::Int(_));
+        let rounding = if is_int { policy.to_int } else { policy.to_float };
+        return format!(
+            "stochastic: the random bits and the bits that are cut off round {}",
+            match rounding {
+                Rounding::TowardZero => "toward zero",
+                _ => "away from zero",
+            }
+        );
+    }
     if let Some(said) = as_asked(args, e) {
         return said;
     }

@@ -1,0 +1,97 @@
+//! Stochastic rounding of one value, with the random bits as an argument.
+//!
+//! The magnitude is cut, and grows by one unit in the last place if the first `count` bits of the part that is cut off, as
+//! an integer, and the random bits add up to `2^count` or more. That is StochasticA of P3109, `.rs` of PTX, the bias of
+//! AVX10.2 and the SR conversions of AMD (`docs/spec/p3109.md §4`, `ptx.md §4.1`, `avx10.md §3.1`, `amd.md`), which differ in
+//! how many bits they take.
+
+use super::decode::{decode, flush_source};
+use super::value::{Exact, leading};
+use crate::dtype::{DType, Kind};
+use crate::policy::{CastPolicy, CastSpec, Overflow};
+use crate::round::Rounding;
+
+/// Random bits for one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RandomBits {
+    bits: u64,
+    count: u32,
+}
+
+impl RandomBits {
+    /// The most bits that are taken.
+    pub const MOST: u32 = 32;
+
+    /// `count` bits, 1 to 32, as an integer below `2^count`; `None` of others.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::exact::RandomBits;
+    /// assert!(RandomBits::new(255, 8).is_some() && RandomBits::new(256, 8).is_none());
+    /// ```
+    #[must_use]
+    pub const fn new(bits: u64, count: u32) -> Option<RandomBits> {
+        if count == 0 || count > Self::MOST || bits >> count != 0 { None } else { Some(RandomBits { bits, count }) }
+    }
+
+    /// The bits.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.bits
+    }
+
+    /// How many they are.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.count
+    }
+}
+
+impl CastSpec {
+    /// The cast of this code with its rounding decided by random bits: toward zero or away from it. A result beyond the
+    /// largest finite value overflows in either case.
+    ///
+    /// # Panics
+    /// If a type is complex or text.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::{DType, Outcome, cast_one, exact::RandomBits, spec::ieee};
+    /// // 1 + 1/4 of the step to 1.125 in f8e4m3fn: up for the last quarter of the random bits.
+    /// let (cast, x) = (ieee::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?, u64::from(1.03125f32.to_bits()));
+    /// let result = |bits| cast_one(&cast.with_random_bits(x, RandomBits::new(bits, 8).unwrap()), x);
+    /// assert_eq!([result(191), result(192)], [Outcome::Defined(0x38), Outcome::Defined(0x39)]);
+    /// # Ok::<(), truecast_core::spec::SpecError>(())
+    /// ```
+    #[must_use]
+    pub fn with_random_bits(&self, code: u64, random: RandomBits) -> CastSpec {
+        let value = flush_source(decode(self.src, code), self.src, &self.policy);
+        let rounding = if carries(self.dst, value, random) { Rounding::AwayFromZero } else { Rounding::TowardZero };
+        let overflow = match self.policy.overflow {
+            Overflow::Nonfinite => Overflow::NonfiniteAlways,
+            other => other,
+        };
+        let policy = CastPolicy { to_float: rounding, to_int: rounding, overflow, via: None, ..self.policy };
+        CastSpec { policy, ..*self }
+    }
+}
+
+/// Whether the first bits of what is cut off and the random bits carry into the last place.
+fn carries(dst: DType, value: Exact, RandomBits { bits, count }: RandomBits) -> bool {
+    let Exact::Finite { sig, exp, .. } = value else { return false };
+    let unit = match dst.kind() {
+        Kind::Float(f) => (leading(sig, exp) - f.man_bits as i32).max(f.quantum()),
+        Kind::Fixed(f) => -(f.frac_bits as i32),
+        _ => 0,
+    };
+    // The value in units of 2^(unit - count), cut; sticky bits lie below.
+    let shift = unit - count as i32 - exp;
+    let scaled = match shift {
+        64.. => 0,
+        0.. => u128::from(sig) >> shift,
+        // Nothing is cut off beyond these bits, and what lies above `unit` does not matter.
+        _ => u128::from(sig) << (-shift).min(64),
+    };
+    let cut = scaled & ((1 << count) - 1);
+    sig != 0 && cut + u128::from(bits) >= 1 << count
+}
