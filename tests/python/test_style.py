@@ -169,7 +169,7 @@ def test_help(truecast):
 
 
 # Crates whose strings a user reads; the others are tools and tests of this repository.
-CRATES = ["cli", "core", "io", "kernel", "models", "python", "schemes", "truecast"]
+CRATES = ["c", "cli", "core", "io", "kernel", "models", "python", "schemes", "truecast"]
 TOKEN = re.compile(
     r"""//[^\n]* | /\*.*?\*/ | b?r(?P<hashes>\#*)".*?"(?P=hashes) | b?'(?:\\.|[^\\'\n])' | (?P<string>"(?:\\.|[^"\\])*")
         | (?P<call>\b(?:expect|panic!|unreachable!|(?:debug_)?assert(?:_eq|_ne)?!)\() | (?P<open>\() | (?P<close>\))""",

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use imports::{Module, circles, imports};
 
 /// The crates that each may use, tests and benchmarks included.
-const BELOW: [(&str, &[&str]); 11] = [
+const BELOW: [(&str, &[&str]); 12] = [
     ("testkit", &[]),
     ("core", &["testkit"]),
     ("kernel", &["core", "testkit"]),
@@ -19,6 +19,7 @@ const BELOW: [(&str, &[&str]); 11] = [
     ("truecast", &["core", "kernel", "io", "schemes", "models", "testkit"]),
     ("cli", &["truecast", "kernel", "core", "testkit"]),
     ("python", &["truecast", "cli"]),
+    ("c", &["truecast"]),
     ("verify", &["core", "kernel", "testkit"]),
     ("fuzz", &["core", "kernel", "io", "schemes", "models", "truecast"]),
 ];
