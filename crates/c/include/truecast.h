@@ -136,8 +136,9 @@ uint32_t truecast_type_bits(uint32_t type);
 
 /**
  * Returns the bits of an element of the type in an array: 8 for a truth value (bool, i1), whose code has 1, and 32
- * for tf32, whose code has 19; of other types those of the code. An array of `count` elements has `(count * bits +
- * 7) / 8` bytes. 0 for text, and if there is no such type.
+ * for tf32, whose code has 19; for other types the bits of the code. 0 for text, and if there is no such type.
+ *
+ * An array of `count` elements has `(count * bits + 7) / 8` bytes.
  */
 uint32_t truecast_type_storage_bits(uint32_t type);
 
@@ -254,7 +255,7 @@ truecast_status truecast_cast_array(const truecast_cast *cast,
  *
  * Returns 1 if it is permitted: the only right result, or one of several where the specification leaves it open.
  * Returns 0 if not, and for every result of an element that is refused; `TRUECAST_STATUS_MISUSE` if `cast` is null
- * or `nan` is none of the two.
+ * or `nan` is neither.
  *
  * # Safety
  * `cast` is null or an open conversion.
@@ -272,7 +273,7 @@ int32_t truecast_permitted(const truecast_cast *cast, uint64_t code, uint64_t re
  *
  * Returns `TRUECAST_STATUS_OK`; `TRUECAST_STATUS_UNSUPPORTED` if every code of a source wider than 16 bits is
  * wanted, or the types have no values to list (c64); `TRUECAST_STATUS_MISUSE` if a pointer is null or `extent` is
- * none of the two.
+ * neither.
  *
  * # Safety
  * `cast` is null or an open conversion, `codes` is valid for `capacity` writes, `count` is null or valid for one

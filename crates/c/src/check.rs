@@ -22,7 +22,7 @@ pub const TRUECAST_EXHAUSTIVE: u32 = 1;
 ///
 /// Returns 1 if it is permitted: the only right result, or one of several where the specification leaves it open.
 /// Returns 0 if not, and for every result of an element that is refused; `TRUECAST_STATUS_MISUSE` if `cast` is null
-/// or `nan` is none of the two.
+/// or `nan` is neither.
 ///
 /// # Safety
 /// `cast` is null or an open conversion.
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn truecast_permitted(cast: *const Cast, code: u64, result
 ///
 /// Returns `TRUECAST_STATUS_OK`; `TRUECAST_STATUS_UNSUPPORTED` if every code of a source wider than 16 bits is
 /// wanted, or the types have no values to list (c64); `TRUECAST_STATUS_MISUSE` if a pointer is null or `extent` is
-/// none of the two.
+/// neither.
 ///
 /// # Safety
 /// `cast` is null or an open conversion, `codes` is valid for `capacity` writes, `count` is null or valid for one

@@ -54,8 +54,9 @@ pub extern "C" fn truecast_type_bits(r#type: u32) -> u32 {
 }
 
 /// Returns the bits of an element of the type in an array: 8 for a truth value (bool, i1), whose code has 1, and 32
-/// for tf32, whose code has 19; of other types those of the code. An array of `count` elements has `(count * bits +
-/// 7) / 8` bytes. 0 for text, and if there is no such type.
+/// for tf32, whose code has 19; for other types the bits of the code. 0 for text, and if there is no such type.
+///
+/// An array of `count` elements has `(count * bits + 7) / 8` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn truecast_type_storage_bits(r#type: u32) -> u32 {
     guarded(0, || of_number(r#type).and_then(DType::storage_bits).unwrap_or(0))
