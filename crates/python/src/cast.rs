@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyTuple};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use truecast::request::Request;
-use truecast::{CastOptions, Caster, Counting, Counts, DType, Elements, ElementsMut, Layout};
+use truecast::{CastOptions, Caster, Counting, Counts, DType, Elements, ElementsMut, Layout, stochastic};
 
 /// Casters that were planned before, the last one first.
 static PLANNED: Mutex<Vec<(Key, Arc<Caster>)>> = Mutex::new(Vec::new());
@@ -67,16 +67,22 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
     let plan = |is_untouched| planned(py, &call.request, (source.dtype, call.to), call.counting, is_untouched);
     let caster = plan(false)?;
     let target = Target::of(&source, library, call)?;
-    let dense = source.read(target.any_order())?;
+    // Random bits go by the index of an element, not by its place in memory.
+    let dense = source.read(target.any_order() && call.seed.is_none())?;
     let (result, counts) = target.fill(py, &dense, |codes, room, is_untouched| {
         let caster = if is_untouched { plan(true)? } else { caster };
         let bytes = codes.len().max(room.len());
         let (len, from, to) = (source.len, (source.dtype, source.layout), (call.to, target.layout));
+        let seed = call.seed;
         let work = || {
             let codes = Elements::with_layout(from.0, from.1, len, codes)?;
-            caster.cast(codes, ElementsMut::with_layout(to.0, to.1, len, room)?)
+            let room = ElementsMut::with_layout(to.0, to.1, len, room)?;
+            match seed {
+                None => Ok(caster.cast(codes, room)?),
+                Some(seed) => stochastic::cast(caster.spec(), codes, room, seed, 0).map(|()| Counts::default()),
+            }
         };
-        pool::run(py, bytes, work).map_err(|error| error::of(py, &error.into()))
+        pool::run(py, bytes, work).map_err(|error: truecast::Error| error::of(py, &error.into()))
     })?;
     let result = if call.out.is_some() { result.array } else { hand_back(result, library)? };
     Ok((result, counts))
@@ -197,8 +203,8 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 ///     The element type: a name of any ecosystem (``"f8e4m3fn"``, ``"FLOAT8E4M3FN"``, ``"torch:float8_e4m3fn"``), a type of
 ///     NumPy, ml_dtypes or torch, or a number of ONNX's enumeration.
 /// spec
-///     Who decides: ``"onnx"`` (the default), ``"tosa"``, ``"openvino"``, ``"tile"`` or ``"ieee"``, with ``@VERSION`` where
-///     there are several: ``"onnx@19"``, ``"tile@13.4"``.
+///     Who decides: ``"onnx"`` (the default), ``"tosa"``, ``"openvino"``, ``"tile"``, ``"ieee"``, or a library, language or
+///     chip by its name (``"ptx"``), with ``@VERSION`` where there are several: ``"onnx@19"``, ``"torch@2.11"``.
 /// out
 ///     Where the results go: an array of the result's shape and type, or of unsigned integers of its width for the codes.
 ///     It may overlap with ``x``.
@@ -210,6 +216,9 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 /// layout
 ///     ``"values"`` (the default): the library's own type for them, one element a byte if they are narrow. ``"codes"``:
 ///     unsigned integers of their width. ``"packed"``: the bytes, without gaps, in one dimension of ``uint8``.
+/// seed
+///     Rounds stochastically: up or down by 32 random bits for each element, which depend on this number and on the index of
+///     the element alone. What is exact stays; the mean of the results is the value. Slow: about 100 ns an element.
 /// **attributes
 ///     What the specification has: ``saturate``, ``round_mode`` (onnx), ``rounding``, ``overflow``, ``inf``,
 ///     ``int_overflow``, ``nan_to_int``, ``subnormals`` (ieee), ``rounding``, ``saturating``, ``profile``, ``tile_option``
@@ -250,7 +259,7 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 /// >>> tc.cast(tc.cast(x, "string"), "f32")
 /// array([  1., 465., -inf], dtype=float32)
 #[pyfunction]
-#[pyo3(signature = (x, to, *, spec=None, out=None, from_=None, shape=None, layout=None, **attributes))]
+#[pyo3(signature = (x, to, *, spec=None, out=None, from_=None, shape=None, layout=None, seed=None, **attributes))]
 #[allow(clippy::too_many_arguments)]
 pub fn cast<'py>(
     x: &Bound<'py, PyAny>,
@@ -260,8 +269,12 @@ pub fn cast<'py>(
     from_: Option<&Bound<'py, PyAny>>,
     shape: Option<&Bound<'py, PyAny>>,
     layout: Option<&str>,
+    seed: Option<u64>,
     attributes: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let call = call(x.py(), to, spec, out, from_, shape, layout, attributes)?;
+    let call = Call { seed, ..call(x.py(), to, spec, out, from_, shape, layout, attributes)? };
+    if seed.is_some() && [call.from, Some(call.to)].contains(&Some(DType::String)) {
+        return Err(raise(x.py(), Class::Usage, "text is not rounded stochastically; omit seed="));
+    }
     Ok(convert(x, &call)?.0)
 }

@@ -105,6 +105,7 @@ pub fn rescale<'py>(
         shape: None,
         form: Form::Values,
         counting: Counting::Off,
+        seed: None,
     };
     let target = Target::of(&source, library, &call)?;
     let dense = source.read(false)?;

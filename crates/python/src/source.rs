@@ -21,6 +21,8 @@ pub struct Call<'a, 'py> {
     pub shape: Option<Vec<u64>>,
     pub form: Form,
     pub counting: Counting,
+    /// Of stochastic rounding.
+    pub seed: Option<u64>,
 }
 
 /// Elements to be converted.
@@ -164,5 +166,6 @@ pub fn call<'a, 'py>(
         shape: shape.map(shape_of).transpose()?,
         form: Form::of(py, layout)?,
         counting: Counting::Off,
+        seed: None,
     })
 }

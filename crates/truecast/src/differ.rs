@@ -217,7 +217,7 @@ enum Verdict {
 }
 
 /// Maps numbers, on every core where there is a pool of threads.
-fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     #[cfg(feature = "parallel")]
     return truecast_kernel::parallel::map(count, work);
     #[cfg(not(feature = "parallel"))]

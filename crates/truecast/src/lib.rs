@@ -43,6 +43,7 @@ pub mod explain;
 mod order;
 pub mod request;
 pub mod setting;
+pub mod stochastic;
 #[cfg(target_endian = "little")]
 mod typed;
 pub mod vectors;

@@ -30,7 +30,7 @@ NEAREST_OR_ZERO = [["rn"], ["rz"]]
 # What a form needs beyond the oldest chip: a level, and the version of PTX.
 ANY, AMPERE, ADA, HOPPER, BLACKWELL, FAMILY, SPECIFIC = range(7)
 """sm_75, 80, 89, 90, 100, then the features of sm_100f and its like, and those of sm_100a and its like."""
-OLDEST, SATFINITE, NARROWEST, LATER = (7, 8), (8, 1), (8, 6), (9, 1)
+OLDEST, SATFINITE, NARROWEST, NEWEST = (7, 8), (8, 1), (8, 6), (9, 1)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ TARGETS = [Target(number, OLDEST) for number in (75, 80, 86, 87, 89, 90)] + [
 def target_of(number: int) -> Target:
     """Of a chip that the list lacks: what is known to hold for older ones, in the newest version of PTX used here."""
     known = [target for target in TARGETS if target.number == number]
-    return known[0] if known else Target(number, LATER if number >= 100 else OLDEST)
+    return known[0] if known else Target(number, NEWEST if number >= 100 else OLDEST)
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ def packed():
         yield from (form("f32", to, rounding, AMPERE, lanes=2) for rounding in NEAREST_OR_ZERO)
         yield from saturating("f32", to, AMPERE, AMPERE, SATFINITE, lanes=2)
     for narrow in NARROW:
-        later = (FAMILY, LATER)
-        since, from_f16 = ((ADA, OLDEST),) * 2 if BITS[narrow] == 8 else ((FAMILY, NARROWEST), later)
+        later = (FAMILY, NEWEST)
+        since, from_f16 = ((ADA, SATFINITE),) * 2 if BITS[narrow] == 8 else ((FAMILY, NARROWEST), later)
         for relu in ([], ["relu"]):
             yield form("f32", narrow, ["rn", "satfinite", *relu], *since, 2)
             yield form("f16", narrow, ["rn", "satfinite", *relu], *from_f16, 2)
@@ -163,7 +163,7 @@ def packed():
             yield form(source, "f8e8m0", [rounding], FAMILY, NARROWEST, 2, overflow="nonfinite")
             yield form(source, "f8e8m0", [rounding, "satfinite"], FAMILY, NARROWEST, 2, overflow="saturate")
         for relu in ([], ["relu"]):
-            yield form(source, "mxint8", ["rn", "satfinite", *relu], SPECIFIC, LATER, 2)
+            yield form(source, "mxint8", ["rn", "satfinite", *relu], SPECIFIC, NEWEST, 2)
     yield form("f8e8m0", "bf16", ["rn"], FAMILY, NARROWEST, 2)
     for relu in ([], ["relu"]):
-        yield form("mxint8", "bf16", ["rn", *relu], SPECIFIC, LATER, 2)
+        yield form("mxint8", "bf16", ["rn", *relu], SPECIFIC, NEWEST, 2)

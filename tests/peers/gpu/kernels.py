@@ -6,12 +6,13 @@ lower half of a packed register, and of two operands the second.
 
 from forms import BITS, INTEGERS, Form, Target
 
-FRAME = """\
+HEAD = """\
 .version {version}
 .target {target}
 .address_size 64
-
-.visible .entry convert(.param .u64 source, .param .u64 result, .param .u32 count)
+"""
+ENTRY = """
+.visible .entry {name}(.param .u64 source, .param .u64 result, .param .u32 count)
 {{
     .reg .pred %past;
     .reg .b32 %block, %size, %thread, %index, %count;
@@ -70,16 +71,27 @@ def store(name: str, lanes: int) -> list[str]:
     return [f"st.global.b{8 * lanes * storage(name)} [%result], %d;"]
 
 
-def text(form: Form, target: Target) -> str:
+def head(target: Target, version: tuple[int, int]) -> str:
+    major, minor = max(version, target.version)
+    return HEAD.format(version=f"{major}.{minor}", target=target.name)
+
+
+def entry(form: Form, name: str = "convert") -> str:
     loads, operands = load(form.source, form.lanes)
     body = [*loads, f"{form.instruction()} %d, {operands};", *store(form.to, form.lanes)]
-    registers = [f".reg {register(form.source, form.lanes)} %a, %b;", f".reg {register(form.to, form.lanes)} %d;"]
-    major, minor = max(form.version, target.version)
-    return FRAME.format(
-        version=f"{major}.{minor}",
-        target=target.name,
-        registers="\n".join(f"    {line}" for line in [*registers, ".reg .b16 %t, %u;"]),
+    registers = [
+        f".reg {register(form.source, form.lanes)} %a, %b;",
+        f".reg {register(form.to, form.lanes)} %d;",
+        ".reg .b16 %t, %u;",
+    ]
+    return ENTRY.format(
+        name=name,
+        registers="\n".join(f"    {line}" for line in registers),
         read=form.lanes * storage(form.source),
         written=form.lanes * storage(form.to),
         body="\n".join(f"    {line}" for line in body),
     )
+
+
+def text(form: Form, target: Target) -> str:
+    return head(target, form.version) + entry(form)

@@ -27,6 +27,7 @@ def cast(
     from_: TypeLike | None = None,
     shape: Sequence[int] | None = None,
     layout: Layout | None = None,
+    seed: int | None = None,
     **attributes: Unpack[Settings],
 ) -> _Array: ...
 @overload
@@ -39,6 +40,7 @@ def cast(
     from_: TypeLike | None = None,
     shape: Sequence[int] | None = None,
     layout: Literal["values"] | None = None,
+    seed: int | None = None,
     **attributes: Unpack[Settings],
 ) -> npt.NDArray[_Scalar]: ...
 @overload
@@ -51,6 +53,7 @@ def cast(
     from_: TypeLike | None = None,
     shape: Sequence[int] | None = None,
     layout: Layout | None = None,
+    seed: int | None = None,
     **attributes: Unpack[Settings],
 ) -> npt.NDArray[Any]: ...
 @overload
@@ -63,6 +66,7 @@ def cast(
     from_: TypeLike | None = None,
     shape: Sequence[int] | None = None,
     layout: Layout | None = None,
+    seed: int | None = None,
     **attributes: Unpack[Settings],
 ) -> Any: ...
 def cast_counted(

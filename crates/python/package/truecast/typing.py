@@ -73,9 +73,10 @@ class Settings(TypedDict, total=False):
     rounding: Rounding | None
     overflow: Overflow | None
     inf: Overflow | None
-    int_overflow: Literal["wrap", "saturate", "error"] | None
-    nan_to_int: Literal["zero", "saturate", "error"] | None
-    subnormals: Literal["keep", "flush"] | None
+    int_overflow: Literal["wrap", "saturate", "indefinite", "error"] | None
+    nan_to_int: Literal["zero", "saturate", "indefinite", "top-bit", "error"] | None
+    subnormals: Literal["keep", "flush", "flushsource", "flushresult"] | None
+    relu: Switch | None
     saturating: Switch | None
     profile: str | None
     tile_option: str | Sequence[str] | None

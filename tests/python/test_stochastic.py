@@ -1,0 +1,41 @@
+"""`cast(.., seed=N)`: random bits by seed and index alone."""
+
+import numpy as np
+import pytest
+
+tc = pytest.importorskip("truecast")
+
+
+def codes(x, to, **options):
+    return tc.cast(x, to, layout="codes", **options)
+
+
+def test_seed_decides():
+    x = np.linspace(-3, 3, 100_001, dtype=np.float32)
+    first = codes(x, "f8e4m3fn", seed=5)
+    assert (first == codes(x, "f8e4m3fn", seed=5)).all()
+    assert (first != codes(x, "f8e4m3fn", seed=6)).any()
+    assert (first != codes(x, "f8e4m3fn")).any()
+
+
+def test_order_of_memory_does_not_matter():
+    x = np.random.default_rng(1).normal(size=(300, 70)).astype(np.float32)
+    expected = codes(x, "bf16", seed=9)
+    assert (codes(np.asfortranarray(x), "bf16", seed=9) == expected).all()
+
+
+def test_the_mean_is_the_value():
+    x = np.full(1 << 18, 0.3, np.float32)
+    rounded = tc.cast(tc.cast(x, "i8", seed=1), "f32")
+    assert set(np.unique(rounded)) == {0, 1}
+    assert abs(rounded.mean() - 0.3) < 5 * np.sqrt(0.3 * 0.7 / x.size)
+
+
+def test_exact_values_stay():
+    x = np.array([1, -2, 448, np.inf, 0], np.float32)
+    assert (codes(x, "f8e4m3fn", seed=3, spec="torch@2.15") == codes(x, "f8e4m3fn", spec="torch@2.15")).all()
+
+
+def test_text_is_refused():
+    with pytest.raises(tc.UsageError):
+        tc.cast(np.array([1.5], np.float32), "string", seed=1)
