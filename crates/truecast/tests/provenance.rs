@@ -6,6 +6,7 @@ use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, Tex
 use truecast::report::Provenance;
 use truecast::request::{Request, Standard, Tile};
 use truecast::select::{Rule, Selection};
+use truecast::spec::table::{self, TABLES};
 use truecast::spec::{ieee, onnx, openvino, tile, tosa};
 use truecast::{DType, Rounding};
 
@@ -54,6 +55,22 @@ fn every_option_of_reading_is_kept() {
         let onnx = truecast::io::onnx::Options { lenient, follow_links };
         keeps(&Options { onnx, ..Options::default() });
     }
+}
+
+#[test]
+fn every_name_and_choice_is_kept() {
+    for one in TABLES {
+        let versions = [None].into_iter().chain(one.versions.iter().map(|version| Some(*version)));
+        for cast in versions.map(|version| table::Cast::of(one.name, version).unwrap().unwrap()) {
+            keeps(&of_request(Standard::Table(cast)));
+            let rounding = Some(Rounding::Up);
+            keeps(&of_request(Standard::Table(table::Cast { rounding, ..cast })));
+            let overflow = Some(Overflow::Saturate);
+            keeps(&of_request(Standard::Table(table::Cast { overflow, ..cast })));
+        }
+    }
+    let ptx = table::Cast::of("ptx", None).unwrap().unwrap();
+    keeps(&of_request(Standard::Table(table::Cast { relu: true, ..ptx })));
 }
 
 #[test]

@@ -34,3 +34,8 @@ def check(spec: str, source: Type, to: Type, x: np.ndarray, actual: np.ndarray, 
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode in (0, 1), done.stdout + done.stderr
         return json.loads(done.stdout)
+
+
+def assert_right(report: dict) -> None:
+    some = "\n".join(f"{v['input']}: {v['actual']}, permitted {v['permitted']}" for v in report["violations"][:5])
+    assert not report["wrong"], f"{report['wrong']} of {report['elements']} are wrong\n{some}"

@@ -8,7 +8,9 @@ from cli import vectors
 from dtypes import TYPES as COMMON
 from dtypes import Type, bounds, to_f64
 
-TYPES = COMMON | {name: Type(name, 1, np.dtype(getattr(ml_dtypes, of))) for name, of in [("i1", "int1"), ("u1", "uint1")]}
+TYPES = COMMON | {
+    name: Type(name, 1, np.dtype(getattr(ml_dtypes, of))) for name, of in [("i1", "int1"), ("u1", "uint1")]
+}
 INTEGERS = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]
 
 
@@ -19,7 +21,7 @@ def every_code(t: Type) -> np.ndarray:
 
 @cache
 def random(t: Type, count: int = 1_000_000) -> np.ndarray:
-    """Over all magnitudes of an integer, all exponents of f32; of f64 mostly over those near f32's, some with few bits."""
+    """Over all magnitudes of an integer, all exponents of f32; of f64 mostly those near f32's, some with few bits."""
     draw = np.random.default_rng(t.bits)
     bits = draw.integers(0, 1 << 64, count, dtype=np.uint64)
     if not t.is_float:

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 from functools import cache
@@ -50,9 +51,8 @@ def newest(tool: str) -> str:
     folders = [Path("/usr/bin"), *Path("/usr/lib").glob("llvm-*/bin")]
     found = [p for folder in folders for p in folder.glob(f"{tool}-*") if re.fullmatch(rf"{tool}-\d+", p.name)]
     found += [p for p in Path("/usr/lib").glob(f"llvm-*/bin/{tool}")]
-    number = lambda path: int(re.search(r"-(\d+)", str(path))[1])
-    path = str(max(found, key=number)) if found else shutil.which(tool)
-    return path or pytest.skip(f"{tool} is not installed (README.md)")
+    path = max(found, key=lambda path: int(re.search(r"-(\d+)", str(path))[1])) if found else shutil.which(tool)
+    return str(path or pytest.skip(f"{tool} is not installed (README.md)"))
 
 
 def installed(tool: str) -> str:
@@ -63,6 +63,12 @@ def installed(tool: str) -> str:
 def compiles(machine: Machine, text: str) -> bool:
     command = [*machine.compiler, "-x", "c", "-", "-o", "/dev/null"]
     return subprocess.run(command, input=text, text=True, capture_output=True).returncode == 0
+
+
+def usable(machine: Machine) -> Machine:
+    if not compiles(machine, '#include <stdio.h>\nint main(void) { return puts("") < 0; }'):
+        pytest.skip(f"{' '.join(machine.compiler)} makes no program: a library is not installed (README.md)")
+    return machine
 
 
 MAIN = r"""
@@ -98,10 +104,13 @@ def build(machine: Machine, conversions: tuple[Conversion, ...], *others: str) -
     return folder / "program"
 
 
-def run(machine: Machine, conversions: tuple[Conversion, ...], one: Conversion, x: np.ndarray, *others: str) -> np.ndarray:
-    which = list({(c.source, c.to, c.body): None for c in conversions}).index((one.source, one.to, one.body))
+def run(machine: Machine, conversions: tuple[Conversion, ...], one: Conversion, x: np.ndarray, *others: str):
+    """The results for `x`; the conversions are one program, built once, also with the files and options `others`."""
     program = build(machine, conversions, *others)
+    which = list({(c.source, c.to, c.body): None for c in conversions}).index((one.source, one.to, one.body))
     command = [*machine.runner, program, str(which), str(x.size), str(one.mode)]
     done = subprocess.run(command, input=x.tobytes(), capture_output=True)
+    if machine.runner and done.returncode == -signal.SIGILL:
+        pytest.skip(f"{machine.runner[0]} does not have the instruction (README.md)")
     assert done.returncode == 0, (done.returncode, done.stderr)
     return np.frombuffer(done.stdout, TYPES[one.to].numpy)

@@ -76,7 +76,8 @@ def instance():
                 {one.store}
                 (global.set $at (i32.add (global.get $at) (i32.const 1)))
                 (br_if 0 (i32.lt_u (global.get $at) (local.get $count)))))\n"""
-    text = f'(module (memory (export "memory") {OUTPUT * 2 >> 16}) (global $at (export "at") (mut i32) i32.const 0)\n{functions})'
+    state = f'(memory (export "memory") {OUTPUT * 2 >> 16}) (global $at (export "at") (mut i32) i32.const 0)'
+    text = f"(module {state}\n{functions})"
     store = wasmtime.Store()
     return wasmtime, store, wasmtime.Instance(store, wasmtime.Module(store.engine, text), []).exports(store)
 

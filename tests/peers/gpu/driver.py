@@ -72,6 +72,10 @@ class Gpu:
     def upload(self, address: ctypes.c_uint64, array: np.ndarray) -> None:
         self.call("cuMemcpyHtoD_v2", address, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
 
+    def fill(self, address: ctypes.c_uint64, size: int) -> None:
+        """With a byte that is no likely result, so that nothing of an earlier launch is left."""
+        self.call("cuMemsetD8_v2", address, ctypes.c_ubyte(0xA5), ctypes.c_size_t(size))
+
     def download(self, address: ctypes.c_uint64, array: np.ndarray) -> None:
         self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), address, ctypes.c_size_t(array.nbytes))
 

@@ -1,7 +1,7 @@
 """The forms of PTX's `cvt` that truecast's `ptx@9` has, as a table, and a kernel for each as PTX text.
 
-A form is a pair of types with its modifiers. What assembles is in `test_generated.py`; what a form must give is asked of
-truecast with `Form.settings`.
+A form is a pair of types with its modifiers. `test_generated.py` holds the table against NVIDIA's assembler. truecast is
+asked for the results of a form with `Form.settings`.
 """
 
 import itertools
@@ -86,9 +86,10 @@ def forms() -> list[Form]:
 
 
 def form(source, to, modifiers, level=ANY, version=OLDEST, lanes=1, **settings) -> Form:
-    for modifier in modifiers:
-        settings |= SETTINGS.get(modifier, {})
-    return Form(source, to, tuple(modifiers), level, version, lanes, settings)
+    """Settings that are given replace those of a modifier; None is no setting."""
+    of_modifiers = {name: value for modifier in modifiers for name, value in SETTINGS.get(modifier, {}).items()}
+    said = {name: value for name, value in (of_modifiers | settings).items() if value is not None}
+    return Form(source, to, tuple(modifiers), level, version, lanes, said)
 
 
 def bounds(integer) -> tuple[int, int]:
@@ -150,20 +151,20 @@ def packed():
     for to in ("f16", "bf16"):
         yield from (form("f32", to, rounding, AMPERE, lanes=2) for rounding in NEAREST_OR_ZERO)
         yield from saturating("f32", to, AMPERE, AMPERE, SATFINITE, lanes=2)
-    for narrow in NARROW:
+    only_rn = {"rounding": None}
+    """Where `.rn` is all there is, truecast has no setting for it."""
+    for narrow, relu in itertools.product(NARROW, ([], ["relu"])):
         later = (FAMILY, NEWEST)
         since, from_f16 = ((ADA, SATFINITE),) * 2 if BITS[narrow] == 8 else ((FAMILY, NARROWEST), later)
-        for relu in ([], ["relu"]):
-            yield form("f32", narrow, ["rn", "satfinite", *relu], *since, 2)
-            yield form("f16", narrow, ["rn", "satfinite", *relu], *from_f16, 2)
-            yield form("bf16", narrow, ["rn", "satfinite", *relu], *later, 2)
-            yield form(narrow, "f16", ["rn", *relu], *since, 2)
-    for source in ("f32", "bf16"):
-        for rounding in ("rz", "rp"):
-            yield form(source, "f8e8m0", [rounding], FAMILY, NARROWEST, 2, overflow="nonfinite")
-            yield form(source, "f8e8m0", [rounding, "satfinite"], FAMILY, NARROWEST, 2, overflow="saturate")
-        for relu in ([], ["relu"]):
-            yield form(source, "mxint8", ["rn", "satfinite", *relu], SPECIFIC, NEWEST, 2)
-    yield form("f8e8m0", "bf16", ["rn"], FAMILY, NARROWEST, 2)
+        yield form("f32", narrow, ["rn", "satfinite", *relu], *since, 2, **only_rn)
+        yield form("f16", narrow, ["rn", "satfinite", *relu], *from_f16, 2, **only_rn)
+        yield form("bf16", narrow, ["rn", "satfinite", *relu], *later, 2, **only_rn)
+        yield form(narrow, "f16", ["rn", *relu], *since, 2, **only_rn)
+    for source, rounding in itertools.product(("f32", "bf16"), ("rz", "rp")):
+        yield form(source, "f8e8m0", [rounding], FAMILY, NARROWEST, 2, overflow="nonfinite")
+        yield form(source, "f8e8m0", [rounding, "satfinite"], FAMILY, NARROWEST, 2, overflow="saturate")
+    yield form("f8e8m0", "bf16", ["rn"], FAMILY, NARROWEST, 2, **only_rn)
     for relu in ([], ["relu"]):
-        yield form("mxint8", "bf16", ["rn", *relu], SPECIFIC, NEWEST, 2)
+        for source in ("f32", "bf16"):
+            yield form(source, "mxint8", ["rn", "satfinite", *relu], SPECIFIC, NEWEST, 2, **only_rn)
+        yield form("mxint8", "bf16", ["rn", *relu], SPECIFIC, NEWEST, 2, **only_rn)

@@ -1,15 +1,18 @@
-"""The generated kernels, by NVIDIA's assembler and without a GPU: each form assembles, and none is missing."""
+"""Without a GPU: every generated kernel assembles (NVIDIA's `ptxas`), no form is missing, differences are found."""
 
 import itertools
 import re
 import subprocess
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+import inputs
 import numpy as np
 import pytest
-
+import truecast
+from compare import Comparison, Conversion, is_open, sweep
 from forms import BITS, FLOATS, INTEGERS, NARROW, NEWEST, PTX, TARGETS, Form, forms
 from kernels import entry, head, register
 
@@ -108,7 +111,98 @@ def test_forms_are_distinct():
 
 @pytest.mark.parametrize("form", FORMS, ids=Form.instruction)
 def test_truecast_has_every_form(form):
-    import truecast
-
-    source = np.zeros(1, f"u{max(8, BITS[form.source]) // 8}")
+    source = np.zeros(1, inputs.codes_of(form.source))
     truecast.cast(source, form.to, from_=form.source, spec="ptx", layout="codes", **form.settings)
+
+
+class NoGpu:
+    """Memory alone, so that a sweep runs here."""
+
+    def use(self):
+        pass
+
+    @contextmanager
+    def memory(self, size):
+        yield np.zeros(size, np.uint8)
+
+    def upload(self, memory, array):
+        memory[:] = array.view(np.uint8)
+
+    def fill(self, memory, size):
+        memory[:size] = 0xA5
+
+    def download(self, memory, array):
+        array.view(np.uint8)[:] = memory[: array.nbytes]
+
+
+def found(source: str, to: str, spoil) -> Comparison:
+    def expected(codes, out):
+        truecast.cast(codes, to, from_=source, layout="codes", out=out, spec="ieee")
+
+    def launch(sources, results, count):
+        codes, out = sources.view(inputs.codes_of(source)), np.empty(count, inputs.codes_of(to))
+        expected(codes, out)
+        spoil(codes, out)
+        results[: out.nbytes] = out.view(np.uint8)
+
+    return sweep(NoGpu(), source, [Conversion("", source, to, expected, launch)])[0]
+
+
+def test_a_sweep_finds_one_wrong_result():
+    def spoil(codes, out):
+        out[codes == 0x3C00] ^= 1
+
+    spoiled = found("f16", "f8e4m3fn", spoil)
+    assert (spoiled.inputs, spoiled.differ, spoiled.nan_bits) == (2 << 16, 2, 0)
+    assert spoiled.witness == {"differ": "0x3c00: GPU 0x39, truecast 0x38"}
+    right = found("f16", "f8e4m3fn", lambda codes, out: None)
+    assert (right.differ, right.open, right.nan_bits, right.witness) == (0, 0, 0, {})
+
+
+def test_a_sweep_counts_bits_of_nan_apart():
+    def spoil(codes, out):
+        out[codes == 0x7E00] ^= 0x80
+
+    spoiled = found("f16", "f8e4m3fn", spoil)
+    assert (spoiled.differ, spoiled.nan_bits) == (0, 2)
+
+
+def test_nan_for_a_number_differs():
+    def spoil(codes, out):
+        out[codes == 0x3C00] = 0x7F
+
+    assert found("f16", "f8e4m3fn", spoil).differ == 2
+
+
+def test_a_missing_result_differs():
+    def spoil(codes, out):
+        out[-1] = 0xA5A5
+
+    assert found("i8", "f16", spoil).differ == 1
+
+
+def test_what_is_open_to_e8m0():
+    codes = np.array([0, 1 << 22, (1 << 22) - 1, 0x80000000, 0xBF800000, 0x3F800000, 0x7FC00000, 0xFFC00000], np.uint32)
+    assert is_open("f32", "f8e8m0", codes).tolist() == [True, False, True, True, True, False, False, False]
+    assert not is_open("f32", "f16", codes).any()
+
+
+@pytest.mark.parametrize("name", ["u32", "f32"])
+def test_blocks_are_all_codes(name):
+    begins = inputs.blocks(name)
+    assert [begins[0], len(begins) * inputs.BLOCK] == [0, 1 << 32]
+    last = inputs.block(name, begins[-1])
+    assert (last[-1], len(last)) == ((1 << 32) - 1, inputs.BLOCK)
+
+
+@pytest.mark.parametrize("name", ["i8", "f6e2m3", "bf16"])
+def test_both_lanes_have_each_code(name):
+    codes = inputs.block(name, 0)
+    for lane in (0, 1):
+        assert sorted(codes[lane::2].tolist()) == list(range(1 << BITS[name]))
+
+
+@pytest.mark.parametrize("name", ["i64", "u64", "f64"])
+def test_wide_codes_are_in_pairs(name):
+    codes = inputs.wide(name)
+    assert codes.dtype == np.uint64 and len(codes) % 2 == 0

@@ -30,6 +30,7 @@ mod inspect;
 #[cfg(target_os = "linux")]
 mod many;
 mod models;
+mod names;
 mod openvino;
 mod options;
 mod policies;

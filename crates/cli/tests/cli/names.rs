@@ -1,0 +1,117 @@
+//! Libraries, languages and chips by name: `differ`, and the commands that take `--spec`.
+
+use crate::run::Folder;
+use serde_json::json;
+use truecast_testkit::npy::npy;
+
+fn folder(values: &[f32]) -> Folder {
+    let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    Folder::with("x.npy", &npy("<f4", values.len(), &bytes))
+}
+
+/// Facts that are known from the libraries themselves (`docs/spec/torch.md`, `docs/spec/ml_dtypes.md`): how many codes of a
+/// 16-bit type lie beyond 464.
+#[test]
+fn known_differences_come_out() {
+    let folder = Folder::new();
+    for (line, different) in [
+        ("differ torch@2.15 ml_dtypes --from f16 --to f8e4m3fn", 14_720),
+        ("differ torch@2.15 ml_dtypes --from bf16 --to f8e4m3fn", 30_512),
+        ("differ torch@2.11 ml_dtypes --from bf16 --to f8e4m3fn", 0),
+        ("differ ml_dtypes onnx:saturate=false --from bf16 --to f8e4m3fn", 0),
+        ("differ torch@2.11 torch@2.15 --from i8 --to f8e4m3fn", 0),
+    ] {
+        let object = folder.run(&format!("{line} --json")).succeeds().object("differ");
+        assert_eq!(object["pairs"][0]["different"], different, "{line}");
+        assert_eq!(object["pairs"][0]["every_input"], true, "{line}");
+        let code = u8::from(different > 0);
+        folder.run(&format!("{line} --quiet")).exits(code.into());
+    }
+    let said = folder.run("differ torch@2.11 torch@2.15 --from bf16 --to f8e4m3fn").succeeds().out;
+    assert!(said.contains("A: torch@2.11") && said.contains("|x| >= 466") && said.contains("±448"), "{said}");
+}
+
+/// Every code of 32 bits: beyond the range of i8 they differ for each value out of it, NaN included.
+#[test]
+fn wide_sources_are_swept() {
+    let object = Folder::new().run("differ rust avx10 --from i32 --to f32 --json").succeeds().object("differ");
+    assert_eq!((&object["pairs"][0]["inputs"], &object["pairs"][0]["different"]), (&json!(1u64 << 32), &json!(0)));
+}
+
+/// Tile's text leaves f32 beyond i8 open, its machine does not.
+#[test]
+fn an_open_result_is_no_difference() {
+    let line = "differ tile:profile=spec tile:profile=hw --from f32 --to i8";
+    let object = Folder::new().run(&format!("{line} --json")).succeeds().object("differ");
+    let pair = &object["pairs"][0];
+    assert!(pair["different"] == 0 && pair["open"].as_u64() > Some(0) && pair["ranges"][0]["open"] == true, "{pair}");
+    Folder::new().run(&format!("{line} --quiet")).exits(0);
+}
+
+#[test]
+fn a_name_decides_as_a_specification_does() {
+    let folder = folder(&[1.0, 465.0, f32::NAN, -500.0]);
+    for (spec, codes) in [("torch@2.11", [0x38, 0x7f, 0x7f, 0xff]), ("torch", [0x38, 0x7e, 0x7f, 0xfe])] {
+        folder.run(&format!("convert x.npy y.npy --to f8e4m3fn --spec {spec} --force --report r.json")).succeeds();
+        let file = folder.read("y.npy");
+        assert_eq!(file[file.len() - 4..], codes, "{spec}");
+        folder.run(&format!("verify x.npy y.npy --to f8e4m3fn --spec {spec}")).succeeds();
+        folder.run("verify x.npy y.npy --report r.json").succeeds();
+    }
+    // Rounded to f32 first: a tie that f64 does not see.
+    folder.run("explain 1.00390625000001 --from f64 --to bf16 --spec torch --json").succeeds().says(&["0x3f80"]);
+    folder
+        .run("explain 1.00390625000001 --from f64 --to bf16 --spec rust")
+        .fails(3, &["rust does not convert f64 to bf16"]);
+    folder.run("explain 1 --to f16 --spec torch --rounding up").fails(2, &["--rounding belongs to"]);
+    folder.run("explain 1 --to f8e4m3fn --spec ptx --rounding up").fails(2, &["f32 to f8e4m3fn has no choice of it"]);
+    folder.run("explain 1 --to f16 --spec torch@3").fails(2, &["torch has no version 3", "2.11, 2.15"]);
+    folder.run("explain -1.5 --to f16 --spec ptx --relu --json").succeeds().says(&["\"bits\": \"0x0000\""]);
+}
+
+#[test]
+fn who_permits_every_result_is_said() {
+    let folder = folder(&[1.0, 465.0, f32::INFINITY]);
+    folder.run("convert x.npy y.npy --to f8e4m3fn --spec torch@2.11").succeeds();
+    let line = "check cast --from f32 --to f8e4m3fn --input x.npy --actual y.npy";
+    let ran = folder.run(line).exits(1);
+    assert!(
+        ran.out.contains("permitted by") && ran.out.contains("torch@2.11") && ran.out.contains("onnx@28:saturate=0")
+    );
+    let object = folder.run(&format!("{line} --json")).exits(1).object("check");
+    let names = object["permitted_by"].as_array().unwrap();
+    assert!(names.contains(&json!("ml_dtypes@0.6")) && !names.contains(&json!("torch@2.15")), "{names:?}");
+    let object = folder.run(&format!("{line} --spec torch@2.11 --json")).succeeds().object("check");
+    assert!(object.get("permitted_by").is_none());
+}
+
+#[test]
+fn random_bits_round_one_value() {
+    let folder = Folder::new();
+    for (bits, code) in [("191/8", "0x38"), ("0xc0/8", "0x39"), ("0/1", "0x38")] {
+        let object = folder.run(&format!("explain 1.03125 --to f8e4m3fn --random-bits {bits} --json")).succeeds();
+        assert_eq!(object.object("explain")["results"][0]["bits"], code, "{bits}");
+    }
+    for (line, said) in [
+        ("explain 1 --to f16 --random-bits 4/2", "R must be below 2^N"),
+        ("explain 1 --to f16 --random-bits 4", "expected R/N"),
+        ("explain 1 --to nf4 --random-bits 1/2", "is not rounded by random bits"),
+        ("explain 1 --random-bits 1/2", "--to"),
+    ] {
+        folder.run(line).fails(2, &[said]);
+    }
+}
+
+#[test]
+fn mistakes_of_differ() {
+    for (line, code, said) in [
+        ("differ torch tensorflow", 2, "unknown specification \"tensorflow\""),
+        ("differ torch@9 ieee", 2, "torch has no version 9"),
+        ("differ onnx:saturate=maybe ieee", 2, "\"maybe\" is not one of"),
+        ("differ onnx:color=red ieee", 2, "onnx has no setting \"color\""),
+        ("differ wasm numpy --from f16 --to i8", 3, "wasm does not convert f16 to i8"),
+        ("differ wasm numpy --from bf16", 2, "have no pair of types in common"),
+    ] {
+        Folder::new().run(line).fails(code, &[said]);
+    }
+}
