@@ -10,7 +10,7 @@ from tempfile import mkdtemp
 import numpy as np
 import pytest
 from inputs import TYPES
-from programs import Conversion, Machine, newest, usable
+from programs import FOLDER, Conversion, Machine, newest, usable
 
 FLOATS = {
     "f64": "f64",
@@ -113,7 +113,7 @@ def lowered(conversions: tuple[Conversion, ...]) -> tuple[str, ...]:
     text = "".join(_function(f"p_{c.source}_{c.to}", c.source, c.to) for c in conversions)
     done = subprocess.run([tool, *PASSES[conversions]], input=text, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:3000]
-    file = Path(mkdtemp(prefix="truecast-peer-")) / "lowered.ll"
+    file = Path(mkdtemp(dir=FOLDER.name)) / "lowered.ll"
     command = [newest("mlir-translate"), "--mlir-to-llvmir", "-o", str(file)]
     subprocess.run(command, input=done.stdout, check=True, text=True)
     if conversions is COMPILED:

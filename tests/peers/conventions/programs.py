@@ -7,12 +7,13 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 
 import numpy as np
 import pytest
 from inputs import TYPES
 
+FOLDER = TemporaryDirectory(prefix="truecast-peers-")
 C_TYPES = {
     "bool": "_Bool",
     **{f"{sign}{bits}": f"{'u' * (sign == 'u')}int{bits}_t" for bits in (8, 16, 32, 64) for sign in "iu"},
@@ -96,7 +97,7 @@ def build(machine: Machine, conversions: tuple[Conversion, ...], *others: str) -
     sizes = ", ".join(f"{{sizeof({types[source]}), sizeof({types[to]})}}" for source, to, _ in functions)
     text += f"static void (*const functions[])(const void *, void *, long) = {{{names}}};\n"
     text += f"static const int sizes[][2] = {{{sizes}}};\n{MAIN}"
-    folder = Path(mkdtemp(prefix="truecast-peer-"))
+    folder = Path(mkdtemp(dir=FOLDER.name))
     (folder / "program.c").write_text(text)
     command = [*machine.compiler, "-w", folder / "program.c", *others, "-lm", "-o", folder / "program"]
     done = subprocess.run(command, capture_output=True, text=True)

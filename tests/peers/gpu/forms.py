@@ -1,7 +1,7 @@
-"""The forms of PTX's `cvt` that truecast's `ptx@9` has, as a table, and a kernel for each as PTX text.
+"""The forms of PTX's `cvt` that truecast's `ptx@9` has, as a table.
 
-A form is a pair of types with its modifiers. `test_generated.py` holds the table against NVIDIA's assembler. truecast is
-asked for the results of a form with `Form.settings`.
+A form is a pair of types with its modifiers. `test_generated.py` holds the table against NVIDIA's assembler. Truecast
+is asked for the results of a form with `Form.settings`.
 """
 
 import itertools
@@ -119,6 +119,7 @@ def floats():
         yield from saturating("f32", to, level, AMPERE, SATFINITE)
         yield from (form("f64", to, rounding, HOPPER if to == "bf16" else ANY) for rounding in DIRECTED)
     yield from (form("f32", "f16", [*rounding, "ftz"], subnormals="flushsource") for rounding in DIRECTED)
+    yield from (form("f32", "bf16", [*r, "ftz"], AMPERE, subnormals="flushsource") for r in DIRECTED)
     yield form("f32", "tf32", ["rna"], AMPERE)
     yield form("f32", "tf32", ["rna", "satfinite"], AMPERE, SATFINITE, overflow="saturate")
     yield from (form("f32", "tf32", rounding, HOPPER) for rounding in NEAREST_OR_ZERO)

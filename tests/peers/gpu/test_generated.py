@@ -92,8 +92,7 @@ def is_left_out(source: str, to: str, modifiers: frozenset, lanes: int) -> bool:
         or (source == "mxint8" and "satfinite" in modifiers)
     )
     names_no_rounding = {source, to} == {"f16", "bf16"} and not roundings
-    is_not_in_truecast = (source, to) == ("f32", "bf16") and "ftz" in modifiers
-    return clamps_to_1 or to_integral_float or has_no_effect or names_no_rounding or is_not_in_truecast
+    return clamps_to_1 or to_integral_float or has_no_effect or names_no_rounding
 
 
 @targets

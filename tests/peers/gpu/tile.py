@@ -1,6 +1,5 @@
 """Every conversion of Tile IR as a kernel over pointers, compiled for the GPU, beside truecast's profile `hw`."""
 
-import ctypes
 import itertools
 import os
 import subprocess
@@ -112,9 +111,7 @@ def kernel(one: Operation) -> bytes:
                 return bc.encode_OffsetOp(b, pointer(name, (LENGTH,)), wide, index)
 
             where = [pointers(*pair) for pair in zip(arguments, stored, strict=True)]
-            x, _ = bc.encode_LoadPtrTkoOp(
-                b, tile(stored[0]), types.Token, where[0], None, None, None, weak, None, None
-            )
+            x, _ = bc.encode_LoadPtrTkoOp(b, tile(stored[0]), types.Token, where[0], None, None, None, weak, None, None)
             if one.source == "i1":
                 x = bc.encode_TruncIOp(b, tile("i1"), x, none)
             y = converted(b, tile(one.to), x, one)

@@ -48,6 +48,20 @@ fn an_open_result_is_no_difference() {
     Folder::new().run(&format!("{line} --quiet")).exits(0);
 }
 
+/// Tile's machine code is made of PTX: only f32 to 8 bits, which goes through i32 there, and the default rounding to tf32
+/// differ (`docs/spec/tile-ir.md §6.7, §6.8`).
+#[test]
+fn ptx_gives_what_tile_gives_on_hardware() {
+    let object = Folder::new().run("differ ptx tile:profile=hw --json").succeeds().object("differ");
+    let pairs = object["pairs"].as_array().unwrap();
+    assert!(pairs.len() > 140, "{}", pairs.len());
+    for pair in pairs.iter().filter(|pair| pair["different"] != 0) {
+        let [from, to] = ["from", "to"].map(|side| pair[side].as_str().unwrap());
+        let is_byte = ["i8", "u8"].contains(&to) && ["f16", "bf16", "f32", "f64"].contains(&from);
+        assert!(is_byte || (from, to) == ("f32", "tf32"), "{from} to {to}");
+    }
+}
+
 #[test]
 fn a_name_decides_as_a_specification_does() {
     let folder = folder(&[1.0, 465.0, f32::NAN, -500.0]);

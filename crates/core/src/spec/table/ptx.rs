@@ -66,7 +66,7 @@ pub(super) static TABLE: Table = Table {
         row(HALVES, WIDE_INTS, NAN_TO_TOP_BIT, &[ROUND], &[], INT),
         row(&[F64], INTS, NAN_TO_TOP_BIT, &[ROUND], &[], INT),
         row(&[F32], &[F16], RN, &[ROUND, FINITE, FTZ_FROM, Choice::Relu], &[], FLOAT),
-        row(&[F32], &[Bf16], RN, &[ROUND, FINITE, Choice::Relu], &[], FLOAT),
+        row(&[F32], &[Bf16], RN, &[ROUND, FINITE, FTZ_FROM, Choice::Relu], &[], FLOAT),
         row(&[F32], &[Tf32], RNA, &[ROUND_TF32, FINITE, Choice::Relu], &[], FLOAT),
         row(&[F32], &[F64], RN, &[FTZ_FROM], &[], FLOAT),
         row(&[F64], &[F32], RN, &[ROUND, FTZ_TO], &[], FLOAT),
