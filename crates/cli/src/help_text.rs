@@ -164,15 +164,16 @@ pub const PAGES: [Page; 18] = [
     },
     Page {
         command: "vectors",
-        usage: &["vectors cast|castlike|rescale --from TYPE --to TYPE [OPTIONS]"],
+        usage: &["vectors cast|castlike|rescale --from TYPE --to TYPE [OPTIONS]", "vectors suite DIR [OPTIONS]"],
         examples: &[
             ("Edge-case inputs and their results", "truecast vectors cast --from f32 --to f8e4m3fn"),
             (
                 "As arrays, for another implementation",
                 "truecast vectors cast --from bf16 --to f8e5m2 --format npy -o vectors",
             ),
+            ("A folder of vectors and digests of one chip", "truecast vectors suite riscv-vectors --only riscv"),
         ],
-        short: "spec from to level format output force json",
+        short: "spec from to level format output only force json",
         see_also: &["check", "explain"],
     },
     Page {

@@ -4,7 +4,7 @@
 //! A run is described by facts: what it does, whose specification decides, which files it reads. A row of the table says
 //! which facts its options need; an option without a row needs none. Which settings a specification has, `Setting` says.
 
-use crate::args::{CheckArgs, Cli, Command, SYSTEMS, VECTOR_FORMATS};
+use crate::args::{CheckArgs, Cli, Command, SUITE, SYSTEMS, VECTOR_FORMATS};
 use crate::failure::Failure;
 use crate::policy;
 use clap::parser::ValueSource;
@@ -58,6 +58,10 @@ impl fmt::Display for Fact {
 
 const CAST: Fact = Fact(Question::Does, "check cast");
 const RESCALE: Fact = Fact(Question::Does, "check rescale");
+/// Vectors of one operation, whichever.
+const VECTORS_CAST: Fact = Fact(Question::Does, "vectors cast");
+const VECTORS_RESCALE: Fact = Fact(Question::Does, "vectors rescale");
+const VECTORS_SUITE: Fact = Fact(Question::Does, "vectors suite");
 const CHECKED_MODEL: Fact = Fact(Question::Does, "check MODEL");
 const ONNX: Fact = Fact(Question::Reads, ".onnx models");
 const TENSOR_PROTO: Fact = Fact(Question::Reads, ".pb tensors");
@@ -131,6 +135,13 @@ const TABLE: &[Row] = &[
     ),
     row("vectors", "input-unsigned", &[&[RESCALE]]),
     row("vectors", "nan", &[&[CAST]]),
+    row("vectors", "only lines exhaustive files threads", &[&[VECTORS_SUITE]]),
+    row(
+        "vectors",
+        "spec level format output saturate round-mode overflow inf int-overflow nan-to-int subnormals relu saturating \
+         profile tile-option string-style",
+        &[&[VECTORS_CAST], &[VECTORS_RESCALE]],
+    ),
     row("check", "input-scale actual-scale", &[&[CAST, TOSA]]),
     row("check", "input-unsigned", &[&[RESCALE], &[CAST, TOSA]]),
     // Files.
@@ -284,7 +295,16 @@ fn facts(cli: &Cli) -> Vec<Said> {
         Command::Run(args) => facts.extend(model(&args.model)),
         Command::Check(args) => facts.extend(judged(args, as_typed(command))),
         Command::Vectors(args) => {
-            facts.push((if args.op == "rescale" { RESCALE } else { CAST }, as_typed(command)));
+            let does: &[Fact] = match args.op.as_str() {
+                SUITE => &[VECTORS_SUITE],
+                "rescale" => &[RESCALE, VECTORS_RESCALE],
+                _ => &[CAST, VECTORS_CAST],
+            };
+            facts.extend(does.iter().map(|fact| (*fact, as_typed(command))));
+            if args.op == SUITE {
+                facts.push(said(FILES));
+                return facts;
+            }
             facts.extend(spec(args.policy().spec()));
             facts.push(said(if args.output.is_some() { FILES } else { STREAM }));
             let formats = VECTOR_FORMATS.iter().filter(|(_, format)| *format == args.format(cli.json));

@@ -1,6 +1,7 @@
 //! Values of options that are words: how they are read, and the list of them that completion offers. Completion lists
 //! canonical names only; every name that the library understands is read.
 
+use crate::args::SUITE;
 use crate::command::thresholds::DIFFERENT;
 use crate::help_text::PAGES;
 use crate::inspect_keys;
@@ -156,8 +157,8 @@ pub const STRING_STYLE: Words<TextStyle> = Words {
     read: |text| TextStyle::of_name(text).ok_or_else(|| "expected reference or plain".into()),
     list: || TextStyle::ALL.map(TextStyle::name).into(),
 };
-/// An operation that has test vectors.
-pub const OPERATION: Words<String> = Words { read: as_typed, list: operations };
+/// What `vectors` writes test vectors of.
+pub const VECTORS: Words<String> = Words { read: as_typed, list: vectors };
 
 fn computed_profiles() -> Vec<&'static str> {
     tile::Profile::ALL.map(tile::Profile::name).into_iter().chain(tosa::Freedoms::words()).collect()
@@ -173,6 +174,11 @@ pub fn profiles() -> Vec<&'static str> {
 /// Those that elements are judged and listed for.
 pub fn operations() -> Vec<&'static str> {
     vec!["cast", "castlike", "rescale"]
+}
+
+/// Those, and a folder for every specification.
+pub fn vectors() -> Vec<&'static str> {
+    [operations(), vec![SUITE]].concat()
 }
 
 /// How scales are searched.

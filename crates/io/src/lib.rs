@@ -59,7 +59,7 @@ pub mod tensor;
 mod window;
 pub mod writer;
 
-pub use atomic::{Existing, Finished, NewFolder, OutputFile, follow};
+pub use atomic::{Existing, Finished, NewFolder, OutputFile, OutputFolder, follow};
 pub use error::denied::{DeniedTensor, NoForm};
 pub use error::{Error, ErrorKind};
 pub use escaped::{Escaped, EscapedPath, counted, in_units, is_unseen, noun, one_line};

@@ -4,14 +4,15 @@
 //! the result open is no difference; it is counted apart.
 
 use crate::order::Keys;
-use crate::request::{Request, Standard, Tile};
+use crate::request::Request;
+use crate::rule::{Rule, each};
 use crate::vectors::{Extent, inputs};
 use std::ops::Range;
 use truecast_core::exact::decode;
-use truecast_core::policy::{Condition, IntOverflow, NanRule, NanToInt, Overflow, Undefined};
-use truecast_core::spec::{SpecError, tile};
-use truecast_core::{CastSpec, DType, Exact, Layout, Outcome, cast_one};
-use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
+use truecast_core::policy::{Condition, Undefined};
+use truecast_core::spec::SpecError;
+use truecast_core::{DType, Exact, Layout, Outcome};
+use truecast_kernel::{Caster, Elements, ElementsMut};
 
 /// Sources of so many bits are asked of the definition, code by code.
 const DEFINITION_BITS: u32 = 20;
@@ -78,42 +79,6 @@ pub struct Different {
     pub at_first: [Option<u64>; 2],
     /// What the two give for the last.
     pub at_last: [Option<u64>; 2],
-}
-
-/// How one request converts one pair of types.
-enum Rule {
-    Cast(CastSpec),
-    /// Of Tile IR, where it is no single cast.
-    Tile(Box<tile::Meaning>),
-}
-
-impl Rule {
-    fn of(request: &Request, src: DType, dst: DType) -> Result<Rule, SpecError> {
-        match (request.resolve(src, dst), request.standard) {
-            (Err(SpecError::NoSingleCast { .. }), Standard::Tile(Tile { cast, .. })) => {
-                Ok(Rule::Tile(Box::new(tile::Cast { to: dst, ..cast }.meaning(src)?)))
-            }
-            (cast, _) => cast.map(Rule::Cast),
-        }
-    }
-
-    fn outcome(&self, code: u64) -> Outcome {
-        match self {
-            Rule::Cast(cast) => cast_one(cast, code),
-            Rule::Tile(meaning) => meaning.element(code).outcome,
-        }
-    }
-
-    /// A kernel, unless some value is refused or the rule is no single cast.
-    fn caster(&self) -> Option<Caster> {
-        let Rule::Cast(cast) = self else { return None };
-        let policy = &cast.policy;
-        let refuses = [policy.overflow, policy.inf].contains(&Overflow::Error)
-            || policy.int_overflow == IntOverflow::Error
-            || policy.nan_to_int == NanToInt::Error
-            || policy.nan == NanRule::Error;
-        if refuses { None } else { Caster::new(cast, &CastOptions::default()).ok() }
-    }
 }
 
 impl Difference {
@@ -214,14 +179,6 @@ enum Verdict {
     Same,
     Open,
     Different,
-}
-
-/// Maps numbers, on every core where there is a pool of threads.
-pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    #[cfg(feature = "parallel")]
-    return truecast_kernel::parallel::map(count, work);
-    #[cfg(not(feature = "parallel"))]
-    (0..count).map(work).collect()
 }
 
 struct Search {

@@ -12,6 +12,7 @@
 //! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
 //! | judge the results of other code | [`permitted`], [`vectors`] |
 //! | find where two specifications differ | [`differ`] |
+//! | write test vectors of every specification | `suite` |
 //! | convert, verify and compare files and folders in bounded memory | `Convert`, `convert`, `verify`, `compare` |
 //! | read one tensor of a file or folder, dense if it is quantized | `DenseTensor` |
 //! | quantize a tensor with scales, and make it dense again | `scaled` |
@@ -42,8 +43,11 @@ mod error;
 pub mod explain;
 mod order;
 pub mod request;
+mod rule;
 pub mod setting;
 pub mod stochastic;
+#[cfg(feature = "files")]
+pub mod suite;
 #[cfg(target_endian = "little")]
 mod typed;
 pub mod vectors;

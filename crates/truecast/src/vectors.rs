@@ -3,6 +3,7 @@
 //! Nothing here says what a cast gives, so the lists hold for every specification; the results are
 //! [`truecast_core::cast_one`]'s. RESCALE, whose scale decides where its results step, is asked of its own definition. The independent oracle has lists of its own.
 
+use std::collections::BTreeSet;
 use truecast_core::exact::{decode, encode};
 use truecast_core::policy::{CastPolicy, IntOverflow, Overflow, Unrepresentable};
 use truecast_core::spec::tosa::rescale::{Bound, RoundingMode, inexact_interval};
@@ -82,6 +83,93 @@ fn listed(src: DType, marks: &[Exact]) -> Vec<u64> {
     codes.sort_unstable();
     codes.dedup();
     codes
+}
+
+/// Source codes for a pair, ascending, each once: all of a source of 8 bits or fewer, of a wider one at most so many.
+///
+/// In this order, for as long as there is room: the ends and specials of the source; the ends of the destination, with
+/// what lies half way beyond them, and values near 1, all with both signs; then by turns its powers of two and its values
+/// and midpoints, spread evenly, positive and negative by turns. Each stands with its neighbors in the source.
+///
+/// # Errors
+/// [`VectorError::NoCodes`].
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, vectors::thinned};
+/// let codes = thinned(DType::F32, DType::F8E4M3Fn, 200)?;
+/// assert!((100..=200).contains(&codes.len()));
+/// for x in [448f32, 464.0, 464f32.next_up(), f32::INFINITY, -0.0] {
+///     assert!(codes.contains(&x.to_bits().into()), "{x}");
+/// }
+/// # Ok::<(), truecast::vectors::VectorError>(())
+/// ```
+pub fn thinned(src: DType, dst: DType, most: usize) -> Result<Vec<u64>, VectorError> {
+    if !src.is_numeric() || !dst.is_numeric() || src.code_bits() <= ALWAYS_WHOLE_BITS {
+        return inputs(src, dst, Extent::Boundary);
+    }
+    let mut codes: BTreeSet<u64> = ends(src).into_iter().collect();
+    let (mut powers, mut others) =
+        (spread(powers(dst)).into_iter(), spread(magnitudes(dst, ALWAYS_WHOLE_BITS)).into_iter());
+    let mut sign = false;
+    let by_turns = std::iter::from_fn(|| {
+        let both = [powers.next(), others.next()];
+        sign = !sign;
+        both.iter()
+            .any(Option::is_some)
+            .then(|| both.into_iter().flatten().map(move |m| vec![both_signs(m)[sign as usize]]))
+    });
+    let corners = corners(dst).into_iter().map(|magnitude| both_signs(magnitude).into());
+    for marks in corners.chain(by_turns.flatten()) {
+        let mut more = Vec::new();
+        marks.into_iter().for_each(|mark| around(src, mark, &mut more));
+        let added = more.into_iter().filter(|code| !codes.contains(code)).collect::<BTreeSet<_>>();
+        if codes.len() + added.len() > most {
+            break;
+        }
+        codes.extend(added);
+    }
+    Ok(codes.into_iter().collect())
+}
+
+/// The same elements in an order in which those that come first lie far apart: by their numbers with the bits reversed.
+fn spread<T: Copy>(all: Vec<T>) -> Vec<T> {
+    let bits = usize::BITS - all.len().leading_zeros();
+    let reversed = |n: usize| n.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
+    (0..1usize << bits).filter_map(|n| all.get(reversed(n)).copied()).collect()
+}
+
+/// Where the range of a destination ends, and the first values and ties near 1.
+fn corners(dst: DType) -> Vec<Magnitude> {
+    match dst.kind() {
+        Kind::Float(f) => {
+            let one = 1u128 << f.man_bits;
+            let (quantum, ulp) = (f.smallest(), -i32::from(f.man_bits));
+            let mut all = vec![(1, quantum), (1, quantum - 1), (3, quantum - 1), (1, f.emin())];
+            if let Exact::Finite { sig, exp, .. } = truecast_core::exact::decode_float(&f, f.max_code()) {
+                let sig = u128::from(sig);
+                all.extend([(sig, exp), (2 * sig + 1, exp - 1), (sig + 1, exp)]);
+            }
+            all.extend([(one, ulp), (2 * one + 1, ulp - 1), (2 * one + 3, ulp - 1)]);
+            all
+        }
+        Kind::Int(f) => {
+            let (max, min) = (f.max().unsigned_abs(), f.min().unsigned_abs());
+            let halves = [1, 2, 3, 5, 2 * max, 2 * max + 1, 2 * max + 2, 2 * min + 1, 2 * min + 2];
+            let ends = [1u128 << f.bits, (1 << f.bits) + 1, 1 << 31, 1 << 32, 1 << 63, 1 << 64];
+            halves.map(|n| (n, -1)).into_iter().chain(ends.map(|n| (n, 0))).collect()
+        }
+        _ => magnitudes(dst, ALWAYS_WHOLE_BITS),
+    }
+}
+
+/// The powers of two in the range of a destination, and one on either side.
+fn powers(dst: DType) -> Vec<Magnitude> {
+    match dst.kind() {
+        Kind::Float(f) => (f.smallest() - 1..=f.emax() + 1).map(|exp| (1, exp)).collect(),
+        Kind::Int(f) => (-1..=i32::from(f.bits)).map(|exp| (1, exp)).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// A vector of a RESCALE: input, output, and the codes that INEXACT_ROUND permits if they are several.
@@ -192,21 +280,38 @@ fn around(src: DType, value: Exact, codes: &mut Vec<u64>) {
     }
 }
 
-/// Zeros, subnormal and finite ends, infinities, NaN of every kind, and all powers of two; the ends of integers.
+/// What [`ends`] gives, the codes next to them, and all powers of two with the integers next to them.
 fn specials(src: DType) -> Vec<u64> {
+    let mut all = ends(src);
+    match src.kind() {
+        Kind::Float(f) => {
+            let powers = (0..1u64 << f.exp_bits).map(|field| field << f.man_bits);
+            let next =
+                [Some(2), Some(f.min_normal_code() + 1), Some(f.max_code() - 1), f.nan_code().map(|nan| nan | 1)];
+            let more = powers.chain(next.into_iter().flatten()).filter(|m| *m <= f.magnitude_mask());
+            all.extend(more.flat_map(|m| [m, m | f.sign_bit()]));
+        }
+        Kind::Int(f) => {
+            let powers = (0..f.bits as u32).flat_map(|k| [-1, 0, 1].map(|d| (1i128 << k) + d)).flat_map(|n| [n, -n]);
+            all.extend(powers.filter(|n| (f.min()..=f.max()).contains(n)).map(|n| f.code(n)));
+        }
+        _ => {}
+    }
+    all
+}
+
+/// Zeros, subnormal and finite ends, infinities, NaN of every kind; the ends of integers.
+fn ends(src: DType) -> Vec<u64> {
     match src.kind() {
         Kind::Float(f) => {
             let (normal, max) = (f.min_normal_code(), f.max_code());
-            let ends = [0, 1, 2, normal.saturating_sub(1), normal, normal + 1, max - 1, max, max + 1, max + 2];
-            let nans = f.nan_code().into_iter().flat_map(|nan| [nan, nan | 1]);
-            let powers = (0..1u64 << f.exp_bits).map(|field| field << f.man_bits);
-            let all = ends.into_iter().chain(nans).chain(powers).chain([f.magnitude_mask()]);
+            let ends = [0, 1, normal.saturating_sub(1), normal, max, max + 1, max + 2, f.magnitude_mask()];
+            let all = ends.into_iter().chain(f.nan_code());
             all.filter(|m| *m <= f.magnitude_mask()).flat_map(|m| [m, m | f.sign_bit()]).collect()
         }
         Kind::Int(f) => {
-            let powers = (0..f.bits as u32).flat_map(|k| [-1, 0, 1].map(|d| (1i128 << k) + d));
-            let all = powers.flat_map(|n| [n, -n]).chain([f.min(), f.min() + 1, f.max() - 1, f.max(), 0]);
-            all.filter(|n| (f.min()..=f.max()).contains(n)).map(|n| f.code(n)).collect()
+            let all = [f.min(), f.min() + 1, -1, 0, 1, f.max() - 1, f.max()];
+            all.into_iter().filter(|n| (f.min()..=f.max()).contains(n)).map(|n| f.code(n)).collect()
         }
         _ => (0..1 << src.code_bits()).collect(),
     }
@@ -215,7 +320,11 @@ fn specials(src: DType) -> Vec<u64> {
 /// Where the result of a conversion to `dst` can change, with both signs; every place for types of so many bits, a
 /// selection for wider ones.
 fn marks(dst: DType, every_value_bits: u32) -> Vec<Exact> {
-    let magnitudes = match dst.kind() {
+    magnitudes(dst, every_value_bits).into_iter().flat_map(both_signs).collect()
+}
+
+fn magnitudes(dst: DType, every_value_bits: u32) -> Vec<Magnitude> {
+    match dst.kind() {
         Kind::Float(f) => float_marks(&f, dst.code_bits() <= every_value_bits),
         Kind::Int(f) => int_marks(f, every_value_bits),
         Kind::Fixed(f) => {
@@ -230,14 +339,14 @@ fn marks(dst: DType, every_value_bits: u32) -> Vec<Exact> {
             .collect()
         }
         _ => vec![(0, 0), (1, 0)],
-    };
-    let exact = |neg, (sig, exp): (u128, i32)| {
-        // Sums of two powers of two may need more bits than a significand has; no source can be near them then.
-        let shift = 128 - sig.leading_zeros().min(127) as i32 - 64;
-        let shift = shift.max(0);
-        Exact::Finite { neg, sig: (sig >> shift) as u64, exp: exp + shift, sticky: false }
-    };
-    magnitudes.into_iter().flat_map(|m| [exact(false, m), exact(true, m)]).collect()
+    }
+}
+
+fn both_signs((sig, exp): Magnitude) -> [Exact; 2] {
+    // Sums of two powers of two may need more bits than a significand has; no source can be near them then.
+    let shift = 128 - sig.leading_zeros().min(127) as i32 - 64;
+    let shift = shift.max(0);
+    [false, true].map(|neg| Exact::Finite { neg, sig: (sig >> shift) as u64, exp: exp + shift, sticky: false })
 }
 
 /// A magnitude: significand and exponent.

@@ -154,15 +154,30 @@ pub struct DifferArgs {
 /// `vectors`
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
-    /// Operation: cast, castlike of ONNX, or rescale of TOSA
-    #[arg(value_name = "cast|castlike|rescale", value_parser = value_parsers::OPERATION, hide_possible_values = true)]
+    /// Operation: cast, castlike of ONNX, or rescale of TOSA; or suite: a folder for every specification
+    #[arg(value_name = "cast|castlike|rescale|suite", value_parser = value_parsers::VECTORS, hide_possible_values = true)]
     pub op: String,
-    /// Source type
+    /// Folder to write, of suite
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+    /// Source type (suite: only of this type)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
-    pub from: DType,
-    /// Destination type
+    pub from: Option<DType>,
+    /// Destination type (suite: only to this type)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
-    pub to: DType,
+    pub to: Option<DType>,
+    /// suite: only this specification, at every version if none is given (default: all but ieee)
+    #[arg(long, value_name = "NAME[@VERSION]", value_parser = value_parsers::SPEC, hide_possible_values = true)]
+    pub only: Vec<String>,
+    /// suite: most vectors for each pair of types with a source above 8 bits
+    #[arg(long, value_name = "N", default_value = "150")]
+    pub lines: usize,
+    /// suite: also digests of sources of up to 32 bits, which takes minutes for each pair
+    #[arg(long)]
+    pub exhaustive: bool,
+    /// suite: also the results of which there are digests
+    #[arg(long)]
+    pub files: bool,
     /// Edge cases, or every code of a type up to 16 bits
     #[arg(long, value_name = "WHICH", default_value = "boundary", value_parser = one_of(&EXTENTS))]
     pub level: Extent,
@@ -179,7 +194,12 @@ pub struct VectorsArgs {
     pub policy: PolicyArgs,
     #[command(flatten)]
     pub rescale: RescaleAttributes,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
+
+/// The word for a folder of test vectors.
+pub const SUITE: &str = "suite";
 
 /// What `vectors` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

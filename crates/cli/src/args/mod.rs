@@ -134,6 +134,7 @@ impl Command {
             Command::Compare(args) => Some(args.threads),
             Command::Rescale(args) => Some(args.threads),
             Command::Run(args) => Some(args.threads),
+            Command::Vectors(args) => (args.op == SUITE).then_some(args.threads),
             Command::Differ(args) => Some(args.threads),
             Command::Bench(args) => Some(args.threads),
             _ => None,

@@ -85,7 +85,7 @@ fn fish_operands() -> String {
     let shells = shells.iter().map(String::as_str).collect();
     [
         line("check", value_parsers::operations(), ""),
-        line("vectors", value_parsers::operations(), " -f"),
+        line("vectors", value_parsers::vectors(), ""),
         line("formats", types(), " -f"),
         line("quantize", scaled::written_to_files(), ""),
         line("schemes", value_parsers::schemes(), " -f"),

@@ -1,8 +1,10 @@
 //! `truecast vectors`: inputs at which a conversion has to show what it does, with their results.
 //! The formats are those of `docs/interfaces.md §4.1`.
 
+mod suite;
+
 use super::{Context, rescale};
-use crate::args::{VectorFormat, VectorsArgs};
+use crate::args::{SUITE, VectorFormat, VectorsArgs};
 use crate::failure::Failure;
 use crate::number::count;
 use crate::output::{self, bits};
@@ -23,10 +25,11 @@ use truecast::{DType, Layout, cast_one};
 
 pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     let listed = match (args.op.as_str(), operator(&args.op)) {
-        ("rescale", _) => rescales(args)?,
-        (_, Some(operator)) => casts(args, operator)?,
+        (SUITE, _) => return suite::run(args, context),
+        ("rescale", _) => rescales(args, types(args)?)?,
+        (_, Some(operator)) => casts(args, types(args)?, operator)?,
         (op, None) => {
-            let known = value_parsers::operations();
+            let known = value_parsers::vectors();
             let (meant, known) = (did_you_mean(op, known.iter().copied()), known.join(", "));
             return Err(Failure::usage(format_args!("unknown operation {op:?}{meant}; known operations are {known}")));
         }
@@ -59,6 +62,23 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
         }
     }
     Ok(0)
+}
+
+/// Source and destination, which one operation needs.
+fn types(args: &VectorsArgs) -> Result<[DType; 2], Failure> {
+    let op = &args.op;
+    if args.dir.is_some() {
+        return Err(Failure::usage(format_args!("vectors {op} takes no DIR; it belongs to vectors {SUITE}")));
+    }
+    match (args.from, args.to) {
+        (Some(from), Some(to)) => Ok([from, to]),
+        (from, to) => {
+            let missing = [("--from TYPE", from), ("--to TYPE", to)].into_iter().filter(|(_, dtype)| dtype.is_none());
+            let missing: Vec<&str> = missing.map(|(option, _)| option).collect();
+            let example = format!("truecast vectors {op} --from f32 --to f16");
+            Err(Failure::usage(format_args!("vectors {op} needs {}; for example: {example}", missing.join(", "))))
+        }
+    }
 }
 
 /// Says what was written, unless standard output is for an object.
@@ -96,9 +116,9 @@ struct Open {
     accepted: Option<Vec<u64>>,
 }
 
-fn casts(args: &VectorsArgs, operator: onnx::Operator) -> Result<Listed, Failure> {
+fn casts(args: &VectorsArgs, [from, to]: [DType; 2], operator: onnx::Operator) -> Result<Listed, Failure> {
     let request = args.policy.request_of(operator)?;
-    let spec = request.resolve(args.from, args.to)?;
+    let spec = request.resolve(from, to)?;
     let vector = |input| {
         let (set, reason) = permitted(&spec, input);
         let accepted = match set {
@@ -108,26 +128,19 @@ fn casts(args: &VectorsArgs, operator: onnx::Operator) -> Result<Listed, Failure
         let open = reason.map(|reason| Open { reason, accepted });
         Vector { input, output: cast_one(&spec, input).code(), open }
     };
-    let vectors = inputs(args.from, args.to, args.level)?.into_iter().map(vector).collect();
-    Ok(Listed {
-        op: args.op.clone(),
-        spec: request.to_string(),
-        from: args.from,
-        to: args.to,
-        clause: spec.clause,
-        vectors,
-    })
+    let vectors = inputs(from, to, args.level)?.into_iter().map(vector).collect();
+    Ok(Listed { op: args.op.clone(), spec: request.to_string(), from, to, clause: spec.clause, vectors })
 }
 
 /// Of one scale: an array of one dimension has no channels. Inputs for which a requirement does not hold are no vectors,
 /// because they make the result of every other element unpredictable.
-fn rescales(args: &VectorsArgs) -> Result<Listed, Failure> {
+fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failure> {
     if args.rescale.per_channel {
         return Err(Failure::usage("vectors use one scale; omit --per-channel"));
     }
     let target = rescale::target(args.policy().spec())?;
     let rounding = args.policy.get("rounding").unwrap_or("single");
-    let request = rescale::request(&args.rescale, rounding, target, args.from, args.to)?;
+    let request = rescale::request(&args.rescale, rounding, target, from, to)?;
     let codes = rescale_inputs(&request.op, &request.resolve(&[1])?, args.level)?;
     let vectors = codes.into_iter().map(|(input, output, interval)| Vector {
         input,

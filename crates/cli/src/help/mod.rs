@@ -119,7 +119,7 @@ fn of_command(args: &[OsString]) -> &[OsString] {
     match args {
         [_, help, command, operation] if help == "help" => {
             let takes = command == "check" || command == "vectors";
-            let is_one = value_parsers::operations().iter().any(|known| operation == known);
+            let is_one = value_parsers::vectors().iter().any(|known| operation == known);
             if takes && is_one { &args[..3] } else { args }
         }
         _ => args,

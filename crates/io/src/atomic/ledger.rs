@@ -17,6 +17,8 @@ use crate::look;
 pub(super) enum Undo {
     Remove(PathBuf),
     RemoveFolder(PathBuf),
+    /// A folder that this process made, with everything in it.
+    RemoveTree(PathBuf),
     /// The file at `path` was replaced; what it was stands at `old`.
     Restore {
         old: PathBuf,
@@ -32,6 +34,7 @@ impl Undo {
         let attempt = || match self {
             Undo::Remove(path) => step(|| fs::remove_file(path)),
             Undo::RemoveFolder(path) => step(|| fs::remove_dir(path)),
+            Undo::RemoveTree(path) => step(|| fs::remove_dir_all(path)),
             Undo::Restore { old, path } => step(|| fs::rename(old, path)),
             Undo::Keep(_) => Ok(()),
         };
@@ -42,7 +45,7 @@ impl Undo {
     fn settled(self) -> Option<Undo> {
         match self {
             Undo::Restore { old, .. } | Undo::Keep(old) => Some(Undo::Remove(old)),
-            Undo::Remove(_) | Undo::RemoveFolder(_) => None,
+            Undo::Remove(_) | Undo::RemoveFolder(_) | Undo::RemoveTree(_) => None,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Files that appear complete or not at all.
 //!
 //! [`OutputFile`] is a file under construction, which has no name where the system can do without; [`Finished`] puts
-//! files in their places, all of them or none; `ledger` knows what this process has not finished, and [`leftover`] what
-//! dead ones have not. The only place of this crate that makes files. Read first: `docs/spec/checkpoints.md §2.8`.
+//! files in their places, all of them or none; [`OutputFolder`] is a folder under construction; `ledger` knows what this
+//! process has not finished, and [`leftover`] what dead ones have not. The only place of this crate that makes files.
+//! Read first: `docs/spec/checkpoints.md §2.8`.
 
 mod claim;
 mod draining;
@@ -10,12 +11,14 @@ mod ledger;
 pub mod leftover;
 mod name;
 mod output;
+mod output_folder;
 mod place;
 pub mod staged;
 
 pub use claim::Claim;
 pub use ledger::{NewFolder, abandon_all};
 pub use output::{Existing, OutputFile};
+pub use output_folder::OutputFolder;
 pub use place::Finished;
 
 use std::fs;

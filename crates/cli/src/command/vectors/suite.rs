@@ -1,0 +1,258 @@
+//! `truecast vectors suite`: a folder of test vectors for people who have no truecast (`docs/interfaces.md §4.1`).
+
+use super::super::Context;
+use crate::args::VectorsArgs;
+use crate::failure::Failure;
+use crate::number::{bytes, count};
+use crate::policy::named;
+use crate::{message, progress, signals};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+use truecast::io::{Existing, OutputFolder, folder::JsonFile, look};
+use truecast::suite::{Case, Digest, NanCodes, cases, names, names_of};
+use truecast::{DType, Outcome};
+
+/// The version of the layout and of the files.
+const FORMAT: u32 = 1;
+/// The list of what a suite holds.
+const LIST: &str = "suite.json";
+/// Files that are the same in every suite.
+const FIXED: [(&str, &str); 3] = [
+    ("README.md", include_str!("README.md")),
+    ("readers/check.c", include_str!("check.c")),
+    ("readers/check.py", include_str!("check.py")),
+];
+/// Digests of sources of so many bits are in every suite.
+const DIGEST_BITS: u32 = 16;
+/// With `--exhaustive`, also of so many.
+const EXHAUSTIVE_BITS: u32 = 32;
+/// Cases that are made before they are written.
+const AT_ONCE: usize = 256;
+
+pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
+    let Some(dir) = &args.dir else { return Err(Failure::usage("vectors suite needs DIR")) };
+    let cases = asked(args)?;
+    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    let old = if args.force { files_of(dir)? } else { BTreeSet::new() };
+    signals::stop_at_once(context.json);
+    let mut suite = Suite::begin(OutputFolder::create(dir, existing)?, args);
+    let bar = progress::steps(cases.len() as u64, !context.tells());
+    for cases in cases.chunks(AT_ONCE) {
+        let made: Vec<_> = cases.par_iter().map(|case| made(case, args.lines)).collect();
+        for (case, made) in cases.iter().zip(made) {
+            let (text, entry) = made?;
+            suite.write(&case.file(), text.as_bytes())?;
+            suite.entries.push(entry);
+        }
+        // Wide sources are spread over the threads by themselves.
+        let is_wide = |case: &&Case| case.src.code_bits() > DIGEST_BITS;
+        let (wide, narrow): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(is_wide);
+        if args.files {
+            narrow.into_iter().try_for_each(|case| suite.digest(case))?;
+        } else {
+            let digests: Vec<_> = narrow.par_iter().map(|case| case.digest(|_| Ok(()))).collect();
+            narrow.into_iter().zip(digests).try_for_each(|(case, digest)| suite.note(case, digest, None))?;
+        }
+        for case in wide.into_iter().filter(|case| args.exhaustive && case.src.code_bits() <= EXHAUSTIVE_BITS) {
+            suite.digest(case)?;
+            bar.more(0, &case.file());
+        }
+        bar.more(cases.len() as u64, cases.last().map_or("", |case| case.rule.as_str()));
+    }
+    bar.finish();
+    let object = suite.commit(dir, &old, args)?;
+    let text = || {
+        let number = |field: &str| object[field].as_u64().unwrap_or_default();
+        let (files, size) = (count(number("files"), "file"), bytes(number("bytes")));
+        let dir = message::one_line(&dir.display().to_string());
+        let vectors = count(number("vectors"), "vector");
+        context.terminal.wrap(&format!("{files} written to {dir}, {size}: {vectors}; read README.md there first\n"))
+    };
+    context.report("vectors", || object.clone(), text)?;
+    Ok(0)
+}
+
+/// The cases that the options leave.
+fn asked(args: &VectorsArgs) -> Result<Vec<Case>, Failure> {
+    let types = |asked: Option<DType>| asked.map_or_else(|| DType::ALL.to_vec(), |dtype| vec![dtype]);
+    let (from, to) = (types(args.from), types(args.to));
+    let mut asked: Vec<String> = Vec::new();
+    for only in &args.only {
+        let request = named(only)?;
+        if only.contains(':') {
+            return Err(Failure::usage(format_args!(
+                "--only {only:?}: a suite has every value of the settings; omit the part from : on"
+            )));
+        }
+        if only.contains('@') { asked.push(only.clone()) } else { asked.extend(names_of(request.spec())) }
+    }
+    let all = if args.only.is_empty() { names() } else { asked };
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for name in all.iter().filter(|name| seen.insert(name.as_str())) {
+        found.extend(cases(name, &from, &to).map_err(Failure::usage)?);
+    }
+    if found.is_empty() {
+        let type_of = |dtype: Option<DType>| dtype.map_or("any type".into(), |dtype| dtype.to_string());
+        let (from, to) = (type_of(args.from), type_of(args.to));
+        let by = if args.only.is_empty() { "no rule".into() } else { format!("{} does not", args.only.join(", ")) };
+        let convert = if args.only.is_empty() { "converts" } else { "convert" };
+        return Err(Failure::usage(format_args!("{by} {convert} {from} to {to}")));
+    }
+    Ok(found)
+}
+
+/// The files of an older suite, which a new one replaces.
+fn files_of(dir: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
+    if !look::is_folder(dir)? || look::names(dir)?.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let Some(list) = JsonFile::read(dir, LIST, false)? else {
+        let dir = message::one_line(&dir.display().to_string());
+        return Err(Failure::usage(format_args!(
+            "{dir}: the folder holds other files than a suite; name a new folder"
+        )));
+    };
+    let entries = list.value["files"].as_array().into_iter().flatten();
+    let named = entries.flat_map(|entry| [&entry["file"], &entry["results"]]).filter_map(Value::as_str);
+    let is_inside = |path: &PathBuf| path.components().all(|part| matches!(part, Component::Normal(_)));
+    Ok(named.map(PathBuf::from).filter(is_inside).collect())
+}
+
+/// The text of a file of vectors, and its entry in the list.
+fn made(case: &Case, most: usize) -> Result<(String, Value), Failure> {
+    let Case { rule, attributes, src, dst, clause, .. } = case;
+    let digits = |dtype: &DType| dtype.code_bits().div_ceil(4) as usize;
+    let (input_digits, result_digits) = (digits(src), digits(dst));
+    let mut text = format!("# truecast vectors suite, format {FORMAT}\n# rule {rule}");
+    let vectors = case.vectors(most)?;
+    let mut write = |line: std::fmt::Arguments| text.write_fmt(line).expect("a string takes everything");
+    if !attributes.is_empty() {
+        write(format_args!(" {attributes}"));
+    }
+    write(format_args!("\n# from {src}, {} bits\n# to {dst}, {} bits\n", src.code_bits(), dst.code_bits()));
+    if let Some(nan) = NanCodes::of(*dst) {
+        let [mask, first, last] = [nan.mask, nan.first, nan.last].map(|code| format!("{code:0result_digits$x}"));
+        write(format_args!("# nan {mask} {first} {last}\n"));
+    }
+    let (mut open, mut refused) = (0, 0);
+    for (input, outcome) in &vectors {
+        write(format_args!("{input:0input_digits$x} "));
+        match outcome {
+            Outcome::Defined(code) => write(format_args!("{code:0result_digits$x}\n")),
+            Outcome::Undefined { code, .. } => {
+                open += 1;
+                write(format_args!("{code:0result_digits$x} o\n"));
+            }
+            Outcome::Refused { .. } => {
+                refused += 1;
+                write(format_args!("-\n"));
+            }
+        }
+    }
+    let entry = json!({
+        "rule": rule, "attributes": attributes, "default": case.is_default, "from": src.name(), "to": dst.name(),
+        "file": case.file(), "vectors": vectors.len(), "open": open, "refused": refused, "clause": clause
+    });
+    Ok((text, entry))
+}
+
+/// A suite that is being written.
+struct Suite<'a> {
+    folder: OutputFolder,
+    args: &'a VectorsArgs,
+    entries: Vec<Value>,
+    digests: Vec<Value>,
+    files: u64,
+    bytes: u64,
+}
+
+impl<'a> Suite<'a> {
+    fn begin(folder: OutputFolder, args: &'a VectorsArgs) -> Suite<'a> {
+        Suite { folder, args, entries: Vec::new(), digests: Vec::new(), files: 0, bytes: 0 }
+    }
+
+    fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        self.folder.write(name, bytes)?;
+        self.files += 1;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// The digest of every result, and with `--files` the results.
+    fn digest(&mut self, case: &Case) -> Result<(), Failure> {
+        if !self.args.files {
+            return self.note(case, case.digest(|_| Ok(())), None);
+        }
+        let name = Path::new(&case.file()).with_extension("bin").display().to_string().replace('\\', "/");
+        let mut file = self.folder.file(&name)?;
+        let mut written = 0;
+        let digest = case.digest(|piece| {
+            written += piece.len() as u64;
+            file.write_all(piece)
+        });
+        self.files += 1;
+        self.bytes += written;
+        self.note(case, digest, Some(name))
+    }
+
+    fn note(&mut self, case: &Case, digest: std::io::Result<Digest>, results: Option<String>) -> Result<(), Failure> {
+        let failed = |e| Failure::system(format_args!("{}: writing the results: {e}", case.file()));
+        let digest = digest.map_err(failed)?;
+        let digits = case.dst.code_bits().div_ceil(4) as usize;
+        let nan = NanCodes::of(case.dst).map(|nan| format!("{:0digits$x}", nan.canonical));
+        let mut entry = json!({
+            "file": case.file(), "inputs": digest.inputs, "result_bytes": digest.result_bytes, "nan": nan,
+            "open": digest.open, "refused": digest.refused, "sha256": digest.sha256
+        });
+        if let Some(results) = results {
+            entry["results"] = json!(results);
+            let own = self.entries.iter_mut().find(|entry| entry["file"] == case.file());
+            own.into_iter().for_each(|entry| entry["results"] = json!(results));
+        }
+        self.digests.push(entry);
+        Ok(())
+    }
+
+    /// Writes the lists and gives the folder its name; what was written, as an object.
+    fn commit(mut self, dir: &Path, old: &BTreeSet<PathBuf>, args: &VectorsArgs) -> Result<Value, Failure> {
+        for (name, text) in FIXED {
+            self.write(name, text.as_bytes())?;
+        }
+        let digests = listed(json!({ "format": FORMAT }), "digests", &self.digests);
+        self.write("digests.json", digests.as_bytes())?;
+        let head = json!({ "format": FORMAT, "truecast": env!("CARGO_PKG_VERSION"), "lines": args.lines });
+        let list = listed(head, "files", &self.entries);
+        self.write(LIST, list.as_bytes())?;
+        let of_entry = |entry: &Value| {
+            let named = [&entry["file"], &entry["results"]];
+            named.into_iter().filter_map(Value::as_str).map(PathBuf::from).collect::<Vec<_>>()
+        };
+        let new: BTreeSet<PathBuf> = self.entries.iter().flat_map(of_entry).collect();
+        let mut outdated = Vec::new();
+        for path in old.difference(&new).map(|path| dir.join(path)) {
+            if look::is_file(&path)? {
+                outdated.push(path);
+            }
+        }
+        let rules: BTreeSet<&str> = self.entries.iter().filter_map(|entry| entry["rule"].as_str()).collect();
+        let vectors: u64 = self.entries.iter().filter_map(|entry| entry["vectors"].as_u64()).sum();
+        let object = json!({
+            "folder": dir.display().to_string(), "format": FORMAT, "rules": rules, "conversions": self.entries.len(),
+            "vectors": vectors, "digests": self.digests.len(), "files": self.files, "bytes": self.bytes
+        });
+        self.folder.commit(LIST, &outdated)?;
+        Ok(object)
+    }
+}
+
+/// An object with a list whose entries are one line each.
+fn listed(head: Value, name: &str, entries: &[Value]) -> String {
+    let head = head.to_string();
+    let entries: Vec<String> = entries.iter().map(Value::to_string).collect();
+    format!("{},\"{name}\":[\n{}\n]}}\n", head.trim_end_matches('}'), entries.join(",\n"))
+}

@@ -1,0 +1,104 @@
+//! A folder of many small files under construction.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::ledger::{self, Entry, NewFolder, Undo};
+use super::output::Existing;
+use super::{follow, name, staged};
+use crate::change::step;
+use crate::error::Error;
+use crate::look;
+use crate::os;
+use crate::path::folder_of;
+
+/// A folder under construction, with a hidden name beside its destination until [`commit`](OutputFolder::commit). Its
+/// files can be made again, so that nothing waits until each is on the disk.
+///
+/// Dropping it without `commit` leaves nothing behind and the destination as it was.
+///
+/// # Examples
+/// ```
+/// use truecast_io::{Existing, OutputFolder};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let parent = tempfile::tempdir()?;
+/// let path = parent.path().join("suite");
+/// let folder = OutputFolder::create(&path, Existing::Refuse)?;
+/// folder.write("a/b.txt", b"abc")?;
+/// assert!(!path.exists());
+/// folder.commit("b.txt", &[])?;
+/// assert_eq!(std::fs::read(path.join("a/b.txt"))?, b"abc");
+/// assert!(OutputFolder::create(&path, Existing::Refuse).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct OutputFolder {
+    at: PathBuf,
+    path: PathBuf,
+    existing: Existing,
+    parents: NewFolder,
+    _made: Entry,
+}
+
+impl OutputFolder {
+    /// Begins a folder. With [`Existing::Replace`] its files take their places among those of an older one.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::Io`].
+    pub fn create(path: &Path, existing: Existing) -> Result<OutputFolder, Error> {
+        let path = follow(path)?;
+        let found = look::at_itself(&path)?;
+        if found.is_some_and(|found| existing == Existing::Refuse || !found.is_dir()) {
+            return Err(Error::Exists { path });
+        }
+        let parents = NewFolder::make(folder_of(&path))?;
+        let begin = || {
+            let ((), at) = name::make(&path, |at| step(|| fs::create_dir(at)))?;
+            Ok((at.clone(), Undo::RemoveTree(at)))
+        };
+        let (at, made) = Entry::begin(begin).map_err(Error::io(&path, "creating the folder"))?;
+        Ok(OutputFolder { at, path, existing, parents, _made: made })
+    }
+
+    /// A new file, by its path in the folder.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn file(&self, name: &str) -> Result<File, Error> {
+        let path = self.at.join(name);
+        let create = || {
+            fs::create_dir_all(folder_of(&path))?;
+            File::create_new(&path)
+        };
+        // What is made while everything is undone would stay.
+        ledger::undisturbed(|| step(create)).map_err(Error::io(&self.path.join(name), "creating the file"))
+    }
+
+    /// Writes a new file, by its path in the folder.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let mut file = self.file(name)?;
+        step(|| file.write_all(bytes)).map_err(Error::io(&self.path.join(name), "writing"))
+    }
+
+    /// Gives the folder its name. Among the files of an older folder the `outdated` ones go first, and the one of the name
+    /// `last` comes last; there a kill may leave files of both.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if something appeared there meanwhile, [`Error::Io`].
+    pub fn commit(self, last: &str, outdated: &[PathBuf]) -> Result<(), Error> {
+        match look::is_folder(&self.path)? {
+            true if self.existing == Existing::Refuse => return Err(Error::Exists { path: self.path }),
+            true => staged::move_all(&self.at, &self.path, |file| (file == Path::new(last)) as u8, outdated)?,
+            false => ledger::undisturbed(|| {
+                step(|| fs::rename(&self.at, &self.path)).map_err(Error::io(&self.path, "giving the folder its name"))
+            })?,
+        }
+        self.parents.keep();
+        step(|| os::sync_folder(folder_of(&self.path))).map_err(Error::io(&self.path, "fsync of the folder"))
+    }
+}
