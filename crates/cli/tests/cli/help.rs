@@ -147,7 +147,7 @@ fn completion_knows_the_words() {
         assert!(words.iter().all(|word| found.contains(&format!(" {word} "))), "{line}: {found}");
     }
     let zsh = folder.run("completions zsh").succeeds().out;
-    assert!(zsh.contains("{compadd cast castlike rescale; _files}") && zsh.contains(":(cast castlike rescale)"));
+    assert!(zsh.contains("{compadd cast castlike rescale; _files}") && zsh.contains(":(cast castlike rescale suite)"));
     let fish = folder.run("completions fish").succeeds().out;
     for command in ["check", "vectors", "formats", "schemes", "promote"] {
         let condition = format!("__fish_truecast_using_subcommand {command}\"");
