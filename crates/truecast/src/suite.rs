@@ -1,5 +1,5 @@
-//! Test vectors of every specification: each name at each version, with each alternative of what happens out of range, for
-//! every pair of numeric types that it converts. `truecast vectors suite` writes them as files.
+//! Test vectors of every specification: each name at each version, with each alternative of what happens out of range,
+//! for every pair of numeric types that it converts. `truecast vectors suite` writes them as files.
 
 use crate::request::{Request, RequestError, SPECS, Standard, versions};
 use crate::rule::{Rule, each};

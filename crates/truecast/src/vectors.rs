@@ -88,8 +88,8 @@ fn listed(src: DType, marks: &[Exact]) -> Vec<u64> {
 /// Source codes for a pair, ascending, each once: all of a source of 8 bits or fewer, of a wider one at most so many.
 ///
 /// In this order, for as long as there is room: the ends and specials of the source; the ends of the destination, with
-/// what lies half way beyond them, and values near 1, all with both signs; then by turns its powers of two and its values
-/// and midpoints, spread evenly, positive and negative by turns. Each stands with its neighbors in the source.
+/// what lies half way beyond them, and values near 1, all with both signs; then by turns its powers of two and its
+/// values and midpoints, spread evenly, positive and negative by turns. Each stands with its neighbors in the source.
 ///
 /// # Errors
 /// [`VectorError::NoCodes`].
@@ -109,18 +109,13 @@ pub fn thinned(src: DType, dst: DType, most: usize) -> Result<Vec<u64>, VectorEr
         return inputs(src, dst, Extent::Boundary);
     }
     let mut codes: BTreeSet<u64> = ends(src).into_iter().collect();
-    let (mut powers, mut others) =
-        (spread(powers(dst)).into_iter(), spread(magnitudes(dst, ALWAYS_WHOLE_BITS)).into_iter());
-    let mut sign = false;
-    let by_turns = std::iter::from_fn(|| {
-        let both = [powers.next(), others.next()];
-        sign = !sign;
-        both.iter()
-            .any(Option::is_some)
-            .then(|| both.into_iter().flatten().map(move |m| vec![both_signs(m)[sign as usize]]))
+    let corners = corners(dst).into_iter().map(|magnitude| Vec::from(both_signs(magnitude)));
+    let (powers, others) = (spread(powers(dst)), spread(magnitudes(dst, ALWAYS_WHOLE_BITS)));
+    let by_turns = (0..powers.len().max(others.len())).flat_map(|n| {
+        let both = [powers.get(n), others.get(n)].into_iter().flatten();
+        both.map(move |&magnitude| vec![both_signs(magnitude)[1 - n % 2]])
     });
-    let corners = corners(dst).into_iter().map(|magnitude| both_signs(magnitude).into());
-    for marks in corners.chain(by_turns.flatten()) {
+    for marks in corners.chain(by_turns) {
         let mut more = Vec::new();
         marks.into_iter().for_each(|mark| around(src, mark, &mut more));
         let added = more.into_iter().filter(|code| !codes.contains(code)).collect::<BTreeSet<_>>();

@@ -155,7 +155,11 @@ pub struct DifferArgs {
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
     /// Operation: cast, castlike of ONNX, or rescale of TOSA; or suite: a folder for every specification
-    #[arg(value_name = "cast|castlike|rescale|suite", value_parser = value_parsers::VECTORS, hide_possible_values = true)]
+    #[arg(
+        value_name = "cast|castlike|rescale|suite",
+        value_parser = value_parsers::VECTORS,
+        hide_possible_values = true
+    )]
     pub op: String,
     /// Folder to write, of suite
     #[arg(value_hint = ValueHint::DirPath)]

@@ -89,8 +89,8 @@ fn help_says_what_must_be_known() {
     // Threads are of those that use them.
     for command in COMMANDS {
         let has = folder.run(&format!("{command} --help")).succeeds().out.contains("--threads");
-        let works =
-            ["convert", "quantize", "inspect", "verify", "compare", "rescale", "run", "bench"].contains(&command);
+        let works = ["convert", "quantize", "inspect", "verify", "compare", "rescale", "run", "vectors", "bench"]
+            .contains(&command);
         assert_eq!(has, works, "{command}");
     }
 }
