@@ -91,7 +91,7 @@ pub fn cast(spec: &CastSpec, src: Elements<'_>, mut dst: ElementsMut<'_>, seed: 
     let chunk = |at: usize| (at * CHUNK..len.min((at + 1) * CHUNK)).map(rounded).collect::<Result<Vec<u64>, _>>();
     // As many chunks at a time as fit in some MiB.
     for group in (0..len.div_ceil(CHUNK)).collect::<Vec<_>>().chunks(16) {
-        let results = crate::differ::each(group.len(), |at| chunk(group[at]));
+        let results = crate::rule::each(group.len(), |at| chunk(group[at]));
         for (at, results) in group.iter().zip(results) {
             results?.into_iter().enumerate().for_each(|(i, code)| dst.set(at * CHUNK + i, code));
         }
