@@ -170,7 +170,7 @@ pub struct VectorsArgs {
     /// Destination type (suite: only to this type)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// suite: only this specification, at every version if none is given (default: all but ieee)
+    /// suite: only this specification, at every version if none is given (default: each except ieee)
     #[arg(long, value_name = "NAME[@VERSION]", value_parser = value_parsers::SPEC, hide_possible_values = true)]
     pub only: Vec<String>,
     /// suite: most vectors for each pair of types with a source above 8 bits
