@@ -20,6 +20,8 @@ const DEFINITION_BITS: u32 = 20;
 const SWEEP_BITS: u32 = 32;
 /// Codes that are converted at once.
 const BLOCK: u64 = 1 << 16;
+/// Blocks whose ranges are held before they are joined.
+const BLOCKS_AT_ONCE: usize = 256;
 /// Ranges that are kept; all are counted.
 const KEPT: usize = 1000;
 
@@ -87,6 +89,10 @@ impl Difference {
     /// # Errors
     /// What either specification refuses.
     pub fn of(requests: [&Request; 2], src: DType, dst: DType, which: Inputs) -> Result<Difference, SpecError> {
+        if !src.is_numeric() || !dst.is_numeric() {
+            let why = "text and complex numbers have no codes to compare";
+            return Err(SpecError::Pair { src, dst, why, since: None });
+        }
         let rules = [Rule::of(requests[0], src, dst)?, Rule::of(requests[1], src, dst)?];
         let search = Search { keys: Keys::of(src).unwrap_or(Keys::AS_CODES), rules, src, dst };
         let bits = src.code_bits();
@@ -154,12 +160,13 @@ impl Found {
             && begins == self.last
             && let Some((range, inputs, _)) = kept.next()
         {
-            self.count -= 1;
+            // The range that goes on is the last one that was counted.
             if self.count as usize <= KEPT
                 && let Some((last, sum, _)) = self.kept.last_mut()
             {
                 (last.end, *sum) = (range.end, *sum + inputs);
             }
+            self.count -= 1;
         }
         self.kept.extend(kept);
         self.kept.truncate(KEPT);
@@ -228,8 +235,13 @@ impl Search {
     fn sweep(&self, casters: &[Caster; 2]) -> Found {
         let blocks = (1u64 << self.src.code_bits()) / BLOCK;
         let block = |at: usize| self.block(casters, at as u64 * BLOCK);
-        let all = each(blocks as usize, block);
-        all.into_iter().fold(Found::default(), |found, (next, begins)| found.then(next, begins))
+        let mut found = Found::default();
+        for first in (0..blocks as usize).step_by(BLOCKS_AT_ONCE) {
+            let count = BLOCKS_AT_ONCE.min(blocks as usize - first);
+            let next = each(count, |at| block(first + at));
+            found = next.into_iter().fold(found, |found, (next, begins)| found.then(next, begins));
+        }
+        found
     }
 
     /// The codes from a key on, and the verdict on the first of them.

@@ -85,7 +85,8 @@ fn listed(src: DType, marks: &[Exact]) -> Vec<u64> {
     codes
 }
 
-/// Source codes for a pair, ascending, each once: all of a source of 8 bits or fewer, of a wider one at most so many.
+/// Source codes for a pair, ascending, each once: all of a source of 8 bits or fewer, of a wider one at most so
+/// many, but always the ends and specials of the source.
 ///
 /// In this order, for as long as there is room: the ends and specials of the source; the ends of the destination, with
 /// what lies half way beyond them, and values near 1, all with both signs; then by turns its powers of two and its

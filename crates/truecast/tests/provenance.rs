@@ -63,10 +63,14 @@ fn every_name_and_choice_is_kept() {
         let versions = [None].into_iter().chain(one.versions.iter().map(|version| Some(*version)));
         for cast in versions.map(|version| table::Cast::of(one.name, version).unwrap().unwrap()) {
             keeps(&of_request(Standard::Table(cast)));
-            let rounding = Some(Rounding::Up);
-            keeps(&of_request(Standard::Table(table::Cast { rounding, ..cast })));
+            let rounding = Some(Rounding::TowardZero);
+            if !one.values("rounding").is_empty() {
+                keeps(&of_request(Standard::Table(table::Cast { rounding, ..cast })));
+            }
             let overflow = Some(Overflow::Saturate);
-            keeps(&of_request(Standard::Table(table::Cast { overflow, ..cast })));
+            if !one.values("overflow").is_empty() {
+                keeps(&of_request(Standard::Table(table::Cast { overflow, ..cast })));
+            }
         }
     }
     let ptx = table::Cast::of("ptx", None).unwrap().unwrap();

@@ -36,16 +36,18 @@ fn differences(args: &DifferArgs, requests: [&Request; 2], context: &Context) ->
     let mut refused: Option<SpecError> = None;
     let mut pairs = Vec::new();
     for src in of(args.from) {
-        for dst in of(args.to).into_iter().filter(|dst| *dst != src) {
+        // A type to itself is compared if that is asked for.
+        let is_asked = args.from.is_some() && args.to.is_some();
+        for dst in of(args.to).into_iter().filter(|dst| *dst != src || is_asked) {
             match requests.iter().find_map(|request| Difference::refusal(request, src, dst)) {
                 None => pairs.push((src, dst)),
                 Some(error) => refused = Some(error),
             }
         }
     }
-    if let (true, Some(error)) = (pairs.is_empty(), refused) {
-        return Err(match (args.from, args.to) {
-            (Some(_), Some(_)) => error.into(),
+    if pairs.is_empty() {
+        return Err(match (refused, args.from, args.to) {
+            (Some(error), Some(_), Some(_)) => error.into(),
             _ => Failure::usage(format_args!("{} and {} have no pair of types in common", args.a, args.b)),
         });
     }
@@ -107,9 +109,12 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
             let results = line.results.clone().into_iter().chain([if line.is_open { "open" } else { "" }.into()]);
             table.row(cells.chain(results.map(|result| Cell::new(result).mark(mark))));
         }
-        if lines.len() > args.show {
-            let more =
-                format!("and {} more ranges", grouped(found.range_count.max(lines.len() as u64) - args.show as u64));
+        let show = args.show.max(1);
+        if lines.len() > show {
+            let more = format!(
+                "and {} more ranges",
+                grouped(lines.len() as u64 + found.range_count - found.ranges.len() as u64 - show as u64)
+            );
             let cells = ["", "", "", more.as_str(), "", "", ""];
             table.row(cells.map(|cell| Cell::new(cell).mark(Mark::Dim)));
         }
@@ -134,7 +139,9 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
         ));
     }
     if all.iter().any(|found| !found.is_every) {
-        text += &terminal.wrap("*: boundary inputs; --from and --to look at every code of sources of up to 32 bits\n");
+        text += &terminal.wrap(
+            "*: boundary inputs; --from and --to look at every code of up to 32 bits, if kernels convert the pair\n",
+        );
     }
     let verdict = terminal.verdict(differ == 0, "the same", "DIFFERENT");
     let pairs = if all.len() == 1 { "pair" } else { "pairs" };
@@ -239,7 +246,8 @@ fn result(dst: DType, first: Option<u64>, last: Option<u64>, has_sign: bool) -> 
         Some(code) if is_nan(code) => "nan".into(),
         Some(code) => few_digits(decode(dst, code)),
     };
-    let sign = if has_sign && first.is_some_and(|code| !is_nan(code)) { "±" } else { "" };
+    let is_zero = |code| matches!(decode(dst, code), Exact::Finite { sig: 0, .. }) && !dst.is_float();
+    let sign = if has_sign && first.is_some_and(|code| !is_nan(code) && !is_zero(code)) { "±" } else { "" };
     match name(first) == name(last) {
         true => format!("{sign}{}", name(first)),
         false => format!("{sign}{} .. {}", name(first), name(last)),

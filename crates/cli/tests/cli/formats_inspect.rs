@@ -198,7 +198,7 @@ fn schemes_are_listed() {
         let line = text.lines().find(|line| line.trim().split(' ').next() == Some(name)).unwrap();
         // Under its heading, however long the name is.
         let stored = scheme["stored"].as_str().unwrap();
-        assert_eq!(line.find(&format!(" {stored}")), text.find(" codes, one scale for"), "{line}");
+        assert_eq!(line.find(&format!(" {stored}")), text.find(" codes, scale per"), "{line}");
         assert!(line.contains(scheme["written"].as_str().unwrap()), "{line}");
         let can_be_written = scheme["written"] != "no";
         let as_target = truecast::scaled::written_to_files().contains(&name) || scheme["written"] == "relayout";

@@ -31,11 +31,27 @@ fn known_differences_come_out() {
     assert!(said.contains("A: torch@2.11") && said.contains("|x| >= 466") && said.contains("±448"), "{said}");
 }
 
-/// Every code of 32 bits: beyond the range of i8 they differ for each value out of it, NaN included.
+/// Every code of f32: those above 464 and up to Inf, with both signs. 464 is 0x43e80000, Inf 0x7f800000.
 #[test]
 fn wide_sources_are_swept() {
-    let object = Folder::new().run("differ rust avx10 --from i32 --to f32 --json").succeeds().object("differ");
-    assert_eq!((&object["pairs"][0]["inputs"], &object["pairs"][0]["different"]), (&json!(1u64 << 32), &json!(0)));
+    let line = "differ torch@2.11 torch@2.15 --from f32 --to f8e4m3fn --json";
+    let object = Folder::new().run(line).succeeds().object("differ");
+    let pair = &object["pairs"][0];
+    let beyond = 2 * (0x7f80_0000u64 - 0x43e8_0000);
+    assert_eq!((&pair["inputs"], &pair["different"]), (&json!(1u64 << 32), &json!(beyond)));
+    assert_eq!(pair["range_count"], 2);
+    let ends = |range: &serde_json::Value| [range["first"].clone(), range["last"].clone()];
+    assert_eq!(ends(&pair["ranges"][0]), ["0xff800000", "0xc3e80001"]);
+    assert_eq!(ends(&pair["ranges"][1]), ["0x43e80001", "0x7f800000"]);
+}
+
+#[test]
+fn nothing_to_compare_is_an_error() {
+    for line in ["differ ieee onnx --from string --to f32", "differ ieee onnx --from c64 --to f32"] {
+        Folder::new().run(line).fails(2, &["have no pair of types in common"]);
+    }
+    let ran = Folder::new().run("differ ieee:subnormals=flush ieee --from f16 --to f16 --json").succeeds();
+    assert_eq!(ran.object("differ")["pairs"][0]["different"], 2 * 1023);
 }
 
 /// Tile's text leaves f32 beyond i8 open, its machine does not.
@@ -97,6 +113,7 @@ fn who_permits_every_result_is_said() {
     assert!(names.contains(&json!("ml_dtypes@0.6")) && !names.contains(&json!("torch@2.15")), "{names:?}");
     let object = folder.run(&format!("{line} --spec torch@2.11 --json")).succeeds().object("check");
     assert!(object.get("permitted_by").is_none());
+    folder.run(&format!("{line} --spec torch@2.15")).exits(1).says(&["permitted by", "torch@2.11"]);
 }
 
 #[test]

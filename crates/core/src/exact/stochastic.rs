@@ -49,7 +49,7 @@ impl RandomBits {
 
 impl CastSpec {
     /// The cast of this code with its rounding decided by random bits: toward zero or away from it. A result beyond the
-    /// largest finite value overflows in either case.
+    /// largest finite value overflows in either case. It is the only rounding: [`CastPolicy::via`] is left out.
     ///
     /// # Panics
     /// If a type is complex or text.

@@ -38,8 +38,9 @@ pub struct OutputFolder {
     at: PathBuf,
     path: PathBuf,
     existing: Existing,
-    parents: NewFolder,
+    /// Goes first: the folders above can be removed only once they are empty.
     _made: Entry,
+    parents: NewFolder,
 }
 
 impl OutputFolder {

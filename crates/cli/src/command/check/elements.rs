@@ -26,9 +26,11 @@ pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8,
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     let findings = check(&spec, input, actual, nan, args.show)?;
     let name = request.to_string();
-    let permitting = match args.policy.spec {
-        None if findings.wrong > 0 => Some(permitted_by([from, to], input, actual, nan)?),
-        _ => None,
+    let permitting = match findings.wrong {
+        0 => None,
+        // Of text no other specification is asked.
+        _ if [from, to].contains(&DType::String) => None,
+        _ => Some(permitted_by([from, to], input, actual, nan)?),
     };
     let asked = || explain_options(args, [from, to], name.split(' ').next().unwrap_or_default());
     let text = || findings_text(&spec, &name, &asked(), &findings, &context.terminal);
@@ -52,7 +54,9 @@ fn words(i: &Interpretation) -> String {
 
 fn permitting_text(all: &[Interpretation], terminal: &Terminal) -> String {
     if all.is_empty() {
-        return terminal.wrap("no other specification, language, chip or library permits all of these results\n");
+        return terminal.wrap(
+            "no specification, language, chip or library permits all of these results by its default rounding\n",
+        );
     }
     let names: Vec<String> = all.iter().map(words).collect();
     terminal.wrap(&format!("all of these results are permitted by {}\n", names.join(", ")))

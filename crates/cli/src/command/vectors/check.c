@@ -35,8 +35,10 @@ static int is_nan(uint64_t code) {
 }
 
 static int is_right(const char *expected, const char *found) {
-    uint64_t a = strtoull(expected, NULL, 16), b = strtoull(found, NULL, 16);
+    char *end;
+    uint64_t a = strtoull(expected, NULL, 16), b = strtoull(found, &end, 16);
     if (expected[0] == '-' || found[0] == '-') return expected[0] == found[0];
+    if (end == found || *end) return 0; /* not a code */
     return a == b || (is_nan(a) && is_nan(b));
 }
 

@@ -1,6 +1,6 @@
 //! `truecast vectors suite`: a folder of test vectors for people who have no truecast (`docs/interfaces.md §4.1`).
 
-use super::super::Context;
+use super::super::{Context, tell_leftovers};
 use crate::args::VectorsArgs;
 use crate::failure::Failure;
 use crate::number::{bytes, count};
@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
+use truecast::io::atomic::leftover;
 use truecast::io::{Existing, OutputFolder, folder::JsonFile, look};
 use truecast::suite::{Case, Digest, NanCodes, cases, names, names_of};
 use truecast::{DType, Outcome};
@@ -39,6 +40,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let old = if args.force { files_of(dir)? } else { BTreeSet::new() };
     signals::stop_at_once(context.json);
+    tell_leftovers(leftover::of(dir), existing, context);
     let mut suite = Suite::begin(OutputFolder::create(dir, existing)?, args);
     let bar = progress::steps(cases.len() as u64, !context.tells());
     for cases in cases.chunks(AT_ONCE) {
@@ -88,7 +90,10 @@ fn asked(args: &VectorsArgs) -> Result<Vec<Case>, Failure> {
                 "--only {only:?}: a suite has every value of the settings; omit the part from : on"
             )));
         }
-        if only.contains('@') { asked.push(only.clone()) } else { asked.extend(names_of(request.spec())) }
+        match request.version().filter(|_| only.contains('@')) {
+            Some(version) => asked.push(format!("{}@{version}", request.spec())),
+            None => asked.extend(names_of(request.spec())),
+        }
     }
     let all = if args.only.is_empty() { names() } else { asked };
     let mut seen = BTreeSet::new();
@@ -117,10 +122,23 @@ fn files_of(dir: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
             "{dir}: the folder holds other files than a suite; name a new folder"
         )));
     };
+    if list.value["format"] != FORMAT || !list.value["truecast"].is_string() {
+        let dir = message::one_line(&dir.display().to_string());
+        return Err(Failure::usage(format_args!("{dir}: its {LIST} does not list a suite; name a new folder")));
+    }
     let entries = list.value["files"].as_array().into_iter().flatten();
     let named = entries.flat_map(|entry| [&entry["file"], &entry["results"]]).filter_map(Value::as_str);
-    let is_inside = |path: &PathBuf| path.components().all(|part| matches!(part, Component::Normal(_)));
-    Ok(named.map(PathBuf::from).filter(is_inside).collect())
+    Ok(named.map(PathBuf::from).filter(|path| is_of_suite(path)).collect())
+}
+
+/// `RULE/ATTRIBUTES/FROM-TO.txt` or `.bin`: no list makes the command remove another file.
+fn is_of_suite(path: &Path) -> bool {
+    let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let ends = path.extension().is_some_and(|ending| ending == "txt" || ending == "bin");
+    let pair = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.split_once('-'));
+    let is_pair =
+        pair.is_some_and(|(from, to)| [from, to].iter().all(|name| DType::ALL.iter().any(|t| t.name() == *name)));
+    is_plain && path.components().count() == 3 && ends && is_pair
 }
 
 /// The text of a file of vectors, and its entry in the list.
