@@ -93,7 +93,7 @@ pub struct WritingArgs {
     /// Refuse NaN and infinities, or convert NaN to zero and infinities to the largest value
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = value_parsers::NONFINITE, requires = "scheme")]
     pub nonfinite: NonFinite,
-    /// Carry codes and scales over unchanged, or fail (exact), or allow a rounded global scale (lossy)
+    /// Carry codes and scales over: fail if they would change (exact), or allow a rounded global scale (lossy)
     #[arg(long, value_name = "HOW", value_parser = value_parsers::RELAYOUT, requires = "scheme", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
     pub relayout: Option<Relayout>,
     /// JSON object that maps layers to the largest magnitudes of their inputs, for activation scales

@@ -173,13 +173,13 @@ pub struct VectorsArgs {
     /// suite: only this specification, at every version if none is given (default: each except ieee)
     #[arg(long, value_name = "NAME[@VERSION]", value_parser = value_parsers::SPEC, hide_possible_values = true)]
     pub only: Vec<String>,
-    /// suite: most vectors for each pair of types with a source above 8 bits
+    /// suite: maximum number of vectors for each pair of types with a source above 8 bits
     #[arg(long, value_name = "N", default_value = "150")]
     pub lines: usize,
     /// suite: also digests of sources of up to 32 bits, which takes minutes for each pair
     #[arg(long)]
     pub exhaustive: bool,
-    /// suite: also the results of which there are digests
+    /// suite: also write the results that the digests were computed from
     #[arg(long)]
     pub files: bool,
     /// Edge cases, or every code of a type up to 16 bits

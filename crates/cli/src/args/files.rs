@@ -109,7 +109,7 @@ pub struct CompareArgs {
     pub to: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
-    /// Exit with 1 if a count is above its limit ('inexact=5'; default 0), a tensor's measure is worse ('sqnr_db<30'), or anything is `different`
+    /// Exit with 1 if a count is above its limit ('inexact=5'; default 0), a tensor's measure is worse ('sqnr_db<30'), or anything differs (`different`). Names
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::DIFFERENCE)]
     pub fail_on: Vec<String>,
     #[command(flatten)]

@@ -89,8 +89,8 @@ pub enum Command {
     Vectors(VectorsArgs),
     /// Show for which inputs two specifications, libraries or chips give different results
     ///
-    /// Looks at every code of sources of up to 32 bits, and at boundary inputs of wider ones. With --quiet,
-    /// exit code 1 if any result differs.
+    /// Looks at every code of sources of up to 16 bits, and at boundary inputs of wider ones; with --from and --to, at every
+    /// code of sources of up to 32 bits. With --quiet, exit code 1 if any result differs.
     Differ(DifferArgs),
     /// Describe the types: layout, range, special codes
     Formats(FormatsArgs),

@@ -25,7 +25,7 @@ pub struct ExplainArgs {
     /// Print every digit of every value
     #[arg(long)]
     pub exact: bool,
-    /// Round stochastically with these random bits, such as 0x1f/8 (31 of 8 bits); by --spec (default ieee)
+    /// Round stochastically with these random bits, such as 0x1f/8 (the number 31, in 8 bits); by the rules of --spec (default ieee)
     #[arg(long, value_name = "R/N", value_parser = random_bits, requires = "to")]
     pub random_bits: Option<RandomBits>,
     /// The answers of one specification; without --spec the answers of all specifications

@@ -245,7 +245,7 @@ fn a_name_of_a_megabyte() {
 #[test]
 fn long_names_of_schemes() {
     let shown = seen(&Folder::new(), 80, &DUMB, "schemes");
-    let column = shown.find("codes, one scale for").unwrap();
+    let column = shown.find("codes, scale per").unwrap();
     for name in ["modelopt:FP8_PER_CHANNEL_PER_TOKEN", "comfy:float8_e4m3fn_blockwise"] {
         let mut lines = shown.lines().skip_while(|line| line.trim() != name);
         assert_eq!(lines.nth(1).and_then(|line| line.find("e4m3")), Some(column), "{name}: {shown}");
