@@ -222,7 +222,8 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 /// **attributes
 ///     What the specification has: ``saturate``, ``round_mode`` (onnx), ``rounding``, ``overflow``, ``inf``,
 ///     ``int_overflow``, ``nan_to_int``, ``subnormals`` (ieee), ``rounding``, ``saturating``, ``profile``, ``tile_option``
-///     (tile), ``profile`` (tosa), ``string_style`` (onnx, ieee), ``nan`` (all). ``None`` stands for what is not given.
+///     (tile), ``profile`` (tosa), ``string_style`` (onnx, ieee), ``rounding``, ``overflow``, ``int_overflow``, ``subnormals``,
+///     ``relu`` (languages and chips), ``nan`` (all). ``None`` stands for what is not given.
 ///
 /// Returns
 /// -------
