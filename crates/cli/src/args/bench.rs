@@ -13,7 +13,7 @@ pub struct BenchArgs {
     /// Pairs of types, or `all` (default: representative pairs)
     #[arg(long, value_name = "SRC:DST,..", value_delimiter = ',')]
     pub pairs: Vec<String>,
-    /// Total buffer size: l2 (half of L2), llc (half the last cache), dram (4 times it), or bytes (512MiB)
+    /// Total buffer size: l2 (half of L2), llc (half the last cache), dram (4 times the last-level caches), or bytes (512MiB)
     #[arg(long, value_name = "SIZE,..", value_delimiter = ',', default_value = "l2,llc,dram", value_parser = size)]
     pub sizes: Vec<Size>,
     /// CPU level (default: the highest level of this CPU)

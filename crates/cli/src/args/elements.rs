@@ -154,7 +154,7 @@ pub struct DifferArgs {
 /// `vectors`
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
-    /// Operation: cast, castlike of ONNX, or rescale of TOSA; or suite: a folder for every specification
+    /// Operation: cast, castlike of ONNX, or rescale of TOSA; or suite: one folder with the vectors of all specifications
     #[arg(
         value_name = "cast|castlike|rescale|suite",
         value_parser = value_parsers::VECTORS,
