@@ -73,7 +73,7 @@ pub struct SchemeArgs {
     /// ComfyUI's NVFP4: the first nibble of a byte
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::NIBBLES)]
     pub nibbles: Option<Nibbles>,
-    /// Unquantized checkpoint with the same names; gives nibble order and unpadded shapes
+    /// Unquantized checkpoint with the same names; gives unpadded shapes and checks the nibble order
     #[arg(long, value_name = "DENSE", value_hint = ValueHint::AnyPath)]
     pub reference: Option<PathBuf>,
 }

@@ -161,7 +161,7 @@ pub struct VectorsArgs {
         hide_possible_values = true
     )]
     pub op: String,
-    /// Folder to write, of suite
+    /// Folder that suite writes
     #[arg(value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
     /// Source type (suite: only of this type)

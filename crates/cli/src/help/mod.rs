@@ -65,7 +65,7 @@ pub fn definition() -> Command {
                     )
                 }),
                 "check" | "vectors" => {
-                    let help = spec_help(&format!("{DEFAULT_SPEC}; of rescale tosa"));
+                    let help = spec_help(&format!("{DEFAULT_SPEC}; for rescale, tosa"));
                     command.mut_arg("spec", |spec| spec.help(help))
                 }
                 "compare" => command.mut_arg("sort", |sort| sort.value_parser(value_parsers::DIFFERENCE_COLUMN)),
