@@ -201,6 +201,20 @@ impl CastPolicy {
     };
 }
 
+impl CastPolicy {
+    /// Some value may be refused.
+    #[must_use]
+    pub const fn refuses(&self) -> bool {
+        matches!(self.overflow, Overflow::Error)
+            || matches!(self.inf, Overflow::Error)
+            || matches!(self.nan, NanRule::Error)
+            || matches!(self.int_overflow, IntOverflow::Error)
+            || matches!(self.nan_to_int, NanToInt::Error)
+            || matches!(self.negative, Unrepresentable::Error)
+            || matches!(self.vanishing, Unrepresentable::Error)
+    }
+}
+
 /// A property of one source value that a standard may leave without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

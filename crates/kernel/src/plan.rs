@@ -68,7 +68,7 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
         let (route, stages) = stages_of(&ops, level);
         return if is_instruction(&route) { (route, stages) } else { split(spec, level, route, stages) };
     }
-    if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 && !refuses(&spec.policy) {
+    if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 && !spec.policy.refuses() {
         return split(spec, level, Route::of([Method::Table16]), vec![table16(spec)]);
     }
     (Route::of([Method::Definition]), vec![Box::new(Scalar(*spec))])
@@ -89,11 +89,11 @@ fn not_of_lanes(spec: &CastSpec, level: Level) -> (Route, Stages) {
     {
         return (Route::of([Method::Table8]), vec![stage]);
     }
-    if slot_bytes(spec.src) == 2 && slot_bytes(spec.dst) <= 2 && !refuses(&spec.policy) {
+    if slot_bytes(spec.src) == 2 && slot_bytes(spec.dst) <= 2 && !spec.policy.refuses() {
         return split(spec, level, Route::of([Method::Table16]), vec![table16(spec)]);
     }
     // Of two casts in a row, the second may refuse an element before one that the first refuses.
-    match spec.legs().filter(|_| !refuses(&spec.policy)).map(|legs| legs.map(|leg| stages(&leg, level))) {
+    match spec.legs().filter(|_| !spec.policy.refuses()).map(|legs| legs.map(|leg| stages(&leg, level))) {
         Some([(first, before), (second, after)]) => {
             let methods = first.methods().iter().chain(second.methods()).copied();
             (Route::of(methods.collect::<Vec<_>>()), before.into_iter().chain(after).collect())
@@ -151,17 +151,6 @@ fn is_copy(spec: &CastSpec) -> bool {
         }
         _ => true,
     }
-}
-
-/// Whether some value is refused. Then the definition finds the first such element.
-pub(crate) fn refuses(policy: &CastPolicy) -> bool {
-    policy.overflow == Overflow::Error
-        || policy.inf == Overflow::Error
-        || policy.nan == NanRule::Error
-        || policy.int_overflow == IntOverflow::Error
-        || policy.nan_to_int == NanToInt::Error
-        || policy.negative == Unrepresentable::Error
-        || policy.vanishing == Unrepresentable::Error
 }
 
 /// f64 values below f32's normal range may be reduced for destinations whose smallest value is at least 2 to this power

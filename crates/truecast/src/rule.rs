@@ -1,7 +1,6 @@
 //! One pair of types under one request: what becomes of a code, by the definition, and the kernel that does the same.
 
 use crate::request::{Request, Standard, Tile};
-use truecast_core::policy::{IntOverflow, NanRule, NanToInt, Overflow};
 use truecast_core::spec::{SpecError, tile};
 use truecast_core::{CastSpec, DType, Outcome, cast_one};
 use truecast_kernel::{CastOptions, Caster};
@@ -37,12 +36,7 @@ impl Rule {
     /// A kernel, unless some value is refused or the rule is no single cast.
     pub fn caster(&self) -> Option<Caster> {
         let Rule::Cast(cast) = self else { return None };
-        let policy = &cast.policy;
-        let refuses = [policy.overflow, policy.inf].contains(&Overflow::Error)
-            || policy.int_overflow == IntOverflow::Error
-            || policy.nan_to_int == NanToInt::Error
-            || policy.nan == NanRule::Error;
-        if refuses { None } else { Caster::new(cast, &CastOptions::default()).ok() }
+        if cast.policy.refuses() { None } else { Caster::new(cast, &CastOptions::default()).ok() }
     }
 }
 

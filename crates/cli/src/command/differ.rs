@@ -171,12 +171,24 @@ struct Line {
 fn lines(found: &Difference) -> Vec<Line> {
     let value = |code: u64| decode(found.src, code);
     let mut lines = Vec::new();
-    let is_mirrored = |range: &Different| {
-        let other = found.ranges.iter().find(|other| {
-            negated(value(other.first)) == value(range.last) && negated(value(other.last)) == value(range.first)
-        });
-        other.filter(|_| found.range_count as usize == found.ranges.len()).copied()
+    let is_whole = found.range_count as usize == found.ranges.len();
+    let result_of = |code: Option<u64>| code.map(|code| decode(found.dst, code));
+    let are_opposite = |a: Option<u64>, b: Option<u64>| match (result_of(a), result_of(b)) {
+        (Some(Exact::Nan { .. }), Some(Exact::Nan { .. })) | (None, None) => true,
+        (Some(a), Some(b)) => negated(a).cmp_value(b).is_eq(),
+        _ => false,
     };
+    let is_mirror = |other: &Different, range: &Different| {
+        let of_inputs =
+            negated(value(other.first)) == value(range.last) && negated(value(other.last)) == value(range.first);
+        let of_results = |side: usize| {
+            are_opposite(other.at_first[side], range.at_last[side])
+                && are_opposite(other.at_last[side], range.at_first[side])
+        };
+        of_inputs && other.is_open == range.is_open && of_results(0) && of_results(1)
+    };
+    let is_mirrored =
+        |range: &Different| found.ranges.iter().find(|other| is_whole && is_mirror(other, range)).copied();
     for range in &found.ranges {
         let mirrored = is_mirrored(range).filter(|other| other != range);
         let is_negative = is_negative(value(range.first));

@@ -45,6 +45,13 @@ fn wide_sources_are_swept() {
     assert_eq!(ends(&pair["ranges"][1]), ["0x43e80001", "0x7f800000"]);
 }
 
+/// Upward and downward are no mirror images: at x one gives more, at -x the same one gives less in magnitude.
+#[test]
+fn only_mirrored_results_are_said_once() {
+    let line = "differ ieee:rounding=up ieee:rounding=down --from f16 --to f4e2m1 --show 100";
+    Folder::new().run(line).succeeds().lacks(&["|x|", "±"]);
+}
+
 #[test]
 fn nothing_to_compare_is_an_error() {
     for line in ["differ ieee onnx --from string --to f32", "differ ieee onnx --from c64 --to f32"] {

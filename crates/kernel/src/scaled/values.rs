@@ -8,7 +8,7 @@ use super::blocks;
 use super::products::{Combination, Narrow};
 use crate::level::{Level, Task};
 use crate::pipeline::{Pipeline, Scratch, Stores};
-use crate::plan::{PlanError, plan, refuses};
+use crate::plan::{PlanError, plan};
 use crate::stage::slot_bytes;
 use truecast_core::scaled::{Code, Form, GlobalRule, ScaledError};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout};
@@ -147,7 +147,7 @@ impl Values {
         if spec.src != DType::F32 || !spec.dst.is_numeric() || spec.dst.storage_bits().is_none_or(|bits| bits < 8) {
             return Err(ScaledError::Layout { why: "results must be numbers of whole bytes, converted from f32" });
         }
-        if refuses(&spec.policy) {
+        if spec.policy.refuses() {
             return Err(ScaledError::Layout { why: "results are refused by a policy; only casts do that" });
         }
         let narrow = match (form, scale_type) {

@@ -5,7 +5,7 @@ use super::tile::rounding_of;
 use truecast_core::policy::{IntOverflow, Overflow, Subnormals};
 use truecast_core::spec::table::Cast;
 use truecast_core::spec::{Interpretation, SpecError};
-use truecast_core::{CastSpec, DType};
+use truecast_core::{CastSpec, DType, Rounding};
 
 impl Specification for Cast {
     /// Each table has its own.
@@ -29,12 +29,9 @@ impl Specification for Cast {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
-        if !self
-            .table
-            .values(&name.replace('_', "-"))
-            .iter()
-            .any(|known| *known == value || rounding_of(value).is_some())
-        {
+        // Tile IR's words for roundings are taken too.
+        let word = if name == "rounding" { rounding_of(value).map(Rounding::name) } else { Some(value) };
+        if !word.is_some_and(|word| self.table.values(&name.replace('_', "-")).contains(&word)) {
             return Ok(None);
         }
         Ok(match name {

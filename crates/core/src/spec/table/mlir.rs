@@ -7,20 +7,9 @@ use crate::round::Rounding;
 
 const INTS: &[DType] = &[I1, U1, I2, U2, U3, I4, U4, U6, I8, U8, I16, U16, I32, U32, I48, I64, U64];
 /// Floats with a sign, by width: 64, 32, 19, 16, 8, 6 and 4 bits.
+#[rustfmt::skip]
 const ABOVE_4: &[DType] = &[
-    F64,
-    F32,
-    Tf32,
-    F16,
-    Bf16,
-    F8E5M2,
-    F8E5M2Fnuz,
-    F8E4M3Fn,
-    F8E4M3Fnuz,
-    F8E4M3B11Fnuz,
-    F8E4M3Ieee,
-    F8E3M4,
-    F6E2M3,
+    F64, F32, Tf32, F16, Bf16, F8E5M2, F8E5M2Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E4M3B11Fnuz, F8E4M3Ieee, F8E3M4, F6E2M3,
     F6E3M2,
 ];
 const ABOVE_6: &[DType] =
@@ -31,22 +20,10 @@ const EIGHT: &[DType] = &[F8E5M2, F8E5M2Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E4M3B11Fnu
 const SIX: &[DType] = &[F6E2M3, F6E3M2];
 const BELOW_16: &[DType] =
     &[F8E5M2, F8E5M2Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E4M3B11Fnuz, F8E4M3Ieee, F8E3M4, F8E8M0, F6E2M3, F6E3M2, F4E2M1];
+#[rustfmt::skip]
 const FLOATS: &[DType] = &[
-    F64,
-    F32,
-    Tf32,
-    F16,
-    Bf16,
-    F8E5M2,
-    F8E5M2Fnuz,
-    F8E4M3Fn,
-    F8E4M3Fnuz,
-    F8E4M3B11Fnuz,
-    F8E4M3Ieee,
-    F8E3M4,
-    F6E2M3,
-    F6E3M2,
-    F4E2M1,
+    F64, F32, Tf32, F16, Bf16, F8E5M2, F8E5M2Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E4M3B11Fnuz, F8E4M3Ieee, F8E3M4, F6E2M3,
+    F6E3M2, F4E2M1,
 ];
 
 /// To the nearest even; Inf, else NaN, else the largest value on overflow.

@@ -5,52 +5,15 @@ use crate::dtype::DType::{self, *};
 use crate::policy::*;
 
 const INTS: &[DType] = &[I2, U2, I4, U4, I8, U8, I16, U16, I32, U32, I64, U64];
+#[rustfmt::skip]
 const FLOATS: &[DType] = &[
-    F4E2M1,
-    F6E2M3,
-    F6E3M2,
-    F8E3M4,
-    F8E4M3Ieee,
-    F8E4M3Fn,
-    F8E4M3Fnuz,
-    F8E4M3B11Fnuz,
-    F8E5M2,
-    F8E5M2Fnuz,
-    F8E8M0,
-    Bf16,
-    F16,
-    F32,
-    F64,
+    F4E2M1, F6E2M3, F6E3M2, F8E3M4, F8E4M3Ieee, F8E4M3Fn, F8E4M3Fnuz, F8E4M3B11Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, Bf16,
+    F16, F32, F64,
 ];
+#[rustfmt::skip]
 const ALL: &[DType] = &[
-    Bool,
-    I2,
-    U2,
-    I4,
-    U4,
-    I8,
-    U8,
-    I16,
-    U16,
-    I32,
-    U32,
-    I64,
-    U64,
-    F4E2M1,
-    F6E2M3,
-    F6E3M2,
-    F8E3M4,
-    F8E4M3Ieee,
-    F8E4M3Fn,
-    F8E4M3Fnuz,
-    F8E4M3B11Fnuz,
-    F8E5M2,
-    F8E5M2Fnuz,
-    F8E8M0,
-    Bf16,
-    F16,
-    F32,
-    F64,
+    Bool, I2, U2, I4, U4, I8, U8, I16, U16, I32, U32, I64, U64, F4E2M1, F6E2M3, F6E3M2, F8E3M4, F8E4M3Ieee, F8E4M3Fn,
+    F8E4M3Fnuz, F8E4M3B11Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, Bf16, F16, F32, F64,
 ];
 const WITH_INF: &[DType] = &[F8E3M4, F8E4M3Ieee, F8E5M2, Bf16, F16, F32, F64];
 const NAN_ALONE: &[DType] = &[F8E4M3Fn, F8E4M3Fnuz, F8E4M3B11Fnuz, F8E5M2Fnuz];
