@@ -36,6 +36,15 @@ def test_exact_values_stay():
     assert (codes(x, "f8e4m3fn", seed=3, spec="torch@2.15") == codes(x, "f8e4m3fn", spec="torch@2.15")).all()
 
 
+def test_a_file_has_the_same_codes(tmp_path):
+    x = np.linspace(-3, 3, 70_000, dtype=np.float32)
+    np.save(tmp_path / "a.npy", x)
+    tc.convert(tmp_path / "a.npy", tmp_path / "b.npy", "f8e4m3fn", seed=11)
+    assert (np.load(tmp_path / "b.npy").view(np.uint8) == codes(x, "f8e4m3fn", seed=11)).all()
+    assert tc.verify(tmp_path / "a.npy", tmp_path / "b.npy", "f8e4m3fn", seed=11)
+    assert not tc.verify(tmp_path / "a.npy", tmp_path / "b.npy", "f8e4m3fn", seed=12)
+
+
 def test_text_is_refused():
     with pytest.raises(tc.UsageError):
         tc.cast(np.array([1.5], np.float32), "string", seed=1)

@@ -5,6 +5,7 @@
 //! which facts its options need; an option without a row needs none. Which settings a specification has, `Setting` says.
 
 use crate::args::{CheckArgs, Cli, Command, SUITE, SYSTEMS, VECTOR_FORMATS};
+use crate::command::select::STOCHASTIC;
 use crate::failure::Failure;
 use crate::policy;
 use clap::parser::ValueSource;
@@ -265,6 +266,10 @@ fn given(command: &str, matches: &ArgMatches) -> Vec<String> {
         let id = argument.get_id().as_str();
         let typed = matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);
         let Some(option) = argument.get_long().filter(|_| typed) else { continue };
+        // Whatever the specification, `select` reads it.
+        if option == "rounding" && matches.get_one(id).is_some_and(|rounding: &String| rounding == STOCHASTIC) {
+            continue;
+        }
         given.push(option.to_string());
         let values = matches.get_raw(id).into_iter().flatten().map(|value| value.to_string_lossy());
         given.extend(values.map(|value| format!("{option}={}", value.split('=').next().unwrap_or_default())));

@@ -95,6 +95,13 @@ impl Column {
         Self { is_of_numbers: true, ..self }
     }
 
+    /// The columns of rows that are sorted by one of them, as `--sort` names it: it is not left out.
+    pub fn sorted(columns: impl IntoIterator<Item = Column>, by: Option<&str>) -> Vec<Column> {
+        let name = |text: &str| text.to_lowercase().replace([' ', '-'], "_");
+        let is_it = |column: &Column| by.is_some_and(|by| name(&column.heading) == name(by));
+        columns.into_iter().map(|column| if is_it(&column) { column.drops(0) } else { column }).collect()
+    }
+
     /// The room that it wants before others give way, and the least, for cells of this width.
     fn room(&self, natural: usize) -> (usize, usize) {
         let (wanted, least) = match self.long {

@@ -159,10 +159,31 @@ impl<B> Buffer<B> {
     }
 }
 
+impl<B: AsRef<[u8]>> Buffer<B> {
+    /// The bytes of `len` elements from `first`, a multiple of 8, on.
+    fn range(&self, first: usize, len: usize) -> std::ops::Range<usize> {
+        let bits = self.dtype.bits_in(self.layout).expect("only numbers are cut") as usize;
+        first * bits / 8..((first + len) * bits).div_ceil(8)
+    }
+}
+
 impl<'a> Elements<'a> {
+    /// `len` elements from `first`, a multiple of 8, on.
+    pub(crate) fn part(&self, first: usize, len: usize) -> Elements<'a> {
+        Buffer { len, bytes: &self.bytes[self.range(first, len)], ..*self }
+    }
+
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
+    }
+}
+
+impl ElementsMut<'_> {
+    /// `len` elements from `first`, a multiple of 8, on.
+    pub(crate) fn part_mut(&mut self, first: usize, len: usize) -> ElementsMut<'_> {
+        let range = self.range(first, len);
+        Buffer { dtype: self.dtype, layout: self.layout, len, bytes: &mut self.bytes[range] }
     }
 }

@@ -55,6 +55,19 @@ pub enum CastError {
     },
 }
 
+impl CastError {
+    /// The error of an array of which so many elements lie before those that were converted.
+    #[must_use]
+    pub fn after(self, first: usize) -> CastError {
+        match self {
+            CastError::Value { index, condition, src, dst, code } => {
+                CastError::Value { index: index + first, condition, src, dst, code }
+            }
+            other => other,
+        }
+    }
+}
+
 /// A value with its type and bits, for messages: `f32 465 (0x43e88000)`.
 fn shown(dtype: DType, code: u64) -> String {
     let digits = dtype.code_bits().div_ceil(4) as usize + 2;

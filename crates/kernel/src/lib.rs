@@ -35,6 +35,7 @@ pub mod scaled;
 mod slot;
 mod split;
 mod stage;
+mod stochastic;
 mod stream;
 mod table;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
@@ -53,3 +54,4 @@ pub use options::{CastOptions, Counting};
 pub use plan::PlanError;
 pub use rescale::{RescaleCounts, RescaleError, Rescaler};
 pub use route::{Method, Route};
+pub use stochastic::StochasticCaster;

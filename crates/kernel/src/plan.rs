@@ -35,6 +35,16 @@ pub enum PlanError {
         /// Destination type.
         dst: DType,
     },
+    /// Random bits round what has a last place.
+    #[error(
+        "stochastic rounding does not apply to {src} to {dst}; it rounds numbers to floats, integers and fixed point"
+    )]
+    NotStochastic {
+        /// Source type.
+        src: DType,
+        /// Destination type.
+        dst: DType,
+    },
 }
 
 type Stages = Vec<Box<dyn Stage>>;

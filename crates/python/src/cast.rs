@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyTuple};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use truecast::request::Request;
-use truecast::{CastOptions, Caster, Counting, Counts, DType, Elements, ElementsMut, Layout, stochastic};
+use truecast::{CastOptions, Caster, Counting, Counts, DType, Elements, ElementsMut, Layout, StochasticCaster};
 
 /// Casters that were planned before, the last one first.
 static PLANNED: Mutex<Vec<(Key, Arc<Caster>)>> = Mutex::new(Vec::new());
@@ -79,7 +79,10 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
             let room = ElementsMut::with_layout(to.0, to.1, len, room)?;
             match seed {
                 None => Ok(caster.cast(codes, room)?),
-                Some(seed) => stochastic::cast(caster.spec(), codes, room, seed, 0).map(|()| Counts::default()),
+                Some(seed) => {
+                    StochasticCaster::new(caster.spec(), seed, &pool::options())?.cast_parts(codes, room, 0)?;
+                    Ok(Counts::default())
+                }
             }
         };
         pool::run(py, bytes, work).map_err(|error: truecast::Error| error::of(py, &error.into()))
@@ -218,7 +221,7 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 ///     unsigned integers of their width. ``"packed"``: the bytes, without gaps, in one dimension of ``uint8``.
 /// seed
 ///     Rounds stochastically: up or down by 32 random bits for each element, which depend on this number and on the index of
-///     the element alone. What is exact stays; the mean of the results is the value. Slow: about 100 ns an element.
+///     the element alone. What is exact stays; the mean of the results is the value.
 /// **attributes
 ///     What the specification has: ``saturate``, ``round_mode`` (onnx), ``rounding``, ``overflow``, ``inf``,
 ///     ``int_overflow``, ``nan_to_int``, ``subnormals`` (ieee), ``rounding``, ``saturating``, ``profile``, ``tile_option``

@@ -28,6 +28,7 @@ fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
     let defaults = Options::default();
     Ok(Options {
         selection: selection(py, asked)?,
+        seed: asked.number("seed")?,
         max_memory: asked.read("max_memory", truecast_cli::size)?.unwrap_or(defaults.max_memory),
         existing: if force { Existing::Replace } else { Existing::Refuse },
         exec: pool::options(),
@@ -178,7 +179,7 @@ pub fn verify<'py>(
         None if full => Coverage::Full,
         None => Coverage::BySize,
     };
-    let seed = asked.number("seed")?.unwrap_or(0);
+    let seed = asked.number("sample_seed")?.unwrap_or(0);
     let said = options(py, asked)?;
     let request = asked.request()?;
     check(py, "verify", asked, &src, &dst)?;

@@ -13,8 +13,13 @@ use truecast::request::Request;
 use truecast_cli::did_you_mean;
 
 /// What holds where nothing is said, of arguments that have a value then.
-pub const DEFAULTS: [(&str, &str); 5] =
-    [("max_memory", "256MiB"), ("min_elements", "1024"), ("mx_scale", "auto"), ("nonfinite", "error"), ("seed", "0")];
+pub const DEFAULTS: [(&str, &str); 5] = [
+    ("max_memory", "256MiB"),
+    ("min_elements", "1024"),
+    ("mx_scale", "auto"),
+    ("nonfinite", "error"),
+    ("sample_seed", "0"),
+];
 
 /// What is not taken yet.
 pub struct Keywords<'py> {

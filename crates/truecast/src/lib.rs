@@ -45,7 +45,6 @@ mod order;
 pub mod request;
 mod rule;
 pub mod setting;
-pub mod stochastic;
 #[cfg(feature = "files")]
 pub mod suite;
 #[cfg(target_endian = "little")]
@@ -67,7 +66,7 @@ pub use truecast_core::{
 };
 pub use truecast_kernel::{
     Buffer, Caches, CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, Method, PlanError,
-    RescaleCounts, RescaleError, Rescaler, Route, measure,
+    RescaleCounts, RescaleError, Rescaler, Route, StochasticCaster, measure,
 };
 
 /// Elements as texts of any length, and back. Cells of fixed width in buffers go through [`fn@cast`].

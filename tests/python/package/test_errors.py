@@ -105,7 +105,7 @@ CODES = np.uint8([0x21])
         (lambda: tc.cast(b"\x01", "f32"), tc.DTypeError, "name their type with from_=, and the tensor's shape="),
         (lambda: tc.quantize(np.full((2, 32), np.nan), "mxfp4"), tc.InputError, 'nonfinite="saturate" replaces it'),
         (lambda: tc.convert("a.npy", "b.npy"), tc.UsageError, "nothing to do: name a type"),
-        (lambda: tc.verify("a.npy", "b.npy", "f16", full=True, seed=3), tc.UsageError, "full and seed exclude"),
+        (lambda: tc.verify("a.npy", "b.npy", "f16", full=True, sample_seed=3), tc.UsageError, "full and sample_seed exclude"),
         (lambda: tc.convert("a", "b", "f16", scheme="mxfp4", relayout="exact"), tc.UsageError, "relayout and to exclude"),
         (lambda: tc.convert("a", "b", relayout="exact"), tc.UsageError, "relayout needs scheme"),
         (lambda: tc.convert("a", "b", "f16", merge=True, force=True), tc.UsageError, "merge and force|force and merge"),

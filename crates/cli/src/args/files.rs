@@ -62,14 +62,14 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Recompute every element (default: all up to 1 GiB, a sample above)
-    #[arg(long, conflicts_with_all = ["sample", "seed"])]
+    #[arg(long, conflicts_with_all = ["sample", "sample_seed"])]
     pub full: bool,
     /// Recompute at least this part of the elements: 0.1, 10%
     #[arg(long, value_name = "PART", value_parser = part)]
     pub sample: Option<f64>,
     /// Seed of the sample: the same seed draws the same elements
     #[arg(long, value_name = "N", default_value = "0")]
-    pub seed: u64,
+    pub sample_seed: u64,
     #[command(flatten)]
     pub scheme: SchemeArgs,
     #[command(flatten)]

@@ -14,6 +14,9 @@ pub struct SelectArgs {
     /// Type to convert to, such as bf16; see `truecast formats`
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
+    /// Round casts up or down at random (`--rounding stochastic`): by this seed and each element's index
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// Read the elements as this type; in a checkpoint, only in tensors that a rule selects
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,

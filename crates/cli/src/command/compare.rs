@@ -117,7 +117,7 @@ fn print(
     let columns = || {
         let mut columns = figures.columns("types");
         columns.push(Column::left("largest error").drops(10));
-        columns
+        Column::sorted(columns, args.list.sort.as_deref())
     };
     let row = |i: usize| {
         let row = &comparison.rows[i];

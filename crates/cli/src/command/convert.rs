@@ -140,7 +140,8 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<O
     };
     Ok(Options {
         selection,
-        request: args.policy.request()?,
+        request: select::request(&args.policy, args.select.seed)?,
+        seed: args.select.seed,
         max_memory: args.max_memory,
         existing: if args.force { Existing::Replace } else { Existing::Refuse },
         exec,
@@ -361,7 +362,7 @@ fn print(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let figures = ErrorColumns::of(&report.total.all.counts, false);
-    let columns = || figures.columns("type");
+    let columns = || Column::sorted(figures.columns("type"), args.list.sort.as_deref());
     let row = |i: usize| {
         let t = &report.tensors[i];
         let mark = if t.converted { Mark::Plain } else { Mark::Dim };

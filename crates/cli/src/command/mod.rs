@@ -18,7 +18,7 @@ mod provenance;
 mod rescale;
 mod run;
 mod schemes;
-mod select;
+pub(crate) mod select;
 mod shell;
 mod show;
 pub mod thresholds;

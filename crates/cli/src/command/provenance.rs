@@ -7,7 +7,7 @@ use truecast::report::Provenance;
 
 /// `--spec onnx@28 --to f16 --keep '*norm*'`: may be typed after `convert SRC DST` and `verify SRC DST`.
 pub fn typed(provenance: &Provenance) -> String {
-    let Provenance { request, selection, min_elements, onnx, writing, reading, detected: _ } = provenance;
+    let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected: _ } = provenance;
     let mut words = Vec::new();
     let mut say = |name: &str, value: Option<&str>| {
         words.push(value.map_or(format!("--{name}"), |value| format!("--{name} {}", quoted(value))));
@@ -18,6 +18,9 @@ pub fn typed(provenance: &Provenance) -> String {
         for (name, value) in request.attributes() {
             say(&name.replace('_', "-"), Some(value.as_str()).filter(|_| name != "saturating"));
         }
+    }
+    if let Some(seed) = seed {
+        say("seed", Some(&seed.to_string()));
     }
     for (name, dtype) in [("to", selection.to), ("from", selection.from)] {
         dtype.iter().for_each(|dtype| say(name, Some(dtype.name())));
@@ -64,7 +67,8 @@ mod tests {
         let Command::Convert(args) = Cli::from_arg_matches(&matches).unwrap().command else { panic!("{line:?}") };
         let options = Options {
             selection: super::super::select::selection(&args.select, &RuleOrder::of(&matches)).unwrap(),
-            request: args.policy.request().unwrap(),
+            request: super::super::select::request(&args.policy, args.select.seed).unwrap(),
+            seed: args.select.seed,
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),
             reading: super::super::select::reading(&args.scheme),

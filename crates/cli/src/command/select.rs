@@ -5,12 +5,26 @@ use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;
 use crate::policy::PolicyArgs;
 use crate::suggest::read_type;
+use truecast::request::Request;
 use truecast::select::quantize_options::{Quantization, QuantizeOptions, SharedGlobalScale};
 use truecast::select::{Rule, Selection, SourceScheme};
+
+/// The rounding that a seed means.
+pub const STOCHASTIC: &str = "stochastic";
 
 /// What was asked for.
 pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
     Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() })
+}
+
+/// The request of a conversion. A seed takes the place of a rounding.
+pub fn request(policy: &PolicyArgs, seed: Option<u64>) -> Result<Request, Failure> {
+    match (policy.get("rounding"), policy.get("round-mode"), seed) {
+        (Some(STOCHASTIC), _, None) => Err(Failure::usage("--rounding stochastic needs --seed N")),
+        (Some(STOCHASTIC), None, Some(_)) => policy.without("rounding").request(),
+        (None, None, _) | (_, _, None) => policy.request(),
+        _ => Err(Failure::usage("--seed rounds stochastically; omit the other rounding")),
+    }
 }
 
 /// Something was asked for, beside a scheme if `quantizes`. A specification decides casts, and a scheme casts nothing.

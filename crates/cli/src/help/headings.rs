@@ -12,7 +12,7 @@ pub const HEADINGS: [(&str, &str); 9] = [
     ("Quantization", "scheme quantize scale_search mx_scale nonfinite activation_ranges share_global relayout"),
     (
         "Specification",
-        "spec saturate round_mode rounding overflow inf int_overflow nan_to_int subnormals saturating profile \
+        "spec saturate round_mode rounding seed overflow inf int_overflow nan_to_int subnormals saturating profile \
          relu tile_option nan string_style exact_nan random_bits",
     ),
     ("RESCALE", "multiplier shift scale input_zp output_zp scale32 per_channel input_unsigned output_unsigned"),
@@ -22,7 +22,7 @@ pub const HEADINGS: [(&str, &str); 9] = [
         "input actual input_scale actual_scale output output_dir output_format format force resume part merge \
          no_sidecars delete_source dry_run report fail_on",
     ),
-    ("Sample", "full sample seed"),
+    ("Sample", "full sample sample_seed"),
     ("Resources", "max_memory threads"),
     ("Printing", "sort worst summary show json quiet wide color help"),
 ];

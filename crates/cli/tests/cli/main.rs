@@ -43,6 +43,7 @@ mod select;
 mod sentences;
 mod shell;
 mod signals;
+mod stochastic;
 mod suite;
 mod tile;
 mod tosa;

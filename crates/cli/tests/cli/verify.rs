@@ -33,7 +33,7 @@ fn methods(object: &Value) -> Vec<(String, u64)> {
 fn a_sample_has_the_ends_and_says_what_it_is() {
     let folder = large();
     let line = "verify a.npy b.npy --to f8e4m3fn --sample";
-    let object = folder.run(&format!("{line} 10% --seed 7 --json")).succeeds().object("verify");
+    let object = folder.run(&format!("{line} 10% --sample-seed 7 --json")).succeeds().object("verify");
     assert_eq!((&object["sampled"], &object["seed"], &object["equal"]), (&json!(true), &json!(7), &json!(true)));
     let (coverage, elements) = (object["coverage"].as_f64().unwrap(), object["elements"].as_u64().unwrap());
     assert!((0.1..1.0).contains(&coverage), "{coverage}");
@@ -49,14 +49,15 @@ fn a_sample_has_the_ends_and_says_what_it_is() {
     }
     // What some samples do not hold the whole does, and some sample does too.
     spoil(&folder, MANY / 2);
-    let seen: Vec<Option<i32>> = (0..30).map(|seed| folder.run(&format!("{line} 10% --seed {seed}")).code).collect();
+    let seen: Vec<Option<i32>> =
+        (0..30).map(|seed| folder.run(&format!("{line} 10% --sample-seed {seed}")).code).collect();
     assert!(seen.contains(&Some(0)) && seen.contains(&Some(1)), "{seen:?}");
     let object = folder.run("verify a.npy b.npy --to f8e4m3fn --full --json").exits(1).object("verify");
     assert_eq!((&object["sampled"], &object["seed"], &object["coverage"]), (&json!(false), &Value::Null, &json!(1.0)));
     assert_eq!(object["differences"][0]["first"]["index"], MANY / 2);
     // Small files are not sampled unless asked.
     folder.run("verify a.npy b.npy --to f8e4m3fn").exits(1);
-    folder.run("verify a.npy b.npy --to f8e4m3fn --full --seed 1").exits(2);
+    folder.run("verify a.npy b.npy --to f8e4m3fn --full --sample-seed 1").exits(2);
     folder.run("verify a.npy b.npy --to f8e4m3fn --full --sample 0.5").exits(2);
     for part in ["0", "1.5", "200%", "zork", "-0.1"] {
         folder.run(&format!("verify a.npy b.npy --to f8e4m3fn --sample={part}")).exits(2);

@@ -12,7 +12,7 @@
 //! | `int` | value to integer | §5.8, §7.2 |
 //! | `book` | value to fixed point and to code books | |
 //! | `outcome` | what a conversion gives | |
-//! | `stochastic` | rounding by random bits | P3109, StochasticA |
+//! | `stochastic`, `philox` | rounding by random bits, and where arrays have them from | P3109, StochasticA |
 //!
 //! The letters `p t q emin` are those of [`mod@crate::format`].
 
@@ -21,6 +21,7 @@ mod decode;
 mod float;
 mod int;
 mod outcome;
+mod philox;
 mod special;
 mod stochastic;
 mod value;
@@ -28,7 +29,8 @@ mod value;
 pub use decode::{decode, decode_float};
 pub use float::encode_float;
 pub use outcome::{Encoded, Outcome};
-pub use stochastic::RandomBits;
+pub use philox::philox4x32;
+pub use stochastic::{RandomBits, last_place};
 pub use value::Exact;
 
 pub(crate) use decode::flush_source;

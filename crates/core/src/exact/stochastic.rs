@@ -6,6 +6,7 @@
 //! how many bits they take.
 
 use super::decode::{decode, flush_source};
+use super::philox::philox4x32;
 use super::value::{Exact, leading};
 use crate::dtype::{DType, Kind};
 use crate::policy::{CastPolicy, CastSpec, Overflow};
@@ -32,6 +33,22 @@ impl RandomBits {
     #[must_use]
     pub const fn new(bits: u64, count: u32) -> Option<RandomBits> {
         if count == 0 || count > Self::MOST || bits >> count != 0 { None } else { Some(RandomBits { bits, count }) }
+    }
+
+    /// The 32 bits of an element of an array: a function of a seed and of the element's index alone, so that threads, parts
+    /// of arrays and CPUs change nothing.
+    ///
+    /// Philox4x32-10: the key is the seed, the counter is the index divided by 4, and the index modulo 4 chooses one of four
+    /// words.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::exact::RandomBits;
+    /// assert_eq!(RandomBits::of_element(0, 0).bits(), 0x6627_e8d5); // the known answer for counter 0 and key 0
+    /// ```
+    #[must_use]
+    pub const fn of_element(seed: u64, index: u64) -> RandomBits {
+        RandomBits { bits: philox4x32(seed, index / 4)[index as usize % 4] as u64, count: 32 }
     }
 
     /// The bits.
@@ -66,24 +83,43 @@ impl CastSpec {
     #[must_use]
     pub fn with_random_bits(&self, code: u64, random: RandomBits) -> CastSpec {
         let value = flush_source(decode(self.src, code), self.src, &self.policy);
-        let rounding = if carries(self.dst, value, random) { Rounding::AwayFromZero } else { Rounding::TowardZero };
-        let overflow = match self.policy.overflow {
-            Overflow::Nonfinite => Overflow::NonfiniteAlways,
-            other => other,
-        };
-        let policy = CastPolicy { to_float: rounding, to_int: rounding, overflow, via: None, ..self.policy };
-        CastSpec { policy, ..*self }
+        let [toward_zero, away] = self.stochastic_roundings();
+        if carries(self.dst, value, random) { away } else { toward_zero }
+    }
+
+    /// The two casts between which random bits choose: toward zero, and away from it.
+    #[must_use]
+    pub fn stochastic_roundings(&self) -> [CastSpec; 2] {
+        [Rounding::TowardZero, Rounding::AwayFromZero].map(|rounding| {
+            let overflow = match self.policy.overflow {
+                Overflow::Nonfinite => Overflow::NonfiniteAlways,
+                other => other,
+            };
+            let policy = CastPolicy { to_float: rounding, to_int: rounding, overflow, via: None, ..self.policy };
+            CastSpec { policy, ..*self }
+        })
+    }
+}
+
+/// The last place of a type: how many bits of a value it has after the leading one, and the least exponent of its unit.
+/// `None` of truth values, code books, complex numbers and text.
+#[must_use]
+pub fn last_place(dst: DType) -> Option<(i32, i32)> {
+    // More than any value has.
+    const ALL: i32 = 1 << 20;
+    match dst.kind() {
+        Kind::Float(f) => Some((i32::from(f.man_bits), f.quantum())),
+        Kind::Int(_) => Some((ALL, 0)),
+        Kind::Fixed(f) => Some((ALL, -(f.frac_bits as i32))),
+        Kind::Bool | Kind::Book(_) | Kind::Complex(_) | Kind::String => None,
     }
 }
 
 /// Whether the first bits of what is cut off and the random bits carry into the last place.
 fn carries(dst: DType, value: Exact, RandomBits { bits, count }: RandomBits) -> bool {
     let Exact::Finite { sig, exp, .. } = value else { return false };
-    let unit = match dst.kind() {
-        Kind::Float(f) => (leading(sig, exp) - f.man_bits as i32).max(f.quantum()),
-        Kind::Fixed(f) => -(f.frac_bits as i32),
-        _ => 0,
-    };
+    let Some((fraction, least)) = last_place(dst) else { return false };
+    let unit = (leading(sig, exp) - fraction).max(least);
     // The value in units of 2^(unit - count), cut; sticky bits lie below.
     let shift = unit - count as i32 - exp;
     let scaled = match shift {

@@ -1,4 +1,7 @@
-//! The levels that tests run at.
+//! The levels that tests run at, and the codes that they convert.
+
+#[allow(dead_code, reason = "not every test needs it")]
+pub mod codes;
 
 use truecast_kernel::Level;
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_DEFAULTS = {**dict(_truecast.DEFAULTS), "min_elements": 1024, "seed": 0, "sidecars": True}
+_DEFAULTS = {**dict(_truecast.DEFAULTS), "min_elements": 1024, "sample_seed": 0, "sidecars": True}
 _SYNONYMS = {"overwrite": "force", "exclude": "keep", "dtype": "to", "memory": "max_memory"}
 
 
@@ -90,7 +90,7 @@ def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[
         Pairs of a pattern and a type (``None`` keeps), or a mapping; the first that matches decides.
     from_
         Reads the payload as this type.
-    spec, attributes
+    spec, seed, attributes
         As of `cast`.
     force
         Replaces an existing destination.
@@ -169,7 +169,7 @@ def verify(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[V
     report
         What `convert` gave, or a file with it, instead of those: it has everything that was asked for, and what is said
         beside it must not say otherwise. Lengths and digests of the files that it names are compared too.
-    full, sample, seed
+    full, sample, sample_seed
         Recompute all, or at least this part, drawn from a seed. By default all of up to 1 GiB, and of more a sample.
 
     Returns

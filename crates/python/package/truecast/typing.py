@@ -166,6 +166,7 @@ class Common(Settings, total=False):
     rules: Rules
     from_: TypeLike | None
     spec: Specification | None
+    seed: int | None
     min_elements: int
     lenient: bool
     follow_links: bool
@@ -204,4 +205,4 @@ class Verifying(Common, total=False):
     report: Path | ConversionReport | None
     full: bool
     sample: float | None
-    seed: int
+    sample_seed: int

@@ -8,6 +8,7 @@ use crate::policy::PolicyArgs;
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
 use truecast::explain::{Answer, Decision, Decoded, Explanation};
+use truecast::setting::Setting;
 use truecast::{DType, Exact, FloatFormat, Kind, Rounding};
 
 /// How a value is written; `--exact` gives every digit.
@@ -21,8 +22,10 @@ pub fn reading(args: &Question, source: &Source) -> Option<String> {
         return None;
     }
     let (typed, from) = (&args.value, args.from);
-    // Text has a stricter grammar.
-    let is_text = !typed.contains(['/', 'x', 'X', '_']);
+    // Text has a stricter grammar, and not every specification has text.
+    let of_text = Setting::of_name("string-style").expect("a setting of the table");
+    let has_text = |spec: &str| !of_text.values(spec.split('@').next().unwrap_or(spec)).is_empty();
+    let is_text = !typed.contains(['/', 'x', 'X', '_']) && args.policy.spec.as_deref().is_none_or(has_text);
     if let Some(wider) = &source.beyond {
         let read = to_decimal(decode(from, source.code));
         let wider = wider.iter().map(|dtype| dtype.name()).chain(is_text.then_some("string"));

@@ -100,6 +100,8 @@ fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
 pub struct Listing {
     path: PathBuf,
     opened: Opened,
+    /// The column that says their order.
+    sort: Option<String>,
     /// Those that are listed, in their order, with what was seen of their elements.
     rows: Vec<(usize, Option<Stats>)>,
     /// Texts of a model that are listed.
@@ -135,7 +137,7 @@ impl Listing {
         let texts = texts.filter(|(_, listed)| asked.lists(&listed.name)).map(|(i, _)| i).collect();
         let conversions = model.map_or(Vec::new(), |file| onnx_conversions(file.model()));
         drop(held);
-        Ok(Listing { path: path.into(), opened, rows, texts, conversions, schemes })
+        Ok(Listing { path: path.into(), sort: args.sort.clone(), opened, rows, texts, conversions, schemes })
     }
 
     /// The names that are listed.
@@ -249,7 +251,8 @@ impl Listing {
         let bars = magnitudes::bars(terminal.width);
         let of_values = of_values.into_iter().filter(|_| self.rows.iter().any(|(_, seen)| seen.is_some()));
         let file = has_files.then(|| Column::left("file").shrinks().drops(12));
-        let mut table = Table::new(columns().into_iter().chain(of_values).chain(file)).or_say("no tensors");
+        let all = columns().into_iter().chain(of_values).chain(file);
+        let mut table = Table::new(Column::sorted(all, self.sort.as_deref())).or_say("no tensors");
         for (i, seen) in &self.rows {
             let t = held[*i].tensor();
             let mut cells = cells(&t.name, t.dtype.name(), &t.shape, t.len(), t.bytes()).to_vec();

@@ -61,7 +61,8 @@ pub fn asked(
 fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
     Ok(Options {
         selection: select::selection(&args.select, rules)?,
-        request: args.policy.request()?,
+        request: select::request(&args.policy, args.select.seed)?,
+        seed: args.select.seed,
         min_elements: args.select.min_elements,
         onnx: args.select.onnx.options(),
         reading: select::reading(&args.scheme),
@@ -89,7 +90,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         None if args.full => Coverage::Full,
         None => Coverage::BySize,
     };
-    let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
+    let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed)?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&NEVER, |progress| bar.at(progress))?;
     bar.finish();
@@ -114,11 +115,12 @@ pub fn to_text<'a>(
 
 /// The options of a report. What is said beside it may not say otherwise.
 fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Options, Failure> {
-    let Options { selection, request, min_elements, onnx, writing, .. } = said;
+    let Options { selection, request, seed, min_elements, onnx, writing, .. } = said;
     let (is_other_spec, defaults) = (*request != Request::default(), Options::default());
     // A switch or number that is left at its default says nothing.
     let contradictions = [
         ("--spec and its options", (names_spec || is_other_spec) && *request != record.request),
+        ("--seed", seed.is_some() && *seed != record.seed),
         ("--to", selection.to.is_some() && selection.to != record.selection.to),
         ("--from", selection.from.is_some() && selection.from != record.selection.from),
         ("--rule and --keep", !selection.rules.is_empty() && selection.rules != record.selection.rules),

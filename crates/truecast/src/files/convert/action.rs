@@ -2,14 +2,46 @@
 
 use crate::files::convert::planned::Planned;
 use crate::files::error::Cause;
-use truecast_core::DType;
+use truecast_core::{CastSpec, DType};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::text::{CellCaster, is_text};
-use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut, PlanError};
+use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut, PlanError, StochasticCaster};
+
+/// The seed of a cast; where a type stays what it is, nothing is rounded.
+pub(crate) fn seed_of(cast: &CastSpec, seed: Option<u64>) -> Option<u64> {
+    seed.filter(|_| cast.src != cast.dst)
+}
+
+/// A cast of numbers, rounded as its specification says or by random bits.
+#[derive(Debug)]
+pub(crate) enum NumberCaster {
+    Ordinary(Box<Caster>),
+    Stochastic(Box<StochasticCaster>),
+}
+
+impl NumberCaster {
+    /// Plans it; with a seed it rounds stochastically.
+    pub fn new(cast: &CastSpec, seed: Option<u64>, exec: &CastOptions) -> Result<NumberCaster, PlanError> {
+        Ok(match seed_of(cast, seed) {
+            None => NumberCaster::Ordinary(Box::new(Caster::new(cast, exec)?)),
+            Some(seed) => NumberCaster::Stochastic(Box::new(StochasticCaster::new(cast, seed, exec)?)),
+        })
+    }
+
+    /// Casts the elements of a tensor from `first` on. Counts in parts, to be added in order; an error has the index in the
+    /// tensor.
+    pub fn cast_parts(&self, first: u64, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<Vec<Counts>, CastError> {
+        let counts = match self {
+            NumberCaster::Ordinary(caster) => caster.cast_parts(src, dst),
+            NumberCaster::Stochastic(caster) => caster.cast_parts(src, dst, first),
+        };
+        counts.map_err(|error| error.after(first as usize))
+    }
+}
 
 /// What happens to elements, whatever tensor they belong to.
 pub(crate) enum Action {
-    Cast(Box<Caster>),
+    Cast(NumberCaster),
     /// From text or to it.
     Text(Box<CellCaster>),
     /// Bytes are kept; numbers are still looked at.
@@ -17,10 +49,10 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    pub fn new(tensor: &Planned, exec: &CastOptions) -> Result<Self, PlanError> {
+    pub fn new(tensor: &Planned, seed: Option<u64>, exec: &CastOptions) -> Result<Self, PlanError> {
         Ok(match &tensor.cast {
             Some(cast) if is_text(cast) => Action::Text(Box::new(CellCaster::new(cast, exec)?)),
-            Some(cast) if cast.dst != DType::String => Action::Cast(Box::new(Caster::new(cast, exec)?)),
+            Some(cast) if cast.dst != DType::String => Action::Cast(NumberCaster::new(cast, seed, exec)?),
             _ => {
                 let between = || Box::new(Measure::between(tensor.from, tensor.from, exec));
                 Action::Copy(tensor.from.is_numeric().then(between))
@@ -41,9 +73,7 @@ impl Action {
         let codes = Elements::with_layout(*from, *src_layout, len, src)?;
         let room = |dst| ElementsMut::with_layout(target.dtype, target.layout, len, dst);
         match self {
-            Action::Cast(caster) => {
-                Ok(caster.cast_parts(codes, room(dst)?).map_err(|error| from_element(error, first))?)
-            }
+            Action::Cast(caster) => Ok(caster.cast_parts(first, codes, room(dst)?)?),
             Action::Text(caster) => {
                 let block = tensor.item(0).unit as usize;
                 Ok(caster.cast_parts(codes, room(dst)?, block).map_err(|error| error.after(first))?)
@@ -55,15 +85,5 @@ impl Action {
                 Ok(measure.as_ref().map_or_else(copied, |measure| measure.compare(codes, codes)))
             }
         }
-    }
-}
-
-/// An element's index in its tensor, from that in a chunk.
-fn from_element(error: CastError, first: u64) -> CastError {
-    match error {
-        CastError::Value { index, condition, src, dst, code } => {
-            CastError::Value { index: index + first as usize, condition, src, dst, code }
-        }
-        other => other,
     }
 }

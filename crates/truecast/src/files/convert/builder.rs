@@ -77,6 +77,12 @@ impl Convert {
         self
     }
 
+    /// Casts round stochastically, by this seed and the index of each element in its tensor.
+    pub fn stochastic(mut self, seed: u64) -> Convert {
+        self.options.seed = Some(seed);
+        self
+    }
+
     /// Weights are quantized by this scheme.
     pub fn quantize(mut self, scheme: Scheme) -> Convert {
         self.options.writing = Some(QuantizeOptions::of(scheme));

@@ -25,6 +25,14 @@ impl Plan {
     /// Everything that is wrong with the folder, the headers or the options; scales that belong to nothing that is
     /// understood.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
+        let plan = Plan::settled(src, dst, options)?;
+        if options.seed.is_some() {
+            plan.check_stochastic()?;
+        }
+        Ok(plan)
+    }
+
+    fn settled(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         if truecast_io::gguf::is_named(dst) {
             return Plan::into_gguf(src, dst, options);
         }

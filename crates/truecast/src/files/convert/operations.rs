@@ -46,6 +46,7 @@ impl<K: Eq + Hash, P: Clone> Kept<K, P> {
 /// The operations of a conversion, planned when they are first asked for.
 pub(crate) struct Operations<'a> {
     request: &'a Request,
+    seed: Option<u64>,
     exec: CastOptions,
     casts: Kept<(DType, Option<CastSpec>), Arc<Action>>,
     dequantize: Kept<(Layout, Option<CastSpec>), Arc<TensorDequantizer>>,
@@ -57,9 +58,10 @@ pub(crate) struct Operations<'a> {
 }
 
 impl<'a> Operations<'a> {
-    pub fn new(request: &'a Request, exec: CastOptions) -> Operations<'a> {
+    pub fn new(request: &'a Request, seed: Option<u64>, exec: CastOptions) -> Operations<'a> {
         Operations {
             request,
+            seed,
             exec,
             casts: Kept::new(),
             dequantize: Kept::new(),
@@ -71,13 +73,16 @@ impl<'a> Operations<'a> {
 
     /// Casts elements, or copies them.
     pub fn cast(&self, planned: &Planned) -> Result<Arc<Action>, Cause> {
-        self.casts.get((planned.from, planned.cast), || Ok(Arc::new(Action::new(planned, &self.exec)?)))
+        self.casts.get((planned.from, planned.cast), || Ok(Arc::new(Action::new(planned, self.seed, &self.exec)?)))
     }
 
     /// Makes dense elements of quantized ones.
     pub fn dequantize(&self, quantized: &Quantized, planned: &Planned) -> Result<Arc<TensorDequantizer>, Cause> {
         let key = (quantized.layout, planned.cast);
-        self.dequantize.get(key, || Ok(Arc::new(TensorDequantizer::new(quantized, planned.cast.as_ref(), &self.exec)?)))
+        self.dequantize.get(key, || {
+            let cast = planned.cast.as_ref().map(|cast| (cast, self.seed));
+            Ok(Arc::new(TensorDequantizer::new(quantized, cast, &self.exec)?))
+        })
     }
 
     /// Quantizes a tensor.

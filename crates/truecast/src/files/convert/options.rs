@@ -15,6 +15,8 @@ pub struct Options {
     pub selection: Selection,
     /// The specification that decides.
     pub request: Request,
+    /// Casts round stochastically, by this seed and the index of each element in its tensor.
+    pub seed: Option<u64>,
     /// Bytes that buffers may take in all.
     pub max_memory: u64,
     /// What happens to an existing destination.
@@ -53,6 +55,7 @@ impl Default for Options {
         Options {
             selection: Selection::default(),
             request: Request::default(),
+            seed: None,
             max_memory: 256 << 20,
             existing: Existing::Refuse,
             exec: CastOptions::default(),

@@ -3,6 +3,7 @@
 
 use crate::files::convert::container::Container;
 use crate::files::convert::container::config::Configuration;
+use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::TensorJob;
 use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::quantize::scaled::Scaled;
@@ -13,10 +14,10 @@ use crate::files::report::Provenance;
 use crate::files::stream::{Item, LEAST_MEMORY};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use truecast_core::DType;
+use truecast_core::{CastSpec, DType};
 use truecast_io::folder::Folder;
 use truecast_io::{Escaped, FileFormat, Tensor};
-use truecast_kernel::Counts;
+use truecast_kernel::{Counts, PlanError, StochasticCaster};
 
 /// A conversion of a checkpoint whose every question is settled: nothing was written yet.
 #[derive(Debug)]
@@ -132,6 +133,22 @@ impl Plan {
             (None, to) => format!("--to {}", to?),
         };
         Some(format!("{}: every tensor is kept: {asked} changes nothing", self.folder.path().display()))
+    }
+
+    /// Every cast can be rounded by random bits, and nothing else is rounded.
+    pub(crate) fn check_stochastic(&self) -> Result<(), Error> {
+        if self.works().any(|work| work.job.scaled().is_some()) {
+            let (option, why) = ("--seed", "a scheme rounds to nearest; random bits round plain casts".to_string());
+            return Err(Error::checkpoint(self.folder.path(), CheckpointError::NoEffect { option, why }));
+        }
+        let casts = self.works().filter_map(|work| Some((work, work.planned.cast?)));
+        for (work, CastSpec { src, dst, .. }) in casts.filter(|(_, cast)| cast.src != cast.dst) {
+            if !StochasticCaster::converts(src, dst) {
+                let (path, cause) = (self.folder.path(), PlanError::NotStochastic { src, dst });
+                return Err(Error::tensor(path, &work.planned.name, cause));
+            }
+        }
+        Ok(())
     }
 
     /// Every worker has room for the least piece of every tensor.

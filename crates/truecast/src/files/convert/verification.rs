@@ -166,7 +166,7 @@ impl Verification {
         verdict: &mut VerifyReport,
     ) -> Result<u64, Error> {
         let is_file = self.plan.is_one_file();
-        let (mut prepared, mut roundings) = (Prepared::default(), Roundings::default());
+        let (mut prepared, mut roundings) = (Prepared::new(self.plan.options.seed), Roundings::default());
         let source = SourceValues::new(&self.plan.folder);
         for (work, some) in self.plan.works().zip(&self.stretches) {
             if let Some(cast) = work.planned.cast {

@@ -22,6 +22,8 @@ use truecast_core::DType;
 pub struct Provenance {
     /// Specification, version, attributes and policies.
     pub request: Request,
+    /// Of stochastic rounding.
+    pub seed: Option<u64>,
     /// The types, and the rules in their order.
     pub selection: Selection,
     /// Smaller tensors of a model were kept unless a rule names them.
@@ -51,11 +53,12 @@ impl Provenance {
     #[must_use]
     pub fn of(options: &Options) -> Provenance {
         // Every option is named, so that a new one is not forgotten.
-        let Options { selection, request, min_elements, onnx, reading, writing, .. } = options;
+        let Options { selection, request, seed, min_elements, onnx, reading, writing, .. } = options;
         let Options { max_memory: _, existing: _, exec: _, sidecars: _, resume: _, share: _, delete_source: _, .. } =
             options;
         Provenance {
             request: *request,
+            seed: *seed,
             selection: selection.clone(),
             min_elements: *min_elements,
             onnx: *onnx,
@@ -68,8 +71,8 @@ impl Provenance {
     /// Options that give the same results; their means are the default ones.
     #[must_use]
     pub fn options(&self) -> Options {
-        let Provenance { request, selection, min_elements, onnx, writing, reading, detected: _ } = self.clone();
-        Options { request, selection, min_elements, onnx, writing, reading, ..Options::default() }
+        let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected: _ } = self.clone();
+        Options { request, seed, selection, min_elements, onnx, writing, reading, ..Options::default() }
     }
 
     /// Whether the request decides anything: a scheme alone casts nothing.
@@ -81,7 +84,7 @@ impl Provenance {
     /// The object `options` of a report.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let Provenance { request, selection, min_elements, onnx, writing, reading, detected } = self;
+        let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected } = self;
         let Selection { to, from, rules, keep } = selection;
         let name = |dtype: &Option<DType>| dtype.map(DType::name);
         let request = Some(request).filter(|_| self.casts());
@@ -103,6 +106,7 @@ impl Provenance {
             if writing.is_some() || !keep.is_empty() {
                 object.insert("keep_preset".into(), keep.iter().map(|preset| preset.name()).collect());
             }
+            object.extend(seed.map(|seed| ("seed".into(), json!(seed))));
             reading.put(object);
             object.extend(detected.to_json().map(|detected| ("detected".into(), detected)));
         }
@@ -139,9 +143,14 @@ impl Provenance {
         let writing = QuantizeOptions::from_json(object).map_err(|(field, why)| wrong(field, why))?;
         let reading = SourceScheme::from_json(object).map_err(|(field, why)| wrong(field, why))?;
         let detected = Detected::from_json(object.get("detected")).map_err(|why| wrong("detected", why))?;
+        let seed = match object.get("seed") {
+            None => None,
+            Some(seed) => Some(seed.as_u64().ok_or_else(|| wrong("seed", "not a number below 2^64"))?),
+        };
         let request = request(object)?;
         let provenance = Provenance {
             request: request.unwrap_or_default(),
+            seed,
             selection,
             min_elements,
             onnx,

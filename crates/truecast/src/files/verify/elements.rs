@@ -4,6 +4,7 @@ use super::difference::{FileDifference, WrongElement};
 use super::found::Found;
 use super::method::{Method, Methods, definition};
 use super::written::Written;
+use crate::files::convert::action::seed_of;
 use crate::files::convert::recompute::pieces::{Seen, merge, of_elements};
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
@@ -11,6 +12,7 @@ use crate::files::scan::Chunk;
 use foldhash::HashMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
+use truecast_core::exact::RandomBits;
 use truecast_core::{CastSpec, DType};
 use truecast_io::Tensor;
 use truecast_kernel::Elements;
@@ -24,6 +26,8 @@ const ROW: usize = 16;
 /// are treated alike.
 #[derive(Default)]
 pub(crate) struct Prepared {
+    /// Of stochastic rounding.
+    seed: Option<u64>,
     /// Elements to be recomputed.
     lens: HashMap<CastSpec, u64>,
     /// By the widths of the storage, which are those of the containers.
@@ -31,6 +35,11 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
+    /// For casts that round stochastically, if there is a seed.
+    pub fn new(seed: Option<u64>) -> Prepared {
+        Prepared { seed, ..Prepared::default() }
+    }
+
     /// So many more elements are to be recomputed.
     pub fn expect(&mut self, cast: CastSpec, len: u64) {
         *self.lens.entry(cast).or_default() += len;
@@ -39,12 +48,16 @@ impl Prepared {
     /// What compares values that were made, of f32, with what they became.
     pub fn checker(&mut self, cast: CastSpec, target: &Tensor) -> Checker<'_> {
         let bits = target.dtype.bits_in(target.layout).expect("numbers have a width");
-        Checker { cast, method: self.method(cast, (32, bits)) }
+        let seed = seed_of(&cast, self.seed);
+        Checker { cast, seed, method: self.method(cast, (32, bits)) }
     }
 
     fn method(&mut self, cast: CastSpec, bits: (u32, u32)) -> &Method {
-        let len = self.lens.get(&cast).copied().unwrap_or(0);
-        self.methods.entry((cast, bits)).or_insert_with(|| Method::new(&cast, bits, len))
+        let (seed, len) = (seed_of(&cast, self.seed), self.lens.get(&cast).copied().unwrap_or(0));
+        self.methods.entry((cast, bits)).or_insert_with(|| match seed {
+            None => Method::new(&cast, bits, len),
+            Some(_) => Method::Definition,
+        })
     }
 }
 
@@ -61,8 +74,9 @@ pub(crate) fn compare(
     let result = &of.result.tensors()[of.places[0]];
     let widths = (bits(tensor.from, tensor.src_layout), bits(tensor.target.dtype, result.layout));
     // A tensor whose bytes were copied keeps even bits that its type ignores.
+    let seed = seed_of(&cast, prepared.seed);
     let method = if tensor.cast.is_none() { &Method::Copied } else { prepared.method(cast, widths) };
-    let checker = Checker { cast, method };
+    let checker = Checker { cast, seed, method };
     let start = || (Found::new(), Methods::default());
     let work = |seen: &mut _, (first, [src, dst]): Chunk<'_, 2>| checker.chunk(first, &src, &dst, seen);
     let (found, by) = of.scan(from, start, work, progress)?.into_iter().fold(start(), merge);
@@ -73,6 +87,8 @@ pub(crate) fn compare(
 /// Compares the elements of one conversion.
 pub(crate) struct Checker<'a> {
     pub cast: CastSpec,
+    /// Of stochastic rounding.
+    pub seed: Option<u64>,
     pub method: &'a Method,
 }
 
@@ -119,6 +135,13 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// The cast of an element.
+    fn cast_of(&self, index: u64, storage: u64) -> CastSpec {
+        let cast = self.cast;
+        let random = self.seed.map(|seed| RandomBits::of_element(seed, index));
+        random.map_or(cast, |random| cast.with_random_bits(cast.src.code_of_storage(storage), random))
+    }
+
     /// Compares at most [`BLOCK`] elements from `first` on. `exact` gives the source of one that is not known to be right,
     /// of its index and what it was taken for.
     fn block<E>(
@@ -147,7 +170,7 @@ impl Checker<'_> {
                 let source = exact(index, source)?;
                 let expected = match self.method {
                     Method::Copied => Some(source),
-                    _ => definition(&self.cast, source),
+                    _ => definition(&self.cast_of(index, source), source),
                 };
                 by.definition += 1;
                 match expected {

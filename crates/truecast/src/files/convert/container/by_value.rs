@@ -79,7 +79,7 @@ impl Plan {
                 continue;
             };
             let failed = |cause: Cause| Error::tensor(folder.path(), &planned.name, cause);
-            let action = Action::new(planned, &exec).map_err(|cause| failed(cause.into()))?;
+            let action = Action::new(planned, None, &exec).map_err(|cause| failed(cause.into()))?;
             if let Action::Text(caster) = &action {
                 let parts = Parts::new(at.source(folder), at.tensor, planned.from)?.at_most(most);
                 let width = longest(parts, caster, stop)?.map_err(|cause| failed(cause.into()))?;

@@ -2,6 +2,7 @@
 //!
 //! A part may lie in any file of the checkpoint. Only what a piece needs is read, so that no tensor has to fit in memory.
 
+use crate::files::convert::action::NumberCaster;
 use crate::files::convert::quantize::flat::flat;
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
@@ -15,7 +16,7 @@ use truecast_core::{CastSpec, DType};
 use truecast_io::folder::Folder;
 use truecast_kernel::measure::Measure;
 use truecast_kernel::scaled::{Dequantizer, Read};
-use truecast_kernel::{CastOptions, Caster, Counts, Elements, ElementsMut};
+use truecast_kernel::{CastOptions, Counts, Elements, ElementsMut};
 
 /// A quantized tensor of the source.
 #[derive(Clone, Debug)]
@@ -70,7 +71,7 @@ pub(crate) struct TensorDequantizer {
 #[derive(Debug)]
 enum Last {
     /// They are rounded once more.
-    Cast(Box<Caster>),
+    Cast(DType, NumberCaster),
     /// They are the result.
     Keep(Box<Measure>),
 }
@@ -81,15 +82,20 @@ thread_local! {
 }
 
 impl TensorDequantizer {
-    /// Plans it. `cast` says how f32 values become the result, if they are not the result themselves.
+    /// Plans it. `cast` says how f32 values become the result, if they are not the result themselves, with the seed of its
+    /// random bits.
     ///
     /// # Errors
     /// A layout that is not understood, a conversion that is not.
-    pub fn new(quantized: &Quantized, cast: Option<&CastSpec>, exec: &CastOptions) -> Result<TensorDequantizer, Cause> {
+    pub fn new(
+        quantized: &Quantized,
+        cast: Option<(&CastSpec, Option<u64>)>,
+        exec: &CastOptions,
+    ) -> Result<TensorDequantizer, Cause> {
         let values = CastSpec::copy(DType::F32);
         let dequantizer = Dequantizer::new(&quantized.layout, &values, exec)?;
-        let last = match cast.filter(|cast| **cast != values) {
-            Some(cast) => Last::Cast(Box::new(Caster::new(cast, exec)?)),
+        let last = match cast.filter(|(cast, _)| **cast != values) {
+            Some((cast, seed)) => Last::Cast(cast.dst, NumberCaster::new(cast, seed, exec)?),
             None => Last::Keep(Box::new(Measure::between(DType::F32, DType::F32, exec))),
         };
         Ok(TensorDequantizer { dequantizer, last })
@@ -120,11 +126,11 @@ impl TensorDequantizer {
                 let values = Elements::new(DType::F32, len, &*dst)?;
                 Ok(measure.compare(values, values))
             }
-            Last::Cast(caster) => VALUES.with_borrow_mut(|values| {
+            Last::Cast(dtype, caster) => VALUES.with_borrow_mut(|values| {
                 let values = room(values, len as u64 * 4)?;
                 self.values(first, len, src, values)?;
                 let values = Elements::new(DType::F32, len, &*values)?;
-                Ok(caster.cast_parts(values, ElementsMut::new(caster.spec().dst, len, dst)?)?)
+                Ok(caster.cast_parts(first, values, ElementsMut::new(*dtype, len, dst)?)?)
             }),
         }
     }

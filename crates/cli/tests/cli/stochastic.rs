@@ -1,0 +1,125 @@
+//! `convert --seed`: casts that round stochastically, and `verify` of them.
+
+use crate::checkpoint::tree;
+use crate::run::{Folder, has};
+use serde_json::{Value, json};
+use truecast::exact::RandomBits;
+use truecast::spec::onnx;
+use truecast::{DType, cast_one};
+use truecast_testkit::npy::{npy, npy_parts};
+use truecast_testkit::safetensors::{Parsed, f32s, safetensors};
+
+/// More than one block, and more than a piece of a small memory.
+const MANY: usize = 300_000;
+
+fn weights(n: usize) -> Vec<f32> {
+    (0..n as u32).map(|i| (i.wrapping_mul(2_654_435_769) >> 8) as f32 / (1 << 24) as f32 - 0.5).collect()
+}
+
+fn array() -> Folder {
+    Folder::with("a.npy", &npy("<f4", MANY, &f32s(&weights(MANY))))
+}
+
+/// What the definition makes of them.
+fn expected(values: &[f32], to: DType, seed: u64) -> Vec<u8> {
+    let cast = onnx::Cast::to(to).resolve(DType::F32).unwrap();
+    let one = |(index, x): (usize, &f32)| {
+        let (code, random) = (x.to_bits().into(), RandomBits::of_element(seed, index as u64));
+        cast_one(&cast.with_random_bits(code, random), code).code().unwrap() as u8
+    };
+    values.iter().enumerate().map(one).collect()
+}
+
+#[test]
+fn every_element_is_the_definitions() {
+    let folder = array();
+    folder.run("convert a.npy b.npy --to f8e4m3fn --seed 7 --threads 1 --max-memory 8M").succeeds();
+    let bytes = folder.read("b.npy");
+    assert!(npy_parts(&bytes).1 == expected(&weights(MANY), DType::F8E4M3Fn, 7));
+    folder.run("convert a.npy c.npy --to f8e4m3fn --rounding stochastic --seed 7 --threads 5").succeeds();
+    assert!(folder.read("c.npy") == bytes, "threads, memory and the name of the rounding change nothing");
+    folder.run("convert a.npy d.npy --to f8e4m3fn --seed 8").succeeds();
+    assert!(folder.read("d.npy") != bytes, "the seed decides");
+}
+
+#[test]
+fn verify_recomputes_it() {
+    let folder = array();
+    let report = folder.run("convert a.npy b.npy --to f8e4m3fn --seed 7 --report r.json").succeeds();
+    report.says(&["options: --spec onnx@28 --seed 7 --to f8e4m3fn"]);
+    assert_eq!(folder.json("r.json")["options"]["seed"], json!(7));
+    for options in ["--to f8e4m3fn --seed 7", "--to f8e4m3fn --rounding stochastic --seed 7", "--report r.json"] {
+        let object = folder.run(&format!("verify a.npy b.npy {options} --json")).succeeds().object("verify");
+        has(&object, &json!({ "equal": true, "elements": MANY, "methods": { "definition": MANY } }));
+    }
+    folder.run("verify a.npy b.npy --to f8e4m3fn --seed 8").exits(1).says(&["wrong elements"]);
+    folder.run("verify a.npy b.npy --to f8e4m3fn").exits(1);
+    folder.run("verify a.npy b.npy --report r.json --seed 8").fails(2, &["--seed and --report contradict"]);
+    let mut bytes = folder.read("b.npy");
+    let at = bytes.len() - MANY / 3;
+    bytes[at] ^= 1;
+    folder.write("b.npy", &bytes);
+    let object = folder.run("verify a.npy b.npy --to f8e4m3fn --seed 7 --json").exits(1).object("verify");
+    assert_eq!(object["differences"][0]["count"], json!(1));
+}
+
+/// A folder with a dense and a quantized tensor: the manifest has the seed.
+#[test]
+fn folders_and_dequantized_tensors() {
+    let folder = Folder::new();
+    let codes: Vec<u8> = (0..64u8).map(|i| i.wrapping_mul(3) & 0x77).collect();
+    let file = safetensors(
+        &[
+            ("a.bias", "F32", &[1000], f32s(&weights(1000))),
+            ("b.weight", "F8_E4M3", &[8, 8], codes),
+            ("b.weight_scale_inv", "F32", &[1, 1], f32s(&[0.3])),
+        ],
+        &[],
+    );
+    folder.write_shards("model", &json!({ "total_size": 0 }), &[("1.safetensors", file)]);
+    let config = json!({ "quantization_config": { "quant_method": "fp8", "weight_block_size": [8, 8] } });
+    folder.write("model/config.json", config.to_string().as_bytes());
+    folder.run("convert model out --to bf16 --seed 3 --quiet").succeeds();
+    folder.run("convert model nearest --to bf16 --quiet").succeeds();
+    let tensor = |name: &str, of: &str| Parsed::new(&folder.read(&format!("{of}/1.safetensors"))).bytes(name).to_vec();
+    for name in ["a.bias", "b.weight"] {
+        assert!(tensor(name, "out") != tensor(name, "nearest"), "{name}");
+    }
+    let object = folder.run("verify model out --json").succeeds().object("verify");
+    assert_eq!(object["equal"], json!(true));
+    folder.run("verify model out --to bf16 --seed 4").exits(1);
+    // An interrupted run goes on with its own seed alone.
+    let before = tree(&folder, "out");
+    folder.run("convert model out --to bf16 --seed 4 --resume").fails(2, &["option seed was 3, now it is 4"]);
+    folder.run("convert model out --to bf16 --seed 3 --resume --quiet").succeeds();
+    assert_eq!(tree(&folder, "out"), before);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = array();
+    let usage = [
+        ("--to f8e4m3fn --rounding stochastic", "--rounding stochastic needs --seed N"),
+        ("--to f8e4m3fn --spec ieee --rounding up --seed 1", "--seed rounds stochastically; omit the other rounding"),
+        ("--to f8e4m3fn --seed=-1", "--seed"),
+        ("--to f8e4m3fn --seed 18446744073709551616", "--seed"),
+    ];
+    for (options, said) in usage {
+        folder.run(&format!("convert a.npy b.npy {options}")).fails(2, &[said]);
+    }
+    for to in ["bool", "string", "nf4"] {
+        let spec = if to == "nf4" { "openvino" } else { "onnx" };
+        let line = format!("a.npy b.npy --spec {spec} --to {to} --seed 1");
+        folder.run(&format!("convert {line}")).fails(3, &["stochastic rounding does not apply to f32"]);
+        folder.run(&format!("convert {line} --dry-run")).fails(3, &["stochastic rounding does not apply to f32"]);
+    }
+    assert_eq!(folder.names(), ["a.npy"]);
+    folder.write("w.safetensors", &safetensors(&[("l.weight", "F32", &[64, 64], f32s(&weights(4096)))], &[]));
+    let ran = folder.run("convert w.safetensors q.safetensors --scheme comfy:mxfp8 --to bf16 --seed 1");
+    ran.fails(2, &["--seed has no effect", "rounds to nearest"]);
+    // Same types are copied, whatever they are.
+    folder.write("b.npy", &npy("|b1", 3, &[1, 0, 1]));
+    folder.run("convert b.npy c.npy --to bool --seed 1").succeeds();
+    let object: Value = folder.run("verify b.npy c.npy --to bool --seed 1 --json").succeeds().object("verify");
+    assert_eq!(object["equal"], json!(true));
+}

@@ -1,0 +1,291 @@
+//! [`StochasticCaster`]: stochastic rounding of arrays. Each element takes 32 random bits that depend on the seed and on its
+//! index alone.
+//!
+//! A tile is converted twice, rounded toward zero and away from zero, and a loop chooses: it adds the random bits to the
+//! first bits that are cut off, which it finds in the element's f64 value, and looks for a carry.
+
+use crate::buf::{Elements, ElementsMut};
+use crate::caster::Caster;
+use crate::error::CastError;
+use crate::level::{Level, Task};
+use crate::measure::{BLOCK, Counts, Measure};
+use crate::options::{CastOptions, Counting};
+use crate::parallel::{Pieces, map_pieces};
+use crate::plan::PlanError;
+use crate::slot::Slot;
+use std::num::NonZeroUsize;
+use truecast_core::exact::{RandomBits, last_place, philox4x32};
+use truecast_core::spec::ieee;
+use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
+
+/// Elements that are rounded together; what is known of them stays in L1.
+const TILE: usize = 1024;
+
+/// A planned conversion with stochastic rounding: immutable, to be used from any number of threads.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, spec::ieee::Cast};
+/// use truecast_kernel::{CastOptions, Elements, ElementsMut, StochasticCaster};
+/// let cast = Cast::to(DType::I8).resolve(DType::F32)?;
+/// let caster = StochasticCaster::new(&cast, 7, &CastOptions::default())?;
+/// let src: Vec<u8> = [0.25f32; 4096].iter().flat_map(|x| x.to_le_bytes()).collect();
+/// let mut dst = [0; 4096];
+/// caster.cast_parts(Elements::new(DType::F32, 4096, &src)?, ElementsMut::new(DType::I8, 4096, &mut dst)?, 0)?;
+/// let ones = dst.iter().filter(|x| **x == 1).count();
+/// assert!((900..1150).contains(&ones)); // a quarter of them
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct StochasticCaster {
+    spec: CastSpec,
+    seed: u64,
+    threads: NonZeroUsize,
+    /// `None` where no loop chooses: the definition rounds.
+    tiles: Option<Tiles>,
+    measure: Option<Measure>,
+}
+
+impl StochasticCaster {
+    /// Plans a conversion. Types whose values f64 does not hold (i64, u64), and i48, take the price of the definition, about
+    /// 100 ns an element.
+    ///
+    /// # Errors
+    /// [`PlanError::NotStochastic`] for text, complex numbers, and destinations that have no last place: truth values and code
+    /// books.
+    pub fn new(spec: &CastSpec, seed: u64, exec: &CastOptions) -> Result<StochasticCaster, PlanError> {
+        let CastSpec { src, dst, .. } = *spec;
+        let last_place = last_place(dst).filter(|_| src.is_numeric()).ok_or(PlanError::NotStochastic { src, dst })?;
+        let one_thread = CastOptions { threads: NonZeroUsize::MIN, counting: Counting::Off, ..*exec };
+        let roundings = spec.stochastic_roundings();
+        // A value counts as out of range if it is whichever way it is rounded.
+        let measure = (exec.counting == Counting::Full).then(|| Measure::of_cast(&roundings[0], &one_thread));
+        let tiles = Tiles::new(spec, last_place, &one_thread).transpose()?;
+        Ok(StochasticCaster { spec: *spec, seed, threads: exec.threads, tiles, measure })
+    }
+
+    /// Whether elements of a type can be rounded stochastically to another.
+    #[must_use]
+    pub fn converts(src: DType, dst: DType) -> bool {
+        src.is_numeric() && last_place(dst).is_some()
+    }
+
+    /// What is converted.
+    #[must_use]
+    pub fn spec(&self) -> &CastSpec {
+        &self.spec
+    }
+
+    /// Converts: [`CastSpec::with_random_bits`] of every code, and of [`RandomBits::of_element`] for its index. The first
+    /// element has the index `first`, so that parts of an array give what the whole does. Counts come in parts, as from
+    /// [`Caster::cast_parts`].
+    ///
+    /// Shapes: `src.len() == dst.len()`, in elements; any alignment. Result: the same bits on every level, layout and number
+    /// of threads.
+    ///
+    /// # Errors
+    /// As [`Caster::cast`].
+    pub fn cast_parts(&self, src: Elements<'_>, dst: ElementsMut<'_>, first: u64) -> Result<Vec<Counts>, CastError> {
+        for (expected, got) in [(self.spec.src, src.dtype()), (self.spec.dst, dst.dtype())] {
+            if expected != got {
+                return Err(CastError::Type { expected, got });
+            }
+        }
+        if src.len() != dst.len() {
+            return Err(CastError::Count { src: src.len(), dst: dst.len() });
+        }
+        let (len, layouts) = (src.len(), (src.layout(), dst.layout()));
+        let bytes = |dtype: DType, layout| BLOCK * dtype.bits_in(layout).expect("numbers have a width") as usize / 8;
+        let (src_bytes, dst_bytes) = (bytes(self.spec.src, layouts.0), bytes(self.spec.dst, layouts.1));
+        let pieces = Pieces { src: src.bytes(), dst: dst.into_bytes(), src_bytes, dst_bytes };
+        map_pieces(self.threads, pieces, Work::default, |work, block, src, dst| {
+            let (at, n) = (block * BLOCK, BLOCK.min(len - block * BLOCK));
+            let src = Elements::with_layout(self.spec.src, layouts.0, n, src)?;
+            self.block(src, ElementsMut::with_layout(self.spec.dst, layouts.1, n, &mut *dst)?, first + at as u64, work)
+                .map_err(|error| error.after(at))?;
+            let dst = Elements::with_layout(self.spec.dst, layouts.1, n, &*dst)?;
+            let counted = self.measure.as_ref().and_then(|measure| measure.compare(src, dst).pop());
+            Ok(counted.unwrap_or(Counts { elements: n as u64, ..Counts::default() }))
+        })
+    }
+
+    fn block(&self, src: Elements<'_>, mut dst: ElementsMut<'_>, first: u64, work: &mut Work) -> Result<(), CastError> {
+        for at in (0..src.len()).step_by(TILE) {
+            let n = TILE.min(src.len() - at);
+            let (src, first) = (src.part(at, n), first + at as u64);
+            let mut choose = |tiles: &Tiles| tiles.choose(src, dst.part_mut(at, n), (self.seed, first), work);
+            // Where one of the roundings refuses a value, the definition knows whether its random bits do.
+            if self.tiles.as_ref().is_none_or(|tiles| choose(tiles).is_err()) {
+                self.by_definition(src, dst.part_mut(at, n), first).map_err(|error| error.after(at))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn by_definition(&self, src: Elements<'_>, mut dst: ElementsMut<'_>, first: u64) -> Result<(), CastError> {
+        let CastSpec { src: from, dst: to, .. } = self.spec;
+        for index in 0..src.len() {
+            let code = src.get(index);
+            let random = RandomBits::of_element(self.seed, first + index as u64);
+            match cast_one(&self.spec.with_random_bits(code, random), code) {
+                Outcome::Defined(result) | Outcome::Undefined { code: result, .. } => dst.set(index, result),
+                Outcome::Refused { condition } => {
+                    return Err(CastError::Value { index, condition, src: from, dst: to, code });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How tiles are rounded.
+#[derive(Debug)]
+struct Tiles {
+    level: Level,
+    /// Gives f64.
+    values: Caster,
+    toward_zero: Caster,
+    away: Caster,
+    /// Between layouts of the destination.
+    packing: Caster,
+    last_place: (i32, i32),
+    /// Bytes of a result that is not packed.
+    width: usize,
+}
+
+impl Tiles {
+    /// `None` if the loop does not know the values or the results.
+    fn new(spec: &CastSpec, last_place: (i32, i32), exec: &CastOptions) -> Option<Result<Tiles, PlanError>> {
+        let CastSpec { src, dst, .. } = *spec;
+        let width = dst.bits_in(Layout::Bytes)? as usize / 8;
+        if matches!(src, DType::I64 | DType::U64) || ![1, 2, 4, 8].contains(&width) {
+            return None;
+        }
+        let values = ieee::Cast::to(DType::F64).resolve(src).ok()?;
+        let plan = || {
+            let [toward_zero, away] = spec.stochastic_roundings();
+            Ok(Tiles {
+                level: exec.level,
+                values: Caster::new(&values, exec)?,
+                toward_zero: Caster::new(&toward_zero, exec)?,
+                away: Caster::new(&away, exec)?,
+                packing: Caster::new(&CastSpec::copy(dst), exec)?,
+                last_place,
+                width,
+            })
+        };
+        Some(plan())
+    }
+}
+
+/// What one thread knows of a tile.
+struct Work {
+    values: Box<[u8; TILE * 8]>,
+    /// Results of the two roundings, in whole bytes; the first become those that are chosen.
+    results: [Box<[u8; TILE * 8]>; 2],
+    /// From a counter on, so that three may be before the first element's.
+    random: Box<[u32; TILE + 4]>,
+}
+
+impl Default for Work {
+    fn default() -> Work {
+        let bytes = || Box::new([0; TILE * 8]);
+        Work { values: bytes(), results: [bytes(), bytes()], random: Box::new([0; TILE + 4]) }
+    }
+}
+
+impl Tiles {
+    fn choose(
+        &self,
+        src: Elements<'_>,
+        dst: ElementsMut<'_>,
+        (seed, first): (u64, u64),
+        work: &mut Work,
+    ) -> Result<(), CastError> {
+        let (n, to) = (src.len(), dst.dtype());
+        let Work { values, results: [toward_zero, away], random } = work;
+        let (values, bytes) = (&mut values[..n * 8], n * self.width);
+        let (toward_zero, away) = (&mut toward_zero[..bytes], &mut away[..bytes]);
+        self.values.cast(src, ElementsMut::new(DType::F64, n, &mut *values)?)?;
+        self.toward_zero.cast(src, ElementsMut::with_layout(to, Layout::Bytes, n, &mut *toward_zero)?)?;
+        self.away.cast(src, ElementsMut::with_layout(to, Layout::Bytes, n, &mut *away)?)?;
+        let skipped = (first % 4) as usize;
+        self.level.run(Random { seed, counter: first / 4, words: &mut random[..(skipped + n).next_multiple_of(4)] });
+        let random = &random[skipped..skipped + n];
+        let of = (self.last_place, &*values, random);
+        match self.width {
+            1 => self.level.run(Choose::<u8>::new(of, toward_zero, away)),
+            2 => self.level.run(Choose::<u16>::new(of, toward_zero, away)),
+            4 => self.level.run(Choose::<u32>::new(of, toward_zero, away)),
+            _ => self.level.run(Choose::<u64>::new(of, toward_zero, away)),
+        }
+        self.packing.cast(Elements::with_layout(to, Layout::Bytes, n, &*toward_zero)?, dst)?;
+        Ok(())
+    }
+}
+
+/// Random words of the counters from one on.
+struct Random<'a> {
+    seed: u64,
+    counter: u64,
+    words: &'a mut [u32],
+}
+
+impl Task for Random<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (counter, words) in (self.counter..).zip(self.words.as_chunks_mut().0) {
+            *words = philox4x32(self.seed, counter);
+        }
+    }
+}
+
+/// Takes the results that were rounded away from zero where the random bits carry.
+struct Choose<'a, D: Slot> {
+    last_place: (i32, i32),
+    values: &'a [u8],
+    random: &'a [u32],
+    results: &'a mut [D::Bytes],
+    away: &'a [D::Bytes],
+}
+
+impl<'a, D: Slot> Choose<'a, D> {
+    fn new(
+        (last_place, values, random): ((i32, i32), &'a [u8], &'a [u32]),
+        toward_zero: &'a mut [u8],
+        away: &'a [u8],
+    ) -> Self {
+        Choose { last_place, values, random, results: D::view_mut(toward_zero), away: D::view(away) }
+    }
+}
+
+impl<D: Slot> Task for Choose<'_, D> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Choose { last_place, values, random, results, away } = self;
+        for (((result, away), value), random) in results.iter_mut().zip(away).zip(u64::view(values)).zip(random) {
+            let (toward_zero, away) = (D::load(*result).wide(), D::load(*away).wide());
+            // A branch would be guessed wrong half of the time.
+            let takes_away = carry(last_place, u64::load(*value), *random).wrapping_neg();
+            *result = D::store(D::low(toward_zero ^ (toward_zero ^ away) & takes_away));
+        }
+    }
+}
+
+/// The carry into the last place of an f64, 0 or 1, of the sum of random bits and the 32 bits that follow that place.
+#[inline(always)]
+fn carry((fraction, least): (i32, i32), value: u64, random: u32) -> u64 {
+    let field = value >> 52 & 0x7ff;
+    let significand = value & ((1 << 52) - 1) | u64::from(field != 0) << 52;
+    let leading = field.max(1) as i64 - 1023;
+    let unit = (leading - i64::from(fraction)).max(least.into());
+    // Where the lowest of those bits lies in the significand.
+    let at = unit - 32 - (leading - 52);
+    let bits = significand >> at.clamp(0, 63) << (-at).clamp(0, 63) & 0xffff_ffff;
+    let sum = bits + u64::from(random);
+    if field == 0x7ff { 0 } else { sum >> 32 }
+}
