@@ -434,6 +434,21 @@ mod tests {
     }
 
     #[test]
+    fn the_column_of_the_order_stays() {
+        let columns =
+            || [Column::left("tensor"), Column::right("max rel error").drops(2), Column::right("rmse").drops(1)];
+        let shown = |by| {
+            let mut table = Table::new(Column::sorted(columns(), by));
+            table.row(["weight", "0.00123456", "0.00123"]);
+            table.render(&at(24)).lines().next().unwrap().to_string()
+        };
+        assert!(!shown(None).contains("max rel error"));
+        for by in ["max_rel_error", "max rel error", "Max-Rel-Error"] {
+            assert!(shown(Some(by)).contains("max rel error"), "{by}");
+        }
+    }
+
+    #[test]
     fn names_do_not_turn_the_line() {
         let mut table = Table::new([Column::left("tensor"), Column::right("bytes")]);
         table.row(["a\u{202e}b\u{200d}c", "7"]);

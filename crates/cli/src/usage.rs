@@ -197,7 +197,6 @@ pub fn unknown_command(typed: &str) -> String {
     let definition = help::definition();
     let meant = match closest(typed, definition.get_subcommands().map(Command::get_name)) {
         _ if typed == "dequantize" => "; `truecast convert SRC DST --to bf16` dequantizes".into(),
-        _ if typed == "diff" => "; did you mean differ or compare?".into(),
         Some(meant) => format!("; did you mean {meant}?"),
         None => String::new(),
     };
