@@ -65,23 +65,34 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     if is_copy(spec) {
         return (Route::of([Method::Copy]), Vec::new());
     }
-    if is_beyond_lanes(&spec.policy) {
-        return not_of_lanes(spec, level);
-    }
+    let has_lanes = !is_beyond_lanes(&spec.policy);
     // A conversion takes fewer instructions than a table, but for 256 entries in four vectors.
     let is_byte = matches!((src, spec.dst), (DType::I8 | DType::U8, DType::F32)) && !matches!(level, Level::Avx512(_));
-    let is_table = fits_table8(src) && !is_byte;
+    let is_table = fits_table8(src) && !(is_byte && has_lanes);
     if is_table && let Some(stage) = table8(spec, level) {
         return (Route::of([Method::Table8]), vec![stage]);
     }
-    if !is_table && let Some(ops) = (Planner { spec }).ops() {
+    if !is_table
+        && has_lanes
+        && let Some(ops) = (Planner { spec }).ops()
+    {
         let (route, stages) = stages_of(&ops, level);
         return if is_instruction(&route) { (route, stages) } else { split(spec, level, route, stages) };
     }
-    if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 && !spec.policy.refuses() {
+    if spec.policy.refuses() {
+        return (Route::of([Method::Definition]), vec![Box::new(Scalar(*spec))]);
+    }
+    if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 {
         return split(spec, level, Route::of([Method::Table16]), vec![table16(spec)]);
     }
-    (Route::of([Method::Definition]), vec![Box::new(Scalar(*spec))])
+    // One after the other: none refuses an element.
+    match spec.legs().map(|legs| legs.map(|leg| stages(&leg, level))) {
+        Some([(first, before), (second, after)]) => {
+            let methods = first.methods().iter().chain(second.methods()).copied();
+            (Route::of(methods.collect::<Vec<_>>()), before.into_iter().chain(after).collect())
+        }
+        None => (Route::of([Method::Definition]), vec![Box::new(Scalar(*spec))]),
+    }
 }
 
 /// What no lane computes.
@@ -90,26 +101,6 @@ fn is_beyond_lanes(policy: &CastPolicy) -> bool {
         || policy.via.is_some()
         || policy.int_overflow == IntOverflow::Indefinite
         || matches!(policy.nan_to_int, NanToInt::Indefinite | NanToInt::TopBit)
-}
-
-/// What no lane computes: tables, two casts one after the other, or the definition.
-fn not_of_lanes(spec: &CastSpec, level: Level) -> (Route, Stages) {
-    if fits_table8(spec.src)
-        && let Some(stage) = table8(spec, level)
-    {
-        return (Route::of([Method::Table8]), vec![stage]);
-    }
-    if slot_bytes(spec.src) == 2 && slot_bytes(spec.dst) <= 2 && !spec.policy.refuses() {
-        return split(spec, level, Route::of([Method::Table16]), vec![table16(spec)]);
-    }
-    // Of two casts in a row, the second may refuse an element before one that the first refuses.
-    match spec.legs().filter(|_| !spec.policy.refuses()).map(|legs| legs.map(|leg| stages(&leg, level))) {
-        Some([(first, before), (second, after)]) => {
-            let methods = first.methods().iter().chain(second.methods()).copied();
-            (Route::of(methods.collect::<Vec<_>>()), before.into_iter().chain(after).collect())
-        }
-        None => (Route::of([Method::Definition]), vec![Box::new(Scalar(*spec))]),
-    }
 }
 
 /// By a kernel for all operations at once, if there is one; else one after the other.

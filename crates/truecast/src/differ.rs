@@ -5,14 +5,14 @@
 
 use crate::order::Keys;
 use crate::request::Request;
-use crate::rule::{Rule, each};
+use crate::rule::{Rule, bytes, converted, each};
 use crate::vectors::{Extent, inputs};
 use std::ops::Range;
 use truecast_core::exact::decode;
 use truecast_core::policy::{Condition, Undefined};
 use truecast_core::spec::SpecError;
-use truecast_core::{DType, Exact, Layout, Outcome};
-use truecast_kernel::{Caster, Elements, ElementsMut};
+use truecast_core::{DType, Exact, Outcome};
+use truecast_kernel::Caster;
 
 /// Sources of so many bits are asked of the definition, code by code.
 const DEFINITION_BITS: u32 = 20;
@@ -246,21 +246,9 @@ impl Search {
 
     /// The codes from a key on, and the verdict on the first of them.
     fn block(&self, casters: &[Caster; 2], first: u64) -> (Found, Verdict) {
-        let bytes = |dtype: DType| dtype.bits_in(Layout::Packed).unwrap_or(8).div_ceil(8) as usize;
-        let (from, to) = (bytes(self.src), bytes(self.dst));
-        let mut src = vec![0u8; BLOCK as usize * from];
-        for (at, element) in src.chunks_exact_mut(from).enumerate() {
-            let storage = self.src.storage_of_code(self.keys.code(first + at as u64));
-            element.copy_from_slice(&storage.to_le_bytes()[..from]);
-        }
-        let results = casters.each_ref().map(|caster| {
-            let mut dst = vec![0u8; BLOCK as usize * to];
-            let layout = Layout::Bytes;
-            let source = Elements::new(self.src, BLOCK as usize, &src[..]).expect("the buffer has this length");
-            let result = ElementsMut::with_layout(self.dst, layout, BLOCK as usize, &mut dst[..]);
-            caster.cast(source, result.expect("the buffer has this length")).expect("no value is refused");
-            dst
-        });
+        let to = bytes(self.dst);
+        let codes = || (0..BLOCK as usize).map(|at| self.keys.code(first + at as u64));
+        let results = casters.each_ref().map(|caster| converted(caster, codes()));
         let [a, b] = &results;
         let mut found = Found::default();
         if a == b {

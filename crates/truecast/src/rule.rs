@@ -2,8 +2,8 @@
 
 use crate::request::{Request, Standard, Tile};
 use truecast_core::spec::{SpecError, tile};
-use truecast_core::{CastSpec, DType, Outcome, cast_one};
-use truecast_kernel::{CastOptions, Caster};
+use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
+use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 
 /// How one request converts one pair of types.
 #[derive(Clone, Debug)]
@@ -38,6 +38,27 @@ impl Rule {
         let Rule::Cast(cast) = self else { return None };
         if cast.policy.refuses() { None } else { Caster::new(cast, &CastOptions::default()).ok() }
     }
+}
+
+/// What a kernel makes of codes, an element in its bytes each.
+///
+/// # Panics
+/// If the conversion refuses one.
+pub(crate) fn converted(caster: &Caster, codes: impl Iterator<Item = u64>) -> Vec<u8> {
+    let CastSpec { src: from, dst: to, .. } = *caster.spec();
+    let mut src = Vec::new();
+    codes.for_each(|code| src.extend(&from.storage_of_code(code).to_le_bytes()[..bytes(from)]));
+    let len = src.len() / bytes(from);
+    let mut dst = vec![0; len * bytes(to)];
+    let source = Elements::with_layout(from, Layout::Bytes, len, &src[..]).expect("the buffer has this length");
+    let result = ElementsMut::with_layout(to, Layout::Bytes, len, &mut dst[..]).expect("the buffer has this length");
+    caster.cast(source, result).expect("no value is refused");
+    dst
+}
+
+/// Bytes of an element that is not packed.
+pub(crate) fn bytes(dtype: DType) -> usize {
+    dtype.bits_in(Layout::Bytes).expect("numbers have a width") as usize / 8
 }
 
 /// Maps numbers, on every core where there is a pool of threads.

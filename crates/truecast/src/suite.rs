@@ -2,15 +2,15 @@
 //! for every pair of numeric types that it converts. `truecast vectors suite` writes them as files.
 
 use crate::request::{Request, RequestError, SPECS, Standard, versions};
-use crate::rule::{Rule, each};
+use crate::rule::{Rule, bytes, converted, each};
 use crate::vectors::{VectorError, thinned};
 use sha2::{Digest as _, Sha256};
 use std::io;
 use std::ops::Range;
 use truecast_core::format::Specials;
 use truecast_core::spec::onnx::Operator;
-use truecast_core::{DType, Kind, Layout, Outcome};
-use truecast_kernel::{Caster, Elements, ElementsMut};
+use truecast_core::{DType, Kind, Outcome};
+use truecast_kernel::Caster;
 
 /// Codes that are converted at once.
 const BLOCK: u64 = 1 << 16;
@@ -231,13 +231,8 @@ impl Case {
     }
 
     fn by_kernel(&self, caster: &Caster, codes: Range<u64>) -> Vec<u8> {
-        let (len, from, to) = ((codes.end - codes.start) as usize, bytes(self.src), bytes(self.dst));
-        let mut src = Vec::with_capacity(len * from);
-        codes.for_each(|code| src.extend(&self.src.storage_of_code(code).to_le_bytes()[..from]));
-        let mut dst = vec![0u8; len * to];
-        let source = Elements::with_layout(self.src, Layout::Bytes, len, &src[..]).expect("the buffer has this length");
-        let result = ElementsMut::with_layout(self.dst, Layout::Bytes, len, &mut dst[..]);
-        caster.cast(source, result.expect("the buffer has this length")).expect("no value is refused");
+        let to = bytes(self.dst);
+        let mut dst = converted(caster, codes);
         if let Some(nan) = NanCodes::of(self.dst) {
             let canonical = self.dst.storage_of_code(nan.canonical).to_le_bytes();
             for element in dst.chunks_exact_mut(to) {
@@ -256,11 +251,6 @@ struct Block {
     bytes: Vec<u8>,
     open: u64,
     refused: u64,
-}
-
-/// Bytes of one element.
-fn bytes(dtype: DType) -> usize {
-    dtype.bits_in(Layout::Bytes).unwrap_or(8).div_ceil(8) as usize
 }
 
 #[cfg(test)]
