@@ -73,6 +73,22 @@ pub enum Kind {
     String,
 }
 
+impl Kind {
+    /// Bits of a code; 0 of text.
+    #[must_use]
+    pub const fn code_bits(self) -> u32 {
+        match self {
+            Kind::Bool => 1,
+            Kind::Int(f) => f.bits as u32,
+            Kind::Float(f) => f.bits(),
+            Kind::Fixed(f) => f.int.bits as u32,
+            Kind::Book(_) => 4,
+            Kind::Complex(f) => 2 * f.bits(),
+            Kind::String => 0,
+        }
+    }
+}
+
 /// How elements narrower than a byte, and text, lie in a buffer. Other types look the same in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Layout {
@@ -295,15 +311,7 @@ impl DType {
     /// Bits of a code as [`crate::exact`] takes it. Differs from the storage of bool and i1 (1 of 8) and tf32 (19 of 32).
     #[must_use]
     pub const fn code_bits(self) -> u32 {
-        match self.kind() {
-            Kind::Bool => 1,
-            Kind::Int(f) => f.bits as u32,
-            Kind::Float(f) => f.bits(),
-            Kind::Fixed(f) => f.int.bits as u32,
-            Kind::Book(_) => 4,
-            Kind::Complex(f) => 2 * f.bits(),
-            Kind::String => 0,
-        }
+        self.kind().code_bits()
     }
 
     /// The code held by a storage element.

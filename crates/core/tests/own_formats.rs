@@ -25,8 +25,14 @@ fn numbers(f: &FloatFormat) -> u64 {
     match f.specials {
         Specials::Ieee => all - (1 << f.man_bits),
         Specials::Fn => all - 1,
+        Specials::Extended => all - 1 - u64::from(!f.signed),
         Specials::Fnuz | Specials::Finite => all,
     }
+}
+
+/// The code of -0 is NaN.
+fn has_lone_nan(f: &FloatFormat) -> bool {
+    f.signed && matches!(f.specials, Specials::Fnuz | Specials::Extended)
 }
 
 fn exact(x: f64) -> Exact {
@@ -43,10 +49,13 @@ fn formats() -> Vec<FloatFormat> {
         FloatFormat { specials: Specials::Fn, signed: false, ..ieee(4, 3) },
         FloatFormat { specials: Specials::Finite, ..ieee(3, 1) },
         FloatFormat { specials: Specials::Fnuz, bias: 8, ..ieee(4, 2) },
+        FloatFormat { specials: Specials::Extended, ..ieee(4, 2) },
+        FloatFormat { specials: Specials::Extended, signed: false, ..ieee(3, 1) },
         // Without zero: as E8M0 but with a fraction, with a sign, with infinities.
         FloatFormat { specials: Specials::Fn, signed: false, has_zero: false, ..ieee(4, 3) },
         FloatFormat { specials: Specials::Finite, has_zero: false, ..ieee(3, 2) },
         FloatFormat { has_zero: false, bias: 0, ..ieee(4, 1) },
+        FloatFormat { specials: Specials::Extended, signed: false, has_zero: false, ..ieee(3, 2) },
         FloatFormat { signed: false, exp_bits: 5, man_bits: 0, bias: 20, specials: Specials::Fn, has_zero: false },
     ];
     all.iter().for_each(|f| assert_eq!(f.check(), Ok(()), "{f:?}"));
@@ -76,7 +85,7 @@ fn codes_by_their_fields() {
         for magnitude in 0..numbers(&f) {
             for sign in if f.signed { vec![0, f.sign_bit()] } else { vec![0] } {
                 let x = value(&f, magnitude);
-                if f.specials == Specials::Fnuz && sign != 0 && magnitude == 0 {
+                if has_lone_nan(&f) && sign != 0 && magnitude == 0 {
                     assert!(matches!(decode_float(&f, sign), Exact::Nan { .. }));
                     continue;
                 }
@@ -123,7 +132,7 @@ fn searched(f: &FloatFormat, rounding: Rounding, x: f64) -> Option<u64> {
     let above = value(f, next); // beyond the last number: what the code would mean
     let is_odd = lower.is_none_or(|m| m % 2 == 1);
     let code = if takes_upper(rounding, neg, is_odd, x - below, above - x) { next } else { lower? };
-    Some(code | if neg && (code != 0 || !f.has_zero || f.specials != Specials::Fnuz) { f.sign_bit() } else { 0 })
+    Some(code | if neg && (code != 0 || !f.has_zero || !has_lone_nan(f)) { f.sign_bit() } else { 0 })
 }
 
 /// Between all neighbors, at their middles and beside them, under every rounding.
@@ -184,6 +193,7 @@ fn no_zero() {
 #[test]
 fn unsound() {
     let ieee = |e, m| FloatFormat::ieee(e, m).unwrap();
+    let extended = FloatFormat { specials: Specials::Extended, signed: false, ..ieee(4, 3) };
     let rows = [
         (FloatFormat { exp_bits: 0, ..ieee(4, 3) }, FormatError::Width { exp_bits: 0, man_bits: 3 }),
         (FloatFormat { exp_bits: 16, ..ieee(4, 3) }, FormatError::Width { exp_bits: 16, man_bits: 3 }),
@@ -196,6 +206,9 @@ fn unsound() {
         (FloatFormat { exp_bits: 1, ..ieee(4, 3) }, FormatError::NoNormal),
         (FloatFormat { specials: Specials::Fnuz, signed: false, ..ieee(4, 3) }, FormatError::NoNegativeZero),
         (FloatFormat { specials: Specials::Fnuz, has_zero: false, ..ieee(4, 3) }, FormatError::NoNegativeZero),
+        (FloatFormat { specials: Specials::Extended, has_zero: false, ..ieee(4, 3) }, FormatError::NoNegativeZero),
+        (FloatFormat { exp_bits: 1, man_bits: 0, ..extended }, FormatError::NoNormal),
+        (FloatFormat { exp_bits: 1, man_bits: 1, ..extended }, FormatError::NoNormal),
     ];
     for (format, error) in rows {
         assert_eq!(format.check(), Err(error));

@@ -85,7 +85,7 @@ impl NanCodes {
         let (canonical, all) = (f.nan_code()?, f.magnitude_mask());
         let (mask, first, last) = match f.specials {
             Specials::Ieee => (all, f.max_code() + 2, all),
-            Specials::Fnuz => (all | f.sign_bit(), canonical, canonical),
+            Specials::Fnuz | Specials::Extended => (all | f.sign_bit(), canonical, canonical),
             Specials::Fn | Specials::Finite => (all, all, all),
         };
         Some(NanCodes { mask, first, last, canonical })

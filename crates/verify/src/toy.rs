@@ -55,6 +55,7 @@ impl Toy {
         let max = match specials {
             Specials::Ieee => n_magnitudes - (1 << man_bits) - 1,
             Specials::Fn => n_magnitudes - 2,
+            Specials::Extended => n_magnitudes - 2 - usize::from(!format.signed),
             Specials::Fnuz | Specials::Finite => n_magnitudes - 1,
         };
         // The textbook formula: f * 2^(1 - bias - t) in the lowest binade, (2^t + f) * 2^(e - bias - t) above it.

@@ -63,14 +63,14 @@ pub fn decode_float(f: &FloatFormat, code: u64) -> Exact {
     let neg = code & f.sign_bit() != 0;
     let magnitude = code & f.magnitude_mask();
     let fraction = magnitude & ((1 << f.man_bits) - 1);
-    if f.specials == Specials::Fnuz && neg && magnitude == 0 {
+    if neg && magnitude == 0 && matches!(f.specials, Specials::Fnuz | Specials::Extended) {
         return Exact::Nan { neg: true, payload: None };
     }
     if magnitude > f.max_code() {
-        return match f.inf_code() {
-            Some(inf) if inf == magnitude => Exact::Inf { neg },
-            Some(_) => Exact::Nan { neg, payload: Some(fraction << (64 - f.man_bits)) },
-            None => Exact::Nan { neg, payload: None },
+        return match f.specials {
+            _ if f.inf_code() == Some(magnitude) => Exact::Inf { neg },
+            Specials::Ieee => Exact::Nan { neg, payload: Some(fraction << (64 - f.man_bits)) },
+            _ => Exact::Nan { neg, payload: None },
         };
     }
     let field = (magnitude >> f.man_bits) as i32;

@@ -2,7 +2,7 @@
 //! and values for which a format has no room.
 
 use super::outcome::Encoded;
-use crate::format::FloatFormat;
+use crate::format::{FloatFormat, Specials};
 use crate::policy::{CastPolicy, Condition, NanRule, NanSubstitute, Overflow, Unrepresentable};
 
 /// Beyond the largest finite value once it is rounded: a rounding toward zero on this side stops there.
@@ -63,8 +63,8 @@ pub(super) fn nan(f: &FloatFormat, policy: &CastPolicy, neg: bool, payload: Opti
             NanSubstitute::CodeZero => 0,
         };
     };
-    let code = match (payload, f.inf_code(), policy.nan) {
-        (Some(bits), Some(_), NanRule::Keep) => canonical | bits >> (64 - f.man_bits),
+    let code = match (payload, f.specials, policy.nan) {
+        (Some(bits), Specials::Ieee, NanRule::Keep) => canonical | bits >> (64 - f.man_bits),
         _ => canonical,
     };
     if neg { code | f.sign_bit() } else { code }

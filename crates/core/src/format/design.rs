@@ -24,7 +24,7 @@ pub enum FormatError {
     #[error("no code is a normal number: an exponent of 1 bit is too narrow for these specials")]
     NoNormal,
     /// The code of -0 cannot be NaN.
-    #[error("FNUZ needs a sign and a zero: its NaN is the code of -0")]
+    #[error("the NaN of FNUZ, and of extended specials with a sign, is the code of -0: that needs a sign and a zero")]
     NoNegativeZero,
 }
 
@@ -70,6 +70,9 @@ impl FloatFormat {
         match specials {
             Specials::Ieee if man_bits == 0 => Err(FormatError::NoRoomForNan),
             Specials::Fnuz if !signed || !has_zero => Err(FormatError::NoNegativeZero),
+            Specials::Extended if signed && !has_zero => Err(FormatError::NoNegativeZero),
+            // Inf and NaN are all codes that one bit has.
+            Specials::Extended if self.bits() < 2 => Err(FormatError::NoNormal),
             _ if self.max_code() < self.min_normal_code() => Err(FormatError::NoNormal),
             _ => Ok(()),
         }

@@ -20,6 +20,9 @@ pub enum Specials {
     Fn,
     /// No Inf and no -0; the code of -0 is the only NaN.
     Fnuz,
+    /// The code of -0 is the only NaN if there is a sign, else the last code is; the largest magnitude that is not NaN is
+    /// Inf (IEEE P3109's extended formats).
+    Extended,
     /// Every code is a number.
     Finite,
 }
@@ -80,6 +83,14 @@ impl FloatFormat {
         if self.signed { self.magnitude_mask() + 1 } else { 0 }
     }
 
+    /// Sign (`None` without a sign bit), exponent and fraction of a code, as bits.
+    #[must_use]
+    pub const fn fields(&self, code: u64) -> (Option<bool>, u64, u64) {
+        let sign = if self.signed { Some(code & self.sign_bit() != 0) } else { None };
+        let fraction = code & ((1 << self.man_bits) - 1);
+        (sign, (code & self.magnitude_mask()) >> self.man_bits, fraction)
+    }
+
     /// Exponent of the smallest normal, whose field is 1 if there is a zero and 0 if there is none.
     #[must_use]
     pub const fn emin(&self) -> i32 {
@@ -105,6 +116,8 @@ impl FloatFormat {
         match self.specials {
             Specials::Ieee => all - (1 << self.man_bits),
             Specials::Fn => all - 1,
+            Specials::Extended if self.signed => all - 1,
+            Specials::Extended => all - 2,
             Specials::Fnuz | Specials::Finite => all,
         }
     }
@@ -120,18 +133,18 @@ impl FloatFormat {
     #[must_use]
     pub const fn inf_code(&self) -> Option<u64> {
         match self.specials {
-            Specials::Ieee => Some(self.max_code() + 1),
-            _ => None,
+            Specials::Ieee | Specials::Extended => Some(self.max_code() + 1),
+            Specials::Fn | Specials::Fnuz | Specials::Finite => None,
         }
     }
 
-    /// The canonical quiet NaN of positive sign (of a FNUZ format: its only NaN).
+    /// The canonical quiet NaN of positive sign (of a FNUZ or extended format: its only NaN).
     #[must_use]
     pub const fn nan_code(&self) -> Option<u64> {
         match self.specials {
             Specials::Ieee => Some(self.max_code() + 1 + (1 << (self.man_bits - 1))),
-            Specials::Fn => Some(self.magnitude_mask()),
-            Specials::Fnuz => Some(self.sign_bit()),
+            Specials::Fnuz | Specials::Extended if self.signed => Some(self.sign_bit()),
+            Specials::Fn | Specials::Fnuz | Specials::Extended => Some(self.magnitude_mask()),
             Specials::Finite => None,
         }
     }
@@ -139,7 +152,7 @@ impl FloatFormat {
     /// The format has a code for -0.
     #[must_use]
     pub const fn has_negative_zero(&self) -> bool {
-        self.signed && self.has_zero && !matches!(self.specials, Specials::Fnuz)
+        self.signed && self.has_zero && !matches!(self.specials, Specials::Fnuz | Specials::Extended)
     }
 
     /// Magnitude of the smallest normal; codes below it (and above 0) are subnormal. 0 if there are no subnormals.

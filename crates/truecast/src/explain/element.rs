@@ -23,10 +23,10 @@ impl Decoded {
     /// Sign, exponent and fraction fields of a float as bits, `None` for other kinds.
     #[must_use]
     pub fn fields(&self) -> Option<(Option<bool>, u64, u64)> {
-        let Kind::Float(f) = self.dtype.kind() else { return None };
-        let fraction = self.code & ((1 << f.man_bits) - 1);
-        let exponent = (self.code & f.magnitude_mask()) >> f.man_bits;
-        Some((f.signed.then_some(self.code & f.sign_bit() != 0), exponent, fraction))
+        match self.dtype.kind() {
+            Kind::Float(f) => Some(f.fields(self.code)),
+            _ => None,
+        }
     }
 
     /// The values of its type next to it: the next lower and the next higher one, if there are such numbers. None of NaN

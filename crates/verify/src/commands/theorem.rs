@@ -39,7 +39,7 @@ fn format(exp_bits: u8, man_bits: u8, bias: i16, specials: Specials) -> FloatFor
     FloatFormat { signed: true, exp_bits, man_bits, bias, specials, has_zero: true }
 }
 
-const SPECIALS: [Specials; 4] = [Specials::Ieee, Specials::Fn, Specials::Fnuz, Specials::Finite];
+const SPECIALS: [Specials; 5] = [Specials::Ieee, Specials::Fn, Specials::Fnuz, Specials::Extended, Specials::Finite];
 
 /// All kinds of specials, one to three fraction bits; unsigned formats and one without zero.
 fn destinations() -> Vec<FloatFormat> {
@@ -50,7 +50,7 @@ fn destinations() -> Vec<FloatFormat> {
         }
     }
     let unsigned = |f: FloatFormat| FloatFormat { signed: false, ..f };
-    all.push(unsigned(format(3, 2, 3, Specials::Fn)));
+    all.extend([Specials::Fn, Specials::Extended].map(|specials| unsigned(format(3, 2, 3, specials))));
     all.push(unsigned(FloatFormat { has_zero: false, ..format(3, 0, 3, Specials::Fn) }));
     all
 }
