@@ -12,7 +12,7 @@
 //! | `int` | value to integer | §5.8, §7.2 |
 //! | `book` | value to fixed point and to code books | |
 //! | `outcome` | what a conversion gives | |
-//! | `stochastic`, `philox` | rounding by random bits, and where arrays have them from | P3109, StochasticA |
+//! | `stochastic`, `philox` | rounding by random bits, and where arrays have them from | P3109 §4.7.4 |
 //!
 //! The letters `p t q emin` are those of [`mod@crate::format`].
 
@@ -30,11 +30,12 @@ pub use decode::{decode, decode_float};
 pub use float::encode_float;
 pub use outcome::{Encoded, Outcome};
 pub use philox::philox4x32;
-pub use stochastic::{RandomBits, last_place};
+pub use stochastic::{RandomBits, Stochastic, last_place};
 pub use value::Exact;
 
 pub(crate) use decode::flush_source;
 pub(crate) use int::{Whole, encode_whole};
+pub(crate) use stochastic::unit;
 
 use crate::dtype::{DType, Kind};
 use crate::policy::{CastPolicy, CastSpec, Condition, NanRule};

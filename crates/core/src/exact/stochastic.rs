@@ -3,14 +3,29 @@
 //! The magnitude is cut, and grows by one unit in the last place if the first `count` bits of the part that is cut off, as
 //! an integer, and the random bits add up to `2^count` or more. That is StochasticA of P3109, `.rs` of PTX, the bias of
 //! AVX10.2 and the SR conversions of AMD (`docs/spec/p3109.md §4`, `ptx.md §4.1`, `avx10.md §3.1`, `amd.md`), which differ in
-//! how many bits they take.
+//! how many bits they take. P3109 has two other variants ([`Stochastic`]).
 
 use super::decode::{decode, flush_source};
 use super::philox::philox4x32;
-use super::value::{Exact, leading};
+use super::value::{Exact, leading, split};
 use crate::dtype::{DType, Kind};
+use crate::format::FloatFormat;
 use crate::policy::{CastPolicy, CastSpec, Overflow};
 use crate::round::Rounding;
+use crate::words::words;
+
+words! {
+    /// The variants of P3109, for `N` random bits `R` and the fraction `v` of a unit in the last place that is cut off
+    /// (`docs/spec/p3109.md §4`).
+    pub enum Stochastic {
+        /// The magnitude grows if `floor(v 2^N) + R >= 2^N`.
+        A = "StochasticA",
+        /// As A with one random bit more, which is set.
+        B = "StochasticB",
+        /// As A, with `v 2^N` rounded to the nearest integer, ties to even.
+        C = "StochasticC",
+    }
+}
 
 /// Random bits for one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,7 +99,8 @@ impl CastSpec {
     pub fn with_random_bits(&self, code: u64, random: RandomBits) -> CastSpec {
         let value = flush_source(decode(self.src, code), self.src, &self.policy);
         let [toward_zero, away] = self.stochastic_roundings();
-        if carries(self.dst, value, random) { away } else { toward_zero }
+        let unit = last_place(self.dst).map_or(0, |place| unit(place, value));
+        if random.rounding(Stochastic::A, unit, value) == Rounding::AwayFromZero { away } else { toward_zero }
     }
 
     /// The two casts between which random bits choose: toward zero, and away from it.
@@ -108,26 +124,49 @@ pub fn last_place(dst: DType) -> Option<(i32, i32)> {
     // More than any value has.
     const ALL: i32 = 1 << 20;
     match dst.kind() {
-        Kind::Float(f) => Some((i32::from(f.man_bits), f.quantum())),
+        Kind::Float(f) => Some(f.last_place()),
         Kind::Int(_) => Some((ALL, 0)),
         Kind::Fixed(f) => Some((ALL, -(f.frac_bits as i32))),
         Kind::Bool | Kind::Book(_) | Kind::Complex(_) | Kind::String => None,
     }
 }
 
-/// Whether the first bits of what is cut off and the random bits carry into the last place.
-fn carries(dst: DType, value: Exact, RandomBits { bits, count }: RandomBits) -> bool {
-    let Exact::Finite { sig, exp, .. } = value else { return false };
-    let Some((fraction, least)) = last_place(dst) else { return false };
-    let unit = (leading(sig, exp) - fraction).max(least);
-    // The value in units of 2^(unit - count), cut; sticky bits lie below.
-    let shift = unit - count as i32 - exp;
-    let scaled = match shift {
-        64.. => 0,
-        0.. => u128::from(sig) >> shift,
-        // Nothing is cut off beyond these bits, and what lies above `unit` does not matter.
-        _ => u128::from(sig) << (-shift).min(64),
-    };
-    let cut = scaled & ((1 << count) - 1);
-    sig != 0 && cut + u128::from(bits) >= 1 << count
+impl FloatFormat {
+    /// As [`last_place`].
+    pub(crate) fn last_place(&self) -> (i32, i32) {
+        (i32::from(self.man_bits), self.quantum())
+    }
+}
+
+/// Exponent of the last place that a finite value keeps.
+pub(crate) fn unit((fraction, least): (i32, i32), value: Exact) -> i32 {
+    let Exact::Finite { sig, exp, .. } = value else { return 0 };
+    (leading(sig, exp) - fraction).max(least)
+}
+
+impl RandomBits {
+    /// Where a magnitude goes that is cut at `2^unit`: away from zero if what is cut off and the random bits carry.
+    pub(crate) fn rounding(self, variant: Stochastic, unit: i32, value: Exact) -> Rounding {
+        let Exact::Finite { sig: sig @ 1.., exp, sticky, .. } = value else { return Rounding::TowardZero };
+        // B is A with one bit more, which is set.
+        let (bits, count) = match variant {
+            Stochastic::B => (2 * self.bits + 1, self.count + 1),
+            Stochastic::A | Stochastic::C => (self.bits, self.count),
+        };
+        // The value in units of 2^(unit - count), cut.
+        let shift = unit - count as i32 - exp;
+        let scaled = match shift {
+            64.. => 0,
+            0.. => u128::from(sig) >> shift,
+            // Nothing is cut off beyond these bits, and what lies above `unit` does not matter.
+            _ => u128::from(sig) << (-shift).min(64),
+        };
+        let cut = scaled & ((1 << count) - 1);
+        let rounded_up = variant == Stochastic::C && shift > 0 && {
+            let (floor, remainder) = split(sig, exp, sticky, unit - count as i32);
+            Rounding::NearestEven.increments(false, floor & 1 == 1, remainder)
+        };
+        let carries = cut + u128::from(rounded_up) + u128::from(bits) >= 1 << count;
+        if carries { Rounding::AwayFromZero } else { Rounding::TowardZero }
+    }
 }

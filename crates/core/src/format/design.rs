@@ -80,7 +80,7 @@ impl FloatFormat {
 }
 
 /// Exponents stay within ±100,000, so that [`crate::Exact`] holds every value.
-const MAX_EXPONENT: u8 = 15;
+pub(crate) const MAX_EXPONENT: u8 = 15;
 /// A value of 64 bits with something behind it has a bit to spare.
 const MAX_FRACTION: u8 = 60;
 /// A code with its sign has at most 64 bits.

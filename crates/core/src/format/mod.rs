@@ -10,6 +10,7 @@
 mod design;
 
 pub use design::FormatError;
+pub(crate) use design::MAX_EXPONENT;
 
 /// What the codes at the top of the range (and the code of -0) mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -13,6 +13,7 @@ mod clause;
 pub mod ieee;
 pub mod onnx;
 pub mod openvino;
+pub mod p3109;
 pub mod table;
 pub mod tile;
 pub mod tosa;
