@@ -112,6 +112,7 @@ pub const PAGES: [Page; 18] = [
             ("0.1 in every type", "truecast explain 0.1"),
             ("Why 465 becomes 448", "truecast explain 465 --to f8e4m3fn"),
             ("Bits of f32 under one specification", "truecast explain 0x3f808000 --to bf16 --spec onnx@21"),
+            ("In a format of IEEE P3109, with every rounding and saturation", "truecast explain 465 --to binary8p4se"),
         ],
         short: "to from spec exact json",
         see_also: &["formats", "check", "vectors"],
@@ -190,7 +191,11 @@ pub const PAGES: [Page; 18] = [
     Page {
         command: "formats",
         usage: &["formats [TYPE] [OPTIONS]"],
-        examples: &[("All types", "truecast formats"), ("One type, code by code", "truecast formats f8e4m3fn")],
+        examples: &[
+            ("All types", "truecast formats"),
+            ("One type, code by code", "truecast formats f8e4m3fn"),
+            ("A format of IEEE P3109", "truecast formats binary8p4se"),
+        ],
         short: "json",
         see_also: &["schemes", "explain", "promote"],
     },

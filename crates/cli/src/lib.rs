@@ -18,6 +18,7 @@ mod hint;
 mod inspect_keys;
 mod message;
 mod number;
+mod number_format;
 mod options;
 mod output;
 mod policy;

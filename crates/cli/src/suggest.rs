@@ -2,6 +2,7 @@
 
 use truecast::dtype::ParseTypeError;
 use truecast::scaled::{Scheme, SchemeError, Writing};
+use truecast::spec::p3109;
 use truecast::spelling::{alternatives, nearest};
 use truecast::{DType, Ecosystem, scaled};
 
@@ -79,6 +80,9 @@ pub fn unknown_type(error: &ParseTypeError) -> String {
     let ParseTypeError::Unknown { name } = error else { return error.to_string() };
     if let Some(said) = scheme_for_type(name) {
         return said;
+    }
+    if name.parse::<p3109::Format>().is_ok() {
+        return format!("{name} is a format of P3109, not an element type; explain and formats take it");
     }
     match nearest_type(name) {
         Some(meant) => format!("unknown type {name:?}; did you mean {meant}? `truecast formats` lists the types"),

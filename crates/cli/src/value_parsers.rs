@@ -5,6 +5,7 @@ use crate::args::SUITE;
 use crate::command::thresholds::DIFFERENT;
 use crate::help_text::PAGES;
 use crate::inspect_keys;
+use crate::number_format::NumberFormat;
 use crate::sort_keys::{KEYS, Known};
 use crate::suggest::{MEANT, did_you_mean, read_scheme, read_type, unknown_scheme};
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
@@ -68,6 +69,8 @@ fn as_typed(text: &str) -> Result<String, String> {
 
 /// An element type, by any of its names.
 pub const TYPE: Words<DType> = Words { read: read_type, list: types };
+/// An element type or a format of P3109, of which there are too many to list.
+pub const FORMAT: Words<NumberFormat> = Words { read: NumberFormat::read, list: types };
 
 /// An operand of `promote`.
 pub const OPERAND: Words<String> = Words { read: as_typed, list: operands };

@@ -1,10 +1,10 @@
 //! Commands about types and single values: `explain`, `formats`, `promote`.
 
+use crate::number_format::NumberFormat;
 use crate::policy::PolicyArgs;
 use crate::value_parsers::{self, one_of};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use truecast::DType;
 use truecast::exact::RandomBits;
 use truecast::promote::Rank;
 use truecast::promote::jax::X64;
@@ -16,12 +16,12 @@ pub struct ExplainArgs {
     /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf), 0x.. bits of --from, or true and false with --from bool
     #[arg(allow_hyphen_values = true)]
     pub value: String,
-    /// Destination type (default: every numeric type)
-    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
-    pub to: Option<DType>,
-    /// Source type (default: f32; without --to, the exact number)
-    #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
-    pub from: Option<DType>,
+    /// Destination type, or a format of P3109, such as binary8p4se (default: every numeric type)
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::FORMAT, hide_possible_values = true)]
+    pub to: Option<NumberFormat>,
+    /// Source type (default: f32; without --to or to a format of P3109, the exact number)
+    #[arg(long, value_name = "TYPE", value_parser = value_parsers::FORMAT, hide_possible_values = true)]
+    pub from: Option<NumberFormat>,
     /// Print every digit of every value
     #[arg(long)]
     pub exact: bool,
@@ -49,9 +49,9 @@ fn random_bits(text: &str) -> Result<RandomBits, String> {
 /// `formats`
 #[derive(Args, Debug)]
 pub struct FormatsArgs {
-    /// One type, in detail
-    #[arg(value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
-    pub dtype: Option<DType>,
+    /// One type, in detail, or a format of P3109, such as binary8p4se
+    #[arg(value_name = "TYPE", value_parser = value_parsers::FORMAT, hide_possible_values = true)]
+    pub format: Option<NumberFormat>,
 }
 
 /// `schemes`

@@ -4,36 +4,38 @@ use super::Context;
 use crate::args::FormatsArgs;
 use crate::failure::Failure;
 use crate::number::count;
+use crate::number_format::NumberFormat;
 use crate::output::bits;
 use crate::table::{Column, GAP, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
+use truecast::spec::p3109;
 use truecast::{DType, Ecosystem, Exact, FloatFormat, Kind, format::IntFormat};
 
 pub fn run(args: &FormatsArgs, context: &Context) -> Result<u8, Failure> {
-    match args.dtype {
+    match args.format {
         None => {
-            let types = || DType::ALL.into_iter().map(describe).collect::<Value>();
+            let types = || DType::ALL.into_iter().map(|dtype| describe(NumberFormat::Type(dtype))).collect::<Value>();
             context.answer("formats", || json!({ "types": types() }), || list(&context.terminal))?;
         }
-        Some(dtype) => {
+        Some(format) => {
             let code = |(bits, value)| json!({ "bits": bits, "value": json_text(value) });
             let object = || {
-                let mut object = describe(dtype);
-                object["codes"] = codes(dtype).map(code).collect();
+                let mut object = describe(format);
+                object["codes"] = codes(format).map(code).collect();
                 object
             };
-            context.answer("formats", object, || detail(dtype, &context.terminal))?;
+            context.answer("formats", object, || detail(format, &context.terminal))?;
         }
     }
     Ok(0)
 }
 
 /// The codes worth naming, by name.
-fn special(dtype: DType) -> Vec<(&'static str, u64)> {
-    match dtype.kind() {
+fn special(kind: Kind) -> Vec<(&'static str, u64)> {
+    match kind {
         Kind::Float(f) => special_floats(&f),
         Kind::Int(f) => vec![("smallest", f.code(f.min())), ("largest", f.code(f.max()))],
         Kind::Fixed(f) => {
@@ -47,24 +49,25 @@ fn special(dtype: DType) -> Vec<(&'static str, u64)> {
 
 fn special_floats(f: &FloatFormat) -> Vec<(&'static str, u64)> {
     let (max, normal, negative) = (f.max_code(), f.min_normal_code(), |code| code | f.sign_bit());
+    let has_subnormals = f.has_zero && f.man_bits > 0;
     let all = [
         ("zero", f.has_zero.then_some(0)),
         ("negative zero", f.has_negative_zero().then_some(f.sign_bit())),
-        ("smallest subnormal", f.has_zero.then_some(1)),
-        ("largest subnormal", f.has_zero.then(|| normal - 1)),
+        ("smallest subnormal", has_subnormals.then_some(1)),
+        ("largest subnormal", has_subnormals.then(|| normal - 1)),
         ("smallest normal", f.has_zero.then_some(normal)),
         ("smallest", (!f.has_zero).then_some(0)),
         ("largest finite", Some(max)),
         ("most negative", f.signed.then(|| negative(max))),
         ("infinity", f.inf_code()),
-        ("negative infinity", f.inf_code().map(negative)),
+        ("negative infinity", f.inf_code().filter(|_| f.signed).map(negative)),
         ("NaN", f.nan_code()),
     ];
     all.into_iter().filter_map(|(name, code)| Some((name, code?))).collect()
 }
 
-fn kind_name(dtype: DType) -> &'static str {
-    match dtype.kind() {
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
         Kind::Bool => "truth value",
         Kind::Int(IntFormat { signed: true, .. }) => "signed integer",
         Kind::Int(_) => "unsigned integer",
@@ -123,7 +126,7 @@ fn list(terminal: &Terminal) -> String {
     ]);
     for dtype in DType::ALL {
         let storage = dtype.storage_bits().map_or("-".into(), |b| b.to_string());
-        let mut cells = vec![dtype.to_string(), kind_name(dtype).into(), storage, layout(dtype)];
+        let mut cells = vec![dtype.to_string(), kind_name(dtype.kind()).into(), storage, layout(dtype)];
         let value = |code| value_text(decode(dtype, code));
         match dtype.kind() {
             Kind::Float(f) => {
@@ -153,30 +156,36 @@ fn list(terminal: &Terminal) -> String {
     format!("{}\n{}", table.render(terminal), terminal.wrap(schemes))
 }
 
-fn detail(dtype: DType, terminal: &Terminal) -> String {
-    let mut text = format!("{dtype}: {}", kind_name(dtype));
-    if let Some(storage) = dtype.storage_bits() {
-        text += &format!(", {storage} bits stored");
-        if storage != dtype.code_bits() {
-            text += &format!(" ({} used)", dtype.code_bits());
+fn detail(format: NumberFormat, terminal: &Terminal) -> String {
+    let (kind, width) = (format.kind(), format.code_bits());
+    let mut text = format!("{format}: {}", kind_name(kind));
+    match format {
+        NumberFormat::Type(dtype) => {
+            if let Some(storage) = dtype.storage_bits() {
+                text += &format!(", {storage} bits stored");
+                if storage != width {
+                    text += &format!(" ({width} used)");
+                }
+            }
         }
+        NumberFormat::P3109(_) => text += &format!(", {width} bits (IEEE P3109, interim report {})", p3109::VERSION),
     }
     text.push('\n');
-    if let Kind::Float(f) = dtype.kind() {
+    if let Kind::Float(f) = kind {
         let sign = if f.signed { "1 sign bit" } else { "no sign bit" };
         let (exponent, fraction) = (count(f.exp_bits.into(), "exponent bit"), count(f.man_bits.into(), "fraction bit"));
         text += &format!("{sign}, {exponent} (bias {}), {fraction}\n", f.bias);
     }
-    let names: Vec<String> = names(dtype).map(|(prefix, names)| format!("{prefix}:{}", names[0])).collect();
+    let names: Vec<String> = names(format).map(|(prefix, names)| format!("{prefix}:{}", names[0])).collect();
     if !names.is_empty() {
         text += &terminal.wrap(&format!("also known as {}\n", names.join(" ")));
     }
     let mut table = Table::new([Column::left(""), Column::left("bits"), Column::left("value")]);
-    for (name, code) in special(dtype) {
-        table.row([name.into(), bits(code, dtype.code_bits()), value_text(decode(dtype, code))]);
+    for (name, code) in special(kind) {
+        table.row([name.into(), bits(code, width), value_text(format.decode(code))]);
     }
     text += &table.render(terminal);
-    let all: Vec<_> = codes(dtype).collect();
+    let all: Vec<_> = codes(format).collect();
     if !all.is_empty() {
         text += "\nevery code\n";
         let per_row = if all.len() > 16 { beside(&all, terminal) } else { 1 };
@@ -200,36 +209,44 @@ fn beside(codes: &[(String, String)], terminal: &Terminal) -> usize {
 }
 
 /// Every code of a type of 8 bits or fewer, with its value.
-fn codes(dtype: DType) -> impl Iterator<Item = (String, String)> {
-    let width = dtype.code_bits();
-    let count = if dtype.is_numeric() && width <= 8 { 1u64 << width } else { 0 };
-    (0..count).map(move |code| (bits(code, width), value_text(decode(dtype, code))))
+fn codes(format: NumberFormat) -> impl Iterator<Item = (String, String)> {
+    let width = format.code_bits();
+    let is_numeric = !matches!(format.kind(), Kind::Complex(_) | Kind::String);
+    let count = if is_numeric && width <= 8 { 1u64 << width } else { 0 };
+    (0..count).map(move |code| (bits(code, width), value_text(format.decode(code))))
 }
 
 /// The names of ecosystems that have some.
-fn names(dtype: DType) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+fn names(format: NumberFormat) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     let all = Ecosystem::PREFIXES.into_iter().filter(|(prefix, _)| *prefix != "np");
-    all.map(move |(prefix, of)| (prefix, dtype.names_in(of).collect::<Vec<_>>())).filter(|(_, names)| !names.is_empty())
+    let names = move |of| match format {
+        NumberFormat::Type(dtype) => dtype.names_in(of).collect(),
+        NumberFormat::P3109(_) => Vec::new(),
+    };
+    all.map(move |(prefix, of)| (prefix, names(of))).filter(|(_, names)| !names.is_empty())
 }
 
-fn describe(dtype: DType) -> Value {
+fn describe(format: NumberFormat) -> Value {
+    let (kind, width) = (format.kind(), format.code_bits());
+    let storage = match format {
+        NumberFormat::Type(dtype) => dtype.storage_bits(),
+        NumberFormat::P3109(_) => None,
+    };
     let mut object = json!({
-        "name": dtype.name(), "kind": kind_name(dtype), "storage_bits": dtype.storage_bits(),
-        "code_bits": dtype.code_bits()
+        "name": format.to_string(), "kind": kind_name(kind), "storage_bits": storage, "code_bits": width
     });
-    if let Kind::Float(f) = dtype.kind() {
+    if let Kind::Float(f) = kind {
         object["sign_bits"] = json!(f.signed as u8);
         object["exponent_bits"] = json!(f.exp_bits);
         object["fraction_bits"] = json!(f.man_bits);
         object["bias"] = json!(f.bias);
     }
-    let special = special(dtype).into_iter().map(|(name, code)| {
-        let entry =
-            json!({ "bits": bits(code, dtype.code_bits()), "value": json_text(value_text(decode(dtype, code))) });
+    let special = special(kind).into_iter().map(|(name, code)| {
+        let entry = json!({ "bits": bits(code, width), "value": json_text(value_text(format.decode(code))) });
         (name.replace(' ', "_"), entry)
     });
     object["special"] = Map::from_iter(special).into();
-    let names = names(dtype).map(|(prefix, names)| (prefix.to_string(), json!(names)));
+    let names = names(format).map(|(prefix, names)| (prefix.to_string(), json!(names)));
     object["names"] = Map::from_iter(names).into();
     object
 }

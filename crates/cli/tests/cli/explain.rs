@@ -549,3 +549,44 @@ fn every_type_at_once() {
     folder.run("explain zork").fails(2, &["zork"]);
     folder.run("explain 1 --saturate false --spec onnx").fails(2, &["--to"]);
 }
+
+/// `docs/spec/p3109.md §3`: each rounding with each saturation, of a number that is rounded once.
+#[test]
+fn projections_of_p3109() {
+    let folder = Folder::new();
+    let rows = |line: &str| {
+        let out = folder.run(&format!("explain {line}")).succeeds().out;
+        out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    let is_there = |rows: &[String], row: &str| assert!(rows.iter().any(|found| found == row), "{row}: {rows:?}");
+    let beyond = rows("465 --to binary8p4se");
+    is_there(&beyond, "below 224 0x7e 15.0625 0 1111 110");
+    is_there(&beyond, "beyond 240 0x7f is inf 14.0625");
+    is_there(&beyond, "NearestTiesToEven 0x7e 224 0x7e 224 0x7f inf");
+    is_there(&beyond, "TowardZero 0x7e 224 0x7e 224 0x7e 224");
+    // From one format to another: Inf stays, unless it saturates.
+    is_there(&rows("0x7f --from binary8p3se --to binary8p4se"), "TowardZero 0x7e 224 0x7f inf 0x7f inf");
+    let negative = rows("-1 --to binary8p4ue");
+    is_there(&negative, "NearestTiesToEven 0x00 0 0x00 0 0xff nan");
+    is_there(&negative, "TowardPositive 0x00 0 0x00 0 0x00 0");
+    // A quarter of the step from 1 to 1.125, and a random number of 2 bits.
+    let random = rows("1.03125 --to binary8p4se --random-bits 2/2");
+    is_there(&random, "StochasticA 2/2 0x40 1 0x40 1 0x40 1");
+    is_there(&rows("1.03125 --to binary8p4se --random-bits 3/2"), "StochasticB 3/2 0x41 1.125 0x41 1.125 0x41 1.125");
+
+    // The number itself is projected, or that of a type: just above the tie between 16 and 18, or the tie.
+    let even = "rounding=NearestTiesToEven, saturation=SatNone";
+    let object = explained("17.00000000000000000000001 --to binary8p4se");
+    assert_eq!(result(&object, "p3109", even), pair("0x61", "18"));
+    has(&object, &json!({ "from": null, "to": "binary8p4se", "source": { "exact": "17.00000000000000000000001" } }));
+    has(&object["neighbors"], &json!({ "below": { "bits": "0x60", "value": "16" }, "midpoint": "17" }));
+    let object = explained("17.00000000000000000000001 --from f64 --to binary8p4se");
+    assert_eq!((result(&object, "p3109", even), &object["from"]), (pair("0x60", "16"), &json!("f64")));
+    for row in object["results"].as_array().unwrap() {
+        has(row, &json!({ "version": "4.0", "group": "standards", "to": "binary8p4se", "undefined": null }));
+        assert!(row["clause"].as_str().unwrap().contains("§4.7"));
+    }
+    assert_eq!(object["results"].as_array().unwrap().len(), 18);
+    assert_eq!(result(&explained("nan --to binary8p4se"), "p3109", even), pair("0x80", "nan"));
+    folder.run("explain 0x7d --from binary8p4se").succeeds().says(&["208"]);
+}

@@ -104,6 +104,33 @@ fn special_codes_of_the_8_bit_floats() {
     }
 }
 
+/// `docs/spec/p3109.md §1`.
+#[test]
+fn formats_of_p3109() {
+    let folder = Folder::new();
+    let object = |name: &str| folder.run(&format!("formats {name} --json")).succeeds().object("formats");
+    let signed = object("Binary8p4se");
+    has(&signed, &json!({ "name": "binary8p4se", "code_bits": 8, "storage_bits": null, "bias": 8, "names": {} }));
+    let special = json!({
+        "largest_finite": { "bits": "0x7e", "value": "224" }, "most_negative": { "bits": "0xfe", "value": "-224" },
+        "infinity": { "bits": "0x7f" }, "negative_infinity": { "bits": "0xff" }, "NaN": { "bits": "0x80" },
+        "smallest_subnormal": { "bits": "0x01", "value": "0.0009765625" }
+    });
+    has(&signed["special"], &special);
+    assert_eq!(signed["codes"].as_array().unwrap().len(), 256);
+    assert_eq!(signed["codes"][0x80]["value"], "NaN");
+    // Powers of two: no subnormals, and no sign, so that one Inf.
+    let unsigned = object("binary8p1ue");
+    has(&unsigned["special"], &json!({ "infinity": { "bits": "0xfe" }, "NaN": { "bits": "0xff" } }));
+    has(&unsigned["special"], &json!({ "smallest_normal": { "bits": "0x01" }, "largest_finite": { "bits": "0xfd" } }));
+    for absent in ["smallest_subnormal", "largest_subnormal", "negative_infinity", "negative_zero", "most_negative"] {
+        assert!(unsigned["special"].get(absent).is_none(), "{absent}");
+    }
+    assert_eq!(object("binary16p8sf")["codes"], json!([]));
+    let text = folder.run("formats binary8p4sf").succeeds().says(&["P3109", "(bias 8)", "240"]);
+    assert!(text.out.starts_with("binary8p4sf: float, 8 bits"), "{}", text.out);
+}
+
 #[test]
 fn the_list_has_every_type() {
     let folder = Folder::new();

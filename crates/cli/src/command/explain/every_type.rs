@@ -1,11 +1,12 @@
 //! `truecast explain VALUE` without `--to`: the value in every type of numbers.
 
-use super::source::{Source, not_a_number};
+use super::source::{Source, not_a_number, of_code};
 use super::{code_text, json_text};
 use crate::args::ExplainArgs;
 use crate::command::Context;
 use crate::exact_decimal;
 use crate::failure::Failure;
+use crate::number_format::NumberFormat;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
@@ -14,7 +15,8 @@ use truecast::exact::{decode, encode};
 use truecast::explain::Decoded;
 use truecast::literal::{Literal, Ratio, ratio, read};
 use truecast::policy::{CastPolicy, IntOverflow};
-use truecast::{DType, Exact, Kind};
+use truecast::spec::p3109::Saturation;
+use truecast::{DType, Exact, Kind, Rounding};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
     if args.policy.spec.is_some() || !args.policy.settings.is_empty() {
@@ -28,18 +30,28 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
 }
 
 /// What was typed: a number of any length, or an element.
-struct Typed {
-    value: Exact,
+pub struct Typed {
+    pub value: Exact,
     /// The same with every digit; NaN and infinities have none.
     ratio: Option<Ratio>,
 }
 
-fn typed(args: &ExplainArgs) -> Result<Typed, Failure> {
+pub fn typed(args: &ExplainArgs) -> Result<Typed, Failure> {
     let literal = read(&args.value).map_err(|error| not_a_number(&args.value, error));
     let (value, every) = match (args.from, literal) {
         (None, Ok(Literal::Number(value))) => (value, args.value.clone()),
+        (Some(from @ NumberFormat::P3109(format)), literal) => {
+            let code = match literal? {
+                Literal::Code(code) => of_code(&args.value, code, from)?,
+                Literal::Number(value) => format.project(Rounding::NearestEven, Saturation::None, value),
+            };
+            (from.decode(code), to_decimal(from.decode(code)))
+        }
         (from, _) => {
-            let from = from.unwrap_or(DType::F32);
+            let from = match from {
+                Some(NumberFormat::Type(from)) => from,
+                _ => DType::F32,
+            };
             if matches!(from.kind(), Kind::Complex(_) | Kind::String) {
                 return Err(Failure::usage(format_args!("{from} has no numeric value to show in other types")));
             }
@@ -130,6 +142,6 @@ fn to_json(args: &ExplainArgs, typed: &Typed) -> Value {
             "error": row.error.map(exact_decimal::json), "exact": row.is_exact(typed)
         })
     };
-    let from = args.from.map(DType::name);
+    let from = args.from.map(|from| from.to_string());
     json!({ "value": args.value, "from": from, "types": rows(typed).iter().map(row).collect::<Value>() })
 }

@@ -1,9 +1,10 @@
 //! `truecast explain`: what is asked, and the one object of `--json`. The value is read in `source`, `picture` lays out
-//! what is seen, `words` says it.
+//! what is seen, `sentences` says it; `projection` is for the formats of P3109.
 
 mod every_type;
 mod picture;
 mod printing;
+mod projection;
 mod sentences;
 mod source;
 
@@ -12,6 +13,7 @@ use super::{Context, differences};
 use crate::args::ExplainArgs;
 use crate::exact_decimal;
 use crate::failure::Failure;
+use crate::number_format::NumberFormat;
 use crate::output::bits;
 use crate::policy::PolicyArgs;
 use serde_json::{Value, json};
@@ -19,7 +21,8 @@ use source::Source;
 use truecast::decimal::to_decimal;
 use truecast::exact::{RandomBits, decode};
 use truecast::explain::{
-    Absent, Answer, Decoded, Explanation, absent, explain, explain_text, explain_tile, explain_tile_as, explain_under,
+    Absent, Answer, Decoded, Explanation, Neighbors, absent, explain, explain_text, explain_tile, explain_tile_as,
+    explain_under,
 };
 use truecast::request::{Request, Standard, Tile};
 use truecast::spec::{Interpretation, interpretations, tile};
@@ -37,8 +40,17 @@ pub struct Question {
 }
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
-    let Some(to) = args.to else { return every_type::run(args, context) };
-    let from = args.from.unwrap_or(DType::F32);
+    let (from, to) = match (args.from, args.to) {
+        (_, None) => return every_type::run(args, context),
+        (_, Some(NumberFormat::P3109(to))) => return projection::run(args, to, context),
+        (None, Some(NumberFormat::Type(to))) => (DType::F32, to),
+        (Some(NumberFormat::Type(from)), Some(NumberFormat::Type(to))) => (from, to),
+        (Some(NumberFormat::P3109(from)), Some(NumberFormat::Type(_))) => {
+            let why =
+                format_args!("{from} is not an element type; without --to, explain shows its value in every type");
+            return Err(Failure::usage(why));
+        }
+    };
     let (value, random) = (args.value.clone(), args.random_bits);
     let policy = if random.is_some() { args.policy.or_spec("ieee") } else { args.policy.clone() };
     pair(&Question { value, from, to, exact: args.exact, random, policy }, context)
@@ -186,6 +198,15 @@ fn code_text(element: &Decoded) -> String {
     bits(element.code, element.dtype.code_bits())
 }
 
+fn neighbors_json<E>(n: &Neighbors<E>, element: impl Fn(&E) -> Value) -> Value {
+    let beyond = n.beyond.as_ref();
+    let beyond = beyond.map(|(step, code)| json!({ "value": to_decimal(*step), "code": code.as_ref().map(&element) }));
+    json!({
+        "below": n.below.as_ref().map(&element), "above": n.above.as_ref().map(&element), "beyond": beyond,
+        "midpoint": n.midpoint.map(to_decimal), "threshold": n.threshold.map(to_decimal), "ulp": n.steps
+    })
+}
+
 fn to_json(args: &Question, e: &Explanation, source: &Source) -> Value {
     let element = |x: &Decoded| json!({ "bits": code_text(x), "value": json_text(to_decimal(x.value)) });
     let [previous, next] = e.source.adjacent();
@@ -200,14 +221,8 @@ fn to_json(args: &Question, e: &Explanation, source: &Source) -> Value {
     if let Some(nan) = e.source.nan() {
         read["nan"] = json!({ "negative": nan.neg, "quiet": nan.is_quiet, "payload": format!("{:#x}", nan.payload) });
     }
-    let n = &e.neighbors;
-    let beyond = n.beyond.as_ref();
-    let beyond = beyond.map(|(step, code)| json!({ "value": to_decimal(*step), "code": code.as_ref().map(element) }));
-    let neighbors = json!({
-        "below": n.below.as_ref().map(element), "above": n.above.as_ref().map(element), "beyond": beyond,
-        "midpoint": n.midpoint.map(to_decimal), "threshold": n.threshold.map(to_decimal), "ulp": n.steps,
-        "decision": sentences::decision(args, e, source)
-    });
+    let mut neighbors = neighbors_json(&e.neighbors, element);
+    neighbors["decision"] = json!(sentences::decision(args, e, source));
     let results = e.answers.iter().map(|Answer { interpretation: i, outcome }| {
         let (bits, value) = match outcome.code() {
             Some(code) => (bits(code, e.to.code_bits()), json_text(to_decimal(decode(e.to, code)))),

@@ -3,11 +3,12 @@
 use super::sentences::{self, ulps};
 use super::source::Source;
 use super::{Question, code_text, differences, name_of};
+use crate::number_format::NumberFormat;
 use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use truecast::exact::decode;
-use truecast::explain::{Absent, Answer, Decision, Decoded, Explanation};
+use truecast::explain::{Absent, Answer, CodePoint, Decision, Decoded, Explanation, Neighbors};
 use truecast::spec::Interpretation;
 use truecast::spec::table::Group;
 use truecast::{DType, Exact, Kind, Outcome};
@@ -32,28 +33,56 @@ struct Row {
     value: String,
     code: String,
     ulp: String,
-    element: Option<Decoded>,
+    /// What kind of number has which code.
+    bits: Option<(Kind, u64)>,
     mark: Mark,
 }
 
 impl Row {
     fn of(name: &str, element: &Decoded, args: &Question) -> Row {
         let value = match element.nan() {
-            Some(nan) if nan.is_quiet == Some(false) => format!("signaling {}", sentences::value(args, element.value)),
-            _ => sentences::value(args, element.value),
+            Some(nan) if nan.is_quiet == Some(false) => {
+                format!("signaling {}", sentences::value(args.exact, element.value))
+            }
+            _ => sentences::value(args.exact, element.value),
         };
-        Row { code: code_text(element), element: Some(element.clone()), name: name.into(), value, ..Row::default() }
+        Row {
+            code: code_text(element),
+            bits: Some((element.dtype.kind(), element.code)),
+            name: name.into(),
+            value,
+            ..Row::default()
+        }
     }
 
-    fn number(name: &str, value: Exact, args: &Question) -> Row {
-        Row { name: name.into(), value: sentences::value(args, value), ..Row::default() }
+    fn number(name: &str, value: Exact, exact: bool) -> Row {
+        Row { name: name.into(), value: sentences::value(exact, value), ..Row::default() }
     }
 }
 
 /// The source between its neighbors, the destination's values around it, and what it becomes.
 fn neighborhood(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
     let rows = source_rows(args, &e.source).into_iter();
-    laid_out(rows.chain(destination_rows(args, e)).chain(result_rows(args, e)).collect(), terminal)
+    let of = |name: &str, element: &Decoded| Row::of(name, element, args);
+    let rows = rows.chain(destination_rows(&e.neighbors, args.exact, of)).chain(result_rows(args, e));
+    laid_out(rows.collect(), terminal)
+}
+
+/// A value, as it is to be written, among those of a format of P3109.
+pub fn of_number(
+    value: String,
+    neighbors: &Neighbors<CodePoint>,
+    to: NumberFormat,
+    exact: bool,
+    terminal: &Terminal,
+) -> String {
+    let of = |name: &str, point: &CodePoint| Row {
+        code: bits(point.code, to.code_bits()),
+        bits: Some((to.kind(), point.code)),
+        ..Row::number(name, point.value, exact)
+    };
+    let here = Row { name: "value".into(), value, mark: Mark::Strong, ..Row::default() };
+    laid_out([here].into_iter().chain(destination_rows(neighbors, exact, of)).collect(), terminal)
 }
 
 /// A value between its neighbors.
@@ -62,8 +91,7 @@ pub fn of_element(args: &Question, element: &Decoded, terminal: &Terminal) -> St
 }
 
 fn laid_out(rows: Vec<Row>, terminal: &Terminal) -> String {
-    let elements: Vec<Option<&Decoded>> = rows.iter().map(|row| row.element.as_ref()).collect();
-    let patterns = aligned(&elements);
+    let patterns = aligned(&rows.iter().map(|row| row.bits).collect::<Vec<_>>());
     let mut table = Table::new([
         Column::left(""),
         Column::left("value").of_any_length().of_numbers(),
@@ -84,7 +112,7 @@ fn source_rows(args: &Question, source: &Decoded) -> Vec<Row> {
             0..=40 => args.value.clone(),
             n => format!("{}…, {n} characters", args.value.chars().take(32).collect::<String>()),
         };
-        return vec![Row { value, mark: Mark::Strong, ..Row::number("string", source.value, args) }];
+        return vec![Row { value, mark: Mark::Strong, ..Row::number("string", source.value, args.exact) }];
     }
     let [previous, next] = source.adjacent();
     let dim = |name, element: &Decoded| Row { mark: Mark::Dim, ..Row::of(name, element, args) };
@@ -95,8 +123,7 @@ fn source_rows(args: &Question, source: &Decoded) -> Vec<Row> {
     rows
 }
 
-fn destination_rows(args: &Question, e: &Explanation) -> Vec<Row> {
-    let n = &e.neighbors;
+fn destination_rows<E>(n: &Neighbors<E>, exact: bool, of: impl Fn(&str, &E) -> Row) -> Vec<Row> {
     if n.decision == Decision::Exact {
         return Vec::new();
     }
@@ -109,21 +136,24 @@ fn destination_rows(args: &Question, e: &Explanation) -> Vec<Row> {
     }
     let mut rows = Vec::new();
     if let Some(below) = &n.below {
-        rows.push(Row { ulp: from_first.clone(), ..Row::of("below", below, args) });
+        rows.push(Row { ulp: from_first.clone(), ..of("below", below) });
     }
     if let Some(above) = &n.above {
         let ulp = if n.below.is_some() { &to_second } else { &from_first };
-        rows.push(Row { ulp: ulp.clone(), ..Row::of("above", above, args) });
+        rows.push(Row { ulp: ulp.clone(), ..of("above", above) });
     }
     if let Some((step, code)) = &n.beyond {
         let code = match code {
-            Some(element) => format!("{} is {}", code_text(element), sentences::value(args, element.value)),
+            Some(element) => {
+                let Row { code, value, .. } = of("", element);
+                format!("{code} is {value}")
+            }
             None => "no code".into(),
         };
-        rows.push(Row { code, ulp: to_second, ..Row::number("beyond", *step, args) });
+        rows.push(Row { code, ulp: to_second, ..Row::number("beyond", *step, exact) });
     }
-    rows.extend(n.midpoint.map(|midpoint| Row::number("midpoint", midpoint, args)));
-    rows.extend(n.threshold.map(|threshold| Row::number("threshold", threshold, args)));
+    rows.extend(n.midpoint.map(|midpoint| Row::number("midpoint", midpoint, exact)));
+    rows.extend(n.threshold.map(|threshold| Row::number("threshold", threshold, exact)));
     rows
 }
 
@@ -148,19 +178,18 @@ fn result_rows(args: &Question, e: &Explanation) -> Vec<Row> {
 
 /// `0 1111 110`: signs under signs, exponents to the right and fractions to the left of one place; other kinds as one
 /// binary number.
-fn aligned(elements: &[Option<&Decoded>]) -> Vec<String> {
-    let float = |element: &Decoded| match element.dtype.kind() {
-        Kind::Float(f) => Some(f),
-        _ => None,
+fn aligned(all: &[Option<(Kind, u64)>]) -> Vec<String> {
+    let floats = || {
+        all.iter().flatten().filter_map(|(kind, _)| match kind {
+            Kind::Float(f) => Some(f),
+            _ => None,
+        })
     };
-    let floats = || elements.iter().flatten().filter_map(|element| float(element));
     let exponent_width = floats().map(|f| usize::from(f.exp_bits)).max().unwrap_or(0);
     let any_sign = floats().any(|f| f.signed);
-    let pattern = |element: &Decoded| {
-        let Some((sign, exponent, fraction)) = element.fields() else {
-            return format!("{:0width$b}", element.code, width = element.dtype.code_bits() as usize);
-        };
-        let f = float(element).expect("it has fields");
+    let pattern = |(kind, code): (Kind, u64)| {
+        let Kind::Float(f) = kind else { return format!("{code:0width$b}", width = kind.code_bits() as usize) };
+        let (sign, exponent, fraction) = f.fields(code);
         let sign = match sign {
             Some(sign) => format!("{} ", sign as u8),
             None if any_sign => "  ".into(),
@@ -173,7 +202,7 @@ fn aligned(elements: &[Option<&Decoded>]) -> Vec<String> {
         };
         format!("{sign}{exponent:>exponent_width$}{fraction}")
     };
-    elements.iter().map(|element| element.map_or(String::new(), pattern)).collect()
+    all.iter().map(|bits| bits.map_or(String::new(), pattern)).collect()
 }
 
 fn answers(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
@@ -193,7 +222,7 @@ fn answers(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
             table.row(heading.map(|cell| Cell::new(cell).mark(Mark::Dim)));
         }
         let (code, value) = match outcome.code() {
-            Some(code) => (bits(code, e.to.code_bits()), sentences::value(args, decode(e.to, code))),
+            Some(code) => (bits(code, e.to.code_bits()), sentences::value(args.exact, decode(e.to, code))),
             None => ("-".into(), String::new()),
         };
         let note = match outcome {

@@ -12,8 +12,8 @@ use truecast::setting::Setting;
 use truecast::{DType, Exact, FloatFormat, Kind, Rounding};
 
 /// How a value is written; `--exact` gives every digit.
-pub fn value(args: &Question, value: Exact) -> String {
-    if args.exact { to_decimal(value) } else { exact_decimal::shown(value) }
+pub fn value(exact: bool, value: Exact) -> String {
+    if exact { to_decimal(value) } else { exact_decimal::shown(value) }
 }
 
 /// What was rounded before anything was converted.
@@ -119,7 +119,7 @@ fn as_asked(args: &Question, e: &Explanation) -> Option<String> {
         () if is_at(&n.above) => "goes to the neighbor above,",
         () => "goes out of range and becomes",
     };
-    let value = value(args, decode(e.to, code));
+    let value = value(args.exact, decode(e.to, code));
     Some(format!("rounding {}: {goes} {} = {value}", rounding.name(), bits(code, e.to.code_bits())))
 }
 
@@ -133,7 +133,7 @@ fn exact(args: &Question, e: &Explanation, source: &Source) -> String {
 
 fn float(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
-    let value = |v| value(args, v);
+    let value = |v| value(args.exact, v);
     let negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
     let tie_rule = || {
         let inner = n.below.as_ref().or(n.above.as_ref());
@@ -181,7 +181,7 @@ fn otherwise_rounded(args: &Question, e: &Explanation) -> String {
         let is_it = |neighbor: &&Decoded| neighbor.code == code;
         let other = [&n.below, &n.above].into_iter().flatten().find(is_it);
         if let Some(other) = other.filter(|_| to_nearest_even.as_ref().is_none_or(|even| even.code != code)) {
-            text += &format!("; {}: {} = {}", rounding.name(), code_text(other), value(args, other.value));
+            text += &format!("; {}: {} = {}", rounding.name(), code_text(other), value(args.exact, other.value));
         }
     }
     text
@@ -190,7 +190,7 @@ fn otherwise_rounded(args: &Question, e: &Explanation) -> String {
 /// Most specifications cut fractions off.
 fn integer(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
-    let value = |v| value(args, v);
+    let value = |v| value(args.exact, v);
     let is_negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
     let named = |element: &Decoded| format!("{} = {}", code_text(element), value(element.value));
     let (inner, outer) = if is_negative { (&n.above, &n.below) } else { (&n.below, &n.above) };
@@ -215,7 +215,7 @@ fn book(args: &Question, e: &Explanation) -> String {
     let side = if n.decision == Decision::Below { "below" } else { "above" };
     format!(
         "by thresholds: up to {} the code is {}, above it {}; goes to the neighbor {side}",
-        value(args, threshold),
+        value(args.exact, threshold),
         code_text(below),
         code_text(above)
     )

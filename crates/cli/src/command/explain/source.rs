@@ -1,6 +1,7 @@
 //! The value that is explained: what was typed, and the element of the source type that it is.
 
 use crate::failure::Failure;
+use crate::number_format::NumberFormat;
 use std::fmt::Display;
 use truecast::decimal::to_decimal;
 use truecast::exact::{decode, encode};
@@ -48,7 +49,7 @@ impl Source {
             }
         }
         let value = match read(text).map_err(|error| not_a_number(text, error))? {
-            Literal::Code(code) => return of_code(text, code, from).map(Source::exact),
+            Literal::Code(code) => return of_code(text, code, NumberFormat::Type(from)).map(Source::exact),
             Literal::Number(value) => value,
         };
         match from.kind() {
@@ -58,7 +59,7 @@ impl Source {
     }
 }
 
-fn of_code(text: &str, code: u64, from: DType) -> Result<u64, Failure> {
+pub fn of_code(text: &str, code: u64, from: NumberFormat) -> Result<u64, Failure> {
     let width = from.code_bits();
     match width < 64 && code >> width != 0 {
         true => Err(Failure::usage(format_args!("{text} has more than the {width} bits of {from}"))),

@@ -1,0 +1,54 @@
+//! What `explain` and `formats` take: an element type, or a format of P3109, which no file and no array has.
+
+use crate::suggest::read_type;
+use std::fmt;
+use truecast::exact::{decode, decode_float};
+use truecast::spec::p3109;
+use truecast::{DType, Exact, Kind};
+
+/// A type of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberFormat {
+    /// An element type.
+    Type(DType),
+    /// A format of P3109.
+    P3109(p3109::Format),
+}
+
+impl NumberFormat {
+    /// Reads a name.
+    pub fn read(text: &str) -> Result<NumberFormat, String> {
+        let is_p3109 = text.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("binary"));
+        match is_p3109 {
+            true => text.parse().map(NumberFormat::P3109).map_err(|error: p3109::InvalidFormat| error.to_string()),
+            false => read_type(text).map(NumberFormat::Type),
+        }
+    }
+
+    pub fn kind(self) -> Kind {
+        match self {
+            NumberFormat::Type(dtype) => dtype.kind(),
+            NumberFormat::P3109(format) => Kind::Float(*format.float()),
+        }
+    }
+
+    pub fn code_bits(self) -> u32 {
+        self.kind().code_bits()
+    }
+
+    pub fn decode(self, code: u64) -> Exact {
+        match self {
+            NumberFormat::Type(dtype) => decode(dtype, code),
+            NumberFormat::P3109(format) => decode_float(format.float(), code),
+        }
+    }
+}
+
+impl fmt::Display for NumberFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NumberFormat::Type(dtype) => dtype.fmt(f),
+            NumberFormat::P3109(format) => format.fmt(f),
+        }
+    }
+}
