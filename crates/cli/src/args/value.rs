@@ -16,10 +16,10 @@ pub struct ExplainArgs {
     /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf), 0x.. bits of --from, or true and false with --from bool
     #[arg(allow_hyphen_values = true)]
     pub value: String,
-    /// Destination type, or a format of P3109, such as binary8p4se (default: every numeric type)
+    /// Destination type, or a format of IEEE P3109, such as binary8p4se (default: every numeric type)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::FORMAT, hide_possible_values = true)]
     pub to: Option<NumberFormat>,
-    /// Source type (default: f32; without --to or to a format of P3109, the exact number)
+    /// Source type (default: f32; without --to or to a format of IEEE P3109, the exact number)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::FORMAT, hide_possible_values = true)]
     pub from: Option<NumberFormat>,
     /// Print every digit of every value
@@ -49,7 +49,7 @@ fn random_bits(text: &str) -> Result<RandomBits, String> {
 /// `formats`
 #[derive(Args, Debug)]
 pub struct FormatsArgs {
-    /// One type, in detail, or a format of P3109, such as binary8p4se
+    /// One type, or one format of IEEE P3109, such as binary8p4se, in detail
     #[arg(value_name = "TYPE", value_parser = value_parsers::FORMAT, hide_possible_values = true)]
     pub format: Option<NumberFormat>,
 }
