@@ -3,6 +3,10 @@
 //! A NaN equals every other NaN: which one comes out is a question of its own. An input for which one of the two leaves
 //! the result open is no difference; it is counted apart.
 
+mod classes;
+
+pub use classes::{Class, Classes, Given};
+
 use crate::order::Keys;
 use crate::request::Request;
 use crate::rule::{Rule, bytes, converted, each};

@@ -1,7 +1,8 @@
 //! One pair of types under one request: what becomes of a code, by the definition, and the kernel that does the same.
 
 use crate::request::{Request, Standard, Tile};
-use truecast_core::spec::{SpecError, tile};
+use truecast_core::policy::CastPolicy;
+use truecast_core::spec::{Interpretation, SpecError, interpretations, tile};
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 
@@ -17,11 +18,30 @@ impl Rule {
     /// # Errors
     /// What the specification refuses.
     pub fn of(request: &Request, src: DType, dst: DType) -> Result<Rule, SpecError> {
-        match (request.resolve(src, dst), request.standard) {
-            (Err(SpecError::NoSingleCast { .. }), Standard::Tile(Tile { cast, .. })) => {
-                Ok(Rule::Tile(Box::new(tile::Cast { to: dst, ..cast }.meaning(src)?)))
-            }
-            (cast, _) => cast.map(Rule::Cast),
+        Rule::or_of_tile(request.resolve(src, dst), src, || match request.standard {
+            Standard::Tile(Tile { cast, .. }) => Some(tile::Cast { to: dst, ..cast }),
+            _ => None,
+        })
+    }
+
+    /// A cast, or the conversion of Tile IR that is no single one.
+    fn or_of_tile(
+        cast: Result<CastSpec, SpecError>,
+        src: DType,
+        tile: impl FnOnce() -> Option<tile::Cast>,
+    ) -> Result<Rule, SpecError> {
+        match cast {
+            Err(error @ SpecError::NoSingleCast { .. }) => Ok(Rule::Tile(Box::new(tile().ok_or(error)?.meaning(src)?))),
+            cast => cast.map(Rule::Cast),
+        }
+    }
+
+    /// Both treat every value alike; what they cite may differ.
+    pub fn is_alike(&self, other: &Rule) -> bool {
+        match (self, other) {
+            (Rule::Cast(a), Rule::Cast(b)) => (&a.policy, a.undefined) == (&b.policy, b.undefined),
+            (Rule::Tile(a), Rule::Tile(b)) => a == b,
+            _ => false,
         }
     }
 
@@ -59,6 +79,46 @@ pub(crate) fn converted(caster: &Caster, codes: impl Iterator<Item = u64>) -> Ve
 /// Bytes of an element that is not packed.
 pub(crate) fn bytes(dtype: DType) -> usize {
     dtype.bits_in(Layout::Bytes).expect("numbers have a width") as usize / 8
+}
+
+/// Every name for one pair of types, at each version with another rule, with each attribute that decides about values out
+/// of range, and with its own rounding; the newest version first, sorted by group.
+pub(crate) fn every(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
+    let of_names = interpretations(src, dst).into_iter().map(|one| {
+        let rule = Rule::Cast(one.cast);
+        (one, rule)
+    });
+    let mut all: Vec<_> = of_names.chain(of_tile(src, dst)).collect();
+    all.sort_by_key(|(one, _)| one.group());
+    all
+}
+
+fn of_tile(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
+    let mut all: Vec<(Interpretation, Rule)> = Vec::new();
+    for release in tile::Release::ALL.into_iter().rev() {
+        let every = tile::Cast { release, ..tile::Cast::to(dst) }.every_attribute(src);
+        // Where a rounding has to be given, each of them.
+        let has_own = every.iter().any(|cast| cast.rounding.is_none());
+        let attributes = every.into_iter().filter(|cast| !has_own || cast.rounding.is_none());
+        for cast in attributes.flat_map(|cast| tile::Profile::ALL.map(|profile| tile::Cast { profile, ..cast })) {
+            let Ok(rule) = Rule::or_of_tile(cast.resolve(src), src, || Some(cast)) else { continue };
+            let words = [format!("profile={}", cast.profile.name()), cast.attribute_text()];
+            let attributes = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ");
+            // An older release with the rule of a newer one.
+            let mut same = all.iter().filter(|(one, _)| one.attributes == attributes);
+            if same.any(|(_, newer)| newer.is_alike(&rule)) {
+                continue;
+            }
+            let cast = match &rule {
+                Rule::Cast(cast) => *cast,
+                Rule::Tile(meaning) => {
+                    CastSpec { src, dst, policy: CastPolicy::IEEE, undefined: &[], clause: meaning.clause() }
+                }
+            };
+            all.push((Interpretation { spec: "tile", version: release.name().into(), attributes, cast }, rule));
+        }
+    }
+    all
 }
 
 /// Maps numbers, on every core where there is a pool of threads.

@@ -4,10 +4,11 @@
 pub mod tosa;
 
 use crate::files::parts::Parts;
+use crate::rule::{Rule, every};
 use std::path::Path;
 use truecast_core::ErrorKind;
 use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed};
-use truecast_core::spec::{Interpretation, interpretations, tile};
+use truecast_core::spec::Interpretation;
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_models::array::{self, ArrayError};
@@ -318,12 +319,8 @@ pub fn permitted_by(
     if [src, dst].contains(&DType::String) {
         return Ok(Vec::new());
     }
-    let of_tile = tile::Profile::ALL.into_iter().filter_map(|profile| {
-        let cast = tile::Cast { profile, ..tile::Cast::to(dst) };
-        let (version, attributes) = (cast.release.name().into(), format!("profile={}", profile.name()));
-        Some(Interpretation { spec: "tile", version, attributes, cast: cast.resolve(src).ok()? })
-    });
-    let mut all: Vec<Interpretation> = interpretations(src, dst).into_iter().chain(of_tile).collect();
+    let single = |(one, rule)| matches!(rule, Rule::Cast(_)).then_some(one);
+    let mut all: Vec<Interpretation> = every(src, dst).into_iter().filter_map(single).collect();
     let Some(spec) = all.first().map(|one| one.cast) else { return Ok(all) };
     each_part(&spec, input, actual, &mut |x, y| {
         for i in 0..x.len() {
@@ -335,7 +332,6 @@ pub fn permitted_by(
         }
         true
     })?;
-    all.sort_by_key(Interpretation::group);
     Ok(all)
 }
 
