@@ -132,12 +132,12 @@ impl CheckArgs {
 /// `differ`
 #[derive(Args, Debug)]
 pub struct DifferArgs {
-    /// NAME[@VERSION][:SETTING=VALUE,..], such as torch@2.15 or onnx:saturate=false
-    #[arg(value_parser = value_parsers::SPEC, hide_possible_values = true)]
-    pub a: String,
+    /// NAME[@VERSION][:SETTING=VALUE,..], such as torch@2.15 or onnx:saturate=false; without names, all are compared
+    #[arg(value_parser = value_parsers::SPEC, hide_possible_values = true, requires = "b")]
+    pub a: Option<String>,
     /// The other one
     #[arg(value_parser = value_parsers::SPEC, hide_possible_values = true)]
-    pub b: String,
+    pub b: Option<String>,
     /// Source type (default: every type that both convert)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,

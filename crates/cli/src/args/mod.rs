@@ -90,7 +90,8 @@ pub enum Command {
     /// Show for which inputs two specifications, libraries or chips give different results
     ///
     /// Looks at every code of sources of up to 16 bits, and at boundary inputs of wider ones; with --from and --to, at every
-    /// code of sources of up to 32 bits. With --quiet, exit code 1 if any result differs.
+    /// code of sources of up to 32 bits. Without A and B, shows for each pair of types which names give equal results, and
+    /// inputs that tell the others apart. With --quiet, exit code 1 if any result differs.
     Differ(DifferArgs),
     /// Describe the types: layout, range, special codes
     Formats(FormatsArgs),

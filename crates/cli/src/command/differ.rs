@@ -1,4 +1,6 @@
-//! `truecast differ`: the inputs for which two specifications give different results.
+//! `truecast differ`: the inputs for which two specifications give different results; `classes` is about all names.
+
+mod classes;
 
 use super::Context;
 use crate::args::DifferArgs;
@@ -19,36 +21,47 @@ use truecast::spec::SpecError;
 use truecast::{DType, Exact, Kind};
 
 pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
-    let requests = [named(&args.a)?, named(&args.b)?];
-    let all = differences(args, [&requests[0], &requests[1]], context)?;
+    let (Some(a), Some(b)) = (&args.a, &args.b) else { return classes::run(args, context) };
+    let requests = [named(a)?, named(b)?];
+    let all = differences(args, [a, b], [&requests[0], &requests[1]], context)?;
     let names = requests.each_ref().map(Request::to_string);
     let text = || render(args, &names, &all, &context.terminal);
     context.report("differ", || to_json(&names, &all), text)?;
     Ok((context.quiet && all.iter().any(|found| found.different > 0)) as u8)
 }
 
-/// Every pair that was asked for and that both convert.
-fn differences(args: &DifferArgs, requests: [&Request; 2], context: &Context) -> Result<Vec<Difference>, Failure> {
+/// Every pair that was asked for.
+fn pairs(args: &DifferArgs) -> Vec<(DType, DType)> {
     let of = |asked: Option<DType>| {
         let numeric = |dtype: &DType| dtype.is_numeric() && asked.is_none_or(|asked| asked == *dtype);
         DType::ALL.into_iter().filter(numeric).collect::<Vec<_>>()
     };
+    // A type to itself is compared if that is asked for.
+    let is_asked = args.from.is_some() && args.to.is_some();
+    let all = of(args.from).into_iter().flat_map(|src| of(args.to).into_iter().map(move |dst| (src, dst)));
+    all.filter(|(src, dst)| src != dst || is_asked).collect()
+}
+
+/// Every pair that was asked for and that both convert.
+fn differences(
+    args: &DifferArgs,
+    [a, b]: [&String; 2],
+    requests: [&Request; 2],
+    context: &Context,
+) -> Result<Vec<Difference>, Failure> {
     let mut refused: Option<SpecError> = None;
-    let mut pairs = Vec::new();
-    for src in of(args.from) {
-        // A type to itself is compared if that is asked for.
-        let is_asked = args.from.is_some() && args.to.is_some();
-        for dst in of(args.to).into_iter().filter(|dst| *dst != src || is_asked) {
-            match requests.iter().find_map(|request| Difference::refusal(request, src, dst)) {
-                None => pairs.push((src, dst)),
-                Some(error) => refused = Some(error),
-            }
+    let mut converted = Vec::new();
+    for (src, dst) in pairs(args) {
+        match requests.iter().find_map(|request| Difference::refusal(request, src, dst)) {
+            None => converted.push((src, dst)),
+            Some(error) => refused = Some(error),
         }
     }
+    let pairs = converted;
     if pairs.is_empty() {
         return Err(match (refused, args.from, args.to) {
             (Some(error), Some(_), Some(_)) => error.into(),
-            _ => Failure::usage(format_args!("{} and {} have no pair of types in common", args.a, args.b)),
+            _ => Failure::usage(format_args!("{a} and {b} have no pair of types in common")),
         });
     }
     // One pair of 32-bit sources takes seconds, every pair minutes.
@@ -102,7 +115,11 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
     for found in &listed {
         let lines = lines(found);
         for (at, line) in lines.iter().take(args.show.max(1)).enumerate() {
-            let counts = [found.src.name().into(), found.dst.name().into(), counts_of(found)];
+            let counts = [
+                found.src.name().into(),
+                found.dst.name().into(),
+                counts(found.different, found.inputs, found.is_every),
+            ];
             let counts = if at == 0 { counts } else { Default::default() };
             let mark = if line.is_open { Mark::Dim } else { Mark::Strong };
             let cells = counts.into_iter().chain([line.inputs.clone()]).map(Cell::from);
@@ -154,10 +171,10 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
     ))
 }
 
-/// `14_720 of 65_536`.
-fn counts_of(found: &Difference) -> String {
-    let star = if found.is_every { "" } else { "*" };
-    format!("{} of {}{star}", grouped(found.different), grouped(found.inputs))
+/// `14_720 of 65_536`; a star marks a selection of inputs.
+fn counts(different: u64, inputs: u64, is_every: bool) -> String {
+    let star = if is_every { "" } else { "*" };
+    format!("{} of {}{star}", grouped(different), grouped(inputs))
 }
 
 /// A range in words, with the results.

@@ -11,6 +11,7 @@ mod error_columns;
 mod explain;
 mod formats;
 mod inspect;
+mod labels;
 mod left_open;
 pub mod list;
 mod promote;

@@ -39,12 +39,17 @@ fn the_value_of_the_acceptance_line() {
     line(&["onnx@28", "saturate=0", "0x7f", "nan"]);
     // Sign, exponent and fraction stand under those of the source, each column means one thing in every line.
     line(&["below               448                  0x7e         0.53125  0     1111 110"]);
-    line(&["onnx saturate=0 ..  nan                  0x7f                  0     1111 111"]);
+    line(&["onnx:saturate=0 ..  nan                  0x7f                  0     1111 111"]);
     line(&["next                465.000030517578125  0x43e88001            0 10000111 11010001000000000000001"]);
     line(&["beyond", "480", "0x7f is nan", "0.46875"]);
     line(&["midpoint", "464"]);
     line(&["tie at 464", "even code 0x7e"]);
     line(&["f32", "0x43e88000", "0 10000111 11010001000000000000000"]);
+
+    line(&["2 answers  f8e4m3fn  names"]);
+    line(&["nan        0x7f      onnx:saturate=0, tosa, openvino, "]);
+    line(&["448        0x7e      onnx:saturate=1, "]);
+    line(&["open       -         stablehlo"]);
 
     let object = explained("465 --to f8e4m3fn");
     assert_eq!(result(&object, "onnx", "saturate=1"), pair("0x7e", "448"));
@@ -61,6 +66,30 @@ fn the_value_of_the_acceptance_line() {
         assert_eq!(row["to"], "f8e4m3fn");
         assert!(!row["clause"].as_str().unwrap().is_empty());
     }
+}
+
+/// Each answer once, and no label twice: it has what decides.
+#[test]
+fn different_answers_have_different_labels() {
+    for line in
+        ["3 --to f8e8m0", "465 --to f8e4m3fn", "nan --to i32", "0.75 --to f4e2m1", "70000 --to f16", "-0 --to f8e8m0"]
+    {
+        let object = explained(line);
+        let answers = object["answers"].as_array().unwrap();
+        let given: Vec<_> = answers.iter().map(|answer| (&answer["bits"], &answer["value"])).collect();
+        let labels: Vec<&Value> = answers.iter().flat_map(|answer| answer["labels"].as_array().unwrap()).collect();
+        assert!((0..given.len()).all(|at| !given[..at].contains(&given[at])), "{line}: {given:?}");
+        assert!((0..labels.len()).all(|at| !labels[..at].contains(&labels[at])), "{line}: {labels:?}");
+        let defined = object["results"].as_array().unwrap().iter().filter(|result| result["undefined"].is_null());
+        let is_given = |result: &Value| given.iter().any(|(_, value)| **value == result["value"]);
+        assert!(defined.into_iter().all(is_given), "{line}");
+    }
+    let answers = &explained("3 --to f8e8m0 --spec onnx")["answers"];
+    let labels = json!(["onnx:round_mode=up", "onnx:round_mode=nearest"]);
+    assert_eq!(answers[0], json!({ "bits": "0x81", "value": "4", "labels": labels }));
+    assert_eq!(answers[1], json!({ "bits": "0x80", "value": "2", "labels": ["onnx:round_mode=down"] }));
+    // All agree: there is nothing to see first.
+    Folder::new().run("explain 1 --to f16").succeeds().lacks(&["answer"]);
 }
 
 /// The words are about the rounding that was asked for: its result is that of the line.
@@ -305,7 +334,9 @@ fn long_values() {
     let folder = Folder::new();
     let short = folder.run("explain 1e-300 --from f64 --to f32").succeeds().out;
     assert!(short.contains("1.0000000000000000250590…e-300, 750 digits"), "{short}");
-    assert!(short.lines().all(|line| line.chars().count() <= 160), "{short}");
+    // The names of one answer are in one line.
+    let lines = |text: &str| text.lines().filter(|line| !line.contains("onnx, ")).map(|l| l.chars().count()).max();
+    assert!(lines(&short) <= Some(160), "{short}");
     let exact = folder.run("explain 1e-300 --from f64 --to f32 --exact").succeeds().out;
     assert!(exact.lines().any(|line| line.chars().count() > 1000) && !exact.contains('…'), "{exact}");
     let value = explained("0.1 --to f32")["results"][0]["value"].clone();

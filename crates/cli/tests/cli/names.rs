@@ -1,7 +1,7 @@
 //! Libraries, languages and chips by name: `differ`, and the commands that take `--spec`.
 
 use crate::run::Folder;
-use serde_json::json;
+use serde_json::{Value, json};
 use truecast_testkit::npy::npy;
 
 fn folder(values: &[f32]) -> Folder {
@@ -149,7 +149,65 @@ fn mistakes_of_differ() {
         ("differ onnx:color=red ieee", 2, "onnx has no setting \"color\""),
         ("differ wasm numpy --from f16 --to i8", 3, "wasm does not convert f16 to i8"),
         ("differ wasm numpy --from bf16", 2, "have no pair of types in common"),
+        ("differ torch --to f16", 2, "differ needs B"),
+        ("differ --from string", 2, "no specification converts between these types"),
     ] {
         Folder::new().run(line).fails(code, &[said]);
     }
+}
+
+/// Names in classes, compared with what `differ A B` says of two of them.
+#[test]
+fn names_of_one_class_agree() {
+    let folder = Folder::new();
+    for pair in ["--from f16 --to f8e4m3fn", "--from f8e5m2 --to f8e8m0", "--from f16 --to i8"] {
+        let object = folder.run(&format!("differ {pair} --json")).succeeds().object("differ");
+        let found = &object["pairs"][0];
+        let words = |of: &Value| -> Vec<String> {
+            of["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().into()).collect()
+        };
+        let classes: Vec<Vec<String>> = found["classes"].as_array().unwrap().iter().map(words).collect();
+        let different = |a: &str, b: &str| {
+            let object = folder.run(&format!("differ {a} {b} {pair} --json")).succeeds().object("differ");
+            object["pairs"][0]["different"].as_u64().unwrap()
+        };
+        for (at, class) in classes.iter().enumerate() {
+            assert!(class[1..].iter().all(|other| different(&class[0], other) == 0), "{pair} {class:?}");
+            let all = |other: &Vec<String>| class.iter().any(|a| other.iter().any(|b| different(a, b) > 0));
+            assert!(classes[..at].iter().all(all), "{pair} {class:?}");
+        }
+        for open in words(&found["undecided"]) {
+            let fits = classes.iter().filter(|class| class.iter().all(|name| different(&open, name) == 0));
+            assert!(fits.count() > 1, "{pair} {open}");
+        }
+    }
+}
+
+/// How many codes of bf16 lie beyond 464 is known (`docs/spec/torch.md`, `docs/spec/ml_dtypes.md`).
+#[test]
+fn classes_are_told_apart_by_witnesses() {
+    let folder = Folder::new();
+    let line = "differ --from bf16 --to f8e4m3fn";
+    let object = folder.run(&format!("{line} --json")).succeeds().object("differ");
+    let found = &object["pairs"][0];
+    assert_eq!((&found["different"], &found["every_input"]), (&json!(30_512), &json!(true)));
+    assert_eq!(found["witnesses"], json!([{ "bits": "0x4400", "value": "512" }]));
+    let result_of = |label: &str| {
+        let classes = found["classes"].as_array().unwrap();
+        let class = classes.iter().find(|class| class["labels"].as_array().unwrap().contains(&json!(label)));
+        class.unwrap_or_else(|| panic!("no {label} in {classes:?}"))["results"][0].clone()
+    };
+    for label in ["torch@2.15", "onnx:saturate=1", "ptx"] {
+        assert_eq!(result_of(label), json!({ "bits": "0x7e", "value": "448" }), "{label}");
+    }
+    for label in ["torch@2.11", "onnx:saturate=0", "ml_dtypes"] {
+        assert_eq!(result_of(label), json!({ "bits": "0x7f", "value": "NaN" }), "{label}");
+    }
+    assert_eq!(found["undecided"]["labels"], json!(["stablehlo"]));
+    folder.run(&format!("{line} --quiet")).exits(1);
+    // Every value of i8 is one of i32.
+    folder.run("differ --from i8 --to i32").succeeds().says(&["the same results by every name: i8 to i32"]);
+    folder.run("differ --from i8 --to i32 --quiet").succeeds();
+    // A trap is a result.
+    folder.run("differ --from f32 --to i32").succeeds().says(&["refused", "2147483647", "open"]);
 }

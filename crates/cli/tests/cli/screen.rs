@@ -73,7 +73,7 @@ fn folder() -> Folder {
 const DUMB: [(&str, &str); 1] = [("TERM", "dumb")];
 
 /// Every command that prints for people, with results, warnings and errors.
-const LINES: [&str; 42] = [
+const LINES: [&str; 46] = [
     "convert a.safetensors c.safetensors --to f8e4m3fn --force",
     "convert a.safetensors c.safetensors --to i8 --force",
     "convert a.safetensors c.safetensors --to f16 --spec ieee --overflow saturate --force --fail-on saturated,nan",
@@ -116,6 +116,10 @@ const LINES: [&str; 42] = [
     "explain 0x7f800001 --to f8e4m3fn",
     "explain 300.5 --to u8",
     "explain 0.3 --to nf4",
+    "explain 3 --to f8e8m0",
+    "differ torch@2.15 ml_dtypes --from f16",
+    "differ --from f16 --to f8e4m3fn",
+    "differ --from f64 --to f8e8m0",
 ];
 
 #[test]

@@ -3,7 +3,7 @@
 use super::groups;
 use super::source::{Asked, asked, explain_options, source_type};
 use crate::args::CheckArgs;
-use crate::command::{Context, explain::name_of};
+use crate::command::{Context, labels::words};
 use crate::exact_decimal::code_with_value;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
@@ -44,12 +44,6 @@ pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8,
     };
     context.report("check", object, text)?;
     Ok((findings.wrong > 0) as u8)
-}
-
-/// As `differ` takes it.
-fn words(i: &Interpretation) -> String {
-    let name = name_of(i.spec, &i.version);
-    if i.attributes.is_empty() { name } else { format!("{name}:{}", i.attributes.replace(", ", ",")) }
 }
 
 fn permitting_text(all: &[Interpretation], terminal: &Terminal) -> String {

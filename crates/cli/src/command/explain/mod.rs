@@ -1,6 +1,7 @@
 //! `truecast explain`: what is asked, and the one object of `--json`. The value is read in `source`, `picture` lays out
 //! what is seen, `sentences` says it; `projection` is for the formats of P3109.
 
+mod distinct;
 mod every_type;
 mod picture;
 mod printing;
@@ -240,7 +241,7 @@ fn to_json(args: &Question, e: &Explanation, source: &Source) -> Value {
     let lacking = |a: &Absent| json!({ "spec": a.spec, "version": a.version, "why": a.why });
     json!({
         "value": args.value, "from": args.from.name(), "to": args.to.name(), "source": read, "neighbors": neighbors,
-        "results": results.collect::<Value>(), "absent": e.absent.iter().map(lacking).collect::<Value>(),
+        "answers": distinct::to_json(e), "results": results.collect::<Value>(), "absent": e.absent.iter().map(lacking).collect::<Value>(),
         "known_differences": differences::to_json(e)
     })
 }

@@ -1,5 +1,6 @@
 //! What is seen: the value among its neighbors, bit patterns under each other, and the answers.
 
+use super::distinct::{self, Distinct};
 use super::sentences::{self, ulps};
 use super::source::Source;
 use super::{Question, code_text, differences, name_of};
@@ -7,9 +8,9 @@ use crate::number_format::NumberFormat;
 use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
+use truecast::differ::Given;
 use truecast::exact::decode;
 use truecast::explain::{Absent, Answer, CodePoint, Decision, Decoded, Explanation, Neighbors};
-use truecast::spec::Interpretation;
 use truecast::spec::table::Group;
 use truecast::{DType, Exact, Kind, Outcome};
 
@@ -18,8 +19,10 @@ pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Term
     if let Some(reading) = sentences::reading(args, source) {
         text += &terminal.wrap(&format!("{reading}\n\n"));
     }
-    text += &neighborhood(args, e, terminal);
+    let distinct = distinct::of(e);
+    text += &neighborhood(args, e, &distinct, terminal);
     text += &terminal.wrap(&format!("{}\n\n", sentences::decision(args, e, source)));
+    text += &distinct::render(args, e, &distinct, terminal);
     text += &answers(args, e, terminal);
     text.push('\n');
     text += &clauses(e, terminal);
@@ -61,10 +64,10 @@ impl Row {
 }
 
 /// The source between its neighbors, the destination's values around it, and what it becomes.
-fn neighborhood(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
+fn neighborhood(args: &Question, e: &Explanation, distinct: &[Distinct], terminal: &Terminal) -> String {
     let rows = source_rows(args, &e.source).into_iter();
     let of = |name: &str, element: &Decoded| Row::of(name, element, args);
-    let rows = rows.chain(destination_rows(&e.neighbors, args.exact, of)).chain(result_rows(args, e));
+    let rows = rows.chain(destination_rows(&e.neighbors, args.exact, of)).chain(result_rows(args, e, distinct));
     laid_out(rows.collect(), terminal)
 }
 
@@ -157,23 +160,19 @@ fn destination_rows<E>(n: &Neighbors<E>, exact: bool, of: impl Fn(&str, &E) -> R
     rows
 }
 
-/// Each code that some specification gives, once, with the first that gives it; `..` stands for more.
-fn result_rows(args: &Question, e: &Explanation) -> Vec<Row> {
-    let mut codes: Vec<(u64, &Interpretation, &str)> = Vec::new();
-    for Answer { interpretation, outcome } in &e.answers {
-        let Some(code) = outcome.code() else { continue };
-        match codes.iter_mut().find(|(known, ..)| *known == code) {
-            None => codes.push((code, interpretation, "")),
-            Some((.., more)) => *more = " ..",
-        }
-    }
-    let row = |(code, i, more): &(u64, &Interpretation, &str)| {
-        let is_alone = codes.iter().filter(|(_, other, _)| other.spec == i.spec).count() == 1;
-        let attribute = i.attributes.rsplit(", ").next().filter(|word| !is_alone && !word.is_empty());
-        let name = format!("{}{}{more}", i.spec, attribute.map_or(String::new(), |word| format!(" {word}")));
-        Row::of(&name, &Decoded { dtype: e.to, code: *code, value: decode(e.to, *code) }, args)
+/// Each code that some specification gives, once, with the first that gives it; `..` stands for more. What is chosen of a
+/// specification is said if another row has the specification too.
+fn result_rows(args: &Question, e: &Explanation, distinct: &[Distinct]) -> Vec<Row> {
+    let spec = |label: &str| label.split(['@', ':']).next().unwrap_or_default().to_string();
+    let first = |one: &Distinct| one.labels.first().map(|label| spec(label));
+    let row = |one: &Distinct| {
+        let (Given::Code(code), [label, more @ ..]) = (one.given, &one.labels[..]) else { return None };
+        let is_alone = distinct.iter().filter(|other| first(other) == first(one)).count() == 1;
+        let name = if is_alone { spec(label) } else { label.clone() };
+        let name = if more.is_empty() { name } else { format!("{name} ..") };
+        Some(Row::of(&name, &Decoded { dtype: e.to, code, value: decode(e.to, code) }, args))
     };
-    codes.iter().map(row).collect()
+    distinct.iter().filter_map(row).collect()
 }
 
 /// `0 1111 110`: signs under signs, exponents to the right and fractions to the left of one place; other kinds as one

@@ -1,0 +1,97 @@
+//! What the answers of specifications are called, side by side: the name, and of version and attributes what tells them
+//! apart.
+
+use super::explain::name_of;
+use truecast::spec::Interpretation;
+
+/// `onnx@28:saturate=0`, as `differ` takes it.
+pub fn words(i: &Interpretation) -> String {
+    with(name_of(i.spec, &i.version), attributes(i))
+}
+
+/// Short names of answers in numbered classes, by class: of the version and the attributes, the fewest that only answers of
+/// one class have.
+pub fn by_class(all: &[(&Interpretation, usize)]) -> Vec<Vec<String>> {
+    let classes = all.iter().map(|(_, class)| class + 1).max().unwrap_or(0);
+    let mut labels = vec![Vec::new(); classes];
+    for one in all {
+        let label = short(one, all);
+        if !labels[one.1].contains(&label) {
+            labels[one.1].push(label);
+        }
+    }
+    labels
+}
+
+fn attributes(i: &Interpretation) -> impl Iterator<Item = &str> {
+    i.attributes.split(", ").filter(|attribute| !attribute.is_empty())
+}
+
+fn setting(attribute: &str) -> &str {
+    attribute.split('=').next().unwrap_or_default()
+}
+
+fn with<'a>(name: String, attributes: impl Iterator<Item = &'a str>) -> String {
+    let attributes: Vec<&str> = attributes.collect();
+    if attributes.is_empty() { name } else { format!("{name}:{}", attributes.join(",")) }
+}
+
+fn chosen_of<'a>(i: &'a Interpretation, settings: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    attributes(i).filter(|attribute| settings.contains(&setting(attribute)))
+}
+
+/// One answer by the fewest of its attributes that decide its class. Of older versions only those answers are listed that
+/// differ from newer ones, so that a version decides together with all attributes only.
+fn short((i, class): &(&Interpretation, usize), all: &[(&Interpretation, usize)]) -> String {
+    let of_name = || all.iter().filter(|(other, _)| other.spec == i.spec);
+    let mut known: Vec<&str> = Vec::new();
+    for attribute in of_name().flat_map(|(other, _)| attributes(other)) {
+        if !known.contains(&setting(attribute)) {
+            known.push(setting(attribute));
+        }
+    }
+    let chosen = |set: u32| -> Vec<&str> {
+        let is_in = |(at, _): &(usize, &&str)| set >> at & 1 == 1;
+        known.iter().enumerate().filter(is_in).map(|(_, setting)| *setting).collect()
+    };
+    let decides = |settings: &Vec<&str>| {
+        let mine = with(i.spec.into(), chosen_of(i, settings));
+        of_name().all(|(other, of)| of == class || with(other.spec.into(), chosen_of(other, settings)) != mine)
+    };
+    let mut sets: Vec<u32> = (0..1 << known.len()).collect();
+    sets.sort_by_key(|set| set.count_ones());
+    let fewest = sets.into_iter().map(chosen).find(decides);
+    fewest.map_or_else(|| words(i), |settings| with(i.spec.into(), chosen_of(i, &settings)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast::DType;
+    use truecast::spec::interpretations;
+
+    fn labels(class: impl Fn(&Interpretation) -> usize) -> Vec<Vec<String>> {
+        let all = interpretations(DType::F32, DType::F8E8M0);
+        let all: Vec<_> = all.iter().filter(|i| i.spec == "onnx").map(|i| (i, class(i))).collect();
+        by_class(&all)
+    }
+
+    /// Whether ±Inf saturates was left open before opset 24, with saturate=1 only.
+    #[test]
+    fn a_version_has_all_attributes() {
+        let all = interpretations(DType::F32, DType::F8E4M3Fnuz);
+        let class = |i: &Interpretation| (i.version == "23") as usize;
+        let all: Vec<_> = all.iter().filter(|i| i.spec == "onnx").map(|i| (i, class(i))).collect();
+        assert_eq!(by_class(&all), [["onnx@28:saturate=1", "onnx:saturate=0"].as_slice(), &["onnx@23:saturate=1"]]);
+    }
+
+    #[test]
+    fn only_what_decides_is_said() {
+        assert_eq!(labels(|_| 0), [["onnx"]]);
+        let saturates = |i: &Interpretation| i.attributes.contains("saturate=1") as usize;
+        assert_eq!(labels(saturates), [["onnx:saturate=0"], ["onnx:saturate=1"]]);
+        let is_one = |i: &Interpretation| (i.attributes == "saturate=1, round_mode=up") as usize;
+        assert_eq!(labels(is_one)[1], ["onnx:saturate=1,round_mode=up"]);
+        assert_eq!(labels(is_one)[0], ["onnx:round_mode=down", "onnx:round_mode=nearest", "onnx:saturate=0"]);
+    }
+}
