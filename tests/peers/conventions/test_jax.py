@@ -46,10 +46,9 @@ def test_two_roundings_to_f16():
 
 
 def test_subnormals():
+    """Others are in faults.toml."""
     x = np.array([1e-40], np.float32)
-    assert by_jax(x, "f64") == 0 and not by_jax(x, "bool")
-    assert by_jax(x.astype(np.float64), "f32") == 0 and by_jax(x.astype(np.float64), "bf16") == 0
-    assert by_jax(x, "bf16") != 0
+    assert by_jax(x.astype(np.float64), "bf16") == 0 and by_jax(x, "bf16") != 0
 
 
 def test_nan_to_four_bits():

@@ -69,10 +69,8 @@ def assert_rounded_twice(x: np.ndarray, actual: np.ndarray) -> None:
 def test_clang_rounds_integers_to_bf16_twice(level, one):
     """By way of f32: docs/spec/c.md §4. Seen in Clang 22."""
     machine, source = c_compiler("clang", (level,)), TYPES[one.source]
-    x = np.concatenate([np.array([33685505], source.numpy), inputs("c", source, TYPES["bf16"], 200_000)])
-    actual = run(machine, C, one, x)
-    assert actual[0] == 33554432
-    assert_rounded_twice(x, actual)
+    x = inputs("c", source, TYPES["bf16"], 200_000)
+    assert_rounded_twice(x, run(machine, C, one, x))
 
 
 @pytest.mark.parametrize("one", C_MODES, ids=str)
