@@ -1,8 +1,12 @@
 //! What the answers of specifications are called, side by side: the name, and of version and attributes what tells them
 //! apart.
 
-use super::explain::name_of;
 use truecast::spec::Interpretation;
+
+/// `onnx@28`.
+pub fn name_of(spec: &str, version: &str) -> String {
+    if version.is_empty() { spec.into() } else { format!("{spec}@{version}") }
+}
 
 /// `onnx@28:saturate=0`, as `differ` takes it.
 pub fn words(i: &Interpretation) -> String {

@@ -178,11 +178,6 @@ fn chosen(request: &Request, cast: truecast::CastSpec) -> Interpretation {
     Interpretation { spec: request.spec(), version: version.into(), attributes: attributes.replace(' ', ", "), cast }
 }
 
-/// `onnx@28`.
-pub fn name_of(spec: &str, version: &str) -> String {
-    if version.is_empty() { spec.into() } else { format!("{spec}@{version}") }
-}
-
 /// The value in decimal, as it was written where it has more digits than an [`Exact`].
 fn value_of(args: &Question, value: Exact) -> String {
     match value {

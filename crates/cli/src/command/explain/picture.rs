@@ -3,7 +3,8 @@
 use super::distinct::{self, Distinct};
 use super::sentences::{self, ulps};
 use super::source::Source;
-use super::{Question, code_text, differences, name_of};
+use super::{Question, code_text, differences};
+use crate::command::labels::name_of;
 use crate::number_format::NumberFormat;
 use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};

@@ -1,8 +1,9 @@
 //! `truecast explain --to string`: the text of one element, under every specification.
 
 use super::source::Source;
-use super::{Question, code_text, name_of, picture, sentences};
+use super::{Question, code_text, picture, sentences};
 use crate::command::Context;
+use crate::command::labels::name_of;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::terminal::Terminal;
