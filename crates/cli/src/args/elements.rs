@@ -145,7 +145,7 @@ pub struct DifferArgs {
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
     /// Number of ranges to print for each pair of types
-    #[arg(long, value_name = "N", default_value = "4")]
+    #[arg(long, value_name = "N", default_value = "4", requires = "a")]
     pub show: usize,
     #[command(flatten)]
     pub threads: ThreadsArgs,

@@ -150,6 +150,7 @@ fn mistakes_of_differ() {
         ("differ wasm numpy --from f16 --to i8", 3, "wasm does not convert f16 to i8"),
         ("differ wasm numpy --from bf16", 2, "have no pair of types in common"),
         ("differ torch --to f16", 2, "differ needs B"),
+        ("differ --to f16 --show 9", 2, "differ needs"),
         ("differ --from string", 2, "no specification converts between these types"),
     ] {
         Folder::new().run(line).fails(code, &[said]);

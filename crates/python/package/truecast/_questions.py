@@ -19,8 +19,9 @@ Operand = Union[TypeLike, PythonNumber]
 class Explanation(_ask.Answer):
     """One value under every specification: bits, neighbors, the rounding decision, the results.
 
-    Fields: ``source``, ``neighbors``, ``results`` (each with ``spec, version, attributes, bits, value, undefined,
-    clause``), ``absent``, ``known_differences``; see docs/interfaces.md section 6.
+    Fields: ``source``, ``neighbors``, ``answers`` (each different one with the names that give it), ``results`` (each
+    with ``spec, version, attributes, bits, value, undefined, clause``), ``absent``, ``known_differences``; see
+    docs/interfaces.md section 6.
     """
 
     def _text(self, columns: int | None) -> str:
