@@ -256,7 +256,7 @@ pub const EXIT_STATUS: [(&str, &str); 5] = [
     ("0", "done"),
     ("1", "a check found differences or illegal nodes, or --fail-on fired"),
     ("2", "the command line is wrong; also: the destination exists, a rule matches nothing"),
-    ("3", "the input is malformed, unsupported or not allowed; also: an `error` policy applied"),
+    ("3", "the input is malformed, unsupported or not allowed; also: an `error` policy refused a value"),
     ("4", "the system failed: input or output, memory, a full disk, an interruption"),
 ];
 
@@ -278,7 +278,8 @@ pub const FILES: [(&str, &str); 9] = [
 ];
 
 /// Where the clauses are that results cite.
-pub const CLAUSES: &str = "A clause such as docs/spec/onnx.md §4.6 is a section of that page in the source tree.";
+pub const CLAUSES: &str =
+    "A clause such as docs/spec/onnx.md §4.6 names a page of the source tree and a section of it.";
 
 /// The page of a command.
 pub fn page(command: &str) -> Option<&'static Page> {

@@ -30,7 +30,11 @@ const AS_TEXT: &str = "Floats as text: as ONNX's reference evaluator writes them
                        (default reference)";
 
 static ALL: [Setting; 14] = [
-    row("saturate", "BOOL", &[("onnx", "Values beyond the range of an 8-bit float become its largest (default true)")]),
+    row(
+        "saturate",
+        "BOOL",
+        &[("onnx", "Values beyond the range of an 8-bit float type become its largest value (default true)")],
+    ),
     row("round-mode", "MODE", &[("onnx", "Rounding to f8e8m0 (default up)")]),
     row(
         "rounding",
@@ -64,7 +68,11 @@ static ALL: [Setting; 14] = [
         "WHAT",
         &[("ieee", "Subnormal values (default keep)"), (TABLES, "Subnormal values (default keep)")],
     ),
-    Setting { name: "relu", value_name: None, about: &[(TABLES, "Negative values become +0 (PTX: .relu)")] },
+    Setting {
+        name: "relu",
+        value_name: None,
+        about: &[(TABLES, "Negative values become +0, NaN the canonical NaN (PTX: .relu)")],
+    },
     Setting { name: "saturating", value_name: None, about: &[("tile", "Clamp in ftoi")] },
     row(
         "profile",

@@ -70,7 +70,7 @@ pub struct SchemeArgs {
     /// Accept unlikely global scales
     #[arg(long)]
     pub trust_scales: bool,
-    /// ComfyUI's NVFP4: the first nibble of a byte
+    /// ComfyUI's NVFP4: the nibble that comes first in a byte
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::NIBBLES)]
     pub nibbles: Option<Nibbles>,
     /// Unquantized checkpoint with the same names; gives unpadded shapes and checks the nibble order

@@ -135,7 +135,7 @@ pub struct DifferArgs {
     /// NAME[@VERSION][:SETTING=VALUE,..], such as torch@2.15 or onnx:saturate=false; without names, all are compared
     #[arg(value_parser = value_parsers::SPEC, hide_possible_values = true, requires = "b")]
     pub a: Option<String>,
-    /// The other one
+    /// The other specification, written like A
     #[arg(value_parser = value_parsers::SPEC, hide_possible_values = true)]
     pub b: Option<String>,
     /// Source type (default: every type that both convert)
@@ -170,19 +170,19 @@ pub struct VectorsArgs {
     /// Destination type (suite: only to this type)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// suite: only this specification, at every version if none is given (default: each except ieee)
+    /// suite: only this specification, in all versions if none is given (default: all specifications except ieee)
     #[arg(long, value_name = "NAME[@VERSION]", value_parser = value_parsers::SPEC, hide_possible_values = true)]
     pub only: Vec<String>,
     /// suite: maximum number of vectors for each pair of types with a source above 8 bits
     #[arg(long, value_name = "N", default_value = "150")]
     pub lines: usize,
-    /// suite: also digests of sources of up to 32 bits, which takes minutes for each pair
+    /// suite: also write digests for source types with up to 32 bits (takes minutes for each pair of types)
     #[arg(long)]
     pub exhaustive: bool,
     /// suite: also write the results that the digests were computed from
     #[arg(long)]
     pub files: bool,
-    /// Edge cases, or every code of a type up to 16 bits
+    /// Edge cases, or every code of a source type with at most 16 bits
     #[arg(long, value_name = "WHICH", default_value = "boundary", value_parser = one_of(&EXTENTS))]
     pub level: Extent,
     /// Lines, arrays or objects (default: hex, or json with --json)

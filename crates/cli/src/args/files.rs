@@ -28,7 +28,7 @@ pub struct InspectArgs {
     pub onnx: OnnxArgs,
     #[command(flatten)]
     pub threads: ThreadsArgs,
-    /// Sort the tensors by a column; min and the ones after it need --stats
+    /// Sort the tensors by a column (min, max, nan, inf, zero and subnormal need --stats)
     #[arg(long, value_name = "COLUMN", value_parser = value_parsers::INSPECT_COLUMN)]
     pub sort: Option<String>,
 }
@@ -61,7 +61,7 @@ pub struct VerifyArgs {
     /// Report of `convert --report`: gives the options and the digests
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Recompute every element (default: all up to 1 GiB, a sample above)
+    /// Recompute every element (default: every element up to 1 GiB, a sample above that)
     #[arg(long, conflicts_with_all = ["sample", "sample_seed"])]
     pub full: bool,
     /// Recompute at least this part of the elements: 0.1, 10%

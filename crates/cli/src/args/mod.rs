@@ -23,10 +23,10 @@ use crate::value_parsers;
 use clap::{Parser, Subcommand, ValueHint};
 use std::path::PathBuf;
 
-/// Exact and fast tensor element-type conversion
+/// Exact and fast conversion of tensor element types
 ///
-/// Every result is the chosen specification's answer, rounded once, bit for bit; where a specification is silent,
-/// truecast says so.
+/// Every result is the chosen specification's answer, bit for bit; where a specification leaves a result open, truecast
+/// says so.
 #[derive(Parser, Debug)]
 #[command(name = "truecast", version, max_term_width = 100)]
 pub struct Cli {
@@ -36,7 +36,7 @@ pub struct Cli {
     /// Print only errors and the requested results
     #[arg(long, global = true)]
     pub quiet: bool,
-    /// Print every column and full names, as when piped
+    /// Print every column and full names, as in a pipe or a file
     #[arg(long, global = true)]
     pub wide: bool,
     /// Color: auto, always or never
@@ -53,7 +53,7 @@ pub enum Command {
     ///
     /// In a checkpoint (.safetensors), convert changes floating-point tensors and copies the others, unless a rule says
     /// otherwise. It always converts arrays (.npy, .npz, .pb). In a model (.onnx), it stores weights in the new type and
-    /// casts them back where they are used. A destination file is either complete or untouched; a folder keeps its finished shards.
+    /// casts them back where they are used. If a run fails, a destination file is unchanged and a folder keeps its finished shards.
     Convert(ConvertArgs),
     /// List the tensors of files and folders, and how they are quantized
     Inspect(InspectArgs),
@@ -61,7 +61,7 @@ pub enum Command {
     Show(ShowArgs),
     /// Recompute a conversion (above 1 GiB, a sample) and compare bit for bit
     ///
-    /// Takes the options of the conversion, also those of `quantize`. Exit code 1 if anything differs.
+    /// Takes the options of the conversion, including those of `quantize`. The exit code is 1 if anything differs.
     Verify(VerifyArgs),
     /// Show how two files differ as numbers, across types
     Compare(CompareArgs),
@@ -83,15 +83,15 @@ pub enum Command {
     /// Check whether results are allowed, or whether a model's conversions are legal
     ///
     /// `check cast` and `check rescale` (TOSA) check the results of any implementation element by element; `check MODEL` checks the conversions of a model,
-    /// without running them. Exit code 1 if anything is not allowed.
+    /// without running them. The exit code is 1 if anything is not allowed.
     Check(CheckArgs),
     /// Write test vectors: edge-case inputs and results
     Vectors(VectorsArgs),
     /// Show for which inputs two specifications, libraries or chips give different results
     ///
-    /// Looks at every code of sources of up to 16 bits, and at boundary inputs of wider ones; with --from and --to, at every
-    /// code of sources of up to 32 bits. Without A and B, shows for each pair of types which names give equal results, and
-    /// inputs that tell the others apart. With --quiet, exit code 1 if any result differs.
+    /// Tries every code of source types with at most 16 bits, and boundary inputs of wider types; with --from and --to, every
+    /// code of source types with at most 32 bits. Without A and B, shows for each pair of types which names give equal
+    /// results, and inputs that tell the others apart. With --quiet, the exit code is 1 if any result differs.
     Differ(DifferArgs),
     /// Describe the types: layout, range, special codes
     Formats(FormatsArgs),
@@ -104,7 +104,7 @@ pub enum Command {
     /// Prints one line for each system and mode, and marks answers that differ from the most common answer; with --system
     /// NAME, the answer of that system.
     Promote(PromoteArgs),
-    /// Measure throughput on this machine, compared with plain passes and memcpy
+    /// Measure throughput on this machine, compared with memcpy and with loops that only read and write
     ///
     /// Conversion and memcpy alternate; the best time of each is used. GB/s counts bytes read and bytes written; memcpy
     /// moves as many bytes as the conversion.

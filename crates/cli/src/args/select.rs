@@ -14,7 +14,7 @@ pub struct SelectArgs {
     /// Type to convert to, such as bf16; see `truecast formats`
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// Round casts up or down at random (`--rounding stochastic`): by this seed and each element's index
+    /// Round casts stochastically (as `--rounding stochastic`), with random bits from this seed and each element's index
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Read the elements as this type; in a checkpoint, only in tensors that a rule selects
@@ -29,7 +29,7 @@ pub struct SelectArgs {
     /// Quantize tensors with a matching name, even if otherwise kept, such as embeddings
     #[arg(long, value_name = "GLOB", requires = "scheme")]
     pub quantize: Vec<String>,
-    /// Keep tensors of fewer than two dimensions, and of these kinds
+    /// Keep tensors with fewer than two dimensions, and tensors of the given kinds
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET)]
     pub keep_preset: Vec<Layer>,
     /// ONNX: leave tensors with fewer elements, unless a rule names them
@@ -45,7 +45,7 @@ pub struct OnnxArgs {
     /// ONNX: ignore surplus bytes and unused bits
     #[arg(long)]
     pub lenient: bool,
-    /// Accept all links, also out of the folder
+    /// Accept all links, including those that lead out of the folder
     #[arg(long)]
     pub follow_links: bool,
 }

@@ -56,7 +56,7 @@ fn of_tables(terminal: &Terminal) -> String {
     let rows: Vec<_> = Setting::all().filter_map(row_of).collect();
     format!(
         "{}\n{}",
-        heading("options of languages and chips, if a conversion has the choice", terminal),
+        heading("options of languages and chips, for conversions that offer the choice", terminal),
         table(&rows, "  ", terminal)
     )
 }

@@ -9,7 +9,8 @@ use truecast_core::{CastSpec, DType, Rounding};
 
 impl Specification for Cast {
     const NAME: &'static str = "ieee";
-    const ABOUT: &'static str = "One correct rounding by IEEE 754; options choose all other rules";
+    const ABOUT: &'static str =
+        "One correct rounding, as in IEEE 754; options choose the rounding mode and all other rules";
     const HAS_TEXT: bool = true;
 
     fn of_version(version: Option<&str>) -> Result<Self, SpecError> {

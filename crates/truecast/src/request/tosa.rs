@@ -7,7 +7,7 @@ use truecast_core::{CastSpec, DType};
 
 impl Specification for Cast {
     const NAME: &'static str = "tosa";
-    const ABOUT: &'static str = "TOSA's operator CAST, as a version's text says";
+    const ABOUT: &'static str = "TOSA's operator CAST, by the text of the chosen version";
 
     fn versions() -> Vec<String> {
         Version::ALL.map(|version| version.name().into()).into()

@@ -45,7 +45,7 @@ const OPEN: &str = "StableHLO, convert; docs/spec/stablehlo.md §2";
 #[rustfmt::skip]
 pub(super) static TABLE: Table = Table {
     name: "stablehlo",
-    about: "StableHLO's convert; where the text leaves it open, as the reference interpreter does it",
+    about: "StableHLO's convert; where the text leaves a result open, the result of the reference interpreter",
     group: Group::Standard,
     versions: &[],
     rows: &[

@@ -21,7 +21,7 @@ const ASSUMED_FINITE: &[Undefined] =
 #[rustfmt::skip]
 pub(super) static TABLE: Table = Table {
     name: "wgsl",
-    about: "Scalar conversions of WGSL at run time, without those from floats to integers",
+    about: "Scalar conversions of WGSL at run time, except those from floats to integers",
     group: Group::Language,
     versions: &[],
     rows: &[
