@@ -235,11 +235,28 @@ pub enum Condition {
     Overflow,
     /// Not an integer, into an integer.
     Fraction,
+    /// A source magnitude between two others, both exclusive: [`Condition::between`]. A row has one at most.
+    Between {
+        /// The lower one, an f64.
+        above: u64,
+        /// The higher one, an f64.
+        below: u64,
+    },
     /// Any value at all: the standard leaves the whole pair open.
     Any,
 }
 
 impl Condition {
+    /// Between 2^-127, the smallest value of e8m0, and 1.5 times that, where 2^-127 is the nearest value.
+    pub const ABOVE_SMALLEST_E8M0: Condition =
+        Condition::between(f32::MIN_POSITIVE as f64 / 2.0, f32::MIN_POSITIVE as f64 * 0.75);
+
+    /// A source magnitude above the first and below the second value.
+    #[must_use]
+    pub const fn between(above: f64, below: f64) -> Condition {
+        Condition::Between { above: above.to_bits(), below: below.to_bits() }
+    }
+
     /// The words of an error that refuses such a value.
     #[must_use]
     pub const fn refusal(self) -> &'static str {
@@ -251,7 +268,7 @@ impl Condition {
             Condition::Underflow => "the value is below the destination's smallest value",
             Condition::Overflow => "the value is out of the destination's range",
             Condition::Fraction => "the value is not an integer",
-            Condition::Any => "the value is refused by the policy",
+            Condition::Between { .. } | Condition::Any => "the value is refused by the policy",
         }
     }
 }

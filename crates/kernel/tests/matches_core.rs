@@ -318,6 +318,43 @@ fn errors_of_overflowing_integers() {
     assert_eq!((counts.to_inf, counts.finite_pairs, counts.max_abs_error, counts.noise), (1, 0, 0.0, 0.0));
 }
 
+/// Sources that are open because of their magnitude are counted, by every route and also where they are rounded twice.
+#[test]
+fn open_magnitudes_are_counted() {
+    const OPEN: &[Undefined] = &[Undefined::any(Condition::between(0.25, 6.0), "")];
+    let clamp = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
+    let twice = CastPolicy { via: Some(DType::F32), ..clamp };
+    let mut random = Random::seeded(3);
+    for (src, dst, policy) in [
+        (DType::F32, DType::F8E4M3Fn, clamp),
+        (DType::F32, DType::I8, clamp),
+        (DType::F32, DType::F64, clamp),
+        (DType::F64, DType::Bf16, twice),
+        (DType::F64, DType::F8E8M0, clamp),
+        (DType::Bf16, DType::F32, clamp),
+        (DType::F8E5M2, DType::I32, clamp),
+        (DType::F4E2M1, DType::I8, clamp),
+    ] {
+        let spec = CastSpec { undefined: OPEN, ..spec(src, dst, policy) };
+        let bounds =
+            [0.25, 6.0, 4.0, f32::from_bits(0x3e80_0001), f32::from_bits(0x40bf_ffff), f32::INFINITY, f32::NAN];
+        let of_f32 = |dst, bits| cast_one(&CastSpec { src: DType::F32, dst, ..self::spec(src, dst, clamp) }, bits);
+        let edges = bounds.iter().flat_map(|x| [*x, -*x]).filter_map(|x| of_f32(src, x.to_bits().into()).code());
+        let any = (0..1000).map(|_| random.next() & (u64::MAX >> (64 - src.code_bits())));
+        let codes: Vec<u64> = edges.chain(any).collect();
+        let open = codes.iter().filter(|code| matches!(cast_one(&spec, **code), Outcome::Undefined { .. })).count();
+        assert!(open > 4 && open < codes.len() - 4, "{src} to {dst}");
+        let bytes = packed(src, &codes);
+        let mut out = vec![0; dst.bytes_in(Layout::Packed, codes.len() as u64).unwrap() as usize];
+        for level in levels() {
+            let caster = Caster::new(&spec, &CastOptions { counting: Counting::Full, ..exec(level) }).unwrap();
+            let from = Elements::new(src, codes.len(), &bytes).unwrap();
+            let counts = caster.cast(from, ElementsMut::new(dst, codes.len(), &mut out).unwrap()).unwrap();
+            assert_eq!(counts.undefined, open as u64, "{src} to {dst} at {level}");
+        }
+    }
+}
+
 /// Obligation 9: threads and splits change no bit and no count.
 #[test]
 fn threads_and_splits() {

@@ -216,7 +216,9 @@ impl Search {
 
     /// Something else than the range of a value leaves results open.
     fn is_open_inside(&self) -> bool {
-        let is_inside = |open: &Undefined| matches!(open.condition, Condition::Fraction | Condition::Any);
+        let is_inside = |open: &Undefined| {
+            matches!(open.condition, Condition::Fraction | Condition::Between { .. } | Condition::Any)
+        };
         self.rules.iter().any(|rule| match rule {
             Rule::Cast(cast) => cast.undefined.iter().any(is_inside),
             Rule::Tile(_) => true,

@@ -60,13 +60,24 @@ use crate::policy::{CastPolicy, CastSpec, Condition, NanRule};
 #[inline]
 #[must_use]
 pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
-    let CastSpec { src, dst, policy, undefined, .. } = spec;
+    let CastSpec { src, dst, undefined, .. } = spec;
     if src == dst && !src.is_numeric() {
         return Outcome::Defined(code);
     }
+    let outcome = convert(spec, code);
+    match (outcome, outcome::open_between(undefined, || decode(*src, code))) {
+        (Outcome::Defined(code), Some(reason)) => Outcome::Undefined { code, reason },
+        _ => outcome,
+    }
+}
+
+/// [`cast_one`], but for what is open because of the source alone.
+#[inline]
+fn convert(spec: &CastSpec, code: u64) -> Outcome {
+    let CastSpec { src, dst, policy, undefined, .. } = spec;
     if let Some([first, second]) = spec.legs() {
-        return match cast_one(&first, code) {
-            Outcome::Defined(code) | Outcome::Undefined { code, .. } => cast_one(&second, code),
+        return match convert(&first, code) {
+            Outcome::Defined(code) | Outcome::Undefined { code, .. } => convert(&second, code),
             refused @ Outcome::Refused { .. } => refused,
         };
     }

@@ -1,6 +1,10 @@
 //! What a conversion gives: a code, a code that a standard leaves open, or a refusal.
 
+use super::decode::decode_float;
+use super::value::Exact;
+use crate::format::F64;
 use crate::policy::{Condition, Undefined};
+use core::cmp::Ordering;
 
 /// What one conversion gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,4 +66,21 @@ impl Encoded {
             None => Outcome::Defined(code),
         }
     }
+}
+
+/// Why a source is left open whose magnitude lies between two others ([`Condition::Between`]).
+#[inline]
+pub(super) fn open_between(undefined: &[Undefined], source: impl Fn() -> Exact) -> Option<&'static str> {
+    undefined.iter().find_map(|open| match open.condition {
+        Condition::Between { above, below } => {
+            let magnitude = match source() {
+                Exact::Nan { .. } => return None,
+                Exact::Inf { .. } => Exact::Inf { neg: false },
+                Exact::Finite { sig, exp, sticky, .. } => Exact::Finite { neg: false, sig, exp, sticky },
+            };
+            let is = |order, bound| magnitude.cmp_value(decode_float(&F64, bound)) == order;
+            (is(Ordering::Greater, above) && is(Ordering::Less, below)).then_some(open.reason)
+        }
+        _ => None,
+    })
 }

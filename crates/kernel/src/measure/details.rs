@@ -133,6 +133,7 @@ fn undefined<V: Value>(x: &[V::Bytes], over: [f64; 2], open: &Open) -> u64 {
     let (nan, infinite, negative, overflow) =
         (bit(open.nan), bit(open.infinite), bit(open.negative), bit(open.overflow));
     let (negative_zero, zero, below) = (bit(open.negative_zero), bit(open.zero), open.below);
+    let [low, high] = open.between;
     let mut count = 0;
     for x in x {
         let x = V::value(*x);
@@ -144,7 +145,8 @@ fn undefined<V: Value>(x: &[V::Bytes], over: [f64; 2], open: &Open) -> u64 {
             | (bit(bits == 1 << 63) & negative_zero)
             | (bit(bits == 0) & zero)
             | bit((x > 0.0) & (x < below))
-            | (bit(beyond) & overflow);
+            | (bit(beyond) & overflow)
+            | bit((x.abs() > low) & (x.abs() < high));
     }
     if open.fraction {
         for x in x {

@@ -45,6 +45,8 @@ pub(super) struct Open {
     pub below: f64,
     pub overflow: bool,
     pub fraction: bool,
+    /// Magnitudes between these, both exclusive.
+    pub between: [f64; 2],
     /// Some property of finite values within the destination's range.
     pub ordinary: bool,
     /// Any property.
@@ -114,9 +116,11 @@ impl Limits {
             below: if leaves(Condition::Underflow) && is_zeroless(*dst) { as_f64(*dst, 0) } else { 0.0 },
             overflow: leaves(Condition::Overflow),
             fraction: leaves(Condition::Fraction),
+            between: undefined.iter().find_map(|u| between(u.condition)).unwrap_or_default(),
             ..Open::default()
         };
-        let ordinary = open.negative || open.negative_zero || open.zero || open.below > 0.0 || open.fraction;
+        let ordinary = open.negative || open.negative_zero || open.zero || open.below > 0.0;
+        let ordinary = ordinary || open.fraction || open.between[0] < open.between[1];
         let any = ordinary || open.nan || open.infinite || open.overflow;
         let Limits { range, .. } = Limits::of_type(*dst);
         Limits {
@@ -128,6 +132,13 @@ impl Limits {
             open: Open { ordinary, any, ..open },
             ..Limits::of_type(*dst)
         }
+    }
+}
+
+fn between(condition: Condition) -> Option<[f64; 2]> {
+    match condition {
+        Condition::Between { above, below } => Some([above, below].map(f64::from_bits)),
+        _ => None,
     }
 }
 

@@ -55,10 +55,10 @@ const OPEN_SIGNED: &[Undefined] = &[
     Undefined::any(Condition::Infinite, INF),
     Undefined::any(Condition::Nan, NAN),
 ];
-const TOO_SMALL: &[Undefined] = &[Undefined::any(
-    Condition::Underflow,
-    "ml_dtypes gives code 0, truecast NaN as for zero; docs/spec/ml_dtypes.md §2",
-)];
+const SMALL: &[Undefined] = &[
+    Undefined::any(Condition::ABOVE_SMALLEST_E8M0, "ml_dtypes gives 2^-126; docs/spec/ml_dtypes.md §2"),
+    Undefined::any(Condition::Underflow, "ml_dtypes gives code 0, truecast NaN as for zero; docs/spec/ml_dtypes.md §2"),
+];
 
 const FLOAT: &str = "ml_dtypes' C++ code, observed; docs/spec/ml_dtypes.md §1";
 const EXPONENT: &str = "ml_dtypes' C++ code, observed; docs/spec/ml_dtypes.md §2";
@@ -76,9 +76,9 @@ pub(super) static TABLE: Table = Table {
         row(OWN, OWN, RN, &[], &[], FLOAT),
         row(OWN_AND_E8M0, FLOATS, RN, &[], &[], FLOAT),
         row(&[F8E8M0], &[Bf16, F8E8M0], RN, &[], &[], FLOAT),
-        row(FIT, &[F8E8M0], E8M0, &[], TOO_SMALL, EXPONENT),
-        row(&[Bf16], &[F8E8M0], E8M0, &[], TOO_SMALL, EXPONENT),
-        row(WIDE, &[F8E8M0], E8M0_TWICE, &[], TOO_SMALL, EXPONENT),
+        row(FIT, &[F8E8M0], E8M0, &[], SMALL, EXPONENT),
+        row(&[Bf16], &[F8E8M0], E8M0, &[], SMALL, EXPONENT),
+        row(WIDE, &[F8E8M0], E8M0_TWICE, &[], SMALL, EXPONENT),
         row(OWN_AND_E8M0, &[Bool], RN, &[], &[], INT),
         row(&[Bf16], X86_SIGNED, X86, &[], OPEN_SIGNED, INT),
         row(&[F8E8M0], X86_SIGNED, X86_NAN_TO_0, &[], OPEN_SIGNED, INT),
