@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
+use truecast_core::policy::Condition;
 use truecast_core::spec::SpecError;
 use truecast_core::spec::table::{Cast, Choice, TABLES, Table};
 use truecast_core::{DType, Outcome, cast_one};
@@ -50,6 +51,17 @@ fn every_row_decides_some_pair() {
         }
         let idle: Vec<_> = (0..table.rows.len()).filter(|at| !decided.contains(at)).collect();
         assert!(idle.is_empty(), "{}: rows {idle:?} decide nothing", table.name);
+    }
+}
+
+/// The kernels count one range of magnitudes for each pair.
+#[test]
+fn a_row_has_at_most_one_range_of_open_magnitudes() {
+    for table in TABLES {
+        for row in table.rows {
+            let ranges = row.undefined.iter().filter(|open| matches!(open.condition, Condition::Between { .. }));
+            assert!(ranges.count() <= 1, "{}: {}", table.name, row.clause);
+        }
     }
 }
 
@@ -138,6 +150,21 @@ fn known_results() {
     let above_tie = (1.0 + 2f64.powi(-8) + 2f64.powi(-40)).to_bits();
     assert_eq!(of("torch", None, DType::F64, above_tie, DType::Bf16), Outcome::Defined(0x3f80));
     assert_eq!(of("rust", None, DType::F64, 300f64.to_bits(), DType::U8), Outcome::Defined(255));
+    assert_eq!(of("jax", None, DType::F32, nan, DType::I8), Outcome::Defined(0));
+    assert_eq!(of("jax", None, DType::F64, (-300f64).to_bits(), DType::I8), Outcome::Defined(0x80));
+    // JAX reads a subnormal as zero and gives zero for one, but not on the way to bf16.
+    assert_eq!(of("jax", None, DType::F32, 1, DType::F64), Outcome::Defined(0));
+    assert_eq!(of("jax", None, DType::F64, 1e-40f64.to_bits(), DType::F32), Outcome::Defined(0));
+    assert_eq!(of("jax", None, DType::F32, 0x0001_8000, DType::Bf16), Outcome::Defined(2));
+    // Its bounds for 6 of f4e2m1 are open, 4 is not; so are small values to f8e8m0, exclusive of 2^-127 and 1.5 x 2^-127.
+    assert!(matches!(of("jax", None, DType::F4E2M1, 7, DType::I8), Outcome::Undefined { .. }));
+    assert_eq!(of("jax", None, DType::F4E2M1, 6, DType::I8), Outcome::Defined(4));
+    for (bits, is_open) in [(0x40_0000, false), (0x40_0001, true), (0x5f_ffff, true), (0x60_0000, false)] {
+        for name in ["jax", "torch", "ml_dtypes"] {
+            let outcome = of(name, None, DType::F32, bits, DType::F8E8M0);
+            assert_eq!(matches!(outcome, Outcome::Undefined { .. }), is_open, "{name} {bits:#x}");
+        }
+    }
     // relu
     let relu = Cast { relu: true, ..cast("ptx", None, DType::F16) }.resolve(DType::F32).unwrap();
     for (x, code) in [(-2.0, 0), (-0.0, 0), (f32::NEG_INFINITY, 0), (1.5, 0x3e00), (f32::NAN, 0x7e00)] {

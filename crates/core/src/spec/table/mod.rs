@@ -7,6 +7,7 @@ mod amd;
 mod arm;
 mod avx10;
 mod c;
+mod jax;
 mod ml_dtypes;
 mod mlir;
 mod numpy;
@@ -29,7 +30,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// Every table, in the order in which they are listed.
-pub static TABLES: [&Table; 15] = [
+pub static TABLES: [&Table; 16] = [
     &c::TABLE,
     &rust::TABLE,
     &wasm::TABLE,
@@ -43,6 +44,7 @@ pub static TABLES: [&Table; 15] = [
     &riscv::TABLE,
     &amd::TABLE,
     &torch::TABLE,
+    &jax::TABLE,
     &ml_dtypes::TABLE,
     &numpy::TABLE,
 ];
