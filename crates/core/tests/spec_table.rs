@@ -150,8 +150,14 @@ fn known_results() {
     let above_tie = (1.0 + 2f64.powi(-8) + 2f64.powi(-40)).to_bits();
     assert_eq!(of("torch", None, DType::F64, above_tie, DType::Bf16), Outcome::Defined(0x3f80));
     assert_eq!(of("rust", None, DType::F64, 300f64.to_bits(), DType::U8), Outcome::Defined(255));
+    // NaN is 0 in JAX, the largest value in TensorFlow Lite, which left it open before.
     assert_eq!(of("jax", None, DType::F32, nan, DType::I8), Outcome::Defined(0));
-    assert_eq!(of("jax", None, DType::F64, (-300f64).to_bits(), DType::I8), Outcome::Defined(0x80));
+    assert_eq!(of("tflite", Some("2.3"), DType::F32, nan, DType::I8), Outcome::Defined(0x7f));
+    assert!(matches!(of("tflite", Some("2.1"), DType::F32, nan, DType::I8), Outcome::Undefined { .. }));
+    // Both clamp.
+    for name in ["jax", "tflite"] {
+        assert_eq!(of(name, None, DType::F64, (-300f64).to_bits(), DType::I8), Outcome::Defined(0x80), "{name}");
+    }
     // JAX reads a subnormal as zero and gives zero for one, but not on the way to bf16.
     assert_eq!(of("jax", None, DType::F32, 1, DType::F64), Outcome::Defined(0));
     assert_eq!(of("jax", None, DType::F64, 1e-40f64.to_bits(), DType::F32), Outcome::Defined(0));

@@ -68,7 +68,7 @@ Specification = Literal[
     "tosa@1.1", "openvino", "openvino@2026.4", "tile", "tile@13.1", "tile@13.2", "tile@13.3", "tile@13.4", "tile@13.5",
     "ieee", "c", "rust", "wasm", "mlir", "spirv", "stablehlo", "wgsl", "ptx", "ptx@9", "arm", "avx10", "avx10@10.2",
     "riscv", "amd", "amd@cdna3", "amd@rdna4", "amd@cdna4", "torch", "torch@2.11", "torch@2.15", "jax", "jax@0.10",
-    "ml_dtypes", "ml_dtypes@0.6", "numpy", "numpy@2",
+    "ml_dtypes", "ml_dtypes@0.6", "numpy", "numpy@2", "tflite", "tflite@2.1", "tflite@2.3",
 ]
 Rounding = Literal[
     "nearest-even", "nearest-away", "nearest-up", "toward-zero", "away", "up", "down", "odd", "nearest_even", "zero",

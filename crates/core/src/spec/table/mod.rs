@@ -16,6 +16,7 @@ mod riscv;
 mod rust;
 mod spirv;
 mod stablehlo;
+mod tflite;
 mod torch;
 mod wasm;
 mod wgsl;
@@ -30,7 +31,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// Every table, in the order in which they are listed.
-pub static TABLES: [&Table; 16] = [
+pub static TABLES: [&Table; 17] = [
     &c::TABLE,
     &rust::TABLE,
     &wasm::TABLE,
@@ -47,6 +48,7 @@ pub static TABLES: [&Table; 16] = [
     &jax::TABLE,
     &ml_dtypes::TABLE,
     &numpy::TABLE,
+    &tflite::TABLE,
 ];
 
 words! {
