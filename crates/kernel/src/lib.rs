@@ -13,7 +13,6 @@ mod arch;
 pub mod buf;
 pub mod caches;
 pub mod caster;
-mod definition;
 mod environment;
 mod error;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]

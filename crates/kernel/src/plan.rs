@@ -4,7 +4,6 @@
 //! lane's constructor answers `None` where a policy asks for something that it does not compute; the plan then goes on
 //! to the next route, and ends at the definition itself.
 
-use crate::definition::Scalar;
 use crate::intermediate::Intermediate;
 use crate::lane::stage::{self as lane, has_nearest};
 use crate::level::Level;
@@ -17,7 +16,7 @@ use crate::numbers::wide::{F32ToF32, F32ToF64, F64ToF32, NanBits};
 use crate::pipeline::Pipeline;
 use crate::route::{Method, Route};
 use crate::split::Split16;
-use crate::stage::{Stage, slot_bytes};
+use crate::stage::{Scalar, Stage, slot_bytes};
 use crate::table::{fits_table8, packed8, table8, table16};
 use truecast_core::format::{F32, F64};
 use truecast_core::policy::*;

@@ -1,11 +1,12 @@
 //! Stages: passes over a tile that stays in L1. At most four make a conversion (`docs/kernels.md §2`):
 //! unpack, load into an intermediate, encode, pack.
 //!
-//! What lives here is what a stage promises; what one computes lives in `lane`, `table` and kernels written by hand.
+//! Here is what a stage promises, and the stage that is right for everything; the others are in `lane`, `table` and kernels
+//! written by hand.
 
 use std::fmt::Debug;
-use truecast_core::DType;
 use truecast_core::policy::Condition;
+use truecast_core::{CastSpec, DType, Outcome, cast_one};
 
 /// An `error` policy refused an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,4 +60,32 @@ pub(crate) trait Stage: Debug + Send + Sync {
 /// For text, which no plan reaches.
 pub(crate) fn slot_bytes(dtype: DType) -> usize {
     dtype.storage_bits().expect("text is never planned").next_power_of_two().max(8) as usize / 8
+}
+
+/// The definition, one element at a time: right for every pair and policy.
+#[derive(Debug)]
+pub(crate) struct Scalar(pub CastSpec);
+
+impl Stage for Scalar {
+    fn widths(&self) -> (usize, usize) {
+        (slot_bytes(self.0.src), slot_bytes(self.0.dst))
+    }
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        let (src_bytes, dst_bytes) = self.widths();
+        for (index, (s, d)) in src.chunks_exact(src_bytes).zip(dst.chunks_exact_mut(dst_bytes)).enumerate() {
+            let mut wide = [0; 8];
+            wide[..src_bytes].copy_from_slice(s);
+            let result = scalar(&self.0, u64::from_le_bytes(wide)).map_err(|condition| Refusal { index, condition })?;
+            d.copy_from_slice(&result.to_le_bytes()[..dst_bytes]);
+        }
+        Ok(())
+    }
+}
+
+/// The definition from storage element to storage element.
+pub(crate) fn scalar(spec: &CastSpec, storage: u64) -> Result<u64, Condition> {
+    match cast_one(spec, spec.src.code_of_storage(storage)) {
+        Outcome::Defined(code) | Outcome::Undefined { code, .. } => Ok(spec.dst.storage_of_code(code)),
+        Outcome::Refused { condition } => Err(condition),
+    }
 }

@@ -1,11 +1,10 @@
 //! Routes through tables of results (`docs/kernels.md §2.3, §2.4`). The tables are filled by the definition, so every
 //! policy is covered.
 
-use crate::definition::{Scalar, scalar};
 use crate::level::{Level, Task};
 use crate::pipeline::Pipeline;
 use crate::slot::Slot;
-use crate::stage::{Refusal, Stage, slot_bytes};
+use crate::stage::{Refusal, Scalar, Stage, scalar, slot_bytes};
 use std::sync::OnceLock;
 use truecast_core::{CastSpec, DType};
 
