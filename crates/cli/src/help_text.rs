@@ -184,7 +184,7 @@ pub const PAGES: [Page; 18] = [
             ("Two releases of a library", "truecast differ torch@2.11 torch@2.15"),
             ("A chip and a standard, one pair, every code", "truecast differ arm onnx --from bf16 --to f8e4m3fn"),
             ("Options of a specification", "truecast differ ml_dtypes onnx:saturate=false --to f8e4m3fn"),
-            ("Which of all names agree", "truecast differ --from f16 --to f8e4m3fn"),
+            ("Which specifications agree", "truecast differ --from f16 --to f8e4m3fn"),
         ],
         short: "from to show threads json",
         see_also: &["explain", "check", "vectors"],

@@ -58,11 +58,19 @@ static ALL: [Setting; 14] = [
         "int-overflow",
         "WHAT",
         &[
-            ("ieee", "Values out of the range of an integer (default wrap)"),
+            (
+                "ieee",
+                "Values out of the range of an integer (default wrap; indefinite: the smallest value, or all ones if \
+                 unsigned)",
+            ),
             (TABLES, "Values out of the range of an integer, NaN included"),
         ],
     ),
-    row("nan-to-int", "WHAT", &[("ieee", "NaN to an integer (default zero)")]),
+    row(
+        "nan-to-int",
+        "WHAT",
+        &[("ieee", "NaN to an integer (default zero; saturate: the largest value; top-bit: only the top bit is set)")],
+    ),
     row(
         "subnormals",
         "WHAT",

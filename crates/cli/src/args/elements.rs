@@ -78,7 +78,7 @@ pub struct CheckArgs {
     /// `cast`, `castlike` of ONNX, `rescale`, or a model
     #[arg(value_name = "cast|castlike|rescale|MODEL", value_parser = value_parsers::CHECKED, hide_possible_values = true)]
     pub what: PathBuf,
-    /// Source type (default: that of the input)
+    /// Source type (default: the type in the header of --input)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     /// Destination type
@@ -170,7 +170,7 @@ pub struct VectorsArgs {
     /// Destination type (suite: only to this type)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
-    /// suite: only this specification, in all versions if none is given (default: all specifications except ieee)
+    /// suite: only this specification; without @VERSION, all its versions (default: all specifications except ieee)
     #[arg(long, value_name = "NAME[@VERSION]", value_parser = value_parsers::SPEC, hide_possible_values = true)]
     pub only: Vec<String>,
     /// suite: maximum number of vectors for each pair of types with a source above 8 bits

@@ -36,7 +36,7 @@ pub struct Cli {
     /// Print only errors and the requested results
     #[arg(long, global = true)]
     pub quiet: bool,
-    /// Print every column and full names, as in a pipe or a file
+    /// Print every column, and names of up to 200 characters, as in a pipe or a file
     #[arg(long, global = true)]
     pub wide: bool,
     /// Color: auto, always or never
@@ -61,7 +61,7 @@ pub enum Command {
     Show(ShowArgs),
     /// Recompute a conversion (above 1 GiB, a sample) and compare bit for bit
     ///
-    /// Takes the options of the conversion, including those of `quantize`. The exit code is 1 if anything differs.
+    /// Takes the options of the conversion (`convert` or `quantize`); for a folder, OUT's manifest can give them instead. The exit code is 1 if anything differs.
     Verify(VerifyArgs),
     /// Show how two files differ as numbers, across types
     Compare(CompareArgs),
@@ -89,9 +89,9 @@ pub enum Command {
     Vectors(VectorsArgs),
     /// Show for which inputs two specifications, libraries or chips give different results
     ///
-    /// Tries every code of source types with at most 16 bits, and boundary inputs of wider types; with --from and --to, every
+    /// Tries every code of source types with at most 20 bits, and boundary inputs of wider types; with --from and --to, every
     /// code of source types with at most 32 bits. Without A and B, shows for each pair of types which names give equal
-    /// results, and inputs that tell the others apart. With --quiet, the exit code is 1 if any result differs.
+    /// results, and inputs for which names give different results. With --quiet, the exit code is 1 if any result differs.
     Differ(DifferArgs),
     /// Describe the types: layout, range, special codes
     Formats(FormatsArgs),

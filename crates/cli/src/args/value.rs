@@ -13,13 +13,13 @@ use truecast::promote::tensorflow::Mode;
 /// `explain`
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf); a code of the type --from, in hex (0x3f800000); or true or false with --from bool
+    /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf); the bits of a value of type --from, in hex (0x3f800000); or, with --from bool, true or false
     #[arg(allow_hyphen_values = true)]
     pub value: String,
     /// Destination type, or a format of IEEE P3109, such as binary8p4se (default: every numeric type)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::FORMAT, hide_possible_values = true)]
     pub to: Option<NumberFormat>,
-    /// Source type (default: f32; a number is taken exactly without --to, and to a format of IEEE P3109)
+    /// Source type (default: f32; without --to, or if --to is a format of IEEE P3109, the number is not rounded first)
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::FORMAT, hide_possible_values = true)]
     pub from: Option<NumberFormat>,
     /// Print every digit of every value

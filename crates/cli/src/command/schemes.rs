@@ -71,7 +71,9 @@ fn list(terminal: &Terminal) -> String {
     }
     text += &format!("\n{}", strong("short names for --scheme"));
     text += &NAMES.map(|(short, whole)| line([short, whole, "", ""], room)).concat();
-    text += "\ntruecast reads every scheme. In the column `written`, `relayout` means only by repacking the same values, and `gguf` only to .gguf files.\n";
+    text += "\ntruecast reads every scheme. In the column `written`, `relayout` means that truecast writes the scheme only \
+             with --relayout, which repacks codes and scales; `gguf` means that truecast writes the scheme only to .gguf \
+             files.\n";
     text += "Parameters follow the name, as in int4-group,group=32; `truecast schemes NAME` lists them.\n";
     terminal.wrap(&text)
 }

@@ -151,7 +151,7 @@ pub const DIFFERENCES: &[Difference] = &[
     cpu(&[F16], &[I16, U16, I32, U32, I64, U64], "infinities are clamped to 65504 first, and NaN gives -2^31 in i32"),
     cpu(&[F8E4M3Fn, F8E5M2], WIDE, "NaN and infinities give -2^31, sign-extended"),
     cpu(&[F64, F32, F16, Bf16], &[Bool], "NaN gives 0; f64 values that vanish in f32 give 0"),
-    cpu(&[I32, U32, I64, U64], &[Bool], "-2^31 and values whose low 32 bits are 0 or from 2^31 on give 0"),
+    cpu(&[I32, U32, I64, U64], &[Bool], "-2^31 gives 0, and so do values whose low 32 bits are 0 or at least 2^31"),
     cpu(&[F32], &[Bf16], "subnormals give 0"),
     cpu(&[F64, U16, I16, U32, I32, U64, I64, Nf4], &[Bf16], "truncated instead of rounded where the kept last bit is 0"),
     cpu(&[F64], &[F16], "rounded twice, through f32"),
