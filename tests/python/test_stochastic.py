@@ -45,6 +45,16 @@ def test_a_file_has_the_same_codes(tmp_path):
     assert not tc.verify(tmp_path / "a.npy", tmp_path / "b.npy", "f8e4m3fn", seed=12)
 
 
+def test_another_rounding_is_refused():
+    with pytest.raises(tc.UsageError, match="omit the other rounding"):
+        tc.cast(np.array([1.5], np.float32), "f16", spec="ieee", rounding="up", seed=1)
+
+
+def test_the_same_type_is_copied():
+    x = np.array([True, False])
+    assert (tc.cast(x, "bool", seed=1) == x).all()
+
+
 def test_text_is_refused():
     with pytest.raises(tc.UsageError):
         tc.cast(np.array([1.5], np.float32), "string", seed=1)

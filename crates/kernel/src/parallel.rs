@@ -20,7 +20,7 @@ pub(crate) struct Pieces<'a> {
 }
 
 /// Maps the pieces. `work` makes what one thread needs. Every piece before the first failure is done; with several threads
-/// others may be.
+/// others may be. Work on less than [`MIN_BYTES_PER_THREAD`] stays on the caller's thread.
 pub(crate) fn map_pieces<W, R: Send, E: Send>(
     threads: NonZeroUsize,
     pieces: Pieces<'_>,
@@ -29,7 +29,7 @@ pub(crate) fn map_pieces<W, R: Send, E: Send>(
 ) -> Result<Vec<R>, E> {
     let Pieces { src, dst, src_bytes, dst_bytes } = pieces;
     #[cfg(feature = "parallel")]
-    if threads.get() > 1 && src.len() > src_bytes {
+    if threads.get() > 1 && src.len() > src_bytes && src.len().max(dst.len()) >= MIN_BYTES_PER_THREAD {
         let pieces = src.par_chunks(src_bytes).zip(dst.par_chunks_mut(dst_bytes)).enumerate();
         // Collected before looking for errors, so that the first one is told.
         let all: Vec<_> = pieces.map_init(work, |work, (i, (src, dst))| piece(work, i, src, dst)).collect();

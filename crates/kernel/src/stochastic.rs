@@ -8,7 +8,7 @@ use crate::buf::{Elements, ElementsMut};
 use crate::caster::Caster;
 use crate::error::CastError;
 use crate::level::{Level, Task};
-use crate::measure::{BLOCK, Counts, Measure};
+use crate::measure::{BLOCK, Counts, Measure, as_f64};
 use crate::options::{CastOptions, Counting};
 use crate::parallel::{Pieces, map_pieces};
 use crate::plan::PlanError;
@@ -41,9 +41,17 @@ pub struct StochasticCaster {
     spec: CastSpec,
     seed: u64,
     threads: NonZeroUsize,
-    /// `None` where no loop chooses: the definition rounds.
-    tiles: Option<Tiles>,
-    measure: Option<Measure>,
+    how: How,
+    measures: Option<Measures>,
+}
+
+/// How results are found.
+#[derive(Debug)]
+enum How {
+    /// The types are the same.
+    Copied(Box<Caster>),
+    Tiles(Box<Tiles>),
+    ByDefinition,
 }
 
 impl StochasticCaster {
@@ -55,19 +63,21 @@ impl StochasticCaster {
     /// books.
     pub fn new(spec: &CastSpec, seed: u64, exec: &CastOptions) -> Result<StochasticCaster, PlanError> {
         let CastSpec { src, dst, .. } = *spec;
+        let new = |how, measures| Ok(StochasticCaster { spec: *spec, seed, threads: exec.threads, how, measures });
+        if src == dst {
+            return new(How::Copied(Box::new(Caster::new(spec, exec)?)), None);
+        }
         let last_place = last_place(dst).filter(|_| src.is_numeric()).ok_or(PlanError::NotStochastic { src, dst })?;
         let one_thread = CastOptions { threads: NonZeroUsize::MIN, counting: Counting::Off, ..*exec };
-        let roundings = spec.stochastic_roundings();
-        // A value counts as out of range if it is whichever way it is rounded.
-        let measure = (exec.counting == Counting::Full).then(|| Measure::of_cast(&roundings[0], &one_thread));
+        let measures = (exec.counting == Counting::Full).then(|| Measures::new(spec, &one_thread));
         let tiles = Tiles::new(spec, last_place, &one_thread).transpose()?;
-        Ok(StochasticCaster { spec: *spec, seed, threads: exec.threads, tiles, measure })
+        new(tiles.map_or(How::ByDefinition, |tiles| How::Tiles(Box::new(tiles))), measures)
     }
 
     /// Whether elements of a type can be rounded stochastically to another.
     #[must_use]
     pub fn converts(src: DType, dst: DType) -> bool {
-        src.is_numeric() && last_place(dst).is_some()
+        src == dst || (src.is_numeric() && last_place(dst).is_some())
     }
 
     /// What is converted.
@@ -94,6 +104,9 @@ impl StochasticCaster {
         if src.len() != dst.len() {
             return Err(CastError::Count { src: src.len(), dst: dst.len() });
         }
+        if let How::Copied(caster) = &self.how {
+            return caster.cast_parts(src, dst);
+        }
         let (len, layouts) = (src.len(), (src.layout(), dst.layout()));
         let bytes = |dtype: DType, layout| BLOCK * dtype.bits_in(layout).expect("numbers have a width") as usize / 8;
         let (src_bytes, dst_bytes) = (bytes(self.spec.src, layouts.0), bytes(self.spec.dst, layouts.1));
@@ -104,9 +117,47 @@ impl StochasticCaster {
             self.block(src, ElementsMut::with_layout(self.spec.dst, layouts.1, n, &mut *dst)?, first + at as u64, work)
                 .map_err(|error| error.after(at))?;
             let dst = Elements::with_layout(self.spec.dst, layouts.1, n, &*dst)?;
-            let counted = self.measure.as_ref().and_then(|measure| measure.compare(src, dst).pop());
-            Ok(counted.unwrap_or(Counts { elements: n as u64, ..Counts::default() }))
+            Ok(match &self.measures {
+                None => Counts { elements: n as u64, ..Counts::default() },
+                Some(measures) => self.counts(measures, (src, dst), first + at as u64),
+            })
         })
+    }
+
+    /// Counts of a block whose first element has the index `first`: an element is out of range if its own rounding makes it so.
+    fn counts(&self, measures: &Measures, (src, dst): (Elements<'_>, Elements<'_>), first: u64) -> Counts {
+        let Measures { toward_zero, away, between } = measures;
+        let counted = |measure: &Measure, src, dst| measure.compare(src, dst).pop().unwrap_or_default();
+        let out_of_range = |counts: &Counts| [counts.saturated, counts.wrapped, counts.undefined];
+        let mut counts = counted(toward_zero, src, dst);
+        // Most blocks have no value that only one of the roundings takes out of the range.
+        if between.iter().all(|[from, to]| from >= to)
+            || out_of_range(&counted(away, src, dst)) == out_of_range(&counts)
+        {
+            return counts;
+        }
+        let away_from_zero = self.spec.stochastic_roundings()[1];
+        let is_away = |&i: &usize| {
+            let (code, index) = (src.get(i), first + i as u64);
+            let x = as_f64(self.spec.src, code);
+            let [from, to] = between[usize::from(x < 0.0)];
+            from <= x.abs() && x.abs() < to && self.cast_of(code, index) == away_from_zero
+        };
+        let some: Vec<usize> = (0..src.len()).filter(is_away).collect();
+        let (from, to) = (chosen(src, &some), chosen(dst, &some));
+        let few = |dtype, bytes| {
+            Elements::with_layout(dtype, Layout::Bytes, some.len(), bytes).expect("the buffer has this length")
+        };
+        let (src, dst) = (few(self.spec.src, &from[..]), few(self.spec.dst, &to[..]));
+        let [less, more] = [toward_zero, away].map(|measure| counted(measure, src, dst));
+        counts.saturated += more.saturated - less.saturated;
+        counts.wrapped += more.wrapped - less.wrapped;
+        counts.undefined += more.undefined - less.undefined;
+        counts
+    }
+
+    fn cast_of(&self, code: u64, index: u64) -> CastSpec {
+        self.spec.with_random_bits(code, RandomBits::of_element(self.seed, index))
     }
 
     fn block(&self, src: Elements<'_>, mut dst: ElementsMut<'_>, first: u64, work: &mut Work) -> Result<(), CastError> {
@@ -115,7 +166,8 @@ impl StochasticCaster {
             let (src, first) = (src.part(at, n), first + at as u64);
             let mut choose = |tiles: &Tiles| tiles.choose(src, dst.part_mut(at, n), (self.seed, first), work);
             // Where one of the roundings refuses a value, the definition knows whether its random bits do.
-            if self.tiles.as_ref().is_none_or(|tiles| choose(tiles).is_err()) {
+            let is_chosen = matches!(&self.how, How::Tiles(tiles) if choose(tiles).is_ok());
+            if !is_chosen {
                 self.by_definition(src, dst.part_mut(at, n), first).map_err(|error| error.after(at))?;
             }
         }
@@ -126,8 +178,7 @@ impl StochasticCaster {
         let CastSpec { src: from, dst: to, .. } = self.spec;
         for index in 0..src.len() {
             let code = src.get(index);
-            let random = RandomBits::of_element(self.seed, first + index as u64);
-            match cast_one(&self.spec.with_random_bits(code, random), code) {
+            match cast_one(&self.cast_of(code, first + index as u64), code) {
                 Outcome::Defined(result) | Outcome::Undefined { code: result, .. } => dst.set(index, result),
                 Outcome::Refused { condition } => {
                     return Err(CastError::Value { index, condition, src: from, dst: to, code });
@@ -136,6 +187,33 @@ impl StochasticCaster {
         }
         Ok(())
     }
+}
+
+/// What the two roundings count.
+#[derive(Debug)]
+struct Measures {
+    toward_zero: Measure,
+    away: Measure,
+    /// Magnitudes that are out of range by the second alone, of positive and negative values.
+    between: [[f64; 2]; 2],
+}
+
+impl Measures {
+    fn new(spec: &CastSpec, exec: &CastOptions) -> Measures {
+        let [toward_zero, away] = spec.stochastic_roundings().map(|spec| Measure::of_cast(&spec, exec));
+        let between = [0, 1].map(|sign| [away.overflows_from()[sign], toward_zero.overflows_from()[sign]]);
+        Measures { toward_zero, away, between }
+    }
+}
+
+/// Some elements of a buffer, in whole bytes.
+fn chosen(all: Elements<'_>, some: &[usize]) -> Vec<u8> {
+    let width = all.dtype().bits_in(Layout::Bytes).expect("numbers have a width") as usize / 8;
+    let mut bytes = vec![0; some.len() * width];
+    let room = ElementsMut::with_layout(all.dtype(), Layout::Bytes, some.len(), &mut bytes[..]);
+    let mut room = room.expect("the buffer has this length");
+    some.iter().enumerate().for_each(|(at, &i)| room.set(at, all.get(i)));
+    bytes
 }
 
 /// How tiles are rounded.

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use truecast_core::exact::{RandomBits, last_place};
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome, cast_one, spec::ieee::Cast};
-use truecast_kernel::{CastError, CastOptions, Counting, Elements, ElementsMut, Level, StochasticCaster};
+use truecast_kernel::{CastError, CastOptions, Counting, Counts, Elements, ElementsMut, Level, StochasticCaster};
 
 fn caster(spec: &CastSpec, level: Level, seed: u64) -> StochasticCaster {
     let exec = CastOptions { level, threads: NonZeroUsize::MIN, ..CastOptions::default() };
@@ -196,24 +196,62 @@ fn exact_values_stay() {
     }
 }
 
-/// What is certainly out of range counts as saturated.
+/// An element is out of range if it is after its own rounding: beside integers, whose rounding floor and ceil do.
 #[test]
-fn it_counts_as_other_roundings() {
+fn an_element_counts_by_its_own_rounding() {
+    const OPEN: &[Undefined] = &[Undefined::any(Condition::Overflow, "open")];
+    let values: Vec<f32> =
+        (0..100_000u32).map(|i| (i % 997) as f32 / 996.0 * 4.0 - 2.0 + [127.0, -128.0][i as usize % 2]).collect();
+    let elements: Vec<u64> = values.iter().map(|x| x.to_bits().into()).collect();
+    let source = packed(DType::F32, &elements);
+    let exec = CastOptions { counting: Counting::Full, ..CastOptions::default() };
+    for (int_overflow, undefined) in [
+        (IntOverflow::Wrap, &[][..]),
+        (IntOverflow::Saturate, &[]),
+        (IntOverflow::Wrap, OPEN),
+        (IntOverflow::Saturate, OPEN),
+    ] {
+        let policy = CastPolicy { int_overflow, ..CastPolicy::IEEE };
+        let spec = CastSpec { src: DType::F32, dst: DType::I8, policy, undefined, clause: "" };
+        let mut dst = vec![0; values.len()];
+        let (from, to) = (Elements::new(DType::F32, dst.len(), &source).unwrap(), &mut dst[..]);
+        let parts = StochasticCaster::new(&spec, 5, &exec)
+            .unwrap()
+            .cast_parts(from, ElementsMut::new(DType::I8, values.len(), to).unwrap(), 0)
+            .unwrap();
+        let away = spec.stochastic_roundings()[1];
+        let is_out = |(i, x): (usize, &f32)| {
+            let code = x.to_bits().into();
+            let is_away = spec.with_random_bits(code, RandomBits::of_element(5, i as u64)) == away;
+            let rounded = if is_away { x.abs().ceil() } else { x.abs().floor() }.copysign(*x);
+            !(-128.0..=127.0).contains(&rounded)
+        };
+        let expected = values.iter().enumerate().filter(|one| is_out(*one)).count() as u64;
+        let sum = |of: fn(&Counts) -> u64| parts.iter().map(of).sum::<u64>();
+        let is_wrap = int_overflow == IntOverflow::Wrap;
+        assert_eq!(sum(|c| c.wrapped), if is_wrap { expected } else { 0 });
+        assert_eq!(sum(|c| c.saturated), if is_wrap { 0 } else { expected });
+        assert_eq!(sum(|c| c.undefined), if undefined.is_empty() { 0 } else { expected });
+        assert!(expected > 1000 && sum(|c| c.elements) == values.len() as u64);
+    }
+}
+
+/// To a float: 450 is a sixteenth of a step beyond the largest value.
+#[test]
+fn clamped_floats_are_counted() {
     let policy = CastPolicy { overflow: Overflow::Saturate, ..CastPolicy::IEEE };
     let spec = CastSpec { src: DType::F32, dst: DType::F8E4M3Fn, policy, undefined: &[], clause: "" };
-    let values: Vec<u64> = [1.0f32, 1.03, 460.0, 480.0, 1e9, f32::NAN].map(|x| x.to_bits().into()).into();
+    let elements = vec![u64::from(450f32.to_bits()); 70_000];
     let exec = CastOptions { counting: Counting::Full, ..CastOptions::default() };
-    let (source, mut dst) = (packed(DType::F32, &values), [0; 6]);
-    let counts = StochasticCaster::new(&spec, 0, &exec)
-        .unwrap()
-        .cast_parts(
-            Elements::new(DType::F32, 6, &source).unwrap(),
-            ElementsMut::new(DType::F8E4M3Fn, 6, &mut dst).unwrap(),
-            0,
-        )
-        .unwrap()
-        .remove(0);
-    assert_eq!((counts.elements, counts.saturated, counts.nan_out, counts.inexact), (6, 2, 1, 4));
+    let (source, mut dst) = (packed(DType::F32, &elements), vec![0; elements.len()]);
+    let (from, len) = (Elements::new(DType::F32, elements.len(), &source).unwrap(), elements.len());
+    let caster = StochasticCaster::new(&spec, 0, &exec).unwrap();
+    let parts = caster.cast_parts(from, ElementsMut::new(DType::F8E4M3Fn, len, &mut dst).unwrap(), 9).unwrap();
+    let nonfinite = CastSpec { policy: CastPolicy::IEEE, ..spec };
+    let expected =
+        (0..len as u64).filter(|i| expected(&nonfinite, 0, 9 + i, 450f32.to_bits().into()) == Ok(0x7f)).count();
+    assert_eq!(parts.iter().map(|c| c.saturated).sum::<u64>(), expected as u64);
+    assert!((4000..5000).contains(&expected) && dst.iter().all(|code| *code == 0x7e));
 }
 
 #[test]
@@ -221,5 +259,9 @@ fn a_type_without_a_last_place_is_refused() {
     for dst in [DType::Nf4, DType::Bool, DType::C64] {
         let spec = CastSpec { dst, ..CastSpec::copy(DType::F32) };
         assert!(StochasticCaster::new(&spec, 0, &CastOptions::default()).is_err(), "{dst}");
+        // A type that stays what it is is copied.
+        let (copy, bytes) = (CastSpec::copy(dst), [1; 8]);
+        let len = 64 / dst.storage_bits().unwrap() as usize;
+        assert_eq!(run(&caster(&copy, strongest(), 0), &bytes, len, 0).unwrap(), bytes, "{dst}");
     }
 }

@@ -80,7 +80,8 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
             match seed {
                 None => Ok(caster.cast(codes, room)?),
                 Some(seed) => {
-                    StochasticCaster::new(caster.spec(), seed, &pool::options())?.cast_parts(codes, room, 0)?;
+                    StochasticCaster::new(caster.spec(), seed, &pool::options_for(bytes))?
+                        .cast_parts(codes, room, 0)?;
                     Ok(Counts::default())
                 }
             }
@@ -277,6 +278,9 @@ pub fn cast<'py>(
     attributes: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let call = Call { seed, ..call(x.py(), to, spec, out, from_, shape, layout, attributes)? };
+    if seed.is_some() && call.request.chooses_rounding() {
+        return Err(raise(x.py(), Class::Usage, "seed rounds stochastically; omit the other rounding"));
+    }
     if seed.is_some() && [call.from, Some(call.to)].contains(&Some(DType::String)) {
         return Err(raise(x.py(), Class::Usage, "text is not rounded stochastically; omit seed="));
     }

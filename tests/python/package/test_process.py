@@ -140,9 +140,14 @@ def test_forked_processes_convert():
             tc.cast(x, "f16")
             stack = np.ones((4, 32, 32), np.float32)
             tc.quantize(stack, "fp8-block")
+            # Work that is cut into pieces and not worth threads.
+            tc.cast(x[:200_000], "f16", seed=1)
+            tc.cast_with_report(x[:200_000], "f16")
             child = os.fork()
             if child == 0:
                 y = tc.cast(x, "f16")
+                tc.cast(x[:200_000], "f16", seed=1)
+                tc.cast_with_report(x[:200_000], "f16")
                 q = tc.quantize(stack, "fp8-block")
                 z = tc.dequantize(q)
                 os._exit(0 if (y == 1).all() and (z == 1).all() else 9)

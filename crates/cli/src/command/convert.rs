@@ -140,7 +140,7 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<O
     };
     Ok(Options {
         selection,
-        request: select::request(&args.policy, args.select.seed)?,
+        request: select::request(&args.policy, args.select.seed, false)?,
         seed: args.select.seed,
         max_memory: args.max_memory,
         existing: if args.force { Existing::Replace } else { Existing::Refuse },

@@ -67,7 +67,7 @@ mod tests {
         let Command::Convert(args) = Cli::from_arg_matches(&matches).unwrap().command else { panic!("{line:?}") };
         let options = Options {
             selection: super::super::select::selection(&args.select, &RuleOrder::of(&matches)).unwrap(),
-            request: super::super::select::request(&args.policy, args.select.seed).unwrap(),
+            request: super::super::select::request(&args.policy, args.select.seed, false).unwrap(),
             seed: args.select.seed,
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),
@@ -83,6 +83,7 @@ mod tests {
         for line in [
             "--to f16",
             "--spec onnx@21 --saturate false --to f8e4m3fn",
+            "--spec onnx@28 --seed 18446744073709551615 --to bf16",
             "--spec onnx@28 --round-mode nearest --nan canonical --to f8e8m0 --from f8e5m2",
             "--spec tosa@1.1 --to i8",
             "--spec onnx@28 --string-style plain --to string",

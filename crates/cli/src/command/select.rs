@@ -17,13 +17,16 @@ pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Fail
     Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() })
 }
 
-/// The request of a conversion. A seed takes the place of a rounding.
-pub fn request(policy: &PolicyArgs, seed: Option<u64>) -> Result<Request, Failure> {
-    match (policy.get("rounding"), policy.get("round-mode"), seed) {
-        (Some(STOCHASTIC), _, None) => Err(Failure::usage("--rounding stochastic needs --seed N")),
-        (Some(STOCHASTIC), None, Some(_)) => policy.without("rounding").request(),
-        (None, None, _) | (_, _, None) => policy.request(),
-        _ => Err(Failure::usage("--seed rounds stochastically; omit the other rounding")),
+/// The request of a conversion. A seed, of which a report may know, takes the place of a rounding.
+pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Result<Request, Failure> {
+    let is_stochastic = policy.get("rounding") == Some(STOCHASTIC);
+    if is_stochastic && seed.is_none() && !has_report {
+        return Err(Failure::usage("--rounding stochastic needs --seed N"));
+    }
+    let request = if is_stochastic { policy.without("rounding") } else { policy.clone() }.request()?;
+    match seed.is_some() && request.chooses_rounding() {
+        true => Err(Failure::usage("--seed rounds stochastically; omit the other rounding")),
+        false => Ok(request),
     }
 }
 

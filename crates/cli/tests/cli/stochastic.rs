@@ -48,7 +48,12 @@ fn verify_recomputes_it() {
     let report = folder.run("convert a.npy b.npy --to f8e4m3fn --seed 7 --report r.json").succeeds();
     report.says(&["options: --spec onnx@28 --seed 7 --to f8e4m3fn"]);
     assert_eq!(folder.json("r.json")["options"]["seed"], json!(7));
-    for options in ["--to f8e4m3fn --seed 7", "--to f8e4m3fn --rounding stochastic --seed 7", "--report r.json"] {
+    for options in [
+        "--to f8e4m3fn --seed 7",
+        "--to f8e4m3fn --rounding stochastic --seed 7",
+        "--report r.json",
+        "--report r.json --rounding stochastic",
+    ] {
         let object = folder.run(&format!("verify a.npy b.npy {options} --json")).succeeds().object("verify");
         has(&object, &json!({ "equal": true, "elements": MANY, "methods": { "definition": MANY } }));
     }
@@ -101,6 +106,7 @@ fn what_makes_no_sense_is_refused() {
     let usage = [
         ("--to f8e4m3fn --rounding stochastic", "--rounding stochastic needs --seed N"),
         ("--to f8e4m3fn --spec ieee --rounding up --seed 1", "--seed rounds stochastically; omit the other rounding"),
+        ("--to bf16 --spec tosa --profile toward-zero --seed 1", "omit the other rounding"),
         ("--to f8e4m3fn --seed=-1", "--seed"),
         ("--to f8e4m3fn --seed 18446744073709551616", "--seed"),
     ];

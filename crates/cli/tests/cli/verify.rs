@@ -34,7 +34,7 @@ fn a_sample_has_the_ends_and_says_what_it_is() {
     let folder = large();
     let line = "verify a.npy b.npy --to f8e4m3fn --sample";
     let object = folder.run(&format!("{line} 10% --sample-seed 7 --json")).succeeds().object("verify");
-    assert_eq!((&object["sampled"], &object["seed"], &object["equal"]), (&json!(true), &json!(7), &json!(true)));
+    assert_eq!((&object["sampled"], &object["sample_seed"], &object["equal"]), (&json!(true), &json!(7), &json!(true)));
     let (coverage, elements) = (object["coverage"].as_f64().unwrap(), object["elements"].as_u64().unwrap());
     assert!((0.1..1.0).contains(&coverage), "{coverage}");
     assert_eq!(elements as f64 / MANY as f64, coverage);
@@ -53,7 +53,10 @@ fn a_sample_has_the_ends_and_says_what_it_is() {
         (0..30).map(|seed| folder.run(&format!("{line} 10% --sample-seed {seed}")).code).collect();
     assert!(seen.contains(&Some(0)) && seen.contains(&Some(1)), "{seen:?}");
     let object = folder.run("verify a.npy b.npy --to f8e4m3fn --full --json").exits(1).object("verify");
-    assert_eq!((&object["sampled"], &object["seed"], &object["coverage"]), (&json!(false), &Value::Null, &json!(1.0)));
+    assert_eq!(
+        (&object["sampled"], &object["sample_seed"], &object["coverage"]),
+        (&json!(false), &Value::Null, &json!(1.0))
+    );
     assert_eq!(object["differences"][0]["first"]["index"], MANY / 2);
     // Small files are not sampled unless asked.
     folder.run("verify a.npy b.npy --to f8e4m3fn").exits(1);

@@ -81,7 +81,8 @@ impl RandomBits {
 
 impl CastSpec {
     /// The cast of this code with its rounding decided by random bits: toward zero or away from it. A result beyond the
-    /// largest finite value overflows in either case. It is the only rounding: [`CastPolicy::via`] is left out.
+    /// largest finite value overflows in either case. It is the only rounding: [`CastPolicy::via`] is left out. A cast of a
+    /// type to itself stays what it is.
     ///
     /// # Panics
     /// If a type is complex or text.
@@ -97,6 +98,9 @@ impl CastSpec {
     /// ```
     #[must_use]
     pub fn with_random_bits(&self, code: u64, random: RandomBits) -> CastSpec {
+        if self.src == self.dst {
+            return *self;
+        }
         let value = flush_source(decode(self.src, code), self.src, &self.policy);
         let [toward_zero, away] = self.stochastic_roundings();
         let unit = last_place(self.dst).map_or(0, |place| unit(place, value));

@@ -53,7 +53,7 @@ pub(super) struct Open {
     pub any: bool,
 }
 
-pub(super) fn as_f64(dtype: DType, code: u64) -> f64 {
+pub(crate) fn as_f64(dtype: DType, code: u64) -> f64 {
     match decode(dtype, code) {
         Exact::Finite { neg, sig, exp, .. } => {
             // Exact: every type but the widest integers has at most 53 significant bits, and those only as bounds.

@@ -31,6 +31,7 @@ use crate::pipeline::{Scratch, TILE};
 use crate::slot::Slot;
 use details::{Undefined, Zeros, small_results, specials};
 use found::{ByteCodes, Next, Special, Sums};
+pub(crate) use limits::as_f64;
 use limits::{Limits, keeps_values};
 use std::num::NonZeroUsize;
 use sums::{Find, Pairs, Pass, add_values, tree};
@@ -76,6 +77,11 @@ impl Measure {
     #[must_use]
     pub fn between(x: DType, y: DType, exec: &CastOptions) -> Measure {
         Measure::new((x, y), Limits::of_type(y), exec)
+    }
+
+    /// Source magnitudes from which the policy overflows, for positive and negative values.
+    pub(crate) fn overflows_from(&self) -> [f64; 2] {
+        self.limits.range.over
     }
 
     fn new(types: (DType, DType), limits: Limits, exec: &CastOptions) -> Measure {

@@ -248,6 +248,16 @@ impl Request {
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
+    /// A rounding was chosen, beside which there can be no random bits.
+    #[must_use]
+    pub fn chooses_rounding(&self) -> bool {
+        self.attributes().iter().any(|(name, value)| match *name {
+            "rounding" | "round_mode" | "round-mode" => true,
+            "profile" => value.contains("toward-zero"),
+            _ => false,
+        })
+    }
+
     /// The request of a specification, a version (default: the newest) and what [`attributes`](Request::attributes) gave;
     /// `-` and `_` in names are alike.
     ///

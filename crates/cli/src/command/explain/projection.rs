@@ -22,6 +22,11 @@ pub fn run(args: &ExplainArgs, to: Format, context: &Context) -> Result<u8, Fail
         return Err(Failure::usage(why));
     }
     let value = typed(args)?.value;
+    let bits = args.random_bits.map_or(0, |random| to.float().man_bits as u32 + random.count());
+    if bits > 63 && matches!(value, Exact::Finite { sticky: true, .. }) {
+        let why = "this number has no end in binary, and --random-bits need more of its digits than truecast holds";
+        return Err(Failure::usage(why).with_hint("give fewer random bits, or a number with an end, such as 0x1.8p-3"));
+    }
     let neighbors = explain_format(value, to.float()).map_err(Failure::usage)?;
     let shown = Shown { args, to, value, neighbors, rows: projections(args, to, value) };
     context.answer("explain", || shown.to_json(), || shown.render(&context.terminal))?;

@@ -61,7 +61,7 @@ pub fn asked(
 fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
     Ok(Options {
         selection: select::selection(&args.select, rules)?,
-        request: select::request(&args.policy, args.select.seed)?,
+        request: select::request(&args.policy, args.select.seed, args.report.is_some())?,
         seed: args.select.seed,
         min_elements: args.select.min_elements,
         onnx: args.select.onnx.options(),

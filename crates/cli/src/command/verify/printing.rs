@@ -63,7 +63,7 @@ pub fn to_json(verdict: &VerifyReport) -> Value {
     json!({
         "equal": verdict.differences.is_empty(), "tensors": verdict.tensors, "elements": verdict.elements,
         "sampled": verdict.sampled.is_some(), "coverage": verdict.coverage(),
-        "seed": verdict.sampled.map(|sampled| sampled.seed), "methods": Map::from_iter(methods),
+        "sample_seed": verdict.sampled.map(|sampled| sampled.seed), "methods": Map::from_iter(methods),
         "differences": verdict.differences.iter().map(difference).collect::<Value>()
     })
 }

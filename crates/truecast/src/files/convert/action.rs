@@ -7,11 +7,6 @@ use truecast_kernel::measure::Measure;
 use truecast_kernel::text::{CellCaster, is_text};
 use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut, PlanError, StochasticCaster};
 
-/// The seed of a cast; where a type stays what it is, nothing is rounded.
-pub(crate) fn seed_of(cast: &CastSpec, seed: Option<u64>) -> Option<u64> {
-    seed.filter(|_| cast.src != cast.dst)
-}
-
 /// A cast of numbers, rounded as its specification says or by random bits.
 #[derive(Debug)]
 pub(crate) enum NumberCaster {
@@ -22,7 +17,7 @@ pub(crate) enum NumberCaster {
 impl NumberCaster {
     /// Plans it; with a seed it rounds stochastically.
     pub fn new(cast: &CastSpec, seed: Option<u64>, exec: &CastOptions) -> Result<NumberCaster, PlanError> {
-        Ok(match seed_of(cast, seed) {
+        Ok(match seed {
             None => NumberCaster::Ordinary(Box::new(Caster::new(cast, exec)?)),
             Some(seed) => NumberCaster::Stochastic(Box::new(StochasticCaster::new(cast, seed, exec)?)),
         })

@@ -141,8 +141,11 @@ impl Plan {
             let (option, why) = ("--seed", "a scheme rounds to nearest; random bits round plain casts".to_string());
             return Err(Error::checkpoint(self.folder.path(), CheckpointError::NoEffect { option, why }));
         }
-        let casts = self.works().filter_map(|work| Some((work, work.planned.cast?)));
-        for (work, CastSpec { src, dst, .. }) in casts.filter(|(_, cast)| cast.src != cast.dst) {
+        if self.options.request.chooses_rounding() {
+            let (option, why) = ("--seed", "the specification's options choose another rounding".to_string());
+            return Err(Error::checkpoint(self.folder.path(), CheckpointError::NoEffect { option, why }));
+        }
+        for (work, CastSpec { src, dst, .. }) in self.works().filter_map(|work| Some((work, work.planned.cast?))) {
             if !StochasticCaster::converts(src, dst) {
                 let (path, cause) = (self.folder.path(), PlanError::NotStochastic { src, dst });
                 return Err(Error::tensor(path, &work.planned.name, cause));

@@ -4,7 +4,6 @@ use super::difference::{FileDifference, WrongElement};
 use super::found::Found;
 use super::method::{Method, Methods, definition};
 use super::written::Written;
-use crate::files::convert::action::seed_of;
 use crate::files::convert::recompute::pieces::{Seen, merge, of_elements};
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
@@ -82,6 +81,11 @@ pub(crate) fn compare(
     let (found, by) = of.scan(from, start, work, progress)?.into_iter().fold(start(), merge);
     methods.add(&by);
     Ok(of_elements(&tensor.target.name, found, (tensor.from, tensor.target.dtype)))
+}
+
+/// The seed of a cast; a type that stays what it is is not rounded, and needs no slow method.
+fn seed_of(cast: &CastSpec, seed: Option<u64>) -> Option<u64> {
+    seed.filter(|_| cast.src != cast.dst)
 }
 
 /// Compares the elements of one conversion.
