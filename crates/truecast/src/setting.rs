@@ -58,11 +58,7 @@ static ALL: [Setting; 14] = [
         "int-overflow",
         "WHAT",
         &[
-            (
-                "ieee",
-                "Values out of the range of an integer (default wrap; indefinite: the smallest value, or all ones if \
-                 unsigned)",
-            ),
+            ("ieee", "Values out of the range of an integer (default wrap)"),
             (TABLES, "Values out of the range of an integer, NaN included"),
         ],
     ),
