@@ -62,11 +62,7 @@ static ALL: [Setting; 14] = [
             (TABLES, "Values out of the range of an integer, NaN included"),
         ],
     ),
-    row(
-        "nan-to-int",
-        "WHAT",
-        &[("ieee", "NaN to an integer (default zero; saturate: the largest value; top-bit: only the top bit is set)")],
-    ),
+    row("nan-to-int", "WHAT", &[("ieee", "NaN to an integer (default zero; saturate: the largest value)")]),
     row(
         "subnormals",
         "WHAT",
