@@ -1,6 +1,6 @@
 //! `ml_dtypes`: `ndarray.astype` to and from the types of the package ml_dtypes, on x86. `docs/spec/ml_dtypes.md`.
 
-use super::{Group, Table, row};
+use super::{Group, Table, X86, X86_SIGNED, out_of_range_open, row};
 use crate::dtype::DType::{
     self, Bf16, Bool, F4E2M1, F6E2M3, F6E3M2, F8E3M4, F8E4M3B11Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E4M3Ieee, F8E5M2,
     F8E5M2Fnuz, F8E8M0, F16, F32, F64, I1, I2, I4, I8, I16, I32, I64, U1, U2, U4, U8, U16, U32, U64,
@@ -26,7 +26,6 @@ const OWN_AND_E8M0: &[DType] = &[
 const TINY: &[DType] = &[I1, U1, I2, U2];
 const NIBBLES: &[DType] = &[I4, U4];
 const SMALL_INTS: &[DType] = &[I1, U1, I2, U2, I4, U4];
-const X86_SIGNED: &[DType] = &[I32, I64];
 
 /// To nearest even; beyond the largest value Inf, in a format without Inf NaN, without NaN the largest value. NaN
 /// to a format without NaN is a zero of the other sign.
@@ -37,24 +36,14 @@ const E8M0: CastPolicy = CastPolicy { to_float: Rounding::NearestAway, ..RN };
 const E8M0_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..E8M0 };
 const WRAP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, nan_to_int: NanToInt::Zero, ..RN };
 const CLAMP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..WRAP };
-const X86: CastPolicy =
-    CastPolicy { int_overflow: IntOverflow::Indefinite, nan_to_int: NanToInt::Indefinite, ..CastPolicy::IEEE };
 const X86_NAN_TO_0: CastPolicy = CastPolicy { nan_to_int: NanToInt::Zero, ..X86 };
 
 const LOW_BITS: &str = "C++ leaves it undefined; x86 keeps the low bits of a wider integer; docs/spec/ml_dtypes.md §3";
 const INDEFINITE: &str = "C++ leaves it undefined; x86 gives 0x80..0; docs/spec/ml_dtypes.md §3";
 const INF: &str = "x86 gives 0 or 0x80..0 from bf16, and the nearest bound from 8 bits; docs/spec/ml_dtypes.md §3";
 const NAN: &str = "x86 gives 0x80..0 or 0 from bf16, and 0 from 8 bits or fewer; docs/spec/ml_dtypes.md §3";
-const OPEN: &[Undefined] = &[
-    Undefined::any(Condition::Overflow, LOW_BITS),
-    Undefined::any(Condition::Infinite, INF),
-    Undefined::any(Condition::Nan, NAN),
-];
-const OPEN_SIGNED: &[Undefined] = &[
-    Undefined::any(Condition::Overflow, INDEFINITE),
-    Undefined::any(Condition::Infinite, INF),
-    Undefined::any(Condition::Nan, NAN),
-];
+const OPEN: &[Undefined] = &out_of_range_open(LOW_BITS, INF, NAN);
+const OPEN_SIGNED: &[Undefined] = &out_of_range_open(INDEFINITE, INF, NAN);
 const SMALL: &[Undefined] = &[
     Undefined::any(Condition::ABOVE_SMALLEST_E8M0, "ml_dtypes gives 2^-126; docs/spec/ml_dtypes.md §2"),
     Undefined::any(Condition::Underflow, "ml_dtypes gives code 0, truecast NaN as for zero; docs/spec/ml_dtypes.md §2"),

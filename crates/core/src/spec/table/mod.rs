@@ -111,6 +111,21 @@ const fn row(
     Row { versions: &[], from, to, policy, choices, undefined, clause }
 }
 
+/// To an integer by an instruction of x86: one value stands for all that is out of range.
+const X86: CastPolicy =
+    CastPolicy { int_overflow: IntOverflow::Indefinite, nan_to_int: NanToInt::Indefinite, ..CastPolicy::IEEE };
+/// The integers that x86 has such instructions for.
+const X86_SIGNED: &[DType] = &[DType::I32, DType::I64];
+
+/// What C and C++ leave undefined in conversions to integers, with what is known of each.
+const fn out_of_range_open(overflow: &'static str, infinite: &'static str, nan: &'static str) -> [Undefined; 3] {
+    [
+        Undefined::any(Condition::Overflow, overflow),
+        Undefined::any(Condition::Infinite, infinite),
+        Undefined::any(Condition::Nan, nan),
+    ]
+}
+
 impl Row {
     /// The same row of these versions alone.
     const fn at(self, versions: &'static [&'static str]) -> Row {

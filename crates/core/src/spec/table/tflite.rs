@@ -1,6 +1,6 @@
 //! `tflite`: the operator CAST of TensorFlow Lite, which is LiteRT, on an x86 CPU. `docs/spec/tflite.md`.
 
-use super::{Group, Table, row};
+use super::{Group, Table, X86, X86_SIGNED, out_of_range_open, row};
 use crate::dtype::DType::{self, Bf16, Bool, F16, F32, F64, I2, I4, I8, I16, I32, I64, U4, U8, U16, U32};
 use crate::policy::*;
 
@@ -11,7 +11,6 @@ const ALL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, F16, Bf16, F32, F
 const PACKED: &[DType] = &[I2, I4, U4];
 /// What f32 does not hold.
 const WIDE: &[DType] = &[I32, U32, I64, F64];
-const X86_SIGNED: &[DType] = &[I32, I64];
 
 const RN: CastPolicy = CastPolicy::IEEE;
 const TWICE: CastPolicy = CastPolicy { via: Some(F32), ..RN };
@@ -19,22 +18,12 @@ const WRAP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, nan_to_in
 /// NaN is the largest value.
 const CLAMP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Saturate, ..RN };
 const CLAMP_NAN_TO_0: CastPolicy = CastPolicy { nan_to_int: NanToInt::Zero, ..CLAMP };
-const X86: CastPolicy =
-    CastPolicy { int_overflow: IntOverflow::Indefinite, nan_to_int: NanToInt::Indefinite, ..CastPolicy::IEEE };
 
 const LOW_BITS: &str = "C++ leaves it undefined; x86 gives low bits or a bound; docs/spec/tflite.md §2.1";
 const INDEFINITE: &str = "C++ leaves it undefined; x86 gives 0x80..0; docs/spec/tflite.md §2.1";
 const NAN: &str = "C++ leaves it undefined; x86 gives 0 or 0x80..0; docs/spec/tflite.md §2.1";
-const OPEN: &[Undefined] = &[
-    Undefined::any(Condition::Overflow, LOW_BITS),
-    Undefined::any(Condition::Infinite, LOW_BITS),
-    Undefined::any(Condition::Nan, NAN),
-];
-const OPEN_SIGNED: &[Undefined] = &[
-    Undefined::any(Condition::Overflow, INDEFINITE),
-    Undefined::any(Condition::Infinite, INDEFINITE),
-    Undefined::any(Condition::Nan, INDEFINITE),
-];
+const OPEN: &[Undefined] = &out_of_range_open(LOW_BITS, LOW_BITS, NAN);
+const OPEN_SIGNED: &[Undefined] = &out_of_range_open(INDEFINITE, INDEFINITE, INDEFINITE);
 const OPEN_NAN: &[Undefined] = &[Undefined::any(Condition::Nan, NAN)];
 
 const FLOAT: &str = "LiteRT's cast.cc; docs/spec/tflite.md §1";

@@ -1,6 +1,6 @@
 //! `torch`: `Tensor.to` of PyTorch on the CPU. `docs/spec/torch.md`.
 
-use super::{Group, Table, row};
+use super::{Group, Table, X86, X86_SIGNED, out_of_range_open, row};
 use crate::dtype::DType::{
     self, Bf16, Bool, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32,
     U64,
@@ -17,7 +17,6 @@ const ALL: &[DType] = &[
 /// What f32 does not hold.
 const WIDE: &[DType] = &[I32, U32, I64, U64, F64];
 const NARROW: &[DType] = &[F16, Bf16, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz];
-const X86_SIGNED: &[DType] = &[I32, I64];
 const NAN_TO_0: &[DType] = &[F8E4M3Fnuz, F8E5M2Fnuz, F8E8M0];
 
 const RN: CastPolicy = CastPolicy::IEEE;
@@ -34,23 +33,13 @@ const E8M0: CastPolicy = CastPolicy {
 };
 const E8M0_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..E8M0 };
 const WRAP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, nan_to_int: NanToInt::Zero, ..RN };
-const X86: CastPolicy =
-    CastPolicy { int_overflow: IntOverflow::Indefinite, nan_to_int: NanToInt::Indefinite, ..CastPolicy::IEEE };
 const X86_NAN_TO_0: CastPolicy = CastPolicy { nan_to_int: NanToInt::Zero, ..X86 };
 
 const LOW_BITS: &str = "C++ leaves it undefined; x86 keeps the low bits of a wider integer; docs/spec/torch.md §3";
 const INDEFINITE: &str = "C++ leaves it undefined; x86 gives 0x80..0; docs/spec/torch.md §3";
 const NAN: &str = "C++ leaves it undefined; x86 gives 0 or 0x80..0; docs/spec/torch.md §3";
-const OPEN: &[Undefined] = &[
-    Undefined::any(Condition::Overflow, LOW_BITS),
-    Undefined::any(Condition::Infinite, LOW_BITS),
-    Undefined::any(Condition::Nan, NAN),
-];
-const OPEN_SIGNED: &[Undefined] = &[
-    Undefined::any(Condition::Overflow, INDEFINITE),
-    Undefined::any(Condition::Infinite, INDEFINITE),
-    Undefined::any(Condition::Nan, NAN),
-];
+const OPEN: &[Undefined] = &out_of_range_open(LOW_BITS, LOW_BITS, NAN);
+const OPEN_SIGNED: &[Undefined] = &out_of_range_open(INDEFINITE, INDEFINITE, NAN);
 const SMALL: &[Undefined] =
     &[Undefined::any(Condition::ABOVE_SMALLEST_E8M0, "PyTorch gives 2^-126; docs/spec/torch.md §2")];
 
