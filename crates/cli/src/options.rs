@@ -139,7 +139,7 @@ const TABLE: &[Row] = &[
     row("vectors", "only lines exhaustive files threads", &[&[VECTORS_SUITE]]),
     row(
         "vectors",
-        "spec level format output saturate round-mode overflow inf int-overflow nan-to-int subnormals relu saturating \
+        "spec level format output saturate round-mode overflow inf int-overflow nan-to-int subnormals relu scale-exponent saturating \
          profile tile-option string-style",
         &[&[VECTORS_CAST], &[VECTORS_RESCALE]],
     ),

@@ -12,6 +12,7 @@ use std::ffi::OsStr;
 use truecast::request::{Request, RequestError, SPECS};
 use truecast::setting::Setting;
 use truecast::spec::onnx;
+use truecast::spec::table::INTEGER;
 
 /// The specification and its settings.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -53,10 +54,11 @@ fn option(setting: &'static Setting) -> Arg {
     let arg = Arg::new(setting.name()).long(setting.name()).help(setting.about());
     match setting.value_name {
         None => arg.action(ArgAction::SetTrue),
-        Some(name) => arg.value_name(name).value_parser(Words(setting)).action(match setting.is_list() {
-            true => ArgAction::Append,
-            false => ArgAction::Set,
-        }),
+        Some(name) => {
+            let action = if setting.is_list() { ArgAction::Append } else { ArgAction::Set };
+            let negative = setting.is_integer();
+            arg.value_name(name).value_parser(Words(setting)).action(action).allow_negative_numbers(negative)
+        }
     }
 }
 
@@ -72,7 +74,11 @@ impl TypedValueParser for Words {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let values = if self.0.name() == "profile" { value_parsers::profiles() } else { self.0.every_value() };
+        let values = match self.0 {
+            setting if setting.is_integer() => return None,
+            setting if setting.name() == "profile" => value_parsers::profiles(),
+            setting => setting.every_value(),
+        };
         Some(Box::new(values.into_iter().map(PossibleValue::new)))
     }
 }
@@ -119,6 +125,7 @@ fn refused(error: RequestError) -> Failure {
         }
         RequestError::Attribute { spec, name, value } => match values(&spec, &name) {
             known if known.is_empty() => Failure::usage(format_args!("{spec} has no setting {name:?}")),
+            known if known == [INTEGER] => Failure::usage(format_args!("--{name} {value:?} is not an integer")),
             known => {
                 let meant = did_you_mean(&value, known.clone());
                 Failure::usage(format_args!("--{name} {value:?} is not one of {}{meant}", known.join(", ")))

@@ -55,6 +55,8 @@ words! {
         Saturate = "saturate",
         /// One code for all: the smallest value, or all ones of an unsigned type (`docs/spec/avx10.md`).
         Indefinite = "indefinite",
+        /// The nearest bound, rounded toward zero to the 24 bits of an f32 (`docs/spec/wgsl.md`).
+        SaturateToF32 = "saturate-to-f32",
         /// The cast is refused.
         Error = "error",
     }
@@ -176,6 +178,8 @@ pub struct CastPolicy {
     pub via: Option<DType>,
     /// NaN becomes the canonical NaN, and a negative value +0 (`docs/spec/ptx.md`).
     pub relu: bool,
+    /// A finite value is multiplied by 2 to this power before it is rounded (`docs/spec/arm.md`, `docs/spec/amd.md`).
+    pub scale_exponent: i16,
     /// Floating-point numbers as text.
     pub text: TextStyle,
 }
@@ -197,6 +201,7 @@ impl CastPolicy {
         vanishing: Unrepresentable::Nan,
         via: None,
         relu: false,
+        scale_exponent: 0,
         text: TextStyle::Reference,
     };
 }
@@ -355,10 +360,18 @@ impl CastSpec {
         let CastSpec { src, dst, policy, undefined, clause } = *self;
         let Some(via) = policy.via else { return None };
         let policy = CastPolicy { via: None, ..policy };
+        let second = CastPolicy { scale_exponent: 0, ..policy };
         Some([
             CastSpec { src, dst: via, policy, undefined: &[], clause },
-            CastSpec { src: via, dst, policy, undefined, clause },
+            CastSpec { src: via, dst, policy: second, undefined, clause },
         ])
+    }
+
+    /// To f64, only scaled: the value that is rounded, for sources of 32 bits and fewer.
+    #[must_use]
+    pub const fn scaled_value(&self) -> CastSpec {
+        let policy = CastPolicy { scale_exponent: self.policy.scale_exponent, ..CastPolicy::IEEE };
+        CastSpec { dst: DType::F64, policy, ..CastSpec::copy(self.src) }
     }
 
     /// The identity of a type: every code stays what it is, and only the layout of a buffer may change.

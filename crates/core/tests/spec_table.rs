@@ -81,6 +81,9 @@ fn every_choice_can_be_made() {
                     }
                     Choice::Subnormals(all) => all.iter().map(|&one| Cast { subnormals: Some(one), ..plain }).collect(),
                     Choice::Relu => vec![Cast { relu: true, ..plain }, plain],
+                    Choice::ScaleExponent(least, most) => {
+                        (*least..=*most).map(|one| Cast { scale_exponent: Some(one), ..plain }).collect()
+                    }
                 };
                 let is_first = |src: &DType| plain.resolve(*src).is_ok_and(|cast| cast.clause == row.clause);
                 let Some(src) = row.from.iter().copied().find(is_first) else { continue };
@@ -175,6 +178,63 @@ fn known_results() {
     let relu = Cast { relu: true, ..cast("ptx", None, DType::F16) }.resolve(DType::F32).unwrap();
     for (x, code) in [(-2.0, 0), (-0.0, 0), (f32::NEG_INFINITY, 0), (1.5, 0x3e00), (f32::NAN, 0x7e00)] {
         assert_eq!(cast_one(&relu, x.to_bits().into()), Outcome::Defined(code), "{x}");
+    }
+}
+
+/// One rounding after the scale, by the texts of `docs/spec/arm.md §2.1`, `amd.md §2.3` and `ptx.md §2.3`.
+#[test]
+fn scales() {
+    let of = |name, src: DType, dst: DType, scale_exponent, code: u64| {
+        let cast = Cast { scale_exponent: Some(scale_exponent), ..cast(name, None, dst) };
+        cast_one(&cast.resolve(src).unwrap(), code)
+    };
+    let f32 = |x: f32| u64::from(x.to_bits());
+    let defined = Outcome::Defined;
+    // 465 * 2^-1 lies between 224 and 240; without scale it overflows.
+    assert_eq!(of("arm", DType::F32, DType::F8E4M3Fn, -1, f32(465.0)), defined(0x77)); // 240
+    assert_eq!(of("arm", DType::F32, DType::F8E4M3Fn, 0, f32(465.0)), defined(0x7f));
+    assert_eq!(of("arm", DType::F32, DType::F8E4M3Fn, 127, 1), defined(0)); // 2^-149 to 2^-22
+    assert_eq!(of("arm", DType::F32, DType::F8E5M2, 127, f32(1.0)), defined(0x7c));
+    // The smallest subnormals of f16 with the largest scale are 2^-9, the smallest of e4m3.
+    assert_eq!(of("arm", DType::F16, DType::F8E4M3Fn, 15, 1), defined(1));
+    for special in [0x0000, 0x8000, 0x7c00, 0x7e00] {
+        let plain = of("arm", DType::F16, DType::F8E5M2, 0, special);
+        assert_eq!(of("arm", DType::F16, DType::F8E5M2, 9, special), plain, "{special:#x} is not scaled");
+    }
+    // Subnormals of f16, units of 2^-24: 1.125 * 2^-15 is 576 of them, 1.125 * 2^-21 is 9, 1.75 * 2^-25 rounds to 1.
+    assert_eq!(of("arm", DType::F8E4M3Fn, DType::F16, -15, 0x39), defined(0x0240));
+    assert_eq!(of("arm", DType::F8E4M3Fn, DType::F16, -15, 0x09), defined(0x0009));
+    assert_eq!(of("arm", DType::F8E4M3Fn, DType::F16, -15, 0x01), defined(0x0001)); // 2^-24
+    assert_eq!(of("arm", DType::F8E5M2, DType::F16, -15, 0x17), defined(0x0001));
+    // 3 subnormal units of e5m2 are 3 * 2^-16: 1.5 * 2^-30 is below half of f16's smallest.
+    assert_eq!(of("arm", DType::F8E5M2, DType::F16, -15, 0x03), defined(0));
+    assert_eq!(of("amd", DType::F32, DType::F4E2M1, -10, f32(5.0 * 1024.0)), defined(0b0110)); // a tie, to 4
+    assert_eq!(of("amd", DType::F4E2M1, DType::F16, 15, 0b0111), defined(0x7c00)); // 6 * 2^15 is Inf
+    assert_eq!(of("amd", DType::F8E5M2, DType::F32, -127, 0x01), defined(1 << 6)); // 2^-16 * 2^-127 = 2^-143
+    assert_eq!(of("ptx", DType::F32, DType::MxInt8, -3, f32(8.0)), defined(0x40)); // 1
+    assert_eq!(of("ptx", DType::MxInt8, DType::Bf16, -127, 0x01), defined(1)); // 2^-6 * 2^-127
+    assert_eq!(of("ptx", DType::MxInt8, DType::Bf16, 127, 0x80), defined(0xff80)); // -2 * 2^127
+    // Beyond the field of the scale.
+    for (name, src, scale_exponent) in [("arm", DType::F16, 16), ("arm", DType::F32, 128), ("amd", DType::F32, -128)] {
+        let cast = Cast { scale_exponent: Some(scale_exponent), ..cast(name, None, DType::F8E4M3Fn) };
+        assert!(matches!(cast.resolve(src), Err(SpecError::Attribute { name: "scale-exponent", .. })), "{name} {src}");
+    }
+}
+
+/// `docs/spec/wgsl.md §3`.
+#[test]
+fn floats_to_integers_of_wgsl() {
+    let of = |src, code, dst| cast_one(&cast("wgsl", None, dst).resolve(src).unwrap(), code);
+    let f32 = |x: f32, dst| of(DType::F32, x.to_bits().into(), dst);
+    assert_eq!(f32(3e9, DType::I32), Outcome::Defined(2_147_483_520));
+    assert_eq!(f32(2_147_483_520.0, DType::I32), Outcome::Defined(2_147_483_520));
+    assert_eq!(f32(-3e9, DType::I32), Outcome::Defined(0x8000_0000));
+    assert_eq!(f32(5e9, DType::U32), Outcome::Defined(4_294_967_040));
+    assert_eq!([f32(-5e9, DType::U32), f32(-0.9, DType::U32)], [Outcome::Defined(0); 2]);
+    assert_eq!(of(DType::F16, 0xfbff, DType::I32), Outcome::Defined((-65504i32 as u32).into()));
+    assert_eq!(of(DType::F16, 0xfbff, DType::U32), Outcome::Defined(0));
+    for special in [f32::NAN, f32::INFINITY] {
+        assert!(matches!(f32(special, DType::I32), Outcome::Undefined { .. }), "{special}");
     }
 }
 

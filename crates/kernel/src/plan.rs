@@ -98,7 +98,8 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
 fn is_beyond_lanes(policy: &CastPolicy) -> bool {
     policy.relu
         || policy.via.is_some()
-        || policy.int_overflow == IntOverflow::Indefinite
+        || policy.scale_exponent != 0
+        || matches!(policy.int_overflow, IntOverflow::Indefinite | IntOverflow::SaturateToF32)
         || matches!(policy.nan_to_int, NanToInt::Indefinite | NanToInt::TopBit)
 }
 

@@ -15,7 +15,6 @@ use crate::plan::PlanError;
 use crate::slot::Slot;
 use std::num::NonZeroUsize;
 use truecast_core::exact::{RandomBits, last_place, philox4x32};
-use truecast_core::spec::ieee;
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 
 /// Elements that are rounded together; what is known of them stays in L1.
@@ -54,6 +53,11 @@ enum How {
     ByDefinition,
 }
 
+/// The last place of the results; `None` where random bits cannot choose between two.
+fn last_place_of(src: DType, dst: DType) -> Option<(i32, i32)> {
+    last_place(dst).filter(|_| src.is_numeric())
+}
+
 impl StochasticCaster {
     /// Plans a conversion. Types whose values f64 does not hold (i64, u64), and i48, take the price of the definition, about
     /// 100 ns an element.
@@ -67,7 +71,7 @@ impl StochasticCaster {
         if src == dst {
             return new(How::Copied(Box::new(Caster::new(spec, exec)?)), None);
         }
-        let last_place = last_place(dst).filter(|_| src.is_numeric()).ok_or(PlanError::NotStochastic { src, dst })?;
+        let last_place = last_place_of(src, dst).ok_or(PlanError::NotStochastic { src, dst })?;
         let one_thread = CastOptions { threads: NonZeroUsize::MIN, counting: Counting::Off, ..*exec };
         let measures = (exec.counting == Counting::Full).then(|| Measures::new(spec, &one_thread));
         let tiles = Tiles::new(spec, last_place, &one_thread).transpose()?;
@@ -77,7 +81,7 @@ impl StochasticCaster {
     /// Whether elements of a type can be rounded stochastically to another.
     #[must_use]
     pub fn converts(src: DType, dst: DType) -> bool {
-        src == dst || (src.is_numeric() && last_place(dst).is_some())
+        src == dst || last_place_of(src, dst).is_some()
     }
 
     /// What is converted.
@@ -139,7 +143,7 @@ impl StochasticCaster {
         let away_from_zero = self.spec.stochastic_roundings()[1];
         let is_away = |&i: &usize| {
             let (code, index) = (src.get(i), first + i as u64);
-            let x = as_f64(self.spec.src, code);
+            let x = as_f64(self.spec.src, code) * 2f64.powi(i32::from(self.spec.policy.scale_exponent));
             let [from, to] = between[usize::from(x < 0.0)];
             from <= x.abs() && x.abs() < to && self.cast_of(code, index) == away_from_zero
         };
@@ -239,12 +243,11 @@ impl Tiles {
         if matches!(src, DType::I64 | DType::U64) || ![1, 2, 4, 8].contains(&width) {
             return None;
         }
-        let values = ieee::Cast::to(DType::F64).resolve(src).ok()?;
         let plan = || {
             let [toward_zero, away] = spec.stochastic_roundings();
             Ok(Tiles {
                 level: exec.level,
-                values: Caster::new(&values, exec)?,
+                values: Caster::new(&spec.scaled_value(), exec)?,
                 toward_zero: Caster::new(&toward_zero, exec)?,
                 away: Caster::new(&away, exec)?,
                 packing: Caster::new(&CastSpec::copy(dst), exec)?,

@@ -31,7 +31,7 @@ fn expected(spec: &CastSpec, seed: u64, index: u64, storage: u64) -> Result<u64,
     }
 }
 
-fn policies() -> [CastPolicy; 6] {
+fn policies() -> [CastPolicy; 7] {
     let base = CastPolicy::IEEE;
     [
         base,
@@ -40,6 +40,7 @@ fn policies() -> [CastPolicy; 6] {
         CastPolicy { subnormals: Subnormals::Flush, relu: true, ..base },
         CastPolicy { range: RangeTest::Source, negative: Unrepresentable::Magnitude, ..base },
         CastPolicy { via: Some(DType::F16), vanishing: Unrepresentable::Smallest, ..base },
+        CastPolicy { scale_exponent: 3, ..base },
     ]
 }
 

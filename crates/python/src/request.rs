@@ -53,6 +53,7 @@ fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<St
     }
     // ONNX attributes are integers.
     match value.extract::<i64>() {
+        Ok(number) if Setting::of_name(name).is_some_and(Setting::is_integer) => Ok(number.to_string()),
         Ok(number @ (0 | 1)) if is_switch && value.is_instance_of::<PyInt>() => Ok((number == 1).to_string()),
         _ if Setting::of_name(name).is_none() => Err(unknown(value.py(), spec.unwrap_or("onnx"), name, "")),
         _ => {

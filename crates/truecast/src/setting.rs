@@ -3,7 +3,7 @@
 //! takes and how it is read stands with each specification (`request`).
 
 use crate::request::{SPECS, SWITCH, values};
-use truecast_core::spec::table::Table;
+use truecast_core::spec::table::{INTEGER, Table};
 
 /// One setting of a [`Request`](crate::request::Request).
 #[derive(Debug)]
@@ -29,7 +29,7 @@ const TABLES: &str = "languages and chips";
 const AS_TEXT: &str = "Floats as text: as ONNX's reference evaluator writes them (1e-05), or plain (0.00001) \
                        (default reference)";
 
-static ALL: [Setting; 14] = [
+static ALL: [Setting; 15] = [
     row(
         "saturate",
         "BOOL",
@@ -59,7 +59,7 @@ static ALL: [Setting; 14] = [
         "WHAT",
         &[
             ("ieee", "Values out of the range of an integer (default wrap)"),
-            (TABLES, "Values out of the range of an integer, NaN included"),
+            (TABLES, "Values out of an integer's range, and NaN"),
         ],
     ),
     row("nan-to-int", "WHAT", &[("ieee", "NaN to an integer (default zero; saturate: the largest value)")]),
@@ -68,11 +68,8 @@ static ALL: [Setting; 14] = [
         "WHAT",
         &[("ieee", "Subnormal values (default keep)"), (TABLES, "Subnormal values (default keep)")],
     ),
-    Setting {
-        name: "relu",
-        value_name: None,
-        about: &[(TABLES, "Negative values become +0, NaN the canonical NaN (PTX: .relu)")],
-    },
+    Setting { name: "relu", value_name: None, about: &[(TABLES, "Negative becomes +0, NaN canonical")] },
+    row("scale-exponent", "N", &[(TABLES, "Multiply values by 2^N before rounding")]),
     Setting { name: "saturating", value_name: None, about: &[("tile", "Clamp in ftoi")] },
     row(
         "profile",
@@ -168,6 +165,12 @@ impl Setting {
     #[must_use]
     pub fn is_switch(&self) -> bool {
         self.every_value() == SWITCH
+    }
+
+    /// It takes any integer, within the limits of each pair.
+    #[must_use]
+    pub fn is_integer(&self) -> bool {
+        self.every_value() == [INTEGER]
     }
 
     /// It may be given several times.

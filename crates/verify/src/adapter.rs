@@ -47,7 +47,7 @@ pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
         nan: same!(policy.nan, NanRule => Nan: Keep Canonical Error),
         nan_substitute: same!(
             policy.nan_substitute, NanSubstitute => NanSubstitute: ZeroFlipped MaxSigned MaxPositive CodeZero),
-        int_overflow: same!(policy.int_overflow, IntOverflow => IntOverflow: Wrap Saturate Indefinite Error),
+        int_overflow: same!(policy.int_overflow, IntOverflow => IntOverflow: Wrap Saturate Indefinite SaturateToF32 Error),
         nan_to_int: same!(policy.nan_to_int, NanToInt => NanToInt: Zero Saturate Indefinite TopBit Error),
         subnormals: same!(policy.subnormals, Subnormals => Subnormals: Keep Flush FlushSource FlushResult),
         range: same!(policy.range, RangeTest => Range: Rounded Source),
@@ -60,6 +60,7 @@ pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
         },
         via: policy.via.map(oracle_type),
         relu: policy.relu,
+        scale_exponent: policy.scale_exponent.into(),
     }
 }
 

@@ -54,7 +54,7 @@ fn tree(lanes: [f64; 16]) -> f64 {
 
 fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut Counts, sums: &mut Sums) {
     let code = spec.src.code_of_storage(src);
-    let (x, y) = (Value::of(spec.src, src), Value::of(spec.dst, dst));
+    let (x, y) = (source_value(s, spec, src), Value::of(spec.dst, dst));
     let infinite = |v: Value| matches!(v, Value::Inf { .. });
     let is_zero = |v: Value| matches!(v, Value::Finite(n) if n.is_zero());
     let mut count = |holds: bool, field: fn(&mut Counts) -> &mut u64| *field(total) += holds as u64;
@@ -68,7 +68,7 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
     count(true, |c| &mut c.elements);
     count(x == y, |c| &mut c.exact);
     count(x != y, |c| &mut c.inexact);
-    count(beyond && !wraps && is_largest(spec.dst, dst), |c| &mut c.saturated);
+    count(beyond && !wraps && is_at_an_end(s, spec, dst), |c| &mut c.saturated);
     count(beyond && wraps, |c| &mut c.wrapped);
     count(infinite(y) && x.number().is_some(), |c| &mut c.to_inf);
     count(y == Value::Nan && x != Value::Nan, |c| &mut c.to_nan);
@@ -85,6 +85,16 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
     let (Value::Finite(x), Value::Finite(y)) = (x, y) else { return };
     total.finite_pairs += 1;
     errors(index, x, y, total, sums);
+}
+
+/// What is rounded: the source, or what scaling makes of it.
+fn source_value(session: &Session, spec: &CastSpec, src: u64) -> Value {
+    let scaled = spec.scaled_value();
+    match (spec.policy.scale_exponent, (session.definition)(&scaled, spec.src.code_of_storage(src))) {
+        (0, _) => Value::of(spec.src, src),
+        (_, Outcome::Defined(code)) => Value::of(scaled.dst, code),
+        (_, outcome) => panic!("every value becomes an f64: {outcome:?}"),
+    }
 }
 
 fn errors(index: u64, x: Number, y: Number, total: &mut Counts, sums: &mut Sums) {
@@ -114,6 +124,19 @@ fn is_beyond(session: &Session, spec: &CastSpec, code: u64) -> bool {
         CastPolicy { overflow: Overflow::Error, inf: Overflow::Error, int_overflow: IntOverflow::Error, ..spec.policy };
     let outcome = (session.definition)(&CastSpec { policy: strict, ..*spec }, code);
     matches!(outcome, Outcome::Refused { condition: Condition::Overflow | Condition::Infinite })
+}
+
+/// The largest or smallest result that is not wrapped.
+fn is_at_an_end(session: &Session, spec: &CastSpec, element: u64) -> bool {
+    match spec.policy.int_overflow {
+        IntOverflow::SaturateToF32 if is_integer(spec.dst) => {
+            [f64::INFINITY, f64::NEG_INFINITY].into_iter().any(|end| {
+                let from_f64 = CastSpec { src: DType::F64, ..*spec };
+                (session.definition)(&from_f64, end.to_bits()).code() == Some(spec.dst.code_of_storage(element))
+            })
+        }
+        _ => is_largest(spec.dst, element),
+    }
 }
 
 /// The code of plus or minus the largest finite value, or an end of an integer's range.

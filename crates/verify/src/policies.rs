@@ -61,11 +61,14 @@ pub const VARIANTS: &[Variant] = {
         Variant { name: "nan-to-int-saturate", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Saturate, ..BASE } },
         Variant { name: "nan-to-int-error", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Error, ..BASE } },
         Variant { name: "int-indefinite", matters: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Indefinite, ..BASE } },
+        Variant { name: "int-saturate-to-f32", matters: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..BASE } },
         Variant { name: "nan-to-int-indefinite", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Indefinite, ..BASE } },
         Variant { name: "nan-to-int-top-bit", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::TopBit, ..BASE } },
         Variant { name: "via-f32", matters: Always, policy: CastPolicy { via: Some(DType::F32), ..BASE } },
         Variant { name: "via-f16-saturate", matters: ToFloats, policy: CastPolicy { via: Some(DType::F16), ..SATURATE } },
         Variant { name: "relu", matters: ToFloats, policy: CastPolicy { relu: true, ..BASE } },
+        Variant { name: "scaled-up", matters: Always, policy: CastPolicy { scale_exponent: 9, ..BASE } },
+        Variant { name: "scaled-down-saturate", matters: ToFloats, policy: CastPolicy { scale_exponent: -7, ..SATURATE } },
         Variant { name: "flush", matters: Always, policy: CastPolicy { subnormals: Subnormals::Flush, ..BASE } },
         Variant { name: "flush-source", matters: Always, policy: CastPolicy { subnormals: Subnormals::FlushSource, ..BASE } },
         Variant { name: "flush-result", matters: Always, policy: CastPolicy { subnormals: Subnormals::FlushResult, ..BASE } },
@@ -130,7 +133,12 @@ fn any(random: &mut Random) -> CastPolicy {
             NanSubstitute::MaxPositive,
             NanSubstitute::CodeZero,
         ]),
-        int_overflow: random.of(&[IntOverflow::Wrap, IntOverflow::Saturate, IntOverflow::Indefinite]),
+        int_overflow: random.of(&[
+            IntOverflow::Wrap,
+            IntOverflow::Saturate,
+            IntOverflow::Indefinite,
+            IntOverflow::SaturateToF32,
+        ]),
         nan_to_int: random.of(&[NanToInt::Zero, NanToInt::Saturate, NanToInt::Indefinite, NanToInt::TopBit]),
         subnormals: random.of(&[Subnormals::Keep, Subnormals::Flush, Subnormals::FlushSource, Subnormals::FlushResult]),
         range: random.of(&[RangeTest::Rounded, RangeTest::Source]),
@@ -147,6 +155,7 @@ fn any(random: &mut Random) -> CastPolicy {
             Some(DType::I32),
         ]),
         relu: random.below(8) == 0,
+        scale_exponent: random.of(&[0, 0, 0, 0, 0, 1, -1, 20, -130]),
         text: BASE.text, // of text, which is not swept
     };
     match random.below(12) {
@@ -172,6 +181,7 @@ pub fn describe(policy: &CastPolicy) -> String {
             })*
         };
     }
-    field!(to_float to_int overflow inf nan nan_substitute int_overflow nan_to_int subnormals range negative vanishing via relu);
+    field!(to_float to_int overflow inf nan nan_substitute int_overflow nan_to_int subnormals range negative vanishing via relu
+           scale_exponent);
     if changes.is_empty() { "ieee".into() } else { changes.join(" ") }
 }

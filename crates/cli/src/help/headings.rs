@@ -13,7 +13,7 @@ pub const HEADINGS: [(&str, &str); 9] = [
     (
         "Specification",
         "spec saturate round_mode rounding seed overflow inf int_overflow nan_to_int subnormals saturating profile \
-         relu tile_option nan string_style exact_nan random_bits",
+         relu scale_exponent tile_option nan string_style exact_nan random_bits",
     ),
     ("RESCALE", "multiplier shift scale input_zp output_zp scale32 per_channel input_unsigned output_unsigned"),
     ("System", "system promote_unsafe strict pytorch_scalar u64_target lhs_rank rhs_rank jax_x64 tensorflow_mode"),

@@ -107,6 +107,27 @@ fn a_name_decides_as_a_specification_does() {
 }
 
 #[test]
+fn values_are_scaled_before_they_are_rounded() {
+    let folder = folder(&[1.0, 465.0, f32::NAN, -1000.0]);
+    let options = "--to f8e4m3fn --spec arm --scale-exponent -1";
+    folder.run(&format!("convert x.npy y.npy {options} --report r.json")).succeeds();
+    let file = folder.read("y.npy");
+    assert_eq!(file[file.len() - 4..], [0x30, 0x77, 0x7f, 0xff]); // 0.5, 240, NaN, NaN for -500
+    folder.run(&format!("verify x.npy y.npy {options}")).succeeds();
+    folder.run("verify x.npy y.npy --report r.json").succeeds();
+    folder.run("verify x.npy y.npy --to f8e4m3fn --spec arm").exits(1);
+    // Counts and errors are those of the scaled values: of three finite ones, -500 becomes NaN and 232.5 is off by 7.5.
+    let report: Value = serde_json::from_slice(&folder.read("r.json")).unwrap();
+    let tensor = &report["tensors"][0];
+    assert_eq!((&tensor["to_nan"], &tensor["inexact"]), (&json!(1), &json!(2)));
+    assert_eq!(tensor["max_abs_error"], json!(7.5));
+    let object = folder.run(&format!("explain 465 {options} --json")).succeeds().object("explain");
+    assert_eq!((&object["source"]["scaled"], &object["neighbors"]["midpoint"]), (&json!("232.5"), &json!("232")));
+    folder.run(&format!("explain 465 --from f16 {options}7")).fails(2, &["-17 is not in -16 to 15 for f16"]);
+    folder.run("explain 1 --to f8e4m3fn --spec arm --scale-exponent 1.5").fails(2, &["is not an integer"]);
+}
+
+#[test]
 fn who_permits_every_result_is_said() {
     let folder = folder(&[1.0, 465.0, f32::INFINITY]);
     folder.run("convert x.npy y.npy --to f8e4m3fn --spec torch@2.11").succeeds();

@@ -2,7 +2,7 @@
 
 use super::outcome::Encoded;
 use super::value::{Exact, leading, split};
-use crate::format::IntFormat;
+use crate::format::{F32, IntFormat};
 use crate::policy::{CastPolicy, Condition, IntOverflow, NanToInt};
 use crate::round::{Remainder, Rounding};
 
@@ -23,6 +23,7 @@ pub(super) fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Enc
             match policy.int_overflow {
                 IntOverflow::Wrap => Some(0),
                 IntOverflow::Saturate => Some(int_bound(f, neg)),
+                IntOverflow::SaturateToF32 => Some(int_bound_in_f32(f, neg)),
                 IntOverflow::Indefinite => Some(indefinite(f)),
                 IntOverflow::Error => None,
             },
@@ -44,6 +45,7 @@ pub(crate) fn encode_whole(f: IntFormat, policy: &CastPolicy, neg: bool, whole: 
         match policy.int_overflow {
             IntOverflow::Wrap => Some(code),
             IntOverflow::Saturate => Some(int_bound(f, neg)),
+            IntOverflow::SaturateToF32 => Some(int_bound_in_f32(f, neg)),
             IntOverflow::Indefinite => Some(indefinite(f)),
             IntOverflow::Error => None,
         },
@@ -58,6 +60,15 @@ const fn indefinite(f: IntFormat) -> u64 {
 /// The end of the range on one side of zero.
 pub(super) const fn int_bound(f: IntFormat, neg: bool) -> u64 {
     f.code(if neg { f.min() } else { f.max() })
+}
+
+/// The same, rounded toward zero to the precision of f32.
+const fn int_bound_in_f32(f: IntFormat, neg: bool) -> u64 {
+    let bound = if neg { f.min() } else { f.max() };
+    let magnitude = bound.unsigned_abs();
+    let dropped = (u128::BITS - magnitude.leading_zeros()).saturating_sub(F32.precision());
+    let kept = (magnitude >> dropped << dropped) as i128;
+    f.code(if neg { -kept } else { kept })
 }
 
 /// A magnitude cut at the point: of a value here, of all digits of a text in [`crate::decimal`].

@@ -81,7 +81,7 @@ fn convert(spec: &CastSpec, code: u64) -> Outcome {
             refused @ Outcome::Refused { .. } => refused,
         };
     }
-    let value = flush_source(decode(*src, code), *src, policy);
+    let value = spec.source_value(code);
     if src == dst && policy.nan == NanRule::Keep && !policy.relu && matches!(value, Exact::Nan { .. }) {
         return Outcome::Defined(code & code_mask(*src)); // a cast to the same type copies bits
     }
@@ -90,6 +90,20 @@ fn convert(spec: &CastSpec, code: u64) -> Outcome {
 
 fn code_mask(dtype: DType) -> u64 {
     u64::MAX >> (64 - dtype.code_bits())
+}
+
+impl CastSpec {
+    /// What is rounded: the value of a code, flushed and scaled as the policy says.
+    #[inline]
+    #[must_use]
+    pub fn source_value(&self, code: u64) -> Exact {
+        match flush_source(decode(self.src, code), self.src, &self.policy) {
+            Exact::Finite { neg, sig, exp, sticky } => {
+                Exact::Finite { neg, sig, exp: exp + i32::from(self.policy.scale_exponent), sticky }
+            }
+            special => special,
+        }
+    }
 }
 
 /// Rounds a value once into `dst`.

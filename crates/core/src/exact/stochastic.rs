@@ -5,7 +5,6 @@
 //! AVX10.2 and the SR conversions of AMD (`docs/spec/p3109.md §4`, `ptx.md §4.1`, `avx10.md §3.1`, `amd.md`), which differ in
 //! how many bits they take. P3109 has two other variants ([`Stochastic`]).
 
-use super::decode::{decode, flush_source};
 use super::philox::philox4x32;
 use super::value::{Exact, leading, split};
 use crate::dtype::{DType, Kind};
@@ -101,7 +100,7 @@ impl CastSpec {
         if self.src == self.dst {
             return *self;
         }
-        let value = flush_source(decode(self.src, code), self.src, &self.policy);
+        let value = self.source_value(code);
         let [toward_zero, away] = self.stochastic_roundings();
         let unit = last_place(self.dst).map_or(0, |place| unit(place, value));
         if random.rounding(Stochastic::A, unit, value) == Rounding::AwayFromZero { away } else { toward_zero }

@@ -2,7 +2,7 @@
 //! leaves open.
 
 use crate::numbers::overflow_from;
-use truecast_core::exact::decode;
+use truecast_core::exact::{decode, encode};
 use truecast_core::policy::{Condition, IntOverflow, NanRule, Overflow, Subnormals};
 use truecast_core::{CastPolicy, CastSpec, DType, Exact, Kind, Outcome, cast_one};
 
@@ -27,7 +27,7 @@ pub(super) struct Limits {
 /// Where the destination's range ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
-    /// Source magnitudes from which the policy overflows, for positive and negative values; NaN without a policy.
+    /// Source magnitudes, scaled, from which the policy overflows, for positive and negative values; NaN without a policy.
     pub over: [f64; 2],
     /// The values at the ends.
     pub ends: [f64; 2],
@@ -122,12 +122,18 @@ impl Limits {
         let ordinary = open.negative || open.negative_zero || open.zero || open.below > 0.0;
         let ordinary = ordinary || open.fraction || open.between[0] < open.between[1];
         let any = ordinary || open.nan || open.infinite || open.overflow;
-        let Limits { range, .. } = Limits::of_type(*dst);
+        let ends = match policy.int_overflow {
+            IntOverflow::SaturateToF32 if integer(dst) => [false, true].map(|neg| {
+                as_f64(*dst, encode(*dst, policy, Exact::Inf { neg }).code.expect("this policy refuses nothing"))
+            }),
+            _ => Limits::of_type(*dst).range.ends,
+        };
         Limits {
-            range: Range { over: [false, true].map(|neg| over(spec, neg)), ..range },
+            range: Range { over: [false, true].map(|neg| over(spec, neg)), ends },
             between_integers: integer(src) && integer(dst),
             wraps: integer(dst) && policy.int_overflow == IntOverflow::Wrap,
-            saturates: integer(dst) && policy.int_overflow == IntOverflow::Saturate,
+            saturates: integer(dst)
+                && matches!(policy.int_overflow, IntOverflow::Saturate | IntOverflow::SaturateToF32),
             changes_zeros: is_zeroless(*dst) || policy.relu,
             open: Open { ordinary, any, ..open },
             ..Limits::of_type(*dst)
@@ -142,7 +148,7 @@ fn between(condition: Condition) -> Option<[f64; 2]> {
     }
 }
 
-/// The source magnitude from which the policy overflows. Where a value is rounded twice, the definition finds it.
+/// The source magnitude, scaled, from which the policy overflows. Where a value is rounded twice, the definition finds it.
 fn over(spec: &CastSpec, neg: bool) -> f64 {
     let CastSpec { dst, policy, .. } = spec;
     if policy.relu && neg {
@@ -151,8 +157,13 @@ fn over(spec: &CastSpec, neg: bool) -> f64 {
     if policy.via.is_none() {
         return overflow_from(*dst, policy, neg);
     }
-    let strict =
-        CastPolicy { overflow: Overflow::Error, inf: Overflow::Error, int_overflow: IntOverflow::Error, ..*policy };
+    let strict = CastPolicy {
+        overflow: Overflow::Error,
+        inf: Overflow::Error,
+        int_overflow: IntOverflow::Error,
+        scale_exponent: 0,
+        ..*policy
+    };
     let strict = CastSpec { src: DType::F64, policy: strict, ..*spec };
     let sign = (neg as u64) << 63;
     let is_over = |bits: u64| match cast_one(&strict, bits | sign) {
@@ -175,7 +186,7 @@ fn over(spec: &CastSpec, neg: bool) -> f64 {
 /// zero that zero. `false` if that is not known.
 pub(super) fn keeps_values(spec: &CastSpec) -> bool {
     let CastSpec { src, dst, policy, .. } = spec;
-    if policy.relu || policy.via.is_some() {
+    if policy.relu || policy.via.is_some() || policy.scale_exponent != 0 {
         return false;
     }
     match (src.kind(), dst.kind()) {

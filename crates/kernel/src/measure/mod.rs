@@ -66,7 +66,12 @@ impl Measure {
     /// # Panics
     /// If a type is not numeric.
     pub(crate) fn of_cast(spec: &CastSpec, exec: &CastOptions) -> Measure {
-        Measure { keeps: keeps_values(spec), ..Measure::new((spec.src, spec.dst), Limits::of_cast(spec), exec) }
+        let measure =
+            Measure { keeps: keeps_values(spec), ..Measure::new((spec.src, spec.dst), Limits::of_cast(spec), exec) };
+        match spec.policy.scale_exponent {
+            0 => measure,
+            _ => Measure { x: Values::scaled(spec, exec.level), codes: None, ..measure },
+        }
     }
 
     /// Measures how `y` differs from `x`, without asking how it came about: nothing counts as saturated, wrapped or

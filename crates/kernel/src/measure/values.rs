@@ -4,8 +4,8 @@
 use crate::intermediate::Intermediate;
 use crate::level::Level;
 use crate::pipeline::{Pipeline, Scratch, Stores, room};
-use crate::plan::{residual, values};
-use truecast_core::{DType, Kind, Layout};
+use crate::plan::{plan, residual, values};
+use truecast_core::{CastSpec, DType, Kind, Layout};
 
 /// Every value of the type is an f32.
 fn fits_f32(dtype: DType) -> bool {
@@ -60,6 +60,12 @@ impl Values {
             decode: (!is_intermediate).then(|| values(dtype, intermediate, level)),
             residual: residual(dtype, level),
         }
+    }
+
+    /// What a conversion rounds, where it scales its source: as f64, which holds that for sources of 32 bits and fewer.
+    pub fn scaled(spec: &CastSpec, level: Level) -> Self {
+        let decode = plan(&spec.scaled_value(), level).expect("numbers become f64").1;
+        Self { intermediate: Intermediate::F64, decode: Some(decode), residual: None }
     }
 
     pub fn has_residuals(&self) -> bool {

@@ -77,6 +77,7 @@ class Settings(TypedDict, total=False):
     nan_to_int: Literal["zero", "saturate", "indefinite", "top-bit", "error"] | None
     subnormals: Literal["keep", "flush", "flushsource", "flushresult"] | None
     relu: Switch | None
+    scale_exponent: int | None
     saturating: Switch | None
     profile: str | None
     tile_option: str | Sequence[str] | None

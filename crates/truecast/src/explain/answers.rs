@@ -6,7 +6,7 @@ use truecast_core::decimal::ParseDecimalError;
 use truecast_core::policy::Condition;
 use truecast_core::spec::{Interpretation, clause_of};
 use truecast_core::text::{encode_number, print_one, read};
-use truecast_core::{DType, Outcome, cast_one};
+use truecast_core::{DType, Exact, Outcome, cast_one};
 
 /// The answer of one specification.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub struct Answer {
 pub struct Explanation {
     /// The source element.
     pub source: Decoded,
+    /// What is rounded instead of its value, where the specification scales it.
+    pub scaled: Option<Exact>,
     /// The destination type.
     pub to: DType,
     /// Where it lies.
@@ -57,9 +59,11 @@ pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Int
         i.cast.clause = clause_of(&i.cast, code);
         Answer { outcome, interpretation: i }
     };
+    let scales = |i: &&Interpretation| i.cast.policy.scale_exponent != 0;
+    let scaled = interpretations.iter().find(scales).map(|i| i.cast.source_value(code));
     let answers = interpretations.into_iter().map(answer).collect();
-    let neighbors = neighbors(source.value, to);
-    Explanation { source, to, neighbors, answers: without_repeats(answers), absent: Vec::new() }
+    let neighbors = neighbors(scaled.unwrap_or(source.value), to);
+    Explanation { source, scaled, to, neighbors, answers: without_repeats(answers), absent: Vec::new() }
 }
 
 /// Explains the conversion of a text under the given interpretations of that pair. It may have more digits than any code
@@ -93,7 +97,7 @@ pub fn explain_text(
     };
     let answers = interpretations.into_iter().map(answer).collect();
     let neighbors = neighbors(source.value, to);
-    Ok(Explanation { source, to, neighbors, answers: without_repeats(answers), absent: Vec::new() })
+    Ok(Explanation { source, scaled: None, to, neighbors, answers: without_repeats(answers), absent: Vec::new() })
 }
 
 /// Leaves out what an older version gives as a newer one does.

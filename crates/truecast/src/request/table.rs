@@ -3,7 +3,7 @@
 use super::specification::{Specification, put};
 use super::tile::rounding_of;
 use truecast_core::policy::{IntOverflow, Overflow, Subnormals};
-use truecast_core::spec::table::Cast;
+use truecast_core::spec::table::{Cast, INTEGER};
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType, Rounding};
 
@@ -25,12 +25,16 @@ impl Specification for Cast {
     }
 
     fn attributes(&self) -> Vec<(&'static str, Option<String>)> {
-        self.choices().into_iter().map(|(name, value)| (name, value.map(String::from))).collect()
+        self.choices().into()
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
         // Tile IR's words for roundings are taken too.
-        let word = if name == "rounding" { rounding_of(value).map(Rounding::name) } else { Some(value) };
+        let word = match name {
+            "rounding" => rounding_of(value).map(Rounding::name),
+            "scale_exponent" => Some(INTEGER),
+            _ => Some(value),
+        };
         if !word.is_some_and(|word| self.table.values(&name.replace('_', "-")).contains(&word)) {
             return Ok(None);
         }
@@ -40,6 +44,7 @@ impl Specification for Cast {
             "int_overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value).map(Some)),
             "subnormals" => put(&mut self.subnormals, Subnormals::of_name(value).map(Some)),
             "relu" => put(&mut self.relu, value.parse().ok()),
+            "scale_exponent" => put(&mut self.scale_exponent, value.parse().ok().map(Some)),
             _ => None,
         })
     }

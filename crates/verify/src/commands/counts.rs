@@ -7,12 +7,13 @@ use crate::buffers::Source;
 use crate::check::{Wanted, caster, compare, exec, run_packed, witness};
 use crate::inputs::{Extent, elements, is_narrow, thin};
 use crate::naive;
+use crate::policies::SATURATE;
 use crate::random::Random;
 use crate::report::{Answer, Report, Tally};
 use crate::session::Session;
 use truecast_core::policy::{IntOverflow, NanToInt, Overflow};
 use truecast_core::spec::{ieee, onnx};
-use truecast_core::{CastSpec, DType, Layout, Rounding};
+use truecast_core::{CastPolicy, CastSpec, DType, Layout, Rounding};
 use truecast_kernel::Counting;
 
 /// Options.
@@ -29,7 +30,8 @@ pub struct Options {
     pub limit_16: usize,
 }
 
-/// Every request of the standards for a pair, and `ieee` with some roundings: with and without saturation.
+/// Every request of the standards for a pair, `ieee` with some roundings, with and without saturation, and policies of
+/// chips.
 fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
     let mut all = Vec::new();
     for saturate in [None, Some(true), Some(false)] {
@@ -46,6 +48,13 @@ fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
             ..plain
         };
         all.extend([plain, saturating].into_iter().filter_map(|cast| cast.resolve(src).ok()));
+    }
+    if let Ok(plain) = ieee::Cast::to(dst).resolve(src) {
+        let change = |policy| CastSpec { policy, ..plain };
+        all.push(change(CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..plain.policy }));
+        if src.is_float() && src.code_bits() <= 32 {
+            all.extend([-7, 3].map(|scale_exponent| change(CastPolicy { scale_exponent, ..SATURATE })));
+        }
     }
     let mut distinct: Vec<CastSpec> = Vec::new();
     for spec in all {

@@ -19,7 +19,8 @@ use super::policy::{
 pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> {
     if let Some(via) = policy.via {
         let each = Policy { via: None, ..*policy };
-        return convert(via, dst, &each, convert(src, via, &each, code)?);
+        let second = Policy { scale_exponent: 0, ..each };
+        return convert(via, dst, &second, convert(src, via, &each, code)?);
     }
     let code = src.mask(code);
     let result = match src.decode(code) {
@@ -37,7 +38,9 @@ pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> 
         {
             convert_finite(dst, policy, negative, Magnitude::ZERO)
         }
-        Value::Finite { negative, magnitude } => convert_finite(dst, policy, negative, magnitude),
+        Value::Finite { negative, magnitude } => {
+            convert_finite(dst, policy, negative, magnitude.times_power_of_two(policy.scale_exponent))
+        }
     };
     result.map(|code| match dst.class() {
         Class::Float(format) if policy.subnormals != Subnormals::FlushSource && is_flushed(dst, policy, code) => {
@@ -118,6 +121,9 @@ fn convert_inf(dst: Type, policy: &Policy, negative: bool) -> Option<u64> {
             match policy.int_overflow {
                 IntOverflow::Wrap => Some(0),
                 IntOverflow::Saturate => Some(code_of_integer(if negative { min } else { max }, bits)),
+                IntOverflow::SaturateToF32 => {
+                    Some(code_of_integer(nearest_f32_within(if negative { min } else { max }), bits))
+                }
                 IntOverflow::Indefinite => Some(if signed { 1 << (bits - 1) } else { all_ones(bits) }),
                 IntOverflow::Error => None,
             }
@@ -255,6 +261,19 @@ fn integer_bounds(signed: bool, bits: u32) -> (i128, i128) {
     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
+/// The bound of a range, or the next f32 toward zero from it.
+fn nearest_f32_within(bound: i128) -> i128 {
+    let near = bound as f32;
+    let beyond = (near as i128).unsigned_abs() > bound.unsigned_abs();
+    (if !beyond {
+        near
+    } else if bound < 0 {
+        near.next_up()
+    } else {
+        near.next_down()
+    }) as i128
+}
+
 /// t modulo 2^bits: the two's complement code of an integer in range, and the wrapped one of any other.
 fn code_of_integer(t: i128, bits: u32) -> u64 {
     t.rem_euclid(1 << bits) as u64
@@ -273,6 +292,7 @@ fn convert_to_integer(signed: bool, bits: u32, policy: &Policy, negative: bool, 
         // A magnitude of 2^127 or more is a multiple of 2^64, and so of 2^bits.
         IntOverflow::Wrap => Some(rounded.map_or(0, |t| code_of_integer(t, bits))),
         IntOverflow::Saturate => Some(code_of_integer(if negative { min } else { max }, bits)),
+        IntOverflow::SaturateToF32 => Some(code_of_integer(nearest_f32_within(if negative { min } else { max }), bits)),
         IntOverflow::Indefinite => Some(if signed { 1 << (bits - 1) } else { all_ones(bits) }),
         IntOverflow::Error => None,
     }

@@ -79,6 +79,8 @@ choices! {
         Saturate,
         /// The least value of a signed type, all ones of an unsigned one.
         Indefinite,
+        /// The nearest bound, or the next f32 toward zero from it.
+        SaturateToF32,
         /// The conversion is refused.
         Error,
     }
@@ -171,6 +173,8 @@ pub struct Policy {
     pub via: Option<super::Type>,
     /// Whatever is negative is +0, and a NaN the canonical one.
     pub relu: bool,
+    /// Finite values are multiplied by this power of two first.
+    pub scale_exponent: i32,
 }
 
 impl Default for Policy {
@@ -190,6 +194,7 @@ impl Default for Policy {
             vanishing: Vanishing::Nan,
             via: None,
             relu: false,
+            scale_exponent: 0,
         }
     }
 }

@@ -210,6 +210,9 @@ fn to_json(args: &Question, e: &Explanation, source: &Source) -> Value {
         "bits": code_text(&e.source), "exact": json_text(value_of(args, e.source.value)), "rounded": !source.exact,
         "previous": previous.as_ref().map(element), "next": next.as_ref().map(element)
     });
+    if let Some(scaled) = e.scaled {
+        read["scaled"] = json_text(to_decimal(scaled)).into();
+    }
     if let Some(off) = &source.off_by {
         read["error"] = exact_decimal::json(off.value);
         read["error_ulp"] = json!(off.ulps);

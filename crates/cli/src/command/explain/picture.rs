@@ -66,7 +66,8 @@ impl Row {
 
 /// The source between its neighbors, the destination's values around it, and what it becomes.
 fn neighborhood(args: &Question, e: &Explanation, distinct: &[Distinct], terminal: &Terminal) -> String {
-    let rows = source_rows(args, &e.source).into_iter();
+    let scaled = e.scaled.map(|value| Row { mark: Mark::Strong, ..Row::number("scaled", value, args.exact) });
+    let rows = source_rows(args, &e.source).into_iter().chain(scaled);
     let of = |name: &str, element: &Decoded| Row::of(name, element, args);
     let rows = rows.chain(destination_rows(&e.neighbors, args.exact, of)).chain(result_rows(args, e, distinct));
     laid_out(rows.collect(), terminal)

@@ -32,6 +32,9 @@ const ROUND: Choice = Choice::Rounding(&[NearestEven, Up, Down, TowardZero]);
 /// MODE.FP_DENORM of the source.
 const DENORM: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
 
+/// The scale of V_CVT_SCALEF32_*: divided by to a small type, multiplied by from one.
+const SCALE: Choice = Choice::ScaleExponent(-127, 127);
+
 const BASE: &str = "CDNA3, CDNA4, RDNA4 ISA, V_CVT_*; docs/spec/amd.md §2.1";
 const TO_FP8: &str = "CDNA4 ISA §7.3, RDNA4 ISA §7.6, FP16_OVFL; docs/spec/amd.md §2.2";
 const TO_FNUZ: &str = "CDNA3 ISA §7.2, FP16_OVFL; docs/spec/amd.md §2.2";
@@ -70,10 +73,10 @@ pub(super) static TABLE: Table = Table {
         row(FNUZ, &[F32], AMD, &[], &[], TO_FNUZ).at(CDNA3),
         row(&[F32], FP8, AMD, &[OVFL, DENORM], INF, TO_FP8).at(RDNA4),
         row(FP8, &[F32], AMD, &[], &[], TO_FP8).at(RDNA4),
-        row(&[F32], FP8, AMD, &[OVFL, DENORM], &[], TO_FP8).at(CDNA4),
-        row(HALVES, FP8, AMD, &[OVFL], &[], SCALED).at(CDNA4),
-        row(&[F32], FP6_FP4, SATURATE, &[DENORM], NAN_OPEN, SCALED).at(CDNA4),
-        row(HALVES, FP6_FP4, SATURATE, &[], NAN_OPEN, SCALED).at(CDNA4),
-        row(SMALL, &[F32, F16, Bf16], AMD, &[], &[], SCALED).at(CDNA4),
+        row(&[F32], FP8, AMD, &[OVFL, DENORM, SCALE], &[], TO_FP8).at(CDNA4),
+        row(HALVES, FP8, AMD, &[OVFL, SCALE], &[], SCALED).at(CDNA4),
+        row(&[F32], FP6_FP4, SATURATE, &[DENORM, SCALE], NAN_OPEN, SCALED).at(CDNA4),
+        row(HALVES, FP6_FP4, SATURATE, &[SCALE], NAN_OPEN, SCALED).at(CDNA4),
+        row(SMALL, &[F32, F16, Bf16], AMD, &[SCALE], &[], SCALED).at(CDNA4),
     ],
 };

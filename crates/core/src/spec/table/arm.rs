@@ -23,6 +23,12 @@ const RMODE_OR_ODD: Choice = Choice::Rounding(&[NearestEven, Up, Down, TowardZer
 const TO_INT: Choice = Choice::Rounding(&[TowardZero, NearestEven, Up, Down, NearestAway]);
 /// FPMR.OSC.
 const OSC: Choice = Choice::Overflow(&[Overflow::Nonfinite, Overflow::Saturate]);
+/// FPMR.NSCALE.
+const NSCALE: Choice = Choice::ScaleExponent(-128, 127);
+const NSCALE_F16: Choice = Choice::ScaleExponent(-16, 15);
+/// FPMR.LSCALE, LSCALE2.
+const LSCALE: Choice = Choice::ScaleExponent(-63, 0);
+const LSCALE_F16: Choice = Choice::ScaleExponent(-15, 0);
 /// FPCR.FZ, where only the source can be subnormal or is flushed.
 const FZ: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
 /// FJCVTZS wraps.
@@ -42,8 +48,10 @@ pub(super) static TABLE: Table = Table {
     group: Group::Chip,
     versions: &[],
     rows: &[
-        row(&[F16, Bf16, F32], FP8, FP8_RULE, &[OSC], &[], NARROW),
-        row(FP8, &[F16, Bf16], FP8_RULE, &[], &[], WIDEN),
+        row(&[F16], FP8, FP8_RULE, &[OSC, NSCALE_F16], &[], NARROW),
+        row(&[Bf16, F32], FP8, FP8_RULE, &[OSC, NSCALE], &[], NARROW),
+        row(FP8, &[F16], FP8_RULE, &[LSCALE_F16], &[], WIDEN),
+        row(FP8, &[Bf16], FP8_RULE, &[LSCALE], &[], WIDEN),
         row(&[F16], &[F32, F64], ARM, &[], &[], FLOAT),
         row(&[F32], &[F64], ARM, &[FZ], &[], FLOAT),
         row(&[F32, F64], &[F16], ARM, &[RMODE, FZ], &[], FLOAT),

@@ -146,7 +146,12 @@ pub enum Choice {
     Subnormals(&'static [Subnormals]),
     /// [`CastPolicy::relu`].
     Relu,
+    /// [`CastPolicy::scale_exponent`]: the least and the largest.
+    ScaleExponent(i16, i16),
 }
+
+/// Stands for every integer among the values of a setting.
+pub const INTEGER: &str = "N";
 
 /// A request of one table.
 ///
@@ -176,13 +181,15 @@ pub struct Cast {
     pub subnormals: Option<Subnormals>,
     /// Negative values and NaN are replaced.
     pub relu: bool,
+    /// The power of two that values are multiplied by; default: 0.
+    pub scale_exponent: Option<i16>,
 }
 
 impl PartialEq for Cast {
     fn eq(&self, other: &Cast) -> bool {
         let of = |cast: &Cast| {
-            let Cast { table, version, to, rounding, overflow, int_overflow, subnormals, relu } = *cast;
-            (table.name, version, to, rounding, overflow, int_overflow, subnormals, relu)
+            let Cast { table, version, to, rounding, overflow, int_overflow, subnormals, relu, scale_exponent } = *cast;
+            (table.name, version, to, rounding, overflow, int_overflow, subnormals, relu, scale_exponent)
         };
         of(self) == of(other)
     }
@@ -226,6 +233,7 @@ impl Choice {
             (Choice::IntOverflow(all), "int-overflow") => all.iter().map(|(one, _)| one.name()).collect(),
             (Choice::Subnormals(all), "subnormals") => all.iter().map(|one| one.name()).collect(),
             (Choice::Relu, "relu") => ["true", "false"].into(),
+            (Choice::ScaleExponent(..), "scale-exponent") => [INTEGER].into(),
             _ => Vec::new(),
         }
     }
@@ -259,6 +267,10 @@ impl Choice {
                 }
             }
             Choice::Relu => policy.relu = cast.relu,
+            Choice::ScaleExponent(least, most) => {
+                let asked = cast.scale_exponent.unwrap_or(0);
+                policy.scale_exponent = (*least..=*most).contains(&asked).then_some(asked)?;
+            }
         }
         Some(policy)
     }
@@ -279,7 +291,12 @@ impl Cast {
                 SpecError::Version { spec: table.name, version: version.into(), known: known.into() }
             })?),
         };
-        Ok(Some(Cast {
+        Ok(Some(Cast::of_table(table, version)))
+    }
+
+    /// Without choices.
+    const fn of_table(table: &'static Table, version: Option<&'static str>) -> Cast {
+        Cast {
             table,
             version,
             to: DType::F32,
@@ -288,7 +305,8 @@ impl Cast {
             int_overflow: None,
             subnormals: None,
             relu: false,
-        }))
+            scale_exponent: None,
+        }
     }
 
     /// The specification and its version: `torch@2.15`.
@@ -299,13 +317,15 @@ impl Cast {
 
     /// What was chosen, as setting and value.
     #[must_use]
-    pub fn choices(&self) -> [(&'static str, Option<&'static str>); 5] {
+    pub fn choices(&self) -> [(&'static str, Option<String>); 6] {
+        let word = |value: Option<&str>| value.map(String::from);
         [
-            ("rounding", self.rounding.map(Rounding::name)),
-            ("overflow", self.overflow.map(Overflow::name)),
-            ("int-overflow", self.int_overflow.map(IntOverflow::name)),
-            ("subnormals", self.subnormals.map(Subnormals::name)),
-            ("relu", self.relu.then_some("true")),
+            ("rounding", word(self.rounding.map(Rounding::name))),
+            ("overflow", word(self.overflow.map(Overflow::name))),
+            ("int-overflow", word(self.int_overflow.map(IntOverflow::name))),
+            ("subnormals", word(self.subnormals.map(Subnormals::name))),
+            ("relu", word(self.relu.then_some("true"))),
+            ("scale-exponent", self.scale_exponent.map(|exponent| exponent.to_string())),
         ]
     }
 
@@ -331,8 +351,13 @@ impl Cast {
             let Some(value) = value else { continue };
             let choice = row.choices.iter().find(|choice| !choice.words(setting).is_empty());
             policy = choice.and_then(|choice| choice.apply(self, policy)).ok_or_else(|| {
-                let why = match choice.map(|choice| choice.words(setting).join(", ")) {
-                    Some(known) => format!("{value:?} is not one of {known} for {src} to {dst}"),
+                let why = match choice {
+                    Some(Choice::ScaleExponent(least, most)) => {
+                        format!("{value} is not in {least} to {most} for {src} to {dst}")
+                    }
+                    Some(choice) => {
+                        format!("{value:?} is not one of {} for {src} to {dst}", choice.words(setting).join(", "))
+                    }
                     None => format!("{src} to {dst} has no choice of it"),
                 };
                 SpecError::Attribute { spec: self.named(), name: setting, why, clause: row.clause }
@@ -344,7 +369,7 @@ impl Cast {
     /// What the table makes of a pair: by default, and with each other value of what happens out of range.
     #[must_use]
     pub fn every_interpretation(&self, src: DType) -> Vec<Interpretation> {
-        let plain = Cast { rounding: None, overflow: None, int_overflow: None, subnormals: None, relu: false, ..*self };
+        let plain = Cast { to: self.to, ..Cast::of_table(self.table, self.version) };
         let Some(row) = self.table.row(self.version, src, self.to) else { return Vec::new() };
         let others = row.choices.iter().flat_map(|choice| match choice {
             Choice::Overflow(all) => all.iter().map(|one| Cast { overflow: Some(*one), ..plain }).collect::<Vec<_>>(),

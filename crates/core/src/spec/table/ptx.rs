@@ -35,6 +35,8 @@ const ROUND_E8M0: Choice = Choice::Rounding(&[TowardZero, Up]);
 const SAT: Choice =
     Choice::IntOverflow(&[(IntOverflow::Wrap, NanToInt::Zero), (IntOverflow::Saturate, NanToInt::Zero)]);
 const FINITE: Choice = Choice::Overflow(&[Overflow::Nonfinite, Overflow::Saturate]);
+/// `.scaled::n2::ue8m0`: a scale from 2^-127 to 2^127, which divides to s2f6 and multiplies from it.
+const SCALE: Choice = Choice::ScaleExponent(-127, 127);
 /// `.ftz` is about f32 alone: about a source, or about a result.
 const FTZ_FROM: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
 const FTZ_TO: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushResult]);
@@ -79,7 +81,7 @@ pub(super) static TABLE: Table = Table {
         row(NARROW, &[F16], RN, &[Choice::Relu], &[], SMALL),
         row(&[F32, Bf16], &[F8E8M0], RP_SATFINITE, &[ROUND_E8M0, FINITE], E8M0_OPEN, E8M0),
         row(&[F8E8M0], &[Bf16], RN, &[], &[], E8M0),
-        row(&[F32, Bf16], &[MxInt8], SATFINITE, &[Choice::Relu], &[], SMALL),
-        row(&[MxInt8], &[Bf16], RN, &[Choice::Relu], &[], SMALL),
+        row(&[F32, Bf16], &[MxInt8], SATFINITE, &[Choice::Relu, SCALE], &[], SMALL),
+        row(&[MxInt8], &[Bf16], RN, &[FINITE, Choice::Relu, SCALE], &[], SMALL),
     ],
 };

@@ -10,6 +10,9 @@ const ALL: &[DType] = &[Bool, I32, U32, F16, F32];
 /// Either neighbor; beyond the range Inf or the largest value, and both stand for any value.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
 
+/// Toward zero, to the nearest value that the source type has, too.
+const TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..CastPolicy::IEEE };
+
 /// An implementation may round up or down.
 const MODES: &[Choice] =
     &[Choice::Rounding(&[Rounding::NearestEven, Rounding::TowardZero, Rounding::Up, Rounding::Down])];
@@ -18,15 +21,20 @@ const FINITE: &str = "WGSL lets an implementation assume finite values; Inf is u
 const ASSUMED_FINITE: &[Undefined] =
     &[Undefined::any(Condition::Overflow, FINITE), Undefined::any(Condition::Infinite, FINITE)];
 
+const NAN: &str = "WGSL: any value; docs/spec/wgsl.md §3";
+const ASSUMED_NUMBERS: &[Undefined] =
+    &[Undefined::any(Condition::Nan, NAN), Undefined::any(Condition::Infinite, FINITE)];
+
 #[rustfmt::skip]
 pub(super) static TABLE: Table = Table {
     name: "wgsl",
-    about: "Scalar conversions of WGSL at run time, except those from floats to integers",
+    about: "Scalar conversions of WGSL at run time",
     group: Group::Language,
     versions: &[],
     rows: &[
         row(ALL, &[Bool], CastPolicy::IEEE, &[], &[], "WGSL, bool(); docs/spec/wgsl.md §1"),
         row(&[Bool, I32, U32], &[I32, U32], CastPolicy::IEEE, &[], &[], "WGSL, i32() and u32(); docs/spec/wgsl.md §1"),
+        row(&[F16, F32], &[I32, U32], TO_INT, &[], ASSUMED_NUMBERS, "WGSL, Floating Point to Integer; docs/spec/wgsl.md §3"),
         row(ALL, &[F16, F32], TO_FLOAT, MODES, ASSUMED_FINITE, "WGSL, Floating Point Conversion; docs/spec/wgsl.md §2"),
     ],
 };

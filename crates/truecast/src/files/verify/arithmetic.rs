@@ -83,8 +83,8 @@ impl Arithmetic {
     /// What fits the pair and its policy.
     pub fn of(cast: &CastSpec) -> Option<Arithmetic> {
         let CastSpec { src, dst, policy, .. } = *cast;
-        let CastPolicy { to_float, to_int, via, relu, .. } = policy;
-        if via.is_some() || relu {
+        let CastPolicy { to_float, to_int, via, relu, scale_exponent, .. } = policy;
+        if via.is_some() || relu || scale_exponent != 0 {
             return None;
         }
         match (src.kind(), dst.kind()) {
