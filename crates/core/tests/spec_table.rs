@@ -214,6 +214,7 @@ fn scales() {
     assert_eq!(of("ptx", DType::F32, DType::MxInt8, -3, f32(8.0)), defined(0x40)); // 1
     assert_eq!(of("ptx", DType::MxInt8, DType::Bf16, -127, 0x01), defined(1)); // 2^-6 * 2^-127
     assert_eq!(of("ptx", DType::MxInt8, DType::Bf16, 127, 0x80), defined(0xff80)); // -2 * 2^127
+    assert_eq!(of("ptx", DType::F4E2M1, DType::Bf16, 126, 0b0111), defined(0x7f80)); // 6 * 2^126
     // Beyond the field of the scale.
     for (name, src, scale_exponent) in [("arm", DType::F16, 16), ("arm", DType::F32, 128), ("amd", DType::F32, -128)] {
         let cast = Cast { scale_exponent: Some(scale_exponent), ..cast(name, None, DType::F8E4M3Fn) };

@@ -30,7 +30,7 @@ NEAREST_OR_ZERO = [["rn"], ["rz"]]
 # What a form needs beyond the oldest chip: a level, and the version of PTX.
 ANY, AMPERE, ADA, HOPPER, BLACKWELL, FAMILY, SPECIFIC = range(7)
 """sm_75, 80, 89, 90, 100, then the features of sm_100f and its like, and those of sm_100a and its like."""
-OLDEST, SATFINITE, NARROWEST, NEWEST = (7, 8), (8, 1), (8, 6), (9, 1)
+OLDEST, SATFINITE, NARROWEST, S2F6, NEWEST = (7, 8), (8, 1), (8, 6), (9, 1), (9, 2)
 
 
 @dataclass(frozen=True)
@@ -155,17 +155,19 @@ def packed():
     only_rn = {"rounding": None}
     """Where `.rn` is all there is, truecast has no setting for it."""
     for narrow, relu in itertools.product(NARROW, ([], ["relu"])):
-        later = (FAMILY, NEWEST)
+        later = (FAMILY, S2F6)
         since, from_f16 = ((ADA, SATFINITE),) * 2 if BITS[narrow] == 8 else ((FAMILY, NARROWEST), later)
         yield form("f32", narrow, ["rn", "satfinite", *relu], *since, 2, **only_rn)
         yield form("f16", narrow, ["rn", "satfinite", *relu], *from_f16, 2, **only_rn)
         yield form("bf16", narrow, ["rn", "satfinite", *relu], *later, 2, **only_rn)
         yield form(narrow, "f16", ["rn", *relu], *since, 2, **only_rn)
+        yield form(narrow, "bf16", ["rn", *relu], FAMILY, NEWEST, 2, **only_rn)
+        yield form(narrow, "bf16", ["rn", "satfinite", *relu], FAMILY, NEWEST, 2, **only_rn, overflow="saturate")
     for source, rounding in itertools.product(("f32", "bf16"), ("rz", "rp")):
         yield form(source, "f8e8m0", [rounding], FAMILY, NARROWEST, 2, overflow="nonfinite")
         yield form(source, "f8e8m0", [rounding, "satfinite"], FAMILY, NARROWEST, 2, overflow="saturate")
     yield form("f8e8m0", "bf16", ["rn"], FAMILY, NARROWEST, 2, **only_rn)
     for relu in ([], ["relu"]):
         for source in ("f32", "bf16"):
-            yield form(source, "mxint8", ["rn", "satfinite", *relu], SPECIFIC, NEWEST, 2, **only_rn)
-        yield form("mxint8", "bf16", ["rn", *relu], SPECIFIC, NEWEST, 2, **only_rn)
+            yield form(source, "mxint8", ["rn", "satfinite", *relu], SPECIFIC, S2F6, 2, **only_rn)
+        yield form("mxint8", "bf16", ["rn", *relu], SPECIFIC, S2F6, 2, **only_rn)

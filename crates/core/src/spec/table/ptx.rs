@@ -35,7 +35,7 @@ const ROUND_E8M0: Choice = Choice::Rounding(&[TowardZero, Up]);
 const SAT: Choice =
     Choice::IntOverflow(&[(IntOverflow::Wrap, NanToInt::Zero), (IntOverflow::Saturate, NanToInt::Zero)]);
 const FINITE: Choice = Choice::Overflow(&[Overflow::Nonfinite, Overflow::Saturate]);
-/// `.scaled::n2::ue8m0`: a scale from 2^-127 to 2^127, which divides to s2f6 and multiplies from it.
+/// `.scaled::n2::ue8m0`: a scale from 2^-127 to 2^127, which divides to s2f6 and multiplies to bf16.
 const SCALE: Choice = Choice::ScaleExponent(-127, 127);
 /// `.ftz` is about f32 alone: about a source, or about a result.
 const FTZ_FROM: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
@@ -44,6 +44,7 @@ const FTZ_TO: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushR
 const INT: &str = "PTX ISA 9.1, cvt, Integer Notes; docs/spec/ptx.md §2.1";
 const FLOAT: &str = "PTX ISA 9.1, cvt, Floating Point Notes; docs/spec/ptx.md §2.2";
 const SMALL: &str = "PTX ISA 9.1, cvt, .satfinite; docs/spec/ptx.md §2.3";
+const SMALL_9_2: &str = "PTX ISA 9.2, cvt, .scaled::n2::ue8m0; docs/spec/ptx.md §2.3";
 const E8M0: &str = "PTX ISA 9.1, cvt, .satfinite; docs/spec/ptx.md §2.4";
 
 const E8M0_OPEN: &[Undefined] = &[
@@ -79,6 +80,7 @@ pub(super) static TABLE: Table = Table {
         row(HALVES, &[F64], RN, &[], &[], FLOAT),
         row(&[F32, F16, Bf16], NARROW, SATFINITE, &[Choice::Relu], &[], SMALL),
         row(NARROW, &[F16], RN, &[Choice::Relu], &[], SMALL),
+        row(NARROW, &[Bf16], RN, &[FINITE, Choice::Relu, SCALE], &[], SMALL_9_2),
         row(&[F32, Bf16], &[F8E8M0], RP_SATFINITE, &[ROUND_E8M0, FINITE], E8M0_OPEN, E8M0),
         row(&[F8E8M0], &[Bf16], RN, &[], &[], E8M0),
         row(&[F32, Bf16], &[MxInt8], SATFINITE, &[Choice::Relu, SCALE], &[], SMALL),
