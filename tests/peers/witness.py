@@ -114,6 +114,19 @@ def _gfloat(fault: dict) -> int:
     return int(gfloat.encode_float(format_info_ocp_e4m3, rounded))
 
 
+def _hip(fault: dict) -> int:
+    from test_amd import witness
+
+    exponent = int(attributes(fault).get("scale_exponent", 0))
+    return _code(fault["to"], witness(fault, one(fault["from"], fault["input"]), exponent))
+
+
+def _hip_version() -> str:
+    from test_amd import version
+
+    return version()
+
+
 def _openvino(known: dict) -> list[int]:
     """Of a difference that `truecast explain` knows; two results depend on the place in the tensor."""
     from test_values import code, cpu, reference
@@ -151,6 +164,7 @@ PROGRAMS = {
     "gfloat": (_of_package("gfloat"), _gfloat),
     "openvino": (_of_package("openvino"), _openvino),
     "jax": (_of_package("jax"), _jax),
+    "hip": (_hip_version, _hip),
 }
 
 

@@ -16,7 +16,7 @@ def test_packages(fault):
     assert given(fault) == expected(fault)
 
 
-@pytest.mark.parametrize("fault", faults("clang", "mlir"))
+@pytest.mark.parametrize("fault", faults("clang", "mlir", "hip"))
 def test_compilers(fault):
     try:
         codes = given(fault)
