@@ -167,7 +167,7 @@ class Freeze:
                 self.convert(f"{label}, laid out as {other}, {how}", shard, "again.gguf", *words)
 
     def vectors(self) -> None:
-        types = [line.split()[0] for line in self.run("formats").stdout.decode().splitlines()[1:]]
+        types = [one["name"] for one in json.loads(self.run("formats", "--json").stdout)["types"]]
         for spec in ("onnx", "tosa", "openvino", "tile", "ieee"):
             for src in types:
                 for dst in types:
