@@ -2,8 +2,9 @@
 
 use crate::cast::Cast;
 use crate::status::{Status, guarded};
+use truecast::CastSpec;
 use truecast::permitted::{NanComparison, Verdict, check_code};
-use truecast::vectors::{Extent, inputs};
+use truecast::vectors::{Extent, inputs_scaled};
 
 /// Any NaN is right where a NaN is: no specification fixes its sign and payload.
 pub const TRUECAST_NAN_CLASS: u32 = 0;
@@ -74,7 +75,8 @@ pub unsafe extern "C" fn truecast_vectors(
         return Status::Misuse;
     }
     guarded(Status::Internal, || {
-        let Ok(all) = inputs(cast.spec().src, cast.spec().dst, extent) else { return Status::Unsupported };
+        let CastSpec { src, dst, policy, .. } = *cast.spec();
+        let Ok(all) = inputs_scaled(src, dst, &[policy.scale_exponent], extent) else { return Status::Unsupported };
         let len = all.len().min(capacity);
         if len > 0 {
             // SAFETY: `codes` is not null (above) and has room for `capacity` of them (the caller); `all` is Rust's

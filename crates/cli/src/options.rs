@@ -124,7 +124,8 @@ const TABLE: &[Row] = &[
     // What `check` does.
     row(
         "check",
-        "saturate round-mode overflow inf int-overflow nan-to-int subnormals saturating string-style nan exact-nan",
+        "saturate round-mode overflow inf int-overflow nan-to-int subnormals relu scale-exponent saturating string-style nan \
+         exact-nan",
         &[&[CAST]],
     ),
     row("check", "fail-on", &[&[CHECKED_MODEL]]),

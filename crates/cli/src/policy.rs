@@ -171,7 +171,7 @@ impl PolicyArgs {
     pub fn as_typed(&self, spec: &str) -> String {
         let option = |(name, value): &(&str, String)| match *name {
             "profile" if !spec.starts_with("tile") => String::new(),
-            "saturating" => " --saturating".into(),
+            name if Setting::of_name(name).is_some_and(Setting::is_flag) => format!(" --{name}"),
             name => format!(" --{name} {value}"),
         };
         format!("--spec {spec}") + &self.settings.iter().map(option).collect::<String>()

@@ -178,7 +178,8 @@ pub struct CastPolicy {
     pub via: Option<DType>,
     /// NaN becomes the canonical NaN, and a negative value +0 (`docs/spec/ptx.md`).
     pub relu: bool,
-    /// A finite value is multiplied by 2 to this power before it is rounded (`docs/spec/arm.md`, `docs/spec/amd.md`).
+    /// A finite value is multiplied by 2 to this power before it is rounded (`docs/spec/arm.md`, `docs/spec/amd.md`): codes of
+    /// 32 bits or fewer, for which counts are exact; text is not scaled.
     pub scale_exponent: i16,
     /// Floating-point numbers as text.
     pub text: TextStyle,

@@ -16,7 +16,7 @@ use crate::numbers::wide::{F32ToF32, F32ToF64, F64ToF32, NanBits};
 use crate::pipeline::Pipeline;
 use crate::route::{Method, Route};
 use crate::split::Split16;
-use crate::stage::{Scalar, Stage, slot_bytes};
+use crate::stage::{Multiply, Scalar, Stage, slot_bytes};
 use crate::table::{fits_table8, packed8, table8, table16};
 use truecast_core::format::{F32, F64};
 use truecast_core::policy::*;
@@ -85,13 +85,28 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
         return split(spec, level, Route::of([Method::Table16]), vec![table16(spec)]);
     }
     // One after the other: none refuses an element.
-    match spec.legs().map(|legs| legs.map(|leg| stages(&leg, level))) {
-        Some([(first, before), (second, after)]) => {
-            let methods = first.methods().iter().chain(second.methods()).copied();
-            (Route::of(methods.collect::<Vec<_>>()), before.into_iter().chain(after).collect())
-        }
-        None => (Route::of([Method::Definition]), vec![Box::new(Scalar(*spec))]),
+    let (legs, between): (_, Stages) = match (spec.legs(), around_scale(spec)) {
+        (Some(legs), _) => (legs, Vec::new()),
+        (None, Some((legs, factor))) => (legs, vec![Box::new(Multiply(factor))]),
+        (None, None) => return (Route::of([Method::Definition]), vec![Box::new(Scalar(*spec))]),
+    };
+    let [(first, before), (second, after)] = legs.map(|leg| stages(&leg, level));
+    let methods = first.methods().iter().chain(between.iter().map(|_| &Method::Lane)).chain(second.methods()).copied();
+    (Route::of(methods.collect::<Vec<_>>()), before.into_iter().chain(between).chain(after).collect())
+}
+
+/// To f64, by how much it is multiplied there, and what is left of the cast. f64 holds sources of 32 bits or fewer and
+/// their products.
+fn around_scale(spec: &CastSpec) -> Option<([CastSpec; 2], f64)> {
+    let CastSpec { src, dst, policy, .. } = *spec;
+    let exponent = i32::from(policy.scale_exponent);
+    if exponent == 0 || exponent.abs() > 800 || src.code_bits() > 32 || src == dst {
+        return None;
     }
+    let subnormals = Subnormals::of(policy.subnormals.flushes_source(), false);
+    let widening = CastSpec { dst: DType::F64, policy: CastPolicy { subnormals, ..CastPolicy::IEEE }, ..*spec };
+    let rest = CastSpec { src: DType::F64, policy: CastPolicy { scale_exponent: 0, ..policy }, ..*spec };
+    Some(([widening, rest], 2f64.powi(exponent)))
 }
 
 /// What no lane computes.

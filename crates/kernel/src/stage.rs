@@ -62,6 +62,22 @@ pub(crate) fn slot_bytes(dtype: DType) -> usize {
     dtype.storage_bits().expect("text is never planned").next_power_of_two().max(8) as usize / 8
 }
 
+/// f64 times a power of two, where every product is normal or zero.
+#[derive(Debug)]
+pub(crate) struct Multiply(pub f64);
+
+impl Stage for Multiply {
+    fn widths(&self) -> (usize, usize) {
+        (8, 8)
+    }
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        for (s, d) in src.as_chunks().0.iter().zip(dst.as_chunks_mut().0) {
+            *d = (f64::from_le_bytes(*s) * self.0).to_le_bytes();
+        }
+        Ok(())
+    }
+}
+
 /// The definition, one element at a time: right for every pair and policy.
 #[derive(Debug)]
 pub(crate) struct Scalar(pub CastSpec);

@@ -227,7 +227,7 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 ///     What the specification has: ``saturate``, ``round_mode`` (onnx), ``rounding``, ``overflow``, ``inf``,
 ///     ``int_overflow``, ``nan_to_int``, ``subnormals`` (ieee), ``rounding``, ``saturating``, ``profile``, ``tile_option``
 ///     (tile), ``profile`` (tosa), ``string_style`` (onnx, ieee), ``rounding``, ``overflow``, ``int_overflow``, ``subnormals``,
-///     ``relu`` (languages and chips), ``nan`` (all). ``None`` stands for what is not given.
+///     ``relu``, ``scale_exponent`` (languages and chips), ``nan`` (all). ``None`` stands for what is not given.
 ///
 /// Returns
 /// -------

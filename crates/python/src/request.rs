@@ -2,7 +2,7 @@
 
 use crate::error::{Class, of_spec, raise};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 use truecast::request::{Request, RequestError, SPECS, versions};
 use truecast::setting::Setting;
 use truecast::{CastSpec, DType};
@@ -43,7 +43,11 @@ pub fn resolve(py: Python<'_>, request: &Request, src: DType, dst: DType) -> PyR
 
 /// A value as it is typed.
 fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let is_switch = Setting::of_name(name).is_some_and(Setting::is_switch);
+    let [is_switch, is_integer] =
+        [Setting::is_switch, Setting::is_integer].map(|is| Setting::of_name(name).is_some_and(is));
+    if is_integer && value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
+        return Ok(value.to_string());
+    }
     // One of NumPy too.
     if let Ok(is_on) = value.extract::<bool>() {
         return Ok(is_on.to_string());
@@ -53,12 +57,15 @@ fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<St
     }
     // ONNX attributes are integers.
     match value.extract::<i64>() {
-        Ok(number) if Setting::of_name(name).is_some_and(Setting::is_integer) => Ok(number.to_string()),
         Ok(number @ (0 | 1)) if is_switch && value.is_instance_of::<PyInt>() => Ok((number == 1).to_string()),
         _ if Setting::of_name(name).is_none() => Err(unknown(value.py(), spec.unwrap_or("onnx"), name, "")),
         _ => {
             let found = value.repr()?;
-            let class = if is_switch { "True or False" } else { "a string" };
+            let class = match (is_switch, is_integer) {
+                (true, _) => "True or False",
+                (_, true) => "an integer",
+                _ => "a string",
+            };
             Err(raise(value.py(), Class::Usage, format_args!("{name} = {found}: expected {class}")))
         }
     }
@@ -70,6 +77,7 @@ fn unknown(py: Python<'_>, spec: &str, name: &str, value: &str) -> PyErr {
     let known: Vec<&str> = Setting::all().filter(|setting| setting.is_of(standard)).map(Setting::name).collect();
     let has = known.contains(&name.replace('_', "-").as_str());
     let message = match Setting::of_name(name) {
+        Some(setting) if has && setting.is_integer() => format!("{name} = {value:?}: expected an integer"),
         Some(setting) if has => {
             let values = setting.values(standard).join(", ");
             format!("{name} = {value:?}: {spec} knows {values}")
@@ -82,12 +90,14 @@ fn unknown(py: Python<'_>, spec: &str, name: &str, value: &str) -> PyErr {
     raise(py, Class::Usage, message)
 }
 
-/// The attributes that a specification has: name, whether it is on or off, and the values that are known.
+/// The attributes that a specification has: name, whether it is on or off, and the values that are known; none of an
+/// integer.
 #[pyfunction]
 pub fn attributes(spec: &str) -> Vec<(String, bool, Vec<&'static str>)> {
     let standard = spec.split('@').next().unwrap_or(spec);
     let of = Setting::all().filter(|setting| setting.is_of(standard));
-    of.map(|s| (s.name().replace('-', "_"), s.is_switch(), s.values(standard))).collect()
+    let values = |s: &Setting| if s.is_integer() { Vec::new() } else { s.values(standard) };
+    of.map(|s| (s.name().replace('-', "_"), s.is_switch(), values(s))).collect()
 }
 
 /// The specifications, and each with its versions: what `spec` may be.

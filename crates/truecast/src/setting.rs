@@ -167,6 +167,12 @@ impl Setting {
         self.every_value() == SWITCH
     }
 
+    /// It is given without a value.
+    #[must_use]
+    pub fn is_flag(&self) -> bool {
+        self.value_name.is_none()
+    }
+
     /// It takes any integer, within the limits of each pair.
     #[must_use]
     pub fn is_integer(&self) -> bool {

@@ -61,6 +61,24 @@ const EVERY_VALUE_BITS: u32 = 16;
 /// # Ok::<(), truecast::vectors::VectorError>(())
 /// ```
 pub fn inputs(src: DType, dst: DType, extent: Extent) -> Result<Vec<u64>, VectorError> {
+    inputs_scaled(src, dst, &[0], extent)
+}
+
+/// [`inputs`] of casts that scale their sources: the marks of the destination are listed for each of these exponents
+/// ([`CastPolicy::scale_exponent`]).
+///
+/// # Errors
+/// [`VectorError`].
+///
+/// # Examples
+/// ```
+/// use truecast_core::DType;
+/// use truecast::vectors::{inputs_scaled, Extent};
+/// let codes = inputs_scaled(DType::F32, DType::F8E4M3Fn, &[-20], Extent::Boundary)?;
+/// assert!(codes.contains(&(464.0 * 1048576f32).to_bits().into())); // the tie above the largest value
+/// # Ok::<(), truecast::vectors::VectorError>(())
+/// ```
+pub fn inputs_scaled(src: DType, dst: DType, scale_exponents: &[i16], extent: Extent) -> Result<Vec<u64>, VectorError> {
     if let Some(dtype) = [src, dst].into_iter().find(|dtype| !dtype.is_numeric()) {
         return Err(VectorError::NoCodes { dtype });
     }
@@ -71,7 +89,9 @@ pub fn inputs(src: DType, dst: DType, extent: Extent) -> Result<Vec<u64>, Vector
     if extent == Extent::Exhaustive || bits <= ALWAYS_WHOLE_BITS {
         return Ok((0..1 << bits).collect());
     }
-    Ok(listed(src, &marks(dst, EVERY_VALUE_BITS)))
+    let marks = marks(dst, EVERY_VALUE_BITS);
+    let unscaled = |n: i16| marks.iter().map(move |mark| mark.scaled(-i32::from(n)));
+    Ok(listed(src, &scale_exponents.iter().copied().flat_map(unscaled).collect::<Vec<_>>()))
 }
 
 /// Specials, and the codes around the marks.

@@ -4,8 +4,8 @@ use truecast::check::{CastFindings, Check};
 use truecast::convention::{Convention, Flush};
 use truecast::permitted::NanComparison;
 use truecast::policy::{IntOverflow, Overflow};
-use truecast::spec::{ieee, onnx, tosa};
-use truecast::vectors::{Extent, inputs};
+use truecast::spec::{ieee, onnx, table, tosa};
+use truecast::vectors::{Extent, inputs, inputs_scaled};
 use truecast::{CastSpec, DType, Elements, Layout, Rounding, cast_one};
 use truecast_testkit::random::Random;
 
@@ -17,7 +17,7 @@ fn bytes(dtype: DType, codes: &[u64]) -> Vec<u8> {
 
 /// What is found of an implementation on the boundary vectors of a pair.
 fn judge(spec: &CastSpec, implementation: impl Fn(u64) -> u64) -> CastFindings {
-    let codes = inputs(spec.src, spec.dst, Extent::Boundary).unwrap();
+    let codes = inputs_scaled(spec.src, spec.dst, &[spec.policy.scale_exponent], Extent::Boundary).unwrap();
     let results: Vec<u64> = codes.iter().map(|code| implementation(*code)).collect();
     judge_results(spec, &codes, &results)
 }
@@ -139,6 +139,26 @@ fn flushed_subnormals() {
     let spec = onnx(DType::F16, DType::F32);
     let sources = |code: u64| right(&spec, if code & 0x7fff < 0x400 { code & 0x8000 } else { code });
     is_named(&judge(&spec, sources), Convention::Flushed(Flush::Sources));
+}
+
+/// By the other rule for the direction, or not scaled at all.
+#[test]
+fn other_scales() {
+    let scaled = |n: i16| {
+        let arm = table::Cast::of("arm", None).unwrap().unwrap();
+        table::Cast { to: DType::F8E4M3Fn, scale_exponent: Some(n), ..arm }.resolve(DType::F32).unwrap()
+    };
+    for wrong in [0, 3] {
+        let results = |code: u64| right(&scaled(wrong), code);
+        is_named(&judge(&scaled(-3), results), Convention::Scaled(wrong));
+    }
+    let spec = scaled(-3);
+    let through = |code: u64| {
+        let to_f16 = CastSpec { dst: DType::F16, policy: spec.policy, undefined: &[], ..spec };
+        let from_f16 = CastSpec { src: DType::F16, ..scaled(0) };
+        right(&from_f16, right(&to_f16, code))
+    };
+    is_named(&judge(&spec, through), Convention::Through(DType::F16));
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn every_name_and_choice_is_kept() {
         }
     }
     let ptx = table::Cast::of("ptx", None).unwrap().unwrap();
-    keeps(&of_request(Standard::Table(table::Cast { relu: true, ..ptx })));
+    keeps(&of_request(Standard::Table(table::Cast { relu: true, scale_exponent: Some(-9), ..ptx })));
 }
 
 #[test]

@@ -89,12 +89,12 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
 
 /// What is rounded: the source, or what scaling makes of it.
 fn source_value(session: &Session, spec: &CastSpec, src: u64) -> Value {
-    let scaled = spec.scaled_value();
-    match (spec.policy.scale_exponent, (session.definition)(&scaled, spec.src.code_of_storage(src))) {
-        (0, _) => Value::of(spec.src, src),
-        (_, Outcome::Defined(code)) => Value::of(scaled.dst, code),
-        (_, outcome) => panic!("every value becomes an f64: {outcome:?}"),
+    if spec.policy.scale_exponent == 0 {
+        return Value::of(spec.src, src);
     }
+    let scaled = spec.scaled_value();
+    let code = (session.definition)(&scaled, spec.src.code_of_storage(src)).code();
+    Value::of(scaled.dst, code.expect("this policy refuses nothing"))
 }
 
 fn errors(index: u64, x: Number, y: Number, total: &mut Counts, sums: &mut Sums) {

@@ -171,3 +171,4 @@ def packed():
         for source in ("f32", "bf16"):
             yield form(source, "mxint8", ["rn", "satfinite", *relu], SPECIFIC, S2F6, 2, **only_rn)
         yield form("mxint8", "bf16", ["rn", *relu], SPECIFIC, S2F6, 2, **only_rn)
+        yield form("mxint8", "bf16", ["rn", "satfinite", *relu], SPECIFIC, S2F6, 2, **only_rn, overflow="saturate")

@@ -89,7 +89,6 @@ def is_left_out(source: str, to: str, modifiers: frozenset, lanes: int) -> bool:
         (source in FLOATS and to in INTEGERS and "sat" in modifiers)
         or (source in INTEGERS and "ftz" in modifiers)
         or (source == "bf16" and to in ("f32", "f64") and roundings)
-        or (source == "mxint8" and "satfinite" in modifiers)
     )
     names_no_rounding = {source, to} == {"f16", "bf16"} and not roundings
     return clamps_to_1 or to_integral_float or has_no_effect or names_no_rounding

@@ -4,6 +4,7 @@
 use crate::message;
 use truecast::convert::Options;
 use truecast::report::Provenance;
+use truecast::setting::Setting;
 
 /// `--spec onnx@28 --to f16 --keep '*norm*'`: may be typed after `convert SRC DST` and `verify SRC DST`.
 pub fn typed(provenance: &Provenance) -> String {
@@ -16,7 +17,8 @@ pub fn typed(provenance: &Provenance) -> String {
         let version = request.version().map(|version| format!("@{version}"));
         say("spec", Some(&(request.spec().to_string() + &version.unwrap_or_default())));
         for (name, value) in request.attributes() {
-            say(&name.replace('_', "-"), Some(value.as_str()).filter(|_| name != "saturating"));
+            let is_flag = Setting::of_name(name).is_some_and(Setting::is_flag);
+            say(&name.replace('_', "-"), Some(value.as_str()).filter(|_| !is_flag));
         }
     }
     if let Some(seed) = seed {
@@ -89,6 +91,8 @@ mod tests {
             "--spec onnx@28 --string-style plain --to string",
             "--spec ieee --string-style plain --rounding up --to string",
             "--spec openvino --to i8",
+            "--spec ptx@9 --relu --to f16",
+            "--spec arm --scale-exponent -3 --to f8e4m3fn",
             "--spec tile@13.5 --to f16",
             "--spec tile@13.4 --profile hw --rounding zero --saturating --tile-option preserve_inf \
              --tile-option e4m3_nan=spec-literal --to f8e5m2",

@@ -20,7 +20,7 @@ use truecast::io::atomic::leftover;
 use truecast::io::{Existing, FileFormat, OutputFile, Tensor, Writer, layout_for};
 use truecast::permitted::{Permitted, permitted};
 use truecast::spec::onnx;
-use truecast::vectors::{inputs, rescale_inputs};
+use truecast::vectors::{inputs_scaled, rescale_inputs};
 use truecast::{DType, Layout, cast_one};
 
 pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
@@ -128,7 +128,7 @@ fn casts(args: &VectorsArgs, [from, to]: [DType; 2], operator: onnx::Operator) -
         let open = reason.map(|reason| Open { reason, accepted });
         Vector { input, output: cast_one(&spec, input).code(), open }
     };
-    let vectors = inputs(from, to, args.level)?.into_iter().map(vector).collect();
+    let vectors = inputs_scaled(from, to, &[spec.policy.scale_exponent], args.level)?.into_iter().map(vector).collect();
     Ok(Listed { op: args.op.clone(), spec: request.to_string(), from, to, clause: spec.clause, vectors })
 }
 

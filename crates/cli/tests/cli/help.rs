@@ -261,7 +261,13 @@ fn every_setting_is_on_the_page_of_the_specifications() {
     for setting in truecast::setting::Setting::all() {
         let option = format!("--{}", setting.name());
         assert!(page.contains(&option), "{option}");
-        assert!(setting.every_value().iter().all(|value| setting.is_switch() || page.contains(value)), "{option}");
+        assert!(
+            setting
+                .every_value()
+                .iter()
+                .all(|value| setting.is_switch() || setting.is_integer() || page.contains(value)),
+            "{option}"
+        );
         let in_manual = option.replace('-', "\\-");
         assert!(folder.run("man convert").succeeds().out.contains(&in_manual), "{option}");
         for command in ["convert", "verify", "check", "vectors", "explain", "bench", "run"] {

@@ -2,7 +2,10 @@
 
 use crate::run::Folder;
 use serde_json::{Value, json};
+use truecast_testkit::formats::bf16;
 use truecast_testkit::npy::npy;
+use truecast_testkit::proto;
+use truecast_testkit::safetensors::{f32s, safetensors};
 
 fn folder(values: &[f32]) -> Folder {
     let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -125,6 +128,43 @@ fn values_are_scaled_before_they_are_rounded() {
     assert_eq!((&object["source"]["scaled"], &object["neighbors"]["midpoint"]), (&json!("232.5"), &json!("232")));
     folder.run(&format!("explain 465 --from f16 {options}7")).fails(2, &["-17 is not in -16 to 15 for f16"]);
     folder.run("explain 1 --to f8e4m3fn --spec arm --scale-exponent 1.5").fails(2, &["is not an integer"]);
+    folder.run("explain 1 --to f8e4m3fn --spec arm --scale-exponent 99999").fails(2, &["is not in -128 to 127"]);
+    // The vectors are about the values that are rounded: 464 * 2^20 overflows, and its neighbor does not.
+    let scaled = "vectors cast --from f32 --to f8e4m3fn --spec arm --scale-exponent -20";
+    folder.run(scaled).succeeds().says(&["4de80000 7e", "4de80001 7f"]);
+    folder.run("check rescale --to i8 --input x.npy --actual y.npy --scale-exponent 1").fails(2, &["belongs to"]);
+}
+
+/// Where a scale makes no sense, or is not a part of what is measured.
+#[test]
+fn scales_of_models_and_of_schemes() {
+    let folder = Folder::new();
+    let weights: Vec<f32> = (0..4096).map(|i| (i % 255 + 1) as f32 / 32.0).collect();
+    let graph = proto::graph(
+        &[proto::node("Identity", &["w"], &["y"], &[])],
+        &[proto::raw("w", 1, &[64, 64], &f32s(&weights))],
+        proto::bytes(12, proto::value("y", 1, &[64, 64])),
+    );
+    folder.write("m.onnx", &proto::model(10, 21, &graph));
+    let options = "--spec arm --scale-exponent -3 --min-elements 1";
+    folder
+        .run(&format!("convert m.onnx n.onnx --to f8e4m3fn {options}"))
+        .fails(2, &["scale-exponent", "a model would"]);
+    assert_eq!(folder.names(), ["m.onnx"]);
+    // What a plain cast would have lost is the same with a scale for other tensors.
+    let halves: Vec<u8> = weights.iter().flat_map(|x| bf16(*x).to_le_bytes()).collect();
+    for (dtype, bytes) in [("F32", f32s(&weights)), ("BF16", halves)] {
+        folder.write("a.safetensors", &safetensors(&[("a.weight", dtype, &[64, 64], bytes)], &[]));
+        let plain = ["", " --scale-exponent 5"].map(|scale| {
+            let line = format!(
+                "convert a.safetensors out.safetensors --scheme fp8-tensor --rule *norm*=f8e4m3fn --spec arm{scale}"
+            );
+            folder.run(&format!("{line} --force --report r.json")).succeeds();
+            let report: Value = serde_json::from_slice(&folder.read("r.json")).unwrap();
+            report["tensors"][0]["cast_sqnr_db"].clone()
+        });
+        assert!(plain[0].is_number() && plain[0] == plain[1], "{dtype}: {plain:?}");
+    }
 }
 
 #[test]

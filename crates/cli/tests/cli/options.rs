@@ -18,7 +18,7 @@ fn refuses(line: &str, option: &str, place: &str, asked: &str) {
 }
 
 /// (option with its value, the specifications that have it)
-const POLICIES: [(&str, &[&str]); 10] = [
+const POLICIES: [(&str, &[&str]); 12] = [
     ("saturate", &["onnx"]),
     ("round-mode", &["onnx"]),
     ("rounding", &["ieee", "tile"]),
@@ -29,6 +29,8 @@ const POLICIES: [(&str, &[&str]); 10] = [
     ("subnormals", &["ieee"]),
     ("saturating", &["tile"]),
     ("profile", &["tile", "tosa"]),
+    ("relu", &[]),
+    ("scale-exponent", &[]),
 ];
 
 fn value(option: &str) -> &'static str {
@@ -38,6 +40,7 @@ fn value(option: &str) -> &'static str {
         "overflow" | "inf" | "int-overflow" | "nan-to-int" => "saturate",
         "subnormals" => "flush",
         "profile" => "hw",
+        "scale-exponent" => "-1",
         _ => "",
     }
 }

@@ -97,12 +97,7 @@ impl CastSpec {
     #[inline]
     #[must_use]
     pub fn source_value(&self, code: u64) -> Exact {
-        match flush_source(decode(self.src, code), self.src, &self.policy) {
-            Exact::Finite { neg, sig, exp, sticky } => {
-                Exact::Finite { neg, sig, exp: exp + i32::from(self.policy.scale_exponent), sticky }
-            }
-            special => special,
-        }
+        flush_source(decode(self.src, code), self.src, &self.policy).scaled(self.policy.scale_exponent.into())
     }
 }
 

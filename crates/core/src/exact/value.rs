@@ -35,6 +35,23 @@ pub enum Exact {
 }
 
 impl Exact {
+    /// It times `2^exponent`; infinities and NaN stay what they are.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::{exact::decode, DType};
+    /// let [one, eighth] = [1f32, 0.125].map(|x| decode(DType::F32, x.to_bits().into()));
+    /// assert!(one.scaled(-3).cmp_value(eighth).is_eq());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn scaled(self, exponent: i32) -> Exact {
+        match self {
+            Exact::Finite { neg, sig, exp, sticky } => Exact::Finite { neg, sig, exp: exp + exponent, sticky },
+            special => special,
+        }
+    }
+
     /// Compares any two by value. -0 equals +0; every NaN is the same and above everything else. Of two sticky values,
     /// those with the same 64 bits count as equal.
     ///

@@ -49,6 +49,8 @@ pub enum Convention {
     ResultBytesReversed,
     /// Zero never has a sign.
     PositiveZero,
+    /// Multiplied by another power of two before rounding ([`CastPolicy::scale_exponent`]).
+    Scaled(i16),
 }
 
 words! {
@@ -129,6 +131,9 @@ impl Convention {
             all.extend(on_pattern.map(Convention::OnPattern));
         }
         all.push(Convention::PositiveZero);
+        if policy.scale_exponent != 0 {
+            all.extend([0, -policy.scale_exponent].map(Convention::Scaled));
+        }
         if src.code_bits() == dst.code_bits() && src != dst {
             all.push(Convention::BitsKept);
         }
@@ -161,7 +166,9 @@ impl Convention {
         };
         match self {
             Convention::Through(intermediate) => {
-                between(intermediate, dst, policy, between(src, intermediate, CastPolicy::IEEE, code)?)
+                let scaled = CastPolicy { scale_exponent: policy.scale_exponent, ..CastPolicy::IEEE };
+                let policy = CastPolicy { scale_exponent: 0, ..policy };
+                between(intermediate, dst, policy, between(src, intermediate, scaled, code)?)
             }
             Convention::Rounded(rounding) => with(CastPolicy { to_float: rounding, to_int: rounding, ..policy }, code),
             Convention::OnPattern(rounding) => on_pattern(src, dst, rounding, code),
@@ -200,6 +207,7 @@ impl Convention {
             Convention::PairsExchanged => with(policy, other?),
             Convention::SourceBytesReversed => with(policy, reversed(src, code)),
             Convention::ResultBytesReversed => Some(reversed(dst, with(policy, code)?)),
+            Convention::Scaled(scale_exponent) => with(CastPolicy { scale_exponent, ..policy }, code),
             Convention::PositiveZero => {
                 let result = with(policy, code)?;
                 Some(if is_zero(dst, result) { 0 } else { result })
@@ -244,6 +252,7 @@ impl Convention {
             Convention::SourceBytesReversed => "source-bytes-reversed".into(),
             Convention::ResultBytesReversed => "result-bytes-reversed".into(),
             Convention::PositiveZero => "positive-zero".into(),
+            Convention::Scaled(exponent) => format!("scale-exponent-{exponent}"),
         }
     }
 }
@@ -298,6 +307,8 @@ impl fmt::Display for Convention {
             Convention::SourceBytesReversed => f.write_str("the bytes of each input were in the other order"),
             Convention::ResultBytesReversed => f.write_str("the bytes of each result are in the other order"),
             Convention::PositiveZero => f.write_str("zero lost its sign"),
+            Convention::Scaled(0) => f.write_str("the values were not scaled"),
+            Convention::Scaled(exponent) => write!(f, "the values were multiplied by 2^{exponent}"),
         }
     }
 }

@@ -73,7 +73,7 @@ class Settings(TypedDict, total=False):
     rounding: Rounding | None
     overflow: Overflow | None
     inf: Overflow | None
-    int_overflow: Literal["wrap", "saturate", "indefinite", "error"] | None
+    int_overflow: Literal["wrap", "saturate", "indefinite", "saturate-to-f32", "error"] | None
     nan_to_int: Literal["zero", "saturate", "indefinite", "top-bit", "error"] | None
     subnormals: Literal["keep", "flush", "flushsource", "flushresult"] | None
     relu: Switch | None

@@ -22,7 +22,7 @@ pub struct Answer {
 pub struct Explanation {
     /// The source element.
     pub source: Decoded,
-    /// What is rounded instead of its value, where the specification scales it.
+    /// What is rounded instead of its value, where the specification scales it; infinities and NaN are not scaled.
     pub scaled: Option<Exact>,
     /// The destination type.
     pub to: DType,
@@ -61,6 +61,7 @@ pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Int
     };
     let scales = |i: &&Interpretation| i.cast.policy.scale_exponent != 0;
     let scaled = interpretations.iter().find(scales).map(|i| i.cast.source_value(code));
+    let scaled = scaled.filter(|value| matches!(value, Exact::Finite { .. }));
     let answers = interpretations.into_iter().map(answer).collect();
     let neighbors = neighbors(scaled.unwrap_or(source.value), to);
     Explanation { source, scaled, to, neighbors, answers: without_repeats(answers), absent: Vec::new() }

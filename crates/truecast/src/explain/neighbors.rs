@@ -77,13 +77,8 @@ impl End {
 
     fn of_fixed(f: &FixedFormat, neg: bool) -> End {
         let End { last, step, .. } = End::of_integer(&f.int, neg);
-        let scaled = |value| match value {
-            Exact::Finite { neg, sig, exp, sticky } => {
-                Exact::Finite { neg, sig, exp: exp - i32::from(f.frac_bits), sticky }
-            }
-            other => other,
-        };
-        End { last: scaled(last), step: scaled(step), code: None }
+        let [last, step] = [last, step].map(|value| value.scaled(-i32::from(f.frac_bits)));
+        End { last, step, code: None }
     }
 }
 

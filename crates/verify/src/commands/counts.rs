@@ -11,7 +11,7 @@ use crate::policies::SATURATE;
 use crate::random::Random;
 use crate::report::{Answer, Report, Tally};
 use crate::session::Session;
-use truecast_core::policy::{IntOverflow, NanToInt, Overflow};
+use truecast_core::policy::{IntOverflow, NanToInt, Overflow, Subnormals};
 use truecast_core::spec::{ieee, onnx};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Rounding};
 use truecast_kernel::Counting;
@@ -52,8 +52,10 @@ fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
     if let Ok(plain) = ieee::Cast::to(dst).resolve(src) {
         let change = |policy| CastSpec { policy, ..plain };
         all.push(change(CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..plain.policy }));
-        if src.is_float() && src.code_bits() <= 32 {
-            all.extend([-7, 3].map(|scale_exponent| change(CastPolicy { scale_exponent, ..SATURATE })));
+        if src.code_bits() <= 32 {
+            let flushes = CastPolicy { subnormals: Subnormals::FlushSource, ..CastPolicy::IEEE };
+            let scaled = [(-7, SATURATE), (3, CastPolicy::IEEE), (-1, flushes)];
+            all.extend(scaled.map(|(scale_exponent, policy)| change(CastPolicy { scale_exponent, ..policy })));
         }
     }
     let mut distinct: Vec<CastSpec> = Vec::new();

@@ -126,7 +126,7 @@ fn as_asked(args: &Question, e: &Explanation) -> Option<String> {
 fn exact(args: &Question, e: &Explanation, source: &Source) -> String {
     let code = e.neighbors.below.as_ref().map_or(String::new(), |b| format!(", code {}", code_text(b)));
     match source.exact {
-        true if e.scaled.is_some() => format!("exact: the scaled value is a value of {}{code}", e.to),
+        _ if e.scaled.is_some() => format!("exact: the scaled value is a value of {}{code}", e.to),
         true => format!("exact: the value is a value of {}{code}", e.to),
         false => format!("exact: {} rounded to {} is a value of {}{code}", args.value, args.from, e.to),
     }

@@ -37,6 +37,7 @@ const SCALE: Choice = Choice::ScaleExponent(-127, 127);
 
 const BASE: &str = "CDNA3, CDNA4, RDNA4 ISA, V_CVT_*; docs/spec/amd.md §2.1";
 const TO_FP8: &str = "CDNA4 ISA §7.3, RDNA4 ISA §7.6, FP16_OVFL; docs/spec/amd.md §2.2";
+const TO_FP8_SCALED: &str = "CDNA4 ISA §7.3, FP16_OVFL, V_CVT_SCALEF32_*; docs/spec/amd.md §2.3";
 const TO_FNUZ: &str = "CDNA3 ISA §7.2, FP16_OVFL; docs/spec/amd.md §2.2";
 const SCALED: &str = "CDNA4 ISA §7.3, V_CVT_SCALEF32_*; docs/spec/amd.md §2.3";
 const BF16: &str = "CDNA4 ISA, V_CVT_PK_BF16_F32; docs/spec/amd.md §2.1";
@@ -73,7 +74,7 @@ pub(super) static TABLE: Table = Table {
         row(FNUZ, &[F32], AMD, &[], &[], TO_FNUZ).at(CDNA3),
         row(&[F32], FP8, AMD, &[OVFL, DENORM], INF, TO_FP8).at(RDNA4),
         row(FP8, &[F32], AMD, &[], &[], TO_FP8).at(RDNA4),
-        row(&[F32], FP8, AMD, &[OVFL, DENORM, SCALE], &[], TO_FP8).at(CDNA4),
+        row(&[F32], FP8, AMD, &[OVFL, DENORM, SCALE], &[], TO_FP8_SCALED).at(CDNA4),
         row(HALVES, FP8, AMD, &[OVFL, SCALE], &[], SCALED).at(CDNA4),
         row(&[F32], FP6_FP4, SATURATE, &[DENORM, SCALE], NAN_OPEN, SCALED).at(CDNA4),
         row(HALVES, FP6_FP4, SATURATE, &[SCALE], NAN_OPEN, SCALED).at(CDNA4),

@@ -44,7 +44,7 @@ const FTZ_TO: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushR
 const INT: &str = "PTX ISA 9.1, cvt, Integer Notes; docs/spec/ptx.md §2.1";
 const FLOAT: &str = "PTX ISA 9.1, cvt, Floating Point Notes; docs/spec/ptx.md §2.2";
 const SMALL: &str = "PTX ISA 9.1, cvt, .satfinite; docs/spec/ptx.md §2.3";
-const SMALL_9_2: &str = "PTX ISA 9.2, cvt, .scaled::n2::ue8m0; docs/spec/ptx.md §2.3";
+const SMALL_9_2: &str = "PTX ISA 9.2, cvt; docs/spec/ptx.md §2.3";
 const E8M0: &str = "PTX ISA 9.1, cvt, .satfinite; docs/spec/ptx.md §2.4";
 
 const E8M0_OPEN: &[Undefined] = &[

@@ -21,9 +21,9 @@ const FINITE: &str = "WGSL lets an implementation assume finite values; Inf is u
 const ASSUMED_FINITE: &[Undefined] =
     &[Undefined::any(Condition::Overflow, FINITE), Undefined::any(Condition::Infinite, FINITE)];
 
+const INF: &str = "WGSL lets an implementation assume finite values; docs/spec/wgsl.md §3";
 const NAN: &str = "WGSL: any value; docs/spec/wgsl.md §3";
-const ASSUMED_NUMBERS: &[Undefined] =
-    &[Undefined::any(Condition::Nan, NAN), Undefined::any(Condition::Infinite, FINITE)];
+const ASSUMED_NUMBERS: &[Undefined] = &[Undefined::any(Condition::Nan, NAN), Undefined::any(Condition::Infinite, INF)];
 
 #[rustfmt::skip]
 pub(super) static TABLE: Table = Table {

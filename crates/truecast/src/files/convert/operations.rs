@@ -102,7 +102,9 @@ impl<'a> Operations<'a> {
 
     fn plain(&self, from: DType, to: DType) -> Result<Option<Arc<CastBaseline>>, Cause> {
         self.plain.get((from, to), || {
-            let spec = self.request.resolve(from, to).ok();
+            let mut spec = self.request.resolve(from, to).ok();
+            // Quantizing has its own scales.
+            spec.iter_mut().for_each(|spec| spec.policy.scale_exponent = 0);
             let caster = spec.and_then(|spec| Caster::new(&spec, &self.exec).ok());
             Ok(caster.map(|caster| Arc::new(CastBaseline::new(caster, self.exec))))
         })

@@ -6,6 +6,7 @@ use crate::files::stream::Item;
 use crate::request::Request;
 use std::path::Path;
 use std::sync::Arc;
+use truecast_core::spec::SpecError;
 use truecast_core::text::max_len;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::{FileFormat, Tensor, layout_for};
@@ -41,6 +42,15 @@ impl Planned {
         let to = to.filter(|&to| kind != FileFormat::Onnx || to != from);
         let cast = to.map(|to| request.resolve(from, to)).transpose();
         let cast = cast.map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
+        if let Some(cast) = cast.filter(|cast| kind == FileFormat::Onnx && cast.policy.scale_exponent != 0) {
+            let cause = SpecError::Attribute {
+                spec: request.to_string(),
+                name: "scale-exponent",
+                why: "a model would compute with the scaled weights; convert arrays or a checkpoint".into(),
+                clause: cast.clause,
+            };
+            return Err(Error::tensor(path, &tensor.name, cause));
+        }
         let dtype = to.unwrap_or(from);
         let layout = layout_for(kind, dtype).map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
         let layout = match (dtype, from) {
