@@ -24,7 +24,8 @@ def prose(text: str):
 
 def anchors(text: str) -> set[str]:
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    of_titles = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return of_titles | set(re.findall(r'<a id="([^"]+)"', text))
 
 
 @pytest.mark.parametrize("page", PAGES)
