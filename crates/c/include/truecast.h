@@ -23,7 +23,7 @@
 #define TRUECAST_ABI 1
 
 /**
- * Any NaN is right where a NaN is: no specification fixes its sign and payload.
+ * Any NaN is right where a NaN is.
  */
 #define TRUECAST_NAN_CLASS 0
 

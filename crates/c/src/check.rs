@@ -6,7 +6,7 @@ use truecast::CastSpec;
 use truecast::permitted::{NanComparison, Verdict, check_code};
 use truecast::vectors::{Extent, inputs_scaled};
 
-/// Any NaN is right where a NaN is: no specification fixes its sign and payload.
+/// Any NaN is right where a NaN is.
 pub const TRUECAST_NAN_CLASS: u32 = 0;
 /// A NaN has to have the bits that truecast gives.
 pub const TRUECAST_NAN_BITS: u32 = 1;

@@ -14,13 +14,28 @@ use truecast::setting::Setting;
 use truecast::spec::onnx;
 use truecast::spec::table::INTEGER;
 
+/// Settings by their names, with values.
+pub type Settings = Vec<(&'static str, String)>;
+
+/// `NAME[@VERSION][:SETTING=VALUE,..]`, as `differ` and `check` write a name with its settings.
+pub fn spec_and_settings(words: &str) -> Result<(String, Settings), String> {
+    let (spec, settings) = words.split_once(':').unwrap_or((words, ""));
+    let setting = |word: &str| {
+        let (name, value) = word.split_once('=').unwrap_or((word, "true"));
+        let unknown = || format!("no specification has a setting {name:?}");
+        Ok((Setting::of_name(name).ok_or_else(unknown)?.name(), value.to_string()))
+    };
+    let settings = settings.split(',').filter(|word| !word.is_empty()).map(setting).collect::<Result<_, String>>()?;
+    Ok((spec.into(), settings))
+}
+
 /// The specification and its settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyArgs {
     /// The specification.
     pub spec: Option<String>,
     /// Settings by their names, in the order of the table.
-    pub settings: Vec<(&'static str, String)>,
+    pub settings: Settings,
 }
 
 /// Help of `--spec`, with its default.
@@ -35,7 +50,8 @@ impl Args for PolicyArgs {
     }
 
     fn augment_args(command: Command) -> Command {
-        let spec = Arg::new("spec").long("spec").value_name("NAME[@VERSION]").value_parser(value_parsers::SPEC);
+        let spec =
+            Arg::new("spec").long("spec").value_name("NAME[@VERSION]").value_parser(value_parsers::SPEC_AND_SETTINGS);
         let all: Vec<Arg> = [spec.hide_possible_values(true).help(spec_help(DEFAULT_SPEC))]
             .into_iter()
             .chain(Setting::all().map(option))
@@ -92,8 +108,13 @@ impl FromArgMatches for PolicyArgs {
             };
             values.into_iter().map(|value| (setting.name(), value)).collect()
         };
-        let settings = Setting::all().flat_map(typed).collect();
-        Ok(PolicyArgs { spec: matches.get_one("spec").cloned(), settings })
+        let all = Setting::all().flat_map(typed);
+        Ok(match matches.get_one::<(String, Settings)>("spec").cloned() {
+            Some((spec, settings)) => {
+                PolicyArgs { spec: Some(spec), settings: settings.into_iter().chain(all).collect() }
+            }
+            None => PolicyArgs { spec: None, settings: all.collect() },
+        })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -6,6 +6,7 @@ use crate::command::thresholds::DIFFERENT;
 use crate::help_text::PAGES;
 use crate::inspect_keys;
 use crate::number_format::NumberFormat;
+use crate::policy::{Settings, spec_and_settings};
 use crate::sort_keys::{KEYS, Known};
 use crate::suggest::{MEANT, did_you_mean, read_scheme, read_type, unknown_scheme};
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
@@ -89,6 +90,8 @@ pub fn operands() -> Vec<&'static str> {
 
 /// A specification, with or without a version.
 pub const SPEC: Words<String> = Words { read: as_typed, list: specs };
+/// The same, with settings.
+pub const SPEC_AND_SETTINGS: Words<(String, Settings)> = Words { read: spec_and_settings, list: specs };
 /// TOSA.
 pub const TOSA: Words<String> = Words { read: as_typed, list: || versions("tosa") };
 /// Tile IR.

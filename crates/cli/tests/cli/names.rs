@@ -154,10 +154,11 @@ fn scales_of_models_and_of_schemes() {
     // What a plain cast would have lost is the same with a scale for other tensors.
     let halves: Vec<u8> = weights.iter().flat_map(|x| bf16(*x).to_le_bytes()).collect();
     for (dtype, bytes) in [("F32", f32s(&weights)), ("BF16", halves)] {
-        folder.write("a.safetensors", &safetensors(&[("a.weight", dtype, &[64, 64], bytes)], &[]));
+        let norm = ("norm.weight", dtype, &[64u64][..], bytes[..bytes.len() / 64].to_vec());
+        folder.write("a.safetensors", &safetensors(&[("a.weight", dtype, &[64, 64], bytes), norm], &[]));
         let plain = ["", " --scale-exponent 5"].map(|scale| {
             let line = format!(
-                "convert a.safetensors out.safetensors --scheme fp8-tensor --rule *norm*=f8e4m3fn --spec arm{scale}"
+                "convert a.safetensors out.safetensors --scheme comfy:float8_e4m3fn --rule *norm*=f8e4m3fn --spec arm{scale}"
             );
             folder.run(&format!("{line} --force --report r.json")).succeeds();
             let report: Value = serde_json::from_slice(&folder.read("r.json")).unwrap();
@@ -165,6 +166,22 @@ fn scales_of_models_and_of_schemes() {
         });
         assert!(plain[0].is_number() && plain[0] == plain[1], "{dtype}: {plain:?}");
     }
+}
+
+#[test]
+fn a_name_has_its_settings_where_names_are_typed() {
+    let folder = folder(&[1.0, 465.0, f32::NAN]);
+    let asked =
+        |spec: &str| folder.run(&format!("explain 465 --to f8e4m3fn --json {spec}")).succeeds().object("explain");
+    assert_eq!(asked("--spec onnx@28:saturate=0")["results"], asked("--spec onnx@28 --saturate 0")["results"]);
+    assert_eq!(asked("--spec arm:scale-exponent=-1")["results"][0]["value"], json!("240"));
+    folder.run("explain 1 --to f16 --spec arm:nscale=1").fails(2, &["no specification has a setting \"nscale\""]);
+    folder.run("explain 1 --to f16 --spec arm:saturate=1").fails(2, &["arm has no setting \"saturate\""]);
+    // Which NaN a table gives is not a part of it.
+    folder.run("convert x.npy y.npy --to f8e4m3fn --spec arm").succeeds();
+    let check = "check cast --from f32 --to f8e4m3fn --input x.npy --actual y.npy --spec arm";
+    folder.run(check).succeeds();
+    folder.run(&format!("{check} --exact-nan")).fails(2, &["does not model the NaN codes of arm", "omit --exact-nan"]);
 }
 
 #[test]

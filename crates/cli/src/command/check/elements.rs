@@ -15,12 +15,18 @@ use truecast::check::{CastFindings, CastViolation, ElementValue, check, permitte
 use truecast::convention::Convention;
 use truecast::io::Escaped;
 use truecast::permitted::{NanComparison, Permitted};
-use truecast::request::Request;
+use truecast::request::{Request, Standard};
 use truecast::spec::Interpretation;
 use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8, Failure> {
     let Asked { to, input, actual } = asked(args)?;
+    if let (true, Standard::Table(cast)) = (args.exact_nan, request.standard) {
+        let name = cast.table.name;
+        return Err(Failure::usage(format_args!(
+            "truecast does not model the NaN codes of {name}; omit --exact-nan (docs/spec/{name}.md says what is known)"
+        )));
+    }
     let from = source_type(args, input)?;
     let spec = request.resolve(from, to)?;
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };

@@ -9,6 +9,7 @@ use std::path::Path;
 use truecast_core::ErrorKind;
 use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed};
 use truecast_core::spec::Interpretation;
+use truecast_core::spec::table::Table;
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_models::array::{self, ArrayError};
@@ -322,10 +323,12 @@ pub fn permitted_by(
     let single = |(one, rule)| matches!(rule, Rule::Cast(_)).then_some(one);
     let mut all: Vec<Interpretation> = every(src, dst).into_iter().filter_map(single).collect();
     let Some(spec) = all.first().map(|one| one.cast) else { return Ok(all) };
+    // Tables do not say which NaN.
+    let nan_of = |one: &Interpretation| if Table::of_name(one.spec).is_some() { NanComparison::Class } else { nan };
     each_part(&spec, input, actual, &mut |x, y| {
         for i in 0..x.len() {
             let [source, result] = codes(&spec, x, y, i);
-            all.retain(|one| !matches!(check_code(&one.cast, source, result, nan), Verdict::Wrong { .. }));
+            all.retain(|one| !matches!(check_code(&one.cast, source, result, nan_of(one)), Verdict::Wrong { .. }));
             if all.is_empty() {
                 return false;
             }
