@@ -14,7 +14,7 @@ pub(super) struct Limits {
     pub min_normal: f64,
     /// The destination has subnormals.
     pub has_subnormals: bool,
-    /// Integer to integer: whatever is not exact is out of range.
+    /// Integer to integer without a scale: whatever is not exact is out of range.
     pub between_integers: bool,
     /// Integer destination under a wrapping policy.
     pub wraps: bool,
@@ -130,7 +130,7 @@ impl Limits {
         };
         Limits {
             range: Range { over: [false, true].map(|neg| over(spec, neg)), ends },
-            between_integers: integer(src) && integer(dst),
+            between_integers: integer(src) && integer(dst) && policy.scale_exponent == 0,
             wraps: integer(dst) && policy.int_overflow == IntOverflow::Wrap,
             saturates: integer(dst)
                 && matches!(policy.int_overflow, IntOverflow::Saturate | IntOverflow::SaturateToF32),

@@ -54,7 +54,9 @@ fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
         all.push(change(CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..plain.policy }));
         if src.code_bits() <= 32 {
             let flushes = CastPolicy { subnormals: Subnormals::FlushSource, ..CastPolicy::IEEE };
-            let scaled = [(-7, SATURATE), (3, CastPolicy::IEEE), (-1, flushes)];
+            // No rule flushes on the way to a type without zero.
+            let flushed = (dst != DType::F8E8M0).then_some((-1, flushes));
+            let scaled = [(-7, SATURATE), (3, CastPolicy::IEEE)].into_iter().chain(flushed);
             all.extend(scaled.map(|(scale_exponent, policy)| change(CastPolicy { scale_exponent, ..policy })));
         }
     }
