@@ -30,7 +30,8 @@ pub struct Failure {
 pub type RefusedFile = (PathBuf, io::ErrorKind, Option<i32>);
 
 impl Failure {
-    fn new(kind: ErrorKind, message: impl std::fmt::Display) -> Self {
+    /// An error with nothing that can be typed about it.
+    pub fn new(kind: ErrorKind, message: impl std::fmt::Display) -> Self {
         Self { message: message.to_string(), kind, file: None }
     }
 

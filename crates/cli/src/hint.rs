@@ -136,9 +136,14 @@ hints! {
         TensorError::External(ExternalError::Outside { .. }) => "--follow-links accepts it",
     }
     SpecError {
-        SpecError::Type { since: Some(_), .. } | SpecError::Pair { since: Some(_), .. } => "use that or --spec ieee",
+        SpecError::Type { since: Some(_), .. }
+        | SpecError::Pair { since: Some(_), .. }
+        | SpecError::NoConversion { since: Some(_), .. } => "use that or --spec ieee",
         SpecError::Type { dtype, .. } if !matches!(dtype.kind(), Kind::Complex(_)) => "use --spec ieee",
         SpecError::Pair { src, dst, .. } if src.is_numeric() && dst.is_numeric() => "use --spec ieee",
+        SpecError::NoConversion { src, dst, .. } if ![src, dst].iter().any(|one| matches!(one.kind(), Kind::Complex(_))) => {
+            "use --spec ieee"
+        },
         SpecError::NoSingleCast { .. } => "`truecast run` evaluates models",
     }
     RecordError {

@@ -241,8 +241,19 @@ fn floats_to_integers_of_wgsl() {
 
 #[test]
 fn what_a_table_lacks_is_refused() {
-    let error = cast("ptx", None, DType::F8E4M3Fn).resolve(DType::F64).unwrap_err();
-    assert!(matches!(error, SpecError::NoConversion { .. }), "{error}");
+    let lacks = |name, version, src, dst| cast(name, version, dst).resolve(src).unwrap_err();
+    // `docs/spec/riscv.md §2.3`: vfncvtbf16.f.f.q and vfncvt.f.f.q.
+    match lacks("riscv", None, DType::F16, DType::F8E5M2) {
+        SpecError::NoConversion { sources, .. } => assert_eq!(sources, [DType::Bf16, DType::F32]),
+        error => panic!("{error}"),
+    }
+    // `docs/spec/amd.md §2`: only CDNA 3 has the types without negative zero.
+    let error = lacks("amd", Some("cdna4"), DType::F32, DType::F8E4M3Fnuz);
+    assert!(matches!(&error, SpecError::NoConversion { sources, .. } if sources.is_empty()), "{error}");
+    assert!(error.to_string().ends_with("; amd@cdna3 does"), "{error}");
+    for table in TABLES {
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/spec/{}.md", table.name)).is_file());
+    }
     let rounding = Some(truecast_core::Rounding::Up);
     let error = Cast { rounding, ..cast("ptx", None, DType::F8E4M3Fn) }.resolve(DType::F32).unwrap_err();
     assert!(matches!(error, SpecError::Attribute { name: "rounding", .. }), "{error}");

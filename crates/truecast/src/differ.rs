@@ -1,7 +1,7 @@
 //! Where two requests give different results: for which source codes, how many, and in which ranges of values.
 //!
 //! A NaN equals every other NaN: which one comes out is a question of its own. An input for which one of the two leaves
-//! the result open is no difference; it is counted apart.
+//! the result open is no difference; it is counted apart, whatever the two document for it.
 
 mod classes;
 
@@ -10,10 +10,9 @@ pub use classes::{Class, Classes, Given};
 use crate::order::Keys;
 use crate::request::Request;
 use crate::rule::{Rule, bytes, converted, each};
-use crate::vectors::{Extent, inputs};
+use crate::vectors::{Extent, inputs_scaled};
 use std::ops::Range;
 use truecast_core::exact::decode;
-use truecast_core::policy::{Condition, Undefined};
 use truecast_core::spec::SpecError;
 use truecast_core::{DType, Exact, Outcome};
 use truecast_kernel::Caster;
@@ -53,7 +52,8 @@ pub struct Difference {
     pub is_every: bool,
     /// Of them, those with different results.
     pub different: u64,
-    /// Those with different results of which at least one of the two leaves its own open. They do not count as different.
+    /// Those whose result at least one of the two leaves open, even if both document the same. They do not count as
+    /// different.
     pub open: u64,
     /// How many ranges of neighboring inputs both form.
     pub range_count: u64,
@@ -70,7 +70,7 @@ pub enum Inputs {
     Every,
 }
 
-/// Neighboring inputs with different results, all of them open or none.
+/// Neighboring inputs with different results, or with results that at least one of the two leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Different {
     /// The code of the smallest input.
@@ -79,7 +79,7 @@ pub struct Different {
     pub last: u64,
     /// How many inputs that were looked at lie between them, both included.
     pub count: u64,
-    /// At least one of the two leaves its result open.
+    /// At least one of the two leaves the results open; [`Different::at_first`] then has the documented ones.
     pub is_open: bool,
     /// What the two give for the first; `None` where a value is refused.
     pub at_first: [Option<u64>; 2],
@@ -110,7 +110,8 @@ impl Difference {
         {
             return Ok(search.found(1 << bits, true, search.sweep(&casters)));
         }
-        let mut codes = inputs(src, dst, Extent::Boundary).unwrap_or_default();
+        let scales = search.rules.each_ref().map(Rule::scale_exponent);
+        let mut codes = inputs_scaled(src, dst, &scales, Extent::Boundary).unwrap_or_default();
         codes.sort_unstable_by_key(|code| search.keys.key(*code));
         Ok(search.found(codes.len() as u64, false, search.each(codes.into_iter())))
     }
@@ -134,6 +135,12 @@ struct Found {
 }
 
 impl Found {
+    /// A block of inputs that are all open.
+    fn open_block(first: u64) -> Found {
+        let kept = vec![(first..first + BLOCK - 1, BLOCK, Verdict::Open)];
+        Found { different: 0, open: BLOCK, count: 1, kept, last: Verdict::Open }
+    }
+
     /// One more input, the next in order.
     fn note(&mut self, key: u64, verdict: Verdict) {
         let begins = self.last != verdict;
@@ -207,22 +214,11 @@ impl Search {
     fn verdict(&self, code: u64) -> Verdict {
         let outcomes = [0, 1].map(|rule| self.rules[rule].outcome(code));
         let [a, b] = outcomes.map(Outcome::code);
-        match a == b || self.are_nan(a, b) {
-            true => Verdict::Same,
-            false if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Undefined { .. })) => Verdict::Open,
+        match outcomes.iter().any(|outcome| matches!(outcome, Outcome::Undefined { .. })) {
+            true => Verdict::Open,
+            false if a == b || self.are_nan(a, b) => Verdict::Same,
             false => Verdict::Different,
         }
-    }
-
-    /// Something else than the range of a value leaves results open.
-    fn is_open_inside(&self) -> bool {
-        let is_inside = |open: &Undefined| {
-            matches!(open.condition, Condition::Fraction | Condition::Between { .. } | Condition::Any)
-        };
-        self.rules.iter().any(|rule| match rule {
-            Rule::Cast(cast) => cast.undefined.iter().any(is_inside),
-            Rule::Tile(_) => true,
-        })
     }
 
     fn are_nan(&self, a: Option<u64>, b: Option<u64>) -> bool {
@@ -237,7 +233,7 @@ impl Search {
         found
     }
 
-    /// Every code, by the kernels; the definition is asked where they differ.
+    /// Every code, by the kernels; the definition is asked where they differ, and where an open range begins or ends.
     fn sweep(&self, casters: &[Caster; 2]) -> Found {
         let blocks = (1u64 << self.src.code_bits()) / BLOCK;
         let block = |at: usize| self.block(casters, at as u64 * BLOCK);
@@ -251,21 +247,30 @@ impl Search {
     }
 
     /// The codes from a key on, and the verdict on the first of them.
+    ///
+    /// Ranges of values are open, or fractions. No block holds a whole range, or a whole gap between two, strictly inside:
+    /// infinities, zeros and the ends of the finite values are ends of blocks, and integers among fractions begin blocks,
+    /// or the block begins with one and ends with a fraction. So the ends tell whether anything is open.
     fn block(&self, casters: &[Caster; 2], first: u64) -> (Found, Verdict) {
+        let code = |at: usize| self.keys.code(first + at as u64);
+        match [0, BLOCK as usize - 1].map(|at| self.verdict(code(at)) == Verdict::Open) {
+            [true, true] => return (Found::open_block(first), Verdict::Open),
+            [false, false] => {}
+            _ => return (self.each((0..BLOCK as usize).map(code)), self.verdict(code(0))),
+        }
         let to = bytes(self.dst);
-        let codes = || (0..BLOCK as usize).map(|at| self.keys.code(first + at as u64));
-        let results = casters.each_ref().map(|caster| converted(caster, codes()));
+        let results = casters.each_ref().map(|caster| converted(caster, (0..BLOCK as usize).map(code)));
         let [a, b] = &results;
         let mut found = Found::default();
         if a == b {
             return (found, Verdict::Same);
         }
         let is_same = |at: usize| a[at * to..][..to] == b[at * to..][..to];
-        let verdict = |at: usize| self.verdict(self.keys.code(first + at as u64));
+        let verdict = |at: usize| self.verdict(code(at));
         let mut unlike = (0..BLOCK as usize).filter(|at| !is_same(*at));
-        // Ranges of values decide what is open and what is NaN. A block lies in one, or has a border of two.
+        // Ranges of values decide what is NaN. A block lies in one, or has a border of two.
         let ends = [unlike.next(), unlike.next_back()].map(|at| at.map(verdict));
-        let of_all = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict) && !self.is_open_inside());
+        let of_all = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict));
         let verdict = |at| if is_same(at) { Verdict::Same } else { of_all.unwrap_or_else(|| verdict(at)) };
         (0..BLOCK as usize).for_each(|at| found.note(first + at as u64, verdict(at)));
         (found, verdict(0))
@@ -294,5 +299,53 @@ impl Search {
             range_count: found.count,
             ranges: found.kept.iter().map(different).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::every;
+    use crate::vectors::inputs;
+    use std::collections::BTreeMap;
+
+    /// Where something changes, the blocks of a sweep say of each input what the definition says: for every way in
+    /// which a name leaves something open.
+    #[test]
+    fn blocks_say_what_the_definition_says() {
+        let mut open = 0;
+        let results = [DType::I4, DType::U8, DType::F4E2M1, DType::F8E8M0];
+        for (src, dst) in [DType::F32, DType::I32].into_iter().flat_map(|src| results.map(|dst| (src, dst))) {
+            let Ok(mut codes) = inputs(src, dst, Extent::Boundary) else { continue };
+            let conditions = |rule: &Rule| match rule {
+                Rule::Cast(cast) => format!("{:?}", cast.undefined.iter().map(|one| one.condition).collect::<Vec<_>>()),
+                Rule::Tile(_) => String::new(),
+            };
+            let rules = every(src, dst).into_iter().map(|(_, rule)| rule).filter(|rule| rule.caster().is_some());
+            let ways: BTreeMap<String, Rule> = rules.map(|rule| (conditions(&rule), rule)).collect();
+            let keys = Keys::of(src).unwrap();
+            codes.sort_unstable_by_key(|code| keys.key(*code));
+            let ways: Vec<Rule> = ways.into_values().collect();
+            for rules in ways.windows(2).map(|two| [two[0].clone(), two[1].clone()]) {
+                let casters = rules.each_ref().map(|rule| rule.caster().unwrap());
+                let search = Search { keys, rules, src, dst };
+                for codes in codes.chunk_by(|x, y| keys.key(*x) / BLOCK == keys.key(*y) / BLOCK) {
+                    let first = keys.key(codes[0]) / BLOCK * BLOCK;
+                    let (found, _) = search.block(&casters, first);
+                    // Of integers among fractions not every range is kept.
+                    let is_whole = found.kept.len() as u64 == found.count;
+                    let end = found.kept.last().filter(|_| !is_whole).map_or(u64::MAX, |(range, ..)| range.start);
+                    for code in codes.iter().filter(|code| keys.key(**code) < end) {
+                        let key = keys.key(*code);
+                        let mut around =
+                            found.kept.iter().filter(|(range, ..)| (range.start..=range.end).contains(&key));
+                        let said = around.next().map_or(Verdict::Same, |(.., verdict)| *verdict);
+                        assert!(said == search.verdict(*code), "{src} to {dst}: {code:#x}");
+                        open += u64::from(said == Verdict::Open);
+                    }
+                }
+            }
+        }
+        assert!(open > 1000, "{open}");
     }
 }

@@ -36,6 +36,14 @@ impl Rule {
         }
     }
 
+    /// The power of two by which values are scaled.
+    pub fn scale_exponent(&self) -> i16 {
+        match self {
+            Rule::Cast(cast) => cast.policy.scale_exponent,
+            Rule::Tile(_) => 0,
+        }
+    }
+
     /// Both treat every value alike; what they cite may differ.
     pub fn is_alike(&self, other: &Rule) -> bool {
         match (self, other) {

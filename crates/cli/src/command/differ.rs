@@ -60,7 +60,8 @@ fn differences(
     let pairs = converted;
     if pairs.is_empty() {
         return Err(match (refused, args.from, args.to) {
-            (Some(error), Some(_), Some(_)) => error.into(),
+            // No --spec can be typed here.
+            (Some(error), Some(_), Some(_)) => Failure::new(error.kind(), error),
             _ => Failure::usage(format_args!("{a} and {b} have no pair of types in common")),
         });
     }
@@ -76,8 +77,10 @@ fn differences(
     Ok(all)
 }
 
-/// So many pairs are listed on a terminal.
-const FEW: usize = 6;
+/// So many pairs with the same results are listed.
+const FEW_PAIRS: usize = 12;
+/// Up to so many characters, a value is printed with every digit.
+const FEW_DIGITS: usize = 17;
 
 fn to_json(names: &[String; 2], all: &[Difference]) -> Value {
     let pair = |found: &Difference| {
@@ -111,9 +114,12 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
         Column::left("B").of_numbers(),
         Column::left(""),
     ]);
-    let (listed, same): (Vec<_>, Vec<_>) = all.iter().partition(|found| found.range_count > 0);
+    let (listed, others): (Vec<_>, Vec<_>) =
+        all.iter().partition(|found| found.different > 0 || all.len() == 1 && found.open > 0);
+    let (open, same): (Vec<_>, Vec<_>) = others.into_iter().partition(|found| found.open > 0);
     for found in &listed {
-        let lines = lines(found);
+        let mut lines = lines(found);
+        lines.sort_by_key(|line| line.is_open); // what differs comes first
         for (at, line) in lines.iter().take(args.show.max(1)).enumerate() {
             let counts = [
                 found.src.name().into(),
@@ -136,39 +142,46 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
             table.row(cells.map(|cell| Cell::new(cell).mark(Mark::Dim)));
         }
     }
-    let differ = all.iter().filter(|found| found.different > 0).count();
     let legend = format!("A: {}\nB: {}\n\n", names[0], names[1]);
     let mut text = if listed.is_empty() { String::new() } else { legend + &table.render(terminal) + "\n" };
-    if !same.is_empty() {
-        let pairs =
-            || same.iter().map(|found| format!("{} to {}", found.src, found.dst)).collect::<Vec<_>>().join(", ");
-        let pairs = match terminal.width {
-            Some(_) if same.len() > FEW => format!("{} pairs of types ({})", same.len(), terminal.advice),
-            _ => pairs(),
-        };
-        text += &terminal.wrap(&format!("the same results: {pairs}\n\n"));
-    }
-    let open: u64 = all.iter().map(|found| found.open).sum();
-    if open > 0 {
-        text += &terminal.wrap(&format!(
-            "open: one of the two leaves the result open; these {} inputs do not count as different\n",
-            grouped(open)
-        ));
+    for (some, what) in [(&same, "the same results"), (&open, "no defined result differs, some are open")] {
+        if !some.is_empty() {
+            let pairs = in_words(some.iter().map(|found| (found.src, found.dst)));
+            text += &terminal.wrap(&format!("{what}: {pairs}\n\n"));
+        }
     }
     if all.iter().any(|found| !found.is_every) {
         text += &terminal.wrap(
             "*: boundary inputs; --from and --to look at every code of up to 32 bits, if kernels convert the pair\n",
         );
     }
+    text + &terminal.wrap(&conclusion(names, all, terminal))
+}
+
+/// What all pairs come to.
+fn conclusion(names: &[String; 2], all: &[Difference], terminal: &Terminal) -> String {
+    let [a, b] = names;
+    let open: u64 = all.iter().map(|found| found.open).sum();
+    let inputs = if open == 1 { "input is" } else { "inputs are" };
+    let open_inputs = format!("{} {inputs} open in one or both", grouped(open));
+    let count = all.len();
+    let pairs = if count == 1 { "pair" } else { "pairs" };
+    let differ = all.iter().filter(|found| found.different > 0).count();
+    if differ == 0 && open > 0 {
+        let verdict = terminal.verdict(true, "no defined result differs", "");
+        return format!("{verdict}: {a} and {b}, {count} {pairs} of types that both convert; {open_inputs}\n");
+    }
     let verdict = terminal.verdict(differ == 0, "the same", "DIFFERENT");
-    let pairs = if all.len() == 1 { "pair" } else { "pairs" };
-    text + &terminal.wrap(&format!(
-        "{verdict}: {} and {} differ for {} of {} {pairs} of types that both convert\n",
-        names[0],
-        names[1],
-        differ,
-        all.len()
-    ))
+    let open = if open > 0 { format!("open: {open_inputs}; they do not count as different\n") } else { String::new() };
+    format!("{open}{verdict}: {a} and {b} differ for {differ} of {count} {pairs} of types that both convert\n")
+}
+
+/// The pairs, or how many they are.
+fn in_words(pairs: impl ExactSizeIterator<Item = (DType, DType)>) -> String {
+    match pairs.len() {
+        ..=FEW_PAIRS => pairs.map(|(src, dst)| format!("{src} to {dst}")).collect::<Vec<_>>().join(", "),
+        count => format!("{count} pairs of types; --json lists them"),
+    }
 }
 
 /// `14_720 of 65_536`; a star marks a selection of inputs.
@@ -261,11 +274,16 @@ fn words(x: &str, src: DType, range: &Different) -> String {
     }
 }
 
-/// A value in the fewest digits that tell it from the others of its type.
+/// A value with every digit if they are few, else in the fewest digits that read back to this value of its type.
 fn number(dtype: DType, code: u64) -> String {
     let value = decode(dtype, code);
-    let digits = to_decimal(value).parse().ok().and_then(|value| shortest(dtype, value));
-    digits.map_or_else(|| brief(value), |digits| format!("{digits:?}").trim_end_matches(".0").into())
+    let exact = shown(value);
+    if exact.len() <= FEW_DIGITS && !exact.contains('…') {
+        return exact;
+    }
+    let every = to_decimal(value);
+    let digits = every.parse().ok().and_then(|value| shortest(dtype, value));
+    digits.map_or(every, |digits| format!("{digits:?}").trim_end_matches(".0").into())
 }
 
 fn result(dst: DType, first: Option<u64>, last: Option<u64>, has_sign: bool) -> String {
@@ -276,7 +294,8 @@ fn result(dst: DType, first: Option<u64>, last: Option<u64>, has_sign: bool) -> 
         Some(code) => few_digits(decode(dst, code)),
     };
     let is_zero = |code| matches!(decode(dst, code), Exact::Finite { sig: 0, .. }) && !dst.is_float();
-    let sign = if has_sign && first.is_some_and(|code| !is_nan(code) && !is_zero(code)) { "±" } else { "" };
+    let takes_sign = |code| !is_nan(code) && !is_zero(code) && name(Some(code)) != "-0";
+    let sign = if has_sign && first.is_some_and(takes_sign) { "±" } else { "" };
     match name(first) == name(last) {
         true => format!("{sign}{}", name(first)),
         false => format!("{sign}{} .. {}", name(first), name(last)),

@@ -352,6 +352,18 @@ fn who_lacks_the_pair_and_policies() {
     let absent = &of_draft["absent"][0];
     assert_eq!((&absent["spec"], &absent["version"]), (&json!("tosa"), &json!("1.0")));
     assert!(of_draft["results"].as_array().unwrap().iter().any(|r| r["spec"] == "tosa" && r["version"] == "1.1"));
+    // Neither C nor Rust has such a type, AMD's CDNA 3 has others; RISC-V converts f32.
+    let line = "465 --to f8e4m3fn";
+    let all = explained(line)["absent"].clone();
+    let absent = |spec: &str| all.as_array().unwrap().iter().find(|one| one["spec"] == spec).cloned();
+    for (spec, version) in [("c", ""), ("rust", ""), ("numpy", ""), ("amd", "cdna3")] {
+        let right = json!({ "spec": spec, "version": version, "why": "no f32 to f8e4m3fn" });
+        assert_eq!(absent(spec), Some(right), "{all}");
+    }
+    assert!(["riscv", "torch", "ptx"].iter().all(|spec| absent(spec).is_none()), "{all}");
+    let out = Folder::new().run(&format!("explain {line}")).succeeds().out;
+    assert!(out.contains("\nno such conversion: c, rust, ") && out.contains(", amd@cdna3, numpy"), "{out}");
+    Folder::new().run(&format!("explain {line} --spec riscv")).succeeds().lacks(&["no such conversion"]);
     for (line, attributes, bits) in [
         ("1.0001 --to f16 --spec ieee --rounding up", "rounding=up", "0x3c01"),
         ("70000 --to f16 --spec ieee --overflow saturate", "overflow=saturate", "0x7bff"),

@@ -74,6 +74,75 @@ fn an_open_result_is_no_difference() {
     Folder::new().run(&format!("{line} --quiet")).exits(0);
 }
 
+/// LLVM's poison and C's undefined behavior: what is not in 0..=255 once it is truncated. 256 is 0x5c00 in f16 and 0x4380
+/// in bf16, -1 is 0xbc00 and 0xbf80. What truecast documents of them is equal.
+#[test]
+fn what_both_leave_open_is_no_agreement() {
+    let folder = Folder::new();
+    let end = 0x8000;
+    for (from, beyond, below) in [("f16", 0x5c00, 0xbc00), ("bf16", 0x4380, 0xbf80)] {
+        let line = format!("differ mlir c --from {from} --to u8");
+        let object = folder.run(&format!("{line} --json")).succeeds().object("differ");
+        let pair = &object["pairs"][0];
+        let open = (end - beyond) + (2 * end - below);
+        assert_eq!((&pair["different"], &pair["open"]), (&json!(0), &json!(open)), "{from}");
+        assert_eq!((&pair["every_input"], &pair["range_count"]), (&json!(true), &json!(2)), "{from}");
+        let bits = |code: u64| json!(format!("{code:#x}"));
+        let [low, high] = [0, 1].map(|at| &pair["ranges"][at]);
+        assert_eq!([&low["first"], &low["last"]], [&bits(2 * end - 1), &bits(below)], "{from}");
+        assert_eq!([&high["first"], &high["last"]], [&bits(beyond), &bits(end - 1)], "{from}");
+        assert_eq!([&low["open"], &high["open"]], [&json!(true); 2], "{from}");
+        let said = folder.run(&line).succeeds().lacks(&["the same", "DIFFERENT"]).out;
+        let last = "no defined result differs: mlir and c, 1 pair of types that both convert; ";
+        let inputs = " inputs are open in one or both\n";
+        assert!(said.lines().last().unwrap().starts_with(last) && said.ends_with(inputs), "{said}");
+        folder.run(&format!("{line} --quiet")).exits(0);
+    }
+}
+
+/// ONNX leaves open which way a fraction becomes i4, and every value out of range: all but -0 and the 16 integers.
+#[test]
+fn fractions_are_open_in_a_sweep() {
+    let line = "differ onnx ieee:int-overflow=saturate --from f32 --to i4 --json";
+    let object = Folder::new().run(line).succeeds().object("differ");
+    let pair = &object["pairs"][0];
+    assert_eq!((&pair["different"], &pair["open"]), (&json!(0), &json!((1u64 << 32) - 17)));
+}
+
+/// A list of pairs is as long as a person reads.
+#[test]
+fn many_equal_pairs_are_counted() {
+    let folder = Folder::new();
+    let all = folder.run("differ rust c --json").succeeds().object("differ");
+    let same = all["pairs"].as_array().unwrap().iter().filter(|pair| pair["range_count"] == 0).count();
+    assert!(same > 12);
+    let said = folder.run("differ rust c").succeeds().out;
+    assert!(said.contains(&format!("the same results: {same} pairs of types; --json lists them\n")), "{said}");
+    let said = folder.run("differ rust c --from i8").succeeds().out;
+    assert!(said.contains("the same results: i8 to u8, ") && !said.contains("--json"), "{said}");
+    // Only what differs is in the table.
+    let said = folder.run("differ torch@2.11 torch@2.15 --from f16").succeeds().out;
+    assert!(said.contains("no defined result differs, some are open: f16 to i8, f16 to u8, "), "{said}");
+    assert!(said.lines().filter(|line| line.starts_with("f16 ")).all(|line| line.contains(" f8e4m3fn ")), "{said}");
+}
+
+/// `torch@2.15` saturates beyond 464, C leaves 2^31 open in i32.
+#[test]
+fn inputs_are_exact_or_read_back() {
+    let folder = Folder::new();
+    let after = f32::from_bits(0x43e8_0001).to_string(); // 464 + 2^-15 has 18 digits
+    for (line, inputs) in [
+        ("torch@2.11 torch@2.15 --from bf16 --to f8e4m3fn", vec!["|x| >= 466"]),
+        ("torch@2.11 torch@2.15 --from f16 --to f8e4m3fn", vec!["|x| >= 464.25"]),
+        ("mlir c --from f64 --to i32", vec!["x >= 2147483648,", "x <= -2147483649,"]),
+        ("ieee ieee:int-overflow=saturate --from i64 --to i32", vec!["x >= 2147483648 "]),
+        ("ieee ieee:rounding=up --from f16 --to f4e2m1 --show 99", vec!["  2^-24 <= x <= 0.25 "]),
+    ] {
+        folder.run(&format!("differ {line}")).succeeds().says(&inputs);
+    }
+    folder.run("differ torch@2.11 torch@2.15 --from f32").succeeds().says(&[&format!("|x| >= {after}")]);
+}
+
 /// Tile's machine code is made of PTX: only f32 to 8 bits, which goes through i32 there, and the default rounding to tf32
 /// differ (`docs/spec/tile-ir.md §6.7, §6.8`).
 #[test]
@@ -102,7 +171,12 @@ fn a_name_decides_as_a_specification_does() {
     folder.run("explain 1.00390625000001 --from f64 --to bf16 --spec torch --json").succeeds().says(&["0x3f80"]);
     folder
         .run("explain 1.00390625000001 --from f64 --to bf16 --spec rust")
-        .fails(3, &["rust does not convert f64 to bf16"]);
+        .fails(3, &["rust does not convert f64 to bf16, nor any other type (docs/spec/rust.md); use --spec ieee"]);
+    let from = "riscv does not convert f16 to f8e5m2, only from bf16 and f32 (docs/spec/riscv.md); use --spec ieee";
+    folder.run("explain 1 --from f16 --to f8e5m2 --spec riscv").fails(3, &[from]);
+    folder.run("differ riscv arm --from f16 --to f8e5m2").fails(3, &["(docs/spec/riscv.md)"]).lacks(&["--spec"]);
+    let differ = "torch has no version 2.13; known versions are 2.11, 2.15; docs/spec/torch.md says how they differ";
+    folder.run("explain 1 --to f16 --spec torch@2.13").fails(2, &[differ]);
     folder.run("explain 1 --to f16 --spec torch --rounding up").fails(2, &["--rounding belongs to"]);
     folder.run("explain 1 --to f8e4m3fn --spec ptx --rounding up").fails(2, &["f32 to f8e4m3fn has no choice of it"]);
     folder.run("explain 1 --to f16 --spec torch@3").fails(2, &["torch has no version 3", "2.11, 2.15"]);
@@ -177,6 +251,12 @@ fn a_name_has_its_settings_where_names_are_typed() {
     assert_eq!(asked("--spec arm:scale-exponent=-1")["results"][0]["value"], json!("240"));
     folder.run("explain 1 --to f16 --spec arm:nscale=1").fails(2, &["no specification has a setting \"nscale\""]);
     folder.run("explain 1 --to f16 --spec arm:saturate=1").fails(2, &["arm has no setting \"saturate\""]);
+    // Codes without their type are read as integers, and said to be.
+    folder.write("codes.npy", &npy("<u2", 2, &[0, 0x3c, 0, 0x40]));
+    folder.write("results.npy", &npy("|u1", 2, &[0x38, 0x40]));
+    let line = "check cast --to f8e4m3fn --input codes.npy --actual results.npy";
+    folder.run(line).exits(1).says(&["codes.npy holds u16; for codes of another type, add --from TYPE"]);
+    folder.run(&format!("{line} --from f16")).succeeds();
     // Which NaN a table gives is not a part of it.
     folder.run("convert x.npy y.npy --to f8e4m3fn --spec arm").succeeds();
     let check = "check cast --from f32 --to f8e4m3fn --input x.npy --actual y.npy --spec arm";

@@ -167,5 +167,26 @@ fn a_suite_is_written_whole_or_not_at_all() {
     assert_eq!(folder.read("other/README.md"), b"mine");
     folder.run("vectors suite t --only rust --from f8e4m3fn").fails(2, &["rust", "f8e4m3fn"]);
     folder.run("vectors suite t --only rust:rounding=up").fails(2, &["rounding"]);
+    let said = ["a suite has each setting of values out of range and no others; `truecast vectors cast` takes them"];
+    folder.run("vectors suite t --only arm:scale-exponent=-3").fails(2, &said);
     assert_eq!(folder.names(), ["deep", "other"], "nothing is left");
+}
+
+/// Arm converts f16 to f8e5m2, RISC-V and WebAssembly do not.
+#[test]
+fn names_without_a_pair_are_said() {
+    let folder = Folder::new();
+    let line = "--only riscv --only arm --only wasm --from f16 --to f8e5m2";
+    let ran = folder.run(&format!("vectors suite s {line}")).exits(0);
+    for name in ["riscv", "wasm"] {
+        assert!(ran.err.contains(&format!("warning: {name}: no pair of these types\n")), "{}", ran.err);
+    }
+    assert!(!ran.err.contains("arm"), "{}", ran.err);
+    let object = folder.run(&format!("vectors suite t {line} --json")).succeeds().object("vectors");
+    assert_eq!((&object["rules"], &object["without_pairs"]), (&json!(["arm"]), &json!(["riscv", "wasm"])));
+    let line = "vectors suite u --only riscv --only wasm --from f16 --to f8e5m2";
+    folder.run(line).fails(2, &["riscv, wasm do not convert f16 to f8e5m2"]);
+    // Torch converts in every version, and AMD in some.
+    let line = "vectors suite v --only amd --only torch --from f32 --to f8e4m3fnuz --json";
+    assert_eq!(folder.run(line).succeeds().object("vectors")["without_pairs"], json!([]));
 }

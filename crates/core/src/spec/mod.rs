@@ -76,7 +76,7 @@ pub enum SpecError {
         clause: &'static str,
     },
     /// The standard has no such version.
-    #[error("{spec} has no version {version}; known versions are {known}")]
+    #[error("{spec} has no version {version}; known versions are {known}{}", changes(.spec))]
     Version {
         /// The standard.
         spec: &'static str,
@@ -126,7 +126,7 @@ pub enum SpecError {
         clause: &'static str,
     },
     /// A name that is a table has no row for the pair.
-    #[error("{spec} does not convert {src} to {dst}{}", since.as_ref().map_or(String::new(), |version| format!("; {version} does")))]
+    #[error("{} (docs/spec/{}.md){}", lacking(.spec, *.src, *.dst, .sources), spec.split('@').next().unwrap_or_default(), since.as_ref().map_or(String::new(), |version| format!("; {version} does")))]
     NoConversion {
         /// The name and its version.
         spec: String,
@@ -134,7 +134,9 @@ pub enum SpecError {
         src: DType,
         /// Destination type.
         dst: DType,
-        /// The first later version that has the pair.
+        /// The source types that this version converts to the destination.
+        sources: Vec<DType>,
+        /// The first version that has the pair, by name (`amd@cdna3`); `None` if there is none.
         since: Option<String>,
     },
     /// Complex numbers are not converted, and a standard may lack a pair.
@@ -176,6 +178,24 @@ fn later(dtype: DType, since: &Option<String>) -> String {
         Some(version) => format!("; {version} has it"),
         None if matches!(dtype.kind(), Kind::Complex(_)) => format!("; {ONLY_COPIED}"),
         None => String::new(),
+    }
+}
+
+/// Where it stands how the versions of a table differ.
+fn changes(spec: &str) -> String {
+    match table::Table::of_name(spec) {
+        Some(table) if table.versions.len() > 1 => format!("; docs/spec/{spec}.md says how they differ"),
+        _ => String::new(),
+    }
+}
+
+/// `riscv does not convert f16 to f8e5m2, only from bf16 and f32`.
+fn lacking(spec: &str, src: DType, dst: DType, sources: &[DType]) -> String {
+    let names = |some: &[DType]| some.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+    match sources {
+        [] => format!("{spec} does not convert {src} to {dst}, nor any other type"),
+        [one] => format!("{spec} does not convert {src} to {dst}, only from {one}"),
+        [some @ .., last] => format!("{spec} does not convert {src} to {dst}, only from {} and {last}", names(some)),
     }
 }
 

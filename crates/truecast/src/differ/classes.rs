@@ -40,6 +40,8 @@ pub struct Classes {
     pub is_every: bool,
     /// Of them, those for which two classes give different results.
     pub different: u64,
+    /// Of them, those whose result some name leaves open.
+    pub open: u64,
     /// The classes, the largest first.
     pub classes: Vec<Class>,
     /// Names that fit several classes, because they leave open where these differ.
@@ -128,6 +130,7 @@ impl Classes {
             defined.any(|result| Some(result) != first)
         };
         let different = known.iter().filter(|(results, _)| differ(results)).map(|(_, seen)| seen.count).sum();
+        let open = patterns.iter().filter(|(pattern, _)| pattern.contains(&OPEN)).map(|(_, seen)| seen.count).sum();
         let witnesses = witnesses(grouped.len(), &known);
         let given = |some: &[usize], code: u64| {
             let outcomes = some.iter().map(|rule| rules[*rule].outcome(code));
@@ -144,6 +147,7 @@ impl Classes {
             inputs: codes.len() as u64,
             is_every,
             different,
+            open,
             classes: grouped.iter().map(class).collect(),
             undecided: in_order(&undecided),
             witnesses,

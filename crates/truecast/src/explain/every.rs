@@ -3,6 +3,7 @@
 use super::answers::{Absent, Explanation, explain_under};
 use super::tile::tile_answers;
 use truecast_core::DType;
+use truecast_core::spec::table::{Cast, TABLES};
 use truecast_core::spec::{SpecError, interpretations, onnx, openvino, tile, tosa};
 
 /// Explains the conversion of one code, whose high bits do not matter, under every specification.
@@ -32,7 +33,7 @@ pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
 pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
     let why = |error: SpecError| match error {
         SpecError::Type { dtype, .. } => format!("no {dtype}"),
-        SpecError::Pair { .. } => format!("no {src} to {dst}"),
+        SpecError::Pair { .. } | SpecError::NoConversion { .. } => format!("no {src} to {dst}"),
         other => other.to_string(),
     };
     let mut all = Vec::new();
@@ -56,6 +57,17 @@ pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
     let tile = tile::Cast::to(dst);
     if let (true, Err(error)) = (tile.every_attribute(src).is_empty(), tile.meaning(src)) {
         note("tile", tile.release.name().into(), error);
+    }
+    for table in TABLES {
+        let lacking = |version| Cast { to: dst, ..Cast::of(table.name, version).ok()?? }.resolve(src).err();
+        let of_versions: Vec<_> = table.versions.iter().map(|version| (*version, lacking(Some(*version)))).collect();
+        let nowhere = of_versions.iter().all(|(_, error)| error.is_some());
+        match lacking(None) {
+            Some(error) if nowhere => note(table.name, String::new(), error),
+            _ => of_versions.into_iter().for_each(|(version, error)| {
+                error.into_iter().for_each(|error| note(table.name, version.into(), error));
+            }),
+        }
     }
     all
 }

@@ -40,6 +40,10 @@ pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8,
     };
     let asked = || explain_options(args, [from, to], name.split(' ').next().unwrap_or_default());
     let text = || findings_text(&spec, &name, &asked(), &findings, &context.terminal);
+    let is_bare = args.from.is_none() && matches!(from, DType::U8 | DType::U16) && to.is_float() && findings.wrong > 0;
+    let hint =
+        format!("{} holds {from}; for codes of another type, add --from TYPE\n", Escaped(&input.to_string_lossy()));
+    let text = || text() + if is_bare { hint.as_str() } else { "" };
     let text = || text() + &permitting.as_deref().map_or(String::new(), |all| permitting_text(all, &context.terminal));
     let object = || {
         let mut object = findings_json(&spec, &name, &findings);

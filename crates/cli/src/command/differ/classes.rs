@@ -1,6 +1,6 @@
 //! `truecast differ` without names: the names in classes of equal results.
 
-use super::{counts, few_digits, number, pairs};
+use super::{counts, few_digits, in_words, number, pairs};
 use crate::args::DifferArgs;
 use crate::command::formats::json_text;
 use crate::command::{Context, labels};
@@ -68,7 +68,7 @@ fn to_json(all: &[Classes]) -> Value {
         };
         json!({
             "from": found.src.name(), "to": found.dst.name(), "inputs": found.inputs, "every_input": found.is_every,
-            "different": found.different,
+            "different": found.different, "open": found.open,
             "witnesses": found.witnesses.iter().map(|code| value(found.src, *code)).collect::<Value>(),
             "classes": found.classes.iter().zip(&labels).map(class).collect::<Value>(),
             "undecided": { "labels": labels[found.classes.len()], "names": words(&found.undecided) }
@@ -80,9 +80,12 @@ fn to_json(all: &[Classes]) -> Value {
 fn render(all: &[Classes], terminal: &Terminal) -> String {
     let (listed, same): (Vec<_>, Vec<_>) = all.iter().partition(|found| found.classes.len() > 1);
     let mut text: String = listed.iter().map(|found| table(found, terminal)).collect();
-    if !same.is_empty() {
-        let pairs: Vec<String> = same.iter().map(|found| format!("{} to {}", found.src, found.dst)).collect();
-        text += &terminal.wrap(&format!("the same results by every name: {}\n\n", pairs.join(", ")));
+    let (open, same): (Vec<_>, Vec<_>) = same.into_iter().partition(|found| found.open > 0);
+    for (some, what) in [(&same, "the same results by every name"), (&open, "no defined result differs by name")] {
+        if !some.is_empty() {
+            let pairs = in_words(some.iter().map(|found| (found.src, found.dst)));
+            text += &terminal.wrap(&format!("{what}: {pairs}\n\n"));
+        }
     }
     if listed.iter().any(|found| !found.undecided.is_empty()) {
         text += &terminal.wrap("open: these names leave the result open where the classes differ\n");
@@ -90,7 +93,8 @@ fn render(all: &[Classes], terminal: &Terminal) -> String {
     if all.iter().any(|found| !found.is_every) {
         text += &terminal.wrap("*: boundary inputs\n");
     }
-    let verdict = terminal.verdict(listed.is_empty(), "the same", "DIFFERENT");
+    let equal = if open.is_empty() { "the same" } else { "no defined result differs" };
+    let verdict = terminal.verdict(listed.is_empty(), equal, "DIFFERENT");
     let pairs = if all.len() == 1 { "pair" } else { "pairs" };
     text + &terminal.wrap(&format!("{verdict}: names differ for {} of {} {pairs} of types\n", listed.len(), all.len()))
 }

@@ -12,7 +12,7 @@ use crate::terminal::Terminal;
 use truecast::differ::Given;
 use truecast::exact::decode;
 use truecast::explain::{Absent, Answer, CodePoint, Decision, Decoded, Explanation, Neighbors};
-use truecast::spec::table::Group;
+use truecast::spec::table::{self, Group};
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
@@ -25,6 +25,7 @@ pub fn render(args: &Question, e: &Explanation, source: &Source, terminal: &Term
     text += &terminal.wrap(&format!("{}\n\n", sentences::decision(args, e, source)));
     text += &distinct::render(args, e, &distinct, terminal);
     text += &answers(args, e, terminal);
+    text += &lacking(e, terminal);
     text.push('\n');
     text += &clauses(e, terminal);
     text + &differences::render(e, terminal)
@@ -234,11 +235,25 @@ fn answers(args: &Question, e: &Explanation, terminal: &Terminal) -> String {
         let cells = [name_of(i.spec, &i.version), i.attributes.clone(), code, value].map(Cell::from);
         table.row(cells.into_iter().chain([note]));
     }
-    for Absent { spec, version, why } in &e.absent {
+    for Absent { spec, version, why } in e.absent.iter().filter(|absent| !is_of_table(absent)) {
         let cells = [name_of(spec, version), String::new(), "-".into(), String::new(), why.clone()];
         table.row(cells.map(|cell| Cell::new(cell).mark(Mark::Dim)));
     }
     table.render(terminal)
+}
+
+fn is_of_table(absent: &Absent) -> bool {
+    table::Table::of_name(absent.spec).is_some()
+}
+
+/// The languages, chips and libraries without the pair.
+fn lacking(e: &Explanation, terminal: &Terminal) -> String {
+    let tables = e.absent.iter().filter(|absent| is_of_table(absent));
+    let names: Vec<String> = tables.map(|absent| name_of(absent.spec, &absent.version)).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => terminal.wrap(&format!("no such conversion: {}\n", names.join(", "))),
+    }
 }
 
 /// Where each specification says so, once.

@@ -36,7 +36,7 @@ const AT_ONCE: usize = 256;
 
 pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     let Some(dir) = &args.dir else { return Err(Failure::usage("vectors suite needs DIR")) };
-    let cases = asked(args)?;
+    let Asked { cases, without } = asked(args)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let old = if args.force { files_of(dir)? } else { BTreeSet::new() };
     signals::stop_at_once(context.json);
@@ -66,7 +66,10 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
         bar.more(cases.len() as u64, cases.last().map_or("", |case| case.rule.as_str()));
     }
     bar.finish();
-    let object = suite.commit(dir, &old, args)?;
+    let mut object = suite.commit(dir, &old, args)?;
+    object["without_pairs"] = json!(without);
+    let warnings: Vec<String> = without.iter().map(|name| format!("{name}: no pair of these types")).collect();
+    context.warn(&warnings);
     let text = || {
         let number = |field: &str| object[field].as_u64().unwrap_or_default();
         let (files, size) = (count(number("files"), "file"), bytes(number("bytes")));
@@ -78,37 +81,68 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The cases that the options leave.
-fn asked(args: &VectorsArgs) -> Result<Vec<Case>, Failure> {
+/// What the options leave.
+struct Asked {
+    cases: Vec<Case>,
+    /// Names of `--only` that convert no pair of the types.
+    without: Vec<String>,
+}
+
+fn asked(args: &VectorsArgs) -> Result<Asked, Failure> {
     let types = |asked: Option<DType>| asked.map_or_else(|| DType::ALL.to_vec(), |dtype| vec![dtype]);
     let (from, to) = (types(args.from), types(args.to));
-    let mut asked: Vec<String> = Vec::new();
-    for only in &args.only {
+    let names = if args.only.is_empty() {
+        names().into_iter().map(|name| (name.clone(), vec![name])).collect()
+    } else {
+        only(args)?
+    };
+    let mut asked = Asked { cases: Vec::new(), without: Vec::new() };
+    let mut seen = BTreeSet::new();
+    for (name, versions) in names {
+        let mut has_pairs = false;
+        for version in versions {
+            let found = cases(&version, &from, &to).map_err(Failure::usage)?;
+            has_pairs |= !found.is_empty();
+            if seen.insert(version) {
+                asked.cases.extend(found);
+            }
+        }
+        if !has_pairs && !args.only.is_empty() && !asked.without.contains(&name) {
+            asked.without.push(name);
+        }
+    }
+    if asked.cases.is_empty() {
+        let type_of = |dtype: Option<DType>| dtype.map_or("any type".into(), |dtype| dtype.to_string());
+        let (from, to) = (type_of(args.from), type_of(args.to));
+        let by = match &asked.without[..] {
+            [] => "no rule converts".into(),
+            [one] => format!("{one} does not convert"),
+            all => format!("{} do not convert", all.join(", ")),
+        };
+        return Err(Failure::usage(format_args!("{by} {from} to {to}")));
+    }
+    Ok(asked)
+}
+
+/// The names of `--only`, each with its versions.
+fn only(args: &VectorsArgs) -> Result<Vec<(String, Vec<String>)>, Failure> {
+    let versions = |only: &String| {
         let request = named(only)?;
         if only.contains(':') {
             return Err(Failure::usage(format_args!(
-                "--only {only:?}: a suite has every value of the settings; omit the part from : on"
+                "--only {only:?}: a suite has each setting of values out of range and no others; \
+                 `truecast vectors cast` takes them"
             )));
         }
-        match request.version().filter(|_| only.contains('@')) {
-            Some(version) => asked.push(format!("{}@{version}", request.spec())),
-            None => asked.extend(names_of(request.spec())),
-        }
-    }
-    let all = if args.only.is_empty() { names() } else { asked };
-    let mut seen = BTreeSet::new();
-    let mut found = Vec::new();
-    for name in all.iter().filter(|name| seen.insert(name.as_str())) {
-        found.extend(cases(name, &from, &to).map_err(Failure::usage)?);
-    }
-    if found.is_empty() {
-        let type_of = |dtype: Option<DType>| dtype.map_or("any type".into(), |dtype| dtype.to_string());
-        let (from, to) = (type_of(args.from), type_of(args.to));
-        let by = if args.only.is_empty() { "no rule".into() } else { format!("{} does not", args.only.join(", ")) };
-        let convert = if args.only.is_empty() { "converts" } else { "convert" };
-        return Err(Failure::usage(format_args!("{by} {convert} {from} to {to}")));
-    }
-    Ok(found)
+        Ok(match request.version().filter(|_| only.contains('@')) {
+            Some(version) => {
+                let name = format!("{}@{version}", request.spec());
+                (name.clone(), vec![name])
+            }
+            None => (request.spec().into(), names_of(request.spec())),
+        })
+    };
+    args.only.iter().map(versions).collect()
 }
 
 /// The files of an older suite, which a new one replaces.

@@ -211,6 +211,11 @@ impl Table {
         self.rows.iter().filter(is_of).find(|row| row.from.contains(&src) && row.to.contains(&dst))
     }
 
+    /// The types that it converts to a destination at a version, the destination itself apart.
+    fn sources(&self, version: Option<&str>, dst: DType) -> Vec<DType> {
+        DType::ALL.into_iter().filter(|src| *src != dst && self.row(version, *src, dst).is_some()).collect()
+    }
+
     /// Every value that some row lets a request choose for a setting, as words.
     #[must_use]
     pub fn values(&self, setting: &str) -> Vec<&'static str> {
@@ -337,12 +342,12 @@ impl Cast {
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let (dst, Table { name, versions, .. }) = (self.to, self.table);
         let row = self.table.row(self.version, src, dst).ok_or_else(|| {
-            let later = versions.iter().skip_while(|version| Some(**version) != self.version).skip(1);
-            let since = later.copied().find(|version| self.table.row(Some(version), src, dst).is_some());
+            let since = versions.iter().find(|version| self.table.row(Some(version), src, dst).is_some());
             SpecError::NoConversion {
                 spec: self.named(),
                 src,
                 dst,
+                sources: self.table.sources(self.version, dst),
                 since: since.map(|since| format!("{name}@{since}")),
             }
         })?;
