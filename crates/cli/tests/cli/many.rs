@@ -69,7 +69,9 @@ fn check(extension: &str, file: fn(usize) -> Vec<u8>, many: usize, most: usize, 
         file.len()
     });
     for line in lines {
-        let [one, peak] = ["one", "many"].map(|name| peak(&folder, &line.replace("FILE", name)));
+        // A short run may end before it is seen at its peak.
+        let one = (0..5).map(|_| peak(&folder, &line.replace("FILE", "one"))).max().unwrap();
+        let peak = peak(&folder, &line.replace("FILE", "many"));
         let of_each = peak.saturating_sub(one + sizes[1] - sizes[0]) / many;
         assert!(of_each <= most, "{line}: {of_each} bytes for each");
     }
@@ -80,7 +82,7 @@ fn safetensors_of_many_tensors() {
     let lines = [
         "inspect FILE.safetensors",
         "inspect FILE.safetensors --stats",
-        "convert FILE.safetensors FILE-bf16.safetensors --to bf16 --quiet",
+        "convert FILE.safetensors FILE-bf16.safetensors --to bf16 --quiet --force",
         "verify FILE.safetensors FILE-bf16.safetensors --to bf16",
         "compare FILE.safetensors FILE-bf16.safetensors",
     ];
@@ -91,7 +93,7 @@ fn safetensors_of_many_tensors() {
 fn gguf_of_many_tensors() {
     check("gguf", gguf, BLOCK_TENSORS, MOST, &["inspect FILE.gguf"]);
     let lines = [
-        "convert FILE.gguf FILE.safetensors --to bf16 --quiet",
+        "convert FILE.gguf FILE.safetensors --to bf16 --quiet --force",
         "verify FILE.gguf FILE.safetensors --to bf16",
         "compare FILE.gguf FILE.safetensors",
     ];
