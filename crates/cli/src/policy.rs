@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use crate::suggest::did_you_mean;
-use crate::value_parsers;
+use crate::value_parsers::{self, Settings};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Id};
 use std::ffi::OsStr;
@@ -13,21 +13,6 @@ use truecast::request::{Request, RequestError, SPECS};
 use truecast::setting::Setting;
 use truecast::spec::onnx;
 use truecast::spec::table::INTEGER;
-
-/// Settings by their names, with values.
-pub type Settings = Vec<(&'static str, String)>;
-
-/// `NAME[@VERSION][:SETTING=VALUE,..]`, as `differ` and `check` write a name with its settings.
-pub fn spec_and_settings(words: &str) -> Result<(String, Settings), String> {
-    let (spec, settings) = words.split_once(':').unwrap_or((words, ""));
-    let setting = |word: &str| {
-        let (name, value) = word.split_once('=').unwrap_or((word, "true"));
-        let unknown = || format!("no specification has a setting {name:?}");
-        Ok((Setting::of_name(name).ok_or_else(unknown)?.name(), value.to_string()))
-    };
-    let settings = settings.split(',').filter(|word| !word.is_empty()).map(setting).collect::<Result<_, String>>()?;
-    Ok((spec.into(), settings))
-}
 
 /// The specification and its settings.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -6,7 +6,6 @@ use crate::command::thresholds::DIFFERENT;
 use crate::help_text::PAGES;
 use crate::inspect_keys;
 use crate::number_format::NumberFormat;
-use crate::policy::{Settings, spec_and_settings};
 use crate::sort_keys::{KEYS, Known};
 use crate::suggest::{MEANT, did_you_mean, read_scheme, read_type, unknown_scheme};
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
@@ -21,6 +20,7 @@ use truecast::report::COUNTS;
 use truecast::request::{self, SPECS};
 use truecast::scaled::Scheme;
 use truecast::select::quantize_options::{self, Layer, MxScale, NonFinite, Relayout, Search};
+use truecast::setting::Setting;
 use truecast::spec::{tile, tosa};
 use truecast::{DType, scaled};
 
@@ -96,6 +96,21 @@ pub const SPEC_AND_SETTINGS: Words<(String, Settings)> = Words { read: spec_and_
 pub const TOSA: Words<String> = Words { read: as_typed, list: || versions("tosa") };
 /// Tile IR.
 pub const TILE: Words<String> = Words { read: as_typed, list: || versions("tile") };
+
+/// Settings by their names, with values.
+pub type Settings = Vec<(&'static str, String)>;
+
+/// `NAME[@VERSION][:SETTING=VALUE,..]`, as `differ` and `check` write a name with its settings.
+fn spec_and_settings(words: &str) -> Result<(String, Settings), String> {
+    let (spec, settings) = words.split_once(':').unwrap_or((words, ""));
+    let setting = |word: &str| {
+        let (name, value) = word.split_once('=').unwrap_or((word, "true"));
+        let unknown = || format!("no specification has a setting {name:?}");
+        Ok((Setting::of_name(name).ok_or_else(unknown)?.name(), value.to_string()))
+    };
+    let settings = settings.split(',').filter(|word| !word.is_empty()).map(setting).collect::<Result<_, String>>()?;
+    Ok((spec.into(), settings))
+}
 
 fn specs() -> Vec<&'static str> {
     VERSIONS.iter().map(String::as_str).collect()

@@ -255,7 +255,7 @@ fn a_name_has_its_settings_where_names_are_typed() {
     folder.write("codes.npy", &npy("<u2", 2, &[0, 0x3c, 0, 0x40]));
     folder.write("results.npy", &npy("|u1", 2, &[0x38, 0x40]));
     let line = "check cast --to f8e4m3fn --input codes.npy --actual results.npy";
-    folder.run(line).exits(1).says(&["codes.npy holds u16; for codes of another type, add --from TYPE"]);
+    folder.run(line).exits(1).says(&["\"codes.npy\" holds u16; for codes of another type, add --from TYPE"]);
     folder.run(&format!("{line} --from f16")).succeeds();
     // Which NaN a table gives is not a part of it.
     folder.run("convert x.npy y.npy --to f8e4m3fn --spec arm").succeeds();
