@@ -28,7 +28,8 @@
 #define TRUECAST_NAN_CLASS 0
 
 /**
- * A NaN has to have the bits that truecast gives.
+ * A NaN has to have the bits that truecast gives. The names of languages, chips and libraries do not state which NaN
+ * they give.
  */
 #define TRUECAST_NAN_BITS 1
 

@@ -8,7 +8,8 @@ use truecast::vectors::{Extent, inputs_scaled};
 
 /// Any NaN is right where a NaN is.
 pub const TRUECAST_NAN_CLASS: u32 = 0;
-/// A NaN has to have the bits that truecast gives.
+/// A NaN has to have the bits that truecast gives. The names of languages, chips and libraries do not state which NaN
+/// they give.
 pub const TRUECAST_NAN_BITS: u32 = 1;
 
 /// Specials, and each value, midpoint and limit of the destination with its neighbors.

@@ -41,16 +41,8 @@ pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
     if let Err(error) = onnx::interpretations_at(onnx::NEWEST_OPSET, src, dst) {
         note("onnx", onnx::NEWEST_OPSET.to_string(), error);
     }
-    let of_tosa = tosa::Version::ALL.map(|version| (version, tosa::interpretations_at(version, src, dst).err()));
-    let nowhere = of_tosa.iter().all(|(_, error)| error.is_some());
-    for (version, error) in of_tosa {
-        match error {
-            // What the newest lacks, no version has.
-            Some(error) if nowhere && version == tosa::Version::V1_1 => note("tosa", String::new(), error),
-            Some(error) if !nowhere => note("tosa", version.name().into(), error),
-            _ => {}
-        }
-    }
+    let of_tosa = tosa::Version::ALL.map(|version| (version.name(), tosa::interpretations_at(version, src, dst).err()));
+    lacking("tosa", of_tosa.into(), &mut note);
     if let Err(error) = openvino::Convert::to(dst).resolve(src) {
         note("openvino", openvino::VERSION.into(), error);
     }
@@ -59,15 +51,26 @@ pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
         note("tile", tile.release.name().into(), error);
     }
     for table in TABLES {
-        let lacking = |version| Cast { to: dst, ..Cast::of(table.name, version).ok()?? }.resolve(src).err();
-        let of_versions: Vec<_> = table.versions.iter().map(|version| (*version, lacking(Some(*version)))).collect();
-        let nowhere = of_versions.iter().all(|(_, error)| error.is_some());
-        match lacking(None) {
-            Some(error) if nowhere => note(table.name, String::new(), error),
-            _ => of_versions.into_iter().for_each(|(version, error)| {
-                error.into_iter().for_each(|error| note(table.name, version.into(), error));
-            }),
-        }
+        let error = |version| Cast { to: dst, ..Cast::of(table.name, version).ok()?? }.resolve(src).err();
+        let of_versions = match table.versions {
+            [] => vec![("", error(None))],
+            versions => versions.iter().map(|version| (*version, error(Some(*version)))).collect(),
+        };
+        lacking(table.name, of_versions, &mut note);
     }
     all
+}
+
+/// Notes the versions that lack a pair, oldest first; what the newest lacks with all others is noted without a version.
+fn lacking(
+    spec: &'static str,
+    mut versions: Vec<(&str, Option<SpecError>)>,
+    note: &mut impl FnMut(&'static str, String, SpecError),
+) {
+    if versions.iter().all(|(_, error)| error.is_some()) {
+        versions = versions.pop().map(|(_, error)| ("", error)).into_iter().collect();
+    }
+    for (version, error) in versions {
+        error.into_iter().for_each(|error| note(spec, version.into(), error));
+    }
 }
