@@ -8,6 +8,7 @@ use serde_json::Value;
 use truecast_core::{DType, words};
 use truecast_io::Tensor;
 
+use crate::blocks::{Blocks, in_block};
 use crate::modules::module_of;
 use crate::scheme::Family;
 
@@ -36,8 +37,12 @@ words! {
         Tower = "towers",
         /// Of a head that predicts further tokens.
         NextTokens = "next_tokens",
+        /// Shifts and scales what a block of an image model works on, by the time step.
+        Modulation = "modulation",
         /// Loaders keep it in f32, or in a layer that they do not quantize.
         HighPrecision = "high_precision",
+        /// A matrix outside the repeated blocks of the main stack.
+        OutsideBlocks = "outside_blocks",
         /// A weight with a row for each input.
         InputRows = "input_rows",
         /// No row of the table is about it.
@@ -66,6 +71,12 @@ enum Test {
     Any(&'static [&'static str]),
     /// Any component has this in it.
     AnyHas(&'static [&'static str]),
+    /// A component has this as a word between underscores; of a module in a block, one before the block's number.
+    Around(&'static [&'static str]),
+    /// A component has this as a word between underscores.
+    AnyWord(&'static [&'static str]),
+    /// The module lies in no block, and its last component is this.
+    LastOutside(&'static [&'static str]),
     /// The module is this.
     Whole(&'static [&'static str]),
     /// The name begins with this.
@@ -74,23 +85,52 @@ enum Test {
     Rank(usize),
 }
 
-use Test::{Any, AnyHas, Begins, EndHas, Last, LastBegins, LastHas, LastTwoHave, Rank, Whole};
+use Test::{
+    Any, AnyHas, AnyWord, Around, Begins, EndHas, Last, LastBegins, LastHas, LastOutside, LastTwoHave, Rank, Whole,
+};
+
+/// Words in the names of encoders of images and sound, of what connects them with a language model, of what a pipeline has
+/// beside its main model, and of what prepares its conditions.
+const TOWERS: &[&str] = &[
+    "vision",
+    "visual",
+    "image",
+    "audio",
+    "speech",
+    "whisper",
+    "tower",
+    "sam",
+    "vpm",
+    "apm",
+    "talker",
+    "code2wav",
+    "token2wav",
+    "vocoder",
+    "projector",
+    "connector",
+    "resampler",
+    "aligner",
+    "merger",
+    "abstractor",
+    "vae",
+    "conditioner",
+    "guidance",
+];
 
 /// The first row that recognizes a name decides.
 const TABLE: &[(Layer, Test)] = &[
     (Layer::Norm, EndHas(&["norm", "ln_"])),
     (Layer::Bias, LastHas(&["bias"])),
-    (
-        Layer::Tower,
-        AnyHas(&["visual", "vision_tower", "vision_model", "vision_encoder", "audio_tower", "audio_encoder"]),
-    ),
-    (Layer::Tower, AnyHas(&["multi_modal_projector", "mm_projector", "embed_vision", "embed_audio"])),
+    (Layer::HighPrecision, Any(&["lora_A", "lora_B", "lora_down", "lora_up", "lora_embedding_A", "lora_embedding_B"])),
+    (Layer::Tower, Around(TOWERS)),
+    (Layer::Tower, Begins(&["mlp1.", "first_stage_model.", "cond_stage_model.", "text_encoders."])),
     (Layer::NextTokens, Begins(&["mtp.", "model.mtp."])),
     (Layer::NextTokens, Last(&["eh_proj"])),
     (Layer::Router, AnyHas(&["router", "gate_inp"])),
-    (Layer::Router, Last(&["gate", "wg", "shared_expert_gate", "weights_proj"])),
+    (Layer::Router, Last(&["gate", "wg", "shared_expert_gate", "weights_proj", "to_gate_logits"])),
+    (Layer::HighPrecision, Last(&["per_layer_input_gate", "per_layer_projection"])),
     (Layer::Head, Any(&["lm_head"])),
-    (Layer::Head, Last(&["output_layer", "embed_out", "proj_out", "score", "classifier", "qa_outputs"])),
+    (Layer::Head, LastOutside(&["output_layer", "embed_out", "proj_out", "score", "classifier", "qa_outputs"])),
     (Layer::Head, Whole(&["output", "model.output", "head", "cls.predictions.decoder"])),
     (Layer::Head, LastTwoHave(&["shared_head"])),
     (Layer::Embedding, LastTwoHave(&["embed", "embd", "token_types"])),
@@ -107,6 +147,9 @@ const TABLE: &[(Layer, Test)] = &[
     (Layer::StateSpace, Any(&["A_log", "D", "dt_bias", "conv1d"])),
     (Layer::StateSpace, Last(&["in_proj_a", "in_proj_b", "ssm_a", "ssm_d", "ssm_conv1d"])),
     (Layer::StateSpace, LastBegins(&["time_mix", "time_maa", "time_decay", "time_first", "time_faaaa"])),
+    (Layer::Modulation, AnyHas(&["modulation", "adaln"])),
+    (Layer::Modulation, AnyWord(&["mod"])),
+    (Layer::Modulation, Any(&["emb_layers", "time_emb_proj", "time_emb"])),
     (Layer::Convolution, LastTwoHave(&["conv"])),
     (Layer::Convolution, Rank(4)),
 ];
@@ -114,13 +157,26 @@ const TABLE: &[(Layer, Test)] = &[
 /// Components of the names of tensors that hold several experts, in the order of the page.
 const EXPERTS: [&str; 3] = ["experts", "block_sparse_moe", "parallel_experts"];
 
+/// The names of the first and the second layer of experts in one tensor, where gate and up are one.
+const EXPERT_LAYERS: [(&str, &str); 4] =
+    [("gate_up_proj", "down_proj"), ("input_linear", "output_linear"), ("fc1", "fc2"), ("w13", "w2")];
+
 /// Models whose linear layers have a row for each input, and the modules that are such layers.
 const INPUT_ROWS: (&[&str], &[&str]) =
     (&["gpt2", "openai-gpt", "imagegpt", "decision_transformer"], &["c_attn", "q_attn", "c_proj", "c_fc"]);
 
-/// Models whose class keeps modules of these names in f32.
-const IN_F32: [(&str, &str); 5] =
-    [("t5", "wo"), ("mt5", "wo"), ("umt5", "wo"), ("longt5", "wo"), ("switch_transformers", "wo")];
+/// Models whose class keeps modules of a name in f32.
+const IN_F32: [(&[&str], &str); 1] = [(&["t5", "mt5", "umt5", "longt5", "switch_transformers", "udop"], "wo")];
+
+/// Heads that loaders make of the table of tokens and that have no tensor of their own.
+const TIED_HEADS: [&str; 5] = ["lm_head", "lm_head.out_proj", "proj_out", "output_projection", "embed_out"];
+
+/// Modules that loaders know under another name than that of the file: the ends of both (transformers 5.24.0).
+const IN_MEMORY: [(&str, &str); 3] =
+    [("embed_out", "lm_head"), ("head", "lm_head"), ("block_sparse_moe.gate", "router")];
+
+/// Parts of `config.json` that describe the language model of a model of several.
+const LANGUAGE_CONFIGS: [&str; 4] = ["text_config", "language_config", "llm_config", "thinker_config"];
 
 impl Layer {
     /// The words of `--keep-preset`, each a layer.
@@ -142,7 +198,15 @@ impl Layer {
     /// assert_eq!(Layer::by_name("model.layers.0.mlp.gate_proj.weight", 2), None);
     /// ```
     pub fn by_name(name: &str, rank: usize) -> Option<Layer> {
+        Layer::by_name_in(name, rank, "")
+    }
+
+    /// The same in a model of this type, whose own words tell no tower.
+    fn by_name_in(name: &str, rank: usize, model_type: &str) -> Option<Layer> {
         let module = module_of(name);
+        let has_word = |part: &str, words: &[&str]| {
+            part.split('_').any(|of| words.iter().any(|word| of.eq_ignore_ascii_case(word)))
+        };
         let components = || module.split('.');
         let last = components().next_back().unwrap_or_default();
         let has = |part: &str, words: &[&str]| words.iter().any(|word| part.to_ascii_lowercase().contains(word));
@@ -154,6 +218,14 @@ impl Layer {
             LastBegins(words) => words.iter().any(|word| last.starts_with(word)),
             Any(words) => components().any(|part| words.contains(&part)),
             AnyHas(words) => components().any(|part| has(part, words)),
+            AnyWord(words) => components().any(|part| has_word(part, words)),
+            Around(words) => {
+                let around = in_block(module).map_or(module, |(list, _)| list);
+                let tells = |word: &str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+                let is_own = |word: &str| model_type.split(['-', '_']).any(|own| own.eq_ignore_ascii_case(word));
+                around.split(['.', '_']).any(|word| tells(word) && !is_own(word))
+            }
+            LastOutside(words) => words.contains(&last) && in_block(module).is_none(),
             Whole(words) => words.contains(&module),
             Begins(words) => words.iter().any(|word| name.starts_with(word)),
             Rank(least) => rank >= *least,
@@ -164,6 +236,14 @@ impl Layer {
 
 /// Tables of tokens, which llama.cpp quantizes (§11.3).
 const TOKENS: [&str; 5] = ["token_embd", "embed_tokens", "tok_embeddings", "word_embeddings", "wte"];
+
+/// Words of matrices that llama.cpp keeps (§11.3).
+const KEPT_IN_GGUF: [&str; 4] = ["altup", "laurel", "per_layer_model_proj", "attn_rel_b"];
+
+/// Whether a name is that of a normalization.
+pub(crate) fn is_norm(name: &str) -> bool {
+    Layer::by_name(name, 1) == Some(Layer::Norm)
+}
 
 /// The module that a loader may quantize and that the tensor belongs to: that of a matrix, or the one that holds all experts.
 pub fn loaded_module(tensor: &Tensor) -> Option<String> {
@@ -181,6 +261,14 @@ pub fn loaded_module(tensor: &Tensor) -> Option<String> {
     }
 }
 
+/// Whether successive components of a module's name are those of another name.
+fn has_components(module: &str, name: &str) -> bool {
+    module.match_indices(name).any(|(at, _)| {
+        let (front, rest) = (&module[..at], &module[at + name.len()..]);
+        (front.is_empty() || front.ends_with('.')) && (rest.is_empty() || rest.starts_with('.'))
+    })
+}
+
 impl FromStr for Layer {
     type Err = UnknownLayer;
 
@@ -193,26 +281,65 @@ impl FromStr for Layer {
 /// The tensors of a model by their names, and what its configuration says of them.
 #[derive(Clone, Debug)]
 pub struct Model<'a> {
-    shapes: HashMap<&'a str, &'a [u64]>,
+    tensors: HashMap<&'a str, &'a Tensor>,
     config: Option<&'a Value>,
+    blocks: Blocks<'a>,
+    /// Most elements of matrices are of 16 bits, so that those of 32 are so for a reason.
+    has_half_precision: bool,
 }
 
 impl<'a> Model<'a> {
     /// Of the tensors by their logical names, and `config.json`.
     pub fn new(tensors: &'a [Tensor], config: Option<&'a Value>) -> Model<'a> {
-        let mut shapes = HashMap::with_capacity(tensors.len());
-        shapes.extend(tensors.iter().map(|tensor| (&*tensor.name, &*tensor.shape)));
-        Model { shapes, config }
+        let mut by_name = HashMap::with_capacity(tensors.len());
+        by_name.extend(tensors.iter().map(|tensor| (&*tensor.name, tensor)));
+        let of_bits = |bits: u32| {
+            let matrices = tensors.iter().filter(|tensor| tensor.shape.len() >= 2 && tensor.dtype.is_float());
+            matrices
+                .filter(|tensor| tensor.dtype.storage_bits() == Some(bits))
+                .map(Tensor::len)
+                .fold(0, u64::saturating_add)
+        };
+        let mut model = Model {
+            tensors: by_name,
+            config,
+            blocks: Blocks::default(),
+            has_half_precision: of_bits(16) > of_bits(32),
+        };
+        let in_no_tower = tensors.iter().filter(|tensor| model.by_name(tensor) != Some(Layer::Tower));
+        model.blocks = Blocks::of(in_no_tower, |tensor| model.is_table_of_tokens(tensor));
+        model
     }
 
     fn shape(&self, name: &str) -> Option<&'a [u64]> {
-        self.shapes.get(name).copied()
+        self.tensors.get(name).map(|tensor| &*tensor.shape)
+    }
+
+    /// What the name and the number of dimensions tell, in a model of this type.
+    fn by_name(&self, tensor: &Tensor) -> Option<Layer> {
+        let is_of_several =
+            self.config.is_some_and(|config| LANGUAGE_CONFIGS.iter().any(|key| config.get(key).is_some()));
+        let model_type = self.model_type().filter(|_| !is_of_several).unwrap_or_default();
+        Layer::by_name_in(&tensor.name, tensor.shape.len(), model_type)
+    }
+
+    /// A matrix with a row for each token: it has its name, or as many rows as the vocabulary.
+    fn is_table_of_tokens(&self, tensor: &Tensor) -> bool {
+        let [rows, _] = *tensor.shape else { return false };
+        let last = module_of(&tensor.name).rsplit('.').next().unwrap_or_default();
+        let vocabulary = self.value("vocab_size").and_then(Value::as_u64);
+        match self.by_name(tensor) {
+            Some(Layer::Embedding) => TOKENS.contains(&last) || Some(rows) == vocabulary || last == "shared",
+            Some(_) => false,
+            None => Some(rows) == vocabulary,
+        }
     }
 
     /// A value of the configuration, or of the part of it that is about the language model.
     fn value(&self, key: &str) -> Option<&'a Value> {
         let config = self.config?;
-        config.get(key).filter(|value| !value.is_null()).or_else(|| config.get("text_config")?.get(key))
+        let own = |config: &'a Value| config.get(key).filter(|value| !value.is_null());
+        own(config).or_else(|| LANGUAGE_CONFIGS.iter().find_map(|part| own(config.get(part)?)))
     }
 
     /// `model_type` of the configuration.
@@ -242,16 +369,23 @@ impl<'a> Model<'a> {
     /// let tensor = |name: &str, shape: &[u64]| Tensor {
     ///     name: name.into(), dtype: DType::Bf16, layout: Layout::Packed, shape: shape.into(),
     /// };
-    /// let tensors = [tensor("h.0.mlp.c_fc.weight", &[8, 32]), tensor("h.0.mlp.c_fc.bias", &[32]), tensor("x.weight", &[8, 8])];
+    /// let tensors = [tensor("h.0.mlp.c_fc.weight", &[8, 32]), tensor("h.0.mlp.c_fc.bias", &[32]), tensor("h.0.x.weight", &[8, 8])];
     /// let model = Model::new(&tensors, None);
     /// assert_eq!(model.layer(&tensors[0]), Layer::InputRows); // the bias has an element for each column
     /// assert_eq!(model.layer(&tensors[2]), Layer::Linear);
     /// ```
     pub fn layer(&self, tensor: &Tensor) -> Layer {
+        self.by_name(tensor).unwrap_or_else(|| match self.by_neighbors(tensor) {
+            Layer::Linear | Layer::Experts | Layer::InputRows if !self.blocks.hold(module_of(&tensor.name)) => {
+                Layer::OutsideBlocks
+            }
+            layer => layer,
+        })
+    }
+
+    /// What the tensors beside it, its rank and its type tell.
+    fn by_neighbors(&self, tensor: &Tensor) -> Layer {
         let (name, rank) = (&*tensor.name, tensor.shape.len());
-        if let Some(layer) = Layer::by_name(name, rank) {
-            return layer;
-        }
         let module = module_of(name);
         let (around, last) = module.rsplit_once('.').unwrap_or(("", module));
         let is_expert = |part: &str| EXPERTS.contains(&part) || part.ends_with("_exps");
@@ -263,7 +397,12 @@ impl<'a> Model<'a> {
             return Layer::Unknown;
         }
         let is_packed_attention = self.shape(&format!("{around}.in_proj_weight")).is_some();
-        if is_packed_attention || IN_F32.iter().any(|(of, module)| Some(*of) == self.model_type() && *module == last) {
+        let is_type = |types: &[&str]| self.model_type().is_some_and(|model_type| types.contains(&model_type));
+        let is_stored_in_f32 = self.tensors.get(name).is_some_and(|stored| stored.dtype == DType::F32);
+        if is_packed_attention
+            || self.has_half_precision && is_stored_in_f32
+            || IN_F32.iter().any(|(types, module)| is_type(types) && *module == last)
+        {
             return Layer::HighPrecision;
         }
         let is_named = INPUT_ROWS.1.contains(&last);
@@ -271,16 +410,18 @@ impl<'a> Model<'a> {
             (Some([of_bias]), [rows, columns]) => of_bias == columns && of_bias != rows,
             _ => false,
         };
-        let is_model = self.model_type().is_some_and(|model_type| INPUT_ROWS.0.contains(&model_type));
-        if is_named && (is_model || has_input_rows) { Layer::InputRows } else { Layer::Linear }
+        if is_named && (is_type(INPUT_ROWS.0) || has_input_rows) { Layer::InputRows } else { Layer::Linear }
     }
 
     /// Whether `--scheme` quantizes a tensor of this kind if nothing else is said.
     pub fn is_quantized(&self, tensor: &Tensor, layer: Layer, family: Family) -> bool {
         let is_gguf = matches!(family, Family::Gguf(_));
         match layer {
+            _ if is_gguf && KEPT_IN_GGUF.iter().any(|word| tensor.name.contains(word)) => false,
             Layer::Linear => family != Family::GptOss,
             Layer::Experts if is_gguf => true,
+            // Loaders of stacks name them gate_up_proj and down_proj, without a module for each.
+            Layer::Experts if tensor.name.ends_with(".weight") => false,
             // Loaders of compressed-tensors know linear layers only; none but that of gpt-oss knows rows of inputs.
             Layer::Experts => match self.has_input_rows(tensor) {
                 true => family == Family::GptOss,
@@ -302,32 +443,53 @@ impl<'a> Model<'a> {
     /// first and the second layer, which share one, or by the width of the model.
     pub fn has_input_rows(&self, tensor: &Tensor) -> bool {
         let [_, rows, columns] = *tensor.shape else { return false };
-        let beside =
-            |from: &str, to: &str| tensor.name.contains(from).then(|| self.shape(&tensor.name.replace(from, to)));
-        match (beside("gate_up_proj", "down_proj").flatten(), beside("down_proj", "gate_up_proj").flatten()) {
-            // Gate and up lie together: [2 N, K] and [K, N], or [K, 2 N] and [N, K].
-            (Some([_, of_rows, of_columns]), _) => rows == *of_columns && columns == 2 * of_rows,
-            (_, Some([_, of_rows, of_columns])) => columns == *of_rows && *of_columns == 2 * rows,
-            _ => {
-                let width = self.value("hidden_size").and_then(Value::as_u64);
-                let is_down = tensor.name.contains("down_proj");
-                rows != columns && width == Some(if is_down { columns } else { rows })
-            }
-        }
+        let beside = |from: &str, to: &str| match tensor.name.contains(from) {
+            true => self.shape(&tensor.name.replace(from, to)),
+            false => None,
+        };
+        let by_sizes =
+            EXPERT_LAYERS.iter().find_map(|&(first, second)| match (beside(first, second), beside(second, first)) {
+                // Gate and up lie together: [2 N, K] and [K, N], or [K, 2 N] and [N, K].
+                (Some([_, of_rows, of_columns]), _) => Some(rows == *of_columns && columns == 2 * of_rows),
+                (_, Some([_, of_rows, of_columns])) => Some(columns == *of_rows && *of_columns == 2 * rows),
+                _ => None,
+            });
+        by_sizes.unwrap_or_else(|| {
+            let width = self.value("hidden_size").and_then(Value::as_u64);
+            let is_down = EXPERT_LAYERS.iter().any(|(_, second)| tensor.name.contains(second));
+            rows != columns && width == Some(if is_down { columns } else { rows })
+        })
     }
 
-    /// Modules that a loader makes although no tensor is theirs: heads that share the table of tokens.
+    /// Names of heads by which loaders know modules that no tensor of a matrix is named after: a head that shares the table
+    /// of tokens has a bias at most, and some heads are called otherwise in memory.
     pub fn absent_heads(&self) -> Vec<String> {
-        let has = |name: &str| self.shapes.contains_key(name);
-        let has_head =
-            self.shapes.keys().any(|name| Layer::by_name(name, 2) == Some(Layer::Head) && name.ends_with("weight"));
-        let mut heads = Vec::new();
-        if !has_head {
-            heads.push("lm_head".to_owned());
-            heads.extend((self.model_type() == Some("whisper")).then(|| "proj_out".to_owned()));
-            let of_bert = has("cls.predictions.transform.dense.weight") && !has("cls.predictions.decoder.weight");
-            heads.extend(of_bert.then(|| "cls.predictions.decoder".to_owned()));
+        let is_head = |name: &str| Layer::by_name(name, 2) == Some(Layer::Head) && name.ends_with("weight");
+        let matrices = self.tensors.iter().filter(|(_, tensor)| tensor.shape.len() >= 2);
+        let modules: Vec<&str> = matrices.map(|(name, _)| module_of(name)).collect();
+        let mut heads: Vec<String> = Vec::new();
+        if !self.tensors.keys().any(|name| is_head(name)) {
+            heads.extend(TIED_HEADS.map(str::to_owned));
+            heads.extend(self.biases_of_tokens().flat_map(|module| [format!("{module}.decoder"), module.to_owned()]));
         }
+        let ends = |module: &str, end: &str| {
+            module.strip_suffix(end).is_some_and(|front| front.is_empty() || front.ends_with('.'))
+        };
+        let is_there = |file: &str| modules.iter().any(|module| ends(module, file));
+        heads.extend(IN_MEMORY.iter().filter(|(file, _)| is_there(file)).map(|(_, memory)| (*memory).to_owned()));
+        heads.retain(|head| !modules.iter().any(|module| has_components(module, head)));
+        heads.sort();
+        heads.dedup();
         heads
+    }
+
+    /// Modules outside of blocks that have a bias with an entry for each token, and no weight.
+    fn biases_of_tokens(&self) -> impl Iterator<Item = &'a str> {
+        let vocabulary = self.value("vocab_size").and_then(Value::as_u64);
+        self.tensors.iter().filter_map(move |(name, tensor)| {
+            let module = name.strip_suffix(".bias").filter(|module| in_block(module).is_none())?;
+            let has_weight = self.tensors.contains_key(format!("{module}.weight").as_str());
+            (!has_weight && tensor.shape.len() == 1 && Some(tensor.shape[0]) == vocabulary).then_some(module)
+        })
     }
 }

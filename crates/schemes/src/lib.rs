@@ -35,6 +35,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod activation;
+mod blocks;
 mod catalogue;
 mod checkpoint;
 mod configuration;

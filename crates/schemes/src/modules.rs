@@ -3,7 +3,7 @@
 //! A module is known by the name of its tensors without the last component: `lm_head` of `lm_head.weight`. Classes
 //! (`Linear`) are not known; lists of targets that name one mean every module that has the tensors.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use regex_lite::{Regex, RegexBuilder, escape};
 use serde_json::Value;
@@ -91,7 +91,8 @@ fn glob(text: &str) -> String {
 /// Regular expressions, as compressed-tensors writes them, for modules by the ends of their names: a loader may know them under
 /// another name than that of the file (`model.language_model.layers.0` for `language_model.model.layers.0`), but the end is
 /// the same. Each has as few components as no module of `others` ends with; numbers stand for any number where they can. A
-/// module without dots is also named as it is, as other writers do.
+/// module without dots is also named as it is, as other writers do. A part of the model outside of blocks that has no module of
+/// `others` is named as a whole, for its modules may have other names in memory.
 pub(crate) fn endings(modules: &[String], others: &[String]) -> Vec<String> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let ends = |name: &str, any: bool| {
@@ -103,8 +104,20 @@ pub(crate) fn endings(modules: &[String], others: &[String]) -> Vec<String> {
     };
     let taken: HashSet<String> =
         others.iter().flat_map(|name| [ends(name, true), ends(name, false)]).flatten().collect();
+    let around_others: HashSet<&str> = others.iter().flat_map(|name| prefixes(name)).collect();
+    let is_component = |part: &str| others.iter().any(|name| name.split('.').any(|component| component == part));
+    let mut known = HashMap::new();
     let mut all = Vec::new();
     for module in modules {
+        let whole = prefixes(module).find(|prefix| !around_others.contains(prefix));
+        let part =
+            whole.filter(|prefix| !prefix.split('.').any(is_number)).and_then(|prefix| prefix.rsplit('.').next());
+        if let Some(part) = part
+            && !*known.entry(part).or_insert_with(|| is_component(part))
+        {
+            all.push(format!(r"re:(.*\.)?{}\..*", escape(part)));
+            continue;
+        }
         let end = [true, false].into_iter().flat_map(|any| ends(module, any)).find(|end| !taken.contains(end));
         all.extend((!module.contains('.')).then(|| module.clone()));
         // vLLM asks for the layers of each expert, also where all lie in one tensor.
@@ -114,6 +127,11 @@ pub(crate) fn endings(modules: &[String], others: &[String]) -> Vec<String> {
     let mut seen = HashSet::new();
     all.retain(|entry| seen.insert(entry.clone()));
     all
+}
+
+/// The names of the modules around a module, the outermost first.
+fn prefixes(module: &str) -> impl Iterator<Item = &str> {
+    module.match_indices('.').map(|(at, _)| &module[..at])
 }
 
 /// A list of entries; `null` and absence are the empty list.

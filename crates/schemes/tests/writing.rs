@@ -185,7 +185,9 @@ fn metadata_of_the_source_scheme_goes() {
 /// `docs/spec/checkpoints.md §11.3`: names of tensors of published models, and what each is.
 #[test]
 fn layers_are_told_by_names() {
-    use Layer::{Bias, Convolution, Embedding, Head, NextTokens, Norm, Router, StateSpace, Tower};
+    use Layer::{
+        Bias, Convolution, Embedding, Head, HighPrecision, Modulation, NextTokens, Norm, Router, StateSpace, Tower,
+    };
     for (name, rank, layer) in [
         ("model.layers.0.post_attention_layernorm.weight", 1, Some(Norm)),
         ("encoder.layer.0.output.LayerNorm.bias", 1, Some(Norm)),
@@ -228,6 +230,13 @@ fn layers_are_told_by_names() {
         ("visual.blocks.0.attn.qkv.weight", 2, Some(Tower)),
         ("model.vision_tower.encoder.layers.0.mlp.fc1.weight", 2, Some(Tower)),
         ("multi_modal_projector.linear_1.weight", 2, Some(Tower)),
+        // Words inside a block say nothing of what the block is of.
+        ("transformer_blocks.0.audio_attn.to_q.weight", 2, None),
+        ("double_blocks.0.img_attn.qkv.weight", 2, None),
+        ("double_blocks.0.img_mod.lin.weight", 2, Some(Modulation)),
+        ("layers.0.adaLN_modulation.0.weight", 2, Some(Modulation)),
+        ("layers.0.mlp.down_proj.lora_A.vision.weight", 2, Some(HighPrecision)),
+        ("model.layers.0.mlp.proj_out.weight", 2, None),
     ] {
         assert_eq!(Layer::by_name(name, rank), layer, "{name}");
     }
@@ -273,16 +282,30 @@ fn experts_have_rows_of_outputs_or_of_inputs() {
     assert_eq!(of((up, &[4, 24, 16]), ("x", &[1, 1, 1]), 24), [true, false]);
 }
 
-/// Heads that a loader makes of the table of tokens, which are in no file.
+/// Heads that a loader makes of the table of tokens, which are in no file, and heads and routers with another name in memory.
 #[test]
 fn absent_heads_are_named() {
-    let of = |names: &[&str], config: Value| {
-        let tensors: Vec<Tensor> = names.iter().map(|name| dense(name, &[4, 4])).collect();
-        Model::new(&tensors, Some(&config)).absent_heads()
+    let of = |names: &[&str]| {
+        let shape = |name: &str| if name.ends_with("bias") { vec![9] } else { vec![4, 4] };
+        let tensors: Vec<Tensor> = names.iter().map(|name| dense(name, &shape(name))).collect();
+        Model::new(&tensors, Some(&json!({"vocab_size": 9}))).absent_heads()
     };
-    assert_eq!(of(&["model.embed_tokens.weight"], json!({})), ["lm_head"]);
-    assert_eq!(of(&["model.embed_tokens.weight", "lm_head.weight"], json!({})), [""; 0]);
-    assert_eq!(of(&["model.decoder.embed_tokens.weight"], json!({"model_type": "whisper"})), ["lm_head", "proj_out"]);
+    let tied = ["embed_out", "lm_head", "lm_head.out_proj", "output_projection", "proj_out"];
+    assert_eq!(of(&["model.embed_tokens.weight"]), tied);
+    assert_eq!(of(&["model.embed_tokens.weight", "blocks.0.proj_out.weight"]), tied[..4]);
+    assert_eq!(of(&["model.embed_tokens.weight", "lm_head.weight"]), [""; 0]);
+    for (bias, names) in [
+        ("decoder.bias", ["decoder", "decoder.decoder"]),
+        ("vocab_projector.bias", ["vocab_projector", "vocab_projector.decoder"]),
+        ("cls.predictions.bias", ["cls.predictions", "cls.predictions.decoder"]),
+        ("pred_layer.proj.bias", ["pred_layer.proj", "pred_layer.proj.decoder"]),
+    ] {
+        let mut expected = [&tied[..], &names].concat();
+        expected.sort_unstable();
+        assert_eq!(of(&["a.word_embeddings.weight", bias]), expected, "{bias}");
+    }
+    assert_eq!(of(&["gpt_neox.embed_in.weight", "embed_out.weight"]), ["lm_head"]);
+    assert_eq!(of(&["model.layers.0.block_sparse_moe.gate.weight", "lm_head.weight"]), ["router"]);
 }
 
 /// What compressed-tensors is told to ignore matches every kept module whatever lies before its end, and no quantized one.
@@ -290,7 +313,9 @@ fn absent_heads_are_named() {
 fn ignored_modules_are_told_by_their_ends() {
     let kept = [
         "lm_head",
-        "b.0.mlp.experts",
+        "a.layers.2.mlp.experts",
+        "vision_tower.blocks.0.wqkv",
+        "vision_tower.blocks.0.wo",
         "a.layers.0.mlp.gate",
         "a.layers.1.mlp.gate",
         "v.blocks.0.fc.2",
@@ -306,6 +331,7 @@ fn ignored_modules_are_told_by_their_ends() {
         "lm_head",
         r"re:(.*\.)?lm_head$",
         r"re:(.*\.)?experts(\..*)?$",
+        r"re:(.*\.)?vision_tower\..*",
         r"re:(.*\.)?gate$",
         r"re:(.*\.)?fc\.2$",
         r"re:(.*\.)?layers\.1\.mlp\.up$",

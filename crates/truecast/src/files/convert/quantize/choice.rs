@@ -168,6 +168,7 @@ impl<'a> Quantizing<'a> {
             Layer::Unknown => "its name is not the name of a layer's weight",
             Layer::InputRows => "it has one row per input, but loaders expect one row per output",
             Layer::Experts => "no loader takes fused experts in this scheme",
+            Layer::OutsideBlocks => "it lies outside the repeated blocks of the main stack",
             _ => return,
         };
         self.leave(tensor, why.to_string());

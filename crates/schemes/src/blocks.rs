@@ -1,0 +1,152 @@
+//! The repeated blocks of a model, which hold the layers that are quantized: told by the names and ranks of its tensors
+//! (`docs/spec/checkpoints.md §11.3`).
+
+use foldhash::{HashMap, HashMapExt, HashSet};
+use truecast_io::Tensor;
+
+use crate::layer::is_norm;
+use crate::modules::module_of;
+
+/// The list of blocks that a module lies in, and the module's name within its block.
+///
+/// `model.layers.3.mlp.up_proj` is `mlp.up_proj` in a block of `model.layers`. The members of a list of layers, such as
+/// `proj.1`, lie in no block.
+pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let mut at = 0;
+    for part in module.split('.') {
+        let end = at + part.len();
+        if at > 0 && is_number(part) {
+            let inner = module.get(end + 1..)?;
+            return inner.split('.').any(|part| !is_number(part)).then(|| (&module[..at - 1], inner));
+        }
+        at = end + 1;
+    }
+    None
+}
+
+/// A list of blocks.
+#[derive(Default)]
+struct Stack {
+    /// Elements of its matrices.
+    elements: u64,
+    has_norm: bool,
+}
+
+/// A list of blocks that has less than this part of the elements of the largest is beside the main stack, in a model without
+/// a table of tokens.
+const LEAST_SHARE: u64 = 10;
+
+/// The lists of blocks that make the main stack of a model: one, or an encoder and a decoder, or all of a model without a
+/// table of tokens.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Blocks<'a> {
+    /// The names of the lists; none if the model has no blocks.
+    main: HashSet<&'a str>,
+}
+
+impl<'a> Blocks<'a> {
+    /// Of tensors that are in no tower, and the tables of tokens among them.
+    pub(crate) fn of(tensors: impl Iterator<Item = &'a Tensor>, is_table: impl Fn(&Tensor) -> bool) -> Blocks<'a> {
+        let mut stacks: HashMap<&str, Stack> = HashMap::new();
+        let mut tables = Vec::new();
+        for tensor in tensors {
+            let module = module_of(&tensor.name);
+            match in_block(module) {
+                Some((list, _)) => {
+                    let stack = stacks.entry(list).or_default();
+                    if tensor.shape.len() >= 2 {
+                        stack.elements = stack.elements.saturating_add(tensor.len());
+                    }
+                    stack.has_norm |= tensor.shape.len() == 1 && is_norm(&tensor.name);
+                }
+                None if is_table(tensor) => tables.push(module),
+                None => {}
+            }
+        }
+        stacks.retain(|_, stack| stack.elements > 0);
+        // Blocks have norms; lists of heads or of embeddings have none.
+        if stacks.values().any(|stack| stack.has_norm) {
+            stacks.retain(|_, stack| stack.has_norm);
+        }
+        let of_tables: HashSet<&str> = tables.iter().flat_map(|table| nearest(table, &stacks)).collect();
+        if !of_tables.is_empty() {
+            return Blocks { main: of_tables };
+        }
+        let most = stacks.values().map(|stack| stack.elements).max().unwrap_or(0);
+        stacks.retain(|_, stack| stack.elements >= most / LEAST_SHARE);
+        Blocks { main: stacks.into_keys().collect() }
+    }
+
+    /// Whether a module lies in the main stack; any module does if the model has no blocks.
+    pub(crate) fn hold(&self, module: &str) -> bool {
+        self.main.is_empty() || in_block(module).is_some_and(|(list, _)| self.main.contains(list))
+    }
+}
+
+/// The lists of blocks that read a table of tokens: those of the nearest module around it that has any, as few levels below
+/// it as there are. A decoder has an encoder at the same level.
+fn nearest<'a>(table: &str, stacks: &HashMap<&'a str, Stack>) -> Vec<&'a str> {
+    let depth = |list: &str| list.split('.').count();
+    let mut around = table;
+    loop {
+        around = around.rsplit_once('.').map_or("", |(outer, _)| outer);
+        let is_within = |list: &str| {
+            around.is_empty() || list.strip_prefix(around).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let within = || stacks.keys().copied().filter(|list| is_within(list));
+        if let Some(least) = within().map(depth).min() {
+            let found: Vec<&str> = within().filter(|list| depth(list) == least).collect();
+            let encoders = found.iter().map(|list| list.replace("decoder", "encoder"));
+            let encoders: Vec<&str> =
+                encoders.filter_map(|list| stacks.get_key_value(list.as_str()).map(|(list, _)| *list)).collect();
+            return [found, encoders].concat();
+        }
+        if around.is_empty() {
+            return Vec::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::{DType, Layout};
+
+    #[test]
+    fn blocks_hold_named_modules() {
+        assert_eq!(in_block("model.layers.3.mlp.up_proj"), Some(("model.layers", "mlp.up_proj")));
+        assert_eq!(in_block("input_blocks.4.1.proj_in"), Some(("input_blocks", "1.proj_in")));
+        for module in ["mlp1.1", "label_emb.0.0", "lm_head", "0.weight", "model.layers.3", ""] {
+            assert_eq!(in_block(module), None, "{module}");
+        }
+    }
+
+    /// The main stack of models of published names, and a module outside of it.
+    #[test]
+    fn the_main_stack_reads_the_table_of_tokens() {
+        for (names, inside, outside) in [
+            (&["model.embed_tokens", "model.layers.0.a", "model.sam_model.blocks.0.a"][..], 1, 2),
+            (&["llm.model.embed_tokens", "llm.model.layers.0.a", "vpm.encoder.layers.0.a"], 1, 2),
+            (&["transformer.embed", "transformer.encoder.layers.0.a", "transformer.v.x.layers.0.a"], 1, 2),
+            (&["model.text.embed", "model.text.blocks.0.a", "model.region.blocks.0.a"], 1, 2),
+            // A decoder's encoder counts.
+            (&["model.decoder.embed", "model.encoder.layers.0.a", "pooler"], 1, 2),
+            (&["shared_embed", "encoder.block.0.a", "encoder.block.0.b.layers.0.c"], 2, 0),
+            // Without a table all lists do.
+            (&["x", "double_blocks.0.a", "img_in"], 1, 2),
+        ] {
+            let tensor = |name: &str| Tensor {
+                name: format!("{name}.weight").into(),
+                dtype: DType::Bf16,
+                layout: Layout::Packed,
+                shape: [4, 4].into(),
+            };
+            let decoder = tensor("model.decoder.layers.0.a");
+            let mut tensors: Vec<Tensor> = names.iter().map(|name| tensor(name)).collect();
+            tensors.extend(names[0].contains("decoder").then_some(decoder));
+            let blocks = Blocks::of(tensors.iter(), |tensor| tensor.name.contains("embed"));
+            assert!(blocks.hold(names[inside]) && !blocks.hold(names[outside]), "{names:?}: {blocks:?}");
+        }
+    }
+}
