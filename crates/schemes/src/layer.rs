@@ -439,6 +439,12 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// Loaders of the scheme make a layer of each expert of this kind of model, though files have them in one tensor.
+    pub fn splits_experts(&self, family: Family) -> bool {
+        let is_split = |model_type: &str| ["llama4", "llama4_text"].contains(&model_type);
+        family.name().starts_with("ct:") && self.model_type().is_some_and(is_split)
+    }
+
     /// The matrices of an [`Layer::Experts`] tensor have a row for each input, not for each output: told by the sizes of the
     /// first and the second layer, which share one, or by the width of the model.
     pub fn has_input_rows(&self, tensor: &Tensor) -> bool {

@@ -164,7 +164,15 @@ impl<'a> Quantizing<'a> {
         if !QuantizeOptions::is_about(tensor) || self.selection.rule(&tensor.name).is_some() {
             return;
         }
-        let why = match self.model.layer(tensor) {
+        let layer = self.model.layer(tensor);
+        let scheme = self.writing.scheme;
+        if layer == Layer::Experts && self.model.splits_experts(scheme.family) {
+            let why = "its loaders make a layer of each expert, which truecast does not split; fp8-block loads";
+            let (tensor, scheme) = (tensor.name.to_string(), Box::new(scheme));
+            let cause = truecast_schemes::Error::NoForm { tensor: tensor.clone(), scheme, why: why.into() };
+            return self.refused.get_or_insert((cause, Vec::new())).1.push(tensor);
+        }
+        let why = match layer {
             Layer::Unknown => "its name is not the name of a layer's weight",
             Layer::InputRows => "it has one row per input, but loaders expect one row per output",
             Layer::Experts => "no loader takes fused experts in this scheme",
