@@ -28,7 +28,7 @@ pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
 /// A list of blocks.
 #[derive(Default)]
 struct Stack {
-    /// Elements of its matrices.
+    /// Elements of its matrices and of experts in one tensor; not of convolutions.
     elements: u64,
     has_norm: bool,
 }
@@ -55,7 +55,7 @@ impl<'a> Blocks<'a> {
             match in_block(module) {
                 Some((list, _)) => {
                     let stack = stacks.entry(list).or_default();
-                    if tensor.shape.len() >= 2 {
+                    if is_of_layers(tensor) {
                         stack.elements = stack.elements.saturating_add(tensor.len());
                     }
                     stack.has_norm |= tensor.shape.len() == 1 && is_norm(&tensor.name);
@@ -84,8 +84,14 @@ impl<'a> Blocks<'a> {
     }
 }
 
+/// The weight of a linear layer, or experts in one tensor, for all that its shape tells.
+fn is_of_layers(tensor: &Tensor) -> bool {
+    let rank = tensor.shape.len();
+    rank == 2 || rank == 3 && !tensor.name.ends_with(".weight")
+}
+
 /// The lists of blocks that read a table of tokens: those of the nearest module around it that has any, as few levels below
-/// it as there are. A decoder has an encoder at the same level.
+/// it as there are, and the encoder or the decoder beside one.
 fn nearest<'a>(table: &str, stacks: &HashMap<&'a str, Stack>) -> Vec<&'a str> {
     let depth = |list: &str| list.split('.').count();
     let mut around = table;
@@ -97,10 +103,13 @@ fn nearest<'a>(table: &str, stacks: &HashMap<&'a str, Stack>) -> Vec<&'a str> {
         let within = || stacks.keys().copied().filter(|list| is_within(list));
         if let Some(least) = within().map(depth).min() {
             let found: Vec<&str> = within().filter(|list| depth(list) == least).collect();
-            let encoders = found.iter().map(|list| list.replace("decoder", "encoder"));
-            let encoders: Vec<&str> =
-                encoders.filter_map(|list| stacks.get_key_value(list.as_str()).map(|(list, _)| *list)).collect();
-            return [found, encoders].concat();
+            let other = |list: &&str| match list.contains("decoder") {
+                true => list.replace("decoder", "encoder"),
+                false => list.replace("encoder", "decoder"),
+            };
+            let others = found.iter().map(other).filter_map(|list| stacks.get_key_value(list.as_str()));
+            let others: Vec<&str> = others.map(|(list, _)| *list).collect();
+            return [found, others].concat();
         }
         if around.is_empty() {
             return Vec::new();

@@ -114,7 +114,6 @@ const TOWERS: &[&str] = &[
     "abstractor",
     "vae",
     "conditioner",
-    "guidance",
 ];
 
 /// The first row that recognizes a name decides.
@@ -148,7 +147,7 @@ const TABLE: &[(Layer, Test)] = &[
     (Layer::StateSpace, Last(&["in_proj_a", "in_proj_b", "ssm_a", "ssm_d", "ssm_conv1d"])),
     (Layer::StateSpace, LastBegins(&["time_mix", "time_maa", "time_decay", "time_first", "time_faaaa"])),
     (Layer::Modulation, AnyHas(&["modulation", "adaln"])),
-    (Layer::Modulation, AnyWord(&["mod"])),
+    (Layer::Modulation, AnyWord(&["mod", "guidance"])),
     (Layer::Modulation, Any(&["emb_layers", "time_emb_proj", "time_emb"])),
     (Layer::Convolution, LastTwoHave(&["conv"])),
     (Layer::Convolution, Rank(4)),
@@ -169,11 +168,22 @@ const INPUT_ROWS: (&[&str], &[&str]) =
 const IN_F32: [(&[&str], &str); 1] = [(&["t5", "mt5", "umt5", "longt5", "switch_transformers", "udop"], "wo")];
 
 /// Heads that loaders make of the table of tokens and that have no tensor of their own.
-const TIED_HEADS: [&str; 5] = ["lm_head", "lm_head.out_proj", "proj_out", "output_projection", "embed_out"];
+const TIED_HEADS: [&str; 5] = ["lm_head", "lm_heads", "proj_out", "output_projection", "embed_out"];
 
-/// Modules that loaders know under another name than that of the file: the ends of both (transformers 5.24.0).
-const IN_MEMORY: [(&str, &str); 3] =
-    [("embed_out", "lm_head"), ("head", "lm_head"), ("block_sparse_moe.gate", "router")];
+/// Modules that transformers 5.24.0 knows under another name than that of the file, or makes of another: both names.
+const IN_MEMORY: [(&str, &str); 8] = [
+    ("embed_out", "lm_head"),
+    ("head", "lm_head"),
+    ("block_sparse_moe.gate", "router"),
+    ("bbox_predictor", "bbox_embed"),
+    ("encoder_decoder_proj", "decoder.proj"),
+    ("pre_encode.out", "subsampling.linear"),
+    ("log_softmax.mlp.layer0", "proj_out"),
+    ("adapter.mlp", "merger.mlp"),
+];
+
+/// What transformers 5.24.0 calls towers and what connects them, whatever files do.
+const TOWERS_IN_MEMORY: [&str; 5] = ["vision_tower", "vision_model", "visual", "audio_tower", "multi_modal_projector"];
 
 /// Parts of `config.json` that describe the language model of a model of several.
 const LANGUAGE_CONFIGS: [&str; 4] = ["text_config", "language_config", "llm_config", "thinker_config"];
@@ -467,26 +477,27 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Names of heads by which loaders know modules that no tensor of a matrix is named after: a head that shares the table
-    /// of tokens has a bias at most, and some heads are called otherwise in memory.
-    pub fn absent_heads(&self) -> Vec<String> {
+    /// Modules that loaders keep and know by names that no matrix has: a head that shares the table of tokens, which has a bias
+    /// at most, and modules with another name in memory.
+    pub fn modules_in_memory(&self) -> Vec<String> {
         let is_head = |name: &str| Layer::by_name(name, 2) == Some(Layer::Head) && name.ends_with("weight");
-        let matrices = self.tensors.iter().filter(|(_, tensor)| tensor.shape.len() >= 2);
-        let modules: Vec<&str> = matrices.map(|(name, _)| module_of(name)).collect();
-        let mut heads: Vec<String> = Vec::new();
+        let matrices = || self.tensors.iter().filter(|(_, tensor)| tensor.shape.len() >= 2);
+        let modules: Vec<&str> = matrices().map(|(name, _)| module_of(name)).collect();
+        let mut all: Vec<&str> = Vec::new();
         if !self.tensors.keys().any(|name| is_head(name)) {
-            heads.extend(TIED_HEADS.map(str::to_owned));
-            heads.extend(self.biases_of_tokens().flat_map(|module| [format!("{module}.decoder"), module.to_owned()]));
+            all.extend(TIED_HEADS);
+            all.extend(self.biases_of_tokens());
         }
-        let ends = |module: &str, end: &str| {
-            module.strip_suffix(end).is_some_and(|front| front.is_empty() || front.ends_with('.'))
-        };
-        let is_there = |file: &str| modules.iter().any(|module| ends(module, file));
-        heads.extend(IN_MEMORY.iter().filter(|(file, _)| is_there(file)).map(|(_, memory)| (*memory).to_owned()));
-        heads.retain(|head| !modules.iter().any(|module| has_components(module, head)));
-        heads.sort();
-        heads.dedup();
-        heads
+        if matrices().any(|(_, tensor)| self.by_name(tensor) == Some(Layer::Tower)) {
+            all.extend(TOWERS_IN_MEMORY);
+        }
+        let is_there = |file: &str| modules.iter().any(|module| has_components(module, file));
+        all.extend(IN_MEMORY.iter().filter(|(file, _)| is_there(file)).map(|(_, memory)| memory));
+        // A layer of a block may have the name of a head.
+        all.retain(|name| !modules.iter().any(|module| in_block(module).is_some() && has_components(module, name)));
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().map(str::to_owned).collect()
     }
 
     /// Modules outside of blocks that have a bias with an entry for each token, and no weight.

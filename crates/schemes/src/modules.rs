@@ -88,12 +88,15 @@ fn glob(text: &str) -> String {
     regex
 }
 
+/// What any part of a model may be called.
+const ANY_PART: [&str; 7] = ["model", "transformer", "backbone", "base_model", "module", "encoder", "decoder"];
+
 /// Regular expressions, as compressed-tensors writes them, for modules by the ends of their names: a loader may know them under
 /// another name than that of the file (`model.language_model.layers.0` for `language_model.model.layers.0`), but the end is
 /// the same. Each has as few components as no module of `others` ends with; numbers stand for any number where they can. A
 /// module without dots is also named as it is, as other writers do. A part of the model outside of blocks that has no module of
-/// `others` is named as a whole, for its modules may have other names in memory.
-pub(crate) fn endings(modules: &[String], others: &[String]) -> Vec<String> {
+/// `others` is named as a whole, for its modules may have other names in memory; so are those of `in_memory`.
+pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String]) -> Vec<String> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let ends = |name: &str, any: bool| {
         let shown = |part: &str| if any && is_number(part) { r"\d+".to_owned() } else { escape(part) };
@@ -109,12 +112,13 @@ pub(crate) fn endings(modules: &[String], others: &[String]) -> Vec<String> {
     let mut known = HashMap::new();
     let mut all = Vec::new();
     for module in modules {
-        let whole = prefixes(module).find(|prefix| !around_others.contains(prefix));
-        let part =
-            whole.filter(|prefix| !prefix.split('.').any(is_number)).and_then(|prefix| prefix.rsplit('.').next());
-        if let Some(part) = part
-            && !*known.entry(part).or_insert_with(|| is_component(part))
-        {
+        let whole = |prefix: &&str| !around_others.contains(prefix) && !prefix.split('.').any(is_number);
+        let part = prefixes(module).filter(whole).find_map(|prefix| {
+            let part = prefix.rsplit('.').next()?;
+            let names_it = !ANY_PART.contains(&part) && !*known.entry(part).or_insert_with(|| is_component(part));
+            names_it.then_some(part)
+        });
+        if let Some(part) = part {
             all.push(format!(r"re:(.*\.)?{}\..*", escape(part)));
             continue;
         }
@@ -123,6 +127,10 @@ pub(crate) fn endings(modules: &[String], others: &[String]) -> Vec<String> {
         // vLLM asks for the layers of each expert, also where all lie in one tensor.
         let within = if module.ends_with("experts") { r"(\..*)?" } else { "" };
         all.extend(end.map(|end| format!(r"re:(.*\.)?{end}{within}$")));
+    }
+    for module in in_memory {
+        all.extend((!module.contains('.')).then(|| module.clone()));
+        all.push(format!(r"re:(.*\.)?{}(\..*)?$", escape(module)));
     }
     let mut seen = HashSet::new();
     all.retain(|entry| seen.insert(entry.clone()));

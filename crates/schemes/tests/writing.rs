@@ -284,28 +284,26 @@ fn experts_have_rows_of_outputs_or_of_inputs() {
 
 /// Heads that a loader makes of the table of tokens, which are in no file, and heads and routers with another name in memory.
 #[test]
-fn absent_heads_are_named() {
+fn modules_in_memory_are_named() {
     let of = |names: &[&str]| {
         let shape = |name: &str| if name.ends_with("bias") { vec![9] } else { vec![4, 4] };
         let tensors: Vec<Tensor> = names.iter().map(|name| dense(name, &shape(name))).collect();
-        Model::new(&tensors, Some(&json!({"vocab_size": 9}))).absent_heads()
+        Model::new(&tensors, Some(&json!({"vocab_size": 9}))).modules_in_memory()
     };
-    let tied = ["embed_out", "lm_head", "lm_head.out_proj", "output_projection", "proj_out"];
+    let tied = ["embed_out", "lm_head", "lm_heads", "output_projection", "proj_out"];
     assert_eq!(of(&["model.embed_tokens.weight"]), tied);
     assert_eq!(of(&["model.embed_tokens.weight", "blocks.0.proj_out.weight"]), tied[..4]);
     assert_eq!(of(&["model.embed_tokens.weight", "lm_head.weight"]), [""; 0]);
-    for (bias, names) in [
-        ("decoder.bias", ["decoder", "decoder.decoder"]),
-        ("vocab_projector.bias", ["vocab_projector", "vocab_projector.decoder"]),
-        ("cls.predictions.bias", ["cls.predictions", "cls.predictions.decoder"]),
-        ("pred_layer.proj.bias", ["pred_layer.proj", "pred_layer.proj.decoder"]),
-    ] {
-        let mut expected = [&tied[..], &names].concat();
+    for bias in ["decoder.bias", "vocab_projector.bias", "cls.predictions.bias", "pred_layer.proj.bias"] {
+        let mut expected = [&tied[..], &[bias.strip_suffix(".bias").unwrap()]].concat();
         expected.sort_unstable();
         assert_eq!(of(&["a.word_embeddings.weight", bias]), expected, "{bias}");
     }
     assert_eq!(of(&["gpt_neox.embed_in.weight", "embed_out.weight"]), ["lm_head"]);
     assert_eq!(of(&["model.layers.0.block_sparse_moe.gate.weight", "lm_head.weight"]), ["router"]);
+    let towers = ["audio_tower", "multi_modal_projector", "vision_model", "vision_tower", "visual"];
+    assert_eq!(of(&["visual.blocks.0.attn.wqkv.weight", "lm_head.weight"]), towers[..4]);
+    assert_eq!(of(&["visual.wqkv.weight", "lm_head.weight"]), towers);
 }
 
 /// What compressed-tensors is told to ignore matches every kept module whatever lies before its end, and no quantized one.
@@ -316,6 +314,7 @@ fn ignored_modules_are_told_by_their_ends() {
         "a.layers.2.mlp.experts",
         "vision_tower.blocks.0.wqkv",
         "vision_tower.blocks.0.wo",
+        "model.encoder.pooler.dense",
         "a.layers.0.mlp.gate",
         "a.layers.1.mlp.gate",
         "v.blocks.0.fc.2",
@@ -324,7 +323,8 @@ fn ignored_modules_are_told_by_their_ends() {
     let quantized = ["a.layers.0.mlp.gate_proj", "a.layers.0.mlp.up", "v.blocks.0.fc.1"];
     let scheme = "ct:pack-quantized".parse().unwrap();
     let [kept, quantized] = [kept.map(String::from).to_vec(), quantized.map(String::from).to_vec()];
-    let outcome = Outcome { scheme, kept: &kept, quantized: &quantized, ..Outcome::default() };
+    let in_memory = ["decoder", "cls.predictions"].map(String::from);
+    let outcome = Outcome { scheme, kept: &kept, in_memory: &in_memory, quantized: &quantized, ..Outcome::default() };
     let documents = changed(Documents::default(), &changes(&Documents::default(), &outcome).unwrap());
     let ignore = documents.config.unwrap()["quantization_config"]["ignore"].clone();
     let expected = [
@@ -332,9 +332,13 @@ fn ignored_modules_are_told_by_their_ends() {
         r"re:(.*\.)?lm_head$",
         r"re:(.*\.)?experts(\..*)?$",
         r"re:(.*\.)?vision_tower\..*",
+        r"re:(.*\.)?pooler\..*",
         r"re:(.*\.)?gate$",
         r"re:(.*\.)?fc\.2$",
         r"re:(.*\.)?layers\.1\.mlp\.up$",
+        "decoder",
+        r"re:(.*\.)?decoder(\..*)?$",
+        r"re:(.*\.)?cls\.predictions(\..*)?$",
     ];
     assert_eq!(ignore, json!(expected));
 }

@@ -11,7 +11,7 @@ const VERSION: &str = "0.20.0";
 
 /// `quantization_config`; `None` of other families.
 pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
-    let Outcome { scheme, kept, quantized, activations } = *outcome;
+    let Outcome { scheme, kept, in_memory, quantized, activations } = *outcome;
     let parameters = scheme.parameters;
     let block = parameters.block.unwrap_or([128, 128]);
     let (format, weights, activations) = match scheme.family {
@@ -53,7 +53,7 @@ pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
         "format": format,
         "quantization_status": "compressed",
         "global_compression_ratio": null,
-        "ignore": endings(kept, quantized),
+        "ignore": endings(kept, in_memory, quantized),
         "kv_cache_scheme": null,
         "config_groups": {"group_0": {
             "targets": ["Linear"],

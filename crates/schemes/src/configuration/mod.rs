@@ -25,6 +25,8 @@ pub struct Outcome<'a> {
     pub scheme: Scheme,
     /// The modules that were not quantized although they have a weight, or will have one.
     pub kept: &'a [String],
+    /// Modules that loaders know by names that no tensor has, and do not quantize.
+    pub in_memory: &'a [String],
     /// The modules that were.
     pub quantized: &'a [String],
     /// Activations are quantized by scales that the result has ([`ActivationScale`](crate::ActivationScale)).
@@ -140,7 +142,8 @@ const QUANTIZATION_CONFIG: &[&str] = &["quantization_config"];
 
 /// What §4 names for the scheme.
 fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
-    let Outcome { scheme, kept, .. } = *outcome;
+    let Outcome { scheme, kept, in_memory, .. } = *outcome;
+    let kept = &[kept, in_memory].concat();
     let parameters = scheme.parameters;
     let in_config = |value| vec![(CONFIG, QUANTIZATION_CONFIG, value)];
     let mut fp8 = json!({"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic"});

@@ -79,12 +79,10 @@ impl Plan {
         for ((tensor, source), choice) in tensors.iter().zip(groups).zip(choices) {
             planner.settle(tensor, source, choice)?;
         }
-        let Planner { activations, quantizing, shards, relaid, mut dense, carried_modules, carried, .. } = planner;
+        let Planner { activations, quantizing, shards, relaid, dense, carried_modules, carried, .. } = planner;
         let settled = quantizing.map(|quantizing| quantizing.finish(src)).transpose()?;
         let Decision { kept, modules, shares, warnings: of_quantized } = settled.unwrap_or_default();
-        if carried.is_some() {
-            dense.extend(model.absent_heads());
-        }
+        let in_memory = if writing.is_some() { model.modules_in_memory() } else { Vec::new() };
         let (kept, modules) = ([kept, dense].concat(), [modules, carried_modules].concat());
         activations.check(src, writing.map_or(Scheme::PLAIN, |writing| writing.scheme))?;
         dropped.retain(|(name, _)| !activations.carries(name));
@@ -96,6 +94,7 @@ impl Plan {
         let outcome = (!found.groups.is_empty() || !scheme.is_plain()).then_some(Outcome {
             scheme,
             kept: &kept,
+            in_memory: &in_memory,
             quantized: &modules,
             activations: activations.are_declared(),
         });

@@ -176,7 +176,7 @@ impl<'a> Quantizing<'a> {
             Layer::Unknown => "its name is not the name of a layer's weight",
             Layer::InputRows => "it has one row per input, but loaders expect one row per output",
             Layer::Experts => "no loader takes fused experts in this scheme",
-            Layer::OutsideBlocks => "it lies outside the repeated blocks of the main stack",
+            Layer::OutsideBlocks => "outside the repeated blocks of the main stack",
             _ => return,
         };
         self.leave(tensor, why.to_string());
@@ -250,8 +250,7 @@ impl<'a> Quantizing<'a> {
         };
         let left = left.into_iter().map(|said| format!("{}: {said}", path.display()));
         let warnings = left.chain(self.limits.into_iter().map(limit)).collect();
-        let kept = [self.kept, self.model.absent_heads()].concat();
-        Ok(Decision { kept, modules: self.modules, shares: self.shares, warnings })
+        Ok(Decision { kept: self.kept, modules: self.modules, shares: self.shares, warnings })
     }
 }
 
