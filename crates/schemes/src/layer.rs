@@ -9,7 +9,7 @@ use truecast_core::{DType, words};
 use truecast_io::Tensor;
 
 use crate::blocks::{Blocks, in_block};
-use crate::modules::module_of;
+use crate::modules::{has_components, module_of};
 use crate::scheme::Family;
 
 words! {
@@ -77,6 +77,8 @@ enum Test {
     AnyWord(&'static [&'static str]),
     /// The module lies in no block, and its last component is this.
     LastOutside(&'static [&'static str]),
+    /// The last components of the module are these.
+    Ends(&'static str),
     /// The module is this.
     Whole(&'static [&'static str]),
     /// The name begins with this.
@@ -86,7 +88,8 @@ enum Test {
 }
 
 use Test::{
-    Any, AnyHas, AnyWord, Around, Begins, EndHas, Last, LastBegins, LastHas, LastOutside, LastTwoHave, Rank, Whole,
+    Any, AnyHas, AnyWord, Around, Begins, EndHas, Ends, Last, LastBegins, LastHas, LastOutside, LastTwoHave, Rank,
+    Whole,
 };
 
 /// Words in the names of encoders of images and sound, of what connects them with a language model, of what a pipeline has
@@ -128,11 +131,13 @@ const TABLE: &[(Layer, Test)] = &[
     (Layer::Router, AnyHas(&["router", "gate_inp"])),
     (Layer::Router, Last(&["gate", "wg", "shared_expert_gate", "weights_proj", "to_gate_logits"])),
     (Layer::HighPrecision, Last(&["per_layer_input_gate", "per_layer_projection"])),
+    (Layer::HighPrecision, Any(&["compressor"])),
+    (Layer::HighPrecision, Ends("DenseReluDense.wo")),
     (Layer::Head, Any(&["lm_head"])),
     (Layer::Head, LastOutside(&["output_layer", "embed_out", "proj_out", "score", "classifier", "qa_outputs"])),
     (Layer::Head, Whole(&["output", "model.output", "head", "cls.predictions.decoder"])),
     (Layer::Head, LastTwoHave(&["shared_head"])),
-    (Layer::Embedding, LastTwoHave(&["embed", "embd", "token_types"])),
+    (Layer::Embedding, LastTwoHave(&["embed", "embd", "token_types", "codebook"])),
     (Layer::Embedding, Last(&["wte", "wpe"])),
     (Layer::Embedding, Whole(&["shared"])),
     (
@@ -168,22 +173,40 @@ const INPUT_ROWS: (&[&str], &[&str]) =
 const IN_F32: [(&[&str], &str); 1] = [(&["t5", "mt5", "umt5", "longt5", "switch_transformers", "udop"], "wo")];
 
 /// Heads that loaders make of the table of tokens and that have no tensor of their own.
-const TIED_HEADS: [&str; 5] = ["lm_head", "lm_heads", "proj_out", "output_projection", "embed_out"];
+const TIED_HEADS: [&str; 5] = ["lm_head", "decoder", "proj_out", "output_projection", "embed_out"];
 
 /// Modules that transformers 5.24.0 knows under another name than that of the file, or makes of another: both names.
-const IN_MEMORY: [(&str, &str); 8] = [
+const IN_MEMORY: [(&str, &str); 22] = [
     ("embed_out", "lm_head"),
     ("head", "lm_head"),
+    ("output", "lm_head"),
+    ("fine_acoustics", "lm_heads"),
+    ("encoder.out", "ctc_head"),
+    ("log_softmax.mlp.layer0", "proj_out"),
+    ("value_embeddings", "unembedding_projection"),
     ("block_sparse_moe.gate", "router"),
+    ("k_sconv", "sconv"),
     ("bbox_predictor", "bbox_embed"),
+    ("enc_bbox_head", "bbox_embed"),
+    ("enc_score_head", "class_embed"),
+    ("decoder_order_head", "relative_order_head"),
+    ("decoder_roor_order_head", "successor_order_head"),
     ("encoder_decoder_proj", "decoder.proj"),
     ("pre_encode.out", "subsampling.linear"),
-    ("log_softmax.mlp.layer0", "proj_out"),
     ("adapter.mlp", "merger.mlp"),
+    ("head.linear1", "projection_head"),
+    ("patchifier", "patch_embed"),
+    ("flow_net", "flow_head"),
+    ("out_eos", "eos_head"),
+    ("gemma_expert", "dit"),
 ];
 
 /// What transformers 5.24.0 calls towers and what connects them, whatever files do.
-const TOWERS_IN_MEMORY: [&str; 5] = ["vision_tower", "vision_model", "visual", "audio_tower", "multi_modal_projector"];
+const TOWERS_IN_MEMORY: [&str; 7] =
+    ["vision_tower", "vision_model", "vision_encoder", "visual", "audio_tower", "multi_modal_projector", "projector"];
+
+/// The layers that a loader makes of torch's packed attention.
+const OF_PACKED_ATTENTION: [&str; 4] = ["q_proj", "k_proj", "v_proj", "o_proj"];
 
 /// Parts of `config.json` that describe the language model of a model of several.
 const LANGUAGE_CONFIGS: [&str; 4] = ["text_config", "language_config", "llm_config", "thinker_config"];
@@ -236,6 +259,7 @@ impl Layer {
                 around.split(['.', '_']).any(|word| tells(word) && !is_own(word))
             }
             LastOutside(words) => words.contains(&last) && in_block(module).is_none(),
+            Ends(end) => module.strip_suffix(end).is_some_and(|front| front.ends_with('.')),
             Whole(words) => words.contains(&module),
             Begins(words) => words.iter().any(|word| name.starts_with(word)),
             Rank(least) => rank >= *least,
@@ -255,28 +279,22 @@ pub(crate) fn is_norm(name: &str) -> bool {
     Layer::by_name(name, 1) == Some(Layer::Norm)
 }
 
-/// The module that a loader may quantize and that the tensor belongs to: that of a matrix, or the one that holds all experts.
-pub fn loaded_module(tensor: &Tensor) -> Option<String> {
+/// The modules that a loader may quantize and that the tensor belongs to: that of a matrix, the one that holds all experts, or
+/// those that it makes of packed attention.
+pub fn loaded_modules(tensor: &Tensor) -> Vec<String> {
     let module = module_of(&tensor.name);
     let is_weight = module.len() < tensor.name.len();
-    match tensor.shape.len() {
-        0 | 1 => None,
-        _ if is_weight && Layer::by_name(&tensor.name, 2) == Some(Layer::Norm) => None,
-        _ if is_weight => Some(module.to_owned()),
-        3 => module
-            .rsplit_once('.')
-            .filter(|(around, _)| around.ends_with("experts"))
-            .map(|(around, _)| around.to_owned()),
-        _ => None,
+    let around = module.rsplit_once('.').map(|(around, _)| around);
+    match (tensor.shape.len(), around) {
+        (0 | 1, _) => Vec::new(),
+        _ if is_weight && Layer::by_name(&tensor.name, 2) == Some(Layer::Norm) => Vec::new(),
+        _ if is_weight => vec![module.to_owned()],
+        (2, Some(around)) if module.ends_with(".in_proj_weight") => {
+            OF_PACKED_ATTENTION.iter().map(|layer| format!("{around}.{layer}")).collect()
+        }
+        (3, Some(around)) if around.ends_with("experts") => vec![around.to_owned()],
+        _ => Vec::new(),
     }
-}
-
-/// Whether successive components of a module's name are those of another name.
-fn has_components(module: &str, name: &str) -> bool {
-    module.match_indices(name).any(|(at, _)| {
-        let (front, rest) = (&module[..at], &module[at + name.len()..]);
-        (front.is_empty() || front.ends_with('.')) && (rest.is_empty() || rest.starts_with('.'))
-    })
 }
 
 impl FromStr for Layer {
@@ -411,7 +429,7 @@ impl<'a> Model<'a> {
         let is_stored_in_f32 = self.tensors.get(name).is_some_and(|stored| stored.dtype == DType::F32);
         if is_packed_attention
             || self.has_half_precision && is_stored_in_f32
-            || IN_F32.iter().any(|(types, module)| is_type(types) && *module == last)
+            || is_type(&["switch_transformers"]) && last == "wo"
         {
             return Layer::HighPrecision;
         }
@@ -480,21 +498,30 @@ impl<'a> Model<'a> {
     /// Modules that loaders keep and know by names that no matrix has: a head that shares the table of tokens, which has a bias
     /// at most, and modules with another name in memory.
     pub fn modules_in_memory(&self) -> Vec<String> {
-        let is_head = |name: &str| Layer::by_name(name, 2) == Some(Layer::Head) && name.ends_with("weight");
+        let vocabulary = self.value("vocab_size").and_then(Value::as_u64);
+        let is_head = |name: &str, tensor: &Tensor| {
+            Layer::by_name(name, 2) == Some(Layer::Head)
+                && name.ends_with("weight")
+                && vocabulary.is_none_or(|tokens| tensor.shape.first() == Some(&tokens))
+        };
         let matrices = || self.tensors.iter().filter(|(_, tensor)| tensor.shape.len() >= 2);
         let modules: Vec<&str> = matrices().map(|(name, _)| module_of(name)).collect();
         let mut all: Vec<&str> = Vec::new();
-        if !self.tensors.keys().any(|name| is_head(name)) {
+        if !self.tensors.iter().any(|(name, tensor)| is_head(name, tensor)) {
             all.extend(TIED_HEADS);
             all.extend(self.biases_of_tokens());
         }
-        if matrices().any(|(_, tensor)| self.by_name(tensor) == Some(Layer::Tower)) {
+        let is_beside = |module: &str| in_block(module).is_some() && !self.blocks.hold(module);
+        let is_tower =
+            |name: &str, tensor: &Tensor| is_beside(module_of(name)) || self.by_name(tensor) == Some(Layer::Tower);
+        if matrices().any(|(name, tensor)| is_tower(name, tensor)) {
             all.extend(TOWERS_IN_MEMORY);
         }
         let is_there = |file: &str| modules.iter().any(|module| has_components(module, file));
         all.extend(IN_MEMORY.iter().filter(|(file, _)| is_there(file)).map(|(_, memory)| memory));
         // A layer of a block may have the name of a head.
-        all.retain(|name| !modules.iter().any(|module| in_block(module).is_some() && has_components(module, name)));
+        let is_in_main = |module: &str| in_block(module).is_some() && self.blocks.hold(module);
+        all.retain(|name| !modules.iter().any(|module| is_in_main(module) && has_components(module, name)));
         all.sort_unstable();
         all.dedup();
         all.into_iter().map(str::to_owned).collect()

@@ -59,7 +59,7 @@ pub use detect::{detect, detect_gguf, is_auxiliary};
 pub use detection::{Detection, Dropped, Group, Options, Role, ShapeOf};
 pub use error::Error;
 pub use found::Nibbles;
-pub use layer::{Layer, Model, UnknownLayer, loaded_module};
+pub use layer::{Layer, Model, UnknownLayer, loaded_modules};
 pub use limits::Limit;
 pub use scheme::{Family, Kind, Parameter, Parameters, ScaleType, Scheme, SchemeError, Strategy, Writing};
 pub use write::{Content, Output, Target, target, target_of_layout};

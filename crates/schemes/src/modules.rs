@@ -108,18 +108,25 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
     let taken: HashSet<String> =
         others.iter().flat_map(|name| [ends(name, true), ends(name, false)]).flatten().collect();
     let around_others: HashSet<&str> = others.iter().flat_map(|name| prefixes(name)).collect();
-    let is_component = |part: &str| others.iter().any(|name| name.split('.').any(|component| component == part));
-    let mut known = HashMap::new();
+    let is_known = |part: &str| others.iter().any(|other| has_components(other, part));
+    // By the last component of its name, or the last two.
+    let named = |prefix: &str| {
+        let (around, last) = prefix.rsplit_once('.').unwrap_or(("", prefix));
+        let outer = around.rsplit('.').next().unwrap_or_default();
+        match format!("{outer}.{last}") {
+            _ if !ANY_PART.contains(&last) && !is_known(last) => Some(format!(r"re:(.*\.)?{}\..*", escape(last))),
+            both if !outer.is_empty() && !is_known(&both) => Some(format!(r"re:(.*\.)?{}\..*", escape(&both))),
+            _ if ["encoder", "decoder"].contains(&prefix) => Some(format!(r"re:{prefix}\..*")),
+            _ => None,
+        }
+    };
+    let mut known: HashMap<&str, Option<String>> = HashMap::new();
     let mut all = Vec::new();
     for module in modules {
         let whole = |prefix: &&str| !around_others.contains(prefix) && !prefix.split('.').any(is_number);
-        let part = prefixes(module).filter(whole).find_map(|prefix| {
-            let part = prefix.rsplit('.').next()?;
-            let names_it = !ANY_PART.contains(&part) && !*known.entry(part).or_insert_with(|| is_component(part));
-            names_it.then_some(part)
-        });
-        if let Some(part) = part {
-            all.push(format!(r"re:(.*\.)?{}\..*", escape(part)));
+        let mut parts = prefixes(module).filter(whole);
+        if let Some(part) = parts.find_map(|prefix| known.entry(prefix).or_insert_with(|| named(prefix)).clone()) {
+            all.push(part);
             continue;
         }
         let end = [true, false].into_iter().flat_map(|any| ends(module, any)).find(|end| !taken.contains(end));
@@ -128,9 +135,10 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
         let within = if module.ends_with("experts") { r"(\..*)?" } else { "" };
         all.extend(end.map(|end| format!(r"re:(.*\.)?{end}{within}$")));
     }
-    for module in in_memory {
+    for module in in_memory.iter().filter(|module| !is_known(module)) {
         all.extend((!module.contains('.')).then(|| module.clone()));
-        all.push(format!(r"re:(.*\.)?{}(\..*)?$", escape(module)));
+        let within = if ANY_PART.contains(&module.as_str()) { "" } else { r"(\..*)?" };
+        all.push(format!(r"re:(.*\.)?{}{within}$", escape(module)));
     }
     let mut seen = HashSet::new();
     all.retain(|entry| seen.insert(entry.clone()));
@@ -140,6 +148,14 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
 /// The names of the modules around a module, the outermost first.
 fn prefixes(module: &str) -> impl Iterator<Item = &str> {
     module.match_indices('.').map(|(at, _)| &module[..at])
+}
+
+/// Whether successive components of a module's name are those of another name.
+pub(crate) fn has_components(module: &str, name: &str) -> bool {
+    module.match_indices(name).any(|(at, _)| {
+        let (front, rest) = (&module[..at], &module[at + name.len()..]);
+        (front.is_empty() || front.ends_with('.')) && (rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 /// A list of entries; `null` and absence are the empty list.

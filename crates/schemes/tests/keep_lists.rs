@@ -350,7 +350,7 @@ fn small_lists_are_beside_the_main_stack() {
 /// A matrix in f32 beside others of 16 bits is so for a reason.
 #[test]
 fn matrices_in_f32_beside_others_are_kept() {
-    let mut tensors = tensors(["model.layers.0.a", "model.layers.0.b", "model.layers.0.compressor.wkv"].into_iter());
+    let mut tensors = tensors(["model.layers.0.a", "model.layers.0.b", "model.layers.0.c"].into_iter());
     let is_quantized = |tensors: &[Tensor]| {
         let model = Model::new(tensors, None);
         model.is_quantized(&tensors[2], model.layer(&tensors[2]), Family::Fp8Block)

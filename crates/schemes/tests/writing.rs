@@ -257,7 +257,11 @@ fn layers_are_told_by_their_neighbors() {
     assert_eq!(of(&[("attn.c_proj.weight", &[8, 8])], json!({"model_type": "gpt2"})), Layer::InputRows);
     assert_eq!(of(&[("a.out_proj.weight", &[4, 4]), ("a.in_proj_weight", &[12, 4])], json!({})), Layer::HighPrecision);
     assert_eq!(of(&[("a.in_proj_weight", &[12, 4])], json!({})), Layer::Unknown);
-    assert_eq!(of(&[("block.0.wo.weight", &[4, 8])], json!({"model_type": "t5"})), Layer::HighPrecision);
+    assert_eq!(of(&[("block.0.DenseReluDense.wo.weight", &[4, 8])], json!({})), Layer::HighPrecision);
+    assert_eq!(
+        of(&[("block.0.mlp.wo.weight", &[4, 8])], json!({"model_type": "switch_transformers"})),
+        Layer::HighPrecision
+    );
     assert_eq!(of(&[("block.0.wo.weight", &[4, 8])], json!({"model_type": "llama"})), Layer::Linear);
     assert_eq!(of(&[("mlp.experts.up_proj", &[2, 4, 8])], json!({})), Layer::Experts);
     assert_eq!(of(&[("mixer.latents", &[2, 4, 8])], json!({})), Layer::Unknown);
@@ -286,24 +290,28 @@ fn experts_have_rows_of_outputs_or_of_inputs() {
 #[test]
 fn modules_in_memory_are_named() {
     let of = |names: &[&str]| {
-        let shape = |name: &str| if name.ends_with("bias") { vec![9] } else { vec![4, 4] };
+        let shape = |name: &str| if name.ends_with("bias") { vec![9] } else { vec![9, 4] };
         let tensors: Vec<Tensor> = names.iter().map(|name| dense(name, &shape(name))).collect();
         Model::new(&tensors, Some(&json!({"vocab_size": 9}))).modules_in_memory()
     };
-    let tied = ["embed_out", "lm_head", "lm_heads", "output_projection", "proj_out"];
+    let tied = ["decoder", "embed_out", "lm_head", "output_projection", "proj_out"];
     assert_eq!(of(&["model.embed_tokens.weight"]), tied);
     assert_eq!(of(&["model.embed_tokens.weight", "blocks.0.proj_out.weight"]), tied[..4]);
     assert_eq!(of(&["model.embed_tokens.weight", "lm_head.weight"]), [""; 0]);
     for bias in ["decoder.bias", "vocab_projector.bias", "cls.predictions.bias", "pred_layer.proj.bias"] {
         let mut expected = [&tied[..], &[bias.strip_suffix(".bias").unwrap()]].concat();
         expected.sort_unstable();
+        expected.dedup();
         assert_eq!(of(&["a.word_embeddings.weight", bias]), expected, "{bias}");
     }
     assert_eq!(of(&["gpt_neox.embed_in.weight", "embed_out.weight"]), ["lm_head"]);
     assert_eq!(of(&["model.layers.0.block_sparse_moe.gate.weight", "lm_head.weight"]), ["router"]);
-    let towers = ["audio_tower", "multi_modal_projector", "vision_model", "vision_tower", "visual"];
-    assert_eq!(of(&["visual.blocks.0.attn.wqkv.weight", "lm_head.weight"]), towers[..4]);
-    assert_eq!(of(&["visual.wqkv.weight", "lm_head.weight"]), towers);
+    let towers =
+        ["audio_tower", "multi_modal_projector", "projector", "vision_encoder", "vision_model", "vision_tower"];
+    assert_eq!(of(&["visual.blocks.0.attn.wqkv.weight", "lm_head.weight"]), towers);
+    // Blocks beside the main stack are those of a tower, whatever it is called.
+    let beside = ["model.embed_tokens.weight", "model.layers.0.a.weight", "vit.x.layers.0.a.weight", "lm_head.weight"];
+    assert_eq!(of(&beside), [&towers[..], &["visual"]].concat());
 }
 
 /// What compressed-tensors is told to ignore matches every kept module whatever lies before its end, and no quantized one.
@@ -332,12 +340,12 @@ fn ignored_modules_are_told_by_their_ends() {
         r"re:(.*\.)?lm_head$",
         r"re:(.*\.)?experts(\..*)?$",
         r"re:(.*\.)?vision_tower\..*",
-        r"re:(.*\.)?pooler\..*",
+        r"re:(.*\.)?model\.encoder\..*",
         r"re:(.*\.)?gate$",
         r"re:(.*\.)?fc\.2$",
         r"re:(.*\.)?layers\.1\.mlp\.up$",
         "decoder",
-        r"re:(.*\.)?decoder(\..*)?$",
+        r"re:(.*\.)?decoder$",
         r"re:(.*\.)?cls\.predictions(\..*)?$",
     ];
     assert_eq!(ignore, json!(expected));
