@@ -5,25 +5,7 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 use truecast_io::Tensor;
 
 use crate::layer::is_norm;
-use crate::modules::module_of;
-
-/// The list of blocks that a module lies in, and the module's name within its block.
-///
-/// `model.layers.3.mlp.up_proj` is `mlp.up_proj` in a block of `model.layers`. The members of a list of layers, such as
-/// `proj.1`, lie in no block.
-pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let mut at = 0;
-    for part in module.split('.') {
-        let end = at + part.len();
-        if at > 0 && is_number(part) {
-            let inner = module.get(end + 1..)?;
-            return inner.split('.').any(|part| !is_number(part)).then(|| (&module[..at - 1], inner));
-        }
-        at = end + 1;
-    }
-    None
-}
+use crate::modules::{in_block, module_of};
 
 /// A list of blocks.
 #[derive(Default)]
@@ -121,15 +103,6 @@ fn nearest<'a>(table: &str, stacks: &HashMap<&'a str, Stack>) -> Vec<&'a str> {
 mod tests {
     use super::*;
     use truecast_core::{DType, Layout};
-
-    #[test]
-    fn blocks_hold_named_modules() {
-        assert_eq!(in_block("model.layers.3.mlp.up_proj"), Some(("model.layers", "mlp.up_proj")));
-        assert_eq!(in_block("input_blocks.4.1.proj_in"), Some(("input_blocks", "1.proj_in")));
-        for module in ["mlp1.1", "label_emb.0.0", "lm_head", "0.weight", "model.layers.3", ""] {
-            assert_eq!(in_block(module), None, "{module}");
-        }
-    }
 
     /// The main stack of models of published names, and a module outside of it.
     #[test]

@@ -20,6 +20,28 @@ pub(crate) fn module_of(name: &str) -> &str {
     }
 }
 
+/// Whether a component of a name is a number.
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The list of blocks that a module lies in, and the module's name within its block.
+///
+/// `model.layers.3.mlp.up_proj` is `mlp.up_proj` in a block of `model.layers`. The members of a list of layers, such as
+/// `proj.1`, lie in no block.
+pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
+    let mut at = 0;
+    for part in module.split('.') {
+        let end = at + part.len();
+        if at > 0 && is_number(part) {
+            let inner = module.get(end + 1..)?;
+            return inner.split('.').any(|part| !is_number(part)).then(|| (&module[..at - 1], inner));
+        }
+        at = end + 1;
+    }
+    None
+}
+
 /// An entry of a list of modules.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
@@ -97,7 +119,6 @@ const ANY_PART: [&str; 7] = ["model", "transformer", "backbone", "base_model", "
 /// module without dots is also named as it is, as other writers do. A part of the model outside of blocks that has no module of
 /// `others` is named as a whole, for its modules may have other names in memory; so are those of `in_memory`.
 pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String]) -> Vec<String> {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let ends = |name: &str, any: bool| {
         let shown = |part: &str| if any && is_number(part) { r"\d+".to_owned() } else { escape(part) };
         let parts: Vec<String> = name.split('.').map(shown).collect();
@@ -116,7 +137,9 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
         match format!("{outer}.{last}") {
             _ if !ANY_PART.contains(&last) && !is_known(last) => Some(format!(r"re:(.*\.)?{}\..*", escape(last))),
             both if !outer.is_empty() && !is_known(&both) => Some(format!(r"re:(.*\.)?{}\..*", escape(&both))),
-            _ if ["encoder", "decoder"].contains(&prefix) => Some(format!(r"re:{prefix}\..*")),
+            _ if ["encoder", "decoder"].contains(&prefix) && !others.iter().any(|other| other.starts_with(prefix)) => {
+                Some(format!(r"re:(model\.)?{prefix}\..*"))
+            }
             _ => None,
         }
     };
@@ -200,6 +223,15 @@ mod tests {
 
     fn pattern(text: &str) -> Pattern {
         Pattern::new(text, "x").unwrap()
+    }
+
+    #[test]
+    fn blocks_hold_named_modules() {
+        assert_eq!(in_block("model.layers.3.mlp.up_proj"), Some(("model.layers", "mlp.up_proj")));
+        assert_eq!(in_block("input_blocks.4.1.proj_in"), Some(("input_blocks", "1.proj_in")));
+        for module in ["mlp1.1", "label_emb.0.0", "lm_head", "0.weight", "model.layers.3", ""] {
+            assert_eq!(in_block(module), None, "{module}");
+        }
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl<'a> Planner<'a> {
             return self.carry_over((tensor, value), (at, group), carried);
         }
         if self.carried.is_some() {
-            self.dense.extend(truecast_schemes::loaded_modules(tensor));
+            self.dense.extend(truecast_schemes::loaded_module(tensor));
         }
         let of_group = || group.map(|group| Box::new(quantized(folder, stored, group)));
         let activations = &mut self.activations;
@@ -282,7 +282,7 @@ impl<'a> Planner<'a> {
         let source = (quantized(self.folder, self.stored, group), group.scheme);
         let (works, relaid) = relaid(self.folder, source, (target, scheme), how)?;
         works.into_iter().try_for_each(|work| self.add(at, work))?;
-        self.carried_modules.extend(truecast_schemes::loaded_modules(tensor));
+        self.carried_modules.extend(truecast_schemes::loaded_module(tensor));
         self.relaid.push(Relaid { shard: self.of_result(at), ..relaid });
         Ok(())
     }

@@ -102,7 +102,7 @@ impl<'a> Quantizing<'a> {
         let target = match target(tensor, self.stored(tensor)) {
             Ok(target) => target,
             Err(truecast_schemes::Error::NoForm { why, .. }) if self.selection.rule(name).is_none() => {
-                self.kept.extend(truecast_schemes::loaded_modules(tensor));
+                self.kept.extend(truecast_schemes::loaded_module(tensor));
                 self.leave(tensor, format!("{scheme} cannot hold it: {why}"));
                 return Ok(None);
             }
@@ -127,7 +127,7 @@ impl<'a> Quantizing<'a> {
         }
         self.has_powers_of_two |= planes.is_some_and(|p| p.scales.plane.code == Code::Float(DType::F8E8M0));
         self.quantized += 1;
-        self.modules.extend(truecast_schemes::loaded_modules(tensor));
+        self.modules.extend(truecast_schemes::loaded_module(tensor));
         for limit in Limit::of(scheme, tensor, self.model.model_type()) {
             self.limits.entry((limit.program, limit.what)).or_insert_with(|| name.to_string());
         }
@@ -160,7 +160,7 @@ impl<'a> Quantizing<'a> {
 
     /// Notes a tensor that is not quantized.
     fn keep(&mut self, tensor: &Tensor) {
-        self.kept.extend(truecast_schemes::loaded_modules(tensor));
+        self.kept.extend(truecast_schemes::loaded_module(tensor));
         if !QuantizeOptions::is_about(tensor) || self.selection.rule(&tensor.name).is_some() {
             return;
         }
