@@ -128,6 +128,10 @@ impl Plan {
             return None;
         }
         let Options { selection, writing, .. } = &self.options;
+        if writing.as_ref().is_some_and(|writing| self.relaid.iter().any(|relaid| !relaid.is_as_it_was(writing.scheme)))
+        {
+            return None;
+        }
         let asked = match (writing, selection.to) {
             (Some(writing), _) => format!("--scheme {}", writing.scheme),
             (None, to) => format!("--to {}", to?),

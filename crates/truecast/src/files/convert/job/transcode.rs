@@ -176,6 +176,11 @@ impl Transcode {
     }
 }
 
+/// Elements that are the same elsewhere: nothing of them is left out of a measure.
+fn copied(elements: u64) -> Counts {
+    Counts { finite_pairs: elements, ..Counts::copied(elements) }
+}
+
 impl Job for Transcode {
     fn item(&self, _: &Planned, index: usize) -> Item {
         let item = self.cut(index);
@@ -220,7 +225,7 @@ impl Job for Transcode {
     }
 
     fn counts(&self, planned: &Planned) -> Option<Counts> {
-        Some(self.blocks.as_ref().map_or_else(|| Counts::copied(planned.target.len()), |blocks| blocks.counts))
+        Some(self.blocks.as_ref().map_or_else(|| copied(planned.target.len()), |blocks| blocks.counts))
     }
 
     fn offset(&self, _: &Item, first: u64) -> u64 {
