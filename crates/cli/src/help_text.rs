@@ -64,8 +64,9 @@ pub const PAGES: [Page; 18] = [
             ("The norms, largest first", "truecast inspect model.safetensors --filter '*norm*' --sort size"),
             ("A model, for a script", "truecast inspect model.onnx --json"),
             ("The quantization of a checkpoint", "truecast inspect model"),
+            ("Do its files agree?", "truecast inspect model --check"),
         ],
-        short: "stats filter sort json",
+        short: "stats check filter sort json",
         see_also: &["convert", "compare", "formats"],
     },
     Page {

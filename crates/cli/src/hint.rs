@@ -48,7 +48,8 @@ hints! {
         Error::Checkpoint { cause, .. } => cause.hint()?,
         // Of a folder everything was read that may say it.
         Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {
-            "truecast reads a single file without the other files of its folder: give the folder, or --from-scheme"
+            let folder = "truecast reads a single file without the other files of its folder: give the folder";
+            cause.hint().map_or(folder.into(), |hint| format!("{folder}, or {hint}"))
         },
         Error::Scheme { cause, .. } => cause.hint()?,
         Error::Cast(truecast::Error::Spec(error)) => error.hint()?,
@@ -56,7 +57,7 @@ hints! {
         Error::Tensor { cause, .. } => cause.hint()?,
         Error::UnusedRule { .. } => "`truecast inspect` lists them",
         Error::UnusedFrom { .. } => "--from needs a --rule that chooses such tensors",
-        Error::Memory { least, .. } => format!("give --max-memory of {least} or more"),
+        Error::Memory { least, .. } => format!("give --max-memory {least}, or more"),
     }
     Cause {
         Cause::Spec(error) => error.hint()?,
@@ -67,7 +68,12 @@ hints! {
         ScaledError::NotFinite { .. } => "--nonfinite saturate replaces it",
     }
     CheckpointError {
-        CheckpointError::Occupied { .. } => "--resume continues it, --force replaces its files",
+        CheckpointError::Occupied { is_begun, is_replaceable, .. } => match (is_begun, is_replaceable) {
+            (true, true) => "--resume continues it, --force replaces its files",
+            (true, false) => "--resume continues it",
+            (false, true) => "--force replaces its files",
+            (false, false) => "choose another destination",
+        },
         CheckpointError::Nibbles => {
             "give the other --nibbles, or omit it; without --reference truecast compares nothing"
         },
@@ -85,18 +91,18 @@ hints! {
     }
     SchemeError {
         SchemeError::NotWritten { relayout: false, .. } => "`truecast schemes` lists those that can be written",
-        SchemeError::NotWritten { .. } => "--relayout writes the same values in the packing of this scheme",
-        // Names alone were taken for a scheme, or a configuration of another revision.
-        SchemeError::Grid { .. } => "state the scheme with --from-scheme, such as fp8-block:128x128",
-        SchemeError::Contradiction { .. } => "choose one with --from-scheme",
-        SchemeError::Stale { .. } => "give the scheme with --from-scheme; plain means no scheme",
-        SchemeError::Undeclared { guess, .. } => {
-            format!("state it with --from-scheme {}", guess.as_deref().unwrap_or("fp8-block:128x128, or the right scheme"))
+        SchemeError::Inconsistent(finding) if !finding.advice.is_empty() => finding.advice.clone(),
+        SchemeError::Advised { cause, schemes } => {
+            let typed: Vec<String> = schemes.iter().map(|scheme| format!("--from-scheme {scheme}")).collect();
+            let typed = typed.join(" or ");
+            match &**cause {
+                SchemeError::Unexplained { .. } => format!("{typed} reads the weights as if the key were absent"),
+                SchemeError::Contradiction { .. } => format!("choose {typed}"),
+                _ if schemes.len() > 1 => format!("{typed} fits every tensor; the shapes do not tell which is right"),
+                _ => format!("{typed} fits every tensor"),
+            }
         },
-        SchemeError::Unexplained { scheme: Some(scheme), .. } => {
-            format!("--from-scheme {scheme} reads the weights as if the key were absent")
-        },
-        SchemeError::Unexplained { .. } => "if the key has no effect, remove it from a copy",
+        SchemeError::Unexplained { scheme: None, .. } => "if the key has no effect, remove it from a copy",
         SchemeError::Guard { .. } => "--trust-scales takes it as it is",
         SchemeError::NoForm { .. } => "keep it with --keep",
     }
@@ -223,7 +229,8 @@ fn of_the_hub(path: &Path) -> Option<String> {
 
 /// A configuration, or another file, may hold what is lacking.
 fn is_of_others(cause: &SchemeError) -> bool {
-    use SchemeError::{Grid, Missing, Orphan, Undeclared, Unknown, Unscaled};
+    use SchemeError::{Advised, Grid, Missing, Orphan, Undeclared, Unknown, Unscaled};
+    let cause = if let Advised { cause, .. } = cause { cause } else { cause };
     matches!(cause, Missing { .. } | Orphan { .. } | Grid { .. } | Undeclared { .. } | Unknown { .. } | Unscaled { .. })
 }
 

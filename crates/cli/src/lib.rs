@@ -140,7 +140,7 @@ pub fn shown(text: &str) -> String {
 /// # Examples
 /// ```
 /// let error = truecast::files::Error::Memory { got: 1, least: 4096 };
-/// assert_eq!(truecast_cli::hint(&error).unwrap(), "give --max-memory of 4096 or more");
+/// assert_eq!(truecast_cli::hint(&error).unwrap(), "give --max-memory 4096, or more");
 /// ```
 #[must_use]
 pub fn hint(error: &truecast::files::Error) -> Option<String> {

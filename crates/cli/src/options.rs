@@ -164,6 +164,7 @@ const TABLE: &[Row] = &[
         "stats from filter sort",
         &[&[ONNX], &[TENSOR_PROTO], &[FOLDER], &[SAFETENSORS], &[GGUF], &[TENSORS]],
     ),
+    row("inspect", "check", &[&[FOLDER], &[SAFETENSORS], &[GGUF]]),
     row("compare", "fail-on=saturated fail-on=wrapped fail-on=undefined", &[&[Fact(Question::Command, "convert")]]),
     row("run", "output-format=pb", &[&[ONNX], &[OPENVINO_IR], &[TILE_MODULE]]),
     row("run", "ir-layout", &[&[OPENVINO_IR]]),

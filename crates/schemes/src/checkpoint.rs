@@ -62,7 +62,7 @@ impl Documents {
     }
 }
 
-/// Reads a whole tensor of at most [`MAX_READ_BYTES`] by its position.
+/// Reads a tensor by its position: all of it, of a larger one the first [`MAX_READ_BYTES`].
 pub type ReadTensor<'a> = &'a mut dyn FnMut(usize) -> Result<Vec<u8>, truecast_io::Error>;
 
 /// Tensors by name.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part};
 
+use crate::finding::Finding;
 use crate::found::Nibbles;
 use crate::scheme::Scheme;
 
@@ -21,6 +22,8 @@ pub struct Options<'a> {
     pub nibbles: Option<Nibbles>,
     /// `--trust-scales`: global scales are not checked for plausibility.
     pub trust_scales: bool,
+    /// Contradictions are listed, not refused (§5.7).
+    pub lists: bool,
     /// `--reference`: the shape that a dense checkpoint has for a name.
     pub reference: Option<&'a ShapeOf<'a>>,
 }
@@ -44,6 +47,8 @@ pub struct Detection {
     pub choices: Vec<String>,
     /// What may be wrong, as sentences.
     pub warnings: Vec<String>,
+    /// Statements that do not agree.
+    pub findings: Vec<Finding>,
 }
 
 /// What a tensor is.

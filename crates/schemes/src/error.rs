@@ -6,6 +6,7 @@ use std::fmt;
 use truecast_core::{DType, ErrorKind};
 use truecast_io::{Escaped, one_line};
 
+use crate::finding::Finding;
 use crate::scheme::{Scheme, SchemeError};
 
 /// Why a checkpoint's tensors cannot be told apart or described, or a target not made.
@@ -30,6 +31,12 @@ pub enum Error {
     /// A variant of a supported scheme that is not read.
     #[error("{place}: {what} is not supported: {why}")]
     Refused { place: String, what: String, why: &'static str },
+    /// Two statements of which the values depend (§5.7).
+    #[error("{0}")]
+    Inconsistent(Box<Finding>),
+    /// The same as its cause; under each of these schemes, as they are typed, the checkpoint is read.
+    #[error("{cause}")]
+    Advised { cause: Box<Error>, schemes: Vec<String> },
     /// Two places declare different schemes for a tensor (§2.5).
     #[error("tensor {}: {first_place} says {first}, {second_place} says {second}", Escaped(tensor))]
     Contradiction { tensor: String, first: Box<Scheme>, first_place: String, second: Box<Scheme>, second_place: String },
@@ -65,12 +72,11 @@ pub enum Error {
     /// Nothing declares a scheme, and one scale for all it is not (§5.2 step 6).
     #[error(
         "tensor {}: shape {found:?} for {} of shape {logical:?} looks like block scales, and no configuration states \
-         the block size{}",
+         the block size",
         Escaped(tensor),
-        Escaped(codes),
-        guess.as_ref().map_or(String::new(), |guess| format!("; {guess} fits all of them"))
+        Escaped(codes)
     )]
-    Undeclared { tensor: String, codes: String, found: Box<[u64]>, logical: Box<[u64]>, guess: Option<String> },
+    Undeclared { tensor: String, codes: String, found: Box<[u64]>, logical: Box<[u64]> },
     /// A tensor of a group has a type that its scheme does not have.
     #[error("tensor {}: {scheme} does not have {part} of type {found}; expected {}", Escaped(tensor), Types(expected))]
     Type { tensor: String, scheme: Box<Scheme>, part: &'static str, found: DType, expected: Vec<DType> },
@@ -126,6 +132,7 @@ impl Error {
                 ErrorKind::Usage
             }
             Error::Io(error) => error.kind(),
+            Error::Advised { cause, .. } => cause.kind(),
             _ => ErrorKind::Input,
         }
     }

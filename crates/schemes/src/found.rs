@@ -30,7 +30,7 @@ impl FromStr for Nibbles {
 }
 
 /// A scheme with what its configuration says beyond its parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) scheme: Scheme,
     /// Words of pack-quantized are a bit stream: versions from 0.18.0 on (§4.4.2).
@@ -41,6 +41,8 @@ pub(crate) struct Setting {
     pub(crate) torchao: Option<Torchao>,
     /// The scale of BitNet multiplies (§4.11).
     pub(crate) multiplies: bool,
+    /// The key, with its value, that states that every zero point is the midpoint of the codes.
+    pub(crate) symmetric: Option<&'static str>,
     /// Parts that the configuration says are there, though the scheme can do without.
     pub(crate) parts: Vec<Part>,
 }
@@ -57,7 +59,7 @@ pub(crate) struct Torchao {
 
 impl Setting {
     pub(crate) fn of(scheme: Scheme) -> Setting {
-        Setting { scheme, is_dense_packing: None, expert: None, torchao: None, multiplies: false, parts: Vec::new() }
+        Setting { scheme, ..Setting::default() }
     }
 
     /// The part is there if the configuration says so.

@@ -18,6 +18,9 @@ pub struct InspectArgs {
     /// Show range, counts of NaN, Inf, zero and subnormals, and magnitudes
     #[arg(long)]
     pub stats: bool,
+    /// Check a checkpoint for contradictions between its files; exit code 1 if there are any
+    #[arg(long, conflicts_with_all = ["stats", "filter", "sort", "from"])]
+    pub check: bool,
     /// List only tensors whose name matches (`*`: anything)
     #[arg(long, value_name = "GLOB")]
     pub filter: Vec<String>,

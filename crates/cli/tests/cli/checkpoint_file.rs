@@ -128,7 +128,9 @@ fn a_block_size_is_said_and_not_looked_for() {
     ];
     let folder = Folder::with("model.safetensors", &safetensors(&tensors, &[]));
     folder.write("config.json", br#"{"quantization_config": {"quant_method": "fp8", "weight_block_size": [2, 2]}}"#);
-    folder.run("convert model.safetensors b.safetensors --to f32").fails(3, &["a.weight", "--from-scheme"]);
+    folder
+        .run("convert model.safetensors b.safetensors --to f32")
+        .fails(3, &["a.weight", "no configuration states the block size", "give the folder"]);
     folder.run("convert model.safetensors b.safetensors --to f32 --from-scheme fp8-block:2x2 --quiet").exits(0);
     let values = [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 3.0, 3.0, 4.0, 4.0];
     assert_eq!(Parsed::new(&folder.read("b.safetensors")).bytes("a.weight"), f32s(&values));

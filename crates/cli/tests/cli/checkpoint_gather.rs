@@ -306,7 +306,7 @@ fn what_no_blocks_hold() {
     modelopt(&folder, &Nvfp4::new(&[5, 96], &[0.125]));
     of(&format!("{LINE} exact"), &[NAME, "rows of 96", "blocks of 64"]);
     modelopt(&folder, &right);
-    of("--scheme gguf:nvfp4", &["gguf:NVFP4", "--relayout"]);
+    of("--scheme gguf:nvfp4", &["gguf:NVFP4", "written by relayout only"]);
     folder.run(&format!("convert a no {LINE} exact")).fails(2, &["gguf:NVFP4", ".gguf"]);
     of("--scheme gguf:q8_0 --relayout exact", &[NAME, "gguf:Q8_0"]);
     // Blocks of 32 with powers of two are others.

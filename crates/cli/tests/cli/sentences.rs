@@ -193,14 +193,6 @@ fn schemes_that_cannot_be() {
     ];
     folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
     folder.write("model/config.json", b"{}");
-    folder.run("convert model out --to bf16").fails(
-        3,
-        &[
-            "weight_scale_inv",
-            "no configuration states the block size",
-            "fp8-block:128x128 fits all of them; state it with --from-scheme",
-        ],
-    );
     // Looking at it is no error, and says so.
     folder.run("inspect model").exits(0).says(&["the quantization of the tensors is not understood: model: tensor"]);
     let object = folder.run("inspect model --json").exits(0).object("inspect");

@@ -13,7 +13,7 @@ from . import _table, _truecast
 def options(values: Mapping[str, Any]) -> list[str]:
     """Arguments by name as options of the command; ``None`` and ``False`` switches are not given."""
     switches = {"saturating", "relu", "scale32", "per_channel", "exact_nan", "unsafe", "strict", "pytorch_scalar"}
-    switches |= {"stats", "lenient", "follow_links", "input_unsigned", "output_unsigned"}
+    switches |= {"stats", "check", "lenient", "follow_links", "input_unsigned", "output_unsigned"}
     words: list[str] = []
     for name, value in values.items():
         option = "--" + name.replace("_", "-")

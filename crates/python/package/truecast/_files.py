@@ -238,6 +238,7 @@ def inspect(
     path: Path,
     *,
     stats: bool = False,
+    check: bool = False,
     from_: TypeLike | None = None,
     filter: Patterns = (),
     lenient: bool = False,
@@ -246,10 +247,11 @@ def inspect(
     """What a file or folder holds: ``["tensors"]``, of models also ``["model"]`` (docs/interfaces.md section 6).
 
     ``stats`` adds range, special values and magnitudes of each tensor; ``filter`` is a pattern of names, or several, of which
-    one must match; ``from_`` is the type of an array whose header does not say it.
+    one must match; ``from_`` is the type of an array whose header does not say it. ``check`` gives the contradictions in a
+    checkpoint instead: ``["findings"]``.
     """
     words = ["inspect", os.fspath(path)]
-    switches = {"stats": stats, "lenient": lenient, "follow_links": follow_links}
+    switches = {"stats": stats, "check": check, "lenient": lenient, "follow_links": follow_links}
     words += _ask.options({**switches, "filter": [filter] if isinstance(filter, str) else list(filter)})
     words += ["--from", _truecast.type_name(from_)] if from_ is not None else []
     return _ask.ask(*words)

@@ -18,7 +18,7 @@ pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::Awq, &[(Sibling("qweig
 fn describe(found: &Found<'_>) -> Result<Described, Error> {
     let stack = Stack::of_codes(found, 8)?;
     let scales = found.scales()?;
-    let group = found.group("give it with --from-scheme awq,group=128, or as group_size in the configuration")?;
+    let group = found.group("a configuration states it as group_size")?;
     if !stack.lead.is_empty() || !stack.rows.is_multiple_of(group) {
         return Err(found.bad_shape(format!("{} inputs are not a whole number of groups of {group}", stack.rows)));
     }

@@ -53,14 +53,12 @@ fn fit(found: &Found<'_>, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> 
         (Some(Strategy::Block) | None, _, Some(block)) => stack.fit(found, scales, &[Share::Block(block)]),
         (Some(Strategy::Group) | None, Some(group), _) => stack.fit_groups(found, scales, group),
         (None, None, None) => stack.fit(found, scales, &[Share::Tensor, Share::Channel]),
-        (Some(Strategy::Group), None, _) => Err(found.unknown("the group", advice("group=128"))),
-        (Some(Strategy::Block), _, None) => Err(found.unknown("the block", advice("block=128x128"))),
+        (Some(Strategy::Group), None, _) => Err(found.unknown("the group", ADVICE)),
+        (Some(Strategy::Block), _, None) => Err(found.unknown("the block", ADVICE)),
     }
 }
 
-fn advice(example: &str) -> String {
-    format!("the configuration does not state it; give the scheme with --from-scheme, for example with {example}")
-}
+const ADVICE: &str = "the configuration does not state it";
 
 fn float(found: &Found<'_>) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
@@ -85,7 +83,7 @@ fn packed(found: &Found<'_>) -> Result<Described, Error> {
     let (words, scales) = (found.codes(), found.scales()?);
     let stated = found.stated.as_deref().unwrap_or_default();
     let stack = Stack::of(stated).ok_or_else(|| found.bad_shape("its stated shape has fewer than two dimensions"))?;
-    let bits = found.bits(&advice("bits=4"))?;
+    let bits = found.bits(ADVICE)?;
     let wide = |cols: u64| -> Result<(u64, u64), Error> {
         let bits_of_row = found.product(cols, bits.into())?;
         Ok((bits_of_row.div_ceil(32), cols.div_ceil(32 / u64::from(bits))))

@@ -25,7 +25,7 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
         }
         return mx_of(found, &Stack::of_codes(found, 2)?, F4E2M1);
     }
-    let advice = "give it with --from-scheme deepseek-v4,block=128x128, or as weight_block_size in config.json";
+    let advice = "config.json states it as weight_block_size";
     shared(found, Plane::of(F8E4M3Fn), &[Share::Block(found.block(advice)?)])
 }
 

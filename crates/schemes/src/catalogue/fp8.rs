@@ -32,7 +32,7 @@ const E4M3: Plane = Plane::of(F8E4M3Fn);
 
 /// The block that the configuration names.
 fn blocks(found: &Found<'_>) -> Result<Described, Error> {
-    let advice = "give it with --from-scheme fp8-block:128x128, or as weight_block_size in config.json";
+    let advice = "config.json states it as weight_block_size";
     shared(found, E4M3, &[Share::Block(found.block(advice)?)])
 }
 

@@ -25,7 +25,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 
 fn describe(found: &Found<'_>, plus: u8) -> Result<Described, Error> {
     let scales = found.scales()?;
-    let bits = found.bits("give it with --from-scheme gptq,bits=4,group=128, or as bits in the configuration")?;
+    let bits = found.bits("a configuration states it as bits")?;
     let &[words, cols] = &*found.codes().shape else {
         return Err(found.bad_shape("it does not have two dimensions"));
     };

@@ -35,7 +35,7 @@ fn stack(found: &Found<'_>, bits: u32) -> Result<Stack, Error> {
 
 fn affine(found: &Found<'_>) -> Result<Described, Error> {
     let scales = found.scales()?;
-    let advice = "give it with --from-scheme mlx:affine,bits=4,group=64, or in quantization in config.json";
+    let advice = "config.json states it in quantization";
     let (bits, group) = (found.bits(advice)?, found.group(advice)?);
     let stack = stack(found, bits)?;
     let fit = stack.fit_groups(found, scales, group)?;

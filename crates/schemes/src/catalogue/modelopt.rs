@@ -77,7 +77,7 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
 fn awq(found: &Found<'_>) -> Result<Described, Error> {
     let stored = Stack::of_codes(found, 1)?;
     let (stack, scales) = (Stack { rows: found.product(stored.rows, 2)?, ..stored }, found.scales()?);
-    let advice = "give it with --from-scheme modelopt:W4A16_AWQ,group=128, or as group_size in the configuration";
+    let advice = "a configuration states it as group_size";
     let fit = stack.fit_groups(found, scales, found.group(advice)?)?;
     let codes = Plane { code: Code::signed(4), packing: Packing::Columns { word: 8 } };
     Ok(stack.times(fit, codes, scale_plane(scales.dtype)))

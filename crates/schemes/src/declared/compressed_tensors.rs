@@ -85,7 +85,9 @@ fn setting(
         _ => Parameters { bits: None, ..arguments.parameters },
     };
     let has_zeros = arguments.parameters.symmetric == Some(false) && !arguments.is_float;
-    let setting = Setting::of(Scheme { family, parameters });
+    let is_symmetric = weights.get("symmetric") == Some(&Value::Bool(true)) && !arguments.is_float;
+    let symmetric = is_symmetric.then_some("symmetric is true");
+    let setting = Setting { symmetric, ..Setting::of(Scheme { family, parameters }) };
     Ok(Some(setting.with(has_zeros, Part::Zeros).with(arguments.is_ordered, Part::Index)))
 }
 

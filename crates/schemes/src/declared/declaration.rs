@@ -14,16 +14,16 @@ pub(crate) struct Declaration {
     /// Such as `config.json: quantization_config`.
     pub(crate) place: String,
     /// Settings and the modules that they are for.
-    pub(super) settings: Vec<(Targets, Setting)>,
+    pub(crate) settings: Vec<(Targets, Setting)>,
     /// Modules with a setting of their own, by name.
-    pub(super) modules: HashMap<String, Setting>,
+    pub(crate) modules: HashMap<String, Setting>,
     /// Modules that stay as they are.
     ignored: Modules,
 }
 
 /// Which modules a setting is for.
 #[derive(Debug)]
-pub(super) enum Targets {
+pub(crate) enum Targets {
     /// All of them.
     All,
     /// Those that are listed.
@@ -76,6 +76,8 @@ impl Declaration {
         // What a file says about the same scheme is as good as ever.
         let known = declared.iter().flat_map(Declaration::every).find(|s| s.scheme.family == scheme.family);
         let mut setting = known.cloned().unwrap_or(Setting::of(scheme));
+        // Zero points are what they are: that is what is asked for.
+        setting.symmetric = None;
         let fixed = Parameters { block: default_block(scheme.family), ..Parameters::NONE };
         setting.scheme.parameters = scheme.parameters.or(setting.scheme.parameters).or(fixed);
         Declaration::for_all("--from-scheme", [setting])
@@ -98,9 +100,20 @@ impl Declaration {
 
     /// The family as which `--from-scheme` reads all modules of the declaration, if there is one.
     pub(super) fn stand_in(&self) -> Option<Family> {
-        let is_for_all = self.modules.is_empty() && self.settings.iter().all(|(t, _)| matches!(t, Targets::All));
+        let is_for_all = self.modules.is_empty() && self.settings.iter().all(|(t, _)| t.are_all());
         let families = self.families();
         self.scheme().map(|scheme| scheme.family).filter(|_| is_for_all || families.len() == 1)
+    }
+
+    /// The scheme of every module, if there is one for all.
+    pub(crate) fn only(&self) -> Option<Scheme> {
+        let first = self.scheme()?;
+        self.every().all(|setting| setting.scheme == first).then_some(first)
+    }
+
+    /// Modules by name that stay as they are.
+    pub(crate) fn exceptions(&self) -> impl Iterator<Item = &str> {
+        self.ignored.names.iter().map(String::as_str)
     }
 
     /// The families of all settings, each once.
@@ -128,6 +141,11 @@ impl Declaration {
 }
 
 impl Targets {
+    /// Every module.
+    pub(crate) fn are_all(&self) -> bool {
+        matches!(self, Targets::All)
+    }
+
     fn name(&self, module: &str) -> bool {
         match self {
             Targets::All => false,

@@ -135,7 +135,6 @@ const MAKING: &[&str] = &[
     "pack_impl",
     "pad_token_id",
     "static_groups",
-    "sym",
     "tokenizer",
     "true_sequential",
     "use_cuda_fp16",
@@ -204,7 +203,7 @@ const INTEGERS: &[(&str, &[&str])] = &[
 
 /// GPTQ (§4.10).
 pub(super) const GPTQ: Keys = Keys {
-    used: &[EXCEPTIONS, &["quant_method", "bits", "group_size", "desc_act", "checkpoint_format", "format"]],
+    used: &[EXCEPTIONS, &["quant_method", "bits", "group_size", "sym", "desc_act", "checkpoint_format", "format"]],
     silent: &[COMMON, MAKING, AUTOROUND],
     only: INTEGERS,
     ..Keys::NONE
@@ -220,6 +219,7 @@ pub(super) const AWQ: Keys = Keys {
             "w_bit",
             "group_size",
             "q_group_size",
+            "sym",
             "zero_point",
             "version",
             "format",

@@ -9,11 +9,14 @@ use crate::catalogue;
 use crate::checkpoint::{Checkpoint, Index, MAX_READ_BYTES, ReadTensor};
 use crate::detection::{Dropped, Group, Options, Role};
 use crate::error::Error;
+use crate::finding::{Effect, Finding};
 use crate::found::{Found, Nibbles, Piece, Setting};
 use crate::modules::module_of;
 use crate::scheme::Family;
 use crate::table::{Described, Entry, Name, Need};
 
+/// Zero points are read until so many bytes are (§5.7).
+const UNREAD_BYTES: u64 = 4 << 20;
 /// Dimensions that a stated shape may have.
 const MAX_DIMENSIONS: usize = 64;
 
@@ -24,8 +27,11 @@ pub(super) struct Claims<'a> {
     pub(super) groups: Vec<Group>,
     pub(super) choices: Vec<String>,
     pub(super) warnings: Vec<String>,
+    pub(super) findings: Vec<Finding>,
+    /// Bytes of zero points that may be read still.
+    pub(super) unread: u64,
     roles: Vec<Option<Role>>,
-    read: ReadTensor<'a>,
+    pub(super) read: ReadTensor<'a>,
 }
 
 /// Tensors that are a group of a scheme, if nobody else claims them.
@@ -44,7 +50,8 @@ impl<'a> Claims<'a> {
     ) -> Result<Claims<'a>, Error> {
         let index = Index::new(checkpoint)?;
         let roles = vec![None; index.len()];
-        Ok(Claims { index, options, groups: Vec::new(), choices: Vec::new(), warnings: Vec::new(), roles, read })
+        let (groups, choices, warnings, findings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Ok(Claims { index, options, groups, choices, warnings, findings, unread: UNREAD_BYTES, roles, read })
     }
 
     pub(super) fn is_claimed(&self, number: usize) -> bool {
@@ -58,6 +65,18 @@ impl<'a> Claims<'a> {
             return Err(Error::TooLargeToRead { tensor: tensor.name.to_string(), bytes: tensor.bytes() });
         }
         Ok((self.read)(number)?)
+    }
+
+    /// Notes a contradiction.
+    ///
+    /// # Errors
+    /// One on which the values depend, unless all are to be listed.
+    pub(super) fn report(&mut self, finding: Finding) -> Result<(), Error> {
+        if finding.check.effect() == Effect::Refused && !self.options.lists {
+            return Err(Error::Inconsistent(Box::new(finding)));
+        }
+        self.findings.push(finding);
+        Ok(())
     }
 
     pub(super) fn drop(&mut self, number: usize, reason: Dropped) {

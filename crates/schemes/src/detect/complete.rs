@@ -4,10 +4,10 @@ use foldhash::{HashSet, HashSetExt};
 use truecast_core::{DType, Kind};
 
 use super::claims::Claims;
-use super::guess;
 use crate::checkpoint::Index;
 use crate::detection::{Detection, Dropped};
 use crate::error::Error;
+use crate::finding::Effect;
 use crate::table::Name::Sibling;
 
 /// Last components of names, or what they end in, of tensors that are dropped with their module's group.
@@ -100,6 +100,9 @@ pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
             .warnings
             .push(format!("{copied} tensors named weight hold integers that no scheme explains; they are copied"));
     }
+    let findings = std::mem::take(&mut claims.findings);
+    let told = findings.iter().filter(|finding| finding.check.effect() == Effect::Warned);
+    claims.warnings.extend(told.map(ToString::to_string));
     let (roles, groups, choices, warnings) = claims.into_parts();
     let mut schemes = Vec::new();
     for group in &groups {
@@ -107,7 +110,7 @@ pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
             schemes.push(group.scheme);
         }
     }
-    Ok(Detection { roles, groups, schemes, choices, warnings })
+    Ok(Detection { roles, groups, schemes, choices, warnings, findings })
 }
 
 /// A dense tensor's name is its own.
@@ -163,18 +166,12 @@ fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
     let prefix = if module.is_empty() { String::new() } else { format!("{module}.") };
     let weight = format!("{prefix}weight");
     let why = match index.find(&weight).map(|number| index.tensor(number)) {
-        Some(found) => {
-            let beside = name.strip_prefix(weight.as_str()).filter(|_| found.dtype == DType::F8E4M3Fn);
-            let guess = beside.and_then(|beside| guess::fp8(index, beside));
-            let guess = guess.map_or(String::new(), |scheme| format!(", such as {scheme}, which fits"));
-            format!(
-                "no configuration and no naming rule assigns it to a group; {} is {} {:?}; name the scheme with \
-                 --from-scheme{guess}",
-                truecast_io::Escaped(&found.name),
-                found.dtype,
-                found.shape
-            )
-        }
+        Some(found) => format!(
+            "no configuration and no naming rule assigns it to a group; {} is {} {:?}",
+            truecast_io::Escaped(&found.name),
+            found.dtype,
+            found.shape
+        ),
         None => format!("{} is missing", truecast_io::Escaped(&weight)),
     };
     Error::Orphan { tensor: name.to_owned(), what, why }

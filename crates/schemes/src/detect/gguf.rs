@@ -61,7 +61,8 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
         groups.push(Group { name, module, scheme, shape, parts, layout, original: None });
     }
     let choices = vec!["tensors keep their GGUF names; other loaders may expect other names".to_owned()];
-    Ok(Detection { roles, groups, schemes, choices, warnings: Vec::new() })
+    let (warnings, findings) = (Vec::new(), Vec::new());
+    Ok(Detection { roles, groups, schemes, choices, warnings, findings })
 }
 
 fn refused(tensor: &Tensor, block: Block) -> Error {

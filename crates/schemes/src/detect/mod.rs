@@ -3,10 +3,11 @@
 //! The steps of §5.2 in their order: what headers say (torchao), what markers say (ComfyUI), what configurations declare, what
 //! names tell. Then [`complete`] checks that nothing is left over.
 
+mod advice;
 mod claims;
 mod complete;
+mod consistency;
 pub(crate) mod gguf;
-mod guess;
 mod markers;
 mod names;
 
@@ -33,6 +34,22 @@ pub use gguf::detect_gguf;
 /// # Errors
 /// [`Error`]: what contradicts, is missing, left over, or not known.
 pub fn detect(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options<'_>) -> Result<Detection, Error> {
+    let found = detect_as(checkpoint, &mut *read, options);
+    let mut left = advice::TENSORS / checkpoint.tensors.len().max(1);
+    found.map_err(|cause| {
+        advice::advised(cause, |scheme| {
+            left = left.checked_sub(1)?;
+            let found = detect_as(checkpoint, &mut *read, &Options { from_scheme: Some(scheme), ..*options });
+            match found.ok()?.schemes.as_slice() {
+                [] => scheme.is_plain().then(|| scheme.to_string()),
+                [one] => Some(one.to_string()),
+                _ => Some(scheme.to_string()),
+            }
+        })
+    })
+}
+
+fn detect_as(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options<'_>) -> Result<Detection, Error> {
     checkpoint.documents.check()?;
     let mut claims = Claims::new(checkpoint, read, options)?;
     // What is declared matters for --from-scheme only as far as it says more about the same scheme.
@@ -51,6 +68,7 @@ pub fn detect(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Option
     if options.from_scheme.is_none() {
         names::claim(&mut claims)?;
     }
+    consistency::check(&mut claims, &declared)?;
     complete::check(claims)
 }
 
@@ -60,40 +78,40 @@ fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), E
         if claims.is_claimed(number) {
             continue;
         }
-        let mut found: Option<(Claim, &str)> = None;
+        let mut found: Option<(Claim, &Declaration, Option<&str>)> = None;
         let mut error = None;
         let mut is_ignored = false;
         for declaration in declared {
             for (setting, name) in candidates(claims, declaration, number) {
                 is_ignored |= declaration.ignores(module_of(&name));
                 match (claims.attempt(&setting, &name, number), &found) {
-                    (Ok(claim), Some((first, place))) if claim.group.scheme != first.group.scheme => {
-                        if *place == declaration.place {
+                    (Ok(claim), Some((first, earlier, _))) if claim.group.scheme != first.group.scheme => {
+                        if earlier.place == declaration.place {
                             continue;
                         }
                         return Err(Error::Contradiction {
                             tensor: name,
                             first: Box::new(first.group.scheme),
-                            first_place: (*place).to_owned(),
+                            first_place: earlier.place.clone(),
                             second: Box::new(claim.group.scheme),
                             second_place: declaration.place.clone(),
                         });
                     }
-                    (Ok(claim), None) => found = Some((claim, &declaration.place)),
+                    (Ok(claim), None) => found = Some((claim, declaration, setting.symmetric)),
                     (Ok(_), Some(_)) => {}
                     (Err(cause), _) => error = error.or(Some(cause)),
                 }
             }
         }
         match (found, error) {
-            (Some((claim, place)), _) => {
+            (Some((claim, declaration, symmetric)), _) => {
                 if is_ignored {
-                    let module = truecast_io::Escaped(&claim.group.module).to_string();
-                    claims
-                        .warnings
-                        .push(format!("{place} excludes {module}, but it is stored as {}", claim.group.scheme));
+                    claims.report(consistency::excluded(declaration, &claim.group))?;
                 }
                 claims.commit(claim)?;
+                if let Some(statement) = symmetric {
+                    consistency::zero_points(claims, declaration, statement)?;
+                }
             }
             // What is listed as an exception may be anything.
             (None, Some(error)) if !is_ignored => return Err(error),

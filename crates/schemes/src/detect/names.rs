@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::claims::Claims;
-use super::guess;
 use crate::catalogue;
 use crate::error::Error;
 use crate::found::Setting;
@@ -60,13 +59,7 @@ pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
             let claimed = claims.claim(&setting, &name, number);
             if let (Err(Error::Grid { tensor, codes, found, logical, .. }), Family::Fp8Tensor) = (&claimed, family) {
                 let (tensor, codes, found, logical) = (tensor.clone(), codes.clone(), found.clone(), logical.clone());
-                return Err(Error::Undeclared {
-                    tensor,
-                    codes,
-                    found,
-                    logical,
-                    guess: guess::fp8(&claims.index, "_scale_inv"),
-                });
+                return Err(Error::Undeclared { tensor, codes, found, logical });
             }
             claimed?;
             *taken.entry(setting.scheme.to_string()).or_default() += 1;

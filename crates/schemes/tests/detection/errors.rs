@@ -28,7 +28,7 @@ fn an_orphan_scale() {
     says(
         &case,
         "orphan scale \"b.weight_scale_inv\": no configuration and no naming rule assigns it to a group; \"b.weight\" is \
-         bf16 [128, 128]; name the scheme with --from-scheme",
+         bf16 [128, 128]",
     );
     let case =
         tensors("a.weight f8e4m3fn 128x128\na.weight_scale_inv f32 1x1\nb.weight_scale_inv f32 1x1").quantization(FP8);

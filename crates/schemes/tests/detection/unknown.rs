@@ -16,11 +16,15 @@ fn refused(case: &Case, parts: &[&str]) {
     }
 }
 
-/// The scheme that reads the weights as if the key were not there.
-fn reads_anyway(case: &Case) -> Option<&'static str> {
+/// The schemes that an error names: the case is read under each of them.
+fn proposed(case: &Case) -> Vec<String> {
     match case.detect_with(&Default::default()) {
-        Err(Error::Unexplained { scheme, .. }) => scheme,
-        other => panic!("{:?}", other.err()),
+        Err(Error::Advised { schemes, .. }) => {
+            assert!(schemes.iter().all(|scheme| !case.asked_for(scheme).unwrap().groups.is_empty()), "{schemes:?}");
+            schemes
+        }
+        Err(_) => Vec::new(),
+        Ok(found) => panic!("{found:?}"),
     }
 }
 
@@ -243,41 +247,12 @@ fn the_way_around() {
     let case = tensors("a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 2x2")
         .quantization(r#"{"quant_method": "fp8", "weight_block_size": [32, 32], "rotation": "hadamard"}"#);
     refused(&case, &[PLACE, r#""rotation" is "hadamard""#]);
-    assert_eq!(reads_anyway(&case), Some("fp8-block"));
+    assert_eq!(proposed(&case), ["fp8-block:32x32"]);
     assert_eq!(case.asked_for("fp8-block").unwrap().schemes[0].to_string(), "fp8-block:32x32");
-    let case = tensors("a.qweight i32 32x64\na.qzeros i32 2x8\na.scales f16 2x64")
-        .quantization(r#"{"quant_method": "gptq", "bits": 4, "group_size": 128, "dynamic": {"-:.*moe": {}}}"#);
-    refused(&case, &[PLACE, r#""dynamic" is {"#]);
-    assert_eq!(reads_anyway(&case), Some("gptq"));
-    assert_eq!(case.asked_for("gptq").unwrap().schemes[0].to_string(), "gptq,bits=4,group=128");
     // A key without a value is not there.
     let case = tensors("a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 2x2")
         .quantization(r#"{"quant_method": "fp8", "weight_block_size": [32, 32], "rotation": null}"#);
     assert_eq!(case.detect().groups.len(), 1);
-}
-
-#[test]
-fn scales_of_blocks_without_a_configuration() {
-    let case = tensors("a.weight f8e4m3fn 256x512\na.weight_scale_inv f32 2x4");
-    refused(&case, &["tensor \"a.weight_scale_inv\"", "shape [2, 4]", "; fp8-block:128x128 fits all of them"]);
-    assert_eq!(case.asked_for("fp8-block:128x128").unwrap().groups.len(), 1);
-    // Small tensors fit many blocks, all of them together one.
-    let case = tensors(
-        "a.weight f8e4m3fn 64x256\na.weight_scale_inv f32 1x2\nb.weight f8e4m3fn 384x64\nb.weight_scale_inv f32 3x1",
-    );
-    refused(&case, &["; fp8-block:128x128 fits all of them"]);
-    let case = tensors("a.weight f8e4m3fn 64x256\na.weight_scale_inv f32 1x2");
-    refused(&case, &["no configuration states the block size"]);
-    for (shape, dtype, scheme) in [
-        ("1", "f32", "fp8-tensor"),
-        ("64x1", "f32", "fp8-channel"),
-        ("64x8", "u8", "mxfp8"),
-        ("2x8", "f32", "fp8-block:32x32"),
-    ] {
-        let case = tensors(&format!("a.weight f8e4m3fn 64x256\na.weight_scale {dtype} {shape}"));
-        refused(&case, &["orphan scale", &format!("--from-scheme, such as {scheme}, which fits")]);
-        assert_eq!(case.asked_for(scheme).unwrap().groups.len(), 1, "{scheme}");
-    }
 }
 
 #[test]

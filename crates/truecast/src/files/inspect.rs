@@ -4,8 +4,8 @@ use crate::files::error::Error;
 use crate::files::scan::{Chunk, Side, Stretch, scan};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use truecast_core::Exact;
 use truecast_core::exact::decode;
+use truecast_core::{DType, Exact};
 use truecast_io::Source;
 use truecast_kernel::measure::Survey;
 use truecast_kernel::{Elements, Level};
@@ -75,6 +75,16 @@ pub fn stats(
         of_part.iter().for_each(|(power, count)| *powers.entry(*power).or_default() += count);
     }
     Ok(Stats { survey, magnitudes: Magnitudes::new(&powers, every) })
+}
+
+/// Range and special values of a tensor whose elements are read as another type of their width.
+pub(crate) fn survey(source: &Source, index: usize, dtype: DType, level: Level) -> Result<Survey, Error> {
+    let look = |survey: &mut Survey, (_, [codes]): Chunk<'_, 1>| survey.add(codes, level);
+    let len = Stretch::whole(source.tensors()[index].len());
+    let seen = scan([Side { source, index, dtype }], &len, Survey::default, look, &mut |_| ControlFlow::Continue(()))?;
+    let mut survey = Survey::default();
+    seen.iter().for_each(|part| survey.merge(part));
+    Ok(survey)
 }
 
 /// Counts the elements whose index in the tensor is a multiple of `every`; the first of these has index `first`.

@@ -1,6 +1,7 @@
 //! `truecast inspect`: what files hold, each under a heading of its own where there are several. What is seen of tensors is
 //! in `tensors`, of models that are no container in `describe`.
 
+mod consistency;
 mod describe;
 mod gguf;
 mod magnitudes;
@@ -21,6 +22,9 @@ use tensors::{Asked, Listing};
 use truecast::run::Model;
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
+    if args.check {
+        return consistency::run(args, context);
+    }
     let asked = Asked::new(args)?;
     match &args.src[..] {
         [one] => {

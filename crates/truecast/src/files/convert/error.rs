@@ -27,6 +27,10 @@ pub enum CheckpointError {
     Occupied {
         /// One of its files.
         holds: String,
+        /// The same conversion was begun in it.
+        is_begun: bool,
+        /// Nothing in it would be left beside the result.
+        is_replaceable: bool,
     },
     /// The destination holds a whole result.
     #[error("the folder holds {}, so a complete result, which a part does not replace; remove it", Escaped(.holds))]

@@ -7,6 +7,7 @@
 
 pub(crate) mod action;
 mod builder;
+mod consistency;
 pub(crate) mod container;
 pub(crate) mod dequantize;
 mod dry_run;
@@ -32,6 +33,7 @@ mod verification;
 mod write;
 
 pub use builder::Convert;
+pub use consistency::check;
 pub use error::CheckpointError;
 pub use options::{Options, Partition, RunScope};
 pub use place::finished::finished;
@@ -40,5 +42,5 @@ pub use plan::Plan;
 #[doc(hidden)]
 pub use quantize::activations::activation_ranges;
 pub use schemes::schemes;
-pub use truecast_schemes::{Error as SchemeError, Nibbles, Scheme};
+pub use truecast_schemes::{Check, Effect, Error as SchemeError, Finding, Nibbles, Scheme};
 pub use verification::{Verification, recorded};

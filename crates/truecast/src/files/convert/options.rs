@@ -46,7 +46,7 @@ impl Options {
     /// How the source is understood; `reference` says the shape of a dense tensor.
     pub(crate) fn schemes<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
         let SourceScheme { from_scheme, trust_scales, nibbles, reference: _ } = self.reading;
-        truecast_schemes::Options { from_scheme, trust_scales, nibbles, reference }
+        truecast_schemes::Options { from_scheme, trust_scales, nibbles, lists: false, reference }
     }
 }
 

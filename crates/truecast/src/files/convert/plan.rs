@@ -124,14 +124,15 @@ impl Plan {
     /// What was asked for is said where no tensor becomes anything else by it.
     fn changes_nothing(&self) -> Option<String> {
         let is_converted = |work: &TensorJob| self.row(work, Counts::default()).converted;
-        if self.works().next().is_none() || self.works().any(is_converted) {
+        let is_repacked = |relaid: &Relaid| {
+            let is_renamed =
+                |(part, name): &(_, String)| *relaid.quantized.stored(*part).header(&self.folder).name != **name;
+            relaid.quantized.layout != relaid.layout || relaid.parts.iter().any(is_renamed)
+        };
+        if self.works().next().is_none() || self.works().any(is_converted) || self.relaid.iter().any(is_repacked) {
             return None;
         }
         let Options { selection, writing, .. } = &self.options;
-        if writing.as_ref().is_some_and(|writing| self.relaid.iter().any(|relaid| !relaid.is_as_it_was(writing.scheme)))
-        {
-            return None;
-        }
         let asked = match (writing, selection.to) {
             (Some(writing), _) => format!("--scheme {}", writing.scheme),
             (None, to) => format!("--to {}", to?),

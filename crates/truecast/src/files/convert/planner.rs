@@ -1,5 +1,6 @@
 //! Settling what becomes of a checkpoint, tensor by tensor and file by file: the one way to make a [`Plan`].
 
+use crate::files::convert::consistency::global_scales;
 use crate::files::convert::container::Container;
 use crate::files::convert::container::config::Configuration;
 use crate::files::convert::container::gguf;
@@ -113,6 +114,14 @@ impl Plan {
         let choices = if is_gguf && holds_gguf(&folder) { Vec::new() } else { found.choices };
         let mut warnings = [choices, found.warnings, of_quantized, configuration.warnings.clone()].concat();
         warnings.extend(relayout::warnings(src, &relaid));
+        let globals = relaid.iter().filter_map(|relaid| {
+            let (_, at) = relaid.quantized.parts.iter().find(|(part, _)| *part == Part::Global)?;
+            Some((scheme.family, relaid.quantized.name.clone(), *at))
+        });
+        let unequal = global_scales(&folder, globals)?;
+        warnings.extend(unequal.iter().map(|finding| {
+            format!("{}: {finding}; --scheme {scheme} without --relayout gives them one", src.display())
+        }));
         if let Some(reference) = reference {
             let all: Vec<_> = found.groups.iter().map(|group| quantized(&folder, &stored, group)).collect();
             warnings.extend(reference.check_nibbles(&folder, &all)?);

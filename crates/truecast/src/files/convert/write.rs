@@ -63,7 +63,7 @@ impl<'a> Shards<'a> {
     /// What was done, with what else there is to warn of.
     pub fn report(self, mut warnings: Vec<String>, outputs: Vec<PathBuf>) -> Report {
         warnings.extend(self.warnings);
-        warnings.extend(not_numbers(&self.rows));
+        warnings.extend(ODD_VALUES.iter().filter_map(|odd| odd_values(&self.rows, odd)));
         let report = Report::new(self.plan.folder.path(), self.plan.provenance.clone(), self.rows, warnings);
         Report { outputs, dropped: self.plan.dropped.clone(), ..report }
     }
@@ -180,14 +180,23 @@ fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<Stri
     })
 }
 
-/// Values of a quantized source that are NaN: most often a scale is.
-fn not_numbers(rows: &[TensorReport]) -> Option<String> {
-    let mut found = rows.iter().filter(|row| row.scheme.is_some() && row.counts.nan_in > 0);
+/// So many values of a tensor that are odd, what they are, and why that may be.
+type OddValues = (fn(&TensorReport) -> u64, &'static str, &'static str);
+
+/// Values of a quantized source that its scales make (§5.7).
+const ODD_VALUES: [OddValues; 3] = [
+    (|row| row.counts.nan_in, "NaN", "codes or scales are NaN"),
+    (|row| row.counts.inf_in, "Inf", "scales are Inf or too large"),
+    (|row| if row.counts.zero_in == row.elements { row.elements } else { 0 }, "0", "its codes or its scales are all 0"),
+];
+
+fn odd_values(rows: &[TensorReport], (count, what, why): &OddValues) -> Option<String> {
+    let mut found = rows.iter().filter(|row| row.scheme.is_some() && count(row) > 0);
     let first = found.next()?;
     let others = match found.count() {
         0 => String::new(),
         others => format!(", and some in {others} other tensors"),
     };
-    let (name, count, of) = (Escaped(&first.name), first.counts.nan_in, first.elements);
-    Some(format!("tensor {name}: {count} of {of} values are NaN in the source{others}: codes or scales are NaN"))
+    let (name, count, of) = (Escaped(&first.name), count(first), first.elements);
+    Some(format!("tensor {name}: {count} of {of} values are {what} in the source{others}: {why}"))
 }

@@ -53,6 +53,18 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         }
         None => name.starts_with(PREFIX) && **name != MANIFEST,
     };
+    let ours = plan.names();
+    let is_weights = |name: &&String| name.ends_with(".safetensors") || name.ends_with(INDEX_SUFFIX);
+    let stale = || names.iter().filter(|name| !ours.contains(name)).find(is_weights);
+    let is_whole = |name: &&String| **name == MANIFEST || (is_about_all(name) && !name.starts_with(PREFIX));
+    let occupied = |holds: &String| {
+        // What is not read is not gone on with.
+        let is_begun = [&own, MANIFEST]
+            .iter()
+            .any(|name| matches!(Manifest::read(dst, name), Ok(Some(of)) if of.difference(fresh).is_none()));
+        let is_replaceable = stale().is_none() && (part.is_none() || !names.iter().any(|name| is_whole(&name)));
+        refused(CheckpointError::Occupied { holds: holds.clone(), is_begun, is_replaceable })
+    };
     match options.share {
         RunScope::Merge => {}
         _ if options.resume => {
@@ -68,12 +80,9 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
             }
         }
         _ if is_replaced => {
-            let ours = plan.names();
-            let is_weights = |name: &&String| name.ends_with(".safetensors") || name.ends_with(INDEX_SUFFIX);
-            if let Some(file) = names.iter().filter(|name| !ours.contains(name)).find(is_weights) {
+            if let Some(file) = stale() {
                 return Err(refused(CheckpointError::Stale { file: file.clone() }));
             }
-            let is_whole = |name: &&String| **name == MANIFEST || (is_about_all(name) && !name.starts_with(PREFIX));
             if let (Some(_), Some(holds)) = (part, names.iter().find(is_whole)) {
                 return Err(refused(CheckpointError::Whole { holds: holds.clone() }));
             }
@@ -84,12 +93,12 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         }
         RunScope::Part(_) => {
             if let Some(holds) = names.iter().find(|name| **name == own || **name == MANIFEST) {
-                return Err(refused(CheckpointError::Occupied { holds: holds.clone() }));
+                return Err(occupied(holds));
             }
         }
         RunScope::Whole => {
             if let Some(holds) = names.first() {
-                return Err(refused(CheckpointError::Occupied { holds: holds.clone() }));
+                return Err(occupied(holds));
             }
         }
     }

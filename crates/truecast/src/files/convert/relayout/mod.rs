@@ -39,13 +39,6 @@ pub(crate) struct Relaid {
     pub loss: Loss,
 }
 
-impl Relaid {
-    /// The same scheme in the same packing.
-    pub fn is_as_it_was(&self, scheme: Scheme) -> bool {
-        self.quantized.scheme.starts_with(scheme.family.name()) && self.quantized.layout == self.layout
-    }
-}
-
 /// What becomes of a quantized tensor that is carried over.
 ///
 /// # Errors

@@ -1,0 +1,137 @@
+//! Statements of a checkpoint that are held against each other (`docs/spec/checkpoints.md §5.7`): the index and its shards, scales
+//! and their codes, scales of weights that belong together. What headers and configurations tell is found by
+//! `truecast_schemes`.
+
+use crate::files::convert::error::of_others;
+use crate::files::convert::found::Contents;
+use crate::files::convert::stored::Stored;
+use crate::files::error::Error;
+use crate::files::inspect::survey;
+use crate::files::select::SharedGlobalScale;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_core::scaled::{Code, Part};
+use truecast_io::folder::{Folder, Shard};
+use truecast_io::{Escaped, look};
+use truecast_kernel::Level;
+use truecast_kernel::measure::Survey;
+use truecast_schemes::{Check, Family, Finding, Group, Options};
+
+/// Larger scales are those of no weights.
+const ABSURD: f64 = (1u64 << 40) as f64;
+/// So many codes are looked at where all scales are 0.
+const PIECE: u64 = 1 << 20;
+
+/// Everything that does not agree in a checkpoint: a folder, a `.safetensors` or a `.gguf` file. Reads headers, configurations,
+/// the beginnings of zero points, and all scales.
+///
+/// # Errors
+/// A folder or file that is not opened, or not read as it is declared.
+pub fn check(path: &Path, follow_links: bool, level: Level) -> Result<Vec<Finding>, Error> {
+    let folder = match look::is_folder(path)? {
+        true => Folder::open(path, follow_links)?,
+        false => Folder::of_file(path)?,
+    };
+    let Contents { stored, found, .. } = Contents::of(&folder, &Options { lists: true, ..Options::default() })?;
+    let of_global = |group: &Group| {
+        let number = group.tensor(Part::Global)?;
+        Some((group.scheme.family, group.name.clone(), stored[number]))
+    };
+    let globals = global_scales(&folder, found.groups.iter().filter_map(of_global))?;
+    let scales = of_scales(&folder, &found.groups, &stored, level)?;
+    Ok([of_index(&folder), found.findings, scales, globals].concat())
+}
+
+/// The first of each kind, and how many others there are.
+type Firsts = BTreeMap<usize, (Finding, u64)>;
+
+fn told(firsts: Firsts) -> Vec<Finding> {
+    let told = |(first, others): (Finding, u64)| Finding { place: first.place + &of_others(others), ..first };
+    firsts.into_values().map(told).collect()
+}
+
+/// The index, its shards, and `total_size`.
+fn of_index(folder: &Folder) -> Vec<Finding> {
+    let Some(index) = folder.index() else { return Vec::new() };
+    let of = |shard: &Shard| shard.tensors.iter().map(|at| shard.source.tensors()[*at].bytes()).sum::<u64>();
+    let bytes: u64 = folder.shards().iter().map(of).sum();
+    let stated = index.metadata.get("total_size").filter(|size| size.as_u64() != Some(bytes));
+    let total = stated.map(|size| {
+        let statements = [format!("total_size is {size}"), format!("the tensors have {bytes} bytes")];
+        Finding::new(Check::Index, &index.name, statements, "a conversion writes the right one")
+    });
+    let told = folder.warnings().iter().filter_map(|warning| warning.strip_prefix("tensor ")?.split_once("; "));
+    let copies = told.map(|(holds, index)| Finding::new(Check::Index, "tensor", [holds, index].map(str::to_owned), ""));
+    copies.chain(total).collect()
+}
+
+/// What is odd of scales, and what they should be.
+fn odd(part: Part, dtype: DType, seen: &Survey) -> [(bool, String, &'static str); 5] {
+    let (least, most) = seen.range.map_or((0.0, 0.0), |(least, most)| (least.nearest, most.nearest));
+    let is_unsigned = part == Part::Global || dtype == DType::F8E4M3Fn;
+    let are_zero = part != Part::Biases && seen.elements > 0 && seen.zero == seen.elements;
+    let share = |count: u64, what: &str| format!("{count} of {} are {what}", seen.elements);
+    [
+        (are_zero, share(seen.zero, "0"), "its codes differ"),
+        (seen.nan > 0, share(seen.nan, "NaN"), "a scale is a number"),
+        (seen.inf > 0, share(seen.inf, "Inf"), "a scale is finite"),
+        (is_unsigned && least < 0.0, "some are negative".into(), "the scheme has no negative scales"),
+        (most.max(-least) >= ABSURD, "some are 2^40 or more".into(), "weights are smaller"),
+    ]
+}
+
+/// The scales of every tensor.
+fn of_scales(folder: &Folder, groups: &[Group], stored: &[Stored], level: Level) -> Result<Vec<Finding>, Error> {
+    let mut firsts = Firsts::new();
+    for group in groups {
+        for part in [Part::Scales, Part::Global, Part::Biases] {
+            let (Some(number), Some((plane, _))) = (group.tensor(part), group.layout.plane(part)) else { continue };
+            let Code::Float(dtype) = plane.code else { continue };
+            let at = stored[number];
+            let seen = survey(at.source(folder), at.tensor, dtype, level)?;
+            for (kind, (is_odd, is, should)) in odd(part, dtype, &seen).into_iter().enumerate() {
+                // All zeros are what becomes of a tensor of zeros.
+                if is_odd && (kind > 0 || !is_constant(folder, stored[group.parts[0].1])?) {
+                    let place = format!("tensor {}", Escaped(&at.header(folder).name));
+                    let finding = Finding::new(Check::Scales, place, [is, should.to_string()], "");
+                    firsts.entry(kind).and_modify(|(_, others)| *others += 1).or_insert((finding, 0));
+                }
+            }
+        }
+    }
+    Ok(told(firsts))
+}
+
+/// The first bytes are the same.
+fn is_constant(folder: &Folder, codes: Stored) -> Result<bool, Error> {
+    let bytes = codes.read(folder, 0..codes.header(folder).bytes().min(PIECE))?;
+    Ok(bytes.windows(2).all(|pair| pair[0] == pair[1]))
+}
+
+/// Global scales of weights that vLLM holds in one layer and that are not the same, each with the family and the name of its
+/// weight.
+///
+/// # Errors
+/// Reading.
+pub(crate) fn global_scales(
+    folder: &Folder,
+    all: impl Iterator<Item = (Family, Arc<str>, Stored)>,
+) -> Result<Vec<Finding>, Error> {
+    let (mut usual, mut known, mut firsts) = (HashMap::new(), HashMap::new(), Firsts::new());
+    for (family, name, at) in all.filter(|(_, _, at)| !at.is_gone(folder)) {
+        let sets = usual.entry(family).or_insert_with(|| SharedGlobalScale::usual(family)).iter().enumerate();
+        let Some(set) = sets.filter_map(|(i, set)| Some((i, set.group(&name)?.to_string()))).next() else { continue };
+        let scale = at.read(folder, 0..at.header(folder).bytes())?;
+        let (other, first) = known.entry(set).or_insert_with(|| (name.clone(), scale.clone()));
+        if *first != scale {
+            let differs = format!("differs from {} in its global scale", Escaped(other));
+            let statements = [differs, "vLLM takes the largest for both".to_string()];
+            let place = format!("tensor {}", Escaped(&name));
+            let finding = Finding::new(Check::GlobalScales, place, statements, "requantizing gives them one");
+            firsts.entry(0).and_modify(|(_, others)| *others += 1).or_insert((finding, 0));
+        }
+    }
+    Ok(told(firsts))
+}
