@@ -61,6 +61,21 @@ pub fn is_file(path: &Path) -> Result<bool, Error> {
     Ok(at(path)?.is_some_and(|found| found.is_file()))
 }
 
+/// The path of something in a folder that is written to. The folder may be a link; nothing on the way from it may.
+///
+/// # Errors
+/// [`Error::LinkInside`]; as [`at`].
+pub fn inside(folder: &Path, path: &Path) -> Result<PathBuf, Error> {
+    let mut whole = folder.to_path_buf();
+    for part in path.components() {
+        whole.push(part);
+        if at_itself(&whole)?.is_some_and(|found| found.is_symlink()) {
+            return Err(Error::LinkInside { path: whole });
+        }
+    }
+    Ok(whole)
+}
+
 /// The names in a folder, sorted.
 ///
 /// # Errors

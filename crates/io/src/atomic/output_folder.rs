@@ -86,11 +86,11 @@ impl OutputFolder {
         step(|| file.write_all(bytes)).map_err(Error::io(&self.path.join(name), "writing"))
     }
 
-    /// Gives the folder its name. Among the files of an older folder the `outdated` ones go first, and the one of the name
-    /// `last` comes last; there a kill may leave files of both.
+    /// Gives the folder its name. Among the files of an older folder the `outdated` ones, named by their paths in it, go
+    /// first, and the one of the name `last` comes last; there a kill may leave files of both.
     ///
     /// # Errors
-    /// [`Error::Exists`] if something appeared there meanwhile, [`Error::Io`].
+    /// [`Error::Exists`] if something appeared there meanwhile, [`Error::LinkInside`], [`Error::Io`].
     pub fn commit(self, last: &str, outdated: &[PathBuf]) -> Result<(), Error> {
         match look::is_folder(&self.path)? {
             true if self.existing == Existing::Refuse => return Err(Error::Exists { path: self.path }),

@@ -10,19 +10,21 @@ use crate::path::folder_of;
 use crate::{look, os};
 
 /// Moves the files of a folder, and of those in it, to the same places in another folder, and removes the first. `outdated`
-/// are files that go before.
+/// are files of the other folder that go before. No link in it is followed.
 ///
 /// `rank` of a file, by its path in the folder, says when it moves: those of a rank are at rest in their places before the
 /// next rank. A file that is replaced gives its mode to the new one. No request to stop comes between; where a call of the
 /// system fails or the process is killed, the same call again goes on.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::LinkInside`], before anything is changed; [`Error::Io`].
 pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[PathBuf]) -> Result<(), Error> {
     ledger::undisturbed(|| {
-        let (mut files, mut folders) = (Vec::new(), Vec::new());
-        find(from, Path::new(""), &mut files, &mut folders)?;
+        let (mut files, folders) = find_all(from)?;
         files.sort_by_key(|file| (rank(file), file.clone()));
+        for file in files.iter().chain(&folders).chain(outdated) {
+            look::inside(to, file)?;
+        }
         for file in &files {
             if let Some(old) = look::at_itself(&to.join(file))?.filter(|old| old.is_file()) {
                 let permissions = os::permissions_of(&old);
@@ -30,8 +32,8 @@ pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[
                 set().map_err(Error::io(&to.join(file), "keeping the mode"))?;
             }
         }
-        for path in outdated {
-            step(|| fs::remove_file(path)).map_err(Error::io(path, "removing the file"))?;
+        for path in outdated.iter().map(|file| to.join(file)) {
+            step(|| fs::remove_file(&path)).map_err(Error::io(&path, "removing the file"))?;
         }
         let settled = |file: &Path| {
             let folder = to.join(folder_of(file));
@@ -60,13 +62,12 @@ pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[
 /// Removes such a folder with everything in it.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::LinkInside`] if it is a link; [`Error::Io`].
 pub fn remove_all(from: &Path) -> Result<(), Error> {
     if !look::is_folder(from)? {
         return Ok(());
     }
-    let (mut files, mut folders) = (Vec::new(), Vec::new());
-    find(from, Path::new(""), &mut files, &mut folders)?;
+    let (files, folders) = find_all(from)?;
     for file in files.iter().map(|file| from.join(file)) {
         step(|| fs::remove_file(&file)).map_err(Error::io(&file, "removing the file"))?;
     }
@@ -81,7 +82,14 @@ fn remove_folders(from: &Path, folders: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The files below a folder, and the folders, each before those in it.
+/// The files below a folder that is no link, and the folders, each before those in it.
+fn find_all(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
+    look::inside(folder_of(folder), Path::new(folder.file_name().unwrap_or_default()))?;
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    find(folder, Path::new(""), &mut files, &mut folders)?;
+    Ok((files, folders))
+}
+
 fn find(folder: &Path, below: &Path, files: &mut Vec<PathBuf>, folders: &mut Vec<PathBuf>) -> Result<(), Error> {
     for name in look::names(&folder.join(below))? {
         let path = below.join(name);

@@ -58,6 +58,15 @@ pub enum Error {
         /// What stands there, such as `a folder`.
         found: &'static str,
     },
+    /// A file of a folder that is written, or a folder in it, is a link.
+    #[error(
+        "{}: links in a destination are not followed; remove the link, or choose another folder",
+        EscapedPath(path)
+    )]
+    LinkInside {
+        /// The link.
+        path: PathBuf,
+    },
     /// A type was given for a file whose header states the types.
     #[error("{}: the header states the types, so nothing is read as {from}", EscapedPath(path))]
     FromNotApplicable {
@@ -287,6 +296,7 @@ impl Error {
             Error::UnknownKind { .. }
             | Error::Exists { .. }
             | Error::DestinationNotRegular { .. }
+            | Error::LinkInside { .. }
             | Error::FromNotApplicable { .. }
             | Error::FromWidth { .. }
             | Error::NotAModel { .. }

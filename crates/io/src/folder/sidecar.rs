@@ -103,7 +103,7 @@ impl Sidecar {
     /// Copies it from one folder to the same place in another. `each` is given every piece of it, and says whether to go on.
     ///
     /// # Errors
-    /// [`Error::Io`], a link that is not followed; `None` if it was told to stop.
+    /// [`Error::Io`], a link that is not followed, [`Error::LinkInside`]; `None` if it was told to stop.
     pub fn copy(
         &self,
         from: &Path,
@@ -113,7 +113,7 @@ impl Sidecar {
         each: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<u64>, Error> {
         let (mut file, _) = open_in(from, &self.path, follow_links)?;
-        let (source, target) = (from.join(&self.path), to.join(&self.path));
+        let (source, target) = (from.join(&self.path), look::inside(to, &self.path)?);
         let folder = NewFolder::make(folder_of(&target))?;
         let mut output = OutputFile::create(&target, existing)?;
         let mut buffer = vec![0; 1 << 20];

@@ -29,7 +29,7 @@ pub fn run(
     let options = options(args, rules, context.exec)?;
     let mut requests: Vec<ConvertArgs> = Vec::new();
     for source in sources {
-        let dst = folder.join(name_of(source)?);
+        let dst = look::inside(folder, Path::new(name_of(source)?))?;
         if let Some(other) = requests.iter().find(|other| other.dst == dst) {
             let [one, other, dst] = [&other.src, *source, &dst].map(|path| path.display());
             return Err(Failure::usage(format_args!(

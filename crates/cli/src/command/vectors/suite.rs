@@ -162,7 +162,9 @@ fn files_of(dir: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
     }
     let entries = list.value["files"].as_array().into_iter().flatten();
     let named = entries.flat_map(|entry| [&entry["file"], &entry["results"]]).filter_map(Value::as_str);
-    Ok(named.map(PathBuf::from).filter(|path| is_of_suite(path)).collect())
+    let files: BTreeSet<PathBuf> = named.map(PathBuf::from).filter(|path| is_of_suite(path)).collect();
+    files.iter().try_for_each(|file| look::inside(dir, file).map(drop))?;
+    Ok(files)
 }
 
 /// `RULE/ATTRIBUTES/FROM-TO.txt` or `.bin`: no list makes the command remove another file.
@@ -286,9 +288,9 @@ impl<'a> Suite<'a> {
         };
         let new: BTreeSet<PathBuf> = self.entries.iter().flat_map(of_entry).collect();
         let mut outdated = Vec::new();
-        for path in old.difference(&new).map(|path| dir.join(path)) {
-            if look::is_file(&path)? {
-                outdated.push(path);
+        for path in old.difference(&new) {
+            if look::is_file(&look::inside(dir, path)?)? {
+                outdated.push(path.clone());
             }
         }
         let rules: BTreeSet<&str> = self.entries.iter().filter_map(|entry| entry["rule"].as_str()).collect();

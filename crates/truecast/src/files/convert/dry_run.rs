@@ -38,7 +38,7 @@ impl Plan {
         let dst = &follow(&self.dst)?;
         destination::look(self, dst, &self.options, &self.manifest()?)?;
         if look::is_folder(dst)? {
-            stage::outdated(dst)?.iter().try_for_each(|path| folder::remove(path))?;
+            stage::outdated(dst)?.iter().try_for_each(|file| folder::remove(&dst.join(file)))?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::files::error::Error;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use truecast_io::folder::Index;
 
 /// The index of a checkpoint that had none.
@@ -73,6 +73,11 @@ impl Plan {
             .chain(self.index().map(|(name, _)| name))
             .chain(self.configuration.files.iter().map(|file| file.name.clone()))
             .collect()
+    }
+
+    /// Every file of the result, by its path there.
+    pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.names().into_iter().map(PathBuf::from).chain(self.copied().map(|sidecar| sidecar.path.clone()))
     }
 
     /// Sidecars that are copied as they are.

@@ -4,9 +4,11 @@ use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::place::manifest::{MANIFEST, Manifest, PREFIX, name_of};
 use crate::files::convert::place::release;
-use crate::files::convert::place::stage::{self, is_about_all};
+use crate::files::convert::place::resume::KEPT;
+use crate::files::convert::place::stage::{self, STAGE, is_about_all};
 use crate::files::convert::plan::Plan;
 use crate::files::error::Error;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use truecast_io::folder::{INDEX_SUFFIX, free_bytes};
 use truecast_io::{Existing, FileFormat, OutputFile, look};
@@ -32,6 +34,10 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     let there = look::at(dst)?;
     if there.as_ref().map_or(FileFormat::of_path(dst).is_some(), |found| !found.is_dir()) {
         return Err(refused(CheckpointError::NotAFolder));
+    }
+    let folders_in = plan.files().filter_map(|file| file.parent().map(Path::to_path_buf));
+    for folder in folders_in.chain([STAGE, KEPT].map(PathBuf::from)).collect::<BTreeSet<_>>() {
+        look::inside(dst, &folder)?;
     }
     let names = if there.is_some() { names_in(dst)? } else { Vec::new() };
     let mut found = Destination { at: dst.into(), manifest: None };
@@ -131,8 +137,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
 
 /// Every file of the result may take its place in the old one.
 fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
-    let files = plan.names().into_iter().map(PathBuf::from).chain(plan.copied().map(|sidecar| sidecar.path.clone()));
-    for path in files.map(|file| dst.join(file)) {
+    for path in plan.files().map(|file| dst.join(file)) {
         if look::at_itself(&path)?.is_some() {
             OutputFile::check(&path, Existing::Replace)?;
         }

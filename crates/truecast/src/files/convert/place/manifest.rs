@@ -7,10 +7,10 @@ use crate::files::digest::Checksum;
 use crate::files::error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::atomic::AtomicBool;
 use truecast_io::folder::JsonFile;
-use truecast_io::look;
+use truecast_io::{Escaped, look};
 
 /// The manifest of a whole conversion.
 pub(crate) const MANIFEST: &str = "truecast-manifest.json";
@@ -97,7 +97,12 @@ impl Manifest {
     pub fn read(folder: &Path, name: &str) -> Result<Option<Manifest>, Error> {
         let failed = |why: String| Error::checkpoint(folder, CheckpointError::Manifest { file: name.into(), why });
         let Some(JsonFile { value, .. }) = JsonFile::read(folder, name, false)? else { return Ok(None) };
-        serde_json::from_value(value).map(Some).map_err(|cause| failed(cause.to_string()))
+        let manifest: Manifest = serde_json::from_value(value).map_err(|cause| failed(cause.to_string()))?;
+        let is_plain = |name: &str| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        match manifest.shards.iter().find(|shard| shard.name.is_empty() || !is_plain(&shard.name)) {
+            Some(shard) => Err(failed(format!("shard {} is not a file in the folder", Escaped(&shard.name)))),
+            None => Ok(Some(manifest)),
+        }
     }
 
     /// Adds what another run finished.

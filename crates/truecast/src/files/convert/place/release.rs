@@ -104,8 +104,8 @@ impl<'a> Release<'a> {
         let failed = |source| truecast_io::Error::Io { path: shard.source.path().into(), action: "reading", source };
         let mut head = Vec::new();
         source.head().read_to_end(&mut head).map_err(failed)?;
+        let path = kept(self.dst, &shard.name)?;
         NewFolder::make(&self.dst.join(KEPT))?.keep();
-        let path = kept(self.dst, &shard.name);
         let mut copy = OutputFile::create(&path, Existing::Replace)?;
         let mut write = |offset, bytes: &[u8]| {
             let written = copy.write_all_at(offset, bytes);

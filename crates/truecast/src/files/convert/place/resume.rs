@@ -16,17 +16,17 @@ use truecast_io::look;
 pub(crate) const KEPT: &str = ".truecast-sources";
 
 /// Where the beginning of a file is kept.
-pub(crate) fn kept(dst: &Path, name: &str) -> PathBuf {
-    dst.join(KEPT).join(name)
+pub(crate) fn kept(dst: &Path, name: &str) -> Result<PathBuf, Error> {
+    Ok(look::inside(dst, &Path::new(KEPT).join(name))?)
 }
 
 /// Removes what is kept of the source, once nothing needs it. What else lies there stays.
 pub(crate) fn remove_kept(dst: &Path, manifest: &Manifest) -> Result<(), Error> {
-    let all = dst.join(KEPT);
+    let all = look::inside(dst, Path::new(KEPT))?;
     if look::is_folder(&all)? {
         leftover::in_folder(&all).iter().for_each(|left| drop(left.remove()));
         for entry in &manifest.shards {
-            folder::remove(&kept(dst, &entry.name))?;
+            folder::remove(&kept(dst, &entry.name)?)?;
         }
         if let Err(source) = std::fs::remove_dir(&all)
             && source.kind() != ErrorKind::DirectoryNotEmpty
@@ -51,7 +51,7 @@ pub(crate) fn open(src: &Path, dst: &Path, options: &Options) -> Result<Folder, 
     for ShardEntry { name, source, .. } in
         Manifest::read(dst, MANIFEST)?.into_iter().flat_map(|manifest| manifest.shards)
     {
-        let path = kept(dst, &name);
+        let path = kept(dst, &name)?;
         if look::is_file(&path)? {
             begun.insert(name, (path, source.bytes));
         }

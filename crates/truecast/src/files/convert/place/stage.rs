@@ -9,7 +9,7 @@ use truecast_io::look;
 use truecast_schemes::Documents;
 
 /// The folder of the new result, in that of the old one.
-const STAGE: &str = ".truecast-new";
+pub(crate) const STAGE: &str = ".truecast-new";
 
 /// Where the new result for `dst` is made.
 pub(crate) fn of(dst: &Path) -> PathBuf {
@@ -41,10 +41,10 @@ pub(crate) fn is_about_all(name: &str) -> bool {
     name.ends_with(INDEX_SUFFIX) || name.starts_with(PREFIX) || Documents::FILES.contains(&name)
 }
 
-/// What of an old result says how its tensors are stored, with its manifests: it must not outlive them.
+/// What of an old result says how its tensors are stored, with its manifests: it must not outlive them. By name.
 pub(crate) fn outdated(dst: &Path) -> Result<Vec<PathBuf>, Error> {
     let names = look::names(dst)?.into_iter().filter_map(|name| name.into_string().ok());
-    Ok(names.filter(|name| is_about_all(name)).map(|name| dst.join(name)).collect())
+    Ok(names.filter(|name| is_about_all(name)).map(PathBuf::from).collect())
 }
 
 /// A complete result that was made for `dst` takes the place of the old one. The caller has claimed the folder.
