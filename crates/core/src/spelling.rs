@@ -13,12 +13,29 @@
 /// ```
 #[cfg(feature = "std")]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Option<&'a str> {
-    let length = |text: &str| text.chars().count();
-    let (word, len) = (word.to_lowercase(), length(word));
-    // Words from files may be long; names are not.
-    let near = known.into_iter().filter(|name| length(name).abs_diff(len) <= most);
-    let measured = near.map(|name| (strsim::osa_distance(&word, &name.to_lowercase()), name));
-    measured.filter(|(edits, _)| *edits <= most).min_by_key(|(edits, _)| *edits).map(|(_, name)| name)
+    let measured = known.into_iter().filter_map(|name| Some((edits(word, name, most)?, name)));
+    measured.min_by_key(|(edits, _)| *edits).map(|(_, name)| name)
+}
+
+/// Longer words, in bytes, are near to none: the work grows with the product of the lengths, and words come from files.
+#[cfg(feature = "std")]
+const LONGEST: usize = 256;
+
+/// How many edits two words are apart, as [`nearest`] counts them; `None` if more than `most`, or one of them is longer than
+/// names are.
+///
+/// # Examples
+/// ```
+/// use truecast_core::spelling::edits;
+/// assert_eq!((edits("Ftfo", "ftof", 2), edits("cast", "cosh", 1)), (Some(1), None));
+/// assert_eq!(edits(&"a".repeat(1000), &"a".repeat(1000), 9), None);
+/// ```
+#[cfg(feature = "std")]
+pub fn edits(a: &str, b: &str, most: usize) -> Option<usize> {
+    let is_long = a.len().max(b.len()) > LONGEST;
+    let [a, b] = if is_long { return None } else { [a, b].map(str::to_lowercase) };
+    let may_be_near = a.chars().count().abs_diff(b.chars().count()) <= most;
+    may_be_near.then(|| strsim::osa_distance(&a, &b)).filter(|edits| *edits <= most)
 }
 
 #[allow(missing_docs)] // As above.

@@ -49,9 +49,12 @@ pub enum GlobError {
     #[error("a backslash at the end, with no character after it")]
     Dangling,
     /// It is longer than anything that is typed.
-    #[error("the pattern is too long")]
+    #[error("the pattern is too long; a pattern has at most {MOST_BYTES} bytes")]
     TooLong,
 }
+
+/// The time of a match grows with the product of both lengths.
+const MOST_BYTES: usize = 4096;
 
 impl Glob {
     /// Reads a pattern.
@@ -59,6 +62,9 @@ impl Glob {
     /// # Errors
     /// [`GlobError`].
     pub fn new(text: &str) -> Result<Glob, GlobError> {
+        if text.len() > MOST_BYTES {
+            return Err(GlobError::TooLong);
+        }
         // `.` is any character, line breaks included: names come from files.
         let regex = RegexBuilder::new(&translated(text)?).dot_matches_new_line(true).build();
         Ok(Glob { text: text.into(), regex: regex.map_err(|_| GlobError::TooLong)? })

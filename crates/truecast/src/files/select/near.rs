@@ -4,6 +4,10 @@ use truecast_core::spelling;
 
 /// At most so many are named.
 const MOST: usize = 3;
+/// Pairs of letters that are looked at, at most: names and patterns come from files.
+const MOST_WORK: usize = 1 << 27;
+/// What parts of names stand between.
+const SEPARATORS: [char; 2] = ['.', '/'];
 
 /// The tensors whose names are nearest to the longest plain part of a glob, first of the file first; none if nothing is
 /// near. Case does not matter: that it does in a pattern is one of the reasons why nothing matched.
@@ -15,19 +19,28 @@ pub fn nearest<'a>(glob: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     if wanted.chars().count() < 2 {
         return Vec::new();
     }
-    let limit = wanted.chars().count().div_ceil(3);
-    let names: Vec<&str> = names.into_iter().collect();
-    let at_most = |edits: usize| -> Vec<String> {
-        let near = names.iter().filter(|name| spelling::nearest(&wanted, runs(name, &wanted), edits).is_some());
-        near.take(MOST).map(|name| name.to_string()).collect()
-    };
-    (0..=limit).map(at_most).find(|found| !found.is_empty()).unwrap_or_default()
+    let parts = wanted.split(SEPARATORS).count();
+    let (mut least, mut found, mut left) = (wanted.chars().count().div_ceil(3), Vec::new(), MOST_WORK);
+    for name in names {
+        for run in runs(name, parts) {
+            let near = spelling::edits(&wanted, run, least);
+            // A name once, by its nearest run.
+            match near.map(|edits| (edits < least, found.last() != Some(&name))) {
+                Some((true, _)) => (least, found) = (near.unwrap_or_default(), vec![name]),
+                Some((false, true)) if found.len() < MOST => found.push(name),
+                _ => {}
+            }
+            left = left.saturating_sub(1 + run.len() * wanted.len().min(run.len()));
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    found.into_iter().map(str::to_owned).collect()
 }
 
-/// The name, and each run of as many parts of it as the wanted one has.
-fn runs<'a>(name: &'a str, wanted: &str) -> impl Iterator<Item = &'a str> {
-    const SEPARATORS: [char; 2] = ['.', '/'];
-    let parts = wanted.split(SEPARATORS).count();
+/// The name, and each run of as many parts of it.
+fn runs(name: &str, parts: usize) -> impl Iterator<Item = &str> {
     let bounds: Vec<usize> = name.match_indices(SEPARATORS).map(|(at, _)| at).collect();
     let begins: Vec<usize> = std::iter::once(0).chain(bounds.iter().map(|at| at + 1)).collect();
     let ends: Vec<usize> = bounds.into_iter().chain([name.len()]).collect();
@@ -39,6 +52,19 @@ fn runs<'a>(name: &'a str, wanted: &str) -> impl Iterator<Item = &'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Long words, long names, names of very many parts, and very many of them.
+    #[test]
+    fn work_on_hostile_names_is_bounded() {
+        let begin = std::time::Instant::now();
+        let long = ["x".repeat(100_000), "y.".repeat(30_000), "z".repeat(250)];
+        let names: Vec<String> = (0..20_000).map(|i| format!("{}{i}", "a.".repeat(100))).collect();
+        for glob in [&long[0], &long[1], &long[2], &"b.".repeat(100), &format!("*{}", "b".repeat(250))] {
+            let all = long.iter().chain(&names).map(String::as_str);
+            assert!(nearest(glob, all).len() <= MOST);
+        }
+        assert!(begin.elapsed().as_secs() < 60);
+    }
 
     #[test]
     fn typing_errors_find_what_was_meant() {
@@ -55,5 +81,6 @@ mod tests {
         assert_eq!(nearest("*lm_head*", names), [""; 0]);
         assert_eq!((nearest("*", names), nearest("", names)), (vec![], vec![]));
         assert_eq!(nearest("*a*", ["x", "é/ü"]), [""; 0]);
+        assert_eq!(nearest("ab.c", ["ab.d.ab.e", "abd", "ab.e"]), ["ab.d.ab.e", "ab.e"]);
     }
 }
