@@ -122,6 +122,15 @@ fn from_applies_to_members_of_its_size() {
     let types = |from| open(&bytes, Some(from)).unwrap().tensors().iter().map(|t| t.dtype).collect::<Vec<_>>();
     assert_eq!(types(DType::F8E4M3Fn), [DType::F8E4M3Fn, DType::F32]);
     assert_eq!(types(DType::I4), [DType::I4, DType::F32]);
+    // A member that states its type keeps it, unless all do.
+    for (w, expected) in [("<V1", DType::F8E4M3Fn), ("|u1", DType::U8), ("|i1", DType::I8), ("<f1", DType::F8E5M2)] {
+        let members = [("v.npy", npy("|V1", "(1,)", &[1])), ("w.npy", npy(w, "(1,)", &[1]))];
+        let types = |members: &[(&str, Vec<u8>)]| {
+            let opened = open(&archive(members, CompressionMethod::Stored), Some(DType::F8E4M3Fn)).unwrap();
+            opened.tensors().iter().map(|t| t.dtype).collect::<Vec<_>>()
+        };
+        assert_eq!((types(&members), types(&members[1..])), (vec![DType::F8E4M3Fn, expected], vec![DType::F8E4M3Fn]));
+    }
     // `w` has no type of its own.
     assert_eq!(open(&bytes, Some(DType::I32)).unwrap_err().kind(), ErrorKind::Usage);
     let typed = archive(&[("a.npy", npy("<f4", "()", &[0; 4]))], CompressionMethod::Stored);

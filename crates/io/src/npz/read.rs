@@ -72,22 +72,28 @@ pub(crate) type Contents = Vec<(Tensor, Member, npy::Header)>;
 
 /// Lists an archive; `path` is what errors name.
 ///
-/// `from` applies to the members whose elements have its size; the others keep the type that they state. If it applies
-/// to none, or a member states no type and has another size, that is an error.
+/// `from` applies to the members that state no type; if there are none, to those whose elements have its size. The others
+/// keep the type that they state. If it applies to none, or a member states no type and has another size, that is an error.
 pub(crate) fn open(path: &Path, file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Result<Contents, Error> {
     let failed = |error: ReadError<ArchiveError>| error.at(path, "reading the archive");
     let wrong = |member: Member, cause| Error::Npy { path: path.into(), member: Some(member.name), cause };
     let mut is_from_used = from.is_none();
-    let mut contents = Vec::new();
+    let mut members = Vec::new();
     for member in directory(file, file_bytes).map_err(failed)? {
-        let header = match npy::Header::read(&mut member.stream(file), member.bytes) {
-            Ok(header) => header,
+        match npy::Header::read(&mut member.stream(file), member.bytes) {
+            Ok(header) => members.push((member, header)),
             Err(ReadError::Cause(cause)) => return Err(wrong(member, cause)),
             Err(ReadError::Io(error)) => return Err(failed(inflating(&member.name, error))),
-        };
+        }
+    }
+    let states_type = |header: &npy::Header| header.dtype(None).is_ok();
+    let all_state_types = members.iter().all(|(_, header)| states_type(header));
+    let mut contents = Vec::new();
+    for (member, header) in members {
+        let from = from.filter(|_| all_state_types || !states_type(&header));
         let dtype = match header.dtype(from) {
             Ok(dtype) => {
-                is_from_used = true;
+                is_from_used |= from.is_some();
                 dtype
             }
             Err(cause) => match header.dtype(None) {
