@@ -179,6 +179,40 @@ fn integers_out_of_range() {
 }
 
 #[test]
+fn wide_integers_through_narrow_ones() {
+    use IntOverflow::{Saturate, Wrap};
+    let wrong: [(DType, DType, fn(u64) -> u64, Convention); 4] = [
+        (
+            DType::F32,
+            DType::I64,
+            |x| f32::from_bits(x as u32) as i32 as u64,
+            Convention::ThroughInteger(DType::I32, Saturate),
+        ),
+        (DType::F64, DType::U64, |x| f64::from_bits(x) as u32 as u64, Convention::ThroughInteger(DType::U32, Saturate)),
+        (DType::I64, DType::U64, |x| x as i32 as u64, Convention::ThroughInteger(DType::I32, Wrap)),
+        (DType::U64, DType::I64, |x| x as u32 as u64, Convention::ThroughInteger(DType::U32, Wrap)),
+    ];
+    for (src, dst, results, convention) in wrong {
+        is_named(&judge(&onnx(src, dst), results), convention);
+    }
+}
+
+/// Every exponent is one of a number.
+#[test]
+fn special_codes_as_numbers() {
+    for (src, bias, t) in [(DType::F8E5M2, 15, 2), (DType::F16, 15, 10), (DType::F8E4M3Fn, 7, 3), (DType::Bf16, 127, 7)]
+    {
+        let number = |code: u64| {
+            let sign = src.code_bits() - 1;
+            let (e, f) = ((code & ((1 << sign) - 1)) >> t, (code & ((1 << t) - 1)) as f64);
+            let value = f64::from(1 << t) * f64::from(u8::from(e > 0)) + f;
+            (value * 2f64.powi(e.max(1) as i32 - bias - t)).to_bits() | code >> sign << 63
+        };
+        is_named(&judge(&ieee(src, DType::F64), number), Convention::SpecialsAsNumbers);
+    }
+}
+
+#[test]
 fn codes_of_other_types() {
     let (fn_, fnuz) = (DType::F8E4M3Fn, DType::F8E4M3Fnuz);
     let (spec, wrong) = (onnx(DType::F32, fn_), onnx(DType::F32, fnuz));

@@ -5,7 +5,8 @@
 //! [`truecast_core::spec::openvino::differences`].
 
 use std::fmt;
-use truecast_core::exact::decode;
+use truecast_core::exact::{decode, decode_float, encode};
+use truecast_core::format::{FloatFormat, Specials};
 use truecast_core::policy::{CastPolicy, IntOverflow, NanToInt, Overflow, Unrepresentable};
 use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one, words};
 
@@ -35,6 +36,10 @@ pub enum Convention {
     NanToInteger(NanToInt),
     /// Converted to this integer first, whose smallest value stands for whatever does not fit; then its low bits.
     Indefinite(DType),
+    /// Converted to this narrower integer first, out of whose range this happens; then to the wide one.
+    ThroughInteger(DType, IntOverflow),
+    /// The source's codes of Inf and NaN are read as those of further numbers.
+    SpecialsAsNumbers,
     /// The source's codes are read as those of this type.
     SourceReadAs(DType),
     /// The result is written in the codes of this type.
@@ -123,6 +128,14 @@ impl Convention {
                 all.push(Convention::BeyondLargest);
             }
         }
+        if matches!(dst.kind(), Kind::Int(_)) && dst.code_bits() == 64 && !src.embeds_in(DType::I32) {
+            let rules = [IntOverflow::Saturate, IntOverflow::Wrap];
+            let through = [DType::I32, DType::U32].into_iter().filter(|narrow| !src.embeds_in(*narrow));
+            all.extend(through.flat_map(|narrow| rules.map(|rule| Convention::ThroughInteger(narrow, rule))));
+        }
+        if numbers_only(src).is_some() && policy.scale_exponent == 0 {
+            all.push(Convention::SpecialsAsNumbers);
+        }
         if src.is_float() || dst.is_float() {
             all.extend(Flush::ALL.map(Convention::Flushed));
         }
@@ -201,6 +214,15 @@ impl Convention {
                 let held = between(src, intermediate, refused, code).unwrap_or(wide.code(wide.min()));
                 Some(narrow.code(wide.value(held)))
             }
+            Convention::ThroughInteger(narrow, int_overflow) => {
+                let (Kind::Int(held), Kind::Int(wide)) = (narrow.kind(), dst.kind()) else { return None };
+                let code = between(src, narrow, CastPolicy { int_overflow, ..policy }, code)?;
+                Some(wide.code(held.value(code)))
+            }
+            Convention::SpecialsAsNumbers => {
+                let value = decode_float(&numbers_only(src)?, code);
+                encode(dst, &policy, value).outcome(&[]).code()
+            }
             Convention::SourceReadAs(twin) => between(twin, dst, policy, code),
             Convention::ResultWrittenAs(twin) => between(src, twin, policy, code),
             Convention::BitsKept => Some(code),
@@ -245,6 +267,8 @@ impl Convention {
             Convention::IntegerOverflow(rule) => format!("integer-overflow-{rule}"),
             Convention::NanToInteger(rule) => format!("nan-to-integer-{rule}"),
             Convention::Indefinite(intermediate) => format!("indefinite-{intermediate}"),
+            Convention::ThroughInteger(narrow, rule) => format!("through-{narrow}-{rule}"),
+            Convention::SpecialsAsNumbers => "specials-as-numbers".into(),
             Convention::SourceReadAs(twin) => format!("source-as-{twin}"),
             Convention::ResultWrittenAs(twin) => format!("result-as-{twin}"),
             Convention::BitsKept => "bits-kept".into(),
@@ -298,6 +322,13 @@ impl fmt::Display for Convention {
                     "converted to {intermediate} first, whose smallest value replaces NaN and values out of range"
                 )
             }
+            Convention::ThroughInteger(narrow, IntOverflow::Wrap) => {
+                write!(f, "converted to {narrow} first, which keeps the low bits of values out of range")
+            }
+            Convention::ThroughInteger(narrow, _) => {
+                write!(f, "converted to {narrow} first, where values out of range saturate")
+            }
+            Convention::SpecialsAsNumbers => f.write_str("the codes of Inf and NaN were read as numbers"),
             Convention::SourceReadAs(twin) => write!(f, "the input's codes were read as {twin}"),
             Convention::ResultWrittenAs(twin) => write!(f, "the result was written in the codes of {twin}"),
             Convention::BitsKept => f.write_str("the bits were kept, not converted"),
@@ -310,6 +341,14 @@ impl fmt::Display for Convention {
             Convention::Scaled(0) => f.write_str("the values were not scaled"),
             Convention::Scaled(exponent) => write!(f, "the values were multiplied by 2^{exponent}"),
         }
+    }
+}
+
+/// The format whose codes are all numbers; `None` if the type's own codes are.
+fn numbers_only(dtype: DType) -> Option<FloatFormat> {
+    match dtype.kind() {
+        Kind::Float(f) if f.specials != Specials::Finite => Some(FloatFormat { specials: Specials::Finite, ..f }),
+        _ => None,
     }
 }
 
