@@ -2,7 +2,7 @@
 //!
 //! Opening reads headers only. Data is read by [`crate::reader`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -99,7 +99,8 @@ impl Source {
     ///
     /// `from` reinterprets the elements of an array (`docs/interfaces.md §3`): it is needed where the file does not
     /// state the type (`<V1`), and otherwise accepted for elements of its storage size, types narrower than a byte
-    /// counting as one byte. In a `.npz` file it applies to the members whose elements have that size.
+    /// counting as one byte. In a `.npz` file it applies to the members that state no type; if there are none, to those
+    /// whose elements have that size.
     ///
     /// Cost: memory proportional to the header, or the archive's directory.
     /// Source: `docs/spec/checkpoints.md §1.6`, `docs/interfaces.md §4`.
@@ -304,6 +305,15 @@ impl Source {
     /// The header of a GGUF file.
     pub fn gguf(&self) -> Option<&gguf::Header> {
         self.gguf.as_ref()
+    }
+
+    /// The shapes that tensors had before they were stored in this GGUF file; empty for others.
+    ///
+    /// # Errors
+    /// [`Error::Gguf`] for one that does not fit the tensor.
+    pub fn original_shapes(&self) -> Result<HashMap<Arc<str>, Arc<[u64]>>, Error> {
+        let shapes = self.gguf.as_ref().map_or(Ok(HashMap::new()), gguf::Header::original_shapes);
+        shapes.map_err(|cause| cause.at(&self.path))
     }
 
     /// `__metadata__` of a safetensors file, the keys of a GGUF file that have one value; empty for others.

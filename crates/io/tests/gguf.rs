@@ -45,7 +45,7 @@ fn a_file_is_read() {
     let header = opened.shards()[0].source.gguf().unwrap();
     assert_eq!(*header, Header::parse(&file.bytes()).unwrap());
     assert_eq!(header.metadata[1].1, Value::Unsigned(7));
-    assert_eq!(header.metadata[2].1, Value::Array { entries: 2 });
+    assert_eq!(header.metadata[2].1, Value::Array { entries: 2, few: Vec::new() });
     assert_eq!(header.metadata[3].1, Value::Float(0.5));
     let shown: Vec<_> = header.tensors.iter().map(|t| (t.block.name(), &t.shape[..], t.bytes, t.dtype())).collect();
     assert_eq!(
@@ -95,7 +95,12 @@ fn every_rule_has_a_file_that_breaks_it() {
 
     let tensors = |tensors: Vec<Vec<u8>>| File { tensors, data: vec![0; 256], ..File::default() };
     let named = || "a".to_string();
-    assert_eq!(tensors(vec![tensor("a", &[1; 5], 0, 0)]).error(), HeaderError::Rank { tensor: named(), rank: 5 });
+    assert_eq!(tensors(vec![tensor("a", &[1; 9], 0, 0)]).error(), HeaderError::Rank { tensor: named(), rank: 9 });
+    // The last data may be filled up to the alignment, and nothing follows.
+    for (elements, bytes) in [(64, None), (57, None), (56, Some(32)), (55, Some(36)), (0, Some(256))] {
+        let found = Header::parse(&tensors(vec![tensor("a", &[elements], 0, 0)]).bytes()).err();
+        assert_eq!(found, bytes.map(|bytes| HeaderError::Surplus { bytes }), "{elements}");
+    }
     assert_eq!(tensors(vec![tensor("a", &[32], 4, 0)]).error(), HeaderError::BlockType { tensor: named(), id: 4 });
     let block = Block::of_id(8).unwrap();
     assert_eq!(
@@ -167,7 +172,7 @@ fn what_was_read_is_written_again() {
             key("long", 12, &1e300f64.to_le_bytes()),
         ],
         tensors: vec![tensor("b\n", &[32, 2], 39, 0), tensor("", &[3], 0, 128)],
-        data: vec![0; 512],
+        data: vec![0; 256],
     };
     let folder = tempfile::tempdir().unwrap();
     let (path, again) = (folder.path().join("a.gguf"), folder.path().join("b.gguf"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part};
+use truecast_io::gguf::Block;
 
 use crate::finding::Finding;
 use crate::found::Nibbles;
@@ -65,6 +66,8 @@ pub enum Role {
     },
     /// Not wanted in a dense checkpoint.
     Dropped(Dropped),
+    /// Blocks of a GGUF file that are not decoded: bytes without values.
+    Undecoded(Block),
 }
 
 /// Why a tensor is not wanted. Displays as the reason.

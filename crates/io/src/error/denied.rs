@@ -35,7 +35,7 @@ pub enum DeniedTensor {
     #[error("{rank} dimensions exceed the limit of {MAX_RANK}")]
     RankTooHigh { rank: usize },
     /// `docs/spec/checkpoints.md §9.1`.
-    #[error("{rank} dimensions exceed the limit of 4 of a .gguf file")]
+    #[error("{rank} dimensions exceed the limit of {} of a .gguf file", super::gguf::MAX_RANK)]
     RankOfGguf { rank: usize },
     /// `docs/spec/checkpoints.md §9.1`.
     #[error("a .gguf file holds at most {most} tensors")]

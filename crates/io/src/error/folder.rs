@@ -17,6 +17,9 @@ pub enum FolderError {
     /// Nothing to convert is there.
     #[error("the folder holds no .safetensors file{}", if *pickles { "; pickles (.bin, .pt) are never opened" } else { "" })]
     NoShards { pickles: bool },
+    /// §9.9.
+    #[error("the folder holds several GGUF models; give one of them, such as {}", Escaped(first))]
+    SeveralGguf { first: String },
     /// §2.7.
     #[error("is a pipeline of several models (model_index.json); give {} by itself", listed(components))]
     Pipeline { components: Vec<String> },
@@ -68,7 +71,8 @@ pub enum FolderError {
 impl FolderError {
     /// The folder is not what was meant, rather than damaged.
     pub(crate) fn is_usage(&self) -> bool {
-        matches!(self, FolderError::NoShards { .. } | FolderError::Pipeline { .. } | FolderError::Indices { .. })
+        use FolderError::{Indices, NoShards, Pipeline, SeveralGguf};
+        matches!(self, NoShards { .. } | SeveralGguf { .. } | Pipeline { .. } | Indices { .. })
     }
 }
 

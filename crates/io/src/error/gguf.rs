@@ -1,6 +1,6 @@
 //! What can be wrong with a GGUF header (`docs/spec/checkpoints.md §9.1`).
 
-use crate::escaped::Escaped;
+use crate::escaped::{Escaped, counted};
 use crate::gguf::Block;
 
 /// The longest name of a key or a tensor. The format's own limits are 65,535 and 64 bytes.
@@ -13,6 +13,8 @@ pub const MAX_ALL_TEXT_BYTES: u64 = 64 << 20;
 pub const MAX_KEYS_BYTES: u64 = 256 << 20;
 /// The most keys, and the most tensors. Files of real models have a few thousand.
 pub const MAX_ENTRIES: u64 = 1 << 16;
+/// The most dimensions of a tensor. ggml itself takes 4; files for other programs have 5.
+pub const MAX_RANK: usize = 8;
 /// The deepest nesting of arrays.
 pub const MAX_DEPTH: u32 = 4;
 
@@ -63,8 +65,8 @@ pub enum HeaderError {
     /// `general.alignment` makes no sense.
     #[error("general.alignment is not a power of two up to 1048576")]
     Alignment,
-    /// More than four dimensions.
-    #[error("tensor {}: {rank} dimensions exceed the limit of 4", Escaped(tensor))]
+    /// Too many dimensions.
+    #[error("tensor {}: {rank} dimensions exceed the limit of {MAX_RANK}", Escaped(tensor))]
     Rank { tensor: String, rank: u32 },
     /// A block type that does not exist.
     #[error("tensor {}: unknown block type {id}", Escaped(tensor))]
@@ -84,4 +86,32 @@ pub enum HeaderError {
     /// Data goes on after the end of the file.
     #[error("tensor {}: data extends past the end of the file; the file is truncated or damaged", Escaped(tensor))]
     PastEnd { tensor: String },
+    /// Bytes that belong to no tensor.
+    #[error(
+        "{} after the data of the last tensor; if files of a model were joined, give the files themselves",
+        counted(*bytes, "byte")
+    )]
+    Surplus { bytes: u64 },
+    /// The shape that a tensor had before it was stored.
+    #[error(
+        "tensor {}: shape {stored:?}, but its comfy.gguf.orig_shape is {}, not as many elements",
+        Escaped(tensor),
+        stated.as_ref().map_or("not a list of dimensions".into(), |stated| format!("{stated:?}"))
+    )]
+    OriginalShape { tensor: String, stored: Vec<u64>, stated: Option<Vec<u64>> },
+    /// The other parts of a model are found by the name.
+    #[error("part {} of {count} by its keys, so its name must end with -{:05}-of-{count:05}.gguf", no + 1, no + 1)]
+    PartName { no: u64, count: u64 },
+    /// A part is not there.
+    #[error("part {} is missing; all parts of a model must be in one folder", Escaped(file))]
+    MissingPart { file: String },
+    /// A part of another model.
+    #[error("{key} is {}, expected {expected}; the parts do not belong together", found.map_or("missing".into(), |n| n.to_string()))]
+    OtherPart { key: &'static str, found: Option<u64>, expected: u64 },
+    /// Parts that are not the whole.
+    #[error("the parts have {}, but split.tensors.count is {stated}", counted(*found as u64, "tensor"))]
+    TensorsOfParts { stated: u64, found: usize },
+    /// A tensor of two parts.
+    #[error("tensor {}: {} has a tensor of this name too", Escaped(tensor), Escaped(first))]
+    TensorOfTwoParts { tensor: String, first: String },
 }

@@ -10,12 +10,14 @@ mod index;
 mod json;
 mod open;
 mod sidecar;
+mod split;
 
 pub use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES};
 pub use files::{free_bytes, nearest, remove, write};
 pub use index::{INDEX_SUFFIX, Index};
 pub use json::{Edit, JsonFile, edit, parse};
 pub use sidecar::Sidecar;
+pub use split::single;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -154,22 +156,25 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a `.safetensors` or `.gguf` file as a checkpoint of one shard. What lies beside it does not count. The tensors of
-    /// a GGUF file that are rows of blocks are listed as bytes; [`Source::blocks`] says what they are.
+    /// Opens a `.safetensors` or `.gguf` file as a checkpoint of one shard; of a GGUF model in parts, each is a shard. What else
+    /// lies beside it does not count. The tensors of a GGUF file that are rows of blocks are listed as bytes;
+    /// [`Source::blocks`] says what they are.
     ///
     /// Cost: memory proportional to the header.
     ///
     /// # Errors
     /// Those of [`Source::open`]; [`Error::Gguf`].
     pub fn of_file(path: &Path) -> Result<Folder, Error> {
-        let (file, found) = open_regular(path)?;
         if !gguf::is_named(path) {
+            let (file, found) = open_regular(path)?;
             return Ok(Folder::of_source(Source::of_safetensors(path, file, found.len())?));
         }
-        let source = Source::of_gguf(path, file, found.len())?;
-        let metadata = source.gguf().map_or(&[][..], |header| &header.metadata);
-        let is_list = |(_, value): &&(String, Value)| matches!(value, Value::Array { .. });
-        let lists: Vec<&str> = metadata.iter().filter(is_list).map(|(key, _)| key.as_str()).collect();
+        let parts = split::open(path)?;
+        let metadata = parts.iter().find_map(Source::gguf).map_or(&[][..], |header| &header.metadata);
+        let is_lost = |(key, value): &&(String, Value)| {
+            matches!(value, Value::Array { .. }) && !key.starts_with(gguf::ORIGINAL_SHAPE)
+        };
+        let lists: Vec<&str> = metadata.iter().filter(is_lost).map(|(key, _)| key.as_str()).collect();
         let shown: Vec<String> = lists.iter().take(3).map(|key| Escaped(key).to_string()).collect();
         let dots = if lists.len() > 3 { ", .." } else { "" };
         let warning = (!lists.is_empty()).then(|| {
@@ -178,20 +183,25 @@ impl Folder {
             let (hold, are) = if lists.len() == 1 { ("holds an array", "is") } else { ("hold arrays", "are") };
             format!("{path}: {keys} {hold}, which __metadata__ cannot hold, and {are} left out: {some}{dots}")
         });
-        Ok(Folder { warnings: warning.into_iter().collect(), ..Folder::of_source(source) })
+        Ok(Folder { warnings: warning.into_iter().collect(), ..Folder::of_sources(path, parts) })
     }
 
     /// A container that is open, as a checkpoint of one shard.
     #[must_use]
     pub fn of_source(source: Source) -> Folder {
-        let path = source.path().to_path_buf();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let tensors = (0..source.tensors().len()).collect();
+        Folder::of_sources(&source.path().to_path_buf(), vec![source])
+    }
+
+    fn of_sources(path: &Path, sources: Vec<Source>) -> Folder {
+        let shard = |source: Source| {
+            let name = source.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            Shard { name, tensors: (0..source.tensors().len()).collect(), source, is_gone: false }
+        };
         Folder {
-            path,
+            path: path.into(),
             is_file: true,
             follow_links: false,
-            shards: vec![Shard { name, source, tensors, is_gone: false }],
+            shards: sources.into_iter().map(shard).collect(),
             index: None,
             sidecars: Vec::new(),
             strays: Vec::new(),
@@ -202,7 +212,7 @@ impl Folder {
     /// The container, where the checkpoint is one file.
     #[must_use]
     pub fn into_source(mut self) -> Option<Source> {
-        self.shards.pop().filter(|_| self.is_file).map(|shard| shard.source)
+        self.shards.pop().filter(|_| self.is_file && self.shards.is_empty()).map(|shard| shard.source)
     }
 
     /// Which copy of each tensor counts (§2.3).
@@ -293,7 +303,7 @@ impl Folder {
         &self.warnings
     }
 
-    /// It is one file, and nothing beside it counts.
+    /// It is one file, or a GGUF model in parts, and nothing beside it counts.
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.is_file

@@ -105,7 +105,12 @@ impl Keys {
 
     /// Takes a key out.
     pub fn remove(&mut self, key: &str) {
-        self.pairs.retain(|(known, _)| known != key);
+        self.retain(|known| known != key);
+    }
+
+    /// Takes all other keys out.
+    pub fn retain(&mut self, stays: impl Fn(&str) -> bool) {
+        self.pairs.retain(|(known, _)| stays(known));
     }
 
     /// Everything before the data, of tensors in the order of their data.

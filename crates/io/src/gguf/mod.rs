@@ -9,6 +9,7 @@ mod keys;
 mod new;
 mod parse;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -22,6 +23,7 @@ pub use keys::{Keys, differing_keys};
 pub use new::{NewFile, NewTensor};
 
 use crate::error::ReadError;
+use crate::tensor::checked_len;
 use crate::window::Window;
 
 /// A header that keeps every rule of `docs/spec/checkpoints.md §9.1`.
@@ -51,9 +53,10 @@ pub enum Value {
     Float(f64),
     Bool(bool),
     String(String),
-    /// An array of so many entries.
+    /// An array of so many entries. Of a few integers, those that are not negative.
     Array {
         entries: u64,
+        few: Vec<u64>,
     },
 }
 
@@ -83,7 +86,7 @@ impl fmt::Display for Value {
             Value::Float(x) => write!(f, "{x:?}"),
             Value::Bool(b) => write!(f, "{b}"),
             Value::String(text) => f.write_str(text),
-            Value::Array { entries } => write!(f, "an array of {entries}"),
+            Value::Array { entries, .. } => write!(f, "an array of {entries}"),
         }
     }
 }
@@ -107,6 +110,44 @@ impl BlockTensor {
     /// Has no elements.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
+    }
+}
+
+/// What the keys of original shapes begin with; the name of a tensor follows.
+pub(crate) const ORIGINAL_SHAPE: &str = "comfy.gguf.orig_shape.";
+/// What the keys about the parts of a model begin with.
+pub const SPLIT: &str = "split.";
+
+impl Header {
+    /// The shapes that tensors had before they were stored, as keys state them (`docs/spec/checkpoints.md §9.9`).
+    ///
+    /// # Errors
+    /// [`HeaderError::OriginalShape`].
+    pub fn original_shapes(&self) -> Result<HashMap<Arc<str>, Arc<[u64]>>, HeaderError> {
+        let tensors: HashMap<&str, &BlockTensor> = self.tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
+        let mut shapes = HashMap::new();
+        for (key, value) in &self.metadata {
+            let Some(tensor) = key.strip_prefix(ORIGINAL_SHAPE).and_then(|name| tensors.get(name)) else { continue };
+            let stated = match value {
+                Value::Array { entries, few } if *entries == few.len() as u64 => Some(few),
+                _ => None,
+            };
+            let shape = stated.filter(|shape| checked_len(shape) == Some(tensor.len())).ok_or_else(|| {
+                let (tensor, stored) = (tensor.name.to_string(), tensor.shape.to_vec());
+                HeaderError::OriginalShape { tensor, stored, stated: stated.cloned() }
+            })?;
+            shapes.insert(tensor.name.clone(), shape.as_slice().into());
+        }
+        Ok(shapes)
+    }
+
+    /// The number that a key states.
+    pub(crate) fn number(&self, key: &str) -> Option<u64> {
+        match self.metadata.iter().find(|(known, _)| known == key)?.1 {
+            Value::Unsigned(n) => Some(n),
+            Value::Signed(n) => u64::try_from(n).ok(),
+            _ => None,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use truecast_core::{DType, Layout};
 use super::{Block, Keys};
 use crate::error::Error;
 use crate::error::denied::DeniedTensor;
-use crate::error::gguf::{MAX_ENTRIES, MAX_NAME_BYTES};
+use crate::error::gguf::{MAX_ENTRIES, MAX_NAME_BYTES, MAX_RANK};
 use crate::tensor::{Tensor, checked_len};
 
 /// A tensor of a file that is to be written.
@@ -57,9 +57,6 @@ impl NewTensor {
         (self.bytes() >= 1 << 60).then_some(DeniedTensor::ShapeTooBig)
     }
 }
-
-/// The format has no more dimensions.
-const MAX_RANK: usize = 4;
 
 /// A file that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,7 +140,7 @@ mod tests {
             Err(Error::Refused { cause, .. }) => cause,
             other => panic!("{other:?}"),
         };
-        assert_eq!(refused(new(&[("a", f32, &[1, 1, 1, 1, 1])])), DeniedTensor::RankOfGguf { rank: 5 });
+        assert_eq!(refused(new(&[("a", f32, &[1; 9])])), DeniedTensor::RankOfGguf { rank: 9 });
         assert_eq!(refused(new(&[("a", f32, &[1]), ("a", f32, &[2])])), DeniedTensor::DuplicateName);
         assert_eq!(refused(new(&[("a", f32, &[1 << 40, 1 << 40])])), DeniedTensor::ShapeTooBig);
         assert_eq!(refused(new(&[("a", f32, &[1 << 57]), ("b", f32, &[1 << 57])])), DeniedTensor::ShapeTooBig);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{Block, BlockTensor, Header, HeaderError, Value};
 use crate::error::ReadError;
-use crate::error::gguf::{MAX_ALL_TEXT_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_NAME_BYTES, MAX_TEXT_BYTES};
+use crate::error::gguf::{MAX_ALL_TEXT_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_NAME_BYTES, MAX_RANK, MAX_TEXT_BYTES};
 use crate::room;
 use crate::window::Window;
 use foldhash::{HashSet, HashSetExt};
@@ -216,12 +216,22 @@ fn value<R: Read + Seek>(input: &mut Input<R>, kind: u32, depth: u32) -> Result<
     })
 }
 
-/// Passes over the entries.
+/// Passes over the entries, but for a few dimensions.
 fn array<R: Read + Seek>(input: &mut Input<R>, depth: u32) -> Result<Value> {
     let kind = input.u32()?;
     let offset = input.position;
     let entries = input.count(size_of(kind).unwrap_or(8))?;
+    let mut few = Vec::new();
     match (kind, size_of(kind)) {
+        (0 | 2 | 4 | 5 | 10 | 11, Some(_)) if entries <= MAX_RANK as u64 => {
+            for _ in 0..entries {
+                match value(input, kind, depth)? {
+                    Value::Unsigned(n) => few.push(n),
+                    Value::Signed(n) => few.extend(u64::try_from(n)),
+                    _ => {}
+                }
+            }
+        }
         (_, Some(size)) => input.skip(entries * size)?,
         (8, _) => {
             for _ in 0..entries {
@@ -237,7 +247,7 @@ fn array<R: Read + Seek>(input: &mut Input<R>, depth: u32) -> Result<Value> {
         }
         _ => return Err(HeaderError::ValueType { offset, kind }.into()),
     }
-    Ok(Value::Array { entries })
+    Ok(Value::Array { entries, few })
 }
 
 fn alignment(metadata: &[(String, Value)]) -> Result<u64> {
@@ -253,7 +263,7 @@ fn alignment(metadata: &[(String, Value)]) -> Result<u64> {
 fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
     let name: Arc<str> = input.text(MAX_NAME_BYTES)?.into();
     let rank = input.u32()?;
-    if rank > 4 {
+    if rank as usize > MAX_RANK {
         return Err(HeaderError::Rank { tensor: name.to_string(), rank }.into());
     }
     let mut shape = Vec::new();
@@ -295,5 +305,7 @@ fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64)
         due = last.ok_or_else(|| HeaderError::PastEnd { tensor: name() })?;
         tensor.offset = data_start + offset;
     }
-    Ok(())
+    // The last data may be filled up like the others.
+    let surplus = end.saturating_sub((data_start + due).next_multiple_of(alignment));
+    if surplus > 0 { Err(HeaderError::Surplus { bytes: end - (data_start + due) }.into()) } else { Ok(()) }
 }

@@ -30,8 +30,7 @@ pub(crate) fn factor_of(module: &str) -> String {
 /// Source: `docs/spec/checkpoints.md §9.2`, §9.5.
 ///
 /// # Errors
-/// [`Error::Refused`] for a block type that is not decoded, [`Error::Grid`] and [`Error::Type`] for a factor that does not
-/// fit.
+/// [`Error::Grid`] and [`Error::Type`] for a factor that does not fit.
 pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, Error> {
     let numbers: HashMap<&str, usize> = tensors.iter().enumerate().map(|(i, tensor)| (&*tensor.name, i)).collect();
     let (mut roles, mut groups, mut schemes) = (vec![Role::Plain; tensors.len()], Vec::new(), Vec::new());
@@ -39,7 +38,10 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
         if block.dtype().is_some() {
             continue;
         }
-        let Some(block) = block.scaled() else { return Err(refused(tensor, *block)) };
+        let Some(block) = block.scaled() else {
+            roles[number] = Role::Undecoded(*block);
+            continue;
+        };
         let module = module_of(&tensor.name).to_owned();
         let beside = |name: String| numbers.get(name.as_str()).copied();
         let factor = beside(factor_of(&module)).filter(|_| block == BlockType::Nvfp4);
@@ -65,11 +67,13 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
     Ok(Detection { roles, groups, schemes, choices, warnings, findings })
 }
 
-fn refused(tensor: &Tensor, block: Block) -> Error {
+/// Why there are no values of a tensor of such blocks (§9.8.4).
+#[must_use]
+pub fn undecoded(tensor: &str, block: Block) -> Error {
     Error::Refused {
-        place: format!("tensor {}", truecast_io::Escaped(&tensor.name)),
+        place: format!("tensor {}", truecast_io::Escaped(tensor)),
         what: format!("block type {block}"),
-        why: "its values come from tables that docs/spec/checkpoints.md does not have",
+        why: "truecast does not decode these blocks; --keep copies them, into a .gguf file only",
     }
 }
 
@@ -149,8 +153,16 @@ mod tests {
     }
 
     #[test]
-    fn block_types_that_are_not_decoded_are_refused() {
-        let found = detect(&[(tensor("a.weight", DType::U8, &[1, 136]), 23)]).unwrap_err();
-        assert_eq!((found.kind(), found.to_string().contains("block type IQ4_XS")), (ErrorKind::Input, true));
+    fn block_types_that_are_not_decoded_are_bytes() {
+        let all: Vec<Block> = Block::all().filter(|b| b.dtype().is_none() && b.scaled().is_none()).collect();
+        assert!(all.len() >= 13);
+        for block in all {
+            let row = tensor("a.weight", DType::U8, &[1, block.bytes()]);
+            let found = detect(&[(row, block.id()), (tensor("b.weight", DType::U8, &[1, 34]), 8)]).unwrap();
+            assert_eq!((found.roles[0], found.groups.len()), (Role::Undecoded(block), 1));
+            let error = undecoded("a.weight", block);
+            assert_eq!(error.kind(), ErrorKind::Input);
+            assert!(error.to_string().contains(&format!("block type {block}")), "{error}");
+        }
     }
 }

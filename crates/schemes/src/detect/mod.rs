@@ -22,7 +22,7 @@ use crate::scheme::Family;
 use claims::{Claim, Claims};
 pub use complete::is_auxiliary;
 use foldhash::{HashSet, HashSetExt};
-pub use gguf::detect_gguf;
+pub use gguf::{detect_gguf, undecoded};
 
 /// Says of every tensor what it is.
 ///

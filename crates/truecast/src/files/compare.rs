@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::exact::decode;
 use truecast_core::{DType, Exact};
-use truecast_io::{OpenOptions, look};
+use truecast_io::{Escaped, OpenOptions, counted, folder, look};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastOptions, Counts};
 
@@ -45,8 +45,10 @@ pub fn bytes_of(path: &Path) -> Result<u64, Error> {
     if !look::is_folder(path)? {
         return length(path);
     }
+    let is_gguf = folder::single(path)? != path;
     let files = look::names(path)?.into_iter().map(|name| path.join(name));
-    files.filter(|path| path.extension().is_some_and(|e| e == "safetensors")).map(|path| length(&path)).sum()
+    let is_read = |path: &Path| path.extension().is_some_and(|e| e == if is_gguf { "gguf" } else { "safetensors" });
+    files.filter(|path| is_read(path)).map(|path| length(&path)).sum()
 }
 
 impl ComparedTensor {
@@ -199,7 +201,7 @@ pub fn compare(
     let as_stored = |cause| format!("{cause}; its tensors are compared as stored, without scales");
     let warnings = of_a.into_iter().chain(of_b).map(as_stored).collect();
     let mut result = Comparison { files, readings, warnings, ..Comparison::default() };
-    let mut done = 0;
+    let (mut done, mut compared_as_bytes) = (0, Vec::new());
     for i in 0..held.0.len() {
         let name = held.0.name(i);
         let found = if single { Some(0) } else { by_name.get(&**name).copied() };
@@ -209,7 +211,12 @@ pub fn compare(
         };
         is_found[j] = true;
         let (x, y) = (&held.0.get(i), &held.1.get(j));
-        if let Some(why) = incomparable(x, y) {
+        let of_blocks = x.undecoded.or(y.undecoded).map(|_| differing_bytes(x, y)).transpose()?;
+        if let Some(None) = of_blocks {
+            compared_as_bytes.push(name);
+            continue;
+        }
+        if let Some(why) = of_blocks.flatten().or_else(|| incomparable(x, y)) {
             result.incomparable.push((name.to_string(), why));
             continue;
         }
@@ -235,6 +242,13 @@ pub fn compare(
         result.total.add(row.group(), counts.elements, bytes, &counts);
         result.rows.push(row);
     }
+    if let Some(first) = compared_as_bytes.first() {
+        let (tensors, first) = (counted(compared_as_bytes.len() as u64, "tensor"), Escaped(first));
+        result.warnings.push(format!(
+            "{tensors} in blocks that truecast does not decode, from {first} on: their bytes are equal, which is all that was \
+             compared"
+        ));
+    }
     if !single {
         // Of tensors of one name the last is found.
         let is_missing = |j: &usize| !is_found[*j] && !is_found[by_name[&**held.1.name(*j)]];
@@ -259,6 +273,29 @@ impl Measures<'_> {
         });
         &self.known[at].1
     }
+}
+
+/// Why tensors in blocks that are not decoded are not known to be equal; `None` if their bytes are.
+fn differing_bytes(x: &Logical<'_>, y: &Logical<'_>) -> Result<Option<String>, Error> {
+    let blocks = [x, y].map(|side| side.undecoded);
+    let [Some(block), Some(other)] = blocks else {
+        let block = blocks.into_iter().flatten().next();
+        return Ok(block.map(|block| format!("truecast does not decode blocks of {block}")));
+    };
+    if block != other {
+        return Ok(Some(format!("truecast does not decode blocks of {block} and {other}")));
+    }
+    let differ = || Some(format!("truecast does not decode blocks of {block}, and their bytes differ"));
+    if x.shape != y.shape {
+        return Ok(differ());
+    }
+    let (mut xs, mut ys) = (Values::new(x)?, Values::new(y)?);
+    while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
+        if x.bytes() != y.bytes() {
+            return Ok(differ());
+        }
+    }
+    Ok(None)
 }
 
 fn incomparable(x: &Logical<'_>, y: &Logical<'_>) -> Option<String> {

@@ -3,8 +3,8 @@
 use crate::files::error::Error;
 use std::path::Path;
 use std::sync::Arc;
-use truecast_io::folder::Folder;
-use truecast_io::{OpenOptions, Source, Tensor, look};
+use truecast_io::folder::{self, Folder};
+use truecast_io::{OpenOptions, Source, Tensor, gguf, look};
 
 /// What was opened by one path.
 #[derive(Debug)]
@@ -35,13 +35,15 @@ impl<'a> Held<'a> {
 }
 
 impl Opened {
-    /// Opens a container, or a folder.
+    /// Opens a container, or a folder; a GGUF model with all its parts.
     ///
     /// # Errors
     /// As [`Source::open_with`] and [`Folder::open`].
     pub fn open(path: &Path, options: OpenOptions) -> Result<Opened, Error> {
+        let path = &folder::single(path)?;
         match look::is_folder(path)? {
             true => Ok(Opened::Folder(Box::new(Folder::open(path, options.onnx.follow_links)?))),
+            false if gguf::is_named(path) => Ok(Opened::Folder(Box::new(Folder::of_file(path)?))),
             false => Ok(Opened::File(Box::new(Source::open_with(path, options)?))),
         }
     }

@@ -13,16 +13,15 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 use truecast::DType;
-use truecast::io::Source;
 use truecast::io::folder::Folder;
 use truecast::io::gguf::{self, Block, BlockTensor, Header};
 use truecast::measure::Survey;
 
-/// What is listed of a file.
+/// What is listed of a file, or of a model in parts.
 pub struct GgufListing {
     folder: Folder,
-    /// The tensors that are listed, in their order.
-    rows: Vec<usize>,
+    /// The tensors that are listed, in their order: the part, and the place in it.
+    rows: Vec<(usize, usize)>,
 }
 
 impl GgufListing {
@@ -36,26 +35,38 @@ impl GgufListing {
             return Err(Failure::usage(format_args!("{path_shown}: {why}")));
         }
         let mut listing = GgufListing { folder: Folder::of_file(path)?, rows: Vec::new() };
-        let tensors = &listing.header().tensors;
-        let mut rows: Vec<usize> = (0..tensors.len()).filter(|i| asked.lists(&tensors[*i].name)).collect();
-        asked.sort(&mut rows, |i| {
-            let BlockTensor { name, bytes, .. } = &tensors[*i];
-            Item { name, bytes: *bytes, elements: tensors[*i].len(), survey: Survey::default() }
+        let all = listing.headers().enumerate();
+        let mut rows: Vec<_> =
+            all.flat_map(|(part, header)| (0..header.tensors.len()).map(move |i| (part, i))).collect();
+        rows.retain(|at| asked.lists(&listing.tensor(*at).name));
+        asked.sort(&mut rows, |at| {
+            let tensor = listing.tensor(*at);
+            let BlockTensor { name, bytes, .. } = tensor;
+            Item { name, bytes: *bytes, elements: tensor.len(), survey: Survey::default() }
         });
         listing.rows = rows;
         Ok(listing)
     }
 
-    fn source(&self) -> &Source {
-        &self.folder.shards()[0].source
+    fn headers(&self) -> impl Iterator<Item = &Header> {
+        self.folder.shards().iter().map(|part| part.source.gguf().expect("a part of a GGUF model"))
     }
 
+    /// The header with the keys: the first.
     fn header(&self) -> &Header {
-        self.source().gguf().expect("the path names a GGUF file")
+        self.headers().next().expect("a model has a part")
+    }
+
+    fn tensor(&self, (part, at): (usize, usize)) -> &BlockTensor {
+        &self.folder.shards()[part].source.gguf().expect("a part of a GGUF model").tensors[at]
     }
 
     fn tensors(&self) -> impl Iterator<Item = &BlockTensor> {
-        self.rows.iter().map(|i| &self.header().tensors[*i])
+        self.rows.iter().map(|at| self.tensor(*at))
+    }
+
+    fn file_bytes(&self) -> u64 {
+        self.folder.shards().iter().map(|part| part.source.file_bytes()).sum()
     }
 
     fn elements(&self) -> Elements {
@@ -79,8 +90,8 @@ impl GgufListing {
         }
         let listed = self.tensors().map(|tensor| tensor.bytes).sum();
         out.write_all(terminal.wrap(&self.elements().text()).as_bytes())?;
-        let shown = shown(self.rows.len(), self.header().tensors.len());
-        writeln!(out, "{shown}, {}", sizes(listed, self.source().file_bytes()))
+        let shown = shown(self.rows.len(), self.headers().map(|header| header.tensors.len()).sum());
+        writeln!(out, "{shown}, {}", sizes(listed, self.file_bytes()))
     }
 }
 
@@ -92,7 +103,7 @@ fn type_name(block: Block) -> &'static str {
 fn said(value: &gguf::Value) -> String {
     match value {
         gguf::Value::String(text) => text.clone(),
-        gguf::Value::Array { entries } => format!("an array of {}", grouped(*entries)),
+        gguf::Value::Array { entries, .. } => format!("an array of {}", grouped(*entries)),
         other => json_of(other).to_string(),
     }
 }
@@ -104,7 +115,7 @@ fn json_of(value: &gguf::Value) -> Value {
         gguf::Value::Float(x) => truecast::report::json_number(*x),
         gguf::Value::Bool(b) => json!(b),
         gguf::Value::String(text) => json!(text),
-        gguf::Value::Array { entries } => json!({ "entries": entries }),
+        gguf::Value::Array { entries, .. } => json!({ "entries": entries }),
         _ => Value::Null,
     }
 }
@@ -120,9 +131,9 @@ impl Serialize for GgufListing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let header = self.header();
         let object = Inspected {
-            path: self.source().path().display().to_string(),
+            path: self.folder.path().display().to_string(),
             kind: "gguf",
-            file_bytes: self.source().file_bytes(),
+            file_bytes: self.file_bytes(),
             elements: self.elements().all(),
             elements_by_type: self.elements().by_type(),
             version: Some(header.version),

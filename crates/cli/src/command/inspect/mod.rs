@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tensors::{Asked, Listing};
+use truecast::io::{folder::single, gguf::is_named, look};
 use truecast::run::Model;
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
@@ -53,7 +54,8 @@ pub enum Seen {
 
 impl Seen {
     fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Seen, Failure> {
-        if truecast::io::gguf::is_named(path) {
+        let path = &single(path)?;
+        if is_named(path) && !look::is_folder(path)? {
             return Ok(Seen::Gguf(Box::new(GgufListing::of(path, args, asked)?)));
         }
         if describe::is_model(path) {

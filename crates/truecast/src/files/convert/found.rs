@@ -62,11 +62,10 @@ fn detection(
     seen: &mut Vec<Stored>,
 ) -> Result<Detection, Error> {
     let tensor = |at: &Stored| at.header(folder).clone();
-    if let [Shard { source, .. }] = folder.shards()
-        && source.format() == FileFormat::Gguf
-    {
-        let tensors: Vec<_> = source.tensors().iter().collect();
-        return detect_gguf(&tensors, source.blocks()).map_err(|cause| Error::scheme(folder.path(), cause));
+    if folder.shards().iter().all(|shard| shard.source.format() == FileFormat::Gguf) {
+        let tensors: Vec<_> = folder.shards().iter().flat_map(|shard| shard.source.tensors()).collect();
+        let blocks: Vec<_> = folder.shards().iter().flat_map(|shard| shard.source.blocks()).copied().collect();
+        return detect_gguf(&tensors, &blocks).map_err(|cause| Error::scheme(folder.path(), cause));
     }
     let tensors: Vec<_> =
         stored.iter().map(|at| truecast_schemes::Stored { tensor: tensor(at), shard: at.shard }).collect();

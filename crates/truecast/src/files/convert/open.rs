@@ -13,7 +13,7 @@ use crate::files::progress::Progress;
 use crate::files::report::Report;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use truecast_io::folder::Folder;
+use truecast_io::folder::{self, Folder};
 use truecast_io::{FileFormat, OpenOptions, Source, follow, look};
 use truecast_schemes::Scheme;
 
@@ -33,6 +33,13 @@ impl Plan {
     }
 
     fn settled(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
+        let given = src;
+        let src = &folder::single(src)?;
+        if src != given {
+            gguf::check_options(given, options)?;
+            let is_file = truecast_io::gguf::is_named(dst) || FileFormat::of_path(dst).is_some();
+            is_file.then_some(()).ok_or_else(|| Error::checkpoint(dst, CheckpointError::NotSafetensors))?;
+        }
         if truecast_io::gguf::is_named(dst) {
             return Plan::into_gguf(src, dst, options);
         }

@@ -5,6 +5,7 @@ use crate::files::convert::container::Container;
 use crate::files::convert::container::config::Configuration;
 use crate::files::convert::container::gguf;
 use crate::files::convert::dequantize::reference::{Reference, contents};
+use crate::files::convert::dequantize::values::original_shapes;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::{Contents, quantized};
 use crate::files::convert::job::TensorJob;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use truecast_core::scaled::{Packing, Part};
 use truecast_core::{DType, Layout};
 use truecast_io::folder::{Folder, Shard};
+use truecast_io::gguf::SPLIT;
 use truecast_io::{FileFormat, Tensor};
 use truecast_schemes::{Detection, Family, Group, Model, Nibbles, Outcome, Role, Scheme};
 
@@ -47,7 +49,8 @@ impl Plan {
         let into = gguf::container(dst);
         let Contents { stored, documents, found, read } = contents;
         let (src, selection) = (folder.path(), &options.selection);
-        let (listed, mut dropped) = listed(&folder, &stored, &found);
+        check_undecoded(&folder, (&stored, &found), selection, into)?;
+        let (listed, mut dropped) = listed(&folder, &stored, &found, into)?;
         let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
         writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
         let unquantized =
@@ -151,40 +154,77 @@ type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
 
 /// The tensors of a source, in the order of files and data, a quantized one where its codes are; and names of tensors that the
 /// result lacks, with the reason.
-fn listed<'a>(folder: &Folder, stored: &[Stored], found: &'a Detection) -> (Vec<Listed<'a>>, Vec<(String, String)>) {
+fn listed<'a>(
+    folder: &Folder,
+    stored: &[Stored],
+    found: &'a Detection,
+    into: FileFormat,
+) -> Result<(Vec<Listed<'a>>, Vec<(String, String)>), Error> {
+    // A GGUF file keeps the keys that say so.
+    let original = if into == FileFormat::Gguf { HashMap::new() } else { original_shapes(folder)? };
     let (mut listed, mut dropped) = (Vec::new(), Vec::new());
+    let mut list = |at: Stored, group, mut tensor: Tensor| {
+        tensor.shape = original.get(&tensor.name).cloned().unwrap_or(tensor.shape);
+        listed.push((at, group, tensor));
+    };
     for (at, role) in stored.iter().zip(&found.roles) {
         match role {
-            Role::Plain => listed.push((*at, None, at.header(folder).clone())),
+            Role::Plain | Role::Undecoded(_) => list(*at, None, at.header(folder).clone()),
             Role::Part { group, part: Part::Codes } => {
                 let group = &found.groups[*group];
                 let (name, dtype) = (group.name.clone(), group.layout.code_type());
                 let codes = Tensor { name, dtype, layout: Layout::Packed, shape: group.shape.clone() };
-                listed.push((*at, Some(group), codes));
+                list(*at, Some(group), codes);
             }
             Role::Part { .. } => {}
             Role::Dropped(why) => dropped.push((at.header(folder).name.to_string(), why.to_string())),
         }
     }
-    (listed, dropped)
+    Ok((listed, dropped))
+}
+
+/// Blocks that are not decoded are copied where that is asked for and a file has them, and nothing else is done with them.
+fn check_undecoded(
+    folder: &Folder,
+    (stored, found): (&[Stored], &Detection),
+    selection: &Selection,
+    into: FileFormat,
+) -> Result<(), Error> {
+    for (at, role) in stored.iter().zip(&found.roles) {
+        let (name, source) = (&at.header(folder).name, at.source(folder));
+        let is_kept = || into == FileFormat::Gguf && selection.rule(name).is_some_and(|rule| rule.to().is_none());
+        if let Role::Undecoded(block) = role
+            && !is_kept()
+        {
+            return Err(Error::scheme(source.path(), truecast_schemes::undecoded(name, *block)));
+        }
+    }
+    Ok(())
 }
 
 fn holds_gguf(folder: &Folder) -> bool {
     folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf)
 }
 
-/// The files of the result; a GGUF file is one.
+/// The result is one file: a GGUF file, or what a file becomes, whose parts may be several.
+fn is_one(folder: &Folder, into: FileFormat) -> bool {
+    into == FileFormat::Gguf || folder.is_file()
+}
+
+/// The files of the result.
 fn empty_shards(folder: &Folder, found: &Detection, into: FileFormat) -> Vec<ShardPlan> {
     let has_other_tensors = !found.groups.is_empty() || holds_gguf(folder);
     let of_shard = |shard: &Shard| {
         let metadata = shard.source.metadata();
-        let metadata = match has_other_tensors {
+        let mut metadata = match has_other_tensors {
             true => truecast_schemes::metadata(metadata, &found.groups),
             false => metadata.clone(),
         };
+        // The result is whole.
+        metadata.retain(|key, _| !(holds_gguf(folder) && key.starts_with(SPLIT)));
         ShardPlan { name: shard.name.clone(), works: Vec::new(), metadata }
     };
-    let files = if into == FileFormat::Gguf { 1 } else { usize::MAX };
+    let files = if is_one(folder, into) { 1 } else { usize::MAX };
     folder.shards().iter().take(files).map(of_shard).collect()
 }
 
@@ -218,6 +258,9 @@ impl<'a> Planner<'a> {
         choice: Choice,
     ) -> Result<(), Error> {
         let (folder, stored, path) = (self.folder, self.stored, self.path(at));
+        if group.is_none() && at.source(folder).blocks().get(at.tensor).is_some_and(|block| block.dtype().is_none()) {
+            return self.add(at, gguf::copy(folder, at));
+        }
         let value = match group {
             Some(_) => &Tensor { dtype: DType::F32, ..tensor.clone() },
             None => tensor,
@@ -274,7 +317,7 @@ impl<'a> Planner<'a> {
 
     /// The file of the result that a tensor comes into.
     fn of_result(&self, at: Stored) -> usize {
-        if self.into == FileFormat::Gguf { 0 } else { at.shard }
+        if is_one(self.folder, self.into) { 0 } else { at.shard }
     }
 
     /// Carries codes and scales over to another scheme.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Coding, Layout};
 use truecast_io::folder::Folder;
-use truecast_io::gguf::{Keys, NewTensor, is_named};
+use truecast_io::gguf::{Keys, NewTensor, SPLIT, is_named};
 use truecast_io::{Escaped, FileFormat, Tensor};
 use truecast_schemes::{Documents, Family, Group, Scheme, Writing};
 
@@ -22,6 +22,8 @@ const QUANTIZATION_VERSION: &str = "general.quantization_version";
 
 /// ggml takes no longer names.
 const LONGEST_NAME: usize = 63;
+/// ggml takes no more dimensions.
+const GGML_RANK: usize = 4;
 
 /// What a checkpoint becomes, by the name of the destination.
 pub(crate) fn container(dst: &Path) -> FileFormat {
@@ -37,7 +39,7 @@ pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> 
         (options.delete_source, "--delete-source"),
         (!options.sidecars, "--no-sidecars"),
     ];
-    let why = || "truecast writes a .gguf file as one file, and no other files".to_string();
+    let why = || "a GGUF model is one file, and so is what it becomes; no other files are written".to_string();
     let found = given.into_iter().find_map(|(is_given, option)| is_given.then_some(option));
     let refused = |option| Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why: why() }));
     found.map_or(Ok(()), refused)
@@ -68,7 +70,12 @@ pub(crate) fn keys(
     works: &[TensorJob],
 ) -> Result<Keys, Error> {
     let mut keys = match folder.shards() {
-        [shard] if shard.source.format() == FileFormat::Gguf => Keys::of(&shard.source)?,
+        // Of several parts the first has them.
+        [shard, ..] if shard.source.format() == FileFormat::Gguf => {
+            let mut keys = Keys::of(&shard.source)?;
+            keys.retain(|key| !key.starts_with(SPLIT));
+            keys
+        }
         _ => {
             let mut keys = Keys::new();
             let architecture = documents.config.as_ref().and_then(|config| config.get("model_type"));
@@ -112,14 +119,15 @@ fn file_type(scheme: Option<Family>, to: Option<DType>) -> Option<u32> {
 /// The tensors of a group, whose blocks stay as they are; `None` if a GGUF file has no such blocks.
 pub(crate) fn copied(folder: &Folder, stored: &[Stored], group: &Group) -> Option<Vec<TensorJob>> {
     let Family::Gguf(_) = group.scheme.family else { return None };
-    let copy = |&(_, number): &(_, usize)| {
-        let at = stored[number];
-        let tensor = at.header(folder).clone();
-        let Tensor { name, dtype: from, layout: src_layout, .. } = tensor.clone();
-        let planned = Planned { name, target: tensor, from, src_layout, cast: None, kept_by: None };
-        TensorJob { planned, job: Arc::new(at) }
-    };
-    Some(group.parts.iter().map(copy).collect())
+    Some(group.parts.iter().map(|(_, number)| copy(folder, stored[*number])).collect())
+}
+
+/// A tensor whose blocks stay as they are.
+pub(crate) fn copy(folder: &Folder, at: Stored) -> TensorJob {
+    let tensor = at.header(folder).clone();
+    let Tensor { name, dtype: from, layout: src_layout, .. } = tensor.clone();
+    let planned = Planned { name, target: tensor, from, src_layout, cast: None, kept_by: None };
+    TensorJob { planned, job: Arc::new(at) }
 }
 
 /// Blocks that are made are those that the source has.
@@ -150,5 +158,9 @@ pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor]) -> Vec<String> {
             "{path}: the names of tensor {name} and {others} others are longer than ggml takes ({LONGEST_NAME} bytes)"
         )
     });
-    names.into_iter().chain(too_long).collect()
+    let deep = tensors.iter().find(|tensor| tensor.shape.len() > GGML_RANK).map(|tensor| {
+        let (name, rank) = (Escaped(&tensor.name), tensor.shape.len());
+        format!("{path}: tensor {name} has {rank} dimensions, more than ggml takes ({GGML_RANK})")
+    });
+    names.into_iter().chain(too_long).chain(deep).collect()
 }

@@ -5,11 +5,13 @@ use crate::files::convert::found::{Contents, quantized};
 use crate::files::error::Error;
 use crate::files::opened::{Held, Opened};
 use crate::files::parts::{PART, Parts};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
-use truecast_io::{FileFormat, OpenOptions, Source, look};
+use truecast_io::gguf::Block;
+use truecast_io::{FileFormat, OpenOptions, Source};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_schemes::Role;
 
@@ -22,6 +24,8 @@ pub(crate) struct Logical<'a> {
     pub dtype: DType,
     /// Bytes of all that it is made of.
     pub bytes: u64,
+    /// The blocks, if they are not decoded: the values are bytes.
+    pub undecoded: Option<Block>,
     origin: Origin<'a>,
 }
 
@@ -51,7 +55,8 @@ impl<'a> Logical<'a> {
     /// What codes and scales of `folder` make.
     pub(crate) fn of_quantized(folder: &'a Folder, quantized: Quantized, shape: Arc<[u64]>) -> Logical<'a> {
         let (name, bytes) = (quantized.name.clone(), quantized.bytes);
-        Logical { name, shape, dtype: DType::F32, bytes, origin: Origin::Quantized(folder, Box::new(quantized)) }
+        let origin = Origin::Quantized(folder, Box::new(quantized));
+        Logical { name, shape, dtype: DType::F32, bytes, undecoded: None, origin }
     }
 }
 
@@ -60,9 +65,6 @@ impl<'a> Logical<'a> {
 /// # Errors
 /// As [`Opened::open`].
 pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<String>), Error> {
-    if truecast_io::gguf::is_named(path) && !look::is_folder(path)? {
-        return Ok((Opened::Folder(Box::new(Folder::of_file(path)?)), None));
-    }
     let source = match Opened::open(path, options)? {
         Opened::File(source) if source.format() == FileFormat::Safetensors => source,
         opened => return Ok((opened, None)),
@@ -131,14 +133,20 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
         return Ok(opened.tensors().into_iter().zip(names).map(|(held, name)| of_held(held, name)).collect());
     };
     let Contents { stored, found, .. } = Contents::of(folder, &truecast_schemes::Options::default())?;
+    let original = original_shapes(folder)?;
+    let shape_of = |name: &str, stored: Arc<[u64]>| original.get(name).cloned().unwrap_or(stored);
     let mut all = Vec::new();
     for (number, (held, name)) in opened.tensors().into_iter().zip(names).enumerate() {
         match found.roles[number] {
-            Role::Plain => all.push(of_held(held, name)),
+            Role::Plain => {
+                let value = of_held(held, name);
+                all.push(Logical { shape: shape_of(&value.name, value.shape.clone()), ..value });
+            }
+            Role::Undecoded(block) => all.push(Logical { undecoded: Some(block), ..of_held(held, name) }),
             Role::Part { group, part: truecast_core::scaled::Part::Codes } => {
                 let group = &found.groups[group];
                 let quantized = quantized(folder, &stored, group);
-                all.push(Logical::of_quantized(folder, quantized, group.shape.clone()));
+                all.push(Logical::of_quantized(folder, quantized, shape_of(&group.name, group.shape.clone())));
             }
             Role::Part { .. } | Role::Dropped(_) => {}
         }
@@ -146,10 +154,22 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
     Ok(all)
 }
 
+/// The shapes that tensors had before they were stored in a GGUF file.
+///
+/// # Errors
+/// [`Source::original_shapes`].
+pub(crate) fn original_shapes(folder: &Folder) -> Result<HashMap<Arc<str>, Arc<[u64]>>, Error> {
+    let mut all = HashMap::new();
+    for shard in folder.shards() {
+        all.extend(shard.source.original_shapes()?);
+    }
+    Ok(all)
+}
+
 fn of_held(held: Held<'_>, name: Arc<str>) -> Logical<'_> {
     let tensor = held.tensor();
     let (shape, dtype, bytes) = (tensor.shape.clone(), tensor.dtype, tensor.bytes());
-    Logical { name, shape, dtype, bytes, origin: Origin::Held(held) }
+    Logical { name, shape, dtype, bytes, undecoded: None, origin: Origin::Held(held) }
 }
 
 /// The values of a tensor in pieces of as many elements, whatever it is made of.
