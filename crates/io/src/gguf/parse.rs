@@ -223,7 +223,7 @@ fn array<R: Read + Seek>(input: &mut Input<R>, depth: u32) -> Result<Value> {
     let entries = input.count(size_of(kind).unwrap_or(8))?;
     let mut few = Vec::new();
     match (kind, size_of(kind)) {
-        (0 | 2 | 4 | 5 | 10 | 11, Some(_)) if entries <= MAX_RANK as u64 => {
+        (0..=5 | 10 | 11, Some(_)) if entries <= MAX_RANK as u64 => {
             for _ in 0..entries {
                 match value(input, kind, depth)? {
                     Value::Unsigned(n) => few.push(n),
