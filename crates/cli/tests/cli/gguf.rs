@@ -360,10 +360,10 @@ fn what_no_file_of_blocks_holds() {
     folder.write("a.safetensors", &safetensors(&[("a.weight", "F32", &[6, 96], a.clone())], &[]));
     folder.write("u8.safetensors", &safetensors(&[("a.weight", "U8", &[4], codes)], &[]));
     folder.write("odd.safetensors", &safetensors(&[("a.weight", "F32", &[8, 72], a.clone())], &[]));
-    folder.write("five.safetensors", &safetensors(&[("a", "F32", &[1, 1, 1, 6, 96], a)], &[]));
+    folder.write("nine.safetensors", &safetensors(&[("a", "F32", &[1, 1, 1, 1, 1, 1, 1, 6, 96], a)], &[]));
     folder.run("convert u8.safetensors b.gguf --to bf16").fails(2, &["a.weight", "u8", ".gguf"]);
     folder.run("convert odd.safetensors b.gguf --scheme gguf:q8_0").fails(2, &["a.weight", "72", "32"]);
-    folder.run("convert five.safetensors b.gguf --to bf16").fails(3, &["5 dimensions"]);
+    folder.run("convert nine.safetensors b.gguf --to bf16").fails(3, &["9 dimensions"]);
     folder.run("convert a.safetensors b.gguf --to f8e4m3fn").fails(2, &["f8e4m3fn", ".gguf"]);
     folder.run("convert a.safetensors b.gguf --scheme fp8-block").fails(2, &["fp8-block", "gguf:Q8_0"]);
     folder.run("convert a.safetensors b.safetensors --scheme gguf:q8_0").fails(2, &["gguf:Q8_0", ".gguf"]);

@@ -189,7 +189,8 @@ impl Folder {
     /// A container that is open, as a checkpoint of one shard.
     #[must_use]
     pub fn of_source(source: Source) -> Folder {
-        Folder::of_sources(&source.path().to_path_buf(), vec![source])
+        let path = source.path().to_path_buf();
+        Folder::of_sources(&path, vec![source])
     }
 
     fn of_sources(path: &Path, sources: Vec<Source>) -> Folder {
