@@ -50,7 +50,9 @@ impl Plan {
         let Contents { stored, documents, found, read } = contents;
         let (src, selection) = (folder.path(), &options.selection);
         check_undecoded(&folder, (&stored, &found), selection, into)?;
-        let (listed, mut dropped) = listed(&folder, &stored, &found, into)?;
+        // A GGUF file keeps the keys that say so.
+        let original = if into == FileFormat::Gguf { HashMap::new() } else { original_shapes(&folder)? };
+        let (listed, mut dropped) = listed(&folder, &stored, &found, &original);
         let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
         writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
         let unquantized =
@@ -158,10 +160,8 @@ fn listed<'a>(
     folder: &Folder,
     stored: &[Stored],
     found: &'a Detection,
-    into: FileFormat,
-) -> Result<(Vec<Listed<'a>>, Vec<(String, String)>), Error> {
-    // A GGUF file keeps the keys that say so.
-    let original = if into == FileFormat::Gguf { HashMap::new() } else { original_shapes(folder)? };
+    original: &HashMap<Arc<str>, Arc<[u64]>>,
+) -> (Vec<Listed<'a>>, Vec<(String, String)>) {
     let (mut listed, mut dropped) = (Vec::new(), Vec::new());
     let mut list = |at: Stored, group, mut tensor: Tensor| {
         tensor.shape = original.get(&tensor.name).cloned().unwrap_or(tensor.shape);
@@ -180,7 +180,7 @@ fn listed<'a>(
             Role::Dropped(why) => dropped.push((at.header(folder).name.to_string(), why.to_string())),
         }
     }
-    Ok((listed, dropped))
+    (listed, dropped)
 }
 
 /// Blocks that are not decoded are copied where that is asked for and a file has them, and nothing else is done with them.
