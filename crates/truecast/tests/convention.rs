@@ -181,7 +181,8 @@ fn integers_out_of_range() {
 #[test]
 fn wide_integers_through_narrow_ones() {
     use IntOverflow::{Saturate, Wrap};
-    let wrong: [(DType, DType, fn(u64) -> u64, Convention); 4] = [
+    type Wrong = (DType, DType, fn(u64) -> u64, Convention);
+    let wrong: [Wrong; 4] = [
         (
             DType::F32,
             DType::I64,
