@@ -35,8 +35,8 @@ pub enum DeniedTensor {
     #[error("{rank} dimensions exceed the limit of {MAX_RANK}")]
     RankTooHigh { rank: usize },
     /// `docs/spec/checkpoints.md §9.1`.
-    #[error("{rank} dimensions exceed the limit of {} of a .gguf file", super::gguf::MAX_RANK)]
-    RankOfGguf { rank: usize },
+    #[error("{rank} dimensions exceed the limit of {most} of a .gguf file")]
+    RankOfGguf { rank: usize, most: usize },
     /// `docs/spec/checkpoints.md §9.1`.
     #[error("a .gguf file holds at most {most} tensors")]
     TooMany { most: u64 },

@@ -45,7 +45,7 @@ impl NewTensor {
             return Some(DeniedTensor::NameTooLong { bytes: self.name.len() });
         }
         if self.shape.len() > MAX_RANK {
-            return Some(DeniedTensor::RankOfGguf { rank: self.shape.len() });
+            return Some(DeniedTensor::RankOfGguf { rank: self.shape.len(), most: MAX_RANK });
         }
         let block = self.block.elements();
         if !columns.is_multiple_of(block) {
@@ -140,7 +140,7 @@ mod tests {
             Err(Error::Refused { cause, .. }) => cause,
             other => panic!("{other:?}"),
         };
-        assert_eq!(refused(new(&[("a", f32, &[1; 9])])), DeniedTensor::RankOfGguf { rank: 9 });
+        assert_eq!(refused(new(&[("a", f32, &[1; 9])])), DeniedTensor::RankOfGguf { rank: 9, most: 8 });
         assert_eq!(refused(new(&[("a", f32, &[1]), ("a", f32, &[2])])), DeniedTensor::DuplicateName);
         assert_eq!(refused(new(&[("a", f32, &[1 << 40, 1 << 40])])), DeniedTensor::ShapeTooBig);
         assert_eq!(refused(new(&[("a", f32, &[1 << 57]), ("b", f32, &[1 << 57])])), DeniedTensor::ShapeTooBig);
