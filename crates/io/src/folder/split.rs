@@ -88,9 +88,8 @@ pub fn single(path: &Path) -> Result<PathBuf, Error> {
     let mut models: Vec<_> = names.iter().filter(is_gguf).map(|name| (of_model(name).ok_or(name), name)).collect();
     models.dedup_by_key(|(model, _)| model.clone());
     match &models[..] {
-        _ if names.iter().any(|name| name.ends_with(".safetensors")) => Ok(path.into()),
-        [] => Ok(path.into()),
+        all if all.is_empty() || names.iter().any(|name| name.ends_with(".safetensors")) => Ok(path.into()),
         [(_, one)] => Ok(path.join(one)),
-        [(_, first), ..] => Err(FolderError::SeveralGguf { first: (*first).clone() }.at(path)),
+        all => Err(FolderError::SeveralGguf { first: all[0].1.clone() }.at(path)),
     }
 }

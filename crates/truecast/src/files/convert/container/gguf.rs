@@ -39,7 +39,7 @@ pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> 
         (options.delete_source, "--delete-source"),
         (!options.sidecars, "--no-sidecars"),
     ];
-    let why = || "truecast writes the result as one file, and no other files".to_string();
+    let why = || "truecast writes a .gguf or .safetensors file as one file, and no other files".to_string();
     let found = given.into_iter().find_map(|(is_given, option)| is_given.then_some(option));
     let refused = |option| Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why: why() }));
     found.map_or(Ok(()), refused)
