@@ -11,11 +11,11 @@ use truecast_testkit::random::Random;
 use DType::{Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32, F64};
 
 /// The bytes of each part.
-type Stored = [Vec<u8>; 6];
+type Stored = [Vec<u8>; 7];
 
 fn parts(stored: &Stored) -> Parts<'_> {
-    let [codes, scales, global, zeros, biases, index] = stored;
-    Parts { codes, scales, global, zeros, biases, index }
+    let [codes, scales, global, zeros, biases, index, book] = stored;
+    Parts { codes, scales, global, zeros, biases, index, book }
 }
 
 fn to(dst: DType) -> CastSpec {
@@ -72,6 +72,7 @@ fn stored(layout: &Layout, random: &mut Random) -> Stored {
         special(&mut stored[4], *dtype);
     }
     special(&mut stored[2], F32);
+    special(&mut stored[6], F32);
     let groups = layout.scale_grid().unwrap_or([1, 1]);
     let groups = if planes.is_some_and(|p| p.group == Group::OfRow) { groups[0] } else { groups[1] };
     for index in stored[5].as_chunks_mut::<4>().0 {
@@ -497,6 +498,31 @@ fn nibbles_that_are_rounded() {
 }
 
 /// Values before any rounding: within half an ulp of f32 of what the definition rounds.
+/// Codes whose values are listed, scales whose values are stored, offsets, constants, and zero points that are floats.
+#[test]
+fn listed_values_and_floats_as_zero_points() {
+    let mut random = Random::new("listed_values_and_floats_as_zero_points");
+    let nibbles = |book| Plane { code: Code::Book(book), packing: Packing::HighFirst };
+    let stored = Plane { code: Code::Book(Book::Stored), packing: Packing::BYTES };
+    let bytes = Plane { code: Code::signed(8), packing: Packing::BYTES };
+    for book in [Book::Nf4, Book::Fp4] {
+        for (shape, group) in [([3, 16384], 16384), ([1, 5000], 1024), ([1, 129], 128), ([2, 640], 128)] {
+            check(planes(1, shape, Planes::times(nibbles(book), Plane::of(F32), [1, 64])), &WIDE, &mut random);
+            let global = Some(Global { rule: GlobalRule::TimesPlus(0x3e07_7777), block: [1, group] });
+            let nested = Planes { global, ..Planes::times(nibbles(book), stored, [1, 64]) };
+            check(planes(1, shape, nested), &WIDE, &mut random);
+        }
+    }
+    for block in [[1, 640], [64, 640], [1, 64]] {
+        let times = Planes::times(bytes, Plane::of(F32), block);
+        check(planes(1, [80, 640], Planes { form: Form::TimesConstant(0x3c01_0204), ..times }), &WIDE, &mut random);
+        for zeros in [F32, Bf16, F16] {
+            let zero = Zero::Grid { plane: Plane::of(zeros), plus: 0 };
+            check(planes(2, [80, 640], Planes { zero, ..times }), &WIDE, &mut random);
+        }
+    }
+}
+
 #[test]
 fn exact_values() {
     let mut random = Random::new("exact_values");

@@ -24,6 +24,7 @@ const fn name_of(part: Part) -> &'static str {
         Part::Zeros => "zeros",
         Part::Biases => "biases",
         Part::Index => "index",
+        Part::Book => "book",
     }
 }
 

@@ -185,8 +185,8 @@ pub fn run(
         let to_bf16 = ieee::Cast::to(DType::Bf16).resolve(DType::F32).expect("f32 becomes bf16");
         let dequantizer = Dequantizer::new(&layout, &to_bf16, &exec).expect("every layout is read");
         let windows = dequantizer.windows(0..layout.elements());
-        let [codes, scales, global, zeros, biases, index] = split(parts.bytes(), &bytes);
-        let of = Parts { codes, scales, global, zeros, biases, index };
+        let [codes, scales, global, zeros, biases, index, book] = split(parts.bytes(), &bytes);
+        let of = Parts { codes, scales, global, zeros, biases, index, book };
         measured(Direction::Read, parts.bytes(), plain.bytes_mut(), &|dst| {
             dequantizer.run(&windows[0], &of, dst).expect("the parts are those of the layout");
         });
@@ -210,7 +210,7 @@ fn part_bytes(layout: &Layout, part: Part) -> usize {
 }
 
 /// Parts that follow each other.
-fn split<'a>(mut all: &'a [u8], bytes: &[usize; 6]) -> [&'a [u8]; 6] {
+fn split<'a>(mut all: &'a [u8], bytes: &[usize; 7]) -> [&'a [u8]; 7] {
     bytes.map(|n| {
         let (part, rest) = all.split_at(n);
         all = rest;
@@ -220,7 +220,7 @@ fn split<'a>(mut all: &'a [u8], bytes: &[usize; 6]) -> [&'a [u8]; 6] {
 
 fn measure(
     (layout, direction): (&'static str, Direction),
-    bytes: &[usize; 6],
+    bytes: &[usize; 7],
     exec: &CastOptions,
     best_of: NonZeroUsize,
     src: &[u8],
@@ -264,7 +264,7 @@ fn proportion(src: usize, dst: usize) -> (usize, usize) {
 const PERIOD: usize = 1 << 20;
 
 /// Codes of every kind but NaN, and scales about 2^-7.
-fn fill(layout: &Layout, bytes: &[usize; 6], all: &mut [u8]) {
+fn fill(layout: &Layout, bytes: &[usize; 7], all: &mut [u8]) {
     let mut random = Rng::with_seed(1);
     let mut rest = all;
     for (part, n) in Part::ALL.into_iter().zip(bytes) {

@@ -2,8 +2,9 @@
 //!
 //! Letters: `c` code, `s` scale, `g` global scale, `b` bias, `t` effective scale, `p` the f32 result.
 
-use super::arithmetic::{NAN, integer, is_neg, product, quotient, rounded, sum};
+use super::arithmetic::{NAN, integer, is_neg, negated, product, quotient, rounded, sum};
 use super::blocks::{BlockTerms, BlockType};
+use super::book::Book;
 use super::error::ScaledError;
 use super::layout::{Code, Coding, Form, GlobalRule, Group, Layout, Plane, Planes, Zero};
 use super::packing::Packing;
@@ -49,6 +50,9 @@ pub fn value_of(form: Form, scale_format: &FloatFormat, terms: &Terms) -> u32 {
     let p = match form {
         Form::Times => rounded(&F32, product(code, scale)),
         Form::Divide => rounded(&F32, quotient(code, scale)),
+        Form::TimesConstant(k) => {
+            rounded(&F32, product(rounded(&F32, product(code, scale)), decode_float(&F32, k.into())))
+        }
         Form::Affine => {
             let m = rounded(scale_format, product(code, scale));
             rounded(scale_format, sum(m, bias.unwrap_or(NAN)))
@@ -64,6 +68,9 @@ pub(super) fn effective_scale(rule: GlobalRule, scale: Exact, global: Exact) -> 
         GlobalRule::Times => rounded(&F32, product(scale, global)),
         GlobalRule::Divide => rounded(&F32, quotient(scale, global)),
         GlobalRule::Amax => rounded(&F32, product(scale, rounded(&F32, quotient(global, integer(2688))))),
+        GlobalRule::TimesPlus(offset) => {
+            rounded(&F32, sum(rounded(&F32, product(scale, global)), decode_float(&F32, offset.into())))
+        }
     }
 }
 
@@ -74,12 +81,16 @@ pub(super) fn f32_bits(value: Exact) -> u32 {
 }
 
 impl Code {
-    /// The value of a code.
+    /// The value of a code; NaN of one whose values are stored elsewhere.
     #[must_use]
     pub fn value(self, code: u64) -> Exact {
         match (self, self.format()) {
             (_, Some(f)) => decode_float(&f, code),
             (Code::Int(f), None) => integer(f.value(code) as i64),
+            (Code::Book(book), None) => {
+                let value = book.values().and_then(|all| all.get(code as usize).copied());
+                value.map_or(NAN, |bits| decode_float(&F32, bits.into()))
+            }
             (Code::Float(_), None) => NAN,
         }
     }
@@ -193,9 +204,13 @@ impl Layout {
             Zero::Constant(zero) => zero.into(),
             Zero::Grid { plane, plus } => zero_point(&plane, plus, entry(&plane, parts.zeros, grid, place)),
         };
-        let code = match planes.codes.code {
-            Code::Int(f) => integer(f.value(code) as i64 - zero),
-            Code::Float(_) => planes.codes.code.value(code),
+        let code = match (planes.codes.code, planes.zero) {
+            (Code::Int(f), Zero::Grid { plane: plane @ Plane { code: Code::Float(_), .. }, .. }) => {
+                let zero = plane.code.value(entry(&plane, parts.zeros, grid, place));
+                rounded(&F32, sum(integer(f.value(code) as i64), negated(zero)))
+            }
+            (Code::Int(f), _) => integer(f.value(code) as i64 - zero),
+            (Code::Float(_) | Code::Book(_), _) => planes.codes.code.value(code),
         };
         let scales = planes.scales.plane;
         let global = planes.global.map(|global| {
@@ -204,7 +219,12 @@ impl Layout {
             (global.rule, plane.code.value(entry(&plane, parts.global, self.grid(global.block), place)))
         });
         let bias = (planes.form == Form::Affine).then(|| scales.code.value(entry(&scales, parts.biases, grid, place)));
-        let scale = scales.code.value(entry(&scales, parts.scales, grid, place));
+        let scale = match entry(&scales, parts.scales, grid, place) {
+            code if planes.has_book() => {
+                decode_float(&F32, entry(&Plane::of(DType::F32), parts.book, [1, Book::STORED], [0, code]))
+            }
+            code => scales.code.value(code),
+        };
         let format = scales.code.format().unwrap_or(F32);
         Ok(value_of(planes.form, &format, &Terms { code, scale, global, bias }))
     }
@@ -214,7 +234,7 @@ impl Layout {
 pub(super) fn zero_point(plane: &Plane, plus: u8, code: u64) -> i64 {
     match plane.code {
         Code::Int(f) => f.value(code.wrapping_add(plus.into()) & f.mask()) as i64,
-        Code::Float(_) => 0,
+        Code::Float(_) | Code::Book(_) => 0,
     }
 }
 

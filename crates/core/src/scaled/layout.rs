@@ -1,6 +1,7 @@
 //! The description of a logical tensor: shape, packing of the codes, scales and their grid, arithmetic.
 
 use super::blocks::BlockType;
+use super::book::Book;
 use super::error::ScaledError;
 use super::packing::Packing;
 use super::part::{Part, Parts};
@@ -49,6 +50,8 @@ pub enum Code {
     Float(DType),
     /// An integer.
     Int(IntFormat),
+    /// The number of a value in a list.
+    Book(Book),
 }
 
 /// A matrix of codes.
@@ -97,7 +100,7 @@ pub enum Zero {
     Constant(i32),
     /// An entry on the grid of the scales.
     Grid {
-        /// Integers.
+        /// Integers; or f32, f16 or bf16, and the difference is rounded to f32 (§4.18).
         plane: Plane,
         /// Is added to an entry, and wraps at its width: 1 for GPTQ's first format (§4.10).
         plus: u8,
@@ -122,6 +125,8 @@ pub enum GlobalRule {
     Divide,
     /// `RN32(s * RN32(g / 2688))`: §4.12.
     Amax,
+    /// `RN32(RN32(s * g) + o)`, `o` the f32 of these bits: §4.16.
+    TimesPlus(u32),
 }
 
 /// How code and scale are combined (§3.2).
@@ -133,6 +138,8 @@ pub enum Form {
     Divide,
     /// `RNt(RNt(q * s) + b)`, `t` the type of the scales: A6. Biases ([`Part::Biases`]) lie as the scales do.
     Affine,
+    /// `RN32(RN32(c * s) * k)`, `k` the f32 of these bits: A7.
+    TimesConstant(u32),
 }
 
 /// How rows and columns find their place on the grid.
@@ -165,6 +172,7 @@ impl Code {
         match self {
             Code::Float(dtype) => dtype.code_bits(),
             Code::Int(f) => f.bits as u32,
+            Code::Book(book) => book.bits(),
         }
     }
 
@@ -176,7 +184,7 @@ impl Code {
                 Kind::Float(f) => Some(f),
                 _ => None,
             },
-            Code::Int(_) => None,
+            Code::Int(_) | Code::Book(_) => None,
         }
     }
 }
@@ -215,6 +223,12 @@ impl Planes {
             refused: None,
         }
     }
+
+    /// The values of its scales are in [`Part::Book`].
+    #[must_use]
+    pub fn has_book(&self) -> bool {
+        self.scales.plane.code == Code::Book(Book::Stored)
+    }
 }
 
 impl Layout {
@@ -240,6 +254,8 @@ impl Layout {
                 let is_format = |dtype: &DType| matches!(dtype.kind(), Kind::Int(of) if of == format);
                 DType::ALL.into_iter().find(is_format).unwrap_or(if format.signed { DType::I8 } else { DType::U8 })
             }
+            Coding::Planes(Planes { codes: Plane { code: Code::Book(Book::Nf4), .. }, .. }) => DType::Nf4,
+            Coding::Planes(Planes { codes: Plane { code: Code::Book(_), .. }, .. }) => DType::U4,
             Coding::Blocks { block: BlockType::Mxfp4 | BlockType::Nvfp4, .. } => DType::F4E2M1,
             _ => DType::I8,
         }
@@ -299,6 +315,7 @@ impl Layout {
                 (block.bytes_of(shape), shape)
             }
             (Part::Global, Coding::Blocks { factor: true, .. }) => return Ok(Some(4)),
+            (Part::Book, Coding::Planes(planes)) if planes.has_book() => return Ok(Some(Book::STORED * 4)),
             (Part::Index, Coding::Planes(Planes { group: Group::OfRow, .. })) => return Ok(Some(self.rows * 4)),
             (Part::Index, Coding::Planes(Planes { group: Group::OfColumn, .. })) => return Ok(Some(self.cols * 4)),
             _ => {
@@ -368,27 +385,32 @@ impl Planes {
         let is_scale = matches!(
             scale,
             Code::Float(DType::F32 | DType::F16 | DType::Bf16 | DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E8M0)
-        );
+        ) || self.has_book();
         let blocks = [Some(self.scales.block), self.global.map(|g| g.block)];
         let zeros = if let Zero::Grid { plane, .. } = self.zero { Some(plane) } else { None };
         let planes = [Some(self.codes), Some(self.scales.plane), zeros];
         match self {
             _ if blocks.iter().flatten().flatten().any(|n| *n == 0) => invalid("a block has no rows or no columns"),
-            _ if !is_scale => invalid("scales are not f32, f16, bf16, f8e4m3fn, f8e5m2 or f8e8m0"),
+            _ if !is_scale => invalid("scales are not f32, f16, bf16, f8e4m3fn, f8e5m2, f8e8m0 or in a stored book"),
             _ if !(1..=8).contains(&self.codes.code.bits()) => invalid("codes do not have 1 to 8 bits"),
             _ if planes.iter().flatten().any(|plane| plane.packing == Packing::Nvfp4Blocks) => {
                 invalid("codes and scales in one tensor are not planes")
             }
+            _ if self.codes.code == Code::Book(Book::Stored) => invalid("the values of its codes are not known"),
+            Planes { form: Form::Affine, .. } if self.has_book() => invalid("biases are in a stored book"),
             _ if self.codes.code.format().is_none() && matches!(self.codes.code, Code::Float(_)) => {
                 invalid("codes are not floating-point codes")
             }
             Planes { zero: Zero::Constant(_) | Zero::Grid { .. }, codes, .. }
-                if matches!(codes.code, Code::Float(_)) =>
+                if !matches!(codes.code, Code::Int(_)) =>
             {
-                invalid("floating-point codes have a zero point")
+                invalid("codes that are not integers have a zero point")
             }
-            Planes { zero: Zero::Grid { plane: Plane { code, .. }, .. }, .. } if !matches!(code, Code::Int(f) if f.bits <= 32) => {
-                invalid("zero points are not integers of 32 bits or fewer")
+            Planes { zero: Zero::Grid { plane: Plane { code, .. }, .. }, .. }
+                if !matches!(code, Code::Int(f) if f.bits <= 32)
+                    && !matches!(code, Code::Float(DType::F32 | DType::F16 | DType::Bf16)) =>
+            {
+                invalid("zero points are not integers of 32 bits or fewer, f32, f16 or bf16")
             }
             Planes { form: Form::Affine, global: Some(_), .. } => {
                 invalid("biases and a global scale exclude each other")

@@ -16,6 +16,7 @@
 //! | `arithmetic` | product, quotient, sum; rounded to a format | §0.3 |
 //! | `dequantize` | codes and scales to the value of an element | §3.2, §3.5, §3.6, §6 |
 //! | `blocks` | the blocks of GGUF files | §9.2 to §9.5 |
+//! | `book` | codes whose values are listed | §4.16 |
 //! | `quantize` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
 //! | `repack` | entries in another packing or type | §8 |
 //! | `gather` | what becomes of codes and scales in blocks of GGUF files | §8, §9.5 |
@@ -23,6 +24,7 @@
 
 mod arithmetic;
 mod blocks;
+mod book;
 mod dequantize;
 mod error;
 mod gather;
@@ -33,6 +35,7 @@ mod quantize;
 mod repack;
 
 pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
+pub use book::Book;
 pub use dequantize::{Terms, value_of};
 pub use error::ScaledError;
 pub use gather::{Gathering, LAST_BITS, ValueChange};

@@ -17,6 +17,8 @@ words! {
         Biases = "biases",
         /// The group of each row or column, i32.
         Index = "group index",
+        /// The values of codes of scales, f32.
+        Book = "code book",
     }
 }
 
@@ -30,6 +32,7 @@ pub struct Parts<'a> {
     pub zeros: &'a [u8],
     pub biases: &'a [u8],
     pub index: &'a [u8],
+    pub book: &'a [u8],
 }
 
 impl<'a> Parts<'a> {
@@ -42,6 +45,7 @@ impl<'a> Parts<'a> {
             zeros: get(Part::Zeros),
             biases: get(Part::Biases),
             index: get(Part::Index),
+            book: get(Part::Book),
         }
     }
 
@@ -55,6 +59,7 @@ impl<'a> Parts<'a> {
             Part::Zeros => self.zeros,
             Part::Biases => self.biases,
             Part::Index => self.index,
+            Part::Book => self.book,
         }
     }
 }

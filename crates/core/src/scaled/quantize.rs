@@ -143,7 +143,7 @@ impl GlobalRule {
             GlobalRule::Times => Ok(f32_bits(quotient(amax, integer(2688)))),
             GlobalRule::Divide if zero => Ok(f32_bits(integer(1))),
             GlobalRule::Divide => Ok(f32_bits(quotient(integer(2688), amax))),
-            GlobalRule::Amax => Err(NOT_WRITTEN),
+            GlobalRule::Amax | GlobalRule::TimesPlus(_) => Err(NOT_WRITTEN),
         }
     }
 }
@@ -180,6 +180,7 @@ impl Planes {
         match self.codes.code {
             Code::Float(_) => block.floats(amax),
             Code::Int(_) => block.integers(amax),
+            Code::Book(_) => Err(NOT_WRITTEN),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::level::Level;
 use crate::pipeline::{Pipeline, Scratch, Stores};
 use std::ops::Range;
 use truecast_core::scaled::{
-    Code, Form, Global, GlobalRule, Group, Layout, Packing, Part, Parts, Plane, Planes, ScaledError, Zero,
+    Book, Code, Form, Global, GlobalRule, Group, Layout, Packing, Part, Parts, Plane, Planes, ScaledError, Zero,
 };
 use truecast_core::{DType, Layout as Elements};
 
@@ -17,7 +17,10 @@ pub(super) struct Grid {
     layout: Layout,
     planes: Planes,
     level: Level,
-    decode: Pipeline,
+    /// Of scales whose values are stored, none.
+    decode: Option<Pipeline>,
+    /// Of zero points that are floats.
+    zeros: Option<Pipeline>,
 }
 
 /// What is made of codes and operands.
@@ -45,15 +48,24 @@ impl Grid {
         if planes.group == Group::OfColumn && planes.global.is_some_and(|global| global.block[1] < layout.cols) {
             return Err(ScaledError::Layout { why: "columns have an index and several global scales" });
         }
-        let decode = pipeline(Grid::scale_type(planes), DType::F32, level)?;
-        Ok(Grid { layout: *layout, planes: *planes, level, decode })
+        let decode = match planes.has_book() {
+            true => None,
+            false => Some(pipeline(Grid::scale_type(planes), DType::F32, level)?),
+        };
+        let zeros = match planes.zero {
+            Zero::Grid { plane: Plane { code: Code::Float(dtype), .. }, .. } => {
+                Some(pipeline(dtype, DType::F32, level)?)
+            }
+            _ => None,
+        };
+        Ok(Grid { layout: *layout, planes: *planes, level, decode, zeros })
     }
 
     /// The type of the scales, of a layout that was checked.
     pub fn scale_type(planes: &Planes) -> DType {
         match planes.scales.plane.code {
             Code::Float(dtype) => dtype,
-            Code::Int(_) => DType::F32,
+            Code::Int(_) | Code::Book(_) => DType::F32,
         }
     }
 
@@ -71,8 +83,8 @@ impl Grid {
         }
     }
 
-    /// Where scales, global scales, zero points, biases and the index lie for a box of the matrix.
-    pub fn cuts(&self, rows: Range<u64>, cols: Range<u64>) -> [PartCut; 5] {
+    /// Where scales, global scales, zero points, biases, the index and the book lie for a box of the matrix.
+    pub fn cuts(&self, rows: Range<u64>, cols: Range<u64>) -> [PartCut; 6] {
         let Planes { scales, zero, global, form, group, .. } = self.planes;
         let of_block = |range: &Range<u64>, block: u64| range.start / block..range.end.div_ceil(block);
         let shape = self.layout.grid(scales.block);
@@ -100,18 +112,21 @@ impl Grid {
                 Group::OfRow => axis(self.layout.rows),
                 Group::OfColumn => axis(self.layout.cols),
             },
+            self.planes
+                .has_book()
+                .then(|| (Part::Book, Cut::new(Plane::of(DType::F32), [1, Book::STORED], 0..1, 0..Book::STORED))),
         ]
     }
 
     /// Begins a window whose operands are those of `cols` of the grid.
     pub fn row<'a>(
         &'a self,
-        cuts: &'a [PartCut; 6],
+        cuts: &'a [PartCut; 7],
         parts: &Parts<'a>,
         cols: Range<u64>,
         want: Want,
     ) -> Result<GridRow<'a>, ScaledError> {
-        let [_, scales, global, zeros, biases, index] = cuts;
+        let [_, scales, global, zeros, biases, index, _] = cuts;
         let of = |cut: &'a PartCut| cut.as_ref().map(|(part, cut)| (cut, parts.get(*part)));
         let (Some(scales), index) = (of(scales), of(index)) else {
             return Err(ScaledError::Layout { why: "it has no scales" });
@@ -134,6 +149,7 @@ impl Grid {
             global_plane: of(global),
             zero_plane: of(zeros),
             bias_plane: of(biases),
+            book: parts.book,
             groups,
             cols,
             at: None,
@@ -157,6 +173,8 @@ pub(super) struct GridRow<'a> {
     global_plane: Option<(&'a Cut, &'a [u8])>,
     zero_plane: Option<(&'a Cut, &'a [u8])>,
     bias_plane: Option<(&'a Cut, &'a [u8])>,
+    /// Values of the codes of scales, if they are stored.
+    book: &'a [u8],
     /// Of each row or column, if there is an index.
     groups: Vec<u64>,
     cols: Range<u64>,
@@ -204,8 +222,7 @@ impl GridRow<'_> {
     pub fn all_scales(&mut self) -> Vec<u8> {
         let codes: Vec<u8> = (0..=255).collect();
         let mut scales = vec![0; 4 * 256];
-        let to = (Elements::Packed, &mut scales[..]);
-        let _ = self.grid.decode.run((Elements::Packed, &codes), to, 256, Stores::PLAIN, &mut self.scratch, None);
+        self.decode(&codes, &mut scales);
         let row = self.at.map_or(0, |at| at.1);
         self.combine(&mut scales, |_| self.global(row, 0));
         scales
@@ -230,6 +247,7 @@ impl GridRow<'_> {
                 GlobalRule::Times => s * g,
                 GlobalRule::Divide => s / g,
                 GlobalRule::Amax => s * (g / 2688.0),
+                GlobalRule::TimesPlus(offset) => s * g + f32::from_bits(offset),
             };
             *scale = t.to_le_bytes();
         }
@@ -321,12 +339,37 @@ impl GridRow<'_> {
             return;
         }
         values.resize(4 * n, 0);
-        let to = (Elements::Packed, &mut values[..]);
-        let _ = self.grid.decode.run((Elements::Packed, codes), to, n, Stores::PLAIN, &mut self.scratch, None);
+        self.decode(codes, values);
+    }
+
+    /// Codes of scales to f32.
+    fn decode(&mut self, codes: &[u8], values: &mut [u8]) {
+        let n = values.len() / 4;
+        match &self.grid.decode {
+            Some(decode) => {
+                let to = (Elements::Packed, values);
+                let _ = decode.run((Elements::Packed, codes), to, n, Stores::PLAIN, &mut self.scratch, None);
+            }
+            None => {
+                let book = self.book.as_chunks::<4>().0;
+                for (value, code) in values.as_chunks_mut::<4>().0.iter_mut().zip(codes) {
+                    *value = book[usize::from(*code)];
+                }
+            }
+        }
     }
 
     fn zero_points(&self, (cut, bytes): (&Cut, &[u8]), plus: u8, row: u64, cols: &Range<u64>) -> Vec<u8> {
-        let Code::Int(format) = cut.plane.code else { return Vec::new() };
+        let Code::Int(format) = cut.plane.code else {
+            let Some(decode) = &self.grid.zeros else { return Vec::new() };
+            let (n, size) = ((cols.end - cols.start) as usize, cut.plane.code.bits() as usize / 8);
+            let codes: Vec<u8> =
+                cols.clone().flat_map(|col| bytes[cut.byte_of([row, col])..][..size].to_vec()).collect();
+            let mut values = vec![0; 4 * n];
+            let to = (Elements::Packed, &mut values[..]);
+            let _ = decode.run((Elements::Packed, &codes), to, n, Stores::PLAIN, &mut Scratch::default(), None);
+            return values;
+        };
         // At most 32 bits, which i64 holds.
         let value = |code: u64| format.value(code.wrapping_add(plus.into()) & format.mask()) as i64 as f32;
         if format.bits > 8 {

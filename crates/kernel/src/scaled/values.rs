@@ -27,6 +27,8 @@ enum Of {
     Float(DType, Pipeline),
     /// [`blocks::doubled`].
     Doubled,
+    /// The values of 16 codes.
+    Book([u32; 16]),
     /// Bits above the code, and whether the highest of it is a sign.
     Int {
         unused: u32,
@@ -52,6 +54,9 @@ impl Decoder {
     pub fn new(code: Code, minus: i32, level: Level) -> Result<Decoder, ScaledError> {
         let of = match code {
             Code::Float(dtype) => Of::Float(dtype, pipeline(dtype, DType::F32, level)?),
+            Code::Book(book) => {
+                Of::Book(book.values().ok_or(ScaledError::Layout { why: "the values of its codes are not known" })?)
+            }
             Code::Int(f) => Of::Int { unused: 8 - u32::from(f.bits), signed: f.signed, minus, level },
         };
         Ok(Decoder { of })
@@ -75,6 +80,11 @@ impl Decoder {
                 let table = blocks::doubled().map(f32::to_le_bytes);
                 for (value, code) in values.as_chunks_mut::<4>().0.iter_mut().zip(codes) {
                     *value = table[usize::from(code & 15)];
+                }
+            }
+            Of::Book(table) => {
+                for (value, code) in values.as_chunks_mut::<4>().0.iter_mut().zip(codes) {
+                    *value = table[usize::from(code & 15)].to_le_bytes();
                 }
             }
             Of::Int { unused, signed, minus, level } => {
@@ -202,7 +212,7 @@ impl Values {
             self.level.run(Minus { values: codes.as_chunks_mut().0, zeros: zeros.as_chunks().0 });
         }
         match (self.form, biases) {
-            (Form::Times, _) => {
+            (Form::Times | Form::TimesConstant(_), _) => {
                 self.level.run(Combine::<TIMES> { codes: codes.as_chunks_mut().0, scales: scales.as_chunks().0 });
             }
             (Form::Divide, _) => {
@@ -216,7 +226,8 @@ impl Values {
                 self.round(codes, room);
             }
         }
-        if let Some(factor) = factor {
+        let constant = if let Form::TimesConstant(k) = self.form { Some(f32::from_bits(k)) } else { None };
+        for factor in [constant, factor].into_iter().flatten() {
             self.level.run(Factor { values: codes.as_chunks_mut().0, factor });
         }
         let to = (Layout::Packed, results);
@@ -286,13 +297,19 @@ impl Task for Exact<'_> {
         for (i, x) in exact.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             let c = of(codes, i) - operands.zeros.map_or(0.0, |zeros| of(zeros, i));
             let s = of(operands.scales, i);
+            // What is added to a product of scales cannot be multiplied by last.
+            let s = match global {
+                Some((GlobalRule::TimesPlus(offset), g)) => s * of(g, i) + f64::from(f32::from_bits(offset)),
+                _ => s,
+            };
             let value = match form {
                 Form::Divide => c / s,
                 Form::Times => c * s,
+                Form::TimesConstant(k) => c * s * f64::from(f32::from_bits(k)),
                 Form::Affine => c * s + operands.biases.map_or(0.0, |biases| of(biases, i)),
             };
             let value = match global {
-                None => value,
+                None | Some((GlobalRule::TimesPlus(_), _)) => value,
                 Some((GlobalRule::Times, g)) => value * of(g, i),
                 Some((GlobalRule::Divide, g)) => value / of(g, i),
                 Some((GlobalRule::Amax, g)) => value * of(g, i) / 2688.0,
@@ -312,7 +329,9 @@ impl Task for Minus<'_> {
     #[inline(always)]
     fn run(self) {
         for (value, zero) in self.values.iter_mut().zip(self.zeros) {
-            *value = (f32::from_le_bytes(*value) - f32::from_le_bytes(*zero)).to_le_bytes(); // exact: integers
+            // Exact of integers.
+            let difference = f32::from_le_bytes(*value) - f32::from_le_bytes(*zero);
+            *value = (if difference.is_nan() { 0x7fc0_0000 } else { difference.to_bits() }).to_le_bytes();
         }
     }
 }

@@ -277,7 +277,7 @@ impl<'a> Claims<'a> {
             GlobalRule::Divide => {
                 (|value| value >= 1.0, "implies weights above 2688 if the scale divides, so it may be a multiplier")
             }
-            GlobalRule::Amax => return Ok(()),
+            GlobalRule::Amax | GlobalRule::TimesPlus(_) => return Ok(()),
         };
         let bytes = self.read(number)?;
         let mut values = bytes.as_chunks().0.iter().map(|entry| f32::from_le_bytes(*entry));

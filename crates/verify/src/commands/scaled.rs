@@ -116,8 +116,8 @@ fn fail(tally: &mut Tally, (src, dst): (DType, DType), who: String, code: Option
 }
 
 fn parts(stored: &Stored) -> Parts<'_> {
-    let [codes, scales, global, zeros, biases, index] = stored;
-    Parts { codes, scales, global, zeros, biases, index }
+    let [codes, scales, global, zeros, biases, index, book] = stored;
+    Parts { codes, scales, global, zeros, biases, index, book }
 }
 
 /// Any bytes: every code, and scales that are NaN, infinite, zero and subnormal among them.

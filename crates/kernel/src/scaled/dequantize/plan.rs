@@ -118,14 +118,14 @@ impl Plan {
         window.cols.start / align * align..end
     }
 
-    pub fn cuts(&self, window: &Window) -> [PartCut; 6] {
+    pub fn cuts(&self, window: &Window) -> [PartCut; 7] {
         let (cols, shape) = (self.columns(window), [self.layout.rows, self.layout.cols]);
         let rows = window.rows.clone();
         match &self.coded {
             Coded::Planes(planes, grid) => {
                 let codes = Cut::new(planes.codes, shape, rows.clone(), cols.clone());
-                let [scales, global, zeros, biases, index] = grid.cuts(rows, cols);
-                [Some((Part::Codes, codes)), scales, global, zeros, biases, index]
+                let [scales, global, zeros, biases, index, book] = grid.cuts(rows, cols);
+                [Some((Part::Codes, codes)), scales, global, zeros, biases, index, book]
             }
             Coded::Blocks { block, factor } => {
                 // The bytes of the blocks, as a matrix.
@@ -133,7 +133,7 @@ impl Plan {
                 let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
                 let codes = Cut::new(plane, [shape[0], byte(shape[1])], rows, byte(cols.start)..byte(cols.end));
                 let global = factor.then(|| (Part::Global, Cut::new(Plane::of(DType::F32), [1, 1], 0..1, 0..1)));
-                [Some((Part::Codes, codes)), None, global, None, None, None]
+                [Some((Part::Codes, codes)), None, global, None, None, None, None]
             }
         }
     }

@@ -64,7 +64,7 @@ const TOGETHER: usize = 4;
 struct Job<'a> {
     plan: &'a Plan,
     window: &'a Window,
-    cuts: &'a [PartCut; 6],
+    cuts: &'a [PartCut; 7],
     parts: &'a Parts<'a>,
     want: Want,
     /// Bytes of a result.

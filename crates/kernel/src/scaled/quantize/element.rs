@@ -54,7 +54,7 @@ impl Element {
         }
         let encode = match code {
             Code::Float(dtype) => Some(saturating_from(DType::Bf16, dtype, false, level)?),
-            Code::Int(_) => None,
+            Code::Int(_) | Code::Book(_) => None,
         };
         Ok(Element { plane, level, encode, split: OnceLock::new() })
     }

@@ -194,6 +194,8 @@ impl Task for Effective<'_> {
             GlobalRule::Times => (global, false),
             GlobalRule::Divide => (global, true),
             GlobalRule::Amax => (global / 2688.0, false),
+            // Not written.
+            GlobalRule::TimesPlus(_) => (f32::NAN, false),
         };
         for scale in scales {
             let s = f32::from_le_bytes(*scale);

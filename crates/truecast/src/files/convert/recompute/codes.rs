@@ -114,6 +114,7 @@ impl Quick {
                 let most = Numbers::new(planes.codes.code).get(planes.codes.code.format()?.max_code() as u32);
                 CodeRule::Float { most, intervals: roundings.of(dtype)? }
             }
+            Code::Book(_) => return None,
             Code::Int(format) => {
                 let half = 1u32 << (format.bits - 1);
                 let (least, most) = (-(half as f32), (half - 1) as f32);
@@ -190,7 +191,7 @@ impl Quick {
             (Code::Float(DType::F32), _) => formula > 0.0 && formula.is_finite() && bits == scale,
             (Code::Float(DType::F8E8M0), _) => bits == self.numbers.get(scale).to_bits(),
             (Code::Float(dtype), _) => scale > 0 && definition(&saturating(dtype), bits.into()) == Some(scale.into()),
-            (Code::Int(_), _) => false,
+            (Code::Int(_) | Code::Book(_), _) => false,
         }
     }
 

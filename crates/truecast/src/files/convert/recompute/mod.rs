@@ -18,7 +18,7 @@ use crate::files::convert::quantize::flat::are_planes_in_rows;
 use crate::files::convert::recompute::values::Arithmetic;
 use crate::files::error::{Cause, Error};
 use std::ops::Range;
-use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Planes};
+use truecast_core::scaled::{Book, Coding, Group, Layout, Part, Parts, Planes};
 use truecast_io::folder::Folder;
 
 /// About the elements of a band.
@@ -180,6 +180,10 @@ pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u6
             Part::Global if factor => Some(matrix * 4..(matrix + 1) * 4),
             _ => None,
         };
+    }
+    if part == Part::Book {
+        let bytes = Book::STORED * 4;
+        return layout.planes()?.has_book().then_some(matrix * bytes..(matrix + 1) * bytes);
     }
     if part == Part::Index {
         let len = if layout.planes()?.group == Group::OfRow { layout.rows } else { layout.cols };

@@ -50,10 +50,12 @@ impl<'a> Arithmetic<'a> {
                     _ if planes.refused == Some(code) => UNKNOWN,
                     Code::Float(dtype) => to_f32(dtype, code),
                     Code::Int(format) => format.value(code) as f32,
+                    Code::Book(book) => book.values().map_or(UNKNOWN, |all| f32::from_bits(all[(code & 15) as usize])),
                 };
             }
         }
-        let numbers = Numbers::new(layout.planes().map_or(Code::signed(8), |planes| planes.scales.plane.code));
+        let mut numbers = Numbers::new(layout.planes().map_or(Code::signed(8), |planes| planes.scales.plane.code));
+        numbers.narrow.extend(parts.book.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
         Arithmetic { layout, parts, codes, numbers, row: None, terms: Vec::new() }
     }
 
@@ -162,7 +164,10 @@ impl<'a> Arithmetic<'a> {
                 let zero = |code| format.value(u64::from(code).wrapping_add(plus.into()) & format.mask());
                 read(plane, self.parts.zeros).into_iter().map(|code| exact(zero(code) as i64)).collect()
             }
-            Zero::Grid { .. } => vec![UNKNOWN; len],
+            Zero::Grid { plane, .. } => {
+                let numbers = Numbers::new(plane.code);
+                read(plane, self.parts.zeros).into_iter().map(|code| numbers.get(code)).collect()
+            }
         };
         let mut globals = vec![1.0; len];
         if let Some(global) = planes.global {
@@ -185,6 +190,7 @@ impl<'a> Arithmetic<'a> {
                 Some(GlobalRule::Times) => scales[at] * globals[at],
                 Some(GlobalRule::Divide) => scales[at] / globals[at],
                 Some(GlobalRule::Amax) => scales[at] * (globals[at] / 2688.0),
+                Some(GlobalRule::TimesPlus(offset)) => scales[at] * globals[at] + f32::from_bits(offset),
             };
             Term { zero: zeros[at], scale, bias: biases[at] }
         };
@@ -231,6 +237,9 @@ fn combine((form, scale_type): (Form, Code), of_code: &[f32; 256], term: Term, c
     let value = |code: &u32| of_code[(code & 255) as usize] - zero;
     match form {
         Form::Times => codes.iter_mut().for_each(|code| *code = (value(code) * scale).to_bits()),
+        Form::TimesConstant(k) => {
+            codes.iter_mut().for_each(|code| *code = (value(code) * scale * f32::from_bits(k)).to_bits());
+        }
         Form::Divide => codes.iter_mut().for_each(|code| *code = (value(code) / scale).to_bits()),
         Form::Affine => {
             for code in codes {
@@ -280,6 +289,7 @@ impl Numbers {
             Code::Float(DType::F32) => f32::from_bits(code),
             Code::Float(DType::Bf16) => f32::from_bits(code << 16),
             Code::Float(dtype) => self.narrow.get(code as usize).copied().unwrap_or_else(|| to_f32(dtype, code.into())),
+            Code::Book(_) => self.narrow.get(code as usize).copied().unwrap_or(UNKNOWN),
             Code::Int(_) => UNKNOWN,
         }
     }
@@ -304,7 +314,7 @@ fn exact(zero: i64) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use truecast_core::scaled::{Global, Packing, Part, Scales};
+    use truecast_core::scaled::{Book, Global, Packing, Part, Scales};
     use truecast_testkit::random::Random;
 
     /// Ordinary scales, and numbers at every end of f32.
@@ -371,8 +381,9 @@ mod tests {
         }
         let (scales, zeros) = (bytes(Part::Scales, scale_type, stream), bytes(Part::Zeros, Code::unsigned(8), stream));
         let (global, biases) = (bytes(Part::Global, float, stream), bytes(Part::Biases, scale_type, stream));
-        let parts =
-            Parts { codes: &codes, scales: &scales, global: &global, zeros: &zeros, biases: &biases, index: &index };
+        let book = bytes(Part::Book, float, stream);
+        let of = [&codes, &scales, &global, &zeros, &biases, &index, &book];
+        let parts = Parts::of(|part| of[Part::ALL.iter().position(|known| *known == part).unwrap()]);
         let len = layout.elements();
         let (from, to) = (stream.next() % len.min(40), len - stream.next() % len.min(40) / 2);
         let (mut known, mut all) = (0, 0);
@@ -439,6 +450,17 @@ mod tests {
                 }
             }
         }
+        for (codes, scales) in [(Book::Nf4, Code::Float(DType::F32)), (Book::Fp4, Code::Book(Book::Stored))] {
+            let plane = |code| Plane { code, packing: Packing::BYTES };
+            let global = Some(Global { rule: GlobalRule::TimesPlus(0x3e07_7777), block: [1, 48] });
+            let times = Planes::times(plane(Code::Book(codes)), plane(scales), [1, 16]);
+            all.push(Layout::new(2, [32, 48], Coding::Planes(Planes { global, ..times })));
+        }
+        let times = Planes::times(int(8, true), Plane::of(DType::F32), [1, 48]);
+        let form = Form::TimesConstant(0x3c01_0204);
+        all.push(Layout::new(2, [32, 48], Coding::Planes(Planes { form, ..times })));
+        let zero = Zero::Grid { plane: Plane::of(DType::F32), plus: 0 };
+        all.push(Layout::new(2, [32, 48], Coding::Planes(Planes { zero, ..times })));
         for (block, factor) in BlockType::ALL.into_iter().flat_map(|block| [(block, false), (block, true)]) {
             all.push(Layout::new(2, [4, 768], Coding::Blocks { block, factor }));
         }

@@ -78,6 +78,8 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
     let blocks = [old.scales.block, new.scales.block];
     let of_scales = scales(old.scales.plane, new.scales.plane)?;
     let of_scales = of_plane(&sides, [old.scales.plane, new.scales.plane], blocks, of_scales.0, of_scales.1)?;
+    let is_float = |zero| matches!(zero, Zero::Grid { plane: Plane { code: Code::Float(_), .. }, .. });
+    require(![old.zero, new.zero].into_iter().any(is_float), "its zero points are not integers")?;
     let (mut zeros, mut midpoint) = (None, None);
     match (old.zero, new.zero) {
         (Zero::Grid { plane, plus }, Zero::Grid { plane: other, plus: then }) => {
