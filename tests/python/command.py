@@ -31,13 +31,18 @@ class Truecast:
 
     def __call__(self, *args, code: int = 0) -> str:
         """Runs one command, expects an exit code (docs/interfaces.md §5), returns standard output."""
-        command = [str(a) for a in args]
-        done = subprocess.run([self.binary, *command], capture_output=True, timeout=120)
-        where = f"truecast {' '.join(command)}\n{done.stdout.decode()}{done.stderr.decode()}"
+        done = self.run(*args)
+        where = f"truecast {' '.join(map(str, args))}\n{done.stdout.decode()}{done.stderr.decode()}"
         assert done.returncode == code, f"exit code {done.returncode}, expected {code}\n{where}"
         if code >= 2:
             assert done.stderr.count(b"\n") >= 1 and b"panicked" not in done.stderr, where
         return done.stdout.decode()
+
+    def run(self, *args) -> subprocess.CompletedProcess:
+        """Runs one command; no panic."""
+        done = subprocess.run([self.binary, *map(str, args)], capture_output=True, timeout=120)
+        assert b"panicked" not in done.stderr, done.stderr
+        return done
 
     def json(self, *args, code: int = 0) -> dict:
         return json.loads(self(*args, "--json", code=code))

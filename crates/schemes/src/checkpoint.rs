@@ -44,15 +44,18 @@ pub struct Documents {
     pub hf_quant_config: Option<Value>,
     /// `params.json`, of Mistral.
     pub params: Option<Value>,
+    /// `quant_model_description.json`, of ModelSlim.
+    pub quant_model_description: Option<Value>,
 }
 
 impl Documents {
     /// The names of these files.
-    pub const FILES: [&str; 3] = ["config.json", "hf_quant_config.json", "params.json"];
+    pub const FILES: [&str; 4] = ["config.json", "hf_quant_config.json", "params.json", "quant_model_description.json"];
 
     /// Every one of them is an object.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        for (file, value) in Documents::FILES.into_iter().zip([&self.config, &self.hf_quant_config, &self.params]) {
+        let values = [&self.config, &self.hf_quant_config, &self.params, &self.quant_model_description];
+        for (file, value) in Documents::FILES.into_iter().zip(values) {
             if let Some(other) = value.as_ref().filter(|value| !value.is_object()) {
                 let (place, key, expected) = (file.to_owned(), "the file".to_owned(), "an object".to_owned());
                 return Err(Error::Value { place, key, found: brief(other), expected });

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use truecast_core::scaled::Part;
+use truecast_core::scaled::{Book, Part};
 use truecast_core::{DType, words};
 use truecast_io::Tensor;
 
@@ -39,6 +39,8 @@ pub(crate) struct Setting {
     pub(crate) expert: Option<DType>,
     /// What a header says of a tensor of torchao (§4.7).
     pub(crate) torchao: Option<Torchao>,
+    /// What a tensor says of one of bitsandbytes (§4.16).
+    pub(crate) bitsandbytes: Option<QuantState>,
     /// The scale of BitNet multiplies (§4.11).
     pub(crate) multiplies: bool,
     /// The key, with its value, that states that every zero point is the midpoint of the codes.
@@ -55,6 +57,16 @@ pub(crate) struct Torchao {
     pub(crate) element: Option<DType>,
     pub(crate) original: Option<DType>,
     pub(crate) is_swizzled: bool,
+}
+
+/// How bitsandbytes says that a tensor of four bits is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QuantState {
+    pub(crate) shape: Vec<u64>,
+    /// Elements that share an absmax.
+    pub(crate) block: u64,
+    /// Of absmax that are quantized: how many share one of their own, and the bits of what is added to them.
+    pub(crate) nested: Option<(u64, u32)>,
 }
 
 impl Setting {
@@ -78,6 +90,8 @@ pub(crate) enum Piece {
     Shape,
     /// A second tensor beside the codes that changes what they mean, so that the group cannot be read.
     Factor,
+    /// The values of 16 codes, which are known; or a number that has to be 0.
+    Values(Option<Book>),
 }
 
 impl Piece {
@@ -87,6 +101,7 @@ impl Piece {
             Piece::Part(part) => part.name(),
             Piece::Shape => "shape",
             Piece::Factor => "factor",
+            Piece::Values(_) => "values",
         }
     }
 }

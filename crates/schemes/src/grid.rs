@@ -3,7 +3,7 @@
 //! A block comes from a configuration or a scheme; shapes are only checked against it.
 
 use truecast_core::DType;
-use truecast_core::scaled::{Coding, Layout, Plane, Planes};
+use truecast_core::scaled::{Code, Coding, Layout, Packing, Part, Plane, Planes, Zero};
 use truecast_io::Tensor;
 
 use crate::error::Error;
@@ -167,6 +167,20 @@ pub(crate) fn shared(found: &Found<'_>, codes: Plane, kinds: &[Share]) -> Result
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let fit = stack.fit(found, scales, kinds)?;
     Ok(stack.times(fit, codes, scale_plane(scales.dtype)))
+}
+
+/// Signed bytes less zero points, if there are any, times scales that fit so.
+pub(crate) fn signed_bytes(found: &Found<'_>, stack: &Stack, fit: Fit) -> Result<Described, Error> {
+    let (scales, codes) = (found.scales()?, Plane { code: Code::signed(8), packing: Packing::BYTES });
+    let zero = match found.part(Part::Zeros) {
+        None => Zero::None,
+        Some(zeros) if zeros.shape == scales.shape => {
+            let plane = if zeros.dtype == DType::I8 { codes } else { Plane::of(zeros.dtype) };
+            Zero::Grid { plane, plus: 0 }
+        }
+        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[scales.shape.to_vec()])),
+    };
+    Ok(stack.described(fit, Planes { zero, ..Planes::times(codes, scale_plane(scales.dtype), fit.block) }))
 }
 
 /// Entries of a scale tensor; bytes without a type of their own are powers of two (§5.4).

@@ -23,6 +23,7 @@ fn changed(mut documents: Documents, changes: &[Change]) -> Documents {
             let place = match file {
                 "config.json" => &mut documents.config,
                 "hf_quant_config.json" => &mut documents.hf_quant_config,
+                "quant_model_description.json" => &mut documents.quant_model_description,
                 _ => &mut documents.params,
             };
             std::mem::take(place).unwrap_or_else(|| json!({}))
@@ -46,6 +47,7 @@ fn changed(mut documents: Documents, changes: &[Change]) -> Documents {
         match file {
             "config.json" => documents.config = value,
             "hf_quant_config.json" => documents.hf_quant_config = value,
+            "quant_model_description.json" => documents.quant_model_description = value,
             _ => documents.params = value,
         }
     }
@@ -73,7 +75,7 @@ fn read(target: &Target, documents: &Documents) -> Detection {
 fn check(name: &str, shape: &[u64], scheme: Scheme) {
     let target = target(&dense(name, shape), scheme).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     let stale = json!({"model_type": "x", "quantization_config": {"quant_method": "fp8"}, "expert_dtype": "fp4"});
-    let before = Documents { config: Some(stale), hf_quant_config: Some(json!({})), params: None };
+    let before = Documents { config: Some(stale), hf_quant_config: Some(json!({})), ..Documents::default() };
     let kept = ["lm_head".to_string()];
     let all = changes(&before, &Outcome { scheme, kept: &kept, ..Outcome::default() }).unwrap();
     let documents = changed(before, &all);
@@ -166,12 +168,14 @@ fn dense_results_declare_nothing() {
         })),
         hf_quant_config: Some(json!({})),
         params: Some(json!({"dim": 3, "quantization": {}})),
+        quant_model_description: Some(json!({})),
     };
     let all = changes(&documents, &Outcome::default()).unwrap();
     let after = changed(documents, &all);
     assert_eq!(after.config, Some(json!({"text_config": {"dtype": "bfloat16"}, "a": 1})));
     assert_eq!((after.hf_quant_config, after.params), (None, Some(json!({"dim": 3}))));
-    assert_eq!(all.len(), 7);
+    assert_eq!(after.quant_model_description, None);
+    assert_eq!(all.len(), 8);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::fp8::MX_GROUP;
 use crate::error::Error;
 use crate::found::{Found, Nibbles};
 use crate::grid::{Fit, Share, Stack, scale_plane, shared};
-use crate::scheme::Family;
+use crate::scheme::{Family, Strategy};
 use crate::table::Name::{self, Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row};
 
@@ -38,8 +38,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     }),
     Entry::new(Family::ComfyFp8Rows, FP8, FLOAT_SCALES, |found| shared(found, Plane::of(F8E4M3Fn), &[Share::Channel])),
     Entry::new(Family::ComfyFp8Blocks, FP8, FLOAT_SCALES, |found| squares(found, Plane::of(F8E4M3Fn))),
-    Entry::new(Family::ComfyInt8, INT8_CODES, FLOAT_SCALES, |found| {
-        shared(found, INT8, &[Share::Tensor, Share::Channel])
+    // A marker may say that there is a scale for each row.
+    Entry::new(Family::ComfyInt8, INT8_CODES, FLOAT_SCALES, |found| match found.parameters().strategy {
+        Some(Strategy::Channel) => shared(found, INT8, &[Share::Channel]),
+        _ => shared(found, INT8, &[Share::Tensor, Share::Channel]),
     }),
     Entry::new(Family::ComfyInt8Blocks, INT8_CODES, FLOAT_SCALES, |found| squares(found, INT8)),
     Entry::new(Family::ComfyNvfp4, &[(Append(""), &[U8])], NVFP4, nvfp4),

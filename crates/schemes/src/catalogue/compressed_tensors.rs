@@ -7,7 +7,7 @@ use truecast_io::Tensor;
 use super::fp8::{MX_FP8, mx, mx_of};
 use crate::error::Error;
 use crate::found::{Found, Piece};
-use crate::grid::{Fit, Share, Stack, scale_plane};
+use crate::grid::{Fit, Share, Stack, scale_plane, signed_bytes};
 use crate::scheme::{Family, Strategy};
 use crate::table::Name::{self, Append};
 use crate::table::{Codes, Described, Entry, Need, Row};
@@ -42,6 +42,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::CtMxfp4, BYTES, MX_SCALES, |found| mx_packed(found, F4E2M1, 1, 2)),
     Entry::new(Family::CtMxfp6, BYTES, MX_SCALES, |found| mx_packed(found, F6E2M3, 3, 4)),
     Entry::new(Family::CtMxfp8, FP8, MX_SCALES, mx).written(MX_FP8),
+    // Others store the same: AMD Quark (§4.19), and ModelSlim with offsets that are floats (§4.18).
+    Entry::new(Family::QuarkFp4, &[(Append(""), &[U8])], MX_SCALES, |found| mx_packed(found, F4E2M1, 1, 2)),
+    Entry::new(Family::QuarkFp8, FP8, &[Row::scales(SCALE, &[F32, Bf16, F16, U8, F8E8M0])], float),
+    Entry::new(Family::ModelSlim, INT8, &[SCALES, Row::optional(Part::Zeros, &[Append("_offset")], FLOATS)], int),
 ];
 
 /// The grid that the configuration names.
@@ -69,13 +73,7 @@ fn float(found: &Found<'_>) -> Result<Described, Error> {
 fn int(found: &Found<'_>) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let fit = fit(found, &stack, scales)?;
-    let codes = Plane { code: Code::signed(8), packing: Packing::BYTES };
-    let zero = match found.part(Part::Zeros) {
-        None => Zero::None,
-        Some(zeros) if zeros.shape == scales.shape => Zero::Grid { plane: codes, plus: 0 },
-        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[scales.shape.to_vec()])),
-    };
-    Ok(stack.described(fit, Planes { zero, ..Planes::times(codes, scale_plane(scales.dtype), fit.block) }))
+    signed_bytes(found, &stack, fit)
 }
 
 /// The logical shape is stored, the words are checked against it.

@@ -5,6 +5,7 @@
 
 mod awq;
 mod bitnet;
+mod bitsandbytes;
 mod comfy;
 mod compressed_tensors;
 mod deepseek_v4;
@@ -17,14 +18,14 @@ mod torchao;
 
 pub(crate) use comfy::SCALED_FP8_MARKER;
 pub(crate) use gpt_oss::has_input_rows;
-pub(crate) use torchao::attributes as torchao_attributes;
+pub(crate) use torchao::{attributes as torchao_attributes, is_read as reads_torchao};
 
 use crate::declared::keys::Keys;
 use crate::scheme::Family;
 use crate::table::Entry;
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    const TABLES: [&[Entry]; 11] = [
+    const TABLES: [&[Entry]; 12] = [
         fp8::ENTRIES,
         deepseek_v4::ENTRIES,
         gpt_oss::ENTRIES,
@@ -34,6 +35,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         awq::ENTRIES,
         gptq::ENTRIES,
         bitnet::ENTRIES,
+        bitsandbytes::ENTRIES,
         mlx::ENTRIES,
         torchao::ENTRIES,
     ];

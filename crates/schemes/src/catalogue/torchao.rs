@@ -3,13 +3,13 @@
 use serde_json::Value;
 use truecast_core::DType::{self, Bf16, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32, I8, U8};
 use truecast_core::Ecosystem;
-use truecast_core::scaled::{Code, Global, GlobalRule, Packing, Part, Plane, Planes, Zero};
+use truecast_core::scaled::{Global, GlobalRule, Packing, Part, Plane, Planes};
 use truecast_io::Tensor;
 
 use super::fp8::MX_GROUP;
 use crate::error::Error;
 use crate::found::{Found, Torchao};
-use crate::grid::{Fit, Share, Stack};
+use crate::grid::{Fit, Share, Stack, signed_bytes};
 use crate::scheme::Family;
 use crate::table::Name::Hidden;
 use crate::table::{Codes, Described, Entry, Row};
@@ -17,7 +17,7 @@ use crate::table::{Codes, Described, Entry, Row};
 const CODES: Codes = &[(Hidden("qdata"), &[F8E4M3Fn, F8E5M2, U8, I8])];
 const ROWS: &[Row] = &[
     Row::scales(&[Hidden("scale")], &[F32, Bf16, F16, F8E8M0, F8E4M3Fn, U8]),
-    Row::optional(Part::Zeros, &[Hidden("zero_point")], &[I8]),
+    Row::optional(Part::Zeros, &[Hidden("zero_point")], &[I8, F32, Bf16, F16]),
     Row::optional(Part::Global, &[Hidden("per_tensor_scale")], &[F32]),
     // Multiplies the activation (SmoothQuant).
     Row::factor(&[Hidden("act_pre_scale")], &[F32, Bf16, F16]),
@@ -58,18 +58,29 @@ fn inner(value: &Value) -> &Value {
     value.get("_data").map_or(value, inner)
 }
 
+/// Classes that are read. Those of integers may have fewer bits, each in a byte.
+const CLASSES: &[(&str, fn(&Found<'_>, &Torchao) -> Result<Described, Error>)] = &[
+    ("Float8Tensor", floats),
+    ("Int8Tensor", integers),
+    ("IntxUnpackedToInt8Tensor", integers),
+    ("MXTensor", mx),
+    ("NVFP4Tensor", nvfp4),
+];
+
+/// The class is read.
+pub(crate) fn is_read(class: &str) -> bool {
+    CLASSES.iter().any(|(name, _)| *name == class)
+}
+
 fn describe(found: &Found<'_>) -> Result<Described, Error> {
     let torchao =
         found.setting.torchao.as_ref().ok_or_else(|| found.unknown("the class", "the header does not state it"))?;
-    match torchao.class.as_str() {
-        "Float8Tensor" => floats(found, torchao),
-        "Int8Tensor" => integers(found, torchao),
-        "MXTensor" => mx(found, torchao),
-        "NVFP4Tensor" => nvfp4(found, torchao),
-        class => Err(Error::Refused {
+    match CLASSES.iter().find(|(name, _)| *name == torchao.class) {
+        Some((_, describe)) => describe(found, torchao),
+        None => Err(Error::Refused {
             place: format!("tensor {}", truecast_io::Escaped(found.name)),
-            what: format!("torchao {}", truecast_io::Escaped(class)),
-            why: "only one kernel uses its packing",
+            what: format!("torchao {}", truecast_io::Escaped(&torchao.class)),
+            why: "truecast does not know its packing; torchao reads it",
         }),
     }
 }
@@ -102,16 +113,10 @@ fn floats(found: &Found<'_>, torchao: &Torchao) -> Result<Described, Error> {
 fn integers(found: &Found<'_>, torchao: &Torchao) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     if found.codes().dtype != I8 {
-        return Err(found.bad_shape(format!("an Int8Tensor cannot have codes of type {}", found.codes().dtype)));
+        return Err(found.bad_shape(format!("{} cannot have codes of type {}", torchao.class, found.codes().dtype)));
     }
     let fit = fit(found, torchao, &stack, scales)?;
-    let codes = Plane { code: Code::signed(8), packing: Packing::BYTES };
-    let zero = match found.part(Part::Zeros) {
-        None => Zero::None,
-        Some(zeros) if zeros.shape == scales.shape => Zero::Grid { plane: codes, plus: 0 },
-        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[scales.shape.to_vec()])),
-    };
-    Ok(stack.described(fit, Planes { zero, ..Planes::times(codes, Plane::of(scales.dtype), fit.block) }))
+    signed_bytes(found, &stack, fit)
 }
 
 /// Scales of groups, in rows or in tiles (§3.8).

@@ -74,6 +74,7 @@ impl fmt::Display for Change {
 const CONFIG: &str = "config.json";
 const MODELOPT: &str = "hf_quant_config.json";
 const PARAMS: &str = "params.json";
+const MODELSLIM: &str = "quant_model_description.json";
 
 /// Places of §2.5 that a result no longer has, or has anew, beside the declarations in any part of `config.json`.
 const PLACES: [(&str, &[&str]); 5] = [
@@ -125,6 +126,12 @@ pub fn changes(documents: &Documents, outcome: &Outcome<'_>) -> Result<Vec<Chang
         }
     }
     let is_written = all.iter().any(|change| matches!(change, Change::Write { file: MODELOPT, .. }));
+    if documents.quant_model_description.is_some() {
+        all.push(Change::Drop { file: MODELSLIM });
+        if config.is_some_and(|config| config.contains_key("quantize")) {
+            all.push(Change::Edit { file: CONFIG, edit: edit(&["quantize"], None) });
+        }
+    }
     if documents.hf_quant_config.is_some() && !is_written {
         all.push(Change::Drop { file: MODELOPT });
     }

@@ -82,6 +82,26 @@ pub(super) fn gptq(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     Ok(Declaration::for_all(place, [setting.with(is_ordered, Part::Index)]))
 }
 
+/// The tensors themselves say how those of four bits are stored.
+pub(super) fn bitsandbytes(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
+    let is_set = |key| Ok::<bool, Error>(flag(value.get(key), place, key)? == Some(true));
+    let four = match text(value.get("bnb_4bit_quant_type"), place, "bnb_4bit_quant_type")? {
+        None | Some("fp4") => Family::BnbFp4,
+        Some("nf4") => Family::BnbNf4,
+        Some(_) => return Err(wrong(place, "bnb_4bit_quant_type", &value["bnb_4bit_quant_type"], "nf4 or fp4")),
+    };
+    let family = match (is_set("load_in_4bit")?, is_set("load_in_8bit")?) {
+        (true, false) => four,
+        (false, true) => Family::BnbInt8,
+        _ => {
+            let found = value.get("load_in_4bit").unwrap_or(&Value::Null);
+            return Err(wrong(place, "load_in_4bit", found, "true where load_in_8bit is not"));
+        }
+    };
+    let declaration = Declaration::for_all(place, [Setting::of(Scheme::of(family))]);
+    declaration.without(value.get("llm_int8_skip_modules"), "llm_int8_skip_modules")
+}
+
 pub(super) fn bitnet(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
     let multiplies = match text(value.get("linear_class"), place, "linear_class")? {
         None | Some("bitlinear") => false,

@@ -12,10 +12,10 @@ use crate::scheme::Family;
 /// The keys of an object that are known. A key whose value is `null` is as good as absent, known or not.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    /// Read: another value gives other weights, or is an error.
-    pub(super) used: &'static [&'static [&'static str]],
+    /// Read: another value gives other weights, or is an error. Each entry is one or more names.
+    pub(super) used: &'static [&'static str],
     /// Say nothing about the values of weights.
-    pub(super) silent: &'static [&'static [&'static str]],
+    pub(super) silent: &'static [&'static str],
     /// Known with these values alone, as JSON.
     pub(super) only: &'static [(&'static str, &'static [&'static str])],
     /// Objects with keys of their own.
@@ -54,7 +54,7 @@ impl Keys {
         for (key, value) in object.iter().filter(|(_, value)| !value.is_null()) {
             let full = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
             let unknown = || Unknown::Key { key: truecast_io::Escaped(&full).to_string(), found: brief(value) };
-            let is_in = |lists: &[&[&str]]| lists.iter().any(|list| list.contains(&key.as_str()));
+            let is_in = |lists: &[&str]| names(lists).any(|name| name == key);
             let inner = self.objects.iter().find(|(known, _)| known == key).map(|(_, inner)| *inner);
             match (inner, value) {
                 (Some(Inner::One(keys)), Value::Object(object)) => keys.walk(object, &full)?,
@@ -82,6 +82,11 @@ impl Keys {
         }
         Ok(())
     }
+}
+
+/// All names of some entries.
+fn names<'a>(lists: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    lists.iter().flat_map(|list| list.split_whitespace())
 }
 
 /// What is not known.
@@ -116,6 +121,22 @@ mod tests {
             ("mxfp4", json!({"quant_method": "mxfp4"}), vec![("", &known::METHOD)]),
             ("fbgemm_fp8", json!({"quant_method": "fbgemm_fp8"}), vec![("", &known::FBGEMM)]),
             ("bitnet", json!({"quant_method": "bitnet"}), vec![("", &known::BITNET)]),
+            (
+                "bitsandbytes",
+                json!({"quant_method": "bitsandbytes", "load_in_4bit": true}),
+                vec![("", &known::BITSANDBYTES)],
+            ),
+            (
+                "auto-round",
+                json!({"quant_method": "auto-round", "bits": 4, "packing_format": "auto_round", "data_type": "int"}),
+                vec![("", &known::AUTO_ROUND)],
+            ),
+            (
+                "quark",
+                json!({"quant_method": "quark", "global_quant_config": {"weight": {
+                    "dtype": "fp4", "qscheme": "per_group", "group_size": 32, "scale_format": "e8m0"}}}),
+                vec![("", &known::QUARK), ("/global_quant_config/weight", &known::QUARK_WEIGHT)],
+            ),
             ("torchao", json!({"quant_method": "torchao"}), vec![("", &known::TORCHAO)]),
             ("gptq", json!({"quant_method": "gptq", "bits": 4}), vec![("", &known::GPTQ)]),
             ("awq", json!({"quant_method": "awq"}), vec![("", &known::AWQ)]),
@@ -147,11 +168,11 @@ mod tests {
         for (method, example, tables) in examples() {
             assert!(read(&declared(example.clone()), false).is_ok(), "{method}");
             for (path, keys) in tables {
-                for key in keys.used.iter().copied().flatten() {
+                for key in names(keys.used) {
                     let mut value = example.clone();
-                    value.pointer_mut(path).unwrap()[*key] = json!([-7]);
+                    value.pointer_mut(path).unwrap()[key] = json!([-7]);
                     // A whole algorithm has no use for what single modules have.
-                    let of_modules = ["group_size", "weight_block_size"].contains(key) && path.is_empty();
+                    let of_modules = ["group_size", "weight_block_size"].contains(&key) && path.is_empty();
                     if method == "modelopt" && of_modules {
                         value["quant_algo"] = json!("FP8_PB_WO");
                     }
@@ -182,7 +203,7 @@ mod tests {
             let inner = keys.objects.iter().map(|(_, Inner::One(keys) | Inner::Each(keys))| *keys);
             todo.extend(inner.chain(keys.others));
             let only = keys.only.iter().map(|(key, _)| *key);
-            for key in keys.used.iter().chain(keys.silent).copied().flatten().copied().chain(only) {
+            for key in names(keys.used).chain(names(keys.silent)).chain(only) {
                 assert!(section.contains(&format!("`{key}`")), "{key}");
             }
         }

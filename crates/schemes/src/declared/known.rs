@@ -6,169 +6,155 @@
 use super::keys::{Inner, Keys};
 
 /// Lists of modules that stay as they are.
-pub(super) const EXCEPTIONS: &[&str] = &["ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules"];
+pub(super) const EXCEPTIONS: &str = "ignore ignored_layers modules_to_not_convert exclude_modules";
 
 /// Keys of any method.
 ///
 /// Caches are no weights; a loader that makes weights dense, or fuses modules, does so with what is stored.
-const COMMON: &[&str] =
-    &["producer", "kv_cache_scheme", "kv_cache_quant_algo", "dequantize", "packed_modules_mapping", "run_compressed"];
+const COMMON: &str =
+    "producer provider kv_cache_scheme kv_cache_quant_algo dequantize packed_modules_mapping run_compressed";
 
 /// How activations are quantized when the model runs.
-const ACTIVATIONS: &[&str] = &["activation_scheme", "act_per_tensor", "activation_scale_ub"];
+const ACTIVATIONS: &str = "activation_scheme act_per_tensor activation_scale_ub";
 
 /// `fp8`: DeepSeek (§4.1, §4.2) and everyone after it. Types of tensors say what `scale_fmt` says.
 pub(super) const FP8: Keys = Keys {
-    used: &[EXCEPTIONS, &["quant_method", "fmt", "weight_block_size", "expert_dtype"]],
-    silent: &[COMMON, ACTIVATIONS, &["modules_to_convert"]],
+    used: &[EXCEPTIONS, "quant_method fmt weight_block_size expert_dtype"],
+    silent: &[COMMON, ACTIVATIONS, "modules_to_convert"],
     only: &[("scale_fmt", &["\"ue8m0\"", "\"float\""]), ("weight_per_tensor", &["false"])],
     ..Keys::NONE
 };
 
 /// `mxfp8` (§4.8).
-pub(super) const MXFP8: Keys = Keys {
-    used: &[EXCEPTIONS, &["quant_method", "fmt", "weight_block_size"]],
-    only: &[("scale_fmt", &["\"ue8m0\""])],
-    ..FP8
-};
+pub(super) const MXFP8: Keys =
+    Keys { used: &[EXCEPTIONS, "quant_method fmt weight_block_size"], only: &[("scale_fmt", &["\"ue8m0\""])], ..FP8 };
 
 /// Methods that say nothing but their name, such as `mxfp4` of gpt-oss (§4.3).
-pub(crate) const METHOD: Keys = Keys { used: &[EXCEPTIONS, &["quant_method"]], silent: &[COMMON], ..Keys::NONE };
+pub(crate) const METHOD: Keys = Keys { used: &[EXCEPTIONS, "quant_method"], silent: &[COMMON], ..Keys::NONE };
 
 /// FBGEMM (§4.14).
 pub(crate) const FBGEMM: Keys =
-    Keys { used: &[EXCEPTIONS, &["quant_method"]], silent: &[COMMON, ACTIVATIONS], ..Keys::NONE };
+    Keys { used: &[EXCEPTIONS, "quant_method"], silent: &[COMMON, ACTIVATIONS], ..Keys::NONE };
 
 /// BitNet (§4.11). Weights that are quantized when the model runs (`online`) and a norm within the layer make other weights.
 pub(super) const BITNET: Keys = Keys {
-    used: &[EXCEPTIONS, &["quant_method", "linear_class"]],
-    silent: &[COMMON, &["rms_norm_eps"]],
+    used: &[EXCEPTIONS, "quant_method linear_class"],
+    silent: &[COMMON, "rms_norm_eps"],
     only: &[("quantization_mode", &["\"offline\""]), ("use_rms_norm", &["false"]), ("bits", &["2", "1.58"])],
+    ..Keys::NONE
+};
+
+/// bitsandbytes (§4.16).
+pub(super) const BITSANDBYTES: Keys = Keys {
+    used: &[EXCEPTIONS, "quant_method load_in_4bit load_in_8bit bnb_4bit_quant_type llm_int8_skip_modules"],
+    silent: &[
+        COMMON,
+        "_load_in_4bit _load_in_8bit bnb_4bit_compute_dtype bnb_4bit_quant_storage bnb_4bit_use_double_quant \
+            llm_int8_enable_fp32_cpu_offload llm_int8_has_fp16_weight llm_int8_threshold",
+    ],
     ..Keys::NONE
 };
 
 /// torchao (§4.7): the headers of the files say how each tensor is stored.
 pub(super) const TORCHAO: Keys = Keys {
-    used: &[EXCEPTIONS, &["quant_method"]],
-    silent: &[
-        COMMON,
-        &["quant_type", "quant_type_kwargs", "include_input_output_embeddings", "untie_embedding_weights"],
-    ],
+    used: &[EXCEPTIONS, "quant_method"],
+    silent: &[COMMON, "quant_type quant_type_kwargs include_input_output_embeddings untie_embedding_weights"],
     ..Keys::NONE
 };
 
 /// The attributes of a tensor of torchao in a header.
 pub(crate) const TORCHAO_TENSOR: Keys = Keys {
-    used: &[&[
-        "block_size",
-        "dtype",
-        "elem_dtype",
-        "_elem_dtype",
-        "orig_dtype",
-        "_orig_dtype",
-        "is_swizzled_scales",
-        "_is_swizzled_scales",
-    ]],
-    silent: &[&[
-        "act_quant_kwargs",
-        "reduce_range",
-        "kernel_preference",
-        "mm_config",
-        "hp_value_lb",
-        "hp_value_ub",
-        "use_triton_kernel",
-        "quantize_to_nvfp4_kernel_choice",
-        "nvfp4_quantize_kernel_choice",
-        "gemm_kernel_choice",
-        "requires_grad",
-        "shape",
-        "device",
-    ]],
+    used: &["block_size dtype elem_dtype _elem_dtype orig_dtype _orig_dtype is_swizzled_scales \
+            _is_swizzled_scales"],
+    silent: &["act_quant_kwargs activation_quantization target_dtype reduce_range kernel_preference mm_config \
+            hp_value_lb hp_value_ub use_triton_kernel quantize_to_nvfp4_kernel_choice \
+            nvfp4_quantize_kernel_choice gemm_kernel_choice requires_grad shape device"],
     // Of kernels that pack four codes of six bits.
     only: &[("pack_fp6", &["false"]), ("_pack_fp6", &["false"]), ("packing_format", &["\"plain\"", "\"PLAIN\""])],
     ..Keys::NONE
 };
 
 /// How integers were found, and for which kernels: AutoGPTQ, GPTQModel, optimum, AutoRound, AutoAWQ.
-const MAKING: &[&str] = &[
-    "act_group_aware",
-    "auto_forward_data_parallel",
-    "batch_size",
-    "block_name_to_quantize",
-    "cache_block_outputs",
-    "calibration_data_device",
-    "compute_device_filter",
-    "damp_auto_increment",
-    "damp_percent",
-    "dataset",
-    "dense_vram_strategy",
-    "dense_vram_strategy_devices",
-    "device",
-    "disable_exllama",
-    "do_fuse",
-    "exllama_config",
-    "failsafe",
-    "fail_safe",
-    "fallback",
-    "foem",
-    "fuse_max_seq_len",
-    "gc_mode",
-    "gptaq",
-    "hessian",
-    "hyb_act",
-    "lm_head",
-    "max_input_length",
-    "meta",
-    "mock_quantization",
-    "model_file_base_name",
-    "model_name_or_path",
-    "model_seqlen",
-    "module_name_preceding_first_block",
-    "modules_in_block_to_quantize",
-    "modules_to_fuse",
-    "moe",
-    "moe_vram_strategy",
-    "moe_vram_strategy_devices",
-    "mse",
-    "offload_to_disk",
-    "offload_to_disk_path",
-    "pack_impl",
-    "pad_token_id",
-    "static_groups",
-    "tokenizer",
-    "true_sequential",
-    "use_cuda_fp16",
-    "use_exllama",
-    "v2",
-    "v2_alpha",
-    "v2_memory_device",
-    "vram_strategy",
-    "wait_for_submodule_finalizers",
-];
+const MAKING: &str = "act_group_aware auto_forward_data_parallel batch_size block_name_to_quantize cache_block_outputs \
+    calibration_data_device compute_device_filter damp_auto_increment damp_percent dataset dense_vram_strategy \
+    dense_vram_strategy_devices device disable_exllama do_fuse exllama_config failsafe fail_safe fallback foem \
+    fuse_max_seq_len gc_mode gptaq hessian hyb_act lm_head max_input_length meta mock_quantization \
+    model_file_base_name model_name_or_path model_seqlen module_name_preceding_first_block \
+    modules_in_block_to_quantize modules_to_fuse moe moe_vram_strategy moe_vram_strategy_devices mse \
+    offload_to_disk offload_to_disk_path pack_impl pad_token_id static_groups tokenizer true_sequential \
+    use_cuda_fp16 use_exllama v2 v2_alpha v2_memory_device vram_strategy wait_for_submodule_finalizers";
 
 /// AutoRound's record of its run, in files of GPTQ's and AutoAWQ's layout.
-const AUTOROUND: &[&str] = &[
-    "amp",
-    "autoround_version",
-    "block_list",
-    "enable_minmax_tuning",
-    "enable_norm_bias_tuning",
-    "enable_quanted_input",
-    "gradient_accumulate_steps",
-    "iters",
-    "low_cpu_mem_usage",
-    "low_gpu_mem_usage",
-    "lr",
-    "minmax_lr",
-    "model_free",
-    "nsamples",
-    "provider",
-    "quant_block_list",
-    "scale_dtype",
-    "seqlen",
-    "to_quant_block_names",
-    "train_bs",
-];
+const AUTOROUND: &str = "amp autoround_version block_list enable_minmax_tuning enable_norm_bias_tuning enable_quanted_input \
+    gradient_accumulate_steps iters low_cpu_mem_usage low_gpu_mem_usage lr minmax_lr model_free nsamples \
+    provider quant_block_list scale_dtype seqlen to_quant_block_names train_bs";
+
+/// What AutoRound says of activations, caches, and the run.
+const AUTOROUND_MORE: &str = "act_bits act_data_type act_dynamic act_group_size act_sym fmt layer_config static_attention_dtype \
+    static_attention_granularity static_kv_dtype static_kv_granularity supported_types weight_block_size";
+
+/// A module of AutoRound's `extra_config`.
+const AUTO_ROUND_MODULE: Keys = Keys {
+    used: &["bits group_size data_type"],
+    silent: &["sym act_bits act_data_type act_dynamic act_group_size act_sym in_blocks"],
+    ..Keys::NONE
+};
+
+/// AutoRound (§4.17).
+pub(super) const AUTO_ROUND: Keys = Keys {
+    used: &[EXCEPTIONS, "quant_method bits group_size data_type packing_format"],
+    silent: &[COMMON, ACTIVATIONS, MAKING, AUTOROUND, AUTOROUND_MORE],
+    only: &[("rotation_config", &["{}"]), ("rotation_configs", &["[]"]), ("dynamic", &["{}", "false"])],
+    objects: &[("extra_config", Inner::Each(&AUTO_ROUND_MODULE))],
+    ..Keys::NONE
+};
+
+/// How Quark stores the weights of a module. That there are zero points, a tensor tells.
+pub(super) const QUARK_WEIGHT: Keys = Keys {
+    used: &["dtype qscheme group_size block_size scale_format"],
+    silent: &["ch_axis is_dynamic is_scale_quant mx_element_dtype observer_cls observer_kwargs percentile qat_spec \
+            round_method scale_calculation_mode scale_type symmetric zero_point_type"],
+    ..Keys::NONE
+};
+
+/// What Quark says of a module.
+const QUARK_LAYER: Keys = Keys {
+    silent: &["input_tensors output_tensors target_device"],
+    objects: &[("weight", Inner::One(&QUARK_WEIGHT))],
+    ..Keys::NONE
+};
+
+/// How Quark writes files: the order of words is one of integers of four bits.
+const QUARK_EXPORT: Keys = Keys {
+    silent: &["kv_cache_group min_kv_scale pack_method weight_merge_groups"],
+    only: &[("weight_format", &["\"real_quantized\""])],
+    ..Keys::NONE
+};
+
+/// AMD Quark (§4.19).
+pub(super) const QUARK: Keys = Keys {
+    used: &[EXCEPTIONS, "quant_method exclude algo_config"],
+    silent: &[
+        COMMON,
+        "kv_cache_post_rope kv_cache_quant_config log_severity_level quant_mode softmax_quant_spec version",
+    ],
+    objects: &[
+        ("global_quant_config", Inner::One(&QUARK_LAYER)),
+        ("layer_quant_config", Inner::Each(&QUARK_LAYER)),
+        ("layer_type_quant_config", Inner::Each(&QUARK_LAYER)),
+        ("export", Inner::One(&QUARK_EXPORT)),
+    ],
+    ..Keys::NONE
+};
+
+/// Keys of ModelSlim's description that are no names of tensors (§4.18).
+pub(super) const MODELSLIM: Keys = Keys {
+    silent: &[
+        "fa_quant_type group_size is_dynamic kv_cache_type kv_quant_type metadata model_quant_type reduce_quant_type \
+            version",
+    ],
+    ..Keys::NONE
+};
 
 /// What both layouts of integers are known with alone: rules for single modules, words of another type, a rotation or an adapter
 /// beside the weights, and packings for one kernel give other weights.
@@ -203,7 +189,7 @@ const INTEGERS: &[(&str, &[&str])] = &[
 
 /// GPTQ (§4.10).
 pub(super) const GPTQ: Keys = Keys {
-    used: &[EXCEPTIONS, &["quant_method", "bits", "group_size", "sym", "desc_act", "checkpoint_format", "format"]],
+    used: &[EXCEPTIONS, "quant_method bits group_size sym desc_act checkpoint_format format"],
     silent: &[COMMON, MAKING, AUTOROUND],
     only: INTEGERS,
     ..Keys::NONE
@@ -211,22 +197,8 @@ pub(super) const GPTQ: Keys = Keys {
 
 /// AutoAWQ (§4.9).
 pub(super) const AWQ: Keys = Keys {
-    used: &[
-        EXCEPTIONS,
-        &[
-            "quant_method",
-            "bits",
-            "w_bit",
-            "group_size",
-            "q_group_size",
-            "sym",
-            "zero_point",
-            "version",
-            "format",
-            "checkpoint_format",
-        ],
-    ],
-    silent: &[COMMON, MAKING, AUTOROUND, &["desc_act"]],
+    used: &[EXCEPTIONS, "quant_method bits w_bit group_size q_group_size sym zero_point version format checkpoint_format"],
+    silent: &[COMMON, MAKING, AUTOROUND, "desc_act"],
     only: INTEGERS,
     ..Keys::NONE
 };
@@ -234,15 +206,15 @@ pub(super) const AWQ: Keys = Keys {
 /// The arguments of weights or activations of compressed-tensors. The types of tensors say what `zp_dtype` says; `dynamic` of
 /// weights is about weights that are not stored quantized.
 const ARGUMENTS: Keys = Keys {
-    used: &[&["num_bits", "type", "symmetric", "group_size", "strategy", "block_structure", "scale_dtype", "actorder"]],
-    silent: &[&["dynamic", "observer", "observer_kwargs", "zp_dtype"]],
+    used: &["num_bits type symmetric group_size strategy block_structure scale_dtype actorder"],
+    silent: &["dynamic observer observer_kwargs zp_dtype"],
     ..Keys::NONE
 };
 
 /// A group of modules. `pre_quant_scale` says that there is a tensor of that name, which is looked at.
 const GROUP: Keys = Keys {
-    used: &[&["targets", "weights", "format"]],
-    silent: &[&["pre_quant_scale", "quant_algo"]],
+    used: &["targets weights format"],
+    silent: &["pre_quant_scale quant_algo"],
     only: &[("has_zero_point", &["false"])],
     objects: &[
         ("weights", Inner::One(&ARGUMENTS)),
@@ -254,7 +226,7 @@ const GROUP: Keys = Keys {
 
 /// `sparsity_config`: zeros that are stored as such are no matter.
 const SPARSITY: Keys = Keys {
-    silent: &[&["global_sparsity", "sparsity_structure", "ignore", "targets", "registry_requires_subclass"]],
+    silent: &["global_sparsity sparsity_structure ignore targets registry_requires_subclass"],
     only: &[("format", &["\"dense\""])],
     ..Keys::NONE
 };
@@ -262,16 +234,11 @@ const SPARSITY: Keys = Keys {
 /// compressed-tensors (§4.4). `transform_config` holds rotations that the runtime undoes, `moe_sparsity_config` experts that
 /// are not stored.
 pub(super) const COMPRESSED_TENSORS: Keys = Keys {
-    used: &[EXCEPTIONS, &["quant_method", "format", "version", "config_groups"]],
+    used: &[EXCEPTIONS, "quant_method format version config_groups"],
     silent: &[
         COMMON,
-        &[
-            "quantization_status",
-            "global_compression_ratio",
-            "use_optimized_inference",
-            "total_num_heads",
-            "total_num_kv_heads",
-        ],
+        "quantization_status global_compression_ratio use_optimized_inference total_num_heads \
+            total_num_kv_heads",
     ],
     only: &[("transform_config", &["{}", "{\"config_groups\":{}}"]), ("moe_sparsity_config", &["{}"])],
     objects: &[("config_groups", Inner::Each(&GROUP)), ("sparsity_config", Inner::One(&SPARSITY))],
@@ -280,8 +247,8 @@ pub(super) const COMPRESSED_TENSORS: Keys = Keys {
 
 /// Around a configuration that files of 2024 nest.
 pub(super) const COMPRESSION: Keys = Keys {
-    used: &[&["quantization_config"]],
-    silent: &[COMMON, &["quant_method"]],
+    used: &["quantization_config"],
+    silent: &[COMMON, "quant_method"],
     only: COMPRESSED_TENSORS.only,
     objects: &[("sparsity_config", Inner::One(&SPARSITY))],
     ..Keys::NONE
@@ -289,16 +256,16 @@ pub(super) const COMPRESSION: Keys = Keys {
 
 /// A module of ModelOpt's `quantized_layers`.
 const LAYER: Keys = Keys {
-    used: &[&["quant_algo", "group_size", "weight_block_size"]],
-    silent: &[&["pre_quant_scale", "kv_cache_quant_algo"]],
+    used: &["quant_algo group_size weight_block_size"],
+    silent: &["pre_quant_scale kv_cache_quant_algo"],
     only: &[("has_zero_point", &["false"])],
     ..Keys::NONE
 };
 
 /// ModelOpt (§4.5), in `config.json` and under `quantization` of `hf_quant_config.json`. Groups repeat what `quant_algo` says.
 pub(super) const MODELOPT: Keys = Keys {
-    used: &[EXCEPTIONS, &["quant_method", "quant_algo", "group_size", "weight_block_size", "quantized_layers"]],
-    silent: &[COMMON, ACTIVATIONS, &["pre_quant_scale", "smoothquant_val", "quant_type"]],
+    used: &[EXCEPTIONS, "quant_method quant_algo group_size weight_block_size quantized_layers"],
+    silent: &[COMMON, ACTIVATIONS, "pre_quant_scale smoothquant_val quant_type"],
     only: &[("has_zero_point", &["false"]), ("scale_fmt", &["\"ue8m0\"", "\"float\""])],
     objects: &[
         ("quantized_layers", Inner::Each(&LAYER)),
@@ -310,37 +277,36 @@ pub(super) const MODELOPT: Keys = Keys {
 };
 
 /// `hf_quant_config.json` as a whole.
-pub(super) const MODELOPT_FILE: Keys = Keys { used: &[&["quantization"]], silent: &[&["producer"]], ..Keys::NONE };
+pub(super) const MODELOPT_FILE: Keys = Keys { used: &["quantization"], silent: &["producer"], ..Keys::NONE };
 
 /// A module of MLX.
-const MLX_MODULE: Keys = Keys { used: &[&["group_size", "bits", "mode"]], ..Keys::NONE };
+const MLX_MODULE: Keys = Keys { used: &["group_size bits mode"], ..Keys::NONE };
 
 /// MLX (§4.12), with settings for single modules under their names; `false` is one that stays as it is.
 pub(super) const MLX: Keys =
-    Keys { used: &[&["group_size", "bits", "mode", "quant_method"]], others: Some(&MLX_MODULE), ..Keys::NONE };
+    Keys { used: &["group_size bits mode quant_method"], others: Some(&MLX_MODULE), ..Keys::NONE };
 
 /// Mistral's own (§4.13).
 pub(super) const MISTRAL: Keys = Keys {
-    used: &[&["weight_block_size", "block_size"]],
-    silent: &[ACTIVATIONS, &["qscheme_act"]],
+    used: &["weight_block_size block_size"],
+    silent: &[ACTIVATIONS, "qscheme_act"],
     only: &[("qformat_weight", &["\"fp8_e4m3\""])],
     ..Keys::NONE
 };
 
 /// ComfyUI's description of layers in a header.
-pub(crate) const COMFY_HEADER: Keys = Keys { used: &[&["layers"]], silent: &[&["format_version"]], ..Keys::NONE };
+pub(crate) const COMFY_HEADER: Keys = Keys { used: &["layers"], silent: &["format_version"], ..Keys::NONE };
 
 /// A marker of ComfyUI (§4.6.2); old tools nest parameters.
 pub(crate) const COMFY: Keys = Keys {
-    used: &[&["format", "group_size", "orig_dtype", "params"]],
+    used: &["format group_size orig_dtype params per_row"],
     silent: COMFY_SILENT,
     only: COMFY_ONLY,
     objects: &[("params", Inner::One(&COMFY_PARAMETERS))],
     ..Keys::NONE
 };
-const COMFY_PARAMETERS: Keys = Keys { used: &[&["group_size"]], silent: COMFY_SILENT, only: COMFY_ONLY, ..Keys::NONE };
+const COMFY_PARAMETERS: Keys =
+    Keys { used: &["group_size per_row"], silent: COMFY_SILENT, only: COMFY_ONLY, ..Keys::NONE };
 const COMFY_ONLY: &[(&str, &[&str])] = &[("convrot", &["false"]), ("transposed", &["false"])];
-const COMFY_SILENT: &[&[&str]] = &[
-    ACTIVATIONS,
-    &["full_precision_matrix_mult", "is_weight", "per_channel", "orig_shape", "convrot_groupsize", "input_scale"],
-];
+const COMFY_SILENT: &[&str] =
+    &[ACTIVATIONS, "full_precision_matrix_mult is_weight per_channel orig_shape convrot_groupsize input_scale"];

@@ -3,6 +3,8 @@
 //! A declaration says what may be; whether a tensor is stored so is decided in [`crate::detect`]. A key that [`known`] does not
 //! list is an error: nobody can tell what it does to the weights.
 
+mod autoround;
+mod caches;
 mod compressed_tensors;
 mod declaration;
 mod fp8;
@@ -11,6 +13,8 @@ pub(crate) mod keys;
 pub(crate) mod known;
 mod mlx;
 mod modelopt;
+mod modelslim;
+mod quark;
 mod value;
 
 use serde_json::{Map, Value};
@@ -21,10 +25,11 @@ use crate::checkpoint::Documents;
 use crate::error::Error;
 use crate::found::Setting;
 use crate::scheme::{Family, Scheme};
+pub(crate) use caches::{Caches, caches};
 pub(crate) use declaration::Declaration;
 use keys::Keys;
-pub(crate) use value::object;
-use value::{text, wrong};
+use value::text;
+pub(crate) use value::{object, wrong};
 
 /// Keys of `config.json`, at any depth, under which a declaration stands.
 const DECLARING: [&str; 2] = ["quantization_config", "compression_config"];
@@ -47,6 +52,10 @@ pub(crate) fn read(documents: &Documents, is_asked: bool) -> Result<Vec<Declarat
             let declaration = declaration.map(|declaration| except(declaration, value)).transpose()?;
             reading.take(value, "hf_quant_config.json: quantization", &known::MODELOPT, declaration)?;
         }
+    }
+    if let Some(file) = object(documents.quant_model_description.as_ref(), modelslim::FILE, "the file")? {
+        let own = file.iter().filter(|(key, _)| !key.contains('.')).map(|(key, value)| (key.clone(), value.clone()));
+        reading.take(&own.collect(), modelslim::FILE, &known::MODELSLIM, modelslim::read(file)?)?;
     }
     for key in ["quantization", "quantization_config"] {
         let value = documents.params.as_ref().and_then(|value| value.get(key));
@@ -128,8 +137,11 @@ impl Reading {
             }
             "awq" => (&known::AWQ, Some(integers::awq(value, place)?)),
             "gptq" => (&known::GPTQ, Some(integers::gptq(value, place)?)),
+            "bitsandbytes" => (&known::BITSANDBYTES, Some(integers::bitsandbytes(value, place)?)),
             "bitnet" => (&known::BITNET, Some(integers::bitnet(value, place)?)),
             "torchao" => (&known::TORCHAO, simple(Family::Torchao)),
+            "auto-round" | "auto_round" | "intel/auto-round" => (&known::AUTO_ROUND, autoround::read(value, place)?),
+            "quark" => (&known::QUARK, quark::read(value, place)?),
             "mlx" => (&known::MLX, Some(mlx::read(value, place)?)),
             other => match catalogue::declared_by(other) {
                 Some((family, keys)) => (keys, simple(family)),
@@ -143,7 +155,8 @@ impl Reading {
 
 /// The modules that are listed as exceptions stay as they are.
 fn except(declaration: Declaration, value: &Map<String, Value>) -> Result<Declaration, Error> {
-    known::EXCEPTIONS.iter().try_fold(declaration, |declaration, key| declaration.without(value.get(*key), key))
+    let mut keys = known::EXCEPTIONS.split_whitespace();
+    keys.try_fold(declaration, |declaration, key| declaration.without(value.get(key), key))
 }
 
 /// Where in `config.json` a declaration stands: of the model, or of a part of it, such as `text_config`.

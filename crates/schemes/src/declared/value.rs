@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::error::Error;
 use crate::modules::brief;
 
-pub(super) fn wrong(place: &str, key: &str, found: &Value, expected: &str) -> Error {
+pub(crate) fn wrong(place: &str, key: &str, found: &Value, expected: &str) -> Error {
     Error::Value { place: place.to_owned(), key: key.to_owned(), found: brief(found), expected: expected.to_owned() }
 }
 

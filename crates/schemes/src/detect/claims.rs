@@ -1,7 +1,7 @@
 //! Which tensors belong to which group, each to one.
 
 use truecast_core::exact::decode_float;
-use truecast_core::scaled::{GlobalRule, Layout, Part};
+use truecast_core::scaled::{Book, GlobalRule, Layout, Part};
 use truecast_core::{DType, Ecosystem, Exact, Kind};
 use truecast_io::Tensor;
 
@@ -209,7 +209,12 @@ impl<'a> Claims<'a> {
                     self.check_ones(tensor)?;
                     Dropped::Ones
                 }
-                _ => Dropped::Shape,
+                Piece::Values(book) => {
+                    let known = book.and_then(Book::values).map(|all| all.map(f32::from_bits));
+                    self.check_numbers(tensor, known.as_ref().map_or(&[0.0], |all| all))?;
+                    Dropped::Marker
+                }
+                Piece::Shape | Piece::Part(_) => Dropped::Shape,
             };
             self.take(tensor, Role::Dropped(reason), &group)?;
         }
@@ -291,13 +296,17 @@ impl<'a> Claims<'a> {
     pub(super) fn check_ones(&mut self, number: usize) -> Result<(), Error> {
         let tensor = self.index.tensor(number);
         let name = tensor.name.clone();
-        let refused = Error::Refused {
-            place: format!("tensor {}", truecast_io::Escaped(&name)),
-            what: "a factor in addition to the weight".to_owned(),
-            why: "it belongs to the activation, and the dequantized weight would be different",
-        };
-        let Kind::Float(format) = tensor.dtype.kind() else { return Err(refused) };
         let is_factor = name.ends_with("pre_quant_scale") || name.ends_with("act_pre_scale");
+        let (what, why) = match is_factor {
+            true => (
+                "a factor in addition to the weight",
+                "it belongs to the activation, and the dequantized weight would be different",
+            ),
+            false => ("a tensor that changes the weight", "the scheme has no place for it"),
+        };
+        let place = format!("tensor {}", truecast_io::Escaped(&name));
+        let refused = Error::Refused { place, what: what.to_owned(), why };
+        let Kind::Float(format) = tensor.dtype.kind() else { return Err(refused) };
         let size = (tensor.dtype.code_bits() / 8) as usize;
         let bytes = self.read(number)?;
         let one = Exact::Finite { neg: false, sig: 1, exp: 0, sticky: false };
@@ -306,6 +315,22 @@ impl<'a> Claims<'a> {
             same(decode_float(&format, code), one)
         };
         if is_factor && bytes.chunks_exact(size.max(1)).all(is_one) { Ok(()) } else { Err(refused) }
+    }
+
+    /// A small tensor of f32, or of bytes, holds these numbers.
+    fn check_numbers(&mut self, number: usize, expected: &[f32]) -> Result<(), Error> {
+        let bytes = self.read(number)?;
+        let tensor = self.index.tensor(number);
+        let found: Vec<f32> = match tensor.dtype {
+            DType::F32 => bytes.as_chunks().0.iter().map(|entry| f32::from_le_bytes(*entry)).collect(),
+            _ => bytes.iter().map(|byte| f32::from(*byte)).collect(),
+        };
+        let (shown, expected) = match found.iter().zip(expected).find(|(found, expected)| found != expected) {
+            None if found.len() == expected.len() => return Ok(()),
+            None => (format!("{} numbers", found.len()), expected.len().to_string()),
+            Some((found, expected)) => (format!("the number {found:?}"), format!("{expected:?}")),
+        };
+        Err(Error::Content { tensor: tensor.name.to_string(), found: shown, expected })
     }
 
     /// Claims the tensor for a setting, or says why not.

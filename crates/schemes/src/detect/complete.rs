@@ -4,48 +4,21 @@ use foldhash::{HashSet, HashSetExt};
 use truecast_core::{DType, Kind};
 
 use super::claims::Claims;
+use super::leftover::{Owners, Verdict};
+use super::signatures;
 use crate::checkpoint::Index;
 use crate::detection::{Detection, Dropped};
 use crate::error::Error;
 use crate::finding::Effect;
 use crate::table::Name::Sibling;
 
-/// Last components of names, or what they end in, of tensors that are dropped with their module's group.
-const WITH_GROUP: [(&str, Dropped); 13] = [
-    ("input_scale", Dropped::ActivationScale),
-    ("input_global_scale", Dropped::ActivationScale),
-    ("activation_scale", Dropped::ActivationScale),
-    ("qscale_act", Dropped::ActivationScale),
-    ("scale_input", Dropped::ActivationScale),
-    ("output_scale", Dropped::ActivationScale),
-    ("act_quant_scale", Dropped::ActivationScale),
-    ("act_quant_zero_point", Dropped::ActivationScale),
-    ("act_per_tensor_scale", Dropped::ActivationScale),
-    ("k_scale", Dropped::CacheScale),
-    ("v_scale", Dropped::CacheScale),
-    ("q_scale", Dropped::CacheScale),
-    ("kv_scale", Dropped::CacheScale),
-];
-
 /// Last components of names of tensors that mean nothing by themselves.
-const AUXILIARY: [&str; 13] = [
-    "weight_scale",
-    "weight_scale_inv",
-    "weight_scale_2",
-    "weight_global_scale",
-    "scale_weight",
-    "qscale_weight",
-    "weight_zero_point",
-    "weight_g_idx",
-    "weight_shape",
-    "qzeros",
-    "g_idx",
-    "absmax",
-    "comfy_quant",
-];
+const AUXILIARY: &str = "weight_scale weight_scale_inv weight_scale_2 weight_global_scale scale_weight qscale_weight \
+    weight_zero_point weight_g_idx weight_shape qzeros g_idx absmax comfy_quant";
 
 /// Last components of names of factors that belong to the activations of a quantized weight, or are added to it.
-const FACTORS: [&str; 3] = ["pre_quant_scale", "svdquant_lora_a", "svdquant_lora_b"];
+const FACTORS: &str = "pre_quant_scale svdquant_lora_a svdquant_lora_b svd_up svd_down weight_offset smooth_factor smooth_scale \
+    theta oweight forward_hadamard_matrix backward_hadamard_matrix";
 
 /// Last components of names of codes.
 const CODES: [&str; 2] = ["weight_packed", "qweight"];
@@ -61,26 +34,31 @@ const CODES: [&str; 2] = ["weight_packed", "qweight"];
 /// ```
 pub fn is_auxiliary(name: &str) -> bool {
     let last = name.rsplit_once('.').map_or(name, |(_, last)| last);
-    AUXILIARY.contains(&last) || CODES.contains(&last) || last.ends_with("_scale_inv")
+    is_in(AUXILIARY, last) || CODES.contains(&last) || last.ends_with("_scale_inv")
 }
 
 pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
-    let around = modules_around(&claims);
-    let mut copied = 0;
+    signatures::check(&claims)?;
+    let owners = Owners::of(&claims);
+    let (mut unclear, mut copied) = (Vec::new(), 0);
     for number in 0..claims.index.len() {
         if claims.is_claimed(number) {
             continue;
         }
         let tensor = claims.index.tensor(number);
         let (module, last) = tensor.name.rsplit_once('.').unwrap_or(("", &tensor.name));
-        let named = |name: &str| last == name || last.strip_suffix(name).is_some_and(|front| front.ends_with('_'));
-        if let Some((_, reason)) = WITH_GROUP.iter().find(|(name, _)| named(name)) {
-            if around.contains(module) {
-                claims.drop(number, *reason);
+        match owners.verdict(tensor) {
+            Verdict::Dropped(reason) => {
+                claims.drop(number, reason);
+                continue;
             }
-            continue;
+            Verdict::Unclear => {
+                unclear.push(&tensor.name);
+                continue;
+            }
+            Verdict::Other => {}
         }
-        if FACTORS.contains(&last) && claims.groups.iter().any(|group| group.module == module) {
+        if is_in(FACTORS, last) && owners.is_quantized(module) {
             claims.check_ones(number)?;
             claims.drop(number, Dropped::Ones);
             continue;
@@ -94,7 +72,15 @@ pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
         let is_packed = matches!(tensor.dtype, DType::U8 | DType::I8 | DType::I32 | DType::U32);
         copied += usize::from(is_packed && last == "weight");
     }
+    signatures::check_rest(&claims)?;
     check_names(&claims)?;
+    if let ([first, ..], false) = (unclear.as_slice(), claims.groups.is_empty()) {
+        claims.warnings.push(format!(
+            "{} tensors, such as {}, have the name of a scale of activations or caches, but another place or shape; they are kept",
+            unclear.len(),
+            truecast_io::Escaped(first)
+        ));
+    }
     if copied > 0 {
         claims
             .warnings
@@ -113,6 +99,11 @@ pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
     Ok(Detection { roles, groups, schemes, choices, warnings, findings })
 }
 
+/// Whether one of these names is the one.
+fn is_in(names: &str, name: &str) -> bool {
+    names.split_whitespace().any(|known| known == name)
+}
+
 /// A dense tensor's name is its own.
 fn check_names(claims: &Claims<'_>) -> Result<(), Error> {
     let mut names = HashSet::new();
@@ -126,19 +117,6 @@ fn check_names(claims: &Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The modules of groups and those around them.
-fn modules_around(claims: &Claims<'_>) -> HashSet<String> {
-    let mut all = HashSet::new();
-    for group in &claims.groups {
-        let mut module = group.module.as_str();
-        while all.insert(module.to_owned()) {
-            let Some((parent, _)) = module.rsplit_once('.') else { break };
-            module = parent;
-        }
-    }
-    all
-}
-
 /// What a tensor would be to others, by its name.
 fn auxiliary(index: &Index<'_>, name: &str, last: &str) -> Option<&'static str> {
     let sibling = |from: &str, to: &str| {
@@ -150,7 +128,7 @@ fn auxiliary(index: &Index<'_>, name: &str, last: &str) -> Option<&'static str> 
         index.dtype_of(&logical).filter(|dtype| of.contains(dtype))
     };
     match last {
-        _ if AUXILIARY.contains(&last) || last.ends_with("_scale_inv") => Some("scale"),
+        _ if is_in(AUXILIARY, last) || last.ends_with("_scale_inv") => Some("scale"),
         _ if CODES.contains(&last) => Some("codes"),
         _ if sibling("_blocks", "_scales").is_some() => Some("blocks"),
         _ if sibling("_scales", "_blocks").is_some() => Some("scale"),

@@ -8,12 +8,12 @@ use truecast_io::error::folder::FolderError;
 
 use super::claims::Claims;
 use crate::catalogue::{self, SCALED_FP8_MARKER};
-use crate::declared::{known, object};
+use crate::declared::{known, object, wrong};
 use crate::detection::Dropped;
 use crate::error::Error;
 use crate::found::Setting;
 use crate::modules::brief;
-use crate::scheme::{Family, Parameters, Scheme};
+use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
 /// Key of a header that lists torchao's tensors.
 const TENSOR_NAMES: &str = "tensor_names";
@@ -22,7 +22,7 @@ const QUANTIZATION_METADATA: &str = "_quantization_metadata";
 /// Last component of a tensor that describes one.
 const COMFY_QUANT: &str = "comfy_quant";
 
-fn parse(place: &str, text: &str) -> Result<Value, Error> {
+pub(super) fn parse(place: &str, text: &str) -> Result<Value, Error> {
     let error = |cause: FolderError| Error::Json { place: place.to_owned(), message: cause.to_string() };
     truecast_io::folder::parse(text).map_err(error)
 }
@@ -36,6 +36,7 @@ pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
         let Ok(entry) = truecast_io::folder::parse(text) else { continue };
         let Some(torchao) = catalogue::torchao_attributes(&entry) else { continue };
         if let Some(attributes) = entry.get("_data").and_then(Value::as_object)
+            && catalogue::reads_torchao(&torchao.class)
             && claims.options.from_scheme.is_none()
         {
             let place = format!("__metadata__: {}", truecast_io::Escaped(name));
@@ -89,7 +90,11 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
     }
     let modules = Modules::of(claims);
     for (layer, place, entry) in entries {
-        let Some(setting) = setting(&entry, &place)? else { continue };
+        let Some(mut setting) = setting(&entry, &place, claims.options.from_scheme.is_some())? else { continue };
+        if let Some(asked) = claims.options.from_scheme {
+            agrees(asked, setting.scheme, &layer, &place)?;
+            setting.scheme.parameters = asked.parameters.or(setting.scheme.parameters);
+        }
         let orphan = |why: &str| Error::Orphan { tensor: layer.clone(), what: "marker", why: why.to_owned() };
         let codes = modules.weight(&layer).map_err(orphan)?;
         let name = claims.index.tensor(codes).name.clone();
@@ -126,8 +131,22 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The setting of a marker; `None` if it says nothing about a format.
-fn setting(entry: &Value, place: &str) -> Result<Option<Setting>, Error> {
+/// A scheme that was named does not overrule what a marker says of a tensor.
+fn agrees(asked: Scheme, marked: Scheme, layer: &str, place: &str) -> Result<(), Error> {
+    match asked.family == marked.family {
+        true => Ok(()),
+        false => Err(Error::Contradiction {
+            tensor: layer.to_owned(),
+            first: Box::new(asked),
+            first_place: "--from-scheme".to_owned(),
+            second: Box::new(marked),
+            second_place: place.to_owned(),
+        }),
+    }
+}
+
+/// The setting of a marker; `None` if it says nothing about a format. Keys are not checked if the scheme was named.
+fn setting(entry: &Value, place: &str, is_asked: bool) -> Result<Option<Setting>, Error> {
     // Some files have the format itself in place of an object.
     let format = entry.as_str().or_else(|| entry.get("format").and_then(Value::as_str));
     let Some(format) = format else {
@@ -141,9 +160,6 @@ fn setting(entry: &Value, place: &str) -> Result<Option<Setting>, Error> {
             expected: "the name of a format".to_owned(),
         });
     };
-    if let Some(marker) = entry.as_object() {
-        known::COMFY.check(marker, place, Family::of_name(&format!("comfy:{format}")))?;
-    }
     let field = |name: &str| entry.get(name).or_else(|| entry.get("params").and_then(|params| params.get(name)));
     let is_rotated = field("convrot").is_some_and(|value| *value != Value::Bool(false) && !value.is_null());
     let family = Family::of_name(&format!("comfy:{format}")).filter(|_| !is_rotated).ok_or_else(|| Error::Refused {
@@ -153,12 +169,23 @@ fn setting(entry: &Value, place: &str) -> Result<Option<Setting>, Error> {
             truecast_io::Escaped(format),
             if is_rotated { " with convrot" } else { "" }
         ),
-        why: "truecast cannot dequantize weights that are rotated or in a code book",
+        why: match is_rotated {
+            true => "its weights are rotated, and truecast does not undo the rotation",
+            false => "truecast does not know its layout",
+        },
     })?;
+    if let Some(marker) = entry.as_object().filter(|_| !is_asked) {
+        known::COMFY.check(marker, place, Some(family))?;
+    }
+    let per_row = match field("per_row") {
+        None | Some(Value::Null | Value::Bool(false)) => None,
+        Some(Value::Bool(true)) if family == Family::ComfyInt8 => Some(Strategy::Channel),
+        Some(other) => return Err(wrong(place, "per_row", other, "true of int8_tensorwise, or false")),
+    };
     let takes_group = matches!(family, Family::ComfyFp8Blocks | Family::ComfyInt8Blocks);
     let group =
         field("group_size").and_then(Value::as_u64).filter(|group| takes_group && (1..=1 << 31).contains(group));
-    Ok(Some(Setting::of(Scheme { family, parameters: Parameters { group, ..Parameters::NONE } })))
+    Ok(Some(Setting::of(Scheme { family, parameters: Parameters { group, strategy: per_row, ..Parameters::NONE } })))
 }
 
 /// Weights by the name of their layer, with or without what a merged file puts before it.
@@ -203,6 +230,10 @@ pub(super) fn scaled_fp8(claims: &mut Claims<'_>) -> Result<(), Error> {
         claims.drop(marker, Dropped::Marker);
     }
     let setting = Setting::of(Scheme::of(Family::ComfyScaledFp8));
+    if let Some(asked) = claims.options.from_scheme {
+        let marker = &claims.index.tensor(markers[0]).name;
+        agrees(asked, setting.scheme, prefix(marker), &format!("tensor {}", truecast_io::Escaped(marker)))?;
+    }
     let entry = catalogue::entry(Family::ComfyScaledFp8).expect("it has an entry");
     for number in 0..claims.index.len() {
         let tensor = claims.index.tensor(number);

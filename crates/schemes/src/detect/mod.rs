@@ -4,12 +4,15 @@
 //! names tell. Then [`complete`] checks that nothing is left over.
 
 mod advice;
+mod bitsandbytes;
 mod claims;
 mod complete;
 mod consistency;
 pub(crate) mod gguf;
+mod leftover;
 mod markers;
 mod names;
+mod signatures;
 
 use crate::catalogue;
 use crate::checkpoint::{Checkpoint, ReadTensor};
@@ -18,7 +21,6 @@ use crate::detection::{Detection, Options};
 use crate::error::Error;
 use crate::found::Setting;
 use crate::modules::module_of;
-use crate::scheme::Family;
 use claims::{Claim, Claims};
 pub use complete::is_auxiliary;
 use foldhash::{HashSet, HashSetExt};
@@ -59,10 +61,9 @@ fn detect_as(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options
         None => declared?,
     };
     markers::torchao(&mut claims)?;
-    if options.from_scheme.is_none() {
-        markers::layers(&mut claims)?;
-        markers::scaled_fp8(&mut claims)?;
-    }
+    bitsandbytes::tensors(&mut claims)?;
+    markers::layers(&mut claims)?;
+    markers::scaled_fp8(&mut claims)?;
     configured(&mut claims, &declared)?;
     stale(&claims, &declared)?;
     if options.from_scheme.is_none() {
@@ -133,7 +134,7 @@ fn candidates(claims: &Claims<'_>, declaration: &Declaration, number: usize) -> 
             continue;
         }
         for setting in declaration.settings_of(module_of(&name)) {
-            let entry = catalogue::entry(setting.scheme.family).filter(|_| setting.scheme.family != Family::Torchao);
+            let entry = catalogue::entry(setting.scheme.family).filter(|_| !setting.scheme.family.is_told_by_tensors());
             if entry.and_then(|entry| claims.logical(entry, tensor)).as_ref() == Some(&name) {
                 all.push((setting.clone(), name.clone()));
             }

@@ -10,7 +10,7 @@ use crate::scheme::{Family, Scheme};
 use crate::table::Name::{self, Append, Sibling};
 
 /// In the order of §5.2: the name of the tensor that stands beside the codes, and the family.
-const ROWS: [(Name, Family); 11] = [
+const ROWS: [(Name, Family); 12] = [
     (Append("_scales"), Family::GptOss),
     (Append(".scales"), Family::GptOss),
     (Append("_global_scale"), Family::CtNvfp4),
@@ -22,6 +22,7 @@ const ROWS: [(Name, Family); 11] = [
     (Sibling("scale_weight"), Family::ComfyScaledFp8),
     (Sibling("scale"), Family::DeepSeekV4),
     (Sibling("qscale_weight"), Family::MistralFp8),
+    (Sibling("SCB"), Family::BnbInt8),
 ];
 
 pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {

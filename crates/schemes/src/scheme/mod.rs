@@ -66,6 +66,12 @@ pub enum Family {
     MlxMxfp8,
     MistralFp8,
     FbgemmFp8,
+    BnbNf4,
+    BnbFp4,
+    BnbInt8,
+    ModelSlim,
+    QuarkFp4,
+    QuarkFp8,
     /// Tensors of a GGUF file that are rows of these blocks (§9).
     Gguf(BlockType),
 }
@@ -207,6 +213,12 @@ const TABLE: &[Row] = &[
     row("mlx:mxfp8", Family::MlxMxfp8, &[], Relayout, Mx, "e4m3, 32"),
     row("mistral-fp8", Family::MistralFp8, &[Block], Never, Fp8, "e4m3, tensor or block"),
     row("fbgemm-fp8", Family::FbgemmFp8, &[], Never, Fp8, "e4m3, row"),
+    row("bnb:nf4", Family::BnbNf4, &[], Never, Int4, "nf4, 64"),
+    row("bnb:fp4", Family::BnbFp4, &[], Never, Int4, "fp4, 64"),
+    row("bnb:int8", Family::BnbInt8, &[], Never, Int8, "8 bits, row"),
+    row("modelslim", Family::ModelSlim, &[Group], Never, Int8, "8 bits, row, group"),
+    row("quark:fp4", Family::QuarkFp4, &[], Never, Mx, "e2m1, 32"),
+    row("quark:fp8_e4m3", Family::QuarkFp8, &[By, Block, Group], Never, Fp8, "e4m3, by strategy"),
     gguf("gguf:Q4_0", BlockType::Q4_0, Writing::Never),
     gguf("gguf:Q4_1", BlockType::Q4_1, Writing::Never),
     gguf("gguf:Q5_0", BlockType::Q5_0, Writing::Never),
@@ -244,6 +256,11 @@ impl Family {
     pub(crate) fn is_modelopt_nvfp4(self) -> bool {
         use Family::{ModelOptNvfp4, ModelOptNvfp4Awq, ModelOptNvfp4Fp8, ModelOptNvfp4Svd, ModelOptNvfp4Weights};
         [ModelOptNvfp4, ModelOptNvfp4Weights, ModelOptNvfp4Awq, ModelOptNvfp4Svd, ModelOptNvfp4Fp8].contains(&self)
+    }
+
+    /// What is stored so is told tensor by tensor, and not by a configuration.
+    pub(crate) fn is_told_by_tensors(self) -> bool {
+        [Family::Torchao, Family::BnbNf4, Family::BnbFp4].contains(&self)
     }
 
     /// Whether it is written.
@@ -296,6 +313,9 @@ impl Family {
             "awq" => "AutoAWQ",
             "gptq" | "gptq_v2" => "GPTQ",
             "bitnet" => "BitNet",
+            "bnb" => "bitsandbytes",
+            "modelslim" => "ModelSlim",
+            "quark" => "AMD Quark",
             "mxfp8" => "miles, MiniMax",
             other => other,
         }

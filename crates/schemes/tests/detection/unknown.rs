@@ -43,77 +43,43 @@ fn config(method: &str, more: &str) -> Case {
 
 #[test]
 fn keys_of_methods() {
-    for (method, more, key, value) in [
-        // Rotations that the runtime undoes.
-        (
-            "compressed-tensors",
-            r#""config_groups": {}, "transform_config": {"config_groups": {"u": {"type": "hadamard"}}}"#,
-            "transform_config",
-            "{\"config_groups\"",
-        ),
-        (
-            "compressed-tensors",
-            r#""config_groups": {}, "moe_sparsity_config": {"method": "novice"}"#,
-            "moe_sparsity_config",
-            "{",
-        ),
-        (
-            "compressed-tensors",
-            r#""config_groups": {}, "sparsity_config": {"format": "2:4"}"#,
-            "sparsity_config.format",
-            "\"2:4\"",
-        ),
-        ("compressed-tensors", r#""config_groups": {}, "sparsity_config": {"mask": 1}"#, "sparsity_config.mask", "1"),
-        (
-            "compressed-tensors",
-            r#""config_groups": {"g": {"targets": [], "codebook": "E8"}}"#,
-            "config_groups.g.codebook",
-            "\"E8\"",
-        ),
-        (
-            "compressed-tensors",
-            r#""config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 4, "rotation": 128}}}"#,
-            "config_groups.g.weights.rotation",
-            "128",
-        ),
-        (
-            "compressed-tensors",
-            r#""config_groups": {"g": {"targets": ["Linear"], "input_activations": {"num_bits": 8, "smooth": true}}}"#,
-            "config_groups.g.input_activations.smooth",
-            "true",
-        ),
-        ("fp8", r#""weight_per_tensor": true"#, "weight_per_tensor", "true"),
-        ("fp8", r#""store_dtype": "mxfp4""#, "store_dtype", "\"mxfp4\""),
-        ("fp8", r#""scale_fmt": "e5m3""#, "scale_fmt", "\"e5m3\""),
-        ("fp8", r#""rotation": "hadamard""#, "rotation", "\"hadamard\""),
-        // Of a legacy Quark export.
-        ("fp8", r#""export": {"pack_method": "reorder"}"#, "export", "{\"pack_method\""),
-        ("mxfp8", r#""scale_fmt": "float""#, "scale_fmt", "\"float\""),
-        ("mxfp4", r#""block_size": 16"#, "block_size", "16"),
-        ("fbgemm_fp8", r#""smooth": {}"#, "smooth", "{}"),
-        ("bitnet", r#""quantization_mode": "online""#, "quantization_mode", "\"online\""),
-        ("bitnet", r#""use_rms_norm": true"#, "use_rms_norm", "true"),
-        ("torchao", r#""rotate": 1"#, "rotate", "1"),
-        // Rules that change the width of single modules.
-        ("gptq", r#""dynamic": {"+:.*down_proj": {"bits": 8}}"#, "dynamic", "{\"+:.*down_proj\""),
-        ("gptq", r#""rotation": "hadamard""#, "rotation", "\"hadamard\""),
-        ("gptq", r#""adapter": {"name": "eora", "rank": 64}"#, "adapter", "{\"name\""),
-        ("gptq", r#""is_marlin_format": true"#, "is_marlin_format", "true"),
-        ("gptq", r#""pack_dtype": "int64""#, "pack_dtype", "\"int64\""),
-        ("gptq", r#""mixed_precision": true"#, "mixed_precision", "true"),
-        ("gptq", r#""backend": "bitblas""#, "backend", "\"bitblas\""),
-        ("awq", r#""backend": "llm-awq""#, "backend", "\"llm-awq\""),
-        ("awq", r#""krot": 8"#, "krot", "8"),
-        ("awq", r#""extra_config": {"a": {"bits": 8}}"#, "extra_config", "{\"a\""),
-        ("modelopt", r#""weight_scale_encoding": "csf""#, "weight_scale_encoding", "\"csf\""),
-        ("modelopt", r#""has_zero_point": true"#, "has_zero_point", "true"),
-        (
-            "modelopt",
-            r#""config_groups": {"g": {"targets": ["Linear"], "lora_rank": 32}}"#,
-            "config_groups.g.lora_rank",
-            "32",
-        ),
-    ] {
+    // Method; what it says besides; the key, and the beginning of its value. Rotations that the runtime undoes, a legacy export
+    // of Quark, rules that change the width of single modules, and the like.
+    let all = r#"
+        compressed-tensors; "config_groups": {}, "transform_config": {"config_groups": {"u": {"type": "hadamard"}}}; transform_config; {"config_groups"
+        compressed-tensors; "config_groups": {}, "moe_sparsity_config": {"method": "novice"}; moe_sparsity_config; {
+        compressed-tensors; "config_groups": {}, "sparsity_config": {"format": "2:4"}; sparsity_config.format; "2:4"
+        compressed-tensors; "config_groups": {}, "sparsity_config": {"mask": 1}; sparsity_config.mask; 1
+        compressed-tensors; "config_groups": {"g": {"targets": [], "codebook": "E8"}}; config_groups.g.codebook; "E8"
+        compressed-tensors; "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 4, "rotation": 128}}}; config_groups.g.weights.rotation; 128
+        compressed-tensors; "config_groups": {"g": {"targets": ["Linear"], "input_activations": {"num_bits": 8, "smooth": true}}}; config_groups.g.input_activations.smooth; true
+        fp8; "weight_per_tensor": true; weight_per_tensor; true
+        fp8; "store_dtype": "mxfp4"; store_dtype; "mxfp4"
+        fp8; "scale_fmt": "e5m3"; scale_fmt; "e5m3"
+        fp8; "rotation": "hadamard"; rotation; "hadamard"
+        fp8; "export": {"pack_method": "reorder"}; export; {"pack_method"
+        mxfp8; "scale_fmt": "float"; scale_fmt; "float"
+        mxfp4; "block_size": 16; block_size; 16
+        fbgemm_fp8; "smooth": {}; smooth; {}
+        bitnet; "quantization_mode": "online"; quantization_mode; "online"
+        bitnet; "use_rms_norm": true; use_rms_norm; true
+        torchao; "rotate": 1; rotate; 1
+        gptq; "dynamic": {"+:.*down_proj": {"bits": 8}}; dynamic; {"+:.*down_proj"
+        gptq; "rotation": "hadamard"; rotation; "hadamard"
+        gptq; "adapter": {"name": "eora", "rank": 64}; adapter; {"name"
+        gptq; "is_marlin_format": true; is_marlin_format; true
+        gptq; "pack_dtype": "int64"; pack_dtype; "int64"
+        gptq; "mixed_precision": true; mixed_precision; true
+        gptq; "backend": "bitblas"; backend; "bitblas"
+        awq; "backend": "llm-awq"; backend; "llm-awq"
+        awq; "krot": 8; krot; 8
+        awq; "extra_config": {"a": {"bits": 8}}; extra_config; {"a"
+        modelopt; "weight_scale_encoding": "csf"; weight_scale_encoding; "csf"
+        modelopt; "has_zero_point": true; has_zero_point; true
+        modelopt; "config_groups": {"g": {"targets": ["Linear"], "lora_rank": 32}}; config_groups.g.lora_rank; 32
+    "#;
+    for line in all.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let [method, more, key, value] = line.split("; ").collect::<Vec<_>>()[..] else { panic!("{line}") };
         refused(&config(method, more), &[PLACE, &format!("{key:?} is {value}"), "its effect on the weights"]);
     }
 }
@@ -153,7 +119,7 @@ fn markers_and_headers() {
     for (text, key) in [
         (r#"{"format": "float8_e4m3fn", "rotation": 64}"#, r#""rotation" is 64"#),
         (r#"{"format": "float8_e4m3fn", "params": {"codebook": [1]}}"#, r#""params.codebook" is [1]"#),
-        (r#"{"format": "float8_e4m3fn", "convrot": true}"#, r#""convrot" is true"#),
+        (r#"{"format": "float8_e4m3fn", "convrot": true}"#, "its weights are rotated"),
     ] {
         refused(&marker.clone().holds("a.comfy_quant", text), &["tensor \"a.comfy_quant\": ", key]);
     }

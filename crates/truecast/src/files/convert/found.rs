@@ -49,8 +49,13 @@ fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
 /// The JSON files of a folder that say how its tensors are quantized.
 fn documents(folder: &Folder) -> Result<Documents, Error> {
     let read = |name| Ok::<_, Error>(folder.json(name)?.map(|file| file.value));
-    let [config, hf_quant_config, params] = Documents::FILES.map(read);
-    Ok(Documents { config: config?, hf_quant_config: hf_quant_config?, params: params? })
+    let [config, hf_quant_config, params, description] = Documents::FILES.map(read);
+    Ok(Documents {
+        config: config?,
+        hf_quant_config: hf_quant_config?,
+        params: params?,
+        quant_model_description: description?,
+    })
 }
 
 /// What the tensors are; `stored` are all that count. Those whose data were read come to `seen`.

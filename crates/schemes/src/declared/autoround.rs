@@ -1,0 +1,82 @@
+//! AutoRound (§4.17): the layouts of others, named by `packing_format`.
+
+use serde_json::{Map, Value};
+
+use super::declaration::{Declaration, Targets};
+use super::value::{block, count, object, text, wrong};
+use crate::error::Error;
+use crate::found::Setting;
+use crate::modules::patterns;
+use crate::scheme::{Family, Parameters, Scheme};
+
+/// The layout of weights: of a packing, the beginning of a type, and bits. AutoRound's own has GPTQ's zero points as they are.
+const LAYOUTS: [(&str, &str, &[u64], Family); 11] = [
+    ("auto_round:auto_gptq", "int", &[2, 3, 4, 8], Family::Gptq),
+    ("auto_gptq", "int", &[2, 3, 4, 8], Family::Gptq),
+    ("auto_round", "int", &[2, 3, 4, 8], Family::GptqV2),
+    ("auto_round:gptqmodel", "int", &[2, 3, 4, 8], Family::GptqV2),
+    ("auto_round:auto_awq", "int", &[4], Family::Awq),
+    ("auto_awq", "int", &[4], Family::Awq),
+    ("auto_round:llm_compressor", "mx_fp", &[4], Family::CtMxfp4),
+    ("auto_round:llm_compressor", "mx_fp", &[8], Family::CtMxfp8),
+    ("auto_round:llm_compressor", "nv_fp", &[4], Family::CtNvfp4),
+    ("auto_round:fp8_static", "fp", &[8], Family::Fp8Tensor),
+    ("auto_round:fp8", "fp", &[8], Family::Fp8Tensor),
+];
+
+/// `None` if weights are stored as they are.
+pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Declaration>, Error> {
+    let packing = text(value.get("packing_format"), place, "packing_format")?.unwrap_or_default();
+    if packing == "auto_round:fake" {
+        return Ok(None);
+    }
+    let mut declaration = Declaration::for_all(place, [setting(packing, value, value, place)?]);
+    for (name, own) in object(value.get("extra_config"), place, "extra_config")?.into_iter().flatten() {
+        let own = own.as_object().ok_or_else(|| wrong(place, name, own, "an object"))?;
+        // What is not quantized the tensors tell.
+        if own.get("bits").and_then(Value::as_u64).is_some_and(|bits| bits >= 16) {
+            continue;
+        }
+        let setting = setting(packing, value, own, place)?;
+        match name.contains(['*', '\\', '[', '^', '$', '(', '+', '|']) {
+            true => {
+                let pattern = Value::from(vec![format!("re:.*(?:{name})")]);
+                declaration.settings.push((Targets::Listed(patterns(Some(&pattern), place, name)?), setting));
+            }
+            false => _ = declaration.modules.insert(name.clone(), setting),
+        }
+    }
+    Ok(Some(declaration))
+}
+
+/// Of all modules, or of one with settings of its own.
+fn setting(packing: &str, all: &Map<String, Value>, own: &Map<String, Value>, place: &str) -> Result<Setting, Error> {
+    let get = |key: &str| own.get(key).filter(|value| !value.is_null()).or_else(|| all.get(key));
+    let bits = count(get("bits"), place, "bits")?.unwrap_or_default();
+    let data = text(get("data_type"), place, "data_type")?.unwrap_or("int");
+    let found = LAYOUTS.iter().find(|(of, kind, widths, _)| {
+        *of == packing && data.starts_with(kind) && !data.contains("e5m2") && widths.contains(&bits)
+    });
+    // Integers have another packing where activations have few bits.
+    let is_other = |family| {
+        let is_int = matches!(family, Family::Gptq | Family::GptqV2 | Family::Awq);
+        is_int && get("act_bits").and_then(Value::as_u64).is_some_and(|bits| bits <= 8)
+    };
+    let Some((.., family)) = found.filter(|(.., family)| !is_other(*family)) else {
+        let scheme = format!("auto-round:{packing} {data} of {bits} bits");
+        return Err(Error::Unsupported { place: place.to_owned(), scheme });
+    };
+    let size = get("group_size");
+    let (group, block) = match size {
+        Some(Value::Array(_)) => (None, block(size, place, "group_size")?),
+        _ => (count(size.filter(|size| size.as_u64() != Some(0)), place, "group_size")?, None),
+    };
+    let none = Parameters::NONE;
+    let (family, parameters) = match family {
+        Family::Gptq | Family::GptqV2 => (*family, Parameters { bits: Some(bits as u32), group, ..none }),
+        Family::Awq => (*family, Parameters { group, ..none }),
+        Family::Fp8Tensor if block.is_some() => (Family::Fp8Block, Parameters { block, ..none }),
+        _ => (*family, none),
+    };
+    Ok(Setting::of(Scheme { family, parameters }))
+}

@@ -1,0 +1,29 @@
+//! ModelSlim's `quant_model_description.json` (§4.18): the type of each tensor, among keys without a dot.
+
+use serde_json::{Map, Value};
+
+use super::declaration::Declaration;
+use super::value::wrong;
+use crate::error::Error;
+use crate::found::Setting;
+use crate::scheme::{Family, Scheme};
+
+/// The file.
+pub(super) const FILE: &str = "quant_model_description.json";
+
+/// `None` if nothing is quantized.
+pub(super) fn read(file: &Map<String, Value>) -> Result<Option<Declaration>, Error> {
+    let mut declaration = Declaration::new(FILE);
+    for (name, kind) in file {
+        let Some(module) = name.strip_suffix(".weight") else { continue };
+        match kind.as_str().ok_or_else(|| wrong(FILE, name, kind, "the name of a type"))? {
+            "FLOAT" => {}
+            // Activations have eight bits, or are as they were.
+            "W8A8" | "W8A8_DYNAMIC" | "W8A8_MIX" | "W8A16" => {
+                declaration.modules.insert(module.to_owned(), Setting::of(Scheme::of(Family::ModelSlim)));
+            }
+            other => return Err(Error::Unsupported { place: FILE.to_owned(), scheme: format!("modelslim:{other}") }),
+        }
+    }
+    Ok(declaration.scheme().is_some().then_some(declaration))
+}
