@@ -188,8 +188,8 @@ def test_autoround_of_integers(truecast, tmp_path, packing, less):
         "a.scales": scales,
     }
     expected = (q.astype(np.float32) - zeros.repeat(32, 0).astype(np.float32)) * scales.astype(np.float32).repeat(32, 0)
-    config = {"quant_method": "auto-round", "packing_format": packing, "bits": 4, "group_size": 32, "data_type": "int", "sym": False,
-              "provider": "auto-round", "extra_config": {"lm_head": {"bits": 16}}}  # fmt: skip
+    config = {"quant_method": "auto-round", "packing_format": packing, "bits": 4, "group_size": 32, "data_type": "int"}
+    config |= {"sym": False, "provider": "auto-round", "extra_config": {"lm_head": {"bits": 16}}}
     check(truecast, tmp_path, tensors, {"a.weight": np.ascontiguousarray(expected.T)}, config)
     other = config | {"bits": 2 if "awq" not in packing else 4, "group_size": 64}
     for name in ("a", "^a$"):
@@ -295,12 +295,16 @@ def test_quark(truecast, tmp_path):
     experts = {"a.weight": nibbles, "a.weight_scale": scales}
     attention = {"attn.q.weight": weight, "attn.q.weight_scale": scale, "attn.q.input_scale": floats()}
     wide = weight.astype(np.float32)
-    for number, (tensors, config, expected) in enumerate([
+    both = {"a.weight": values, "attn.q.weight": wide * scale}
+    named = quark(QUARK_FP4, layer_quant_config={"*attn*": {"weight": QUARK_FP8}})
+    by_row = (attention | {"attn.q.weight_scale": rows}, quark(QUARK_FP8 | {"qscheme": "per_channel"}))
+    all_cases = [
         (experts, quark(QUARK_FP4), {"a.weight": values}),
-        (experts | attention, quark(QUARK_FP4, layer_quant_config={"*attn*": {"weight": QUARK_FP8}}), {"a.weight": values, "attn.q.weight": wide * scale}),
-        (experts | attention, quark(QUARK_FP4, exclude=["attn.q"]), {"a.weight": values, "attn.q.weight": wide * scale}),
-        (attention | {"attn.q.weight_scale": rows}, quark(QUARK_FP8 | {"qscheme": "per_channel"}), {"attn.q.weight": wide * rows[:, None]}),
-    ]):  # fmt: skip
+        (experts | attention, named, both),
+        (experts | attention, quark(QUARK_FP4, exclude=["attn.q"]), both),
+        (*by_row, {"attn.q.weight": wide * rows[:, None]}),
+    ]
+    for number, (tensors, config, expected) in enumerate(all_cases):
         path = tmp_path / str(number)
         path.mkdir()
         check(truecast, path, tensors, expected, config)
@@ -343,8 +347,11 @@ def test_comfy_rows(truecast, tmp_path, shape):
 def test_torchao_integers_in_bytes(truecast, tmp_path):
     q, scale, zero = codes(np.int8, 32, 64) >> 4, floats(32, 2).astype(BF16), codes(np.int8, 32, 2) >> 4
     tensors = {"a._weight_qdata": q, "a._weight_scale": scale, "a._weight_zero_point": zero}
-    data = {"target_dtype": {"_type": "torch.dtype", "_data": "int4"}, "block_size": [1, 32], "activation_quantization": "int8_asym_per_token",
-            "dtype": {"_type": "torch.dtype", "_data": "bfloat16"}}  # fmt: skip
+    data = {"block_size": [1, 32], "activation_quantization": "int8_asym_per_token"}
+    data |= {
+        "target_dtype": {"_type": "torch.dtype", "_data": "int4"},
+        "dtype": {"_type": "torch.dtype", "_data": "bfloat16"},
+    }
     metadata = lambda kind: {"tensor_names": '["a.weight"]', "a.weight": json.dumps({"_type": kind, "_data": data})}
     expected = (q.astype(np.float32) - zero.astype(np.float32).repeat(32, 1)) * scale.astype(np.float32).repeat(32, 1)
     check(
@@ -424,7 +431,7 @@ def test_integers_of_ordinary_models_are_copied(truecast, tmp_path):
 
 
 def converted(truecast, path: Path, modules: str, name: str, shape: str, more: dict):
-    """Of a folder with these quantized modules (`!`: not quantized) and this tensor: is it in the result, and the warnings."""
+    """Whether the result has this tensor next to these quantized modules (`!`: not quantized), and the warnings."""
     lines = ["norm.weight b16 64", "attn.q_norm.weight b16 64", f"{name} b16 {shape}"]
     for module in modules.split():
         is_plain = module.endswith("!")

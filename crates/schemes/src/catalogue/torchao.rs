@@ -58,8 +58,10 @@ fn inner(value: &Value) -> &Value {
     value.get("_data").map_or(value, inner)
 }
 
+type Describe = fn(&Found<'_>, &Torchao) -> Result<Described, Error>;
+
 /// Classes that are read. Those of integers may have fewer bits, each in a byte.
-const CLASSES: &[(&str, fn(&Found<'_>, &Torchao) -> Result<Described, Error>)] = &[
+const CLASSES: &[(&str, Describe)] = &[
     ("Float8Tensor", floats),
     ("Int8Tensor", integers),
     ("IntxUnpackedToInt8Tensor", integers),
