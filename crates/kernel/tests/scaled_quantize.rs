@@ -193,6 +193,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
 fn number(code: Code, bits: u64) -> f64 {
     match code {
         Code::Int(f) => f.value(bits) as f64,
+        Code::Book(_) => f64::NAN,
         Code::Float(src) => {
             let spec = ieee::Cast::to(F64).resolve(src).unwrap();
             f64::from_bits(cast_one(&spec, bits).code().unwrap())

@@ -85,6 +85,7 @@ fn defined(values: &[u32], layout: &truecast_core::scaled::Layout, how: &Quantiz
                     let Some(at) = at else { continue };
                     let code = match planes.codes.code {
                         Code::Float(dtype) => exact::decode(dtype, *code),
+                        Code::Book(_) => planes.codes.code.value(*code),
                         Code::Int(f) => {
                             let q = f.value(*code) - zero;
                             Exact::Finite { neg: q < 0, sig: q.unsigned_abs() as u64, exp: 0, sticky: false }
