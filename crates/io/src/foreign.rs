@@ -22,6 +22,14 @@ pub enum Foreign {
     Index,
     /// A pickle, as `torch.save` writes it.
     Pickle,
+    /// Part of a checkpoint as `torch.distributed.checkpoint` writes it.
+    Distributed,
+    /// HDF5, as Keras writes it.
+    Hdf5,
+    /// MessagePack, as Flax writes it.
+    Msgpack,
+    /// An archive of NeMo.
+    Nemo,
     /// A `.gguf` file.
     Gguf,
     /// Bytes without a header, by the name.
@@ -38,6 +46,15 @@ pub enum Foreign {
 
 /// Extensions of pickles.
 const PICKLES: [&str; 5] = ["pt", "pth", "ckpt", "pkl", "pickle"];
+/// Other extensions of weights.
+const OF_OTHERS: [(&str, Foreign); 6] = [
+    ("distcp", Foreign::Distributed),
+    ("h5", Foreign::Hdf5),
+    ("hdf5", Foreign::Hdf5),
+    ("keras", Foreign::Hdf5),
+    ("msgpack", Foreign::Msgpack),
+    ("nemo", Foreign::Nemo),
+];
 /// Extensions of bytes without a header, unless the first bytes say otherwise.
 const RAW: [&str; 4] = ["bin", "raw", "dat", "data"];
 /// A zip archive, which `torch.save` writes, and protocols 2 to 5 of pickle.
@@ -81,7 +98,39 @@ impl Foreign {
             _ if PICKLES.contains(&extension) => Foreign::Pickle,
             _ if RAW.contains(&extension) && is_pickle => Foreign::Pickle,
             _ if RAW.contains(&extension) => Foreign::Raw,
-            _ => Foreign::Unknown,
+            _ => OF_OTHERS.iter().find(|(of, _)| *of == extension).map_or(Foreign::Unknown, |(_, found)| *found),
+        }
+    }
+
+    /// The first of some files in a folder that holds weights of another kind.
+    pub(crate) fn among(folder: &Path, names: &[String]) -> Option<(String, Foreign)> {
+        let is_weights = |found: &Foreign| found.has_tensors() || *found == Foreign::Raw;
+        names.iter().map(|name| (name.clone(), Foreign::of(&folder.join(name)))).find(|(_, found)| is_weights(found))
+    }
+
+    /// It holds tensors, in a form that is not read.
+    fn has_tensors(self) -> bool {
+        matches!(self, Foreign::Pickle | Foreign::Gguf) || OF_OTHERS.iter().any(|(_, found)| *found == self)
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn what(self) -> &'static str {
+        match self {
+            Foreign::Stream => "a standard stream, a pipe or a device",
+            Foreign::Folder { .. } => "a folder",
+            Foreign::Index => "the index of a checkpoint",
+            Foreign::Pickle => "a pickle, as torch.save writes it",
+            Foreign::Distributed => "part of a checkpoint as torch.distributed.checkpoint writes it",
+            Foreign::Hdf5 => "HDF5, as Keras writes it",
+            Foreign::Msgpack => "MessagePack, as Flax writes it",
+            Foreign::Nemo => "a tar archive of NeMo",
+            Foreign::Gguf => "a GGUF file",
+            Foreign::Raw => "bytes without a header",
+            Foreign::LfsPointer => "a Git LFS pointer, not the file itself",
+            Foreign::Html => "an HTML page, not the file itself",
+            Foreign::Text => "text, not a file of this kind",
+            Foreign::Unknown => "an unknown kind of file",
         }
     }
 
@@ -138,16 +187,15 @@ impl fmt::Display for Foreign {
                 write!(f, "this is a folder of {safetensors} safetensors files, and folders are not supported")
             }
             Foreign::Index => f.write_str("this is the index of a checkpoint, which is converted as a whole"),
-            Foreign::Pickle => {
-                write!(f, "this is a pickle, as torch.save writes it, and pickles are not supported{files}")
+            Foreign::Pickle => write!(f, "this is {}, and pickles are not supported{files}", self.what()),
+            Foreign::Distributed | Foreign::Hdf5 | Foreign::Msgpack | Foreign::Nemo => {
+                write!(f, "this is {}, which is not supported{files}", self.what())
             }
             Foreign::Gguf => {
                 write!(f, "this is a GGUF file, which only inspect, convert, verify and compare read{files}")
             }
             Foreign::Raw => write!(f, "this looks like bytes without a header, which are not supported{files}"),
-            Foreign::LfsPointer => f.write_str("this is a Git LFS pointer, not the file itself"),
-            Foreign::Html => f.write_str("this is an HTML page, not the file itself"),
-            Foreign::Text => f.write_str("this is text, not a file of this kind"),
+            Foreign::LfsPointer | Foreign::Html | Foreign::Text => write!(f, "this is {}", self.what()),
             Foreign::Unknown => {
                 f.write_str("unknown kind of file; expected .safetensors, .gguf, .npy, .npz, .pb or .onnx")
             }

@@ -27,7 +27,7 @@ const FIRST: &str = "model-00001-of-00002.safetensors";
 const SECOND: &str = "model-00002-of-00002.safetensors";
 
 fn index(entries: &[(&str, &str)]) -> Vec<u8> {
-    truecast_testkit::safetensors::index(&json!({ "total_size": 1, "note": "kept" }), entries.iter().copied())
+    truecast_testkit::safetensors::index(&json!({ "note": "kept" }), entries.iter().copied())
 }
 
 /// Two shards with an index, a configuration, a tokenizer, code in a subfolder, and what is not copied.
@@ -229,8 +229,10 @@ fn hostile_folders() {
     folder
         .run("convert model out --to bf16 --keep nothing*")
         .fails(2, &["keep \"nothing*\" matches no tensor of model"]);
-    folder.write("model/model_index.json", b"{}");
-    folder.run("convert model out --to bf16").fails(2, &["pipeline"]);
+    // Weights of a pipeline that are not read.
+    folder.write("model/model_index.json", b"{\"unet\": [\"diffusers\", \"UNet2DModel\"]}");
+    folder.write("model/unet/diffusion_pytorch_model.bin", b"x");
+    folder.run("convert model out --to bf16").fails(3, &["\"unet\"", "diffusion_pytorch_model.bin", "does not read"]);
     assert!(!folder.path("out").exists());
 }
 

@@ -25,7 +25,7 @@ fn checkpoint(last: f32) -> Folder {
         safetensors(&[("c.weight", "F8_E4M3", &[8, 8], codes(2)), ("c.bias", "F32", &[2], f32s(&[1.0, last]))], &[]),
     ];
     let files: Vec<_> = NAMES.into_iter().zip(files).collect();
-    folder.write_shards("model", &json!({ "total_size": 0 }), &files);
+    folder.write_shards("model", &json!({}), &files);
     let config = json!({ "quantization_config": { "quant_method": "fp8", "weight_block_size": [8, 8] } });
     folder.write("model/config.json", config.to_string().as_bytes());
     folder.write("model/tokenizer.json", b"{}");
@@ -137,7 +137,7 @@ fn a_run_goes_on_without_what_described_its_source() {
             let weight = |name: &'static str| (name, "F32", &[128u64, 128][..], values.clone());
             let second = [weight("b.weight"), ("b.bias", "F32", &[1], f32s(&[bias]))];
             let (first, second) = (safetensors(&[weight("a.weight")], &[]), safetensors(&second, &[]));
-            folder.write_shards("dense", &json!({ "total_size": 0 }), &[(NAMES[0], first), (NAMES[1], second)]);
+            folder.write_shards("dense", &json!({}), &[(NAMES[0], first), (NAMES[1], second)]);
             folder.write("dense/config.json", b"{}");
             folder.run(&format!("convert dense model --scheme {scheme} --quiet")).exits(0);
             folder

@@ -88,7 +88,7 @@ fn modelopt(folder: &Folder, tensor: &Nvfp4) {
     ];
     let files = ["model-00002-of-00002.safetensors", "model-00001-of-00002.safetensors"];
     let (first, rest) = (safetensors(&first, &[("format", "pt")]), safetensors(&rest, &[("format", "pt")]));
-    folder.write_shards("a", &json!({"total_size": 0}), &[(files[0], first), (files[1], rest)]);
+    folder.write_shards("a", &json!({}), &[(files[0], first), (files[1], rest)]);
     configured(folder, json!({"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["embed"]}));
 }
 

@@ -42,7 +42,7 @@ fn model() -> Folder {
         ("model.layers.0.ids", "I32", &[2, 1], vec![1, 0, 0, 0, 2, 0, 0, 0]),
     ];
     let (first, second) = (safetensors(&first, &[("format", "pt")]), safetensors(&second, &[]));
-    let metadata = json!({ "total_size": 0, "total_parameters": 9 });
+    let metadata = json!({ "total_parameters": 9 });
     folder.write_shards("model", &metadata, &[(FIRST, first), (SECOND, second)]);
     folder.write("model/config.json", b"{\n  \"model_type\": \"x\",\n  \"torch_dtype\": \"float32\"\n}\n");
     folder.write("model/tokenizer.json", b"{}");

@@ -1,6 +1,7 @@
 //! What can be wrong with a checkpoint folder and with the JSON files in it.
 
 use crate::escaped::Escaped;
+use crate::foreign::Foreign;
 
 /// The longest JSON file that is read (`docs/spec/checkpoints.md §2.2 C4`).
 pub const MAX_JSON_BYTES: u64 = 128 << 20;
@@ -15,16 +16,24 @@ pub const MAX_JSON_VALUES: u64 = 1 << 21;
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum FolderError {
     /// Nothing to convert is there.
-    #[error("the folder holds no .safetensors file{}", if *pickles { "; pickles (.bin, .pt) are never opened" } else { "" })]
-    NoShards { pickles: bool },
+    #[error("the folder holds no .safetensors file{}", instead(found, components))]
+    NoShards { found: Option<(String, Foreign)>, components: Vec<String> },
     /// §9.9.
     #[error("the folder holds several GGUF models; give one of them, such as {}", Escaped(first))]
     SeveralGguf { first: String },
     /// §2.7.
-    #[error("is a pipeline of several models (model_index.json); give {} by itself", listed(components))]
-    Pipeline { components: Vec<String> },
+    #[error("is a folder of several models; give {} by itself", listed(components, "or"))]
+    Several { components: Vec<String> },
+    /// §2.7.
+    #[error(
+        "{} belongs to the model, and its weights are in {} only, which truecast does not read; save them as \
+         safetensors first",
+        Escaped(component),
+        Escaped(file)
+    )]
+    OtherWeights { component: String, file: String },
     /// Two files say where tensors are.
-    #[error("the folder holds several indices ({}); give a folder with one", listed(indices))]
+    #[error("the folder holds several indices ({}); give a folder with one", listed(indices, "and"))]
     Indices { indices: Vec<String> },
     /// C1.
     #[error(
@@ -61,26 +70,53 @@ pub enum FolderError {
     #[error("shard {} is missing; the index lists {} in it", Escaped(shard), Escaped(tensor))]
     MissingShard { shard: String, tensor: String },
     /// §2.3.
+    #[error(
+        "{} is missing: by the name of {} there are {of} parts, and the folder holds {there} and no index; get the \
+         others, or convert single files",
+        Escaped(missing),
+        Escaped(name)
+    )]
+    MissingPart { missing: String, of: u64, there: u64, name: String },
+    /// §2.3.
+    #[error("{} and {} are of two sets of parts; move one set to another folder", Escaped(first), Escaped(second))]
+    PartsOfTwo { first: String, second: String },
+    /// §2.3.
     #[error("shard {} has no tensor {}, which the index lists", Escaped(shard), Escaped(tensor))]
     MissingTensor { shard: String, tensor: String },
     /// §2.3.
-    #[error("tensor {} is in {} and in {}, and no index selects one", Escaped(tensor), Escaped(first), Escaped(second))]
+    #[error(
+        "tensor {} is in {} and in {}, and no index selects one; give one of the files by itself, with a file as \
+         destination",
+        Escaped(tensor),
+        Escaped(first),
+        Escaped(second)
+    )]
     DuplicateTensor { tensor: String, first: String, second: String },
 }
 
 impl FolderError {
     /// The folder is not what was meant, rather than damaged.
     pub(crate) fn is_usage(&self) -> bool {
-        use FolderError::{Indices, NoShards, Pipeline, SeveralGguf};
-        matches!(self, NoShards { .. } | SeveralGguf { .. } | Pipeline { .. } | Indices { .. })
+        use FolderError::{Indices, NoShards, Several, SeveralGguf};
+        matches!(self, NoShards { .. } | SeveralGguf { .. } | Several { .. } | Indices { .. })
     }
 }
 
-fn listed(names: &[String]) -> String {
+/// What a folder without tensors has in their place.
+fn instead(found: &Option<(String, Foreign)>, components: &[String]) -> String {
+    match found {
+        _ if !components.is_empty() => format!("; give {} by itself", listed(components, "or")),
+        Some((file, found)) => format!("; {} is {}", Escaped(file), found.what()),
+        None => String::new(),
+    }
+}
+
+/// Names with a word before the last.
+#[must_use]
+pub fn listed(names: &[String], word: &str) -> String {
     let shown: Vec<String> = names.iter().map(|name| Escaped(name).to_string()).collect();
     match shown.as_slice() {
-        [] => "each of its folders".into(),
-        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        [most @ .., last] if !most.is_empty() => format!("{} {word} {last}", most.join(", ")),
         all => all.concat(),
     }
 }

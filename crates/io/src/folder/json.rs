@@ -2,6 +2,7 @@
 //! stays that nobody asked to change.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -195,23 +196,38 @@ pub struct Edit {
 /// assert_eq!(edit(text, &edits).unwrap(), "{\n  \"eps\": 1e-05,\n  \"dtype\": \"bfloat16\"\n}\n");
 /// ```
 pub fn edit(text: &str, edits: &[Edit]) -> Result<String, FolderError> {
-    edits.iter().try_fold(text.to_string(), |text, edit| edited(&text, edit))
+    let edits: Vec<_> = edits.iter().map(|edit| (&*edit.path, edit.value.as_ref())).collect();
+    edited_below(text, 1, &edits)
 }
 
-fn edited(text: &str, Edit { path, value }: &Edit) -> Result<String, FolderError> {
-    let Some((last, through)) = path.split_last() else { return Ok(text.into()) };
-    let mut object = text;
-    for key in through {
-        match members(object)?.into_iter().find(|member| member.key == *key) {
-            Some(member) if member.value.starts_with('{') => object = member.value,
-            _ => return Ok(text.into()),
+/// The text of an object after edits of its members and of what lies below them, which take one pass for each level.
+fn edited_below(text: &str, depth: usize, edits: &[(&[String], Option<&Value>)]) -> Result<String, FolderError> {
+    let mut below: BTreeMap<&str, Vec<(&[String], Option<&Value>)>> = BTreeMap::new();
+    for (path, value) in edits.iter().filter(|(path, _)| path.len() > 1) {
+        below.entry(&path[0]).or_default().push((&path[1..], *value));
+    }
+    let (mut whole, mut rest) = (String::with_capacity(text.len()), text);
+    for member in members(text)? {
+        if let Some(edits) = below.get(member.key.as_str()).filter(|_| member.value.starts_with('{')) {
+            let from = member.value.as_ptr() as usize - rest.as_ptr() as usize;
+            whole += &rest[..from];
+            whole += &edited_below(member.value, depth + 1, edits)?;
+            rest = &rest[from + member.value.len()..];
         }
     }
+    whole += rest;
+    let own = edits.iter().filter_map(|(path, value)| Some((path.first().filter(|_| path.len() == 1)?, *value)));
+    own.into_iter().try_fold(whole, |text, (key, value)| edited(&text, depth, key, value))
+}
+
+/// The text of an object, which lies `depth` deep with its members, after the edit of one of them.
+fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Result<String, FolderError> {
+    let object = text;
     let members = members(object)?;
     let at = members.iter().position(|member| member.key == *last);
     let offset = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
     let end = |part: &str| offset(part) + part.len();
-    let printed = |value: &Value| indented(value, if object.contains('\n') { path.len() } else { 0 });
+    let printed = |value: &Value| indented(value, if object.contains('\n') { depth } else { 0 });
     let (from, to, new) = match (at, value) {
         (None, None) => return Ok(text.into()),
         (Some(at), Some(value)) => (offset(members[at].value), end(members[at].value), printed(value)),

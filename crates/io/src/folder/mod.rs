@@ -5,17 +5,20 @@
 //! a file names is opened outside of the folder. What the tensors mean together is not known here.
 //! Read first: `docs/spec/checkpoints.md §2`.
 
+mod component;
 mod files;
 mod index;
 mod json;
 mod open;
+mod part;
 mod sidecar;
 mod split;
 
-pub use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES};
+pub use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES, listed};
 pub use files::{free_bytes, nearest, remove, write};
 pub use index::{INDEX_SUFFIX, Index};
 pub use json::{Edit, JsonFile, edit, parse};
+pub use part::PartName;
 pub use sidecar::Sidecar;
 pub use split::single;
 
@@ -25,16 +28,19 @@ use std::sync::Arc;
 
 use crate::error::{Cause, Error};
 use crate::escaped::{Escaped, counted};
+use crate::foreign::Foreign;
 use crate::gguf::{self, Value};
 use crate::look;
 use crate::open::open_regular;
 use crate::source::Source;
+use crate::tensor::{FileFormat, Tensor};
+use component::Declared;
 use foldhash::{HashMap, HashMapExt};
 
-/// The file that holds everything where there is no index.
-const SINGLE: &str = "model.safetensors";
-/// A folder of several models has this one.
-const PIPELINE: &str = "model_index.json";
+/// Files that hold everything where there is no index: the first that is there counts.
+const SINGLE: [&str; 2] = ["model.safetensors", "diffusion_pytorch_model.safetensors"];
+/// Weights that PEFT loads on top of others.
+const ADAPTER: &str = "adapter_model.safetensors";
 
 /// A file of tensors in a folder.
 #[derive(Debug)]
@@ -78,6 +84,7 @@ pub struct Folder {
     index: Option<Index>,
     sidecars: Vec<Sidecar>,
     strays: Vec<PathBuf>,
+    components: Vec<PathBuf>,
     warnings: Vec<String>,
 }
 
@@ -104,10 +111,10 @@ impl Folder {
         begun: &BTreeMap<String, (PathBuf, u64)>,
     ) -> Result<Folder, Error> {
         let names = names_in(path)?;
-        if names.iter().any(|name| name == PIPELINE) {
-            return Err(FolderError::Pipeline { components: components(path, &names) }.at(path));
-        }
-        let name = Index::find(&names).map_err(|cause| cause.at(path))?;
+        let declared = Declared::of(path, follow_links)?;
+        // What lies beside the description of a pipeline is a copy of its components.
+        let is_pipeline = declared.is_pipeline && component::has_some(path, &names)?;
+        let name = Index::find(&names).map_err(|cause| cause.at(path))?.filter(|_| !is_pipeline);
         let index = match name {
             Some(name) => match JsonFile::read(path, name, follow_links)? {
                 Some(file) => Some(Index::of(name, &file)?),
@@ -115,13 +122,20 @@ impl Folder {
             },
             None => None,
         };
+        let there = || names.iter().map(String::as_str).chain(begun.keys().map(String::as_str));
+        let single = || SINGLE.into_iter().find(|single| there().any(|name| name == *single));
         let wanted: BTreeSet<&str> = match &index {
+            None if is_pipeline => [].into(),
             Some(index) => index.weight_map.values().map(String::as_str).collect(),
-            None if names.iter().any(|name| name == SINGLE) || begun.contains_key(SINGLE) => [SINGLE].into(),
-            None => {
-                let shards = names.iter().map(String::as_str).filter(|name| open::is_shard_name(name));
-                shards.chain(begun.keys().map(String::as_str)).collect()
-            }
+            None => match single() {
+                Some(single) => [single].into(),
+                None => {
+                    let all: BTreeSet<&str> = there().filter(|name| open::is_shard_name(name)).collect();
+                    part::check(all.iter().copied()).map_err(|cause| cause.at(path))?;
+                    let is_own = |name: &&str| all.len() == 1 || *name != ADAPTER;
+                    all.iter().copied().filter(is_own).collect()
+                }
+            },
         };
         let mut shards = Vec::new();
         for name in wanted {
@@ -141,17 +155,20 @@ impl Folder {
             let tensors = (0..source.tensors().len()).collect();
             shards.push(Shard { name: name.into(), source, tensors, is_gone });
         }
-        if shards.is_empty() {
-            let pickles = names.iter().any(|name| [".bin", ".pt", ".pth", ".ckpt"].iter().any(|e| name.ends_with(e)));
-            return Err(FolderError::NoShards { pickles }.at(path));
-        }
         let is_weights = |name: &str| shards.iter().any(|shard| shard.name == name);
         let is_index = |name: &str| index.as_ref().is_some_and(|index| index.name == name);
-        let beside = sidecar::find(path, |name| is_weights(name) || is_index(name))?;
-        let sidecar::Beside { sidecars, strays, warnings: left_out } = beside;
+        let beside = sidecar::find(path, follow_links, |name| is_weights(name) || is_index(name))?;
+        let sidecar::Beside { sidecars, strays, components, warnings: left_out } = beside;
+        declared.check(path, !shards.is_empty(), &strays, &components)?;
+        if shards.is_empty() && (declared.is_empty() || components.is_empty()) {
+            let components = components.iter().map(|path| path.display().to_string()).collect();
+            return Err(FolderError::NoShards { found: Foreign::among(path, &names), components }.at(path));
+        }
         let (path, warnings) = (path.into(), Vec::new());
-        let mut folder = Folder { path, is_file: false, follow_links, shards, index, sidecars, strays, warnings };
+        let mut folder =
+            Folder { path, is_file: false, follow_links, shards, index, sidecars, strays, components, warnings };
         folder.choose()?;
+        folder.warnings.extend(folder.contradictions());
         folder.warnings.extend(left_out);
         Ok(folder)
     }
@@ -190,7 +207,14 @@ impl Folder {
     #[must_use]
     pub fn of_source(source: Source) -> Folder {
         let path = source.path().to_path_buf();
-        Folder::of_sources(&path, vec![source])
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let part = PartName::of(&name).filter(|part| part.of > 1 && source.format() == FileFormat::Safetensors);
+        let warnings = part.iter().map(|PartName { number, of, .. }| {
+            let path = path.display();
+            format!("{path}: is by its name part {number} of {of}: the result holds only its tensors; give the folder to convert all")
+        });
+        let warnings = warnings.collect();
+        Folder { warnings, ..Folder::of_sources(&path, vec![source]) }
     }
 
     fn of_sources(path: &Path, sources: Vec<Source>) -> Folder {
@@ -206,6 +230,7 @@ impl Folder {
             index: None,
             sidecars: Vec::new(),
             strays: Vec::new(),
+            components: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -214,6 +239,20 @@ impl Folder {
     #[must_use]
     pub fn into_source(mut self) -> Option<Source> {
         self.shards.pop().filter(|_| self.is_file && self.shards.is_empty()).map(|shard| shard.source)
+    }
+
+    /// What the index says otherwise than the files, where no value depends on it (§2.3).
+    fn contradictions(&self) -> Vec<String> {
+        let Some(index) = &self.index else { return Vec::new() };
+        let (path, name) = (self.path.display(), Escaped(&index.name));
+        let bytes: u64 = self.shards.iter().flat_map(|shard| shard.source.tensors()).map(Tensor::bytes).sum();
+        let stated = index.metadata.get("total_size").and_then(serde_json::Value::as_u64);
+        let of_size = stated.filter(|stated| *stated != bytes).map(|stated| {
+            format!("{path}: total_size in {name} is {stated}, but the tensors of its files take {bytes} bytes")
+        });
+        let of_parts = part::check(self.shards.iter().map(|shard| shard.name.as_str())).err();
+        let of_parts = of_parts.map(|cause| format!("{path}: {name} names no tensor of some parts: {cause}"));
+        of_size.into_iter().chain(of_parts).collect()
     }
 
     /// Which copy of each tensor counts (§2.3).
@@ -298,6 +337,12 @@ impl Folder {
         &self.strays
     }
 
+    /// Folders in it that hold weights of their own, at any depth, by their paths in the folder: each is a checkpoint.
+    #[must_use]
+    pub fn components(&self) -> &[PathBuf] {
+        &self.components
+    }
+
     /// What is odd about it.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
@@ -328,14 +373,4 @@ impl Folder {
 /// Names that are text, sorted.
 fn names_in(path: &Path) -> Result<Vec<String>, Error> {
     Ok(look::names(path)?.into_iter().filter_map(|name| name.into_string().ok()).collect())
-}
-
-/// Folders in a folder that hold tensors.
-fn components(path: &Path, names: &[String]) -> Vec<String> {
-    let holds = |name: &&String| {
-        // Only a sentence depends on it.
-        let inside = look::names(&path.join(name)).unwrap_or_default();
-        inside.iter().any(|name| name.to_string_lossy().ends_with(".safetensors"))
-    };
-    names.iter().filter(holds).cloned().collect()
 }

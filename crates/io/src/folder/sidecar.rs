@@ -3,15 +3,18 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use super::component::is_component;
 use super::index::INDEX_SUFFIX;
 use super::open::open_in;
 use crate::atomic::{Existing, NewFolder, OutputFile};
-use crate::error::Error;
+use crate::error::folder::FolderError;
+use crate::error::{Cause, Error};
 use crate::look;
 use crate::path::folder_of;
 
 /// Files of weights in other forms, and weights that the index does not know.
-const WEIGHTS: [&str; 9] = ["safetensors", "bin", "pt", "pth", "ckpt", "msgpack", "h5", "gguf", "onnx"];
+const WEIGHTS: [&str; 13] =
+    ["safetensors", "bin", "pt", "pth", "ckpt", "msgpack", "h5", "gguf", "onnx", "hdf5", "keras", "nemo", "distcp"];
 /// What a conversion writes about itself.
 const OWN: &str = "truecast-manifest";
 /// Deeper folders are nobody's.
@@ -33,19 +36,26 @@ pub(super) struct Beside {
     pub sidecars: Vec<Sidecar>,
     /// Files of weights that the checkpoint does not name, relative to the folder.
     pub strays: Vec<PathBuf>,
+    /// Folders that hold weights of their own; what lies in them is theirs.
+    pub components: Vec<PathBuf>,
     /// What is said of files that are left out.
     pub warnings: Vec<String>,
 }
 
 /// The files beside the shards.
-pub(super) fn find(folder: &Path, is_shard: impl Fn(&str) -> bool) -> Result<Beside, Error> {
+pub(super) fn find(folder: &Path, follow_links: bool, is_shard: impl Fn(&str) -> bool) -> Result<Beside, Error> {
     let mut found = Beside::default();
-    walk(folder, Path::new(""), &is_shard, &mut found)?;
+    walk(folder, Path::new(""), (&is_shard, follow_links), &mut found)?;
     found.sidecars.sort();
     Ok(found)
 }
 
-fn walk(folder: &Path, below: &Path, is_shard: &impl Fn(&str) -> bool, found: &mut Beside) -> Result<(), Error> {
+fn walk(
+    folder: &Path,
+    below: &Path,
+    (is_shard, follow_links): (&impl Fn(&str) -> bool, bool),
+    found: &mut Beside,
+) -> Result<(), Error> {
     let here = folder.join(below);
     let is_top = below.as_os_str().is_empty();
     for name in look::names(&here)? {
@@ -62,10 +72,26 @@ fn walk(folder: &Path, below: &Path, is_shard: &impl Fn(&str) -> bool, found: &m
         let whole = folder.join(&path);
         // It may have gone since the folder was listed.
         let Some(kind) = look::at_itself(&whole)? else { continue };
+        if (kind.is_dir() || kind.is_symlink()) && is_component(&here, name)? {
+            if kind.is_symlink() && !follow_links {
+                return Err(FolderError::Link.at(&whole));
+            }
+            let mut within = Beside::default();
+            match below.components().count() {
+                _ if kind.is_symlink() => {}
+                MAX_DEPTH => {
+                    return Err(FolderError::Several { components: vec![path.display().to_string()] }.at(folder));
+                }
+                _ => walk(folder, &path, (is_shard, follow_links), &mut within)?,
+            }
+            found.components.push(path);
+            found.components.extend(within.components);
+            continue;
+        }
         if kind.is_dir() {
             match below.components().count() {
                 MAX_DEPTH => skip(found, "its path is too deep"),
-                _ => walk(folder, &path, is_shard, found)?,
+                _ => walk(folder, &path, (is_shard, follow_links), found)?,
             }
             continue;
         }

@@ -197,7 +197,10 @@ pub(super) const GPTQ: Keys = Keys {
 
 /// AutoAWQ (§4.9).
 pub(super) const AWQ: Keys = Keys {
-    used: &[EXCEPTIONS, "quant_method bits w_bit group_size q_group_size sym zero_point version format checkpoint_format"],
+    used: &[
+        EXCEPTIONS,
+        "quant_method bits w_bit group_size q_group_size sym zero_point version format checkpoint_format",
+    ],
     silent: &[COMMON, MAKING, AUTOROUND, "desc_act"],
     only: INTEGERS,
     ..Keys::NONE

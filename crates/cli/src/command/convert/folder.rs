@@ -22,8 +22,9 @@ pub fn what_stays(plan: &Plan, dst: &Path, args: &ConvertArgs) -> impl Fn() -> O
         true => "finished shards remain; --resume --delete-source continues from there",
         false => "finished shards remain; --resume continues from there",
     };
-    let begun = (!plan.is_one_file()).then(|| dst.to_path_buf());
-    move || begun.as_ref().filter(|begun| is_begun(begun).unwrap_or(false)).map(|_| hint)
+    let components = plan.folder().components().iter().map(|component| dst.join(component));
+    let begun: Vec<_> = components.chain([dst.to_path_buf()]).filter(|_| !plan.is_one_file()).collect();
+    move || begun.iter().find(|begun| is_begun(begun).unwrap_or(false)).map(|_| hint)
 }
 
 /// An earlier run did everything, and nothing is left of the source.

@@ -189,6 +189,10 @@ impl Listing {
         for warning in self.opened.folder().map_or(&[][..], Folder::warnings) {
             writeln!(out, "{}", in_one_line(warning, terminal))?;
         }
+        for component in self.opened.folder().map_or(&[][..], Folder::components) {
+            let path = component.display().to_string();
+            writeln!(out, "{}", in_one_line(&format!("{path}: weights of its own; inspect it by itself"), terminal))?;
+        }
         if let Some(file) = self.model() {
             out.write_all(describe::conversions(&self.conversions, terminal).as_bytes())?;
             out.write_all(terminal.wrap(&onnx::render(file)).as_bytes())?;

@@ -7,6 +7,7 @@
 
 pub(crate) mod action;
 mod builder;
+mod components;
 mod consistency;
 pub(crate) mod container;
 pub(crate) mod dequantize;

@@ -1,11 +1,11 @@
 //! What becomes of a source, by its kind and that of the destination; and results that are one file.
 
+use crate::files::convert::components::several;
 use crate::files::convert::container::format_of;
 use crate::files::convert::container::gguf;
 use crate::files::convert::dequantize::reference::{Reference, contents};
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::Options;
-use crate::files::convert::place::resume;
 use crate::files::convert::plan::Plan;
 use crate::files::convert::write::Shards;
 use crate::files::error::Error;
@@ -44,7 +44,7 @@ impl Plan {
             return Plan::into_gguf(src, dst, options);
         }
         if look::is_folder(src)? {
-            return Plan::of_checkpoint(resume::open(src, dst, options)?, dst, options);
+            return Plan::of_folder(src, dst, options);
         }
         let is_gguf = truecast_io::gguf::is_named(src);
         let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
@@ -88,6 +88,9 @@ impl Plan {
         } else {
             return Err(Error::checkpoint(src, CheckpointError::IntoGguf));
         };
+        if !folder.components().is_empty() {
+            return Err(several(&folder, "a .gguf file"));
+        }
         Plan::of_checkpoint(folder, dst, options)
     }
 

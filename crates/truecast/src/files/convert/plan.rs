@@ -30,6 +30,8 @@ pub struct Plan {
     pub(crate) shards: Vec<ShardPlan>,
     /// Files beside the shards that are written anew, or not copied.
     pub(crate) configuration: Configuration,
+    /// Checkpoints in the folder, which are converted before it.
+    pub(crate) components: Vec<Component>,
     /// Sets of tensors with a common global scale.
     pub(crate) shares: Vec<Vec<Stored>>,
     /// Of the tensors in them their places among the works of their shards.
@@ -92,18 +94,17 @@ impl Plan {
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)).map(|(_, shard)| shard.bytes());
-        mine.fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1))
+        let others = self.components.iter().map(|component| component.plan.bytes());
+        mine.chain(others).fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1))
     }
 
     /// What a user should know before relying on the result.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         // Arrays that safetensors files cannot hold are not left out of GGUF files.
-        let of_folder = if matches!(self.container, Container::Gguf(_)) && self.folder.is_file() {
-            &[]
-        } else {
-            self.folder.warnings()
-        };
+        let is_gguf = || self.folder.shards().iter().all(|shard| shard.source.format() == FileFormat::Gguf);
+        let of_folder =
+            if matches!(self.container, Container::Gguf(_)) && is_gguf() { &[] } else { self.folder.warnings() };
         let mut warnings = [of_folder, &self.warnings].concat();
         warnings.extend(self.changes_nothing());
         let is_in_safetensors = |at: Stored| at.source(&self.folder).format() == FileFormat::Safetensors;
@@ -118,6 +119,7 @@ impl Plan {
                  bit stream"
             )
         }));
+        warnings.extend(self.components.iter().flat_map(|component| component.plan.warnings()));
         warnings
     }
 
@@ -142,6 +144,7 @@ impl Plan {
 
     /// Every cast can be rounded by random bits, and nothing else is rounded.
     pub(crate) fn check_stochastic(&self) -> Result<(), Error> {
+        self.components.iter().try_for_each(|component| component.plan.check_stochastic())?;
         if self.works().any(|work| work.job.scaled().is_some()) {
             let (option, why) = ("--seed", "a scheme rounds to nearest; random bits round plain casts".to_string());
             return Err(Error::checkpoint(self.folder.path(), CheckpointError::NoEffect { option, why }));
@@ -168,6 +171,14 @@ impl Plan {
             _ => Ok(()),
         }
     }
+}
+
+/// A checkpoint in the folder of another.
+#[derive(Debug)]
+pub(crate) struct Component {
+    /// Its folder, relative to the other.
+    pub path: PathBuf,
+    pub plan: Plan,
 }
 
 /// A file of the result: that of the source with the same name.

@@ -55,6 +55,9 @@ impl Plan {
         let (listed, mut dropped) = listed(&folder, &stored, &found, &original);
         let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
         writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
+        if writing.is_some() && is_adapter(&folder) {
+            return Err(Error::checkpoint(src, CheckpointError::Adapter));
+        }
         let unquantized =
             Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
         let (tensors, groups): (Vec<Tensor>, Vec<_>) =
@@ -139,6 +142,7 @@ impl Plan {
             sharing: sharing(&shards),
             shards,
             configuration,
+            components: Vec::new(),
             shares,
             relaid,
             dropped,
@@ -361,6 +365,15 @@ impl<'a> Planner<'a> {
         let planned = Planned { from: tensor.dtype, kept_by, ..planned };
         Ok(TensorJob { job: Arc::new(quantized(self.folder, self.stored, group).flat()), planned })
     }
+}
+
+/// Its tensors are added to those of a model: it is named as PEFT names it, or every matrix is one of LoRA.
+fn is_adapter(folder: &Folder) -> bool {
+    let tensors = || folder.shards().iter().flat_map(|shard| shard.source.tensors());
+    let mut matrices = tensors().filter(|tensor| tensor.shape.len() > 1).peekable();
+    let is_of_lora = |tensor: &Tensor| tensor.name.split('.').any(|part| part.starts_with("lora_"));
+    let is_named = folder.shards().iter().any(|shard| shard.name.starts_with("adapter_model"));
+    is_named || (matrices.peek().is_some() && matrices.all(is_of_lora))
 }
 
 /// Types of which weights are written with scales.

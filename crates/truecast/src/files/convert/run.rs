@@ -8,7 +8,7 @@ use crate::files::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest
 use crate::files::convert::place::partition::{is_whole, merged, of_all_parts};
 use crate::files::convert::place::release::Release;
 use crate::files::convert::place::stage;
-use crate::files::convert::plan::Plan;
+use crate::files::convert::plan::{Component, Plan};
 use crate::files::convert::verification::Verification;
 use crate::files::convert::write::Shards;
 use crate::files::error::Error;
@@ -31,10 +31,28 @@ impl Plan {
     /// # Errors
     /// Reading, writing, a value that an `error` policy refuses; [`Error::Interrupted`] once `stop` is set. Shards that are
     /// finished stay, and another run may go on from there.
-    pub fn run(self, stop: &AtomicBool, mut progress: impl FnMut(Progress<'_>) + Send) -> Result<Report, Error> {
+    pub fn run(mut self, stop: &AtomicBool, mut progress: impl FnMut(Progress<'_>) + Send) -> Result<Report, Error> {
         if self.is_one_file() {
             return self.run_file(stop, &mut progress);
         }
+        if !self.components.is_empty() {
+            self.check()?;
+        }
+        // What makes the folder a model is written last.
+        let (mut done, mut reports) = (0, Vec::new());
+        for Component { path, plan } in std::mem::take(&mut self.components) {
+            let bytes = plan.bytes().0;
+            let mut further = |at: Progress<'_>| progress(Progress { bytes: done + at.bytes, ..at });
+            reports.push((path, plan.run_alone(stop, &mut further)?));
+            done += bytes;
+        }
+        let mut report = self.run_alone(stop, &mut |at| progress(Progress { bytes: done + at.bytes, ..at }))?;
+        reports.into_iter().for_each(|(path, of_component)| report.join(&path, of_component));
+        Ok(report)
+    }
+
+    /// Converts the folder without its components.
+    fn run_alone(self, stop: &AtomicBool, progress: &mut (dyn FnMut(Progress<'_>) + Send)) -> Result<Report, Error> {
         let dst = &follow(&self.dst)?;
         self.check_memory()?;
         let fresh = self.manifest()?;
@@ -57,7 +75,7 @@ impl Plan {
             Some(manifest) => self.unless_stale(&at, manifest, stop)?,
             None => self,
         };
-        this.write((dst, at), made, (fresh, manifest), stop, &mut progress)
+        this.write((dst, at), made, (fresh, manifest), stop, progress)
     }
 
     /// Of a source that was written to since shards were finished, those are proved anew.

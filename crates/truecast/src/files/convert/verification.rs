@@ -1,6 +1,7 @@
 //! Does a folder hold what the definition says it should? As `verify` of a file, shard by shard; and index, configuration
 //! and the files beside the weights are what they should be.
 
+use crate::files::convert::components::within;
 use crate::files::convert::container::Container;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::{JobCheck, TensorJob, elements_in};
@@ -22,7 +23,7 @@ use crate::files::verify::written::Written;
 use crate::files::verify::{Sample, VerifyReport};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::{DType, ErrorKind, Layout};
 use truecast_io::folder::{Folder, FolderError, Shard};
@@ -37,6 +38,9 @@ pub struct Verification {
     /// What is recomputed of each tensor, in the order of the works.
     stretches: Vec<Vec<Stretch>>,
     seed: Option<u64>,
+    /// Of checkpoints in the folder, by their folders, with the names that their tensors have here.
+    components: Vec<(PathBuf, Verification)>,
+    of_components: Vec<(String, Option<DType>)>,
 }
 
 impl Verification {
@@ -56,10 +60,16 @@ impl Verification {
     }
 
     /// What a plan should have written.
-    pub(crate) fn of(plan: Plan, coverage: Coverage, seed: u64) -> Verification {
+    pub(crate) fn of(mut plan: Plan, coverage: Coverage, seed: u64) -> Verification {
+        let components = std::mem::take(&mut plan.components).into_iter();
+        let components: Vec<_> = components.map(|c| (c.path, Verification::of(c.plan, coverage, seed))).collect();
+        let named = |(path, of): &(PathBuf, Verification)| {
+            of.names().map(|name| (within(path, name), of.source_type(name))).collect::<Vec<_>>()
+        };
+        let of_components = components.iter().flat_map(named).collect();
         let bytes: u64 = plan.works().map(TensorJob::bytes_in).sum();
         let (stretches, seed) = coverage.stretches(bytes, seed, plan.works().map(|work| &work.planned));
-        Verification { stretches, seed, plan }
+        Verification { stretches, seed, plan, components, of_components }
     }
 
     /// What the conversion does.
@@ -71,12 +81,15 @@ impl Verification {
     /// The element type of a tensor of the source, by the name that it has in the destination.
     #[must_use]
     pub fn source_type(&self, tensor: &str) -> Option<DType> {
-        self.plan.works().find(|work| &*work.planned.target.name == tensor).map(|work| work.planned.from)
+        let own = self.plan.works().find(|work| &*work.planned.target.name == tensor).map(|work| work.planned.from);
+        let of_component = || self.of_components.iter().find(|(name, _)| name == tensor)?.1;
+        own.or_else(of_component)
     }
 
     /// The names that the destination's tensors should have.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.plan.works().flat_map(TensorJob::targets).map(|target| &*target.name)
+        let own = self.plan.works().flat_map(TensorJob::targets).map(|target| &*target.name);
+        own.chain(self.of_components.iter().map(|(name, _)| name.as_str()))
     }
 
     /// Bytes of the source that will be read.
@@ -86,7 +99,8 @@ impl Verification {
             let part = elements_of(some) as f64 / work.planned.target.len().max(1) as f64;
             (work.bytes_in() as f64 * part) as u64
         };
-        self.plan.works().zip(&self.stretches).map(bytes).sum()
+        let others = self.components.iter().map(|(_, component)| component.bytes());
+        self.plan.works().zip(&self.stretches).map(bytes).chain(others).sum()
     }
 
     /// Compares what was written with what should have been, bit for bit, on all threads of the current pool of rayon.
@@ -95,6 +109,22 @@ impl Verification {
     /// # Errors
     /// Files that cannot be read; [`Error::Interrupted`] once `stop` is set. Differences are not errors.
     pub fn run(&self, stop: &AtomicBool, mut progress: impl FnMut(Progress<'_>) + Send) -> Result<VerifyReport, Error> {
+        let mut verdict = self.run_alone(stop, &mut progress)?;
+        let mut done = self.plan.bytes().0;
+        for (path, component) in &self.components {
+            let mut further = |at: Progress<'_>| progress(Progress { bytes: done + at.bytes, ..at });
+            verdict.join(path, component.run_alone(stop, &mut further)?);
+            done += component.plan.bytes().0;
+        }
+        Ok(verdict)
+    }
+
+    /// Compares the folder without its components.
+    fn run_alone(
+        &self,
+        stop: &AtomicBool,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<VerifyReport, Error> {
         let dst = &self.plan.dst;
         let is_file = self.plan.is_one_file();
         let mut verdict = VerifyReport::default();
@@ -110,7 +140,7 @@ impl Verification {
                 return Ok(verdict);
             }
         };
-        let of = self.shards(&result, |_| true, stop, &mut progress, &mut verdict)?;
+        let of = self.shards(&result, |_| true, stop, progress, &mut verdict)?;
         let known: BTreeSet<&str> = self.plan.shards.iter().map(|shard| shard.name.as_str()).collect();
         for shard in result.shards().iter().filter(|shard| !is_file && !known.contains(shard.name.as_str())) {
             let extra = by_name(shard).map(|(name, _)| FileDifference::Extra { tensor: name.into() });
@@ -124,9 +154,10 @@ impl Verification {
             verdict.methods.definition += elements;
             verdict.differences.extend(difference);
         }
-        for stray in result.strays() {
+        let is_extra = |path: &&PathBuf| !self.plan.folder.components().contains(path);
+        for stray in result.strays().iter().chain(result.components().iter().filter(is_extra)) {
             let path = dst.join(stray).display().to_string();
-            let why = "is a weights file that the conversion did not write; a program may load it".into();
+            let why = "holds weights that the conversion did not write; a program may load them".into();
             verdict.differences.push(FileDifference::File { path, why });
         }
         verdict.sampled = self.seed.map(|seed| Sample { of, seed });
@@ -349,7 +380,7 @@ fn recorded_in(dst: &Path) -> Result<Option<Manifest>, Error> {
 /// There is no such file or folder; a call of the system failed; links that were not to be followed.
 fn damaged(dst: &Path, error: truecast_io::Error) -> Result<FileDifference, Error> {
     let is_of_user = match &error {
-        truecast_io::Error::Folder { cause, .. } => matches!(cause, FolderError::Link | FolderError::Pipeline { .. }),
+        truecast_io::Error::Folder { cause, .. } => matches!(cause, FolderError::Link),
         error => error.kind() != ErrorKind::Input,
     };
     if is_of_user || look::at(dst)?.is_none() {

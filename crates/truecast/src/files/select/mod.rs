@@ -202,6 +202,28 @@ impl Selection {
         self.rules.iter().find(|rule| rule.matches(tensor))
     }
 
+    /// Without what names nothing, according to an error of [`choose`](Selection::choose), and what that is.
+    pub(crate) fn without(&self, error: &Error) -> Option<(Selection, String)> {
+        let mut rest = self.clone();
+        let what = match error {
+            Error::UnusedRule { rule, option, .. } => {
+                let is_unused = |other: &Rule| other.to_string() == *rule && other.option() == *option;
+                rest.rules.remove(rest.rules.iter().position(is_unused)?);
+                format!("--{option} {rule}")
+            }
+            Error::UnusedPreset { .. } => {
+                rest.keep.clear();
+                "--keep-preset".into()
+            }
+            Error::UnusedFrom { .. } => {
+                rest.from = None;
+                "--from".into()
+            }
+            _ => return None,
+        };
+        Some((rest, what))
+    }
+
     /// Decides for every tensor of a container.
     ///
     /// `eligibilities` are those of the tensors, in their order. In a

@@ -111,6 +111,20 @@ pub enum FileDifference {
 }
 
 impl FileDifference {
+    /// The tensor that it is about.
+    pub(crate) fn tensor_mut(&mut self) -> Option<&mut String> {
+        match self {
+            FileDifference::Missing { tensor }
+            | FileDifference::Extra { tensor }
+            | FileDifference::Header { tensor, .. }
+            | FileDifference::Elements { tensor, .. }
+            | FileDifference::Part { tensor, .. }
+            | FileDifference::Texts { tensor, .. }
+            | FileDifference::Refused { tensor, .. } => Some(tensor),
+            _ => None,
+        }
+    }
+
     /// Of a tensor whose bytes are known as a whole.
     pub(crate) fn of_bytes(tensor: &str, expected: &[u8], actual: &[u8]) -> Option<FileDifference> {
         let wrong = || (0..).zip(expected.iter().zip(actual)).filter(|(_, (expected, actual))| expected != actual);

@@ -18,6 +18,8 @@ pub use difference::{FileDifference, WrongElement, WrongText};
 pub use method::Methods;
 pub use record::{Record, RecordError, RecordedFile};
 
+use std::path::Path;
+
 /// What was compared and what differs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VerifyReport {
@@ -43,6 +45,20 @@ pub struct Sample {
 }
 
 impl VerifyReport {
+    /// What was found in a component of the folder, too.
+    pub(crate) fn join(&mut self, component: &Path, mut other: VerifyReport) {
+        for tensor in other.differences.iter_mut().filter_map(FileDifference::tensor_mut) {
+            *tensor = format!("{}/{tensor}", component.display());
+        }
+        let of = |report: &VerifyReport| report.sampled.map_or(report.elements, |sample| sample.of);
+        let sampled = self.sampled.or(other.sampled);
+        self.sampled = sampled.map(|sample| Sample { of: of(self) + of(&other), ..sample });
+        self.tensors += other.tensors;
+        self.elements += other.elements;
+        self.methods.add(&other.methods);
+        self.differences.extend(other.differences);
+    }
+
     /// The part of the elements that was compared, 1 for all.
     #[must_use]
     pub fn coverage(&self) -> f64 {

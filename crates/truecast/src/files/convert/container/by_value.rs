@@ -56,6 +56,7 @@ impl Plan {
             warnings,
             options: options.clone(),
             configuration: Default::default(),
+            components: Default::default(),
             shares: Default::default(),
             sharing: Default::default(),
             relaid: Default::default(),

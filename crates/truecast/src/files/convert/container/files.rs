@@ -43,7 +43,8 @@ impl Plan {
     /// The index of the result with its name, if it gets one (`docs/spec/checkpoints.md §2.4`).
     pub(crate) fn index(&self) -> Option<(String, String)> {
         let written = self.shards.iter().filter(|shard| !shard.is_empty());
-        if self.folder.index().is_none() && written.clone().count() < 2 {
+        // One that is left of several is a part by its name.
+        if self.folder.index().is_none() && self.folder.shards().len() < 2 {
             return None;
         }
         let mut weight_map = BTreeMap::new();

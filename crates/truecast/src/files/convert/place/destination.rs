@@ -39,7 +39,9 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     for folder in folders_in.chain([STAGE, KEPT].map(PathBuf::from)).collect::<BTreeSet<_>>() {
         look::inside(dst, &folder)?;
     }
-    let names = if there.is_some() { names_in(dst)? } else { Vec::new() };
+    let mut names = if there.is_some() { names_in(dst)? } else { Vec::new() };
+    // Components are looked at by themselves.
+    names.retain(|name| !plan.folder.components().iter().any(|component| component.starts_with(name)));
     let mut found = Destination { at: dst.into(), manifest: None };
     let part = match options.share {
         RunScope::Part(part) => Some(part),
