@@ -108,11 +108,8 @@ hints! {
     }
     FileError {
         FileError::Folder { cause: FolderError::Link, .. } => "--follow-links accepts it",
-        FileError::Folder { cause: FolderError::NoShards { found: Some((_, found)), components }, .. }
-            if components.is_empty() =>
-        {
-            found.hint()?
-        },
+        FileError::Folder { cause: FolderError::DuplicateTensor { .. }, .. } => "give one of the files by itself",
+        FileError::Folder { cause: FolderError::NoShards { found: Some((_, found)), .. }, .. } => found.hint()?,
         FileError::Exists { .. } => "use --force to replace it",
         FileError::FromNotApplicable { .. } => "--from applies to arrays only",
         FileError::FromWidth { .. } => "--from reads elements of the same width",
@@ -134,16 +131,7 @@ hints! {
             "write safetensors from Python: `from safetensors.torch import save_file`, then \
              `save_file(torch.load(SRC, map_location=\"cpu\", weights_only=True), \"model.safetensors\")`"
         },
-        Foreign::Distributed => {
-            "merge the parts in Python: `from torch.distributed.checkpoint.format_utils import dcp_to_torch_save`, then \
-             `dcp_to_torch_save(FOLDER, \"model.pt\")`, and write safetensors from that"
-        },
-        Foreign::Hdf5 => "read it with h5py in Python, and write safetensors with `safetensors.numpy.save_file`",
-        Foreign::Msgpack => {
-            "read it with `flax.serialization.msgpack_restore` in Python, and write safetensors with \
-             `safetensors.flax.save_file`"
-        },
-        Foreign::Nemo => "unpack it with `tar -xf`, and write safetensors from the weights in it",
+        Foreign::Weights(_) => "load it with the library that wrote it, and save safetensors from there",
         Foreign::Gguf => "use the checkpoint that it was made from",
         Foreign::Stream => "write the data to a file first",
         Foreign::LfsPointer => "fetch the file with `git lfs pull`, or download it again",

@@ -22,14 +22,8 @@ pub enum Foreign {
     Index,
     /// A pickle, as `torch.save` writes it.
     Pickle,
-    /// Part of a checkpoint as `torch.distributed.checkpoint` writes it.
-    Distributed,
-    /// HDF5, as Keras writes it.
-    Hdf5,
-    /// MessagePack, as Flax writes it.
-    Msgpack,
-    /// An archive of NeMo.
-    Nemo,
+    /// Weights of another library, whose form this says.
+    Weights(&'static str),
     /// A `.gguf` file.
     Gguf,
     /// Bytes without a header, by the name.
@@ -46,14 +40,12 @@ pub enum Foreign {
 
 /// Extensions of pickles.
 const PICKLES: [&str; 5] = ["pt", "pth", "ckpt", "pkl", "pickle"];
-/// Other extensions of weights.
-const OF_OTHERS: [(&str, Foreign); 6] = [
-    ("distcp", Foreign::Distributed),
-    ("h5", Foreign::Hdf5),
-    ("hdf5", Foreign::Hdf5),
-    ("keras", Foreign::Hdf5),
-    ("msgpack", Foreign::Msgpack),
-    ("nemo", Foreign::Nemo),
+/// Extensions of weights of other libraries.
+const WEIGHTS: [(&str, Foreign); 4] = [
+    ("distcp", Foreign::Weights("part of a checkpoint that dcp_to_torch_save of PyTorch merges")),
+    ("h5", Foreign::Weights("HDF5, as Keras writes it")),
+    ("msgpack", Foreign::Weights("MessagePack, as Flax writes it")),
+    ("nemo", Foreign::Weights("a tar archive of NeMo")),
 ];
 /// Extensions of bytes without a header, unless the first bytes say otherwise.
 const RAW: [&str; 4] = ["bin", "raw", "dat", "data"];
@@ -98,40 +90,14 @@ impl Foreign {
             _ if PICKLES.contains(&extension) => Foreign::Pickle,
             _ if RAW.contains(&extension) && is_pickle => Foreign::Pickle,
             _ if RAW.contains(&extension) => Foreign::Raw,
-            _ => OF_OTHERS.iter().find(|(of, _)| *of == extension).map_or(Foreign::Unknown, |(_, found)| *found),
+            _ => WEIGHTS.iter().find(|(of, _)| *of == extension).map_or(Foreign::Unknown, |(_, found)| *found),
         }
     }
 
-    /// The first of some files in a folder that holds weights of another kind.
+    /// The first file of a folder that holds weights in another form.
     pub(crate) fn among(folder: &Path, names: &[String]) -> Option<(String, Foreign)> {
-        let is_weights = |found: &Foreign| found.has_tensors() || *found == Foreign::Raw;
-        names.iter().map(|name| (name.clone(), Foreign::of(&folder.join(name)))).find(|(_, found)| is_weights(found))
-    }
-
-    /// It holds tensors, in a form that is not read.
-    fn has_tensors(self) -> bool {
-        matches!(self, Foreign::Pickle | Foreign::Gguf) || OF_OTHERS.iter().any(|(_, found)| *found == self)
-    }
-
-    /// What it is.
-    #[must_use]
-    pub fn what(self) -> &'static str {
-        match self {
-            Foreign::Stream => "a standard stream, a pipe or a device",
-            Foreign::Folder { .. } => "a folder",
-            Foreign::Index => "the index of a checkpoint",
-            Foreign::Pickle => "a pickle, as torch.save writes it",
-            Foreign::Distributed => "part of a checkpoint as torch.distributed.checkpoint writes it",
-            Foreign::Hdf5 => "HDF5, as Keras writes it",
-            Foreign::Msgpack => "MessagePack, as Flax writes it",
-            Foreign::Nemo => "a tar archive of NeMo",
-            Foreign::Gguf => "a GGUF file",
-            Foreign::Raw => "bytes without a header",
-            Foreign::LfsPointer => "a Git LFS pointer, not the file itself",
-            Foreign::Html => "an HTML page, not the file itself",
-            Foreign::Text => "text, not a file of this kind",
-            Foreign::Unknown => "an unknown kind of file",
-        }
+        let mut found = names.iter().map(|name| (name.clone(), Foreign::of(&folder.join(name))));
+        found.find(|(_, found)| matches!(found, Foreign::Pickle | Foreign::Weights(_) | Foreign::Gguf | Foreign::Raw))
     }
 
     /// What was put in the place of a file whose bytes are not those of its format: no such format begins as text does.
@@ -187,15 +153,17 @@ impl fmt::Display for Foreign {
                 write!(f, "this is a folder of {safetensors} safetensors files, and folders are not supported")
             }
             Foreign::Index => f.write_str("this is the index of a checkpoint, which is converted as a whole"),
-            Foreign::Pickle => write!(f, "this is {}, and pickles are not supported{files}", self.what()),
-            Foreign::Distributed | Foreign::Hdf5 | Foreign::Msgpack | Foreign::Nemo => {
-                write!(f, "this is {}, which is not supported{files}", self.what())
+            Foreign::Pickle => {
+                write!(f, "this is a pickle, as torch.save writes it, and pickles are not supported{files}")
             }
+            Foreign::Weights(what) => write!(f, "this is {what}, which is not supported{files}"),
             Foreign::Gguf => {
                 write!(f, "this is a GGUF file, which only inspect, convert, verify and compare read{files}")
             }
             Foreign::Raw => write!(f, "this looks like bytes without a header, which are not supported{files}"),
-            Foreign::LfsPointer | Foreign::Html | Foreign::Text => write!(f, "this is {}", self.what()),
+            Foreign::LfsPointer => f.write_str("this is a Git LFS pointer, not the file itself"),
+            Foreign::Html => f.write_str("this is an HTML page, not the file itself"),
+            Foreign::Text => f.write_str("this is text, not a file of this kind"),
             Foreign::Unknown => {
                 f.write_str("unknown kind of file; expected .safetensors, .gguf, .npy, .npz, .pb or .onnx")
             }

@@ -16,7 +16,6 @@ mod checkpoint_requantize;
 mod checkpoint_targets;
 mod checkpoint_writing;
 mod compare_verify;
-mod components;
 mod convert;
 mod convert_several;
 mod destination;

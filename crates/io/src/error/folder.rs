@@ -22,18 +22,10 @@ pub enum FolderError {
     #[error("the folder holds several GGUF models; give one of them, such as {}", Escaped(first))]
     SeveralGguf { first: String },
     /// §2.7.
-    #[error("is a folder of several models; give {} by itself", listed(components, "or"))]
-    Several { components: Vec<String> },
-    /// §2.7.
-    #[error(
-        "{} belongs to the model, and its weights are in {} only, which truecast does not read; save them as \
-         safetensors first",
-        Escaped(component),
-        Escaped(file)
-    )]
-    OtherWeights { component: String, file: String },
+    #[error("{what} is for one model, and the folder holds several; give {} by itself", listed(components))]
+    Several { what: &'static str, components: Vec<String> },
     /// Two files say where tensors are.
-    #[error("the folder holds several indices ({}); give a folder with one", listed(indices, "and"))]
+    #[error("the folder holds several indices, such as {}; give a folder with one", Escaped(&indices[0]))]
     Indices { indices: Vec<String> },
     /// C1.
     #[error(
@@ -70,13 +62,8 @@ pub enum FolderError {
     #[error("shard {} is missing; the index lists {} in it", Escaped(shard), Escaped(tensor))]
     MissingShard { shard: String, tensor: String },
     /// §2.3.
-    #[error(
-        "{} is missing: by the name of {} there are {of} parts, and the folder holds {there} and no index; get the \
-         others, or convert single files",
-        Escaped(missing),
-        Escaped(name)
-    )]
-    MissingPart { missing: String, of: u64, there: u64, name: String },
+    #[error("part {missing} of {of} is missing, by the name of {}; get it, or convert single files", Escaped(name))]
+    MissingPart { missing: u64, of: u64, name: String },
     /// §2.3.
     #[error("{} and {} are of two sets of parts; move one set to another folder", Escaped(first), Escaped(second))]
     PartsOfTwo { first: String, second: String },
@@ -84,13 +71,7 @@ pub enum FolderError {
     #[error("shard {} has no tensor {}, which the index lists", Escaped(shard), Escaped(tensor))]
     MissingTensor { shard: String, tensor: String },
     /// §2.3.
-    #[error(
-        "tensor {} is in {} and in {}, and no index selects one; give one of the files by itself, with a file as \
-         destination",
-        Escaped(tensor),
-        Escaped(first),
-        Escaped(second)
-    )]
+    #[error("tensor {} is in {} and in {}, and no index selects one", Escaped(tensor), Escaped(first), Escaped(second))]
     DuplicateTensor { tensor: String, first: String, second: String },
 }
 
@@ -105,18 +86,16 @@ impl FolderError {
 /// What a folder without tensors has in their place.
 fn instead(found: &Option<(String, Foreign)>, components: &[String]) -> String {
     match found {
-        _ if !components.is_empty() => format!("; give {} by itself", listed(components, "or")),
-        Some((file, found)) => format!("; {} is {}", Escaped(file), found.what()),
+        _ if !components.is_empty() => format!("; give {} by itself", listed(components)),
+        Some((file, found)) => format!("; {}: {found}", Escaped(file)),
         None => String::new(),
     }
 }
 
-/// Names with a word before the last.
-#[must_use]
-pub fn listed(names: &[String], word: &str) -> String {
+fn listed(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| Escaped(name).to_string()).collect();
     match shown.as_slice() {
-        [most @ .., last] if !most.is_empty() => format!("{} {word} {last}", most.join(", ")),
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
         all => all.concat(),
     }
 }

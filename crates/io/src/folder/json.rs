@@ -222,23 +222,22 @@ fn edited_below(text: &str, depth: usize, edits: &[(&[String], Option<&Value>)])
 
 /// The text of an object, which lies `depth` deep with its members, after the edit of one of them.
 fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Result<String, FolderError> {
-    let object = text;
-    let members = members(object)?;
+    let members = members(text)?;
     let at = members.iter().position(|member| member.key == *last);
     let offset = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
     let end = |part: &str| offset(part) + part.len();
-    let printed = |value: &Value| indented(value, if object.contains('\n') { depth } else { 0 });
+    let printed = |value: &Value| indented(value, if text.contains('\n') { depth } else { 0 });
     let (from, to, new) = match (at, value) {
         (None, None) => return Ok(text.into()),
         (Some(at), Some(value)) => (offset(members[at].value), end(members[at].value), printed(value)),
         // The comma and the blanks before it go too, or of the first one those behind it.
         (Some(0), None) if members.len() > 1 => (offset(members[0].raw_key), offset(members[1].raw_key), String::new()),
-        (Some(0), None) => (offset(object.trim_start()) + 1, end(members[0].value), String::new()),
+        (Some(0), None) => (offset(text.trim_start()) + 1, end(members[0].value), String::new()),
         (Some(at), None) => (end(members[at - 1].value), end(members[at].value), String::new()),
         (None, Some(value)) => {
             let member = format!("{}: {}", Value::String(last.clone()), printed(value));
             match members.last() {
-                None => (offset(object.trim_start()) + 1, offset(object.trim_start()) + 1, member),
+                None => (offset(text.trim_start()) + 1, offset(text.trim_start()) + 1, member),
                 Some(last) => {
                     // As the members before it are set.
                     let before = &text[..offset(last.raw_key)];

@@ -14,11 +14,10 @@ mod part;
 mod sidecar;
 mod split;
 
-pub use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES, listed};
+pub use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES};
 pub use files::{free_bytes, nearest, remove, write};
 pub use index::{INDEX_SUFFIX, Index};
 pub use json::{Edit, JsonFile, edit, parse};
-pub use part::PartName;
 pub use sidecar::Sidecar;
 pub use split::single;
 
@@ -36,6 +35,7 @@ use crate::source::Source;
 use crate::tensor::{FileFormat, Tensor};
 use component::Declared;
 use foldhash::{HashMap, HashMapExt};
+use part::PartName;
 
 /// Files that hold everything where there is no index: the first that is there counts.
 const SINGLE: [&str; 2] = ["model.safetensors", "diffusion_pytorch_model.safetensors"];
@@ -111,10 +111,8 @@ impl Folder {
         begun: &BTreeMap<String, (PathBuf, u64)>,
     ) -> Result<Folder, Error> {
         let names = names_in(path)?;
-        let declared = Declared::of(path, follow_links)?;
-        // What lies beside the description of a pipeline is a copy of its components.
-        let is_pipeline = declared.is_pipeline && component::has_some(path, &names)?;
-        let name = Index::find(&names).map_err(|cause| cause.at(path))?.filter(|_| !is_pipeline);
+        let declared = Declared::of(path, &names, follow_links)?;
+        let name = Index::find(&names).map_err(|cause| cause.at(path))?.filter(|_| !declared.is_pipeline);
         let index = match name {
             Some(name) => match JsonFile::read(path, name, follow_links)? {
                 Some(file) => Some(Index::of(name, &file)?),
@@ -125,7 +123,7 @@ impl Folder {
         let there = || names.iter().map(String::as_str).chain(begun.keys().map(String::as_str));
         let single = || SINGLE.into_iter().find(|single| there().any(|name| name == *single));
         let wanted: BTreeSet<&str> = match &index {
-            None if is_pipeline => [].into(),
+            None if declared.is_pipeline => [].into(), // What lies beside its description is a copy of its models.
             Some(index) => index.weight_map.values().map(String::as_str).collect(),
             None => match single() {
                 Some(single) => [single].into(),
@@ -159,10 +157,12 @@ impl Folder {
         let is_index = |name: &str| index.as_ref().is_some_and(|index| index.name == name);
         let beside = sidecar::find(path, follow_links, |name| is_weights(name) || is_index(name))?;
         let sidecar::Beside { sidecars, strays, components, warnings: left_out } = beside;
-        declared.check(path, !shards.is_empty(), &strays, &components)?;
-        if shards.is_empty() && (declared.is_empty() || components.is_empty()) {
+        let read = components.iter().map(PathBuf::as_path).chain(shards.first().map(|_| Path::new("")));
+        declared.check(path, &strays, &read.collect())?;
+        if shards.is_empty() && (declared.folders.is_empty() || components.is_empty()) {
+            let found = Foreign::among(path, &names).filter(|_| components.is_empty());
             let components = components.iter().map(|path| path.display().to_string()).collect();
-            return Err(FolderError::NoShards { found: Foreign::among(path, &names), components }.at(path));
+            return Err(FolderError::NoShards { found, components }.at(path));
         }
         let (path, warnings) = (path.into(), Vec::new());
         let mut folder =
@@ -208,13 +208,11 @@ impl Folder {
     pub fn of_source(source: Source) -> Folder {
         let path = source.path().to_path_buf();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let part = PartName::of(&name).filter(|part| part.of > 1 && source.format() == FileFormat::Safetensors);
-        let warnings = part.iter().map(|PartName { number, of, .. }| {
-            let path = path.display();
-            format!("{path}: is by its name part {number} of {of}: the result holds only its tensors; give the folder to convert all")
+        let part = PartName::new(&name).filter(|part| part.of > 1 && source.format() == FileFormat::Safetensors);
+        let warning = part.map(|PartName { number, of, .. }| {
+            format!("{}: only part {number} of {of}, by its name; give the folder to convert all", path.display())
         });
-        let warnings = warnings.collect();
-        Folder { warnings, ..Folder::of_sources(&path, vec![source]) }
+        Folder { warnings: warning.into_iter().collect(), ..Folder::of_sources(&path, vec![source]) }
     }
 
     fn of_sources(path: &Path, sources: Vec<Source>) -> Folder {
@@ -341,6 +339,16 @@ impl Folder {
     #[must_use]
     pub fn components(&self) -> &[PathBuf] {
         &self.components
+    }
+
+    /// That it holds several checkpoints, where `what` is for one; `None` if it holds one.
+    #[must_use]
+    pub fn several(&self, what: &'static str) -> Option<Error> {
+        // Options of folders are not for a file.
+        let model = self.shards.first().filter(|_| self.shards.len() == 1 && !what.starts_with('-'));
+        let others = self.components.iter().map(|path| path.display().to_string());
+        let components = model.map(|shard| shard.name.clone()).into_iter().chain(others).collect();
+        (!self.components.is_empty()).then(|| FolderError::Several { what, components }.at(&self.path))
     }
 
     /// What is odd about it.

@@ -13,8 +13,8 @@ use crate::look;
 use crate::path::folder_of;
 
 /// Files of weights in other forms, and weights that the index does not know.
-const WEIGHTS: [&str; 13] =
-    ["safetensors", "bin", "pt", "pth", "ckpt", "msgpack", "h5", "gguf", "onnx", "hdf5", "keras", "nemo", "distcp"];
+const WEIGHTS: [&str; 11] =
+    ["safetensors", "bin", "pt", "pth", "ckpt", "msgpack", "h5", "gguf", "onnx", "nemo", "distcp"];
 /// What a conversion writes about itself.
 const OWN: &str = "truecast-manifest";
 /// Deeper folders are nobody's.
@@ -76,16 +76,12 @@ fn walk(
             if kind.is_symlink() && !follow_links {
                 return Err(FolderError::Link.at(&whole));
             }
-            let mut within = Beside::default();
-            match below.components().count() {
-                _ if kind.is_symlink() => {}
-                MAX_DEPTH => {
-                    return Err(FolderError::Several { components: vec![path.display().to_string()] }.at(folder));
-                }
-                _ => walk(folder, &path, (is_shard, follow_links), &mut within)?,
+            found.components.push(path.clone());
+            if kind.is_dir() && below.components().count() < MAX_DEPTH {
+                let mut within = Beside::default();
+                walk(folder, &path, (is_shard, follow_links), &mut within)?;
+                found.components.append(&mut within.components);
             }
-            found.components.push(path);
-            found.components.extend(within.components);
             continue;
         }
         if kind.is_dir() {

@@ -2,7 +2,6 @@
 
 use crate::files::convert::dequantize::values::{Contained, Logical, Values, open};
 use crate::files::error::Error;
-use crate::files::opened::Opened;
 use crate::files::progress::Progress;
 use crate::files::report::{Alternatives, Assessed, Counted, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
 use foldhash::HashMap;
@@ -194,7 +193,9 @@ pub fn compare(
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
     let ((a, of_a), (b, of_b)) = (open(a, readings.0)?, open(b, readings.1)?);
-    [&a, &b].into_iter().try_for_each(Opened::is_whole)?;
+    if let Some(error) = [&a, &b].into_iter().find_map(|opened| opened.folder()?.several("a comparison")) {
+        return Err(error.into());
+    }
     let held = (Contained::of(&a)?, Contained::of(&b)?);
     let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
     let by_name: HashMap<&str, usize> = (0..held.1.len()).map(|j| (&**held.1.name(j), j)).collect();

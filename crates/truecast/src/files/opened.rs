@@ -3,7 +3,7 @@
 use crate::files::error::Error;
 use std::path::Path;
 use std::sync::Arc;
-use truecast_io::folder::{self, Folder, FolderError};
+use truecast_io::folder::{self, Folder};
 use truecast_io::{OpenOptions, Source, Tensor, gguf, look};
 
 /// What was opened by one path.
@@ -42,29 +42,14 @@ impl Opened {
     pub fn open(path: &Path, options: OpenOptions) -> Result<Opened, Error> {
         let path = &folder::single(path)?;
         match look::is_folder(path)? {
-            true => Opened::of_folder(Folder::open(path, options.onnx.follow_links)?),
+            true => {
+                let folder = Folder::open(path, options.onnx.follow_links)?;
+                let several = folder.several("a table of tensors").filter(|_| folder.shards().is_empty());
+                several.map_or(Ok(Opened::Folder(Box::new(folder))), |error| Err(error.into()))
+            }
             false if gguf::is_named(path) => Ok(Opened::Folder(Box::new(Folder::of_file(path)?))),
             false => Ok(Opened::File(Box::new(Source::open_with(path, options)?))),
         }
-    }
-
-    /// A folder that has tensors of its own.
-    fn of_folder(folder: Folder) -> Result<Opened, Error> {
-        let has_tensors = !folder.shards().is_empty();
-        let opened = Opened::Folder(Box::new(folder));
-        if has_tensors { Ok(opened) } else { opened.is_whole().map(|()| opened) }
-    }
-
-    /// Nothing is left out of [`tensors`](Opened::tensors): no folder in it has some of its own.
-    ///
-    /// # Errors
-    /// [`FolderError::Several`].
-    pub(crate) fn is_whole(&self) -> Result<(), Error> {
-        let Some(folder) = self.folder().filter(|folder| !folder.components().is_empty()) else { return Ok(()) };
-        let model = folder.shards().first().filter(|_| folder.shards().len() == 1).map(|shard| shard.name.clone());
-        let components = folder.components().iter().map(|path| path.display().to_string());
-        let cause = FolderError::Several { components: model.into_iter().chain(components).collect() };
-        Err(truecast_io::Error::Folder { path: folder.path().into(), cause }.into())
     }
 
     /// The tensors, in the order of files and data.

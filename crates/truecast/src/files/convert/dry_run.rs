@@ -3,7 +3,7 @@
 use crate::files::convert::place::destination;
 use crate::files::convert::place::release::Release;
 use crate::files::convert::place::stage;
-use crate::files::convert::plan::{Component, Plan, ShardPlan};
+use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::error::Error;
 use crate::files::report::{FileToDelete, FolderReport, Report, ShardReport, ShardState};
 use truecast_io::{folder, follow, look};
@@ -16,7 +16,7 @@ impl Plan {
     /// # Errors
     /// Those of [`run`](Plan::run) that need no data.
     pub fn check(&self) -> Result<(), Error> {
-        self.check_components()?;
+        self.components.iter().try_for_each(|(_, plan)| plan.check())?;
         self.check_memory()?;
         let dst = &follow(&self.dst)?;
         if self.is_one_file() {
@@ -36,7 +36,6 @@ impl Plan {
     /// # Errors
     /// Those of [`check`](Plan::check) about the destination; a file that cannot be removed.
     pub fn clear(&self) -> Result<(), Error> {
-        self.components.iter().try_for_each(|component| component.plan.clear())?;
         let dst = &follow(&self.dst)?;
         destination::look(self, dst, &self.options, &self.manifest()?)?;
         if look::is_folder(dst)? {
@@ -56,7 +55,7 @@ impl Plan {
         let folder = || Box::new(FolderReport { to_be_deleted, ..self.folder_report() });
         let folder = (!self.is_one_file()).then(folder);
         let mut report = Report { is_dry_run: true, dropped: self.dropped.clone(), folder, ..report };
-        for Component { path, plan } in &self.components {
+        for (path, plan) in &self.components {
             report.join(path, Report { warnings: Vec::new(), ..plan.report() });
         }
         report

@@ -196,19 +196,8 @@ pub enum CheckpointError {
         why: String,
     },
     /// Loaders add it to a model.
-    #[error(
-        "holds an adapter, which no loader takes quantized; merge it into its model and quantize that, or convert the \
-         adapter with --to"
-    )]
+    #[error("no loader takes an adapter quantized; merge it into its model and quantize that, or cast it with convert")]
     Adapter,
-    /// A folder holds several models.
-    #[error("{what} is for one model, and the folder holds several; give {components} by itself")]
-    Several {
-        /// What was asked for.
-        what: &'static str,
-        /// The folders in it.
-        components: String,
-    },
     /// An option that the scheme or the kind of file does not have, or that names nothing.
     #[error("{option} has no effect: {why}")]
     NoEffect {

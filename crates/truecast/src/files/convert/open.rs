@@ -1,6 +1,5 @@
 //! What becomes of a source, by its kind and that of the destination; and results that are one file.
 
-use crate::files::convert::components::several;
 use crate::files::convert::container::format_of;
 use crate::files::convert::container::gguf;
 use crate::files::convert::dequantize::reference::{Reference, contents};
@@ -88,8 +87,8 @@ impl Plan {
         } else {
             return Err(Error::checkpoint(src, CheckpointError::IntoGguf));
         };
-        if !folder.components().is_empty() {
-            return Err(several(&folder, "a .gguf file"));
+        if let Some(error) = folder.several("a .gguf file") {
+            return Err(error.into());
         }
         Plan::of_checkpoint(folder, dst, options)
     }

@@ -30,8 +30,8 @@ pub struct Plan {
     pub(crate) shards: Vec<ShardPlan>,
     /// Files beside the shards that are written anew, or not copied.
     pub(crate) configuration: Configuration,
-    /// Checkpoints in the folder, which are converted before it.
-    pub(crate) components: Vec<Component>,
+    /// Checkpoints in the folder, by their folders in it; they are converted before it.
+    pub(crate) components: Vec<(PathBuf, Plan)>,
     /// Sets of tensors with a common global scale.
     pub(crate) shares: Vec<Vec<Stored>>,
     /// Of the tensors in them their places among the works of their shards.
@@ -94,7 +94,7 @@ impl Plan {
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)).map(|(_, shard)| shard.bytes());
-        let others = self.components.iter().map(|component| component.plan.bytes());
+        let others = self.components.iter().map(|(_, plan)| plan.bytes());
         mine.chain(others).fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1))
     }
 
@@ -119,7 +119,7 @@ impl Plan {
                  bit stream"
             )
         }));
-        warnings.extend(self.components.iter().flat_map(|component| component.plan.warnings()));
+        warnings.extend(self.components.iter().flat_map(|(_, plan)| plan.warnings()));
         warnings
     }
 
@@ -144,7 +144,7 @@ impl Plan {
 
     /// Every cast can be rounded by random bits, and nothing else is rounded.
     pub(crate) fn check_stochastic(&self) -> Result<(), Error> {
-        self.components.iter().try_for_each(|component| component.plan.check_stochastic())?;
+        self.components.iter().try_for_each(|(_, plan)| plan.check_stochastic())?;
         if self.works().any(|work| work.job.scaled().is_some()) {
             let (option, why) = ("--seed", "a scheme rounds to nearest; random bits round plain casts".to_string());
             return Err(Error::checkpoint(self.folder.path(), CheckpointError::NoEffect { option, why }));
@@ -171,14 +171,6 @@ impl Plan {
             _ => Ok(()),
         }
     }
-}
-
-/// A checkpoint in the folder of another.
-#[derive(Debug)]
-pub(crate) struct Component {
-    /// Its folder, relative to the other.
-    pub path: PathBuf,
-    pub plan: Plan,
 }
 
 /// A file of the result: that of the source with the same name.

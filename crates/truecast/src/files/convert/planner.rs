@@ -369,8 +369,8 @@ impl<'a> Planner<'a> {
 
 /// Its tensors are added to those of a model: it is named as PEFT names it, or every matrix is one of LoRA.
 fn is_adapter(folder: &Folder) -> bool {
-    let tensors = || folder.shards().iter().flat_map(|shard| shard.source.tensors());
-    let mut matrices = tensors().filter(|tensor| tensor.shape.len() > 1).peekable();
+    let tensors = folder.shards().iter().flat_map(|shard| shard.source.tensors());
+    let mut matrices = tensors.filter(|tensor| tensor.shape.len() > 1).peekable();
     let is_of_lora = |tensor: &Tensor| tensor.name.split('.').any(|part| part.starts_with("lora_"));
     let is_named = folder.shards().iter().any(|shard| shard.name.starts_with("adapter_model"));
     is_named || (matrices.peek().is_some() && matrices.all(is_of_lora))

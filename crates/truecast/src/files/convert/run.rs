@@ -8,7 +8,7 @@ use crate::files::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest
 use crate::files::convert::place::partition::{is_whole, merged, of_all_parts};
 use crate::files::convert::place::release::Release;
 use crate::files::convert::place::stage;
-use crate::files::convert::plan::{Component, Plan};
+use crate::files::convert::plan::Plan;
 use crate::files::convert::verification::Verification;
 use crate::files::convert::write::Shards;
 use crate::files::error::Error;
@@ -40,19 +40,19 @@ impl Plan {
         }
         // What makes the folder a model is written last.
         let (mut done, mut reports) = (0, Vec::new());
-        for Component { path, plan } in std::mem::take(&mut self.components) {
+        for (path, plan) in std::mem::take(&mut self.components) {
             let bytes = plan.bytes().0;
             let mut further = |at: Progress<'_>| progress(Progress { bytes: done + at.bytes, ..at });
-            reports.push((path, plan.run_alone(stop, &mut further)?));
+            reports.push((path, plan.alone(stop, &mut further)?));
             done += bytes;
         }
-        let mut report = self.run_alone(stop, &mut |at| progress(Progress { bytes: done + at.bytes, ..at }))?;
+        let mut report = self.alone(stop, &mut |at| progress(Progress { bytes: done + at.bytes, ..at }))?;
         reports.into_iter().for_each(|(path, of_component)| report.join(&path, of_component));
         Ok(report)
     }
 
     /// Converts the folder without its components.
-    fn run_alone(self, stop: &AtomicBool, progress: &mut (dyn FnMut(Progress<'_>) + Send)) -> Result<Report, Error> {
+    fn alone(self, stop: &AtomicBool, progress: &mut (dyn FnMut(Progress<'_>) + Send)) -> Result<Report, Error> {
         let dst = &follow(&self.dst)?;
         self.check_memory()?;
         let fresh = self.manifest()?;

@@ -1,7 +1,6 @@
 //! Does a folder hold what the definition says it should? As `verify` of a file, shard by shard; and index, configuration
 //! and the files beside the weights are what they should be.
 
-use crate::files::convert::components::within;
 use crate::files::convert::container::Container;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::{JobCheck, TensorJob, elements_in};
@@ -38,9 +37,8 @@ pub struct Verification {
     /// What is recomputed of each tensor, in the order of the works.
     stretches: Vec<Vec<Stretch>>,
     seed: Option<u64>,
-    /// Of checkpoints in the folder, by their folders, with the names that their tensors have here.
+    /// Of checkpoints in the folder, by their folders.
     components: Vec<(PathBuf, Verification)>,
-    of_components: Vec<(String, Option<DType>)>,
 }
 
 impl Verification {
@@ -62,14 +60,10 @@ impl Verification {
     /// What a plan should have written.
     pub(crate) fn of(mut plan: Plan, coverage: Coverage, seed: u64) -> Verification {
         let components = std::mem::take(&mut plan.components).into_iter();
-        let components: Vec<_> = components.map(|c| (c.path, Verification::of(c.plan, coverage, seed))).collect();
-        let named = |(path, of): &(PathBuf, Verification)| {
-            of.names().map(|name| (within(path, name), of.source_type(name))).collect::<Vec<_>>()
-        };
-        let of_components = components.iter().flat_map(named).collect();
+        let components = components.map(|(path, plan)| (path, Verification::of(plan, coverage, seed))).collect();
         let bytes: u64 = plan.works().map(TensorJob::bytes_in).sum();
         let (stretches, seed) = coverage.stretches(bytes, seed, plan.works().map(|work| &work.planned));
-        Verification { stretches, seed, plan, components, of_components }
+        Verification { stretches, seed, plan, components }
     }
 
     /// What the conversion does.
@@ -81,15 +75,12 @@ impl Verification {
     /// The element type of a tensor of the source, by the name that it has in the destination.
     #[must_use]
     pub fn source_type(&self, tensor: &str) -> Option<DType> {
-        let own = self.plan.works().find(|work| &*work.planned.target.name == tensor).map(|work| work.planned.from);
-        let of_component = || self.of_components.iter().find(|(name, _)| name == tensor)?.1;
-        own.or_else(of_component)
+        self.plan.works().find(|work| &*work.planned.target.name == tensor).map(|work| work.planned.from)
     }
 
-    /// The names that the destination's tensors should have.
+    /// The names that the destination's tensors should have, but for those of components.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        let own = self.plan.works().flat_map(TensorJob::targets).map(|target| &*target.name);
-        own.chain(self.of_components.iter().map(|(name, _)| name.as_str()))
+        self.plan.works().flat_map(TensorJob::targets).map(|target| &*target.name)
     }
 
     /// Bytes of the source that will be read.
@@ -109,22 +100,23 @@ impl Verification {
     /// # Errors
     /// Files that cannot be read; [`Error::Interrupted`] once `stop` is set. Differences are not errors.
     pub fn run(&self, stop: &AtomicBool, mut progress: impl FnMut(Progress<'_>) + Send) -> Result<VerifyReport, Error> {
-        let mut verdict = self.run_alone(stop, &mut progress)?;
+        let mut verdict = self.alone(stop, &mut progress)?;
         let mut done = self.plan.bytes().0;
         for (path, component) in &self.components {
+            if look::at(&component.plan.dst)?.is_none() {
+                let (path, why) = (component.plan.dst.display().to_string(), "is missing".into());
+                verdict.differences.push(FileDifference::File { path, why });
+                continue;
+            }
             let mut further = |at: Progress<'_>| progress(Progress { bytes: done + at.bytes, ..at });
-            verdict.join(path, component.run_alone(stop, &mut further)?);
+            verdict.join(path, component.alone(stop, &mut further)?);
             done += component.plan.bytes().0;
         }
         Ok(verdict)
     }
 
     /// Compares the folder without its components.
-    fn run_alone(
-        &self,
-        stop: &AtomicBool,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<VerifyReport, Error> {
+    fn alone(&self, stop: &AtomicBool, progress: &mut (dyn FnMut(Progress<'_>) + Send)) -> Result<VerifyReport, Error> {
         let dst = &self.plan.dst;
         let is_file = self.plan.is_one_file();
         let mut verdict = VerifyReport::default();

@@ -202,26 +202,18 @@ impl Selection {
         self.rules.iter().find(|rule| rule.matches(tensor))
     }
 
-    /// Without what names nothing, according to an error of [`choose`](Selection::choose), and what that is.
-    pub(crate) fn without(&self, error: &Error) -> Option<(Selection, String)> {
-        let mut rest = self.clone();
-        let what = match error {
+    /// Without what names nothing, according to an error of [`choose`](Selection::choose).
+    pub(crate) fn without(mut self, unused: &Error) -> Option<Selection> {
+        match unused {
             Error::UnusedRule { rule, option, .. } => {
-                let is_unused = |other: &Rule| other.to_string() == *rule && other.option() == *option;
-                rest.rules.remove(rest.rules.iter().position(is_unused)?);
-                format!("--{option} {rule}")
+                let at = self.rules.iter().position(|of| of.to_string() == *rule && of.option() == *option)?;
+                drop(self.rules.remove(at));
             }
-            Error::UnusedPreset { .. } => {
-                rest.keep.clear();
-                "--keep-preset".into()
-            }
-            Error::UnusedFrom { .. } => {
-                rest.from = None;
-                "--from".into()
-            }
+            Error::UnusedPreset { .. } => self.keep.clear(),
+            Error::UnusedFrom { .. } => self.from = None,
             _ => return None,
-        };
-        Some((rest, what))
+        }
+        Some(self)
     }
 
     /// Decides for every tensor of a container.

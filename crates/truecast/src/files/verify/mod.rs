@@ -51,8 +51,8 @@ impl VerifyReport {
             *tensor = format!("{}/{tensor}", component.display());
         }
         let of = |report: &VerifyReport| report.sampled.map_or(report.elements, |sample| sample.of);
-        let sampled = self.sampled.or(other.sampled);
-        self.sampled = sampled.map(|sample| Sample { of: of(self) + of(&other), ..sample });
+        let of = of(self) + of(&other);
+        self.sampled = self.sampled.or(other.sampled).map(|sample| Sample { of, ..sample });
         self.tensors += other.tensors;
         self.elements += other.elements;
         self.methods.add(&other.methods);

