@@ -177,7 +177,7 @@ def test_options_of_a_pipeline(says, kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["sentence-transformers"], indirect=True)
 def test_a_scheme_is_of_the_model_at_the_top(says, kind, tmp_path):
-    says("quantize in out fp8-tensor --quiet", 0, "not quantized")
+    says("quantize in out fp8-tensor", 0, "not quantized")
     types = [next(iter(tensors(tmp_path / "out" / path).values()))[0] for path in kind[0]]
     assert types == ["F8_E4M3", "F32", "F32"]
     says("verify in out", 0)
