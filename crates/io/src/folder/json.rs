@@ -202,7 +202,7 @@ pub fn edit(text: &str, edits: &[Edit]) -> Result<String, FolderError> {
 
 /// The text of an object after edits of its members and of what lies below them, which take one pass for each level.
 fn edited_below(text: &str, depth: usize, edits: &[(&[String], Option<&Value>)]) -> Result<String, FolderError> {
-    let mut below: BTreeMap<&str, Vec<(&[String], Option<&Value>)>> = BTreeMap::new();
+    let mut below: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for (path, value) in edits.iter().filter(|(path, _)| path.len() > 1) {
         below.entry(&path[0]).or_default().push((&path[1..], *value));
     }

@@ -27,7 +27,7 @@ impl<'a> PartName<'a> {
 
 /// Files that are named as parts are all parts of their sets, which are numbered from 1, or from 0.
 pub(super) fn check<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), FolderError> {
-    let mut sets: BTreeMap<(&str, &str), (u64, BTreeMap<u64, &str>)> = BTreeMap::new();
+    let mut sets: BTreeMap<_, (u64, BTreeMap<u64, &str>)> = BTreeMap::new();
     for (name, part) in names.filter_map(|name| Some((name, PartName::new(name)?))) {
         let (of, set) = sets.entry(part.around).or_insert((part.of, BTreeMap::new()));
         let is_of_set = *of == part.of && part.number <= part.of;
