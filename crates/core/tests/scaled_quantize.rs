@@ -244,7 +244,7 @@ fn search() {
                 let s = value(
                     match planes.scales.plane.code {
                         Code::Float(dtype) => dtype,
-                        Code::Int(_) => unreachable!(),
+                        Code::Int(_) | Code::Book(_) => unreachable!(),
                     },
                     got.scale,
                 );
@@ -252,6 +252,7 @@ fn search() {
                 let of = |code: &u64| match planes.codes.code {
                     Code::Float(dtype) => value(dtype, *code),
                     Code::Int(_) => *code as f32 - 8.0,
+                    Code::Book(_) => unreachable!(),
                 };
                 x.iter().zip(&got.codes).map(|(x, c)| (f64::from(of(c) * s) - f64::from(*x)).powi(2)).sum()
             };
