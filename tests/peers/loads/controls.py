@@ -37,18 +37,22 @@ def tensors_of(folder):
     return found
 
 
-def write(scheme, source, folder, dense):
-    """Quantizes the linear layers of `source`, and writes what their codes stand for to `dense`."""
+def write(scheme, source, folder, dense, wanted=None):
+    """Quantizes the linear layers of `source`, or the tensors `wanted`, and writes what their codes stand for to `dense`.
+    Gives the names of those that are whole groups, hence quantized."""
     preset, group = PRESETS[scheme]
     args = preset_name_to_scheme(preset, ["Linear"])
     if group:
         args.weights.group_size = group
-    compressed, expected = {}, {}
+    compressed, expected, done = {}, {}, []
     for name, tensor in tensors_of(source).items():
         module = name.removesuffix(".weight")
-        if module == name or tensor.ndim != 2 or any(match_name(module, pattern) for pattern in (*IGNORE, OTHERS)):
+        kept = any(match_name(module, pattern) for pattern in (*IGNORE, OTHERS)) if wanted is None else \
+            name not in wanted or tensor.shape[-1] % (args.weights.group_size or 1)
+        if module == name or tensor.ndim != 2 or kept:
             compressed[name] = expected[name] = tensor
             continue
+        done.append(name)
         codes = quantize(tensor, args)
         compressor = BaseCompressor.get_value_from_registry(args.format)
         expected[name] = tensor
@@ -66,6 +70,16 @@ def write(scheme, source, folder, dense):
     ModelCompressor(quantization_config=config).update_config(folder)
     if scheme == "fp8-block":
         as_deepseek(folder)
+    return done
+
+
+def ignore(folder, modules):
+    """Gives the folder's configuration another list of modules that are not quantized."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    quantization = config["quantization_config"]
+    quantization["modules_to_not_convert" if quantization["quant_method"] == "fp8" else "ignore"] = modules
+    path.write_text(json.dumps(config))
 
 
 def quantize(weight, scheme):

@@ -8,8 +8,6 @@ import torch
 from transformers.integrations.finegrained_fp8 import FP8Experts, FP8Linear
 from transformers.quantizers.quantizer_finegrained_fp8 import FineGrainedFP8HfQuantizer
 
-import models
-
 ERROR = re.compile(r"\w*Error\b.*")
 
 
@@ -21,16 +19,16 @@ class Wrong(Exception):
         self.kind, self.names = kind, sorted(names)
 
 
-def load(family, folder, **options):
+def load(model_class, folder, **options):
     """The model, with every parameter from the folder, or `Wrong`."""
     reports = []
     try:
         # The function prints what is wrong with what was loaded, and raises an error without the cause.
         with mock.patch("transformers.modeling_utils.log_state_dict_report",
                         lambda loading_info, **_: reports.append(loading_info)):
-            model = models.model_class(family).from_pretrained(folder, **options)
+            model = model_class.from_pretrained(folder, **options)
     except Exception as error:
-        raise Wrong(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
+        raise Wrong(f"{type(error).__name__}: {first_line(error)}") from error
     report = reports[0]
     if report.conversion_errors:
         name, cause = min(report.conversion_errors.items())
@@ -42,20 +40,40 @@ def load(family, folder, **options):
     return model
 
 
-def run(family, model):
-    """What the model computes; the first call decompresses what compressed-tensors left compressed."""
-    given = {name: value.to(torch.bfloat16) if value.is_floating_point() else value
-             for name, value in models.inputs(family).items()}
+def first_line(error):
+    return (str(error).strip().splitlines() or [""])[0]
+
+
+def run(model, inputs):
+    """The tensors that the model computes; the first call decompresses what compressed-tensors left compressed."""
+    given = {name: value.to(torch.bfloat16) if value.is_floating_point() else value for name, value in inputs.items()}
+    torch.manual_seed(0)
     try:
         with torch.no_grad():
-            return model(**given).logits
+            return list(tensors_in(model(**given)))
     except Exception as error:
-        raise Wrong(f"in use: {type(error).__name__}: {str(error).splitlines()[0]}") from error
+        raise Wrong(f"in use: {type(error).__name__}: {first_line(error)}") from error
+
+
+def tensors_in(output):
+    if isinstance(output, torch.Tensor):
+        yield output
+    elif isinstance(output, (dict, list, tuple)):
+        for part in output.values() if isinstance(output, dict) else output:
+            yield from tensors_in(part)
+
+
+def state(model):
+    """Every parameter and buffer, also those that no file has."""
+    return {**dict(model.named_buffers()), **model.state_dict()}
 
 
 def same_bits(ours, theirs):
-    return ours.dtype == theirs.dtype and ours.shape == theirs.shape and \
-        torch.equal(ours.contiguous().view(torch.uint8), theirs.contiguous().view(torch.uint8))
+    return ours.dtype == theirs.dtype and ours.shape == theirs.shape and torch.equal(bits(ours), bits(theirs))
+
+
+def bits(tensor):
+    return tensor.detach().clone(memory_format=torch.contiguous_format).reshape(-1).view(torch.uint8)
 
 
 def compare_weights(found, dense):
@@ -74,19 +92,25 @@ def distance(ours, theirs):
     return f"by {((ours - theirs).norm() / theirs.norm()).item():.2g} of its norm"
 
 
-def check(family, folder, dense_folder):
-    """`Wrong` unless the folder loads with the values and computes what the dense model does."""
-    dense = load(family, dense_folder)
-    model = load(family, folder)
-    found = run(family, model)
+def check(model_class, inputs, folder, dense_folder):
+    """`Wrong` unless the folder loads with the values and computes what the dense model does; no inputs: values only."""
+    dense = load(model_class, dense_folder)
+    model = load(model_class, folder)
+    if inputs:
+        found = run(model, inputs)
+    elif hasattr(getattr(model.hf_quantizer, "compressor", None), "decompress_model"):
+        model.hf_quantizer.compressor.decompress_model(model)
     # On the CPU every loader ends with dense weights, whose state also has scales that are no longer used.
-    compare_weights(model.state_dict(), dense.state_dict())
+    compare_weights(state(model), state(dense))
+    if not inputs:
+        return
     with activations_of(model, dense):
-        expected = run(family, dense)
-    if not bool(torch.isfinite(found).all()):
+        expected = run(dense, inputs)
+    if not all(bool(torch.isfinite(value).all()) for value in found):
         raise Wrong("outputs not finite")
-    if not same_bits(found, expected):
-        raise Wrong("outputs differ", distance(found, expected))
+    for ours, theirs in zip(found, expected, strict=True):
+        if not same_bits(ours, theirs):
+            raise Wrong("outputs differ", distance(ours, theirs))
 
 
 @contextlib.contextmanager
@@ -106,10 +130,10 @@ def activations_of(model, dense):
         hook.remove()
 
 
-def check_on_accelerator(family, folder, dense_folder):
+def check_on_accelerator(model_class, folder, dense_folder):
     """What transformers does where it finds a GPU: codes and scales stay as they are, in modules of its own."""
     with mock.patch.object(FineGrainedFP8HfQuantizer, "validate_environment", lambda *_, **__: None):
-        model = load(family, folder, device_map={"": "cpu"})
+        model = load(model_class, folder, device_map={"": "cpu"})
     found = dict(model.state_dict())
     for path, module in model.named_modules():
         if isinstance(module, (FP8Linear, FP8Experts)):
@@ -120,7 +144,7 @@ def check_on_accelerator(family, folder, dense_folder):
                     raise Wrong("on a GPU: no codes", f"{path}.{name} is {codes.dtype}")
                 found[f"{path}.{name}"] = times_blocks(codes, scale, module.block_size).to(torch.bfloat16)
     try:
-        compare_weights(found, load(family, dense_folder).state_dict())
+        compare_weights(found, load(model_class, dense_folder).state_dict())
     except Wrong as wrong:
         raise Wrong(f"on a GPU: {wrong.kind}", str(wrong).removeprefix(f"{wrong.kind}: ")) from None
 

@@ -17,6 +17,7 @@ import loguru
 import transformers
 
 import controls
+import every
 import loading
 import models
 import page
@@ -80,13 +81,14 @@ def convert(family, scheme, source, folder):
 def in_transformers(family, scheme, source, folder):
     """How a folder loads: "equal", "limit: .." or "WRONG: ..", with what was seen."""
     quantized, dense = folder / "quantized", folder / "dense"
+    of = models.model_class(family), models.inputs(family)
     try:
-        loading.check(family, quantized, dense)
+        loading.check(*of, quantized, dense)
     except loading.Wrong as wrong:
         return explained(wrong, family, scheme, source, folder)
     if SCHEMES[scheme]:
         try:
-            loading.check_on_accelerator(family, quantized, dense)
+            loading.check_on_accelerator(of[0], quantized, dense)
         except loading.Wrong as wrong:
             return f"WRONG: on a GPU: {wrong}"
     return "equal"
@@ -99,7 +101,7 @@ def explained(wrong, family, scheme, source, folder):
     control, dense = folder / "control", folder / "control-dense"
     controls.write(scheme, source, control, dense)
     try:
-        loading.check(family, control, dense)
+        loading.check(models.model_class(family), models.inputs(family), control, dense)
     except loading.Wrong as same:
         if (same.kind, same.names) == (wrong.kind, wrong.names):
             return f"limit: {wrong}"
@@ -136,8 +138,16 @@ def main():
     parser.add_argument("--family", default="*", metavar="GLOB")
     parser.add_argument("--scheme", default="*", metavar="GLOB")
     parser.add_argument("--page", metavar="FILE", type=pathlib.Path, help="also write the page of results")
+    parser.add_argument("--all", action="store_true", help="a model of every type of transformers instead of those of models.py")
+    parser.add_argument("--sample", metavar="DATE", help="of --all, 30 models drawn by the date")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N")
+    parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="of --all: records, which a later run continues")
+    parser.add_argument("--models", type=pathlib.Path, metavar="DIR", help="of --all: where built models stay")
+    parser.add_argument("--only-build", action="store_true")
     options = parser.parse_args()
     quiet()
+    if options.all or options.sample:
+        return all_types(options)
     started, results = time.monotonic(), {}
     for family in models.SIZES:
         if fnmatch.fnmatchcase(family, options.family):
@@ -150,7 +160,7 @@ def main():
     print(f"{len(results)} cells: " + ", ".join(f"{count} {word}" for word, count in counts.items())
           + f"; {time.monotonic() - started:.0f} s")
     if options.page:
-        options.page.write_text(page.text(results))
+        page.write(options.page, results=results)
     return 1 if counts["WRONG"] else 0
 
 
@@ -171,6 +181,19 @@ def of_family(family, wanted, place):
     found = in_vllm(source, {scheme: place / named(scheme) for scheme, end in ends.items() if not end})
     for scheme, end in ends.items():
         yield ("vLLM", family, scheme), end or found[scheme]
+
+
+def all_types(options):
+    """Every type, or a sample of them."""
+    with tempfile.TemporaryDirectory() as place, contextlib.redirect_stderr(open(os.devnull, "w")):
+        options.results = options.results or pathlib.Path(place) / "results"
+        options.models = options.models or pathlib.Path(place) / "models"
+        options.models.mkdir(parents=True, exist_ok=True)
+        records = every.run(options).records
+    print(every.summary(records))
+    if options.page:
+        page.write(options.page, records=records)
+    return 1 if any(page.outcome(record) == "WRONG" for record in records if record["scheme"] != "build") else 0
 
 
 def named(scheme):

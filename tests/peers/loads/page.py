@@ -40,6 +40,73 @@ REST = """
 """
 
 
+TYPES = """
+## Every type of model
+
+`tests/peers/loads/run --all` makes a small model with random weights of every model type that transformers {transformers}
+registers ({built} models of {types} types; {unbuilt} types could not be built), converts each with a few schemes and no
+other option, and checks it in transformers as above; where no usual inputs fit, values only ({blind} models).
+
+| to | `=` | refused | limit of the loader | open | `WRONG` |
+|---|---|---|---|---|---|
+{rows}
+A limit: the same model, quantized by compressed-tensors itself, ends in the same way. Open: it does not, and truecast's
+folder does not load with other layers kept either. `WRONG`: it loads if compressed-tensors writes it, or if the list of
+kept layers or `--keep` names others.
+
+| how | to | models | what happens |
+|---|---|---|---|
+{causes}"""
+
+
+def write(path, results=None, records=None):
+    """Writes the page again: the cells of `results`, those of `records`, each in its part; the other part stays."""
+    heading = TYPES.split("\n")[1]
+    first, found, rest = (path.read_text() if path.exists() else "").partition(f"\n{heading}\n")
+    path.write_text((first if results is None else text(results)) + (found + rest if records is None else types(records)))
+
+
+def types(records):
+    """The part about every type, for records of cells."""
+    builds = [record for record in records if record["scheme"] == "build"]
+    built = [record for record in builds if record["end"] == "="]
+    cells, ends, causes = [record for record in records if record["scheme"] != "build"], {}, {}
+    for record in cells:
+        end = outcome(record)
+        row = ends.setdefault(record["scheme"], dict.fromkeys(("=", "refused", "limit", "open", "WRONG"), 0))
+        row[end] += 1
+        if end != "=":
+            schemes, models = causes.setdefault((end, cause(record["cause"])), (set(), set()))
+            schemes.add(record["scheme"])
+            models.add(record["model"])
+    rows = "".join(f"| `{scheme}` | " + " | ".join(map(str, row.values())) + " |\n" for scheme, row in ends.items())
+    lines = "".join(f"| {end} | {', '.join(f'`{name}`' for name in sorted(schemes))} | {some(models)} | {what} |\n"
+                    for (end, what), (schemes, models) in sorted(causes.items(), key=lambda row: (row[0][0], -len(row[1][1]))))
+    return TYPES.format(transformers=version("transformers"), built=len(built), rows=rows, causes=lines,
+                        types=len({record["model"].split("@")[0] for record in built}), unbuilt=len(builds) - len(built),
+                        blind=sum(not record["inputs"] for record in built))
+
+
+def outcome(record):
+    if record["end"] in ("=", "r"):
+        return {"=": "=", "r": "refused"}[record["end"]]
+    return {"loader": "limit", "open": "open"}.get(record.get("fault"), "WRONG")
+
+
+def some(models):
+    return f"{len(models)}: {', '.join(sorted(models)[:4])}{', ..' if len(models) > 4 else ''}"
+
+
+def cause(what):
+    """A message without the names and numbers of one model."""
+    what = re.sub(r"exit \d: truecast: \S+: ", "", what.split("; name the")[0].splitlines()[0])
+    what = re.sub(r"quantizes no tensor|\S+ quantizes no tensor", "SCHEME quantizes no tensor", what, count=1) if "no tensor" in what else what
+    what = re.sub(r"(missing|unexpected|mismatched) keys: .*\.(\w+)$", r"\1 keys: \2", what)
+    what = re.sub(r"(weights differ|outputs differ).*", r"\1", what)
+    what = re.sub(r"(?:[\w*]+\.)+([\w*]+)", r"\1", what)
+    return re.sub(r"\d[\d.e+-]*", "N", what)[:150].replace("|", "\\|")
+
+
 def text(results):
     """The page for results by (program, family, scheme)."""
     releases = dict(transformers=version("transformers"), compressed=version("compressed-tensors"), vllm=version("vllm"))

@@ -1,0 +1,127 @@
+"""Which layers a model has and under which names its file has them, told from the loaded model itself."""
+
+import inspect
+
+import torch
+from torch import nn
+
+import controls
+import loading
+
+
+def of(model, folder):
+    """The tensors of the folder by the kind of layer that takes them, and names that differ between file and memory."""
+    files, memory = controls.tensors_of(folder), model.state_dict(keep_vars=True)
+    owners = {name: model.get_submodule(name.rpartition(".")[0]) for name in memory}
+    found = places(files, memory)
+    facts = {"linear": [], "embedding": [], "other": [], "classes": {}, "memory": {}, "unplaced": []}
+    for name in files:
+        place = found.get(name)
+        if place is None:
+            facts["unplaced"].append(name)
+            continue
+        owner = owners[place]
+        kind = "linear" if isinstance(owner, nn.Linear) else "embedding" if isinstance(owner, nn.Embedding) else "other"
+        facts[kind].append(name)
+        facts["classes"][name] = type(owner).__name__
+        if place != name:
+            facts["memory"][name] = place
+    taken = set(found.values())
+    facts["tied"] = sorted(path for path, layer in model.named_modules(remove_duplicate=False)
+                           if isinstance(layer, nn.Linear) and f"{path}.weight" not in taken)
+    facts["linear_modules"] = sorted(path for path, layer in model.named_modules(remove_duplicate=False)
+                                     if isinstance(layer, nn.Linear))
+    facts["file_to_memory"] = {name.rpartition(".")[0]: place.rpartition(".")[0]
+                               for name, place in facts.pop("memory").items()}
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    facts["head"] = [path for path, layer in model.named_modules(remove_duplicate=False) if head is not None and layer is head]
+    facts["keep_in_fp32"] = sorted({*(model._keep_in_fp32_modules or ()), *(model._keep_in_fp32_modules_strict or ())})
+    return facts
+
+
+def places(files, memory):
+    """For each tensor of the file the parameter in memory that holds its values: whole, or some of its rows or columns."""
+    whole, rows, given = {}, {}, {content(item) for item in files.values()}
+    for name, item in memory.items():
+        whole.setdefault(content(item), []).append(name)
+        if item.ndim > 1 and content(item) not in given:
+            item = item.detach()
+            for line in (*item.reshape(-1, item.shape[-1]), *item.transpose(-1, -2).reshape(-1, item.shape[-2])):
+                if line.numel() > 7:
+                    rows.setdefault(content(line), name)
+    found = {}
+    for name, item in files.items():
+        same = whole.get(content(item))
+        if same:
+            found[name] = name if name in same else closest(name, same)
+        elif item.ndim > 1:
+            lines = (item.reshape(-1, item.shape[-1])[0], item.transpose(-1, -2).reshape(-1, item.shape[-2])[0])
+            found[name] = next((rows[content(line)] for line in lines if content(line) in rows), None)
+    # What is left is the file's part of a tensor that was split or joined in one dimension, such as biases.
+    parts = {value: name for name, item in memory.items() if item.ndim == 1
+             for value in [content(item.detach()[:8])] if len(item) >= 8}
+    for name, item in files.items():
+        if found.get(name) is None and item.numel() >= 8:
+            found[name] = parts.get(content(item.flatten()[:8]))
+    # The other way: rows of the file's tensor that are whole parameters.
+    split = {name: item for name, item in memory.items() if item.ndim > 1 and content(item) not in given}
+    for name, item in files.items():
+        if found.get(name) is None and item.ndim > 1:
+            begins = {content(item.reshape(-1, item.shape[-1])[index]) for index in range(min(len(item), 4096))}
+            found[name] = next((place for place, other in split.items() if
+                                content(other.detach().reshape(-1, other.shape[-1])[0]) in begins), None)
+    return {name: place for name, place in found.items() if place}
+
+
+def closest(name, places):
+    return max(places, key=lambda place: sum(a == b for a, b in zip(reversed(name), reversed(place))))
+
+
+def content(item):
+    return loading.bits(item.to(torch.bfloat16)).numpy().tobytes()
+
+
+def inputs(model):
+    """The first of some usual inputs with which the model gives the same finite outputs twice, or None."""
+    for given in candidates(model):
+        try:
+            first, second = loading.run(model, given), loading.run(model, given)
+        except loading.Wrong:
+            continue
+        if first and all(map(loading.same_bits, first, second)) and all(bool(torch.isfinite(item).all()) for item in first):
+            return given
+    return None
+
+
+def candidates(model):
+    taken = inspect.signature(model.forward).parameters
+    tokens = torch.arange(3, 27).reshape(2, 12) * 7 % 480
+    draw = torch.Generator().manual_seed(1)
+    config = values(model.config)
+    side = next((config[key] for key in ("image_size", "input_size", "img_size") if key in config), 64)
+    side = side if isinstance(side, (list, tuple)) else [side, side]
+    channels = next((config[key] for key in ("num_channels", "in_channels", "in_chans") if type(config.get(key)) is int), 3)
+    mels = next((config[key] for key in ("num_mel_bins", "feature_size", "input_feat_per_channel", "input_dim") if type(config.get(key)) is int), 80)
+    given = dict(input_ids=tokens, decoder_input_ids=tokens[:, :5])
+    image = torch.randn(1, channels, *side[:2], generator=draw)
+    sound = torch.randn(1, 8000, generator=draw)
+    frames = 2 * config.get("max_source_positions", 32) if type(config.get("max_source_positions")) is int else 64
+    more = {"decoder_input_ids": tokens[:1, :5]} if "decoder_input_ids" in taken else {}
+    tries = [given, dict(input_ids=tokens), dict(pixel_values=image), dict(pixel_values=image, input_ids=tokens[:1]),
+             dict(pixel_values=image, **more), dict(input_values=sound, **more), dict(input_values=sound[None]), dict(audio_values=sound[None]),
+             dict(input_features=torch.randn(1, mels, frames, generator=draw), **more),
+             dict(input_features=torch.randn(1, 64, mels, generator=draw), **more),
+             dict(input_values=torch.randn(1, 1024, mels, generator=draw), **more),
+             dict(pixel_values=image[None].repeat(1, 8, 1, 1, 1)),
+             dict(inputs_embeds=torch.randn(1, 8, config.get("hidden_size") or 256, generator=draw))]
+    return [case for case in tries if all(name in taken for name in case)]
+
+
+def values(config):
+    """A configuration's values and, where it has none of the name, those of its parts."""
+    found = {}
+    for key, value in vars(config).items():
+        if hasattr(value, "to_dict"):
+            for inner, item in values(value).items():
+                found.setdefault(inner, item)
+    return {**found, **{key: value for key, value in vars(config).items() if value is not None}}
