@@ -40,6 +40,7 @@ def run(options):
         names = {name: names[name] for name in drawn}
     schemes = [scheme for scheme in SCHEMES if fnmatch.fnmatchcase(scheme, options.scheme)] if not options.only_build else []
     waiting, running = collections.deque(names), {}
+    warm()
     while waiting or running:
         while waiting and len(running) < options.jobs:
             name = waiting.popleft()
@@ -60,6 +61,14 @@ def run(options):
                 if left != "build":
                     waiting.appendleft(name)
     return results
+
+
+def warm():
+    """Loads one model before the others are forked: most patterns are the same for all, and take half a second."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as place:
+        model, _ = kinds.build("llama", None, pathlib.Path(place))
+        loading.load(type(model), place)
 
 
 class Results:
@@ -92,7 +101,6 @@ def started(name, of, left, options, results):
         return number
     code = 1
     try:
-        torch.set_num_threads(1)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         model = Model(name, of, options.models)
         for scheme in left:

@@ -126,7 +126,8 @@ def shrunk(given, level, config_class, widest=None):
         elif key == "out_indices" and layers:
             made[key] = list(range(1, stages + 1))
         elif key == "per_layer_config":
-            made[key] = {picked.index(int(index)): item for index, item in value.items() if int(index) in picked}
+            made[key] = {picked.index(int(index)): shrunk(item, level, None, widest) for index, item in value.items()
+                         if int(index) in picked}
         elif isinstance(value, dict):
             inner = CONFIG_MAPPING[value["model_type"]] if value.get("model_type") in CONFIG_MAPPING else None
             made[key] = shrunk(value, level, inner, widest) if inner or "hidden_size" in value else rotary(value, level)
@@ -260,6 +261,11 @@ OVERRIDES = {
     "diffusion_gemma_text": {"num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 128},
     "diffusion_gemma": {"text_config": {"num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 128}},
     "granite4_vision": {"deepstack_layer_map": [[0, 0], [1, 1]], "downsample_rate": "4/8"},
+    "dory": {"num_hidden_layers": 8, "layer_types": ["sliding_attention", "mlp", "full_attention", "mlp"] * 2},
+    "dots3_note_text": {"head_dim": 128}, "dots3_note_audio_encoder": {"adapter_input_size": 256},
+    "dots3_note": {"text_config": {"head_dim": 128}, "audio_config": {"adapter_input_size": 128}},
+    "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0, "num_kv_shared_layers": 0}},
+    "gemma4_unified_assistant": {"text_config": {"num_kv_shared_layers": 0}},
     "mamba2": {"num_heads": 8}, "falcon_h1": {"mamba_d_ssm": 512, "mamba_n_heads": 8, "mamba_d_head": 64},
     "nemotron": {"num_key_value_heads": 2, "head_dim": 64, "n_shared_experts": 1, "decoder_hidden_size": 128},
     "efficientnet": {"width_coefficient": 0.5, "depth_coefficient": 0.5, "hidden_dim": 640},
@@ -270,7 +276,10 @@ OVERRIDES = {
 
 def configuration(kind, level):
     config_class = CONFIG_MAPPING[kind]
-    given = config_class().to_dict()
+    try:
+        given = config_class().to_dict()
+    except Exception:
+        given = config_class(**OVERRIDES.get(kind, {})).to_dict()
     made = merged(shrunk(given, level, config_class), OVERRIDES.get(kind, {}))
     made.pop("model_type", None)
     return config_class(**made)
