@@ -57,7 +57,7 @@ def run(options):
             left = next((scheme for scheme in ("build", *schemes) if (name, scheme) not in results.seen), None)
             if left:
                 cause = "time limit" if os.WTERMSIG(status) == signal.SIGALRM else f"process ended: {status}"
-                results.add(dict(model=name, scheme=left, end="failed", cause=cause))
+                results.add(dict(model=name, scheme=left, end="not run", cause=cause))
                 if left != "build":
                     waiting.appendleft(name)
     return results
@@ -99,22 +99,21 @@ def started(name, of, left, options, results):
     number = os.fork()
     if number:
         return number
-    code = 1
     try:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         model = Model(name, of, options.models)
         for scheme in left:
             signal.alarm(SECONDS)
             began = time.monotonic()
-            found = model.build() if scheme == "build" else model.cell(scheme)
+            try:
+                found = model.build() if scheme == "build" else model.cell(scheme)
+            except Exception as error:
+                found = dict(end="not run", cause=f"{type(error).__name__}: {loading.first_line(error)}")
             results.add(dict(model=name, scheme=scheme, **found, seconds=round(time.monotonic() - began, 2)))
             if scheme == "build" and found["end"] != "=":
                 break
-        code = 0
-    except BaseException as error:
-        results.add(dict(model=name, scheme=scheme, end="failed", cause=f"harness: {type(error).__name__}: {loading.first_line(error)}"))
     finally:
-        os._exit(code)
+        os._exit(0)
 
 
 class Model:
@@ -243,23 +242,25 @@ class Model:
             return f"not made: {type(error).__name__}: {loading.first_line(error)}"
 
     def control(self, scheme, place):
-        back = {place: name for name, place in self.facts["file_to_memory"].items()}
         heads = {*self.facts["head"], *self.facts["tied"], "lm_head"}
         wanted = [name for name in self.facts["linear"]
                   if self.facts["file_to_memory"].get(name.rpartition(".")[0], name.rpartition(".")[0]) not in heads]
         wanted += [name for name, kind in self.facts["classes"].items() if "Experts" in kind]
         done = controls.write(scheme, self.source, place / "control", place / "control-dense", wanted)
-        kept = [path for path in self.facts["linear_modules"] if f"{back.get(path, path)}.weight" not in done]
-        controls.ignore(place / "control", kept)
+        self.ignore(place / "control", {name.rpartition(".")[0] for name in done})
         self.check(scheme, place / "control", place / "control-dense")
 
     def declared(self, scheme, place):
         """Truecast's folder, but its list of kept layers has the names in memory of every linear layer without codes."""
         codes = {name.rpartition(".")[0] for name in controls.tensors_of(place / "quantized") if re.search(r"\.weight_(scale|packed)\w*$", name)}
-        back = {place: name for name, place in self.facts["file_to_memory"].items()}
         shutil.copytree(place / "quantized", place / "declared")
-        controls.ignore(place / "declared", [path for path in self.facts["linear_modules"] if back.get(path, path) not in codes])
+        self.ignore(place / "declared", codes)
         self.check(scheme, place / "declared", place / "dense")
+
+    def ignore(self, folder, quantized):
+        """Declares the linear layers in memory that do not come from layers of the file with codes."""
+        controls.ignore(folder, [path for path, layer in self.facts["linear_modules"].items()
+                                 if layer not in quantized or path in self.facts["tied"]])
 
     def kept(self, wrong, scheme, place):
         """What truecast writes if it leaves the layers alone whose tensors are wrong."""
@@ -306,7 +307,9 @@ def truecast(*words):
 def summary(records):
     """How many cells end in which way, and the causes by kind."""
     lines = collections.Counter((page.outcome(record), record["scheme"], page.cause(record["cause"])) for record in records
-                                if record["end"] != "=")
+                                if record["scheme"] != "build" and record["end"] != "=")
     ends = collections.Counter(page.outcome(record) for record in records if record["scheme"] != "build")
     rows = [f"{count:5} {end:8} {scheme:34} {what}" for (end, scheme, what), count in lines.most_common()]
+    rows += [f"      not built {record['model']}: {record['cause'][:150]}" for record in records
+             if record["scheme"] == "build" and record["end"] != "="]
     return "\n".join([", ".join(f"{count} {end}" for end, count in ends.items()), *rows])

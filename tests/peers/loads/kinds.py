@@ -183,7 +183,7 @@ def number(key, value, given, level, widest, layers):
         return value if 0 <= value < 500 else 511 - sum(map(ord, key)) % 11 if value > 0 else value
     if re.search(r"max_\w*position\w*|n_positions|n_ctx|max_\w*length", key) and value > 128 and level < 2:
         return 128 if level == 0 else 512
-    if LAYERS.search(key) and not NOT_LAYERS.search(key) and value > layers:
+    if LAYERS.search(key) and not ("depths" in given and key in COUNTS) and not NOT_LAYERS.search(key) and value > layers:
         return layers if key in COUNTS else 2
     if re.search(r"first_k_dense|num_dense_layers|n_dense_layers", key) and value >= 1:
         return 1
@@ -238,7 +238,7 @@ OVERRIDES = {
     "autoformer": {"prediction_length": 8}, "informer": {"prediction_length": 8},
     "time_series_transformer": {"prediction_length": 8},
     "chameleon": {"vocabulary_map": {"<image>": 500}}, "emu3": {"vocabulary_map": {"<image>": 500}},
-    "reformer": {"is_decoder": True}, "wav2vec2-bert": {"vocab_size": 512},
+    "pix2struct_text_model": {"initializer_range": 0.02}, "wav2vec2-bert": {"vocab_size": 512},
     "beit": {"num_hidden_layers": 4, "out_indices": [1, 2, 3, 4]},
     "data2vec-vision": {"num_hidden_layers": 4, "out_indices": [1, 2, 3, 4]},
     "lfm2_moe": {"layer_types": ["full_attention", "conv"], "num_dense_layers": 1}, "esm": {"vocab_size": 512, "pad_token_id": 0, "mask_token_id": 5},
@@ -266,6 +266,7 @@ OVERRIDES = {
     "dots3_note": {"text_config": {"head_dim": 128}, "audio_config": {"adapter_input_size": 128}},
     "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0, "num_kv_shared_layers": 0}},
     "gemma4_unified_assistant": {"text_config": {"num_kv_shared_layers": 0}},
+    "qwen4_exp_text": {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 64, "indexer_budget": 16, "indexer_compress_ratio": 4}, "qwen4_exp": {"text_config": {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 64, "indexer_budget": 16, "indexer_compress_ratio": 4}},
     "mamba2": {"num_heads": 8}, "falcon_h1": {"mamba_d_ssm": 512, "mamba_n_heads": 8, "mamba_d_head": 64},
     "nemotron": {"num_key_value_heads": 2, "head_dim": 64, "n_shared_experts": 1, "decoder_hidden_size": 128},
     "efficientnet": {"width_coefficient": 0.5, "depth_coefficient": 0.5, "hidden_dim": 640},

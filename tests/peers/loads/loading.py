@@ -98,8 +98,8 @@ def check(model_class, inputs, folder, dense_folder):
     model = load(model_class, folder)
     if inputs:
         found = run(model, inputs)
-    elif hasattr(getattr(model.hf_quantizer, "compressor", None), "decompress_model"):
-        model.hf_quantizer.compressor.decompress_model(model)
+    elif compressor := getattr(getattr(model, "hf_quantizer", None), "compressor", None):
+        compressor.decompress_model(model)
     # On the CPU every loader ends with dense weights, whose state also has scales that are no longer used.
     compare_weights(state(model), state(dense))
     if not inputs:

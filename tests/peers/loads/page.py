@@ -47,8 +47,8 @@ TYPES = """
 registers ({built} models of {types} types; {unbuilt} types could not be built), converts each with a few schemes and no
 other option, and checks it in transformers as above; where no usual inputs fit, values only ({blind} models).
 
-| to | `=` | refused | limit of the loader | open | `WRONG` |
-|---|---|---|---|---|---|
+| to | `=` | refused | limit of the loader | open | not run | `WRONG` |
+|---|---|---|---|---|---|---|
 {rows}
 A limit: the same model, quantized by compressed-tensors itself, ends in the same way. Open: it does not, and truecast's
 folder does not load with other layers kept either. `WRONG`: it loads if compressed-tensors writes it, or if the list of
@@ -73,7 +73,7 @@ def types(records):
     cells, ends, causes = [record for record in records if record["scheme"] != "build"], {}, {}
     for record in cells:
         end = outcome(record)
-        row = ends.setdefault(record["scheme"], dict.fromkeys(("=", "refused", "limit", "open", "WRONG"), 0))
+        row = ends.setdefault(record["scheme"], dict.fromkeys(("=", "refused", "limit", "open", "not run", "WRONG"), 0))
         row[end] += 1
         if end != "=":
             schemes, models = causes.setdefault((end, cause(record["cause"])), (set(), set()))
@@ -88,8 +88,8 @@ def types(records):
 
 
 def outcome(record):
-    if record["end"] in ("=", "r"):
-        return {"=": "=", "r": "refused"}[record["end"]]
+    if record["end"] != "failed":
+        return "refused" if record["end"] == "r" else record["end"]
     return {"loader": "limit", "open": "open"}.get(record.get("fault"), "WRONG")
 
 
@@ -100,7 +100,7 @@ def some(models):
 def cause(what):
     """A message without the names and numbers of one model."""
     what = re.sub(r"exit \d: truecast: \S+: ", "", what.split("; name the")[0].splitlines()[0])
-    what = re.sub(r"quantizes no tensor|\S+ quantizes no tensor", "SCHEME quantizes no tensor", what, count=1) if "no tensor" in what else what
+    what = re.sub(r".*quantizes no tensor.*", "the scheme quantizes no tensor", what)
     what = re.sub(r"(missing|unexpected|mismatched) keys: .*\.(\w+)$", r"\1 keys: \2", what)
     what = re.sub(r"(weights differ|outputs differ).*", r"\1", what)
     what = re.sub(r"(?:[\w*]+\.)+([\w*]+)", r"\1", what)

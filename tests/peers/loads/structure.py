@@ -13,7 +13,7 @@ def of(model, folder):
     """The tensors of the folder by the kind of layer that takes them, and names that differ between file and memory."""
     files, memory = controls.tensors_of(folder), model.state_dict(keep_vars=True)
     owners = {name: model.get_submodule(name.rpartition(".")[0]) for name in memory}
-    found = places(files, memory)
+    found, parts = places(files, memory)
     facts = {"linear": [], "embedding": [], "other": [], "classes": {}, "memory": {}, "unplaced": []}
     for name in files:
         place = found.get(name)
@@ -26,13 +26,15 @@ def of(model, folder):
         facts["classes"][name] = type(owner).__name__
         if place != name:
             facts["memory"][name] = place
-    taken = set(found.values())
-    facts["tied"] = sorted(path for path, layer in model.named_modules(remove_duplicate=False)
-                           if isinstance(layer, nn.Linear) and f"{path}.weight" not in taken)
-    facts["linear_modules"] = sorted(path for path, layer in model.named_modules(remove_duplicate=False)
-                                     if isinstance(layer, nn.Linear))
+    linear = [path for path, layer in model.named_modules(remove_duplicate=False) if isinstance(layer, nn.Linear)]
+    taken = {*found.values(), *parts}
+    facts["tied"] = [path for path in linear if f"{path}.weight" not in taken]
     facts["file_to_memory"] = {name.rpartition(".")[0]: place.rpartition(".")[0]
                                for name, place in facts.pop("memory").items()}
+    # For every linear layer the layer of the file that it comes from.
+    names = {place: name for name, place in found.items()}
+    facts["linear_modules"] = {path: (names.get(f"{path}.weight") or parts.get(f"{path}.weight") or f"{path}.weight").rpartition(".")[0]
+                               for path in linear}
     head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     facts["head"] = [path for path, layer in model.named_modules(remove_duplicate=False) if head is not None and layer is head]
     facts["keep_in_fp32"] = sorted({*(model._keep_in_fp32_modules or ()), *(model._keep_in_fp32_modules_strict or ())})
@@ -63,14 +65,18 @@ def places(files, memory):
     for name, item in files.items():
         if found.get(name) is None and item.numel() >= 8:
             found[name] = parts.get(content(item.flatten()[:8]))
-    # The other way: rows of the file's tensor that are whole parameters.
-    split = {name: item for name, item in memory.items() if item.ndim > 1 and content(item) not in given}
+    # The other way: parameters that are rows of a tensor of the file, whose first such parameter stands for it.
+    begins, parts = {}, {}
     for name, item in files.items():
-        if found.get(name) is None and item.ndim > 1:
-            begins = {content(item.reshape(-1, item.shape[-1])[index]) for index in range(min(len(item), 4096))}
-            found[name] = next((place for place, other in split.items() if
-                                content(other.detach().reshape(-1, other.shape[-1])[0]) in begins), None)
-    return {name: place for name, place in found.items() if place}
+        if content(item) not in whole and item.ndim > 1:
+            begins.update((content(line), name) for line in item.reshape(-1, item.shape[-1]))
+    for place, item in memory.items():
+        if item.ndim > 1 and content(item) not in given:
+            name = begins.get(content(item.detach().reshape(-1, item.shape[-1])[0]))
+            if name:
+                parts[place] = name
+                found[name] = found.get(name) or place
+    return {name: place for name, place in found.items() if place}, parts
 
 
 def closest(name, places):
