@@ -38,7 +38,7 @@ def run(options):
     if options.sample:
         drawn = sorted(names, key=lambda name: hashlib.sha256(f"{options.sample} {name}".encode()).digest())[:30]
         names = {name: names[name] for name in drawn}
-    schemes = [scheme for scheme in SCHEMES if fnmatch.fnmatchcase(scheme, options.scheme)] if not options.only_build else []
+    schemes = [scheme for scheme in SCHEMES if fnmatch.fnmatchcase(scheme, options.scheme)]
     waiting, running = collections.deque(names), {}
     warm()
     while waiting or running:
@@ -67,7 +67,7 @@ def warm():
     """Loads one model before the others are forked: most patterns are the same for all, and take half a second."""
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as place:
-        model, _ = kinds.build("llama", None, pathlib.Path(place))
+        model = kinds.build("llama", None, pathlib.Path(place))
         loading.load(type(model), place)
 
 
@@ -135,12 +135,11 @@ class Model:
         except loading.Wrong as wrong:
             return dict(end="not loaded", cause=str(wrong))
         facts = self.facts
-        return dict(end="=", head=facts["class"], inputs=facts["inputs"], level=facts["level"], parameters=facts["parameters"])
+        return dict(end="=", head=facts["class"], inputs=facts["inputs"], parameters=facts["parameters"])
 
     def make(self):
         shutil.rmtree(self.source, ignore_errors=True)
-        model, level = kinds.build(self.kind, self.class_name, self.source)
-        count = sum(item.numel() for item in model.parameters())
+        model = kinds.build(self.kind, self.class_name, self.source)
         before = {name: item.detach() for name, item in model.state_dict().items()}
         loaded = loading.load(type(model), self.source)
         note = None
@@ -150,7 +149,7 @@ class Model:
             note = f"the source as loaded: {wrong}"
         given = structure.inputs(loaded)
         facts = structure.of(loaded, self.source)
-        facts = {"model_type": self.kind, "class": type(model).__name__, "level": level, "parameters": count, "note": note,
+        facts = {"model_type": self.kind, "class": type(model).__name__, "note": note, "parameters": kinds.parameters(model),
                  "inputs": sorted(given or ()), **facts}
         torch.save(given, self.given)
         self.about.write_text(json.dumps(facts))
@@ -216,18 +215,20 @@ class Model:
         return None
 
     def check(self, scheme, out, dense):
-        loading.check(self.model_class, self.inputs, out, dense)
+        # First what has fewer limits: without a GPU transformers dequantizes blocks, not all sizes of them right.
         if scheme == "fp8-block":
             loading.check_on_accelerator(self.model_class, out, dense)
+        loading.check(self.model_class, self.inputs, out, dense)
 
     def explained(self, wrong, scheme, place):
-        """Whose fault: how the same model ends that compressed-tensors wrote; truecast's folder with the exact list of
+        """Whose fault: how the model ends of which compressed-tensors wrote the same layers, as far as they are linear or
+        experts; truecast's folder with the exact list of
         kept layers; and what truecast writes when told to keep the layers at fault."""
         found = {"control": self.tried(lambda: self.control(scheme, place))}
         if same_kind(found["control"], str(wrong)):
-            return dict(found, fault="loader")
-        for name, trial in (("declared", self.declared), ("kept", lambda scheme, place: self.kept(wrong, scheme, place))):
-            found[name] = self.tried(lambda: trial(scheme, place))
+            return dict(found, kept=self.tried(lambda: self.kept(wrong, scheme, place)), fault="loader")
+        for name, trial in (("declared", self.declared), ("kept", self.kept)):
+            found[name] = self.tried(lambda: trial(wrong, scheme, place))
             # A limit can be behind the fault: then it ends as the control does.
             if found[name][0] == "=" or same_kind(found[name], found["control"]):
                 return dict(found, fault="truecast")
@@ -242,20 +243,25 @@ class Model:
             return f"not made: {type(error).__name__}: {loading.first_line(error)}"
 
     def control(self, scheme, place):
-        heads = {*self.facts["head"], *self.facts["tied"], "lm_head"}
-        wanted = [name for name in self.facts["linear"]
-                  if self.facts["file_to_memory"].get(name.rpartition(".")[0], name.rpartition(".")[0]) not in heads]
-        wanted += [name for name, kind in self.facts["classes"].items() if "Experts" in kind]
+        left = {*self.facts["head"], *self.facts["tied"], "lm_head", *self.facts["keep_in_fp32"]}
+        linear = {layer for path, layer in self.facts["linear_modules"].items()
+                  if path not in left and not left & set(path.split("."))}
+        experts = {name.rpartition(".")[0] for name, kind in self.facts["classes"].items() if "Experts" in kind}
+        wanted = {f"{path}.weight" for path in self.coded(place / "quantized") & (linear | experts)}
         done = controls.write(scheme, self.source, place / "control", place / "control-dense", wanted)
         self.ignore(place / "control", {name.rpartition(".")[0] for name in done})
         self.check(scheme, place / "control", place / "control-dense")
 
-    def declared(self, scheme, place):
-        """Truecast's folder, but its list of kept layers has the names in memory of every linear layer without codes."""
-        codes = {name.rpartition(".")[0] for name in controls.tensors_of(place / "quantized") if re.search(r"\.weight_(scale|packed)\w*$", name)}
+    def declared(self, _, scheme, place):
+        """Truecast's folder, its list of kept layers replaced by the names in memory of linear layers without codes."""
         shutil.copytree(place / "quantized", place / "declared")
-        self.ignore(place / "declared", codes)
+        self.ignore(place / "declared", self.coded(place / "declared"))
         self.check(scheme, place / "declared", place / "dense")
+
+    def coded(self, folder):
+        """The layers of the file that are quantized."""
+        return {name.rpartition(".")[0] for name in controls.tensors_of(folder)
+                if re.search(r"\.weight_(scale|packed)\w*$", name)}
 
     def ignore(self, folder, quantized):
         """Declares the linear layers in memory that do not come from layers of the file with codes."""
@@ -264,10 +270,12 @@ class Model:
 
     def kept(self, wrong, scheme, place):
         """What truecast writes if it leaves the layers alone whose tensors are wrong."""
-        blamed = {path for name in wrong.names for path in (name, name.rpartition(".")[0])}
+        blamed = {name.rsplit(".", parts)[0] for name in wrong.names for parts in range(3)}
         modules = {name.rpartition(".")[0] for name in self.facts["classes"]}
         modules = {path for path in modules if self.facts["file_to_memory"].get(path, path) in blamed or path in blamed}
         patterns = sorted({re.sub(r"\.\d+\.", ".*.", path) + ".*" for path in modules})[:40]
+        if not wrong.names and any("experts" in path for path in self.facts["classes"]):
+            patterns = ["*experts*"]
         if not patterns:
             return "no tensor of the file"
         keep = [word for pattern in patterns for word in ("--keep", pattern)]
@@ -306,9 +314,10 @@ def truecast(*words):
 
 def summary(records):
     """How many cells end in which way, and the causes by kind."""
-    lines = collections.Counter((page.outcome(record), record["scheme"], page.cause(record["cause"])) for record in records
-                                if record["scheme"] != "build" and record["end"] != "=")
-    ends = collections.Counter(page.outcome(record) for record in records if record["scheme"] != "build")
+    cells = [record for record in records if record["scheme"] != "build"]
+    lines = collections.Counter((page.outcome(record), record["scheme"], page.cause(record["cause"]))
+                                for record in cells if record["end"] != "=")
+    ends = collections.Counter(map(page.outcome, cells))
     rows = [f"{count:5} {end:8} {scheme:34} {what}" for (end, scheme, what), count in lines.most_common()]
     rows += [f"      not built {record['model']}: {record['cause'][:150]}" for record in records
              if record["scheme"] == "build" and record["end"] != "="]

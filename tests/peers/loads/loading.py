@@ -146,7 +146,7 @@ def check_on_accelerator(model_class, folder, dense_folder):
     try:
         compare_weights(found, load(model_class, dense_folder).state_dict())
     except Wrong as wrong:
-        raise Wrong(f"on a GPU: {wrong.kind}", str(wrong).removeprefix(f"{wrong.kind}: ")) from None
+        raise Wrong(f"on a GPU: {wrong.kind}", str(wrong).removeprefix(f"{wrong.kind}: "), wrong.names) from None
 
 
 def times_blocks(codes, scale, block):

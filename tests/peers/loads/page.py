@@ -81,7 +81,8 @@ def types(records):
             models.add(record["model"])
     rows = "".join(f"| `{scheme}` | " + " | ".join(map(str, row.values())) + " |\n" for scheme, row in ends.items())
     lines = "".join(f"| {end} | {', '.join(f'`{name}`' for name in sorted(schemes))} | {some(models)} | {what} |\n"
-                    for (end, what), (schemes, models) in sorted(causes.items(), key=lambda row: (row[0][0], -len(row[1][1]))))
+                    for (end, what), (schemes, models) in
+                    sorted(causes.items(), key=lambda row: (row[0][0], -len(row[1][1]))))
     return TYPES.format(transformers=version("transformers"), built=len(built), rows=rows, causes=lines,
                         types=len({record["model"].split("@")[0] for record in built}), unbuilt=len(builds) - len(built),
                         blind=sum(not record["inputs"] for record in built))

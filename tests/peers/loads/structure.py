@@ -33,16 +33,17 @@ def of(model, folder):
                                for name, place in facts.pop("memory").items()}
     # For every linear layer the layer of the file that it comes from.
     names = {place: name for name, place in found.items()}
-    facts["linear_modules"] = {path: (names.get(f"{path}.weight") or parts.get(f"{path}.weight") or f"{path}.weight").rpartition(".")[0]
-                               for path in linear}
+    names = {**parts, **names}
+    facts["linear_modules"] = {path: names.get(f"{path}.weight", f"{path}.weight").rpartition(".")[0] for path in linear}
     head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
-    facts["head"] = [path for path, layer in model.named_modules(remove_duplicate=False) if head is not None and layer is head]
+    facts["head"] = [path for path in linear if model.get_submodule(path) is head]
     facts["keep_in_fp32"] = sorted({*(model._keep_in_fp32_modules or ()), *(model._keep_in_fp32_modules_strict or ())})
     return facts
 
 
 def places(files, memory):
-    """For each tensor of the file the parameter in memory that holds its values: whole, or some of its rows or columns."""
+    """For each tensor of the file the parameter in memory that holds its values, whole or as rows or columns; and for
+    parameters that are a part of a tensor of the file that tensor."""
     whole, rows, given = {}, {}, {content(item) for item in files.values()}
     for name, item in memory.items():
         whole.setdefault(content(item), []).append(name)
@@ -94,33 +95,36 @@ def inputs(model):
             first, second = loading.run(model, given), loading.run(model, given)
         except loading.Wrong:
             continue
-        if first and all(map(loading.same_bits, first, second)) and all(bool(torch.isfinite(item).all()) for item in first):
+        finite = all(bool(torch.isfinite(item).all()) for item in first)
+        if first and finite and all(map(loading.same_bits, first, second)):
             return given
     return None
 
 
 def candidates(model):
-    taken = inspect.signature(model.forward).parameters
+    """Tokens, images, sound and its features, of sizes that the configuration names."""
+    taken, config = inspect.signature(model.forward).parameters, values(model.config)
+
+    def size(default, *keys):
+        return next((config[key] for key in keys if type(config.get(key)) is int), default)
+
+    def draw(*shape):
+        return torch.randn(shape, generator=torch.Generator().manual_seed(1))
+
     tokens = torch.arange(3, 27).reshape(2, 12) * 7 % 480
-    draw = torch.Generator().manual_seed(1)
-    config = values(model.config)
-    side = next((config[key] for key in ("image_size", "input_size", "img_size") if key in config), 64)
-    side = side if isinstance(side, (list, tuple)) else [side, side]
-    channels = next((config[key] for key in ("num_channels", "in_channels", "in_chans") if type(config.get(key)) is int), 3)
-    mels = next((config[key] for key in ("num_mel_bins", "feature_size", "input_feat_per_channel", "input_dim") if type(config.get(key)) is int), 80)
-    given = dict(input_ids=tokens, decoder_input_ids=tokens[:, :5])
-    image = torch.randn(1, channels, *side[:2], generator=draw)
-    sound = torch.randn(1, 8000, generator=draw)
-    frames = 2 * config.get("max_source_positions", 32) if type(config.get("max_source_positions")) is int else 64
+    sides = config.get("image_size") or config.get("input_size") or config.get("img_size") or 64
+    image = draw(1, size(3, "num_channels", "in_channels", "in_chans"), *(sides[:2] if isinstance(sides, list | tuple)
+                                                                        else (sides, sides)))
+    sound, frames = draw(1, 8000), 2 * size(32, "max_source_positions")
+    mels = size(80, "num_mel_bins", "feature_size", "input_feat_per_channel", "input_dim")
     more = {"decoder_input_ids": tokens[:1, :5]} if "decoder_input_ids" in taken else {}
-    tries = [given, dict(input_ids=tokens), dict(pixel_values=image), dict(pixel_values=image, input_ids=tokens[:1]),
-             dict(pixel_values=image, **more), dict(input_values=sound, **more), dict(input_values=sound[None]), dict(audio_values=sound[None]),
-             dict(input_features=torch.randn(1, mels, frames, generator=draw), **more),
-             dict(input_features=torch.randn(1, 64, mels, generator=draw), **more),
-             dict(input_values=torch.randn(1, 1024, mels, generator=draw), **more),
-             dict(pixel_values=image[None].repeat(1, 8, 1, 1, 1)),
-             dict(inputs_embeds=torch.randn(1, 8, config.get("hidden_size") or 256, generator=draw))]
-    return [case for case in tries if all(name in taken for name in case)]
+    tries = [dict(input_ids=tokens, decoder_input_ids=tokens[:, :5]), dict(input_ids=tokens), dict(pixel_values=image),
+             dict(pixel_values=image, input_ids=tokens[:1]), dict(pixel_values=image, **more),
+             dict(pixel_values=image[None].repeat(1, 8, 1, 1, 1)), dict(input_values=sound, **more),
+             dict(input_values=sound[None]), dict(audio_values=sound[None]), dict(input_values=draw(1, 1024, mels)),
+             dict(input_features=draw(1, mels, frames), **more), dict(input_features=draw(1, 64, mels), **more),
+             dict(inputs_embeds=draw(1, 8, size(256, "hidden_size")))]
+    return [given for given in tries if all(name in taken for name in given)]
 
 
 def values(config):
