@@ -232,7 +232,7 @@ class Model:
             # A limit can be behind the fault: then it ends as the control does.
             if found[name][0] == "=" or same_kind(found[name], found["control"]):
                 return dict(found, fault="truecast")
-        return dict(found, fault="truecast" if found["control"] == "=" else "open")
+        return dict(found, fault="truecast" if found["control"][0] == "=" else "open")
 
     def tried(self, trial):
         try:
@@ -246,8 +246,9 @@ class Model:
         left = {*self.facts["head"], *self.facts["tied"], "lm_head", *self.facts["keep_in_fp32"]}
         linear = {layer for path, layer in self.facts["linear_modules"].items()
                   if path not in left and not left & set(path.split("."))}
-        experts = {name.rpartition(".")[0] for name, kind in self.facts["classes"].items() if "Experts" in kind}
-        wanted = {f"{path}.weight" for path in self.coded(place / "quantized") & (linear | experts)}
+        wanted = {f"{path}.weight" for path in self.coded(place / "quantized") & (linear | self.experts().keys())}
+        if not wanted:
+            return "= (no layer)"
         done = controls.write(scheme, self.source, place / "control", place / "control-dense", wanted)
         self.ignore(place / "control", {name.rpartition(".")[0] for name in done})
         self.check(scheme, place / "control", place / "control-dense")
@@ -264,9 +265,17 @@ class Model:
                 if re.search(r"\.weight_(scale|packed)\w*$", name)}
 
     def ignore(self, folder, quantized):
-        """Declares the linear layers in memory that do not come from layers of the file with codes."""
-        controls.ignore(folder, [path for path, layer in self.facts["linear_modules"].items()
-                                 if layer not in quantized or path in self.facts["tied"]])
+        """Declares the linear layers and experts in memory that do not come from layers of the file with codes."""
+        experts = self.experts()
+        kept = set(experts.values()) - {experts[path] for path in quantized if path in experts}
+        kept |= {path for path, layer in self.facts["linear_modules"].items()
+                 if layer not in quantized or path in self.facts["tied"]}
+        controls.ignore(folder, sorted(kept))
+
+    def experts(self):
+        """Layers of the file that are a part of a module of experts, and that module."""
+        layers = {name.rpartition(".")[0] for name, kind in self.facts["classes"].items() if "Experts" in kind}
+        return {layer: self.facts["file_to_memory"].get(layer, layer) for layer in layers}
 
     def kept(self, wrong, scheme, place):
         """What truecast writes if it leaves the layers alone whose tensors are wrong."""
