@@ -1,6 +1,7 @@
 """The same models quantized by compressed-tensors itself: what of these does not load either is the loader's own limit."""
 
 import json
+import re
 import shutil
 
 import torch
@@ -49,6 +50,14 @@ def write(scheme, source, folder, dense, wanted=None):
         module = name.removesuffix(".weight")
         kept = any(match_name(module, pattern) for pattern in (*IGNORE, OTHERS)) if wanted is None else \
             name not in wanted or tensor.shape[-1] % (args.weights.group_size or 1)
+        if wanted is not None and not kept and tensor.ndim == 3 and scheme == "fp8-block":
+            done.append(name)
+            parts = [quantize(matrix, args) for matrix in tensor]
+            values = [BaseCompressor.get_value_from_registry(args.format).decompress(part, args) for part in parts]
+            compressed[name] = torch.stack([part["weight"] for part in parts])
+            compressed[f"{name}_scale"] = torch.stack([part["weight_scale"] for part in parts])
+            expected[name] = torch.stack([value["weight"] for value in values]).to(torch.bfloat16)
+            continue
         if module == name or tensor.ndim != 2 or kept:
             compressed[name] = expected[name] = tensor
             continue
@@ -115,6 +124,6 @@ def as_deepseek(folder):
     config["quantization_config"] = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic",
                                      "weight_block_size": [128, 128], "modules_to_not_convert": ["lm_head"]}
     path.write_text(json.dumps(config))
-    tensors = {name.replace(".weight_scale", ".weight_scale_inv"): tensor.float() if "_scale" in name else tensor
+    tensors = {re.sub("_scale$", "_scale_inv", name): tensor.float() if name.endswith("_scale") else tensor
                for name, tensor in tensors_of(folder).items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

@@ -75,8 +75,10 @@ class Results:
     """Records, one a line, in a file that several processes append to."""
 
     def __init__(self, path):
-        self.path, self.offset, self.records, self.seen = path, 0, [], {}
+        self.path, self.offset, self.cells, self.seen = path, 0, {}, {}
         self.read()
+        # What was not run is run again.
+        self.seen = {cell: end for cell, end in self.seen.items() if end != "not run"}
 
     def read(self):
         if self.path.exists():
@@ -84,7 +86,7 @@ class Results:
                 file.seek(self.offset)
                 for line in file:
                     record = json.loads(line)
-                    self.records.append(record)
+                    self.cells[record["model"], record["scheme"]] = record
                     self.seen[record["model"], record["scheme"]] = record["end"]
                 self.offset = file.tell()
 
@@ -201,6 +203,8 @@ class Model:
             self.check(scheme, out, dense)
             return dict(end="=", **more)
         except loading.Wrong as wrong:
+            if "INTERNAL ASSERT" in str(wrong):  # of torch, in a forked process
+                return dict(end="not run", cause=str(wrong))
             return failed(str(wrong), wrong, **self.explained(wrong, scheme, place), **more)
 
     def near(self, dense):
@@ -209,8 +213,10 @@ class Model:
         for name, item in theirs.items():
             if name not in ours or ours[name].shape != item.shape:
                 return f"dense copy: {name} is {'gone' if name not in ours else 'of another shape'}"
+            if loading.same_bits(ours[name], item):
+                continue
             far = (ours[name].double() - item.double()).norm() / item.double().norm().clamp(min=1e-9)
-            if item.is_floating_point() and not far < NEAR:
+            if not far < NEAR:
                 return f"dense copy: {name} is {far:.2g} of its norm off"
         return None
 
@@ -244,13 +250,15 @@ class Model:
 
     def control(self, scheme, place):
         left = {*self.facts["head"], *self.facts["tied"], "lm_head", *self.facts["keep_in_fp32"]}
-        linear = {layer for path, layer in self.facts["linear_modules"].items()
+        linear = {f"{layer}.weight" for path, layer in self.facts["linear_modules"].items()
                   if path not in left and not left & set(path.split("."))}
-        wanted = {f"{path}.weight" for path in self.coded(place / "quantized") & (linear | self.experts().keys())}
+        coded, experts = self.coded(place / "quantized"), self.experts()
+        halves = {layer for name, layer in experts.items() if name not in coded and "bias" not in name}
+        wanted = coded & (linear | {name for name, layer in experts.items() if layer not in halves})
         if not wanted:
             return "= (no layer)"
         done = controls.write(scheme, self.source, place / "control", place / "control-dense", wanted)
-        self.ignore(place / "control", {name.rpartition(".")[0] for name in done})
+        self.ignore(place / "control", set(done))
         self.check(scheme, place / "control", place / "control-dense")
 
     def declared(self, _, scheme, place):
@@ -260,22 +268,22 @@ class Model:
         self.check(scheme, place / "declared", place / "dense")
 
     def coded(self, folder):
-        """The layers of the file that are quantized."""
-        return {name.rpartition(".")[0] for name in controls.tensors_of(folder)
-                if re.search(r"\.weight_(scale|packed)\w*$", name)}
+        """The tensors of the source that are quantized."""
+        return {re.sub(r"_(scale|packed)\w*$", "", name) for name in controls.tensors_of(folder)} & self.facts["classes"].keys()
 
     def ignore(self, folder, quantized):
-        """Declares the linear layers and experts in memory that do not come from layers of the file with codes."""
+        """Declares the linear layers and experts in memory that do not come from quantized tensors of the file."""
         experts = self.experts()
-        kept = set(experts.values()) - {experts[path] for path in quantized if path in experts}
+        kept = set(experts.values()) - {experts[name] for name in quantized if name in experts}
         kept |= {path for path, layer in self.facts["linear_modules"].items()
-                 if layer not in quantized or path in self.facts["tied"]}
+                 if f"{layer}.weight" not in quantized or path in self.facts["tied"]}
         controls.ignore(folder, sorted(kept))
 
     def experts(self):
-        """Layers of the file that are a part of a module of experts, and that module."""
-        layers = {name.rpartition(".")[0] for name, kind in self.facts["classes"].items() if "Experts" in kind}
-        return {layer: self.facts["file_to_memory"].get(layer, layer) for layer in layers}
+        """Tensors of the file that are a part of a module of experts, and that module."""
+        names = [name for name, kind in self.facts["classes"].items() if "Experts" in kind]
+        layers = [name.rpartition(".")[0] for name in names]
+        return {name: self.facts["file_to_memory"].get(layer, layer) for name, layer in zip(names, layers)}
 
     def kept(self, wrong, scheme, place):
         """What truecast writes if it leaves the layers alone whose tensors are wrong."""

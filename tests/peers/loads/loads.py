@@ -38,7 +38,7 @@ VLLM_FAMILIES = ("Llama", "Llama (tied)", "Llama (odd sizes)", "Qwen3 (tied)", "
 # What truecast may refuse: static scales of inputs that nobody gave it; rows that are no whole groups or blocks, all of
 # them in one model (compressed-tensors: "tensor column shape must be divisble by the given group_size").
 REFUSALS = (
-    (None, "needs? the largest magnitude of the inputs"),
+    (None, "needs? the largest (magnitude of the inputs|input magnitude)"),
     (("Llama (odd sizes)",), "quantizes no tensor"),
 )
 # What vLLM has no place for, by scheme and message. Its parameters are made by the running package: that it has none of
@@ -188,7 +188,7 @@ def all_types(options):
         options.results = options.results or pathlib.Path(place) / "results"
         options.models = options.models or pathlib.Path(place) / "models"
         options.models.mkdir(parents=True, exist_ok=True)
-        records = every.run(options).records
+        records = list(every.run(options).cells.values())
     print(every.summary(records))
     if options.page:
         page.write(options.page, records=records)
