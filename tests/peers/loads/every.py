@@ -227,9 +227,8 @@ class Model:
         loading.check(self.model_class, self.inputs, out, dense)
 
     def explained(self, wrong, scheme, place):
-        """Whose fault: how the model ends of which compressed-tensors wrote the same layers, as far as they are linear or
-        experts; truecast's folder with the exact list of
-        kept layers; and what truecast writes when told to keep the layers at fault."""
+        """Whose fault: how the same layers end if compressed-tensors writes them, as far as they are linear or experts;
+        truecast's folder with the exact list of kept layers; what truecast writes if told to keep those at fault."""
         found = {"control": self.tried(lambda: self.control(scheme, place))}
         if same_kind(found["control"], str(wrong)):
             return dict(found, kept=self.tried(lambda: self.kept(wrong, scheme, place)), fault="loader")
@@ -269,7 +268,8 @@ class Model:
 
     def coded(self, folder):
         """The tensors of the source that are quantized."""
-        return {re.sub(r"_(scale|packed)\w*$", "", name) for name in controls.tensors_of(folder)} & self.facts["classes"].keys()
+        parts = [re.fullmatch(r"(.*)_(scale|packed)\w*", name) for name in controls.tensors_of(folder)]
+        return {part[1] for part in parts if part} & self.facts["classes"].keys()
 
     def ignore(self, folder, quantized):
         """Declares the linear layers and experts in memory that do not come from quantized tensors of the file."""
