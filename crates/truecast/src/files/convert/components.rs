@@ -66,6 +66,7 @@ fn for_one(options: &Options, has_model: bool) -> Option<&'static str> {
         ("--delete-source", options.delete_source),
         ("--scheme", !has_model && options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain())),
         ("--from-scheme", !has_model && options.reading.from_scheme.is_some()),
+        ("--reference", !has_model && options.reading.reference.is_some()),
     ];
     given.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option)
 }
