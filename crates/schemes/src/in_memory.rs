@@ -11,6 +11,9 @@ use crate::modules::{has_components, in_block, module_of};
 /// Heads that loaders make of the table of tokens and that have no tensor of their own.
 const TIED_HEADS: [&str; 5] = ["lm_head", "decoder", "proj_out", "output_projection", "embed_out"];
 
+/// The end of a table of tokens whose head is the first of them.
+const USUAL_TABLE: &str = "model.embed_tokens.weight";
+
 /// Modules that transformers 5.24.0 knows under another name than that of the file, or makes of another: both names.
 const IN_MEMORY: [(&str, &str); 24] = [
     ("embed_out", "lm_head"),
@@ -60,7 +63,8 @@ impl<'a> Model<'a> {
         let modules: Vec<&str> = matrices().map(|(name, _)| module_of(name)).collect();
         let mut all: Vec<&str> = Vec::new();
         if !self.tensors.iter().any(|(name, tensor)| is_head(name, tensor)) {
-            all.extend(TIED_HEADS);
+            let is_usual = self.tensors.keys().any(|name| name.ends_with(USUAL_TABLE));
+            all.extend(if is_usual { &TIED_HEADS[..1] } else { &TIED_HEADS });
             all.extend(self.biases_of_tokens());
         }
         let is_beside = |module: &str| in_block(module).is_some() && !self.blocks.hold(module);

@@ -299,8 +299,9 @@ fn modules_in_memory_are_named() {
         Model::new(&tensors, Some(&json!({"vocab_size": 9}))).modules_in_memory()
     };
     let tied = ["decoder", "embed_out", "lm_head", "output_projection", "proj_out"];
-    assert_eq!(of(&["model.embed_tokens.weight"]), tied);
-    assert_eq!(of(&["model.embed_tokens.weight", "blocks.0.proj_out.weight"]), tied[..4]);
+    assert_eq!(of(&["model.language_model.embed_tokens.weight"]), ["lm_head"]);
+    assert_eq!(of(&["model.decoder.embed_tokens.weight"]), tied);
+    assert_eq!(of(&["biogpt.embed_tokens.weight", "blocks.0.proj_out.weight"]), tied[..4]);
     assert_eq!(of(&["model.embed_tokens.weight", "lm_head.weight"]), [""; 0]);
     for bias in ["decoder.bias", "vocab_projector.bias", "cls.predictions.bias", "pred_layer.proj.bias"] {
         let mut expected = [&tied[..], &[bias.strip_suffix(".bias").unwrap()]].concat();
