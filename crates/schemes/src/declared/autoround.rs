@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::declaration::{Declaration, Targets};
+use super::integers::symmetric;
 use super::value::{block, count, object, text, wrong};
 use crate::error::Error;
 use crate::found::Setting;
@@ -78,5 +79,6 @@ fn setting(packing: &str, all: &Map<String, Value>, own: &Map<String, Value>, pl
         Family::Fp8Tensor if block.is_some() => (Family::Fp8Block, Parameters { block, ..none }),
         _ => (*family, none),
     };
-    Ok(Setting::of(Scheme { family, parameters }))
+    let symmetric = symmetric(get("sym"), place)?;
+    Ok(Setting { symmetric, ..Setting::of(Scheme { family, parameters }) })
 }

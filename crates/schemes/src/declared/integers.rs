@@ -40,8 +40,8 @@ fn either(value: &Map<String, Value>, names: [&'static str; 2], place: &str) -> 
 }
 
 /// What says so, if codes are symmetric.
-fn symmetric(value: &Map<String, Value>, place: &str) -> Result<Option<&'static str>, Error> {
-    Ok((flag(value.get("sym"), place, "sym")? == Some(true)).then_some("sym is true"))
+pub(super) fn symmetric(sym: Option<&Value>, place: &str) -> Result<Option<&'static str>, Error> {
+    Ok((flag(sym, place, "sym")? == Some(true)).then_some("sym is true"))
 }
 
 pub(super) fn awq(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
@@ -60,7 +60,7 @@ pub(super) fn awq(value: &Map<String, Value>, place: &str) -> Result<Declaration
     let parameters = Parameters { group, ..Parameters::NONE };
     let has_zeros = flag(value.get("zero_point"), place, "zero_point")?;
     let without = (has_zeros == Some(false)).then_some("zero_point is false");
-    let symmetric = without.or(symmetric(value, place)?);
+    let symmetric = without.or(symmetric(value.get("sym"), place)?);
     let setting = Setting { symmetric, ..Setting::of(Scheme { family: Family::Awq, parameters }) };
     Ok(Declaration::for_all(place, [setting.with(has_zeros == Some(true), Part::Zeros)]))
 }
@@ -78,7 +78,8 @@ pub(super) fn gptq(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     let parameters = Parameters { bits: Some(bits as u32), group, ..Parameters::NONE };
     // Columns in the order of their activations, each with the number of its group.
     let is_ordered = flag(value.get("desc_act"), place, "desc_act")? == Some(true) && group.is_some();
-    let setting = Setting { symmetric: symmetric(value, place)?, ..Setting::of(Scheme { family, parameters }) };
+    let setting =
+        Setting { symmetric: symmetric(value.get("sym"), place)?, ..Setting::of(Scheme { family, parameters }) };
     Ok(Declaration::for_all(place, [setting.with(is_ordered, Part::Index)]))
 }
 

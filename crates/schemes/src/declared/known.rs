@@ -95,14 +95,14 @@ const AUTOROUND_MORE: &str = "act_bits act_data_type act_dynamic act_group_size 
 
 /// A module of AutoRound's `extra_config`.
 const AUTO_ROUND_MODULE: Keys = Keys {
-    used: &["bits group_size data_type"],
-    silent: &["sym act_bits act_data_type act_dynamic act_group_size act_sym in_blocks"],
+    used: &["bits group_size data_type sym"],
+    silent: &["act_bits act_data_type act_dynamic act_group_size act_sym in_blocks"],
     ..Keys::NONE
 };
 
 /// AutoRound (§4.17).
 pub(super) const AUTO_ROUND: Keys = Keys {
-    used: &[EXCEPTIONS, "quant_method bits group_size data_type packing_format"],
+    used: &[EXCEPTIONS, "quant_method bits group_size data_type packing_format sym"],
     silent: &[COMMON, ACTIVATIONS, MAKING, AUTOROUND, AUTOROUND_MORE],
     only: &[("rotation_config", &["{}"]), ("rotation_configs", &["[]"]), ("dynamic", &["{}", "false"])],
     objects: &[("extra_config", Inner::Each(&AUTO_ROUND_MODULE))],
