@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 import pytest
-from checkpoints import Make, awq, gptq, mlx, model, packed, safetensors, single
+from small_checkpoints import Make, awq, gptq, mlx, model, packed, safetensors, single
 from command import ROOT, Truecast
 
 FP8 = ["m.a.weight F8_E4M3 256x512", "m.a.weight_scale_inv F32 2x4"]

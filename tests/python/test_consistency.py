@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from checkpoints import Make, awq, fp8, gptq, mlx, model, packed, safetensors
+from small_checkpoints import Make, awq, fp8, gptq, mlx, model, packed, safetensors
 from command import ROOT
 
 NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
