@@ -196,7 +196,7 @@ ROWS = {
         nvfp4(0.01, 0.02), ["global-scales"], 'differs from "m.mlp.gate_proj.weight" in its global scale'
     ),
     "an index": Row(indexed(32), []),
-    "total_size": Row(indexed(31), ["index"], "total_size is 31, but the tensors have 32 bytes"),
+    "total_size": Row(indexed(31), ["index"], "total_size is 31, but the tensors have 32 bytes", warns=True),
     "a tensor that is not in the index": Row(
         indexed(48, extra=True), ["index"], '"c" of "model-00002-of-00002', warns=True
     ),

@@ -67,7 +67,8 @@ fn detection(
     seen: &mut Vec<Stored>,
 ) -> Result<Detection, Error> {
     let tensor = |at: &Stored| at.header(folder).clone();
-    if folder.shards().iter().all(|shard| shard.source.format() == FileFormat::Gguf) {
+    let is_gguf = |shard: &Shard| shard.source.format() == FileFormat::Gguf;
+    if !folder.shards().is_empty() && folder.shards().iter().all(is_gguf) {
         let tensors: Vec<_> = folder.shards().iter().flat_map(|shard| shard.source.tensors()).collect();
         let blocks: Vec<_> = folder.shards().iter().flat_map(|shard| shard.source.blocks()).copied().collect();
         return detect_gguf(&tensors, &blocks).map_err(|cause| Error::scheme(folder.path(), cause));
