@@ -15,7 +15,7 @@ const TIED_HEADS: [&str; 5] = ["lm_head", "decoder", "proj_out", "output_project
 const USUAL_TABLE: &str = "model.embed_tokens.weight";
 
 /// Modules that transformers 5.24.0 knows under another name than that of the file, or makes of another: both names.
-const IN_MEMORY: [(&str, &str); 24] = [
+const IN_MEMORY: [(&str, &str); 26] = [
     ("embed_out", "lm_head"),
     ("head", "lm_head"),
     ("output", "lm_head"),
@@ -27,6 +27,8 @@ const IN_MEMORY: [(&str, &str); 24] = [
     ("k_sconv", "sconv"),
     ("compressor.wkv", "compressor.kv_proj"),
     ("compressor.wgate", "compressor.gate_proj"),
+    ("compressor.wkv", "compressor.indexer.kv_proj"),
+    ("compressor.wgate", "compressor.indexer.gate_proj"),
     ("bbox_predictor", "bbox_embed"),
     ("enc_bbox_head", "bbox_embed"),
     ("enc_score_head", "class_embed"),
