@@ -1,7 +1,6 @@
 """The same models quantized by compressed-tensors itself: what of these does not load either is the loader's own limit."""
 
 import json
-import re
 import shutil
 
 import torch
@@ -78,7 +77,7 @@ def write(scheme, source, folder, dense, wanted=None):
                                 quantization_status="compressed")
     ModelCompressor(quantization_config=config).update_config(folder)
     if scheme == "fp8-block":
-        as_deepseek(folder)
+        as_deepseek(folder, {f"{name}_scale" for name in done})
     return done
 
 
@@ -117,13 +116,13 @@ def quantize(weight, scheme):
     return {name: value for name, value in get_direct_state_dict(layer).items() if value is not None}
 
 
-def as_deepseek(folder):
+def as_deepseek(folder, scales):
     """The package's blocks of FP8 under the names of `quant_method: fp8`."""
     path = folder / "config.json"
     config = json.loads(path.read_text())
     config["quantization_config"] = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic",
                                      "weight_block_size": [128, 128], "modules_to_not_convert": ["lm_head"]}
     path.write_text(json.dumps(config))
-    tensors = {re.sub("_scale$", "_scale_inv", name): tensor.float() if name.endswith("_scale") else tensor
+    tensors = {f"{name}_inv" if name in scales else name: tensor.float() if name in scales else tensor
                for name, tensor in tensors_of(folder).items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
