@@ -1,7 +1,6 @@
 //! Codes and scales are carried over to another scheme as they are: `docs/spec/checkpoints.md §8`.
 
 use crate::run::Folder;
-use serde_json::json;
 use truecast_testkit::safetensors::{Found, Parsed, f32s, safetensors};
 
 const FILE: &str = "model.safetensors";
