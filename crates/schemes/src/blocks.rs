@@ -12,7 +12,8 @@ use crate::modules::{in_block, module_of};
 struct Stack {
     /// Elements of its matrices and of experts in one tensor; not of convolutions.
     elements: u64,
-    has_norm: bool,
+    /// How many elements its norms have.
+    norms: HashSet<u64>,
 }
 
 /// A list of blocks that has less than this part of the elements of the largest is beside the main stack, in a model without
@@ -40,18 +41,21 @@ impl<'a> Blocks<'a> {
                     if is_of_layers(tensor) {
                         stack.elements = stack.elements.saturating_add(tensor.len());
                     }
-                    stack.has_norm |= tensor.shape.len() == 1 && is_norm(&tensor.name);
+                    stack
+                        .norms
+                        .extend(tensor.shape.first().filter(|_| tensor.shape.len() == 1 && is_norm(&tensor.name)));
                 }
-                None if is_table(tensor) => tables.push(module),
+                None if is_table(tensor) => tables.push((module, tensor.shape.last().copied().unwrap_or(0))),
                 None => {}
             }
         }
         stacks.retain(|_, stack| stack.elements > 0);
         // Blocks have norms; lists of heads or of embeddings have none.
-        if stacks.values().any(|stack| stack.has_norm) {
-            stacks.retain(|_, stack| stack.has_norm);
+        if stacks.values().any(|stack| !stack.norms.is_empty()) {
+            stacks.retain(|_, stack| !stack.norms.is_empty());
         }
-        let of_tables: HashSet<&str> = tables.iter().flat_map(|table| nearest(table, &stacks)).collect();
+        let of_tables: HashSet<&str> =
+            tables.iter().flat_map(|&(table, width)| nearest(table, width, &stacks)).collect();
         if !of_tables.is_empty() {
             return Blocks { main: of_tables };
         }
@@ -73,8 +77,9 @@ fn is_of_layers(tensor: &Tensor) -> bool {
 }
 
 /// The lists of blocks that read a table of tokens: those of the nearest module around it that has any, as few levels below
-/// it as there are, and the encoder or the decoder beside one.
-fn nearest<'a>(table: &str, stacks: &HashMap<&'a str, Stack>) -> Vec<&'a str> {
+/// it as there are, of them those with norms of the table's width if there are such, and the encoder or the decoder beside
+/// one.
+fn nearest<'a>(table: &str, width: u64, stacks: &HashMap<&'a str, Stack>) -> Vec<&'a str> {
     let depth = |list: &str| list.split('.').count();
     let mut around = table;
     loop {
@@ -84,7 +89,11 @@ fn nearest<'a>(table: &str, stacks: &HashMap<&'a str, Stack>) -> Vec<&'a str> {
         };
         let within = || stacks.keys().copied().filter(|list| is_within(list));
         if let Some(least) = within().map(depth).min() {
-            let found: Vec<&str> = within().filter(|list| depth(list) == least).collect();
+            let mut found: Vec<&str> = within().filter(|list| depth(list) == least).collect();
+            let is_wide = |list: &&str| stacks[list].norms.contains(&width);
+            if found.iter().any(is_wide) {
+                found.retain(is_wide);
+            }
             let other = |list: &&str| match list.contains("decoder") {
                 true => list.replace("decoder", "encoder"),
                 false => list.replace("encoder", "decoder"),
@@ -129,6 +138,28 @@ mod tests {
             tensors.extend(names[0].contains("decoder").then_some(decoder));
             let blocks = Blocks::of(tensors.iter(), |tensor| tensor.name.contains("embed"));
             assert!(blocks.hold(names[inside]) && !blocks.hold(names[outside]), "{names:?}: {blocks:?}");
+        }
+    }
+
+    /// Of two lists beside the table, the one whose norms have its width; both if neither has.
+    #[test]
+    fn the_main_stack_has_the_width_of_the_table() {
+        for (width, is_main) in [(8, [true, false]), (6, [true, true])] {
+            let tensor = |name: &str, shape: &[u64]| Tensor {
+                name: name.into(),
+                dtype: DType::Bf16,
+                layout: Layout::Packed,
+                shape: shape.into(),
+            };
+            let tensors = [
+                tensor("embed.weight", &[9, width]),
+                tensor("layers.0.norm.weight", &[8]),
+                tensor("layers.0.a.weight", &[8, 8]),
+                tensor("blocks.0.norm.weight", &[4]),
+                tensor("blocks.0.a.weight", &[4, 4]),
+            ];
+            let blocks = Blocks::of(tensors.iter(), |tensor| &*tensor.name == "embed.weight");
+            assert_eq!(["layers.0.a", "blocks.0.a"].map(|module| blocks.hold(module)), is_main, "{width}");
         }
     }
 }

@@ -51,6 +51,13 @@ const TOWERS_IN_MEMORY: [&str; 7] =
 /// The layers that a loader makes of torch's packed attention.
 const OF_PACKED_ATTENTION: [&str; 4] = ["q_proj", "k_proj", "v_proj", "o_proj"];
 
+/// Entries for lists of names that transformers reads: it takes one for the beginning or the end of a name, and for an
+/// expression from the beginning, so that these find a module, but no head, below another too.
+pub(crate) fn below(in_memory: &[String]) -> Vec<String> {
+    let modules = in_memory.iter().filter(|module| !TIED_HEADS.contains(&module.as_str()));
+    modules.map(|module| format!(r".*\.{}", regex_lite::escape(module))).collect()
+}
+
 impl<'a> Model<'a> {
     /// Modules that loaders keep and know by names that no matrix has: a head that shares the table of tokens, which has a bias
     /// at most, and modules with another name in memory.
@@ -75,6 +82,12 @@ impl<'a> Model<'a> {
         if matrices().any(|(name, tensor)| is_tower(name, tensor)) {
             all.extend(TOWERS_IN_MEMORY);
         }
+        // Layers of a list without matrices are those of another.
+        let lists = |rank: usize| -> HashSet<&str> {
+            let tensors = self.tensors.iter().filter(|(_, tensor)| tensor.shape.len() >= rank);
+            tensors.filter_map(|(name, _)| in_block(module_of(name))).map(|(list, _)| list).collect()
+        };
+        all.extend(lists(0).difference(&lists(2)));
         let attention = self.tensors.keys().filter_map(|name| name.strip_suffix(".in_proj_weight"));
         let attention: HashSet<&str> = attention.filter_map(|module| module.rsplit('.').next()).collect();
         let of_attention = attention.iter().flat_map(|name| OF_PACKED_ATTENTION.map(|layer| format!("{name}.{layer}")));

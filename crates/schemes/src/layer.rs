@@ -149,6 +149,7 @@ const TABLE: &[(Layer, Test)] = &[
     (Layer::StateSpace, LastBegins(&["time_mix", "time_maa", "time_decay", "time_first", "time_faaaa"])),
     (Layer::Modulation, AnyHas(&["modulation", "adaln"])),
     (Layer::Modulation, AnyWord(&["mod", "guidance"])),
+    (Layer::Modulation, Last(&["scale", "shift"])),
     (Layer::Modulation, Any(&["emb_layers", "time_emb_proj", "time_emb"])),
     (Layer::Convolution, LastTwoHave(&["conv"])),
     (Layer::Convolution, Rank(4)),
@@ -180,8 +181,10 @@ impl Layer {
     /// The same in a model of this type, whose own words tell no tower.
     pub(crate) fn by_name_in(name: &str, rank: usize, model_type: &str) -> Option<Layer> {
         let module = module_of(name);
-        let has_word = |part: &str, words: &[&str]| {
-            part.split('_').any(|of| words.iter().any(|word| of.eq_ignore_ascii_case(word)))
+        let has_word = |path: &str, words: &[&str], own: &str| {
+            let tells = |word: &str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+            let is_own = |word: &str| own.split(['-', '_']).any(|own| own.eq_ignore_ascii_case(word));
+            path.split(['.', '_']).any(|word| tells(word) && !is_own(word))
         };
         let components = || module.split('.');
         let last = components().next_back().unwrap_or_default();
@@ -194,13 +197,8 @@ impl Layer {
             LastBegins(words) => words.iter().any(|word| last.starts_with(word)),
             Any(words) => components().any(|part| words.contains(&part)),
             AnyHas(words) => components().any(|part| has(part, words)),
-            AnyWord(words) => components().any(|part| has_word(part, words)),
-            Around(words) => {
-                let around = in_block(module).map_or(module, |(list, _)| list);
-                let tells = |word: &str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
-                let is_own = |word: &str| model_type.split(['-', '_']).any(|own| own.eq_ignore_ascii_case(word));
-                around.split(['.', '_']).any(|word| tells(word) && !is_own(word))
-            }
+            AnyWord(words) => has_word(module, words, ""),
+            Around(words) => has_word(in_block(module).map_or(module, |(list, _)| list), words, model_type),
             LastOutside(words) => words.contains(&last) && in_block(module).is_none(),
             Ends(end) => module.strip_suffix(end).is_some_and(|front| front.ends_with('.')),
             Whole(words) => words.contains(&module),

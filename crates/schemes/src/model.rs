@@ -23,7 +23,7 @@ const INPUT_ROWS: (&[&str], &[&str]) =
     (&["gpt2", "openai-gpt", "imagegpt", "decision_transformer"], &["c_attn", "q_attn", "c_proj", "c_fc"]);
 
 /// Parts of `config.json` that describe the language model of a model of several.
-const LANGUAGE_CONFIGS: [&str; 4] = ["text_config", "language_config", "llm_config", "thinker_config"];
+const LANGUAGE_CONFIGS: [&str; 5] = ["text_config", "language_config", "llm_config", "thinker_config", "decoder"];
 
 /// Tables of tokens, which llama.cpp quantizes (§11.3).
 const TOKENS: [&str; 5] = ["token_embd", "embed_tokens", "tok_embeddings", "word_embeddings", "wte"];

@@ -317,6 +317,26 @@ fn modules_in_memory_are_named() {
     // Blocks beside the main stack are those of a tower, whatever it is called.
     let beside = ["model.embed_tokens.weight", "model.layers.0.a.weight", "vit.x.layers.0.a.weight", "lm_head.weight"];
     assert_eq!(of(&beside), [&towers[..], &["visual"]].concat());
+    // A list of layers that has no matrix of its own.
+    let shared = ["lm_head.weight", "decoder.layers.0.a.weight", "decoder.layers.0.scale", "lm.layers.0.bias"];
+    assert_eq!(of(&shared), ["lm.layers"]);
+    // The size of the vocabulary stands in the part about the language model.
+    let tensors = [dense("a.word_embeddings.weight", &[9, 4]), dense("decoder.cls.bias", &[9])];
+    let config = json!({"encoder": {"vocab_size": 7}, "decoder": {"vocab_size": 9}});
+    assert!(Model::new(&tensors, Some(&config)).modules_in_memory().contains(&"decoder.cls".to_owned()));
+}
+
+/// transformers takes an entry of a list for the beginning or the end of a name, and for an expression from the beginning: a
+/// module below another needs one, but `.*decoder` would be all layers of a decoder.
+#[test]
+fn listed_modules_are_found_below_others() {
+    let in_memory = ["decoder", "lm_heads"].map(String::from);
+    for scheme in ["fp8-block", "fp8-tensor", "mxfp8", "gpt-oss"] {
+        let outcome = Outcome { scheme: scheme.parse().unwrap(), in_memory: &in_memory, ..Outcome::default() };
+        let documents = changed(Documents::default(), &changes(&Documents::default(), &outcome).unwrap());
+        let listed = &documents.config.unwrap()["quantization_config"]["modules_to_not_convert"];
+        assert_eq!(*listed, json!(["decoder", "lm_heads", r".*\.lm_heads"]), "{scheme}");
+    }
 }
 
 /// What compressed-tensors is told to ignore matches every kept module whatever lies before its end, and no quantized one.

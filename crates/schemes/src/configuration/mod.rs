@@ -15,6 +15,7 @@ use crate::checkpoint::Documents;
 use crate::declared::places;
 use crate::detection::Group;
 use crate::error::Error;
+use crate::in_memory::below;
 use crate::scheme::{Family, ScaleType, Scheme, Writing};
 pub(crate) use compressed_tensors::{packed_strategy, strategy};
 
@@ -151,6 +152,7 @@ const QUANTIZATION_CONFIG: &[&str] = &["quantization_config"];
 fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
     let Outcome { scheme, kept, in_memory, .. } = *outcome;
     let kept = &[kept, in_memory].concat();
+    let listed = &[&kept[..], &below(in_memory)].concat();
     let parameters = scheme.parameters;
     let in_config = |value| vec![(CONFIG, QUANTIZATION_CONFIG, value)];
     let mut fp8 = json!({"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic"});
@@ -161,7 +163,7 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
                 fp8["scale_fmt"] = json!("ue8m0");
             }
             fp8["weight_block_size"] = json!(parameters.block.unwrap_or([128, 128]));
-            fp8["modules_to_not_convert"] = json!(kept);
+            fp8["modules_to_not_convert"] = json!(listed);
             let mut all = in_config(fp8);
             if scheme.family == Family::DeepSeekV4 {
                 all.push((CONFIG, &["expert_dtype"], json!("fp4")));
@@ -171,7 +173,7 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
         Family::Fp8Tensor => {
             // Absent, transformers takes blocks of 128.
             fp8["weight_block_size"] = Value::Null;
-            fp8["modules_to_not_convert"] = json!(kept);
+            fp8["modules_to_not_convert"] = json!(listed);
             in_config(fp8)
         }
         Family::Mxfp8 => in_config(json!({
@@ -179,7 +181,7 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
             "activation_scheme": "dynamic",
             "weight_block_size": [1, 32],
             "scale_fmt": "ue8m0",
-            "modules_to_not_convert": kept,
+            "modules_to_not_convert": listed,
         })),
         family if family.name().starts_with("modelopt:") && family.writing() == Writing::Yes => modelopt(scheme, kept),
         Family::MlxMxfp4 | Family::MlxMxfp8 => {
@@ -192,7 +194,7 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
         family => match (compressed_tensors::declared(outcome), catalogue::entry(family).and_then(|of| of.method)) {
             (Some(value), _) => in_config(value),
             (None, Some((method, _))) if family.writing() == Writing::Yes => {
-                in_config(json!({"quant_method": method, "modules_to_not_convert": kept}))
+                in_config(json!({"quant_method": method, "modules_to_not_convert": listed}))
             }
             (None, _) => return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false }),
         },
