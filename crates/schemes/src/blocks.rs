@@ -25,7 +25,7 @@ const LEAST_SHARE: u64 = 10;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks<'a> {
     /// The names of the lists; none if the model has no blocks.
-    main: HashSet<&'a str>,
+    pub(crate) main: HashSet<&'a str>,
 }
 
 impl<'a> Blocks<'a> {

@@ -128,6 +128,7 @@ const TABLE: &[(Layer, Test)] = &[
     (Layer::Router, Last(&["gate", "wg", "shared_expert_gate", "weights_proj", "to_gate_logits"])),
     (Layer::HighPrecision, Last(&["per_layer_input_gate", "per_layer_projection"])),
     (Layer::HighPrecision, Any(&["compressor"])),
+    (Layer::HighPrecision, Last(&["W_down", "W_up"])),
     (Layer::HighPrecision, Ends("DenseReluDense.wo")),
     (Layer::Head, Any(&["lm_head"])),
     (Layer::Head, LastOutside(&["output_layer", "embed_out", "proj_out", "score", "classifier", "qa_outputs"])),
@@ -218,14 +219,11 @@ pub(crate) fn is_norm(name: &str) -> bool {
 pub fn loaded_module(tensor: &Tensor) -> Option<String> {
     let module = module_of(&tensor.name);
     let is_weight = module.len() < tensor.name.len();
+    let around = module.rsplit_once('.').map_or("", |(around, _)| around);
     match tensor.shape.len() {
         0 | 1 => None,
-        _ if is_weight && Layer::by_name(&tensor.name, 2) == Some(Layer::Norm) => None,
-        _ if is_weight => Some(module.to_owned()),
-        3 => module
-            .rsplit_once('.')
-            .filter(|(around, _)| around.ends_with("experts"))
-            .map(|(around, _)| around.to_owned()),
+        3 if around.ends_with("experts") => Some(around.to_owned()),
+        _ if is_weight && Layer::by_name(&tensor.name, 2) != Some(Layer::Norm) => Some(module.to_owned()),
         _ => None,
     }
 }

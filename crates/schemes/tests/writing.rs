@@ -9,7 +9,7 @@ use truecast_io::Tensor;
 use truecast_io::folder::Edit;
 use truecast_schemes::{
     Change, Checkpoint, Content, Detection, Documents, Family, Layer, Model, Options, Outcome, Scheme, Stored, Target,
-    Writing, changes, detect, metadata, target,
+    Writing, changes, detect, loaded_module, metadata, target,
 };
 
 fn dense(name: &str, shape: &[u64]) -> Tensor {
@@ -324,6 +324,21 @@ fn modules_in_memory_are_named() {
     let tensors = [dense("a.word_embeddings.weight", &[9, 4]), dense("decoder.cls.bias", &[9])];
     let config = json!({"encoder": {"vocab_size": 7}, "decoder": {"vocab_size": 9}});
     assert!(Model::new(&tensors, Some(&config)).modules_in_memory().contains(&"decoder.cls".to_owned()));
+}
+
+/// Experts in one tensor are one module to a loader, whether their names end as those of layers do.
+#[test]
+fn experts_are_one_module() {
+    for (name, shape, module) in [
+        ("a.experts.fc1.weight", &[2, 4, 8][..], Some("a.experts")),
+        ("a.experts.gate_up_proj", &[2, 4, 8], Some("a.experts")),
+        ("a.experts.0.fc1.weight", &[4, 8], Some("a.experts.0.fc1")),
+        ("a.conv.weight", &[2, 4, 8], Some("a.conv")),
+        ("a.norm.weight", &[4, 8], None),
+        ("a.experts.fc1.bias", &[4], None),
+    ] {
+        assert_eq!(loaded_module(&dense(name, shape)).as_deref(), module, "{name}");
+    }
 }
 
 /// transformers takes an entry of a list for the beginning or the end of a name, and for an expression from the beginning: a
