@@ -24,18 +24,25 @@ const LEAST_SHARE: u64 = 10;
 /// table of tokens.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks<'a> {
-    /// The names of the lists; none if the model has no blocks.
-    pub(crate) main: HashSet<&'a str>,
+    /// The names of the lists.
+    main: HashSet<&'a str>,
+    /// There are blocks, if only in towers.
+    are_any: bool,
 }
 
 impl<'a> Blocks<'a> {
-    /// Of tensors that are in no tower, and the tables of tokens among them.
-    pub(crate) fn of(tensors: impl Iterator<Item = &'a Tensor>, is_table: impl Fn(&Tensor) -> bool) -> Blocks<'a> {
+    /// Of tensors; those in towers are no part of the main stack, and some others are tables of tokens.
+    pub(crate) fn of(
+        tensors: impl Iterator<Item = &'a Tensor>,
+        is_in_tower: impl Fn(&Tensor) -> bool,
+        is_table: impl Fn(&Tensor) -> bool,
+    ) -> Blocks<'a> {
         let mut stacks: HashMap<&str, Stack> = HashMap::new();
-        let mut tables = Vec::new();
+        let (mut tables, mut are_any) = (Vec::new(), false);
         for tensor in tensors {
             let module = module_of(&tensor.name);
             match in_block(module) {
+                within if is_in_tower(tensor) => are_any |= within.is_some() && is_of_layers(tensor),
                 Some((list, _)) => {
                     let stack = stacks.entry(list).or_default();
                     if is_of_layers(tensor) {
@@ -57,16 +64,16 @@ impl<'a> Blocks<'a> {
         let of_tables: HashSet<&str> =
             tables.iter().flat_map(|&(table, width)| nearest(table, width, &stacks)).collect();
         if !of_tables.is_empty() {
-            return Blocks { main: of_tables };
+            return Blocks { main: of_tables, are_any: true };
         }
         let most = stacks.values().map(|stack| stack.elements).max().unwrap_or(0);
         stacks.retain(|_, stack| stack.elements >= most / LEAST_SHARE);
-        Blocks { main: stacks.into_keys().collect() }
+        Blocks { are_any: are_any || !stacks.is_empty(), main: stacks.into_keys().collect() }
     }
 
-    /// Whether a module lies in the main stack; any module does if the model has no blocks.
+    /// Whether a module lies in the main stack; any module does if the model has no blocks, in towers neither.
     pub(crate) fn hold(&self, module: &str) -> bool {
-        self.main.is_empty() || in_block(module).is_some_and(|(list, _)| self.main.contains(list))
+        !self.are_any || in_block(module).is_some_and(|(list, _)| self.main.contains(list))
     }
 }
 
@@ -136,7 +143,7 @@ mod tests {
             let decoder = tensor("model.decoder.layers.0.a");
             let mut tensors: Vec<Tensor> = names.iter().map(|name| tensor(name)).collect();
             tensors.extend(names[0].contains("decoder").then_some(decoder));
-            let blocks = Blocks::of(tensors.iter(), |tensor| tensor.name.contains("embed"));
+            let blocks = Blocks::of(tensors.iter(), |_| false, |tensor| tensor.name.contains("embed"));
             assert!(blocks.hold(names[inside]) && !blocks.hold(names[outside]), "{names:?}: {blocks:?}");
         }
     }
@@ -158,7 +165,7 @@ mod tests {
                 tensor("blocks.0.norm.weight", &[4]),
                 tensor("blocks.0.a.weight", &[4, 4]),
             ];
-            let blocks = Blocks::of(tensors.iter(), |tensor| &*tensor.name == "embed.weight");
+            let blocks = Blocks::of(tensors.iter(), |_| false, |tensor| &*tensor.name == "embed.weight");
             assert_eq!(["layers.0.a", "blocks.0.a"].map(|module| blocks.hold(module)), is_main, "{width}");
         }
     }

@@ -15,7 +15,7 @@ const TIED_HEADS: [&str; 5] = ["lm_head", "decoder", "proj_out", "output_project
 const USUAL_TABLE: &str = "model.embed_tokens.weight";
 
 /// Modules that transformers 5.24.0 knows under another name than that of the file, or makes of another: both names.
-const IN_MEMORY: [(&str, &str); 28] = [
+const IN_MEMORY: [(&str, &str); 31] = [
     ("embed_out", "lm_head"),
     ("head", "lm_head"),
     ("output", "lm_head"),
@@ -32,6 +32,9 @@ const IN_MEMORY: [(&str, &str); 28] = [
     ("compressor.wkv", "compressor.indexer.kv_proj"),
     ("compressor.wgate", "compressor.indexer.gate_proj"),
     ("bbox_predictor", "bbox_embed"),
+    ("bbox_embed.0", "bbox_embed"),
+    ("class_embed.0", "class_embed"),
+    ("ctc_timestamp", "word_timestamp_encoder"),
     ("enc_bbox_head", "bbox_embed"),
     ("enc_score_head", "class_embed"),
     ("decoder_order_head", "relative_order_head"),
@@ -84,14 +87,6 @@ impl<'a> Model<'a> {
         if matrices().any(|(name, tensor)| is_tower(name, tensor)) {
             all.extend(TOWERS_IN_MEMORY);
         }
-        // Layers of a list without matrices, named as a list of the main stack is, are those of another.
-        let is_like_main =
-            |list: &&&str| self.blocks.main.iter().any(|main| main.rsplit('.').next() == list.rsplit('.').next());
-        let lists = |rank: usize| -> HashSet<&str> {
-            let tensors = self.tensors.iter().filter(|(_, tensor)| tensor.shape.len() >= rank);
-            tensors.filter_map(|(name, _)| in_block(module_of(name))).map(|(list, _)| list).collect()
-        };
-        all.extend(lists(0).difference(&lists(2)).filter(is_like_main));
         let attention = self.tensors.keys().filter_map(|name| name.strip_suffix(".in_proj_weight"));
         let attention: HashSet<&str> = attention.filter_map(|module| module.rsplit('.').next()).collect();
         let of_attention = attention.iter().flat_map(|name| OF_PACKED_ATTENTION.map(|layer| format!("{name}.{layer}")));

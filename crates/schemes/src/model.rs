@@ -59,8 +59,8 @@ impl<'a> Model<'a> {
             blocks: Blocks::default(),
             has_half_precision: of_bits(16) > of_bits(32),
         };
-        let in_no_tower = tensors.iter().filter(|tensor| model.by_name(tensor) != Some(Layer::Tower));
-        model.blocks = Blocks::of(in_no_tower, |tensor| model.is_table_of_tokens(tensor));
+        let is_in_tower = |tensor: &Tensor| model.by_name(tensor) == Some(Layer::Tower);
+        model.blocks = Blocks::of(tensors.iter(), is_in_tower, |tensor| model.is_table_of_tokens(tensor));
         model
     }
 

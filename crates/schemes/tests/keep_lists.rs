@@ -74,3 +74,15 @@ fn matrices_in_f32_beside_others_are_kept() {
     tensors.iter_mut().for_each(|tensor| tensor.dtype = DType::F32);
     assert!(is_quantized(&tensors));
 }
+
+/// A model whose blocks all lie in towers has no main stack, and nothing of it is quantized.
+#[test]
+fn heads_beside_towers_alone_are_kept() {
+    let names = ["backbone.vision_tower.layers.0.mlp.lin1", "head.structure_attention_cell.input_to_hidden"];
+    let is_quantized = |names: &[&str]| {
+        let tensors = tensors(names.iter().copied());
+        let model = Model::new(&tensors, None);
+        tensors.iter().any(|tensor| model.is_quantized(tensor, model.layer(tensor), Family::Fp8Block))
+    };
+    assert!(!is_quantized(&names) && is_quantized(&names[1..]));
+}

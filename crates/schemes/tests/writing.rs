@@ -199,6 +199,8 @@ fn layers_are_told_by_names() {
         ("model.layers.0.mlp.experts.gate_up_proj_bias", 2, Some(Bias)),
         ("encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 2, Some(Bias)),
         ("model.norm.layers.0.mlp.up_proj.weight", 2, None),
+        ("backbone.convnext.0.norm.scale.weight", 2, Some(Modulation)),
+        ("backbone.norm.shift.weight", 2, Some(Modulation)),
         ("model.embed_tokens.weight", 2, Some(Embedding)),
         ("transformer.wte.weight", 2, Some(Embedding)),
         ("bert.embeddings.token_type_embeddings.weight", 2, Some(Embedding)),
@@ -317,9 +319,8 @@ fn modules_in_memory_are_named() {
     // Blocks beside the main stack are those of a tower, whatever it is called.
     let beside = ["model.embed_tokens.weight", "model.layers.0.a.weight", "vit.x.layers.0.a.weight", "lm_head.weight"];
     assert_eq!(of(&beside), [&towers[..], &["visual"]].concat());
-    // A list of layers that has no matrix of its own.
-    let shared = ["lm_head.weight", "decoder.layers.0.a.weight", "decoder.layers.0.scale", "lm.layers.0.bias"];
-    assert_eq!(of(&shared), ["lm.layers"]);
+    // Further members of a list of heads share its first.
+    assert_eq!(of(&["lm_head.weight", "bbox_embed.0.layers.0.weight"]), ["bbox_embed"]);
     // The size of the vocabulary stands in the part about the language model.
     let tensors = [dense("a.word_embeddings.weight", &[9, 4]), dense("decoder.cls.bias", &[9])];
     let config = json!({"encoder": {"vocab_size": 7}, "decoder": {"vocab_size": 9}});
