@@ -15,7 +15,7 @@ const TIED_HEADS: [&str; 5] = ["lm_head", "decoder", "proj_out", "output_project
 const USUAL_TABLE: &str = "model.embed_tokens.weight";
 
 /// Modules that transformers 5.24.0 knows under another name than that of the file, or makes of another: both names.
-const IN_MEMORY: [(&str, &str); 31] = [
+const IN_MEMORY: [(&str, &str); 35] = [
     ("embed_out", "lm_head"),
     ("head", "lm_head"),
     ("output", "lm_head"),
@@ -24,6 +24,10 @@ const IN_MEMORY: [(&str, &str); 31] = [
     ("log_softmax.mlp.layer0", "proj_out"),
     ("value_embeddings", "unembedding_projection"),
     ("block_sparse_moe.gate", "router"),
+    ("block_sparse_moe.input_linear", "block_sparse_moe.experts"),
+    ("entity_predictions.transform", "entity_predictions"),
+    ("flow_head.final_layer", "flow_head"),
+    ("flow_lm.input_linear", "audio_latent_proj"),
     ("k_sconv", "sconv"),
     ("W_down", "mlp.fc1"),
     ("W_up", "mlp.fc2"),

@@ -221,6 +221,8 @@ pub fn loaded_module(tensor: &Tensor) -> Option<String> {
     let is_weight = module.len() < tensor.name.len();
     let around = module.rsplit_once('.').map_or("", |(around, _)| around);
     match tensor.shape.len() {
+        // A tensor called `weight` alone has no module.
+        _ if module.is_empty() => None,
         0 | 1 => None,
         3 if around.ends_with("experts") => Some(around.to_owned()),
         _ if is_weight && Layer::by_name(&tensor.name, 2) != Some(Layer::Norm) => Some(module.to_owned()),

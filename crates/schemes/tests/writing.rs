@@ -312,15 +312,18 @@ fn modules_in_memory_are_named() {
         assert_eq!(of(&["a.word_embeddings.weight", bias]), expected, "{bias}");
     }
     assert_eq!(of(&["gpt_neox.embed_in.weight", "embed_out.weight"]), ["lm_head"]);
+    let stacked = ["model.layers.0.block_sparse_moe.input_linear.weight", "lm_head.weight"];
+    assert_eq!(of(&stacked), ["block_sparse_moe.experts"]);
     assert_eq!(of(&["model.layers.0.block_sparse_moe.gate.weight", "lm_head.weight"]), ["router"]);
     let towers =
         ["audio_tower", "multi_modal_projector", "projector", "vision_encoder", "vision_model", "vision_tower"];
-    assert_eq!(of(&["visual.blocks.0.attn.wqkv.weight", "lm_head.weight"]), towers);
+    assert_eq!(of(&["visual.blocks.0.attn.wqkv.weight", "lm_head.weight"]), [&towers[..], &["visual"]].concat());
     // Blocks beside the main stack are those of a tower, whatever it is called.
     let beside = ["model.embed_tokens.weight", "model.layers.0.a.weight", "vit.x.layers.0.a.weight", "lm_head.weight"];
     assert_eq!(of(&beside), [&towers[..], &["visual"]].concat());
     // Further members of a list of heads share its first.
-    assert_eq!(of(&["lm_head.weight", "bbox_embed.0.layers.0.weight"]), ["bbox_embed"]);
+    let heads = ["lm_head.weight", "layers.0.norm.bias", "layers.0.a.weight", "bbox_embed.0.layers.0.weight"];
+    assert!(of(&heads).contains(&"bbox_embed".to_owned()));
     // The size of the vocabulary stands in the part about the language model.
     let tensors = [dense("a.word_embeddings.weight", &[9, 4]), dense("decoder.cls.bias", &[9])];
     let config = json!({"encoder": {"vocab_size": 7}, "decoder": {"vocab_size": 9}});
@@ -336,6 +339,8 @@ fn experts_are_one_module() {
         ("a.experts.0.fc1.weight", &[4, 8], Some("a.experts.0.fc1")),
         ("a.conv.weight", &[2, 4, 8], Some("a.conv")),
         ("a.norm.weight", &[4, 8], None),
+        // transformers takes an empty entry for the end of every name.
+        ("weight", &[4, 8], None),
         ("a.experts.fc1.bias", &[4], None),
     ] {
         assert_eq!(loaded_module(&dense(name, shape)).as_deref(), module, "{name}");
