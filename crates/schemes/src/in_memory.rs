@@ -15,7 +15,7 @@ const TIED_HEADS: [&str; 5] = ["lm_head", "decoder", "proj_out", "output_project
 const USUAL_TABLE: &str = "model.embed_tokens.weight";
 
 /// Modules that transformers 5.24.0 knows under another name than that of the file, or makes of another: both names.
-const IN_MEMORY: [(&str, &str); 35] = [
+const IN_MEMORY: [(&str, &str); 37] = [
     ("embed_out", "lm_head"),
     ("head", "lm_head"),
     ("output", "lm_head"),
@@ -47,6 +47,8 @@ const IN_MEMORY: [(&str, &str); 35] = [
     ("pre_encode.out", "subsampling.linear"),
     ("adapter.mlp", "merger.mlp"),
     ("head.linear1", "projection_head"),
+    ("moe.down_proj", "mlp.experts"),
+    ("patch_generator", "patch_projection"),
     ("patchifier", "patch_embed"),
     ("flow_net", "flow_head"),
     ("out_eos", "eos_head"),
@@ -92,7 +94,9 @@ impl<'a> Model<'a> {
             all.extend(TOWERS_IN_MEMORY);
         }
         let attention = self.tensors.keys().filter_map(|name| name.strip_suffix(".in_proj_weight"));
-        let attention: HashSet<&str> = attention.filter_map(|module| module.rsplit('.').next()).collect();
+        // Often `attn` is `self_attn` in memory.
+        let attention: HashSet<&str> =
+            attention.filter_map(|module| module.rsplit('.').next()).flat_map(|name| [name, "self_attn"]).collect();
         let of_attention = attention.iter().flat_map(|name| OF_PACKED_ATTENTION.map(|layer| format!("{name}.{layer}")));
         let of_attention: Vec<String> = of_attention.collect();
         all.extend(of_attention.iter().map(String::as_str));

@@ -321,6 +321,12 @@ fn modules_in_memory_are_named() {
     // Blocks beside the main stack are those of a tower, whatever it is called.
     let beside = ["model.embed_tokens.weight", "model.layers.0.a.weight", "vit.x.layers.0.a.weight", "lm_head.weight"];
     assert_eq!(of(&beside), [&towers[..], &["visual"]].concat());
+    // torch's packed attention is four layers, of a module that may be called otherwise.
+    let packed = of(&["a.layers.0.attn.in_proj_weight", "a.layers.0.fc.weight", "lm_head.weight"]);
+    assert!(
+        ["attn.q_proj", "self_attn.o_proj"].iter().all(|layer| packed.contains(&String::from(*layer))),
+        "{packed:?}"
+    );
     // Further members of a list of heads share its first.
     let heads = ["lm_head.weight", "layers.0.norm.bias", "layers.0.a.weight", "bbox_embed.0.layers.0.weight"];
     assert!(of(&heads).contains(&"bbox_embed".to_owned()));
