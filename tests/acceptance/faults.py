@@ -9,7 +9,7 @@ Promises tested: docs/interfaces.md §4, §4.2, §5 (its end) and docs/spec/chec
 Of each job every system call of FAULTS is made to fail once with each of ERRORS, the process is killed before each, and
 asked to end before each. Then:
 
-- the source is what it was (with --delete-source: the result can still be made);
+- the source is what it was;
 - the destination is what it was, or complete; files that belong together are so together, but after KILL (each is);
 - exit code 0 says complete, with no other name beside it; any other code says one line, and leaves nothing but a folder
   that the next run, with --resume where the folder was begun, makes complete;
@@ -83,7 +83,6 @@ class Job:
     # Paths that begin with one of these are the destination.
     written: tuple[str, ...]
     is_folder: bool = False
-    deletes: bool = False
     python: str | None = None
     # System calls of the same kind that only start the interpreter.
     skipped: Counter = field(default_factory=Counter)
@@ -176,7 +175,7 @@ class Driver:
         found = tree(self.folder / "at")
         lines = [line for line in said.splitlines() if line.strip()]
         ended_by_system = code < 0 or code in (127, 128 + 9, 128 + 15)
-        if not job.deletes and job.source(found) != job.source(job.before):
+        if job.source(found) != job.source(job.before):
             return wrong("the source was changed")
         # A killed run may leave the folder that it made for its files.
         made = lambda name: name.endswith("/") and not is_hidden(name) and was_killed
@@ -203,9 +202,9 @@ class Driver:
         begun = bool(hidden) or (shown != old and shown != full)
         if job.is_folder and begun and not was_killed and any(name.endswith(".truecast-tmp") for name in hidden):
             return wrong("a temporary name is left")
-        if shown == full and not hidden and not job.deletes:
+        if shown == full and not hidden:
             return
-        again = ["--resume"] if job.deletes or job.is_folder and self.is_begun() else []
+        again = ["--resume"] if job.is_folder and self.is_begun() else []
         if not job.is_folder and shown and "--force" not in job.words:
             again = ["--force"]
         done = self.run(job, *(word for word in again if word not in job.words))
@@ -347,8 +346,6 @@ def jobs(driver: Driver) -> list[Job]:
         Job("folder over another", [*folder, *to("bf16"), "--force"], half, ("dst/",), is_folder=True),
         Job("folder, quantized", [*folder, *scheme], files, ("dst/",), is_folder=True),
         Job("folder, resumed", [*folder, *to("f16"), "--resume"], begun, ("dst/",), is_folder=True),
-        Job("folder, source deleted", [*folder, *to("bf16"), "--delete-source"], files, ("dst/",), is_folder=True,
-            deletes=True),
         Job("run", ["run", "m.mlir", "--output-dir", "o"], tile, ("o/",)),
         Job("run over others", ["run", "m.mlir", "--output-dir", "o", "--force"],
             {**tile, "o/keep": b"", "o/a1.npy": b"old"}, ("o/",)),

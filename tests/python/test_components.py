@@ -166,7 +166,7 @@ def test_options_of_a_pipeline(says, kind, tmp_path):
     assert json.loads((tmp_path / "out/truecast-manifest.json").read_text())["options"]["rules"]
     says("verify in out", 0)
     says("convert in new --to bf16 --keep nothing*", 2, 'keep "nothing*" matches no tensor')
-    for options in ["--part 1/2", "--merge", "--delete-source", "--from-scheme gptq", "--scheme fp8-tensor"]:
+    for options in ["--part 1/2", "--merge", "--from-scheme gptq", "--scheme fp8-tensor"]:
         named = '"text_encoder", "transformer" or "unet" by itself'
         says(f"convert in new --to bf16 {options}", 2, options.split()[0], "one model", named)
     says("convert in new.gguf --scheme gguf:q8_0", 2, "one model")

@@ -32,8 +32,8 @@ def outside(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("link", ["sub", ".truecast-new", ".truecast-sources"])
-@pytest.mark.parametrize("options", [["--force"], ["--resume"], ["--part", "1/1", "--force"], ["--force", "--delete-source"]])
+@pytest.mark.parametrize("link", ["sub", ".truecast-new"])
+@pytest.mark.parametrize("options", [["--force"], ["--resume"], ["--part", "1/1", "--force"]])
 def test_links_in_a_folder_that_is_replaced(truecast, tmp_path, model, outside, link, options):
     result = tmp_path / "result"
     truecast("convert", model, result, "--to", "bf16")
@@ -75,14 +75,13 @@ def test_links_in_a_folder_of_results(truecast, tmp_path, model, outside):
 @pytest.mark.parametrize("name", ["../outside/notes.json", "/etc/hostname", "..", "", "a/../../b"])
 def test_a_manifest_names_files_of_its_folder(truecast, tmp_path, model, outside, name):
     result = tmp_path / "result"
-    truecast("convert", model, result, "--to", "bf16", "--delete-source")
+    truecast("convert", model, result, "--to", "bf16")
     path = result / "truecast-manifest.json"
     manifest = json.loads(path.read_text())
     manifest["shards"][0] |= {"name": name, "output": None}
     path.write_text(json.dumps(manifest))
-    (result / ".truecast-sources").mkdir()
     before = files(outside)
-    truecast("convert", model, result, "--to", "bf16", "--delete-source", "--resume", code=3)
+    truecast("convert", model, result, "--to", "bf16", "--resume", code=3)
     assert files(outside) == before
 
 

@@ -41,8 +41,7 @@ pub const PAGES: [Page; 18] = [
             ),
             ("Several arrays, each under its own name", "truecast convert *.npy arrays --to bf16"),
         ],
-        short: "to scheme keep keep_preset from_scheme force resume delete_source dry_run report max_memory threads \
-                summary json",
+        short: "to scheme keep keep_preset from_scheme force resume dry_run report max_memory threads summary json",
         see_also: &["verify", "compare", "inspect", "formats", "schemes"],
     },
     Page {
@@ -52,8 +51,8 @@ pub const PAGES: [Page; 18] = [
             ("fp8 in blocks, as in DeepSeek and Qwen", "truecast quantize model model-fp8 fp8-block"),
             ("MXFP4, with the best scales", "truecast quantize model model-mxfp4 mxfp4 --scale-search mse"),
         ],
-        short: "keep quantize to from_scheme scale_search force resume delete_source dry_run report max_memory \
-                threads summary json",
+        short: "keep quantize to from_scheme scale_search force resume dry_run report max_memory threads \
+                summary json",
         see_also: &["schemes", "convert", "verify"],
     },
     Page {

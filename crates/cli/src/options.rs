@@ -155,7 +155,7 @@ const TABLE: &[Row] = &[
         "scheme scale-search mx-scale nonfinite keep-preset quantize activation-ranges share-global relayout",
         &[&[FOLDER], &[SAFETENSORS], &[GGUF]],
     ),
-    row("convert", "part no-sidecars delete-source", &[&[FOLDER]]),
+    row("convert", "part no-sidecars", &[&[FOLDER]]),
     row("convert", "resume merge", &[&[FOLDER, FILES]]),
     row("", "min-elements", &[&[ONNX]]),
     row("convert", "report fail-on worst", &[&[FILES]]),

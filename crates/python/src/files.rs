@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
 use truecast::compare::{bytes_of, compare as compare_files};
-use truecast::convert::{Nibbles, Options, Plan, RunScope, Verification, finished};
+use truecast::convert::{Nibbles, Options, Plan, RunScope, Verification};
 use truecast::files::Error;
 use truecast::io::{Existing, OpenOptions, follow, onnx};
 use truecast::report::Rows;
@@ -46,7 +46,6 @@ fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
             nibbles: asked.word("nibbles", Nibbles::ALL.map(|nibbles| (nibbles.name(), nibbles)))?,
             reference: asked.path("reference")?,
         },
-        delete_source: asked.switch("delete_source", false)?,
         writing: writing(py, asked)?,
         ..defaults
     })
@@ -141,10 +140,6 @@ pub fn convert<'py>(
     let dry_run = asked.switch("dry_run", false)?;
     let (dst, options) = conversion(py, &src, &dst, &mut asked)?;
     let fail = |error: Error| error::of(py, &error);
-    // Its source is gone, so that there is no plan.
-    if let Some(report) = watched(py, None, 0, |stop, _| finished(&src, &dst, &options, dry_run, stop))? {
-        return written(py, &dst, &report);
-    }
     let plan = py.detach(|| Plan::new(&src, &dst, &options)).map_err(fail)?;
     py.detach(|| plan.check()).map_err(fail)?;
     if dry_run {

@@ -262,20 +262,6 @@ def test_one_file_is_quantized(dense, tmp_path):
     assert tc.verify(dense / "model.safetensors", tmp_path / "c.safetensors", report=report)
 
 
-def test_the_source_is_deleted_on_request(checkpoint, tmp_path):
-    kept = tmp_path / "kept"
-    shutil.copytree(checkpoint, kept)
-    with pytest.raises(tc.UsageError, match="delete_source"):
-        tc.convert(checkpoint, tmp_path / "b", "bf16", delete_source=True, part="1/2")
-    report = tc.convert(checkpoint, tmp_path / "b", "bf16", delete_source=True)
-    assert sorted(report.to_json()["deleted"]) == [FIRST, SECOND]
-    assert not list(checkpoint.glob("*.safetensors")) and (checkpoint / "tokenizer.json").exists()
-    assert tc.verify(kept, tmp_path / "b", "bf16")
-    again = tc.convert(checkpoint, tmp_path / "b", "bf16", resume=True, delete_source=True)
-    assert [shard["state"] for shard in again.shards] == ["resumed", "resumed"]
-    assert {Path(output["path"]).name for output in again.outputs} >= {FIRST, SECOND}
-
-
 def test_attributes_beside_a_report_may_not_say_otherwise(checkpoint, tmp_path):
     report = tc.convert(checkpoint, tmp_path / "b", "bf16", spec="ieee", rounding="up")
     report.save(tmp_path / "report.json")

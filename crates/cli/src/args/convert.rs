@@ -116,9 +116,6 @@ pub struct FolderArgs {
     /// Folder: reread the shards of all parts; write index and configuration
     #[arg(long, conflicts_with_all = ["resume", "force"])]
     pub merge: bool,
-    /// Folder: delete each source file after its results are written and checked
-    #[arg(long, conflicts_with_all = ["part", "merge", "fail_on"])]
-    pub delete_source: bool,
     /// Folder: write only weights, index and, if changed, configuration
     #[arg(long)]
     pub no_sidecars: bool,

@@ -41,13 +41,6 @@ fn one(args: &ConvertArgs, options: Options, context: &Context) -> Result<u8, Fa
     let (request, existing) = (options.request, options.existing);
     let limits = thresholds::parse(&args.fail_on, &value_parsers::counts())?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
-    // Nothing else is asked before a plan is made: a request to end it ends the process.
-    if options.delete_source {
-        let stop = signals::stop_flag(context.json);
-        if let Some(report) = truecast::convert::finished(&args.src, &args.dst, &options, args.dry_run, &stop)? {
-            return folder::finished(report, args, existing, context);
-        }
-    }
     let plan = Plan::new(&args.src, &args.dst, &options)?;
     // A path given on the command line is followed; the kind is that of the name that was given.
     let dst = follow(&args.dst)?;
@@ -86,7 +79,7 @@ fn one(args: &ConvertArgs, options: Options, context: &Context) -> Result<u8, Fa
     let report_file = report_path.map(|path| OutputFile::create(&path, existing)).transpose()?;
 
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
-    let stays = folder::what_stays(&plan, &dst, args);
+    let stays = folder::what_stays(&plan, &dst);
     signals::say_what_stays(stays.clone());
     let begin = Instant::now();
     let ran = plan.run(&stop, |progress| bar.at(progress));
@@ -151,7 +144,6 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<O
         resume: args.folder.resume,
         share,
         reading: select::reading(&args.scheme),
-        delete_source: args.folder.delete_source,
         writing,
     })
 }

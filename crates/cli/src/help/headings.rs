@@ -20,7 +20,7 @@ pub const HEADINGS: [(&str, &str); 9] = [
     (
         "Files",
         "input actual input_scale actual_scale output output_dir output_format format force resume part merge \
-         no_sidecars delete_source dry_run report fail_on",
+         no_sidecars dry_run report fail_on",
     ),
     ("Sample", "full sample sample_seed"),
     ("Resources", "max_memory threads"),

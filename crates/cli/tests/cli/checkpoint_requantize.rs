@@ -101,11 +101,6 @@ fn pieces_threads_and_parts_change_no_byte() {
     folder.run(&format!("convert source parts {line} --part 1/2")).succeeds();
     assert_eq!(tree(&folder, "few"), tree(&folder, "out"));
     assert_eq!(tree(&folder, "parts"), tree(&folder, "out"));
-    // Files of the source go only when what shares a scale with theirs is finished, too.
-    folder.run("convert dense copy --scheme fp8-block:64x64 --keep-preset embeddings --quiet").succeeds();
-    folder.run(&format!("convert copy deleted {line} --delete-source")).succeeds();
-    assert!(FILES.iter().all(|file| !folder.path(&format!("copy/{file}")).exists()));
-    assert_eq!(tree(&folder, "deleted"), tree(&folder, "out"));
     // A bit of a code or of a scale of the result is found, and one of the source.
     let path = format!("out/{}", FILES[0]);
     let right = folder.read(&path);

@@ -375,7 +375,7 @@ fn what_no_file_of_blocks_holds() {
     folder.run("convert a.safetensors a.gguf --to bf16").fails(2, &["a.gguf", "--force"]);
     std::fs::create_dir(folder.path("m")).unwrap();
     std::fs::copy(folder.path("a.safetensors"), folder.path("m/model.safetensors")).unwrap();
-    for option in ["--resume", "--no-sidecars", "--part 1/2", "--merge", "--delete-source"] {
+    for option in ["--resume", "--no-sidecars", "--part 1/2", "--merge"] {
         let name = option.split(' ').next().unwrap();
         folder.run(&format!("convert m b.gguf --to bf16 {option}")).fails(2, &[name, ".gguf"]);
     }

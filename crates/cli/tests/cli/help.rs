@@ -239,7 +239,7 @@ fn pages_are_short() {
         assert!(short.lines().chain(long.lines()).all(|line| line.len() <= 90), "{command}");
     }
     let short = folder.run("convert -h").succeeds().out;
-    for option in ["--to", "--scheme", "--keep ", "--from-scheme", "--force", "--resume", "--delete-source", "--json"] {
+    for option in ["--to", "--scheme", "--keep ", "--from-scheme", "--force", "--resume", "--json"] {
         assert!(short.contains(option), "{option}");
     }
     let words: Vec<&str> = short.split_whitespace().collect();

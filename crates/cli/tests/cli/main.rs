@@ -5,7 +5,6 @@ mod bad_input;
 mod bench;
 mod checkpoint;
 mod checkpoint_blocks;
-mod checkpoint_delete;
 mod checkpoint_file;
 mod checkpoint_gather;
 mod checkpoint_kills;

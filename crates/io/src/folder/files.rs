@@ -42,10 +42,7 @@ pub fn free_bytes(folder: &Path) -> Result<Option<u64>, Error> {
 }
 
 /// The folder, or the nearest one above it that exists.
-///
-/// # Errors
-/// [`Error::Io`].
-pub fn nearest(folder: &Path) -> Result<&Path, Error> {
+fn nearest(folder: &Path) -> Result<&Path, Error> {
     for above in folder.ancestors().filter(|above| !above.as_os_str().is_empty()) {
         if look::is_folder(above)? {
             return Ok(above);

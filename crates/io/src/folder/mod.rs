@@ -15,13 +15,13 @@ mod sidecar;
 mod split;
 
 pub use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES};
-pub use files::{free_bytes, nearest, remove, write};
+pub use files::{free_bytes, remove, write};
 pub use index::{INDEX_SUFFIX, Index};
 pub use json::{Edit, JsonFile, edit, parse};
 pub use sidecar::Sidecar;
 pub use split::single;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,8 +51,6 @@ pub struct Shard {
     pub source: Source,
     /// The tensors of `source` that count, in the order of their data; others are copies of what another shard holds.
     pub tensors: Vec<usize>,
-    /// Only its header is left: its tensors cannot be read.
-    pub is_gone: bool,
 }
 
 /// An opened checkpoint.
@@ -97,19 +95,6 @@ impl Folder {
     /// # Errors
     /// [`Error::Folder`] and those of [`Source::open`].
     pub fn open(path: &Path, follow_links: bool) -> Result<Folder, Error> {
-        Folder::open_with(path, follow_links, &BTreeMap::new())
-    }
-
-    /// The same, where files may be gone: `begun` has, by their names, a copy of what such a file began with, up to its
-    /// tensors, and the length that it had.
-    ///
-    /// # Errors
-    /// As [`open`](Folder::open).
-    pub fn open_with(
-        path: &Path,
-        follow_links: bool,
-        begun: &BTreeMap<String, (PathBuf, u64)>,
-    ) -> Result<Folder, Error> {
         let names = names_in(path)?;
         let declared = Declared::of(path, &names, follow_links)?;
         let name = Index::find(&names).map_err(|cause| cause.at(path))?.filter(|_| !declared.is_pipeline);
@@ -120,7 +105,7 @@ impl Folder {
             },
             None => None,
         };
-        let there = || names.iter().map(String::as_str).chain(begun.keys().map(String::as_str));
+        let there = || names.iter().map(String::as_str);
         let single = || SINGLE.into_iter().find(|single| there().any(|name| name == *single));
         let wanted: BTreeSet<&str> = match &index {
             None if declared.is_pipeline => [].into(), // What lies beside its description is a copy of its models.
@@ -137,21 +122,15 @@ impl Folder {
         };
         let mut shards = Vec::new();
         for name in wanted {
-            let is_missing = look::at_itself(&path.join(name))?.is_none();
-            let gone = begun.get(name).filter(|_| is_missing);
-            if is_missing && gone.is_none() {
+            if look::at_itself(&path.join(name))?.is_none() {
                 let of_shard = |(tensor, shard): (&String, &String)| (shard == name).then(|| tensor.clone());
                 let tensor = index.iter().flat_map(|index| &index.weight_map).find_map(of_shard).unwrap_or_default();
                 return Err(FolderError::MissingShard { shard: name.into(), tensor }.at(path));
             }
-            let is_gone = gone.is_some();
-            let (file, bytes) = match gone {
-                Some((copy, bytes)) => (open_regular(copy)?.0, *bytes),
-                None => open::open_in(path, Path::new(name), follow_links)?,
-            };
+            let (file, bytes) = open::open_in(path, Path::new(name), follow_links)?;
             let source = Source::of_safetensors(&path.join(name), file, bytes)?;
             let tensors = (0..source.tensors().len()).collect();
-            shards.push(Shard { name: name.into(), source, tensors, is_gone });
+            shards.push(Shard { name: name.into(), source, tensors });
         }
         let is_weights = |name: &str| shards.iter().any(|shard| shard.name == name);
         let is_index = |name: &str| index.as_ref().is_some_and(|index| index.name == name);
@@ -218,7 +197,7 @@ impl Folder {
     fn of_sources(path: &Path, sources: Vec<Source>) -> Folder {
         let shard = |source: Source| {
             let name = source.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            Shard { name, tensors: (0..source.tensors().len()).collect(), source, is_gone: false }
+            Shard { name, tensors: (0..source.tensors().len()).collect(), source }
         };
         Folder {
             path: path.into(),

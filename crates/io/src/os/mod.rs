@@ -72,10 +72,3 @@ pub struct FileId {
     volume: u64,
     number: u64,
 }
-
-impl FileId {
-    /// Both lie on one volume.
-    pub fn is_on_volume_of(&self, other: &FileId) -> bool {
-        self.volume == other.volume
-    }
-}

@@ -127,9 +127,6 @@ def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[
         time; the last one writes index and configuration.
     merge
         Of a folder: converts nothing, and ends the work of finished parts.
-    delete_source
-        Of a folder: deletes each shard of the source once all that is made of it is written, was read again and is right.
-        This cannot be undone.
     progress
         A bar of tqdm, or a function that is called with the bytes done, the bytes in all and the tensor's name. What it
         raises is raised again, as Ctrl-C is. Until the last call the destination is then as it was; what the last

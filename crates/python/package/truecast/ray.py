@@ -28,7 +28,7 @@ __all__ = ["Conversion", "convert", "main"]
 
 
 # What `truecast.convert` has and a cluster does not, for it divides the work itself.
-_OF_ONE_PROCESS = ("dry_run", "part", "merge", "delete_source")
+_OF_ONE_PROCESS = ("dry_run", "part", "merge")
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def convert(
     Parameters
     ----------
     src, dst, to, options
-        As of `truecast.convert`, but ``dry_run``, ``part``, ``merge`` and ``delete_source``. Memory is that of each task.
+        As of `truecast.convert`, but ``dry_run``, ``part`` and ``merge``. Memory is that of each task.
     cpus
         CPUs and threads of a task.
     retries

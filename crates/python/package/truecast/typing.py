@@ -197,7 +197,6 @@ class Converting(Common, total=False):
     resume: bool
     part: str | tuple[int, int] | None
     merge: bool
-    delete_source: bool
 
 
 class Verifying(Common, total=False):

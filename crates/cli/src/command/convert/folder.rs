@@ -1,51 +1,24 @@
 //! `truecast convert DIR OUT`: checkpoints that are folders.
 
-use super::{Printed, destination, dry_run_note, left_out, refuse_place, write_report};
+use super::{destination, dry_run_note, left_out};
 use crate::args::ConvertArgs;
-use crate::command::Context;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use crate::{message, number, output, signals};
+use crate::{message, number, output};
 use std::collections::BTreeSet;
 use std::path::Path;
 use truecast::DType;
 use truecast::convert::{Plan, is_begun};
-use truecast::io::{Existing, OutputFile, follow};
 use truecast::report::{BlockCounts, Noise, Report, ShardState, TensorReport};
-use truecast::verify::RecordedFile;
 
 /// Tells what of an interrupted conversion stays, if anything does.
-pub fn what_stays(plan: &Plan, dst: &Path, args: &ConvertArgs) -> impl Fn() -> Option<&'static str> + Clone + use<> {
-    let hint = match args.folder.delete_source {
-        true => "finished shards remain; --resume --delete-source continues from there",
-        false => "finished shards remain; --resume continues from there",
-    };
+pub fn what_stays(plan: &Plan, dst: &Path) -> impl Fn() -> Option<&'static str> + Clone + use<> {
+    let hint = "finished shards remain; --resume continues from there";
     let components = plan.folder().components().iter().map(|component| dst.join(component));
     let begun: Vec<_> = components.chain([dst.to_path_buf()]).filter(|_| !plan.is_one_file()).collect();
     move || begun.iter().find(|begun| is_begun(begun).unwrap_or(false)).map(|_| hint)
-}
-
-/// An earlier run did everything, and nothing is left of the source.
-pub fn finished(report: Report, args: &ConvertArgs, existing: Existing, context: &Context) -> Result<u8, Failure> {
-    let wants_outputs = args.report.is_some() && !args.dry_run;
-    let outputs = wants_outputs.then(|| RecordedFile::all(&report, &signals::stop_flag(context.json))).transpose()?;
-    let printed = || Printed::new(args, &report, Vec::new(), outputs.clone());
-    if let Some(path) = args.report.as_deref().filter(|_| !args.dry_run) {
-        let path = follow(path)?;
-        [&args.src, &args.dst].into_iter().try_for_each(|folder| refuse_place(&path, folder))?;
-        write_report(OutputFile::create(&path, existing)?, printed())?;
-    }
-    let text = || {
-        let (dst, shards) = (destination(args), count(resumed(&report), "shard"));
-        context.terminal.wrap(&format!(
-            "{}: an earlier run finished it and deleted the source; {shards} reread and correct, nothing is left to do\n",
-            message::one_line(&dst)
-        ))
-    };
-    context.report("convert", printed, text)?;
-    Ok(0)
 }
 
 /// What will be done, before it is.
@@ -68,14 +41,6 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
         table.row(cells.map(|cell| Cell::from(cell).mark(mark)));
     }
     output::stream(|out| {
-        if let Some(files) = folder.to_be_deleted.as_deref().filter(|files| !files.is_empty()) {
-            let (source, bytes) = (message::one_line(&report.source), files.iter().map(|file| file.bytes).sum());
-            let (files, bytes) = (count(files.len() as u64, "file"), number::bytes(bytes));
-            let verb = if args.dry_run { "would be deleted" } else { "to be deleted" };
-            let line =
-                format!("{verb}: {files} of {source}, {bytes}, each once its results were read again and are right");
-            writeln!(out, "{}", terminal.paint(Mark::Bad, &terminal.wrap(&line)))?;
-        }
         table.write(terminal, out)?;
         for change in &folder.changes {
             writeln!(out, "{}", terminal.wrap(&message::one_line(change)))?;
@@ -151,7 +116,6 @@ pub fn unfinished(report: &Report, args: &ConvertArgs) -> String {
 /// What was done beside the tensors.
 pub fn ending(report: &Report) -> String {
     let mut text = String::new();
-    let Some(folder) = report.folder.as_deref() else { return text };
     let resumed = resumed(report);
     if resumed > 0 {
         let verbs = if resumed == 1 { "is correct and kept" } else { "are correct and kept" };
@@ -160,9 +124,6 @@ pub fn ending(report: &Report) -> String {
             false => "the figures above cover the other shards",
         };
         text += &format!("{} of an earlier run {verbs}; {others}\n", count(resumed, "shard"));
-    }
-    if let Some(deleted) = &folder.deleted {
-        text += &format!("{} of the source deleted\n", count(deleted.len() as u64, "file"));
     }
     text
 }

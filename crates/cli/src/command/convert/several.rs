@@ -64,12 +64,8 @@ pub fn run(
 
 /// Some options are about one source.
 fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
-    let given = [
-        ("--report", args.report.is_some()),
-        ("--part", args.folder.part.is_some()),
-        ("--merge", args.folder.merge),
-        ("--delete-source", args.folder.delete_source),
-    ];
+    let given =
+        [("--report", args.report.is_some()), ("--part", args.folder.part.is_some()), ("--merge", args.folder.merge)];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => {
             Err(Failure::usage(format_args!("{option} belongs to a single source; convert each alone")))

@@ -2,7 +2,6 @@
 //! name in the result, and the model around them last (`docs/spec/checkpoints.md §2.7`).
 
 use crate::files::convert::options::{Options, RunScope};
-use crate::files::convert::place::resume;
 use crate::files::convert::plan::Plan;
 use crate::files::error::Error;
 use crate::files::report::{Report, ShardReport};
@@ -12,7 +11,7 @@ use truecast_io::folder::Folder;
 impl Plan {
     /// The plan of a folder, with those of the folders in it that are checkpoints.
     pub(crate) fn of_folder(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        let folder = resume::open(src, dst, options)?;
+        let folder = Folder::open(src, options.onnx.follow_links)?;
         if folder.components().is_empty() {
             return Plan::of_checkpoint(folder, dst, options);
         }
@@ -63,7 +62,6 @@ fn for_one(options: &Options, has_model: bool) -> Option<&'static str> {
     let given = [
         ("--part", matches!(options.share, RunScope::Part(_))),
         ("--merge", options.share == RunScope::Merge),
-        ("--delete-source", options.delete_source),
         ("--scheme", !has_model && options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain())),
         ("--from-scheme", !has_model && options.reading.from_scheme.is_some()),
         ("--reference", !has_model && options.reading.reference.is_some()),

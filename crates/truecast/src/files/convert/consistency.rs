@@ -120,7 +120,7 @@ pub(crate) fn global_scales(
     all: impl Iterator<Item = (Family, Arc<str>, Stored)>,
 ) -> Result<Vec<Finding>, Error> {
     let (mut usual, mut known, mut firsts) = (HashMap::new(), HashMap::new(), Firsts::new());
-    for (family, name, at) in all.filter(|(_, _, at)| !at.is_gone(folder)) {
+    for (family, name, at) in all {
         let sets = usual.entry(family).or_insert_with(|| SharedGlobalScale::usual(family)).iter().enumerate();
         let Some(set) = sets.filter_map(|(i, set)| Some((i, set.group(&name)?.to_string()))).next() else { continue };
         let scale = at.read(folder, 0..at.header(folder).bytes())?;

@@ -1,11 +1,10 @@
 //! What can be said of a conversion before anything is written: whether it may begin, and a report without counts.
 
 use crate::files::convert::place::destination;
-use crate::files::convert::place::release::Release;
 use crate::files::convert::place::stage;
 use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::error::Error;
-use crate::files::report::{FileToDelete, FolderReport, Report, ShardReport, ShardState};
+use crate::files::report::{FolderReport, Report, ShardReport, ShardState};
 use truecast_io::{folder, follow, look};
 use truecast_kernel::Counts;
 
@@ -26,7 +25,6 @@ impl Plan {
             let path = dst.join(&self.folder.shards()[at].name);
             self.check_output(&path, shard)?;
         }
-        Release::of(self, dst)?;
         destination::look(self, dst, &self.options, &self.manifest()?).map(drop)
     }
 
@@ -51,19 +49,12 @@ impl Plan {
         let tensors = mine.flat_map(|(_, shard)| &shard.works);
         let tensors = tensors.map(|work| self.row(work, Counts::default())).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), tensors, self.warnings());
-        let to_be_deleted = self.options.delete_source.then(|| self.to_be_deleted());
-        let folder = || Box::new(FolderReport { to_be_deleted, ..self.folder_report() });
-        let folder = (!self.is_one_file()).then(folder);
+        let folder = (!self.is_one_file()).then(|| Box::new(self.folder_report()));
         let mut report = Report { is_dry_run: true, dropped: self.dropped.clone(), folder, ..report };
         for (path, plan) in &self.components {
             report.join(path, Report { warnings: Vec::new(), ..plan.report() });
         }
         report
-    }
-
-    fn to_be_deleted(&self) -> Vec<FileToDelete> {
-        let here = self.folder.shards().iter().filter(|shard| !shard.is_gone);
-        here.map(|shard| FileToDelete { name: shard.name.clone(), bytes: shard.source.file_bytes() }).collect()
     }
 
     pub(crate) fn folder_report(&self) -> FolderReport {
@@ -81,8 +72,6 @@ impl Plan {
             shards: self.shards.iter().enumerate().map(shard).collect(),
             changes: self.configuration.changes.clone(),
             sidecars: self.copied().map(|sidecar| sidecar.path.display().to_string()).collect(),
-            to_be_deleted: None,
-            deleted: None,
             complete: false,
         }
     }

@@ -70,39 +70,6 @@ pub enum CheckpointError {
         /// What is missing, or says so.
         what: String,
     },
-    /// Other processes may need the files.
-    #[error("only a run that converts all source files can delete them")]
-    DeletedByParts,
-    /// What a link leads to belongs to others.
-    #[error("{} is a link, and its target is not deleted", Escaped(.file))]
-    DeletedLink {
-        /// The file.
-        file: String,
-    },
-    /// It cannot be converted any more.
-    #[error("{} was deleted, and its results in the destination are not complete", Escaped(.file))]
-    Deleted {
-        /// The file.
-        file: String,
-    },
-    /// It cannot be made again.
-    #[error("{} differs from the written file, and its source was deleted", Escaped(.file))]
-    Lost {
-        /// The file.
-        file: String,
-    },
-    /// Another file has its name.
-    #[error("{} is no longer the converted file; it is not deleted", Escaped(.file))]
-    Exchanged {
-        /// The file.
-        file: String,
-    },
-    /// What was written reads back otherwise.
-    #[error("{} differs from the written file; the source is not deleted", Escaped(.file))]
-    Damaged {
-        /// The file.
-        file: String,
-    },
     /// §5.4.
     #[error("its values fit the other nibble order better")]
     Nibbles,
@@ -233,10 +200,7 @@ impl CheckpointError {
             CheckpointError::Manifest { .. } | CheckpointError::Nibbles | CheckpointError::Ranges { .. } => {
                 ErrorKind::Input
             }
-            CheckpointError::Interrupted { .. }
-            | CheckpointError::Exchanged { .. }
-            | CheckpointError::Lost { .. }
-            | CheckpointError::Damaged { .. } => ErrorKind::System,
+            CheckpointError::Interrupted { .. } => ErrorKind::System,
             _ => ErrorKind::Usage,
         }
     }

@@ -16,8 +16,6 @@ pub(crate) struct Contents {
     pub stored: Vec<Stored>,
     pub documents: Documents,
     pub found: Detection,
-    /// The tensors whose data had to be read to know that.
-    pub read: Vec<Stored>,
 }
 
 impl Contents {
@@ -28,9 +26,8 @@ impl Contents {
     pub fn of(folder: &Folder, options: &truecast_schemes::Options<'_>) -> Result<Contents, Error> {
         let stored: Vec<Stored> = stored(folder).collect();
         let documents = documents(folder)?;
-        let mut read = Vec::new();
-        let found = detection(folder, &stored, &documents, options, &mut read)?;
-        Ok(Contents { stored, documents, found, read })
+        let found = detection(folder, &stored, &documents, options)?;
+        Ok(Contents { stored, documents, found })
     }
 
     /// Some tensors are not what their headers say.
@@ -58,13 +55,12 @@ fn documents(folder: &Folder) -> Result<Documents, Error> {
     })
 }
 
-/// What the tensors are; `stored` are all that count. Those whose data were read come to `seen`.
+/// What the tensors are; `stored` are all that count.
 fn detection(
     folder: &Folder,
     stored: &[Stored],
     documents: &Documents,
     options: &truecast_schemes::Options<'_>,
-    seen: &mut Vec<Stored>,
 ) -> Result<Detection, Error> {
     let tensor = |at: &Stored| at.header(folder).clone();
     let is_gguf = |shard: &Shard| shard.source.format() == FileFormat::Gguf;
@@ -79,18 +75,12 @@ fn detection(
         folder.shards().iter().map(|shard| shard.source.metadata().clone()).collect();
     let mut read = |number: usize| {
         let at = stored[number];
-        seen.push(at);
-        let mut bytes = vec![0; bytes_read(at, folder) as usize];
+        let mut bytes = vec![0; at.header(folder).bytes().min(MAX_READ_BYTES) as usize];
         at.source(folder).read_at(at.tensor, 0, &mut bytes)?;
         Ok(bytes)
     };
     let checkpoint = Checkpoint { tensors: &tensors, metadata: &metadata, documents };
     detect(checkpoint, &mut read, options).map_err(|cause| Error::scheme(folder.path(), cause))
-}
-
-/// Bytes of a small tensor that are read to know what others are.
-pub(crate) fn bytes_read(at: Stored, folder: &Folder) -> u64 {
-    at.header(folder).bytes().min(MAX_READ_BYTES)
 }
 
 /// A group with the places of its parts.

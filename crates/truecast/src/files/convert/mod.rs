@@ -37,7 +37,6 @@ pub use builder::Convert;
 pub use consistency::check;
 pub use error::CheckpointError;
 pub use options::{Options, Partition, RunScope};
-pub use place::finished::finished;
 pub use place::stage::is_begun;
 pub use plan::Plan;
 #[doc(hidden)]

@@ -35,9 +35,6 @@ pub struct Options {
     pub share: RunScope,
     /// How quantized tensors of the source are understood.
     pub reading: SourceScheme,
-    /// Files of the source are deleted as soon as nothing needs them; the folder of the result has their beginnings until it is
-    /// complete.
-    pub delete_source: bool,
     /// How dense tensors are quantized, if they are.
     pub writing: Option<QuantizeOptions>,
 }
@@ -65,7 +62,6 @@ impl Default for Options {
             resume: false,
             share: RunScope::Whole,
             reading: SourceScheme::default(),
-            delete_source: false,
             writing: None,
         }
     }

@@ -40,8 +40,6 @@ pub struct Plan {
     pub(crate) relaid: Vec<Relaid>,
     /// Tensors that the result lacks because they mean nothing without others, with the reason.
     pub(crate) dropped: Vec<(String, String)>,
-    /// Tensors of the source whose data this plan was made from.
-    pub(crate) read: Vec<Stored>,
     /// Those that settling it gave.
     pub(crate) warnings: Vec<String>,
     pub(crate) options: Options,

@@ -47,7 +47,7 @@ impl Plan {
         dst: &Path,
     ) -> Result<Plan, Error> {
         let into = gguf::container(dst);
-        let Contents { stored, documents, found, read } = contents;
+        let Contents { stored, documents, found } = contents;
         let (src, selection) = (folder.path(), &options.selection);
         check_undecoded(&folder, (&stored, &found), selection, into)?;
         // A GGUF file keeps the keys that say so.
@@ -146,7 +146,6 @@ impl Plan {
             shares,
             relaid,
             dropped,
-            read,
             warnings,
             options: options.clone(),
         };

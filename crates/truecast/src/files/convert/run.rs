@@ -6,7 +6,6 @@ use crate::files::convert::options::RunScope;
 use crate::files::convert::place::destination::{self, Destination};
 use crate::files::convert::place::manifest::{self, FileEntry, MANIFEST, Manifest, name_of};
 use crate::files::convert::place::partition::{is_whole, merged, of_all_parts};
-use crate::files::convert::place::release::Release;
 use crate::files::convert::place::stage;
 use crate::files::convert::plan::Plan;
 use crate::files::convert::verification::Verification;
@@ -89,7 +88,7 @@ impl Plan {
         }
         let Some(first) = first else { return Ok(self) };
         let mut changed = None;
-        for shard in self.folder.shards().iter().filter(|shard| !shard.is_gone) {
+        for shard in self.folder.shards() {
             if changed.is_none() && last_change(shard.source.path())?.is_none_or(|at| at >= first) {
                 changed = Some(shard.source.path().display().to_string());
             }
@@ -120,10 +119,6 @@ impl Plan {
         stop: &AtomicBool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<Report, Error> {
-        // Before what says that they are finished is removed.
-        if let Some(release) = Release::of(&self, &at)? {
-            release.check(manifest.as_ref().unwrap_or(&fresh))?;
-        }
         let is_new = manifest.is_none();
         if is_new && self.options.share == RunScope::Whole {
             stage::remove(dst)?;
@@ -161,7 +156,7 @@ impl Plan {
 }
 
 /// The right to write the share into the folder.
-pub(crate) fn claim(dst: &Path, share: &RunScope) -> Result<Claim, Error> {
+fn claim(dst: &Path, share: &RunScope) -> Result<Claim, Error> {
     let part = match share {
         RunScope::Part(part) => Some(part.to_string().replace('/', "-of-")),
         RunScope::Whole | RunScope::Merge => None,
@@ -215,11 +210,7 @@ impl Run<'_> {
             RunScope::Part(part) => Some(part),
             RunScope::Merge => return self.end(&mut merged(self.plan, self.at, &self.fresh, self.stop)?, report),
         };
-        let mut release = Release::of(self.plan, self.at)?;
         let mut manifest = self.trusted(begun, report, progress)?;
-        if let Some(release) = &release {
-            release.check(&manifest)?;
-        }
         let own = self.at.join(name_of(part));
         let write = |manifest: &Manifest| folder::write(&own, manifest.text().as_bytes(), Existing::Replace);
         write(&manifest)?;
@@ -234,19 +225,9 @@ impl Run<'_> {
             manifest.shards[at].output = Some(FileEntry { bytes, xxh3 });
             report.shards[at].state = ShardState::Converted;
             write(&manifest)?;
-            if let Some(release) = &mut release {
-                release.run(&manifest, self.stop)?;
-            }
         }
         match part {
-            None => {
-                self.end(&mut manifest, report)?;
-                if let Some(release) = &mut release {
-                    release.end(&manifest, self.stop)?;
-                    report.deleted = Some(std::mem::take(&mut release.deleted));
-                }
-                Ok(())
-            }
+            None => self.end(&mut manifest, report),
             Some(_) if is_whole(self.plan, &manifest) => self.end(&mut manifest, report),
             Some(part) => match of_all_parts(self.plan, self.at, part, &manifest)? {
                 Some(mut whole) => self.end(&mut whole, report),

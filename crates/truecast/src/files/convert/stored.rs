@@ -24,11 +24,6 @@ impl Stored {
         &self.source(folder).tensors()[self.tensor]
     }
 
-    /// An earlier run deleted its file.
-    pub fn is_gone(self, folder: &Folder) -> bool {
-        folder.shards()[self.shard].is_gone
-    }
-
     /// Some of its bytes.
     ///
     /// # Errors

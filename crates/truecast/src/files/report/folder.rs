@@ -13,21 +13,8 @@ pub struct FolderReport {
     pub changes: Vec<String>,
     /// Files that were copied, relative to the folder.
     pub sidecars: Vec<String>,
-    /// Before anything is done: files of the source that will be deleted, if any are to be.
-    pub to_be_deleted: Option<Vec<FileToDelete>>,
-    /// Files of the source that this run deleted, if it was to delete any.
-    pub deleted: Option<Vec<String>>,
     /// Index and configuration were written too: every part is finished.
     pub complete: bool,
-}
-
-/// A file of the source that `--delete-source` takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FileToDelete {
-    /// Its name.
-    pub name: String,
-    /// Its length.
-    pub bytes: u64,
 }
 
 /// A file of tensors.
@@ -89,12 +76,6 @@ impl FolderReport {
         map.serialize_entry("configuration", &self.changes)?;
         map.serialize_entry("dropped", dropped)?;
         map.serialize_entry("sidecars", &self.sidecars)?;
-        if let Some(files) = &self.to_be_deleted {
-            map.serialize_entry("to_be_deleted", files)?;
-        }
-        if let Some(deleted) = &self.deleted {
-            map.serialize_entry("deleted", deleted)?;
-        }
         map.serialize_entry("complete", &self.complete)
     }
 }

@@ -22,7 +22,7 @@ pub use assessment::{
 pub use blocks::Blocks;
 pub use counted::Counted;
 pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
-pub use folder::{FileToDelete, FolderReport, ShardReport, ShardState};
+pub use folder::{FolderReport, ShardReport, ShardState};
 pub use provenance::{Provenance, ProvenanceError};
 pub use rows::Rows;
 pub use total::{Group, Sum, Total};

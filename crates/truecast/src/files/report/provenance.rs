@@ -54,8 +54,7 @@ impl Provenance {
     pub fn of(options: &Options) -> Provenance {
         // Every option is named, so that a new one is not forgotten.
         let Options { selection, request, seed, min_elements, onnx, reading, writing, .. } = options;
-        let Options { max_memory: _, existing: _, exec: _, sidecars: _, resume: _, share: _, delete_source: _, .. } =
-            options;
+        let Options { max_memory: _, existing: _, exec: _, sidecars: _, resume: _, share: _, .. } = options;
         Provenance {
             request: *request,
             seed: *seed,

@@ -61,7 +61,6 @@ impl Plan {
             sharing: Default::default(),
             relaid: Default::default(),
             dropped: Default::default(),
-            read: Default::default(),
         };
         if let Some(new) = plan.new_model(dst)? {
             let renamed = plan.shards[0].works.iter_mut().zip(new.tensors());

@@ -36,7 +36,6 @@ pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> 
         (options.resume, "--resume"),
         (matches!(options.share, RunScope::Part(_)), "--part"),
         (options.share == RunScope::Merge, "--merge"),
-        (options.delete_source, "--delete-source"),
         (!options.sidecars, "--no-sidecars"),
     ];
     let why = || "truecast writes a .gguf or .safetensors file as one file, and no other files".to_string();

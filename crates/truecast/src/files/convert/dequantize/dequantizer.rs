@@ -49,11 +49,6 @@ impl Quantized {
         32 + u32::try_from(bits).unwrap_or(64).min(64)
     }
 
-    /// The files that hold its parts.
-    pub fn sources(&self) -> impl Iterator<Item = usize> {
-        self.parts.iter().map(|(_, stored)| stored.shard)
-    }
-
     pub fn stored(&self, part: Part) -> Stored {
         let found = self.parts.iter().find(|(of, _)| *of == part);
         found.expect("a group has the parts of its layout").1

@@ -55,10 +55,6 @@ impl Reference {
         // Of the order that was taken, and of the other.
         let (mut noise, mut compared) = ([0.0, 0.0], 0);
         for quantized in all {
-            // Data of files that are gone were compared when the run began.
-            if quantized.parts.iter().any(|(_, at)| at.is_gone(folder)) {
-                continue;
-            }
             let (Some(swapped), Some(dense)) = (swapped(quantized), by_name.get(&*quantized.name)) else {
                 continue;
             };

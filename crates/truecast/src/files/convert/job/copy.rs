@@ -14,10 +14,6 @@ use truecast_io::folder::Folder;
 use truecast_io::gguf::Block;
 
 impl Job for Stored {
-    fn sources(&self) -> Vec<usize> {
-        vec![self.shard]
-    }
-
     fn stored(&self) -> Option<Stored> {
         Some(*self)
     }
@@ -52,10 +48,6 @@ impl Job for Stored {
 pub(crate) struct Known(pub Vec<u8>);
 
 impl Job for Known {
-    fn sources(&self) -> Vec<usize> {
-        Vec::new()
-    }
-
     fn read(&self, piece: &Piece<'_>, _: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let bytes = room(buffer, piece.item.src_bytes(piece.len))?;
         bytes.copy_from_slice(&self.0[piece.item.src_bytes(piece.first) as usize..][..bytes.len()]);

@@ -32,10 +32,6 @@ impl Job for Quantized {
         self.bytes
     }
 
-    fn sources(&self) -> Vec<usize> {
-        Quantized::sources(self).collect()
-    }
-
     fn plan(&self, planned: &Planned, operations: &Operations<'_>) -> Result<(), Cause> {
         operations.dequantize(self, planned).map(drop)
     }

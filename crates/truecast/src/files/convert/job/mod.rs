@@ -100,9 +100,6 @@ pub(crate) trait Job: Debug + Send + Sync {
         planned.from.bytes_in(planned.src_layout, planned.target.len()).unwrap_or(0)
     }
 
-    /// The files of the source that hold what it is made of.
-    fn sources(&self) -> Vec<usize>;
-
     /// What is quantized, if something is.
     fn scaled(&self) -> Option<&Scaled> {
         None

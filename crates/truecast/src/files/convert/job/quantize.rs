@@ -25,10 +25,6 @@ impl Job for Scaled {
         self.source.as_ref().map_or_else(of_dense, |quantized| quantized.bytes)
     }
 
-    fn sources(&self) -> Vec<usize> {
-        Scaled::sources(self)
-    }
-
     fn scaled(&self) -> Option<&Scaled> {
         Some(self)
     }

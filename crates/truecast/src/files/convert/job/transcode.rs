@@ -170,9 +170,9 @@ impl Transcode {
         Ok(true)
     }
 
-    /// Every entry has a code there, and the bytes are such. Of a file that is gone that was known before.
+    /// Every entry has a code there, and the bytes are such.
     pub fn are_all(&self, folder: &Folder, is_such: impl Fn(&[u8]) -> bool) -> Result<bool, Error> {
-        Ok(self.planes[0].from.is_gone(folder) || self.look(folder, 0..self.cut(0).len, |_, bytes| is_such(bytes))?)
+        self.look(folder, 0..self.cut(0).len, |_, bytes| is_such(bytes))
     }
 }
 
@@ -191,10 +191,6 @@ impl Job for Transcode {
 
     fn bytes_in(&self, _: &Planned) -> u64 {
         self.bytes
-    }
-
-    fn sources(&self) -> Vec<usize> {
-        self.planes.iter().map(|plane| plane.from.shard).collect()
     }
 
     fn block(&self, _: &Folder, _: &Planned) -> Option<Block> {

@@ -3,8 +3,6 @@
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::place::manifest::{MANIFEST, Manifest, PREFIX, name_of};
-use crate::files::convert::place::release;
-use crate::files::convert::place::resume::KEPT;
 use crate::files::convert::place::stage::{self, STAGE, is_about_all};
 use crate::files::convert::plan::Plan;
 use crate::files::error::Error;
@@ -36,7 +34,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         return Err(refused(CheckpointError::NotAFolder));
     }
     let folders_in = plan.files().filter_map(|file| file.parent().map(Path::to_path_buf));
-    for folder in folders_in.chain([STAGE, KEPT].map(PathBuf::from)).collect::<BTreeSet<_>>() {
+    for folder in folders_in.chain([STAGE.into()]).collect::<BTreeSet<_>>() {
         look::inside(dst, &folder)?;
     }
     let mut names = if there.is_some() { names_in(dst)? } else { Vec::new() };
@@ -122,14 +120,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     }
     let done = |name: &str| found.manifest.iter().flat_map(|m| &m.shards).any(|s| s.name == name && s.output.is_some());
     let mine = plan.shards.iter().enumerate().filter(|(at, shard)| plan.is_mine(*at) && !done(&shard.name));
-    // What is freed makes room for what comes later.
-    let freed = release::freed(plan, &found.at)?;
-    let (mut now, mut tensors) = (0u64, 0);
-    for (at, shard) in mine {
-        now += shard.bytes().1;
-        tensors = now.max(tensors);
-        now = now.saturating_sub(freed[at]);
-    }
+    let tensors: u64 = mine.map(|(_, shard)| shard.bytes().1).sum();
     let needed = tensors + plan.copied().map(|sidecar| sidecar.bytes).sum::<u64>();
     match free_bytes(dst)? {
         Some(free) if free < needed => Err(truecast_io::Error::Space { path: dst.into(), needed, free }.into()),

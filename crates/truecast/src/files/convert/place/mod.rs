@@ -1,10 +1,7 @@
 //! The folder of a result: whether it may be written, what an earlier run left in it, how the work is divided among
-//! processes, and when files of the source are deleted (`docs/spec/checkpoints.md §2.8`, §2.9).
+//! processes (`docs/spec/checkpoints.md §2.8`, §2.9).
 
 pub(crate) mod destination;
-pub(crate) mod finished;
 pub(crate) mod manifest;
 pub(crate) mod partition;
-pub(crate) mod release;
-pub(crate) mod resume;
 pub(crate) mod stage;

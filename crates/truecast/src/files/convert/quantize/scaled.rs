@@ -129,11 +129,6 @@ impl Scaled {
         Item { index, len: self.layout.elements(), src_bits: self.src_bits(), dst_bits, unit: self.unit, period }
     }
 
-    /// The files of the source that hold what it is made of.
-    pub fn sources(&self) -> Vec<usize> {
-        self.source.as_ref().map_or_else(|| vec![self.from.shard], |quantized| quantized.sources().collect())
-    }
-
     /// Bits for each element of what is read, with those of the values that are made of it.
     pub fn src_bits(&self) -> u32 {
         self.source.as_ref().map_or(self.dtype.storage_bits().unwrap_or(64), |quantized| quantized.bits())
