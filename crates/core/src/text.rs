@@ -121,18 +121,6 @@ pub fn encode_number(dst: DType, policy: &CastPolicy, number: &Number<'_>) -> En
 /// assert_eq!(print_one(&plain, 0x60ad78ec).unwrap(), "100000000000000000000.0");
 /// ```
 pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Condition> {
-    print_with(spec, code, |decimal| encode(digits_type(spec.src), &CastPolicy::IEEE, decimal.to_exact()).code)
-}
-
-/// As [`print_one`], asking `read` which code of [`digits_type`] a decimal is rounded to: to nearest even, Inf beyond the
-/// range.
-///
-/// # Errors
-/// As [`print_one`].
-///
-/// # Panics
-/// As [`print_one`].
-pub fn print_with(spec: &CastSpec, code: u64, read: impl Fn(&Decimal<'_>) -> Option<u64>) -> Result<String, Condition> {
     let (src, policy) = (spec.src, printing(&spec.policy));
     let value = flush_source(decode(src, code), src, &policy);
     Ok(match (src.kind(), value) {
@@ -145,6 +133,7 @@ pub fn print_with(spec: &CastSpec, code: u64, read: impl Fn(&Decimal<'_>) -> Opt
         (_, Exact::Finite { neg, sig, exp, sticky }) => {
             let every = Digits::every(Exact::Finite { neg: false, sig, exp, sticky });
             let mut text = Vec::new();
+            let read = |decimal: &Decimal<'_>| encode(digits_type(src), &CastPolicy::IEEE, decimal.to_exact()).code;
             let Digits { digits, exponent } = every.shortest(read);
             lay_out(&mut text, neg, &digits, exponent, Notation::of(every.exponent, policy.text));
             String::from_utf8(text).expect("digits are ASCII")
@@ -152,7 +141,7 @@ pub fn print_with(spec: &CastSpec, code: u64, read: impl Fn(&Decimal<'_>) -> Opt
     })
 }
 
-/// A policy as printing sees it: what [`print_with`] does not look at is that of [`CastPolicy::IEEE`]. So two policies
+/// A policy as printing sees it: what [`print_one`] does not look at is that of [`CastPolicy::IEEE`]. So two policies
 /// that are equal here print every element alike.
 #[must_use]
 pub const fn printing(policy: &CastPolicy) -> CastPolicy {

@@ -1,9 +1,9 @@
-//! Elements as text and back, fast.
+//! Elements as text and back.
 //!
 //! What a text means and how an element is written is `truecast_core::text`, against which everything here is tested,
-//! bit for bit and byte for byte. Nothing here has a rule of its own: `power` finds the 64 leading bits of a decimal
-//! without big integers, `print` takes shortest digits from a library or a table, [`texts`] holds many texts, and [`utf32`]
-//! reads and writes the cells of NumPy's fixed-width text.
+//! bit for bit and byte for byte. Nothing here has a rule of its own: the definition reads decimals, `print` takes shortest
+//! digits of f32 and f64 from a library and others from the definition, [`texts`] holds many texts, and [`utf32`] reads and
+//! writes the cells of NumPy's fixed-width text.
 //!
 //! # Examples
 //! ```
@@ -25,7 +25,6 @@
 mod cells;
 mod counted;
 mod error;
-mod power;
 mod print;
 pub mod texts;
 pub mod utf32;
@@ -35,8 +34,7 @@ pub use error::TextError;
 pub use texts::Texts;
 
 use print::Printer;
-use truecast_core::decimal::{Decimal, Number};
-use truecast_core::exact::{Encoded, decode, encode};
+use truecast_core::exact::{Encoded, encode};
 use truecast_core::text::{encode_number, read};
 use truecast_core::{CastSpec, DType, Exact, Kind, Layout};
 
@@ -83,8 +81,7 @@ impl TextCaster {
     /// Converts texts into elements of [`Layout::Bytes`], little-endian.
     ///
     /// Shapes: `dst` has room for as many elements as there are texts. Result: formally equivalent to mapping
-    /// [`truecast_core::text::parse_one`] over them. Cost: linear in the bytes of text; no allocation unless a text of more
-    /// than 19 digits lies next to a boundary.
+    /// [`truecast_core::text::parse_one`] over them. Cost: linear in the bytes of text.
     ///
     /// # Errors
     /// [`TextError`] of the first text that is not a number or that an `error` policy refuses;
@@ -128,43 +125,19 @@ impl TextCaster {
         }
     }
 
-    #[inline]
     fn read(&self, index: usize, text: &[u8]) -> Result<Parsed, TextError> {
         let CastSpec { dst, policy, .. } = &self.spec;
         let number = read(*dst, text).map_err(|why| TextError::malformed(index, text, why))?;
-        let quick = match &number {
-            Number::Decimal(decimal) => power::leading_bits(decimal),
-            _ => None,
-        };
-        if let (None, Number::Decimal(decimal)) = (quick, &number)
-            && let Some(parsed) = self.read_long(decimal)
-        {
-            return Ok(parsed);
-        }
-        let value = quick.unwrap_or_else(|| number.to_exact());
-        let encoded = match sees_enough(*dst, value) {
-            true => encode(*dst, policy, value),
-            false => encode_number(*dst, policy, &number),
+        let value = number.to_exact();
+        let encoded = match dst.kind() {
+            // Integers need every digit before the point.
+            Kind::Int(_) => encode_number(*dst, policy, &number),
+            _ => encode(*dst, policy, value),
         };
         match encoded {
             Encoded { code: None, condition: Some(condition) } => Err(TextError::refused(index, text, condition)),
             _ => Ok(Parsed { value, encoded }),
         }
-    }
-
-    /// A decimal of many digits, if its first ones decide. Conversions are monotone: what becomes of both bounds becomes
-    /// of everything between them.
-    fn read_long(&self, decimal: &Decimal<'_>) -> Option<Parsed> {
-        let CastSpec { dst, policy, .. } = &self.spec;
-        if matches!(dst.kind(), Kind::Int(_)) {
-            return None;
-        }
-        let [below, above] = power::bounds(decimal)?;
-        let (encoded, other) = (encode(*dst, policy, below), encode(*dst, policy, above));
-        let code = encoded.code.filter(|_| encoded == other)?;
-        // Whether it is exactly the value of the code only every digit can tell.
-        let value = just_above(below);
-        is_apart(value, decode(*dst, code)).then_some(Parsed { value, encoded })
     }
 
     /// Appends the texts of elements of [`Layout::Bytes`], little-endian.
@@ -191,31 +164,4 @@ impl TextCaster {
         }
         Ok(())
     }
-}
-
-/// The same 64 bits, and something behind them.
-fn just_above(value: Exact) -> Exact {
-    let Exact::Finite { neg, sig, exp, .. } = value else { return value };
-    let zeros = sig.leading_zeros() % 64;
-    Exact::Finite { neg, sig: sig << zeros, exp: exp - zeros as i32, sticky: true }
-}
-
-/// Bounds of 19 digits lie closer together than this many units of the last of 64 bits.
-const BOUNDS_APART: u64 = 32;
-
-/// The element is too far from a value with 64 leading bits to be anything between its bounds.
-fn is_apart(value: Exact, element: Exact) -> bool {
-    match (value, just_above(element)) {
-        _ if matches!(element, Exact::Finite { sig: 0, .. }) => true,
-        (Exact::Finite { sig: x, exp: a, .. }, Exact::Finite { sig: y, exp: b, .. }) => {
-            a == b && x.abs_diff(y) > BOUNDS_APART
-        }
-        _ => true,
-    }
-}
-
-/// The leading 64 bits decide. Integers need every digit before the point.
-#[inline]
-fn sees_enough(dst: DType, value: Exact) -> bool {
-    !matches!(value, Exact::Finite { exp: 0.., sticky: true, .. }) || !matches!(dst.kind(), Kind::Int(_))
 }

@@ -1,12 +1,7 @@
-//! Printing one element: shortest digits of f32 and f64 from a library, of narrow types from a table that the definition
-//! fills on demand.
+//! Printing one element: shortest digits of f32 and f64 from a library, of other types by the definition.
 
-use super::power::leading_bits;
-use std::sync::OnceLock;
-use truecast_core::decimal::Decimal;
-use truecast_core::exact::encode;
-use truecast_core::policy::{CastPolicy, Condition, NanRule, Subnormals, TextStyle};
-use truecast_core::text::{MAX_LEN, Notation, digits_type, lay_out, max_len, print_with};
+use truecast_core::policy::{Condition, NanRule, Subnormals, TextStyle};
+use truecast_core::text::{MAX_LEN, Notation, lay_out, print_one};
 use truecast_core::{CastSpec, DType, IntFormat, Kind};
 
 /// How elements of a type are printed.
@@ -17,61 +12,15 @@ pub(crate) enum Printer {
     /// f32, and what is stored like it.
     F32,
     F64,
-    /// By code, for types of 16 bits or fewer.
-    Table(Table<MAX_LEN>),
-    /// The same in plain notation, which takes more room.
-    PlainTable(Table<PLAIN_LEN>),
-    /// Rare policies.
+    /// Narrow types, and rare policies.
     Definition,
-}
-
-/// The longest plain text of a type of 16 bits or fewer; all of them have fewer digits than f64.
-const PLAIN_LEN: usize = max_len(DType::F32, TextStyle::Plain);
-
-/// Texts of at most `N` bytes by code, each made when it is first asked for.
-#[derive(Debug)]
-pub(crate) struct Table<const N: usize>(Box<[OnceLock<Result<Entry<N>, Condition>>]>);
-
-#[derive(Debug)]
-struct Entry<const N: usize> {
-    len: u8,
-    bytes: [u8; N],
-}
-
-impl<const N: usize> Table<N> {
-    fn new(bits: u32) -> Self {
-        Table((0..1 << bits).map(|_| OnceLock::new()).collect())
-    }
-
-    #[inline]
-    fn print(&self, spec: &CastSpec, code: u64, text: &mut Vec<u8>) -> Result<(), Condition> {
-        let make = || define(spec, code).map(|made| Entry::new(&made));
-        match self.0[code as usize].get_or_init(make) {
-            Ok(Entry { len, bytes }) => {
-                text.extend_from_slice(&bytes[..*len as usize]);
-                Ok(())
-            }
-            Err(condition) => Err(*condition),
-        }
-    }
-}
-
-impl<const N: usize> Entry<N> {
-    fn new(text: &str) -> Self {
-        let mut bytes = [0; N];
-        bytes[..text.len()].copy_from_slice(text.as_bytes());
-        Entry { len: text.len() as u8, bytes }
-    }
 }
 
 impl Printer {
     pub(crate) fn new(spec: &CastSpec) -> Printer {
         let is_plain = spec.policy.nan != NanRule::Error && spec.policy.subnormals == Subnormals::Keep;
-        let bits = spec.src.code_bits();
         match (spec.src, spec.src.kind()) {
             (_, Kind::Int(f)) => Printer::Int(f),
-            _ if bits <= 16 && spec.policy.text == TextStyle::Plain => Printer::PlainTable(Table::new(bits)),
-            _ if bits <= 16 => Printer::Table(Table::new(bits)),
             (DType::F32 | DType::Tf32, _) if is_plain => Printer::F32,
             (DType::F64, _) if is_plain => Printer::F64,
             _ => Printer::Definition,
@@ -95,20 +44,10 @@ impl Printer {
                 let value = f64::from_bits(code);
                 print_float(text, value, zmij::Buffer::new().format(value), spec.policy.text);
             }
-            Printer::Table(table) => return table.print(spec, code, text),
-            Printer::PlainTable(table) => return table.print(spec, code, text),
-            Printer::Definition => text.extend_from_slice(define(spec, code)?.as_bytes()),
+            Printer::Definition => text.extend_from_slice(print_one(spec, code)?.as_bytes()),
         }
         Ok(())
     }
-}
-
-/// The definition, reading candidates back quickly.
-fn define(spec: &CastSpec, code: u64) -> Result<String, Condition> {
-    print_with(spec, code, |decimal: &Decimal<'_>| {
-        let value = leading_bits(decimal).unwrap_or_else(|| decimal.to_exact());
-        encode(digits_type(spec.src), &CastPolicy::IEEE, value).code
-    })
 }
 
 /// Appends what the library printed, in our notation. `value` is the same number.
