@@ -30,7 +30,7 @@ ct:nvfp4-pack-quantized ct:mxfp4-pack-quantized ct:mxfp6-pack-quantized ct:mxfp8
 modelopt:FP8_PER_CHANNEL_PER_TOKEN modelopt:FP8_PB_WO modelopt:W4A16_NVFP4 modelopt:MXFP8 comfy:float8_e4m3fn
 comfy:float8_e5m2 comfy:nvfp4 comfy:mxfp8 mxfp8""".split()
 RELAID = ["mlx:mxfp4", "mlx:mxfp8"]
-BLOCKS = ["gguf:Q8_0", "gguf:MXFP4", "gguf:NVFP4"]
+BLOCKS = ["gguf:Q8_0", "gguf:MXFP4"]
 SPEED_PAIRS = "f32:bf16 f32:f16 bf16:f32 bf16:f16 bf16:f8e4m3fn f32:f8e4m3fn".split()
 SPEED_SCHEMES = "fp8-block ct:pack-quantized,bits=4,group=32 ct:mxfp4-pack-quantized modelopt:W4A16_NVFP4".split()
 # What a run says of itself and not of the result.
@@ -141,7 +141,7 @@ class Freeze:
                 self.convert(f"{dtype} file to {extension}", file, f"one.{extension}", "--to", to)
             for number, scheme in enumerate(WRITTEN):
                 self.scheme(f"{dtype} {scheme}", dtype, scheme, f"{dtype}-{number}")
-            for scheme in BLOCKS[:2]:
+            for scheme in BLOCKS:
                 self.scheme(f"{dtype} {scheme}", file, scheme, f"{dtype}.{scheme[5:]}.gguf")
         self.write("outputs.txt")
 

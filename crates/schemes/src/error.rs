@@ -1,6 +1,5 @@
 //! Everything that can be wrong with a checkpoint's description, one variant per cause, saying what was seen.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use truecast_core::{DType, ErrorKind};
@@ -115,7 +114,7 @@ pub enum Error {
     NoForm { tensor: String, scheme: Box<Scheme>, why: String },
     /// The values of one scheme are none of another, whatever they are (§8).
     #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Escaped(tensor))]
-    NoRelayout { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: Cow<'static, str> },
+    NoRelayout { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: &'static str },
     /// A description that the definition of scaled tensors refuses.
     #[error("tensor {}: {cause}", Escaped(tensor))]
     Layout { tensor: String, cause: String },

@@ -109,6 +109,12 @@ fn what_cannot_be_carried_over_is_an_error() {
         folder.run(&format!("convert a b --scheme {to} --relayout exact")).fails(2, &[NAME, said]);
         assert!(!folder.path("b").exists(), "{to}");
     }
+    // Blocks of GGUF files are made of values only.
+    quantize(&folder, "modelopt:W4A16_NVFP4");
+    for (to, said) in [("gguf:nvfp4", "gguf:NVFP4 can be read, not written"), ("gguf:q8_0", "gguf:Q8_0")] {
+        folder.run(&format!("convert a b.gguf --scheme {to} --relayout exact")).fails(2, &[said]);
+        assert!(!folder.path("b.gguf").exists(), "{to}");
+    }
     folder.run("convert dense b --scheme fp8-block --relayout exact").fails(2, &["--relayout has no effect"]);
     folder.run("convert a b --scheme fp8-block --relayout exact --to f32").fails(2, &["--relayout"]);
     folder.run("convert a b --to f32 --relayout exact").fails(2, &["--relayout"]);

@@ -6,7 +6,6 @@ mod bench;
 mod checkpoint;
 mod checkpoint_blocks;
 mod checkpoint_file;
-mod checkpoint_gather;
 mod checkpoint_kills;
 mod checkpoint_quantized;
 mod checkpoint_relayout;

@@ -221,7 +221,7 @@ fn six_bits(bytes: &[u8], g: usize) -> (u32, u32) {
 
 /// The byte of a block of NVFP4 that holds element `i`, and the first bit there: after four scales, 16 elements in 8 bytes,
 /// the first half of them in low nibbles.
-pub(super) const fn nvfp4_nibble(i: usize) -> (usize, u32) {
+const fn nvfp4_nibble(i: usize) -> (usize, u32) {
     let (group, j) = (i / 16, i % 16);
     (4 + group * 8 + j % 8, j as u32 / 8 * 4)
 }

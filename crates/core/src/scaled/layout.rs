@@ -387,15 +387,10 @@ impl Planes {
             Code::Float(DType::F32 | DType::F16 | DType::Bf16 | DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E8M0)
         ) || self.has_book();
         let blocks = [Some(self.scales.block), self.global.map(|g| g.block)];
-        let zeros = if let Zero::Grid { plane, .. } = self.zero { Some(plane) } else { None };
-        let planes = [Some(self.codes), Some(self.scales.plane), zeros];
         match self {
             _ if blocks.iter().flatten().flatten().any(|n| *n == 0) => invalid("a block has no rows or no columns"),
             _ if !is_scale => invalid("scales are not f32, f16, bf16, f8e4m3fn, f8e5m2, f8e8m0 or in a stored book"),
             _ if !(1..=8).contains(&self.codes.code.bits()) => invalid("codes do not have 1 to 8 bits"),
-            _ if planes.iter().flatten().any(|plane| plane.packing == Packing::Nvfp4Blocks) => {
-                invalid("codes and scales in one tensor are not planes")
-            }
             _ if self.codes.code == Code::Book(Book::Stored) => invalid("the values of its codes are not known"),
             Planes { form: Form::Affine, .. } if self.has_book() => invalid("biases are in a stored book"),
             _ if self.codes.code.format().is_none() && matches!(self.codes.code, Code::Float(_)) => {

@@ -19,7 +19,6 @@
 //! | `book` | codes whose values are listed | §4.16 |
 //! | `quantize` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
 //! | `repack` | entries in another packing or type | §8 |
-//! | `gather` | what becomes of codes and scales in blocks of GGUF files | §8, §9.5 |
 //! | `error` | what is wrong with a layout or with stored bytes | |
 
 mod arithmetic;
@@ -27,7 +26,6 @@ mod blocks;
 mod book;
 mod dequantize;
 mod error;
-mod gather;
 mod layout;
 mod packing;
 mod part;
@@ -38,7 +36,6 @@ pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
 pub use book::Book;
 pub use dequantize::{Terms, value_of};
 pub use error::ScaledError;
-pub use gather::{Gathering, LAST_BITS, ValueChange};
 pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, Planes, Scales, Zero};
 pub use packing::Packing;
 pub use part::{Part, Parts};

@@ -4,8 +4,6 @@
 //! result. Bits of a byte are counted from the least significant one, bytes from the first; words are little-endian, so
 //! that bit `n` of word `w` is bit `32 w + n` of the bytes.
 
-use super::blocks::{BlockType, nvfp4_nibble};
-
 /// How fields are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -35,15 +33,10 @@ pub enum Packing {
     Planes,
     /// Bytes in tiles of 128 rows and 4 columns, of a matrix that is filled up with zeros. Source: §3.8.
     Swizzled,
-    /// Blocks of NVFP4 of a GGUF file, row after row: four scales of eight bits each, then 64 codes of four. Entries of eight
-    /// bits are the scales, and those of four the codes. Source: §9.5.
-    Nvfp4Blocks,
 }
 
 /// Nibble of column `r` modulo 8 (§4.9).
 const AWQ_NIBBLE: [u64; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
-/// Of a block of NVFP4 (§9.5).
-const NVFP4_BYTES: u128 = BlockType::Nvfp4.bytes() as u128;
 
 impl Packing {
     /// Rows of bytes without gaps: the packing of every type that has a whole number of bytes.
@@ -69,8 +62,6 @@ impl Packing {
             Packing::Awq if bits == 4 && cols % 8 == 0 => rows * cols / 2,
             Packing::Planes if bits == 2 && rows % 4 == 0 => rows / 4 * cols,
             Packing::Swizzled if bits == 8 => rows.div_ceil(128) * 128 * cols.div_ceil(4) * 4,
-            Packing::Nvfp4Blocks if bits == 4 && cols % 64 == 0 => rows * cols / 64 * NVFP4_BYTES,
-            Packing::Nvfp4Blocks if bits == 8 && cols % 4 == 0 => rows * cols / 4 * NVFP4_BYTES,
             _ => return None,
         };
         u64::try_from(bytes).ok().filter(|bytes| *bytes <= 1 << 60)
@@ -96,11 +87,6 @@ impl Packing {
             Packing::Swizzled => {
                 let tile = row / 128 * cols.div_ceil(4) + col / 4;
                 (tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + col % 4) * 8 + n
-            }
-            Packing::Nvfp4Blocks if bits == 8 => ((row * cols + col) / 4 * NVFP4_BYTES as u64 + col % 4) * 8 + n,
-            Packing::Nvfp4Blocks => {
-                let (byte, bit) = nvfp4_nibble((col % 64) as usize);
-                ((row * cols + col) / 64 * NVFP4_BYTES as u64 + byte as u64) * 8 + u64::from(bit) + n
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::dequantize::zero_point;
 use super::layout::{Code, Plane};
-use crate::exact::{Exact, encode_float};
+use crate::exact::encode_float;
 use crate::policy::CastPolicy;
 use core::cmp::Ordering;
 
@@ -39,8 +39,6 @@ pub enum Change {
     },
     /// A floating-point number: it is written in another type.
     Float,
-    /// A floating-point number that loses its sign: one below zero has no code, nor has NaN.
-    Magnitude,
 }
 
 impl Change {
@@ -59,12 +57,6 @@ impl Change {
                 let value = from.code.value(code);
                 let made = encode_float(&to.code.format()?, &CastPolicy::IEEE, value).code?;
                 (to.code.value(made).cmp_value(value) == Ordering::Equal).then_some(made)
-            }
-            (Change::Magnitude, Code::Float(_)) => {
-                let magnitude = code & ((1 << (from.code.bits() - 1)) - 1);
-                let [value, other] = [code, magnitude].map(|code| from.code.value(code));
-                let is_same = !matches!(value, Exact::Nan { .. }) && value.cmp_value(other) == Ordering::Equal;
-                is_same.then_some(magnitude)
             }
             _ => None,
         }

@@ -9,10 +9,9 @@ use crate::caster::Caster;
 use crate::level::Level;
 use crate::options::{CastOptions, Counting};
 use crate::pack;
-use std::array::from_fn;
 use std::cell::RefCell;
 use std::ops::Range;
-use truecast_core::scaled::{BlockType, Change, Code, Packing, Part, Plane, Repacking, ScaledError};
+use truecast_core::scaled::{Change, Code, Packing, Part, Plane, Repacking, ScaledError};
 use truecast_core::{CastPolicy, CastSpec};
 
 /// A planned repacking: immutable, to be used from any number of threads, each for rows of its own.
@@ -49,9 +48,6 @@ enum Map {
     /// Wider ones: there and back is the same where there is such a value.
     Cast(Box<[Caster; 2]>),
 }
-
-/// Bytes of a block of NVFP4.
-const NVFP4_BYTES: usize = BlockType::Nvfp4.bytes() as usize;
 
 /// No code has the value.
 const NONE: u16 = 0x100;
@@ -92,9 +88,6 @@ impl Repacker {
         if from.bytes(from_shape).is_none() || to.bytes(to_shape).is_none() {
             return invalid("planes cannot have this shape");
         }
-        if from.packing == Packing::Nvfp4Blocks || to.packing == Packing::Nvfp4Blocks && kept != to_shape {
-            return invalid("blocks of codes and scales can only be written, and only as whole blocks");
-        }
         let is_narrow = |plane: &Plane| plane.code.bits() <= 8;
         let is_in_slots = |plane: &Plane| is_narrow(plane) || matches!(plane.packing, Packing::Rows { .. });
         if !is_in_slots(&from) || !is_in_slots(&to) {
@@ -102,8 +95,7 @@ impl Repacker {
         }
         let map = match (change, from.code, to.code) {
             (Change::None, ..) if from.code.bits() == to.code.bits() => Map::Nothing,
-            (Change::Integer { .. }, Code::Int(_), Code::Int(_))
-            | (Change::Float | Change::Magnitude, Code::Float(_), Code::Float(_))
+            (Change::Integer { .. }, Code::Int(_), Code::Int(_)) | (Change::Float, Code::Float(_), Code::Float(_))
                 if is_narrow(&from) && is_narrow(&to) =>
             {
                 let of = |code: u64| if code >> from.code.bits() == 0 { how.code(code) } else { None };
@@ -161,8 +153,7 @@ impl Repacker {
         self.how.to.bytes([rows, self.how.to_shape[1]]).unwrap_or(0)
     }
 
-    /// Makes rows of the result of what [`read`](Repacker::read) names. `dst` is written whole, but for the scales or the codes
-    /// of blocks, which another plane has. Gives the row and column of the first entry whose value the result cannot hold; what
+    /// Makes rows of the result of what [`read`](Repacker::read) names. `dst` is written whole. Gives the row and column of the first entry whose value the result cannot hold; what
     /// stands there then means nothing.
     ///
     /// Cost: memory for the entries of the rows, one in a slot of whole bytes; one thread.
@@ -177,9 +168,7 @@ impl Repacker {
                 return Err(ScaledError::Size { part: Part::Codes, expected, got });
             }
         }
-        if self.how.to.packing != Packing::Nvfp4Blocks {
-            dst.fill(0);
-        }
+        dst.fill(0);
         let Some(cut) = cut else { return Ok(None) };
         BUFFERS.with_borrow_mut(|buffers| Ok(self.run_in(buffers, rows, &cut, (src, dst))))
     }
@@ -197,10 +186,7 @@ impl Repacker {
         if transposed {
             self.turned(buffers, &rows, cut, src);
         }
-        let in_rows = matches!(
-            to.packing,
-            Packing::Rows { .. } | Packing::HighFirst | Packing::Padded | Packing::Awq | Packing::Nvfp4Blocks
-        );
+        let in_rows = matches!(to.packing, Packing::Rows { .. } | Packing::HighFirst | Packing::Padded | Packing::Awq);
         let (row_bytes, of_chunk) = (self.bytes(1) as usize, [rows.end - rows.start, cols]);
         let mut wrong = None;
         for i in 0..n {
@@ -323,7 +309,7 @@ fn cast(caster: &Caster, n: usize, src: &[u8], dst: &mut [u8]) {
     caster.cast(src, dst).expect("no value is refused");
 }
 
-/// Packs the entries of a row, one in each slot; the other bits of `dst` are 0, or another plane's.
+/// Packs the entries of a row, one in each slot; the other bits of `dst` are 0.
 fn pack_row(level: Level, to: &Plane, entries: &[u8], dst: &mut [u8]) {
     let bits = to.code.bits();
     match to.packing {
@@ -333,18 +319,6 @@ fn pack_row(level: Level, to: &Plane, entries: &[u8], dst: &mut [u8]) {
             pack::pack(level, bits, entries, packed, entries.len());
             if to.packing == Packing::HighFirst {
                 packed.iter_mut().for_each(|byte| *byte = byte.rotate_left(4));
-            }
-        }
-        Packing::Nvfp4Blocks if bits == 8 => {
-            for (scales, block) in entries.as_chunks::<4>().0.iter().zip(dst.as_chunks_mut::<NVFP4_BYTES>().0) {
-                block[..4].copy_from_slice(scales);
-            }
-        }
-        Packing::Nvfp4Blocks => {
-            for (codes, block) in entries.as_chunks::<64>().0.iter().zip(dst.as_chunks_mut::<NVFP4_BYTES>().0) {
-                for (codes, pairs) in codes.as_chunks::<16>().0.iter().zip(block[4..].as_chunks_mut::<8>().0) {
-                    *pairs = from_fn(|j| codes[j] | codes[j + 8] << 4);
-                }
             }
         }
         _ => scatter(to, [1, entries.len() as u64], 0, entries, dst),
@@ -362,54 +336,5 @@ fn scatter(to: &Plane, shape: [u64; 2], row: u64, entries: &[u8], dst: &mut [u8]
         } else {
             packing.set(bits, shape, [row, col], dst, (*entry).into());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use truecast_core::DType::{F4E2M1, F8E4M3Fn};
-    use truecast_core::scaled::Gathering;
-
-    /// Two planes in one tensor, each where the definition has it.
-    #[test]
-    fn blocks_are_those_of_the_definition() {
-        let drawn = |i: usize| ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8;
-        let codes: Vec<u8> = (0..7 * 64).map(drawn).collect();
-        let scales: Vec<u8> =
-            (900..900 + 56).map(drawn).map(|scale| scale & 0x7f).map(|scale| scale.min(0x7e)).collect();
-        let how = |dtype, shape| Repacking {
-            from: Plane::of(dtype),
-            from_shape: shape,
-            to: Plane::of(dtype),
-            to_shape: shape,
-            kept: shape,
-            transposed: false,
-            change: Change::None,
-        };
-        let hows = Gathering::in_blocks([how(F4E2M1, [7, 128]), how(F8E4M3Fn, [7, 8])]);
-        let (mut made, mut expected) = (vec![0xaa; 14 * NVFP4_BYTES], vec![0; 14 * NVFP4_BYTES]);
-        for (how, src) in hows.iter().zip([&codes, &scales]) {
-            let repacker = Repacker::new(how, &CastOptions::default()).unwrap();
-            assert_eq!(repacker.run(0..7, src, &mut made), Ok(None));
-            for at in (0..7).flat_map(|row| (0..how.to_shape[1]).map(move |col| [row, col])) {
-                let code = how.from.get(how.from_shape, at, src);
-                how.to.packing.set(how.to.code.bits(), how.to_shape, at, &mut expected, how.code(code).unwrap());
-            }
-        }
-        assert_eq!(made, expected);
-        // Minus zero has no sign there; numbers below zero and NaN are told.
-        let repacker = Repacker::new(&hows[1], &CastOptions::default()).unwrap();
-        for (scale, expected) in [(0x80, None), (0x81, Some([2, 3])), (0x7f, Some([2, 3])), (0xff, Some([2, 3]))] {
-            let mut scales = scales.clone();
-            scales[2 * 8 + 3] = scale;
-            assert_eq!(repacker.run(0..7, &scales, &mut made), Ok(expected), "{scale:#x}");
-        }
-        assert_eq!(made[2 * 2 * NVFP4_BYTES..][..3], scales[16..19]);
-        for (rows, size) in [(0..7, 55), (0..6, 56)] {
-            assert!(matches!(repacker.run(rows, &scales[..size], &mut made), Err(ScaledError::Size { .. })));
-        }
-        let apart = Repacking { from: hows[0].to, to: hows[0].from, ..hows[0] };
-        assert!(Repacker::new(&apart, &CastOptions::default()).is_err());
     }
 }

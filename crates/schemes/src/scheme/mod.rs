@@ -230,7 +230,7 @@ const TABLE: &[Row] = &[
     gguf("gguf:Q5_K", BlockType::Q5_K, Writing::Never),
     gguf("gguf:Q6_K", BlockType::Q6_K, Writing::Never),
     gguf("gguf:MXFP4", BlockType::Mxfp4, Writing::Gguf),
-    gguf("gguf:NVFP4", BlockType::Nvfp4, Writing::Relayout),
+    gguf("gguf:NVFP4", BlockType::Nvfp4, Writing::Never),
 ];
 
 /// Other spellings of a family: what ModelOpt calls the same tensors (`docs/spec/checkpoints.md §4.5`).

@@ -83,9 +83,7 @@ pub fn target_of_layout(tensor: &Tensor, scheme: Scheme, source: &Layout) -> Res
         return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });
     }
     let scheme = scheme.as_stored(source);
-    let refused = |why| Error::NoForm { tensor: tensor.name.to_string(), scheme: Box::new(scheme), why };
-    let target = gguf::with_factor(target_of(tensor, scheme)?, tensor, source).map_err(refused)?;
-    Ok((target, scheme))
+    Ok((target_of(tensor, scheme)?, scheme))
 }
 
 fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {

@@ -121,7 +121,7 @@ impl Plan {
         // Choices among names are about files that are not GGUF.
         let choices = if is_gguf && holds_gguf(&folder) { Vec::new() } else { found.choices };
         let mut warnings = [choices, found.warnings, of_quantized, configuration.warnings.clone()].concat();
-        warnings.extend(relayout::warnings(src, &relaid));
+        warnings.extend(relayout::warning(src, &relaid));
         let globals = relaid.iter().filter_map(|relaid| {
             let (_, at) = relaid.quantized.parts.iter().find(|(part, _)| *part == Part::Global)?;
             Some((scheme.family, relaid.quantized.name.clone(), *at))

@@ -107,7 +107,6 @@ fn file_type(scheme: Option<Family>, to: Option<DType>) -> Option<u32> {
     match (scheme, to) {
         (Some(Family::Gguf(BlockType::Q8_0)), _) => Some(7),
         (Some(Family::Gguf(BlockType::Mxfp4)), _) => Some(38),
-        (Some(Family::Gguf(BlockType::Nvfp4)), _) => Some(39),
         (_, Some(DType::F32)) => Some(0),
         (_, Some(DType::F16)) => Some(1),
         (_, Some(DType::Bf16)) => Some(32),

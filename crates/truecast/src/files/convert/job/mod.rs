@@ -32,7 +32,7 @@ use truecast_io::{FileFormat, Tensor, TensorReader};
 use truecast_kernel::Counts;
 
 pub(crate) use copy::Known;
-pub(crate) use transcode::{InBlocks, PlaneOperation, Transcode};
+pub(crate) use transcode::{PlaneOperation, Transcode};
 
 /// A piece of what a job makes.
 pub(crate) struct Piece<'a> {

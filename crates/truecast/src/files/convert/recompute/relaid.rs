@@ -1,5 +1,5 @@
 //! Values before and after codes and scales were carried over, both by the definition (`truecast_core::scaled`): they are the
-//! same bits, but for what was told to be lost. That the bytes are those that they should be is proved as of any tensor that is
+//! same bits. That the bytes are those that they should be is proved as of any tensor that is
 //! copied.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
@@ -13,7 +13,6 @@ use crate::files::verify::found::Found;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
-use truecast_core::scaled::ValueChange;
 use truecast_io::folder::Folder;
 
 /// Elements that are made together.
@@ -52,13 +51,6 @@ impl RelaidProof<'_> {
             [Recomputed { folder: self.folder, quantized }, Recomputed { folder: self.result, quantized: &made }];
         let all = if is_sample { PIECE.min(layout.elements()) } else { layout.elements() };
         let matrix = sides.iter().find_map(Recomputed::together).unwrap_or(all.max(1));
-        let loss = self.relaid.loss;
-        let is_right = |expected, actual| match ValueChange::of(expected, actual) {
-            ValueChange::Same => true,
-            ValueChange::Unsigned => loss.unsigned > 0,
-            ValueChange::Rounded => loss.rounded > 0,
-            ValueChange::Lost => false,
-        };
         let mut found = Found::new();
         for (number, first) in (0..).zip((0..all).step_by(matrix as usize)) {
             let held = [hold(&sides[0], number)?, hold(&sides[1], number)?];
@@ -72,7 +64,7 @@ impl RelaidProof<'_> {
                 let elements = first..(first + PIECE).min(end);
                 let (expected, actual) = (values(0, elements.clone())?, values(1, elements)?);
                 for (index, (expected, actual)) in (first..).zip(expected.into_iter().zip(actual)) {
-                    if !is_right(expected, actual) {
+                    if expected != actual {
                         let (expected, actual) = (u64::from(expected), u64::from(actual));
                         found.wrong(index, || WrongElement { index, source: expected, expected, actual });
                     }

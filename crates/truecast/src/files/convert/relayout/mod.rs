@@ -2,25 +2,23 @@
 //! the source becomes which of the result, or why none does. Nothing is quantized anew. What lies in the same bytes is copied,
 //! the rest is packed anew (`job::transcode`).
 
-mod code_histogram;
-mod gathering;
 mod index;
-mod lossiness;
 mod plane_map;
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
+use crate::files::convert::error::of_others;
 use crate::files::convert::job::{Job, Known, PlaneOperation, TensorJob, Transcode};
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::code::{little_endian, to_f32};
 use crate::files::error::{Cause, Error};
 use crate::files::select::quantize_options::Relayout;
 use index::is_trivial;
-pub(crate) use lossiness::{Loss, warnings};
 use plane_map::{PlaneMap, PlaneMapping, matching};
-use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::{Coding, Gathering, GlobalRule, Layout, Part, Repacking};
+use truecast_core::scaled::{GlobalRule, Layout, Part};
+use truecast_io::Escaped;
 use truecast_io::folder::Folder;
 use truecast_schemes::{Content, Output, Scheme, Target};
 
@@ -35,8 +33,6 @@ pub(crate) struct Relaid {
     pub shard: usize,
     /// Its global scale is the nearest f32, and its values are not quite the same.
     pub is_rounded: bool,
-    /// What blocks of a GGUF file do not hold of its values.
-    pub loss: Loss,
 }
 
 /// What becomes of a quantized tensor that is carried over.
@@ -50,15 +46,11 @@ pub(crate) fn relaid(
     (target, to): (Target, Scheme),
     how: Relayout,
 ) -> Result<(Vec<TensorJob>, Relaid), Error> {
-    let refused = |why: Cow<'static, str>| {
+    let refused = |why: &'static str| {
         let (tensor, from, to) = (quantized.name.clone(), Box::new(from), Box::new(to));
         Error::scheme(folder.path(), truecast_schemes::Error::NoRelayout { tensor: tensor.to_string(), from, to, why })
     };
-    if let Coding::Blocks { block: Gathering::BLOCK, .. } = target.layout.coding {
-        return gathering::relaid(folder, quantized.clone(), target, how)?.map_err(refused);
-    }
-    let refused = |why: &'static str| refused(why.into());
-    let repacked = |part, of: &PlaneMapping| transcode(folder, &quantized, &[(part, of.how)], of.matrices);
+    let repacked = |part, of: &PlaneMapping| transcode(folder, &quantized, part, of);
     let matching = matching(&quantized.layout, &target.layout).map_err(refused)?;
     if let Some(index) = &matching.index
         && !is_trivial(folder, quantized.stored(Part::Index), index)?
@@ -107,15 +99,10 @@ pub(crate) fn relaid(
     Ok((works, Relaid { is_rounded, ..relaid }))
 }
 
-/// Writes planes anew, into one tensor.
-fn transcode(
-    folder: &Folder,
-    quantized: &Quantized,
-    planes: &[(Part, Repacking)],
-    matrices: u64,
-) -> Result<Transcode, Error> {
-    let plane = |&(part, how): &(Part, Repacking)| PlaneOperation { part, from: quantized.stored(part), how };
-    let made = Transcode::new(folder, planes.iter().map(plane).collect(), matrices);
+/// Writes a plane anew.
+fn transcode(folder: &Folder, quantized: &Quantized, part: Part, of: &PlaneMapping) -> Result<Transcode, Error> {
+    let plane = PlaneOperation { part, from: quantized.stored(part), how: of.how };
+    let made = Transcode::new(folder, plane, of.matrices);
     made.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
 }
 
@@ -141,7 +128,7 @@ fn together(
         works.push(work(output, name, job));
     }
     let shard = quantized.stored(Part::Codes).shard;
-    Ok((works, Relaid { layout: target.layout, quantized, parts, shard, is_rounded: false, loss: Loss::default() }))
+    Ok((works, Relaid { layout: target.layout, quantized, parts, shard, is_rounded: false }))
 }
 
 /// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.
@@ -179,6 +166,14 @@ fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
     };
     // Without sign; 7F is NaN.
     Ok((inverse, 1.0 / inverse == scale && (0..0x7f).all(is_same)))
+}
+
+/// What a user should know of codes and scales that are carried over.
+pub(crate) fn warning(src: &Path, relaid: &[Relaid]) -> Option<String> {
+    let mut rounded = relaid.iter().filter(|relaid| relaid.is_rounded);
+    let (first, others) = (rounded.next()?, of_others(rounded.count() as u64));
+    let (path, name) = (src.display(), Escaped(&first.quantized.name));
+    Some(format!("{path}: tensor {name}{others}: the global scale is rounded to f32"))
 }
 
 #[cfg(test)]
