@@ -163,16 +163,6 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
     let options = Options { selection, ..options(writing) };
     let report = convert(&src, &out, &options).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     verify(&src, &out, &options);
-    // Beside it stands what `--to` gives.
-    let row = report.tensors.iter().find(|row| &*row.name == NAME).unwrap();
-    if let (Some(cast), DType::F8E4M3Fn | DType::F8E5M2) = (row.beside.as_ref().and_then(|beside| beside.cast), row.to)
-    {
-        let selection = Selection { to: Some(row.to), ..Selection::default() };
-        let plain = Options { selection, ..Options::default() };
-        let plain = convert(&src, &folder.path().join("plain"), &plain).unwrap();
-        let noise = plain.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts.noise;
-        assert!((cast.noise - noise).abs() <= 1e-12 * noise, "{scheme}: {} and {noise}", cast.noise);
-    }
     // What is not quantized stays.
     assert_eq!(read(&out, "model.norm.weight"), norm);
 
@@ -291,12 +281,6 @@ fn scales_are_chosen_as_asked() {
         let searched = check(scheme, DType::F32, &[65, 96], mse);
         let noise = |report: &Report| report.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts.noise;
         assert!(noise(&searched) < noise(&formula), "{scheme}");
-        let beside =
-            |report: &Report| report.tensors.iter().find(|row| &*row.name == NAME).unwrap().beside.clone().unwrap();
-        assert_eq!(beside(&searched).formula.unwrap().noise, noise(&formula), "{scheme}");
-        assert_eq!(beside(&formula).formula, None);
-        // Codes of floats have a plain cast.
-        assert_eq!(beside(&formula).cast.is_some(), !scheme.contains(":pack"), "{scheme}");
     }
     for (_, mx) in MxScale::ALL {
         check("ct:mxfp4-pack-quantized", DType::F32, &[65, 96], Quantization { mx, ..Quantization::default() });
@@ -338,11 +322,7 @@ fn counts_do_not_depend_on_pieces() {
                 shape.len() * shape[0] as usize
             ));
             let report = Plan::new(&src, &out, &options).unwrap().run(&AtomicBool::new(false), |_| ()).unwrap();
-            seen.push((
-                *report.tensors[0].counts,
-                report.tensors[0].beside.clone(),
-                std::fs::read(out.join("model.safetensors")).unwrap(),
-            ));
+            seen.push((*report.tensors[0].counts, std::fs::read(out.join("model.safetensors")).unwrap()));
         }
         assert!(seen.iter().all(|other| *other == seen[0]), "{scheme}");
         assert_eq!(seen[0].0.elements, 700 * 384);

@@ -377,7 +377,7 @@ fn print(
         out.write_all(
             assessment::block(assessment, |i| report.tensors[i].assessed(), |_| None, true, terminal).as_bytes(),
         )?;
-        out.write_all(terminal.wrap(&folder::of_blocks(report)).as_bytes())?;
+        out.write_all(terminal.wrap(&folder::blocks(report)).as_bytes())?;
         out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;
         out.write_all(python(report, &args.dst).as_bytes())?;
         writeln!(out, "{}", speed(report.total.all.bytes_in, elapsed))

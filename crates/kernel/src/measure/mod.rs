@@ -7,7 +7,6 @@
 //! One pass over a tile (`sums`) makes errors and sums, and sees whether something needs a further one (`details`).
 //! Values that are known to be kept need half of the first: `x` and `y` are then one tile.
 
-mod cast_baseline;
 mod counts;
 mod details;
 pub(crate) mod found;
@@ -17,7 +16,6 @@ mod survey;
 pub(crate) mod value;
 mod values;
 
-pub use cast_baseline::CastBaseline;
 pub use counts::Counts;
 pub use survey::{Extreme, Survey};
 

@@ -3,7 +3,7 @@
 use crate::files::convert::dequantize::values::{Contained, Logical, Values, open};
 use crate::files::error::Error;
 use crate::files::progress::Progress;
-use crate::files::report::{Alternatives, Assessed, Counted, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
+use crate::files::report::{Assessed, Counted, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
 use foldhash::HashMap;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -140,7 +140,6 @@ impl Serialize for ComparisonJson<'_> {
                 types: row.types,
                 group: row.group(),
                 schemes: (row.schemes.0.as_deref(), row.schemes.1.as_deref()),
-                beside: Alternatives::default(),
                 blocks: None,
                 converted: None,
                 kept_by: None,

@@ -7,11 +7,9 @@ use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::{message, number, output};
-use std::collections::BTreeSet;
 use std::path::Path;
-use truecast::DType;
 use truecast::convert::{Plan, is_begun};
-use truecast::report::{BlockCounts, Noise, Report, ShardState, TensorReport};
+use truecast::report::{BlockCounts, Report, ShardState};
 
 /// Tells what of an interrupted conversion stays, if anything does.
 pub fn what_stays(plan: &Plan, dst: &Path) -> impl Fn() -> Option<&'static str> + Clone + use<> {
@@ -54,7 +52,7 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
 }
 
 /// What is odd about the scales of blocks, if anything is.
-fn blocks(report: &Report) -> String {
+pub fn blocks(report: &Report) -> String {
     let mut all = BlockCounts::default();
     report.tensors.iter().filter_map(|row| row.blocks.as_deref()).for_each(|of_row| all.add(&of_row.counts));
     let said = [
@@ -70,35 +68,10 @@ fn blocks(report: &Report) -> String {
     if said.is_empty() { String::new() } else { format!("of {}: {}\n", count(all.blocks, "block"), said.join(", ")) }
 }
 
-/// What other ways to store the quantized tensors would have cost, all together.
-fn beside(report: &Report) -> String {
-    let scaled: Vec<&TensorReport> = report.tensors.iter().filter(|row| row.to_scheme.is_some()).collect();
-    let together = |of: fn(&TensorReport) -> Option<Noise>| {
-        let all: Option<Vec<Noise>> = scaled.iter().map(|row| of(row)).collect();
-        all?.into_iter().reduce(Noise::and).map(Noise::sqnr_db).filter(|sqnr| sqnr.is_finite())
-    };
-    let types: BTreeSet<DType> = scaled.iter().map(|row| row.to).collect();
-    let codes = match types.first() {
-        Some(one) if types.len() == 1 => one.to_string(),
-        _ => "the types of the codes".into(),
-    };
-    let said = [
-        (together(|row| row.beside.as_ref()?.cast), format!("cast to {codes} without scales")),
-        (together(|row| row.beside.as_ref()?.formula), "with the formula's scales".into()),
-    ];
-    let said: Vec<String> = said.iter().filter_map(|(sqnr, how)| Some(format!("{how} {:.1} dB", (*sqnr)?))).collect();
-    if said.is_empty() { String::new() } else { format!("SQNR of the same tensors: {}\n", said.join(", ")) }
-}
-
 /// Shards of an earlier run that are right.
 pub fn resumed(report: &Report) -> u64 {
     let shards = report.folder.iter().flat_map(|folder| &folder.shards);
     shards.filter(|shard| shard.state == ShardState::Resumed).count() as u64
-}
-
-/// What is odd about blocks, and what other ways to store them would have cost.
-pub fn of_blocks(report: &Report) -> String {
-    blocks(report) + &beside(report)
 }
 
 /// What is left to do.

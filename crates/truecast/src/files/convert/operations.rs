@@ -7,15 +7,13 @@ use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::encode::Plans;
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::Cause;
-use crate::request::Request;
 use foldhash::{HashMap, HashMapExt};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
-use truecast_core::scaled::{Code, Layout, Repacking};
+use truecast_core::scaled::{Layout, Repacking};
 use truecast_core::{CastSpec, DType};
-use truecast_kernel::measure::CastBaseline;
+use truecast_kernel::CastOptions;
 use truecast_kernel::scaled::Repacker;
-use truecast_kernel::{CastOptions, Caster};
 
 /// Plans take some kilobytes each.
 const KEPT: usize = 256;
@@ -44,8 +42,7 @@ impl<K: Eq + Hash, P: Clone> Kept<K, P> {
 }
 
 /// The operations of a conversion, planned when they are first asked for.
-pub(crate) struct Operations<'a> {
-    request: &'a Request,
+pub(crate) struct Operations {
     seed: Option<u64>,
     exec: CastOptions,
     casts: Kept<(DType, Option<CastSpec>), Arc<Action>>,
@@ -53,21 +50,17 @@ pub(crate) struct Operations<'a> {
     /// By the type and the layout that is written, and the layout of a quantized source.
     quantize: Kept<(DType, Layout, Option<Layout>), Arc<Plans>>,
     repack: Kept<Repacking, Arc<Repacker>>,
-    /// Plain casts beside a quantization; `None` where there is none.
-    plain: Kept<(DType, DType), Option<Arc<CastBaseline>>>,
 }
 
-impl<'a> Operations<'a> {
-    pub fn new(request: &'a Request, seed: Option<u64>, exec: CastOptions) -> Operations<'a> {
+impl Operations {
+    pub fn new(seed: Option<u64>, exec: CastOptions) -> Operations {
         Operations {
-            request,
             seed,
             exec,
             casts: Kept::new(),
             dequantize: Kept::new(),
             quantize: Kept::new(),
             repack: Kept::new(),
-            plain: Kept::new(),
         }
     }
 
@@ -88,25 +81,11 @@ impl<'a> Operations<'a> {
     /// Quantizes a tensor.
     pub fn quantize(&self, scaled: &Scaled) -> Result<Arc<Plans>, Cause> {
         let source = scaled.source.as_ref().map(|quantized| quantized.layout);
-        self.quantize.get((scaled.dtype, scaled.layout, source), || {
-            let to = scaled.layout.planes().map(|planes| planes.codes.code);
-            let cast = if let Some(Code::Float(to)) = to { self.plain(scaled.dtype, to)? } else { None };
-            Ok(Arc::new(Plans::new(scaled, cast, &self.exec)?))
-        })
+        self.quantize.get((scaled.dtype, scaled.layout, source), || Ok(Arc::new(Plans::new(scaled, &self.exec)?)))
     }
 
     /// Packs entries anew.
     pub fn repack(&self, how: &Repacking) -> Result<Arc<Repacker>, Cause> {
         self.repack.get(*how, || Ok(Arc::new(Repacker::new(how, &self.exec)?)))
-    }
-
-    fn plain(&self, from: DType, to: DType) -> Result<Option<Arc<CastBaseline>>, Cause> {
-        self.plain.get((from, to), || {
-            let mut spec = self.request.resolve(from, to).ok();
-            // Quantizing has its own scales.
-            spec.iter_mut().for_each(|spec| spec.policy.scale_exponent = 0);
-            let caster = spec.and_then(|spec| Caster::new(&spec, &self.exec).ok());
-            Ok(caster.map(|caster| Arc::new(CastBaseline::new(caster, self.exec))))
-        })
     }
 }

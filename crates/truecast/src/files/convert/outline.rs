@@ -55,7 +55,7 @@ impl<'a> Outline<'a> {
     }
 
     /// A piece of an item.
-    pub fn piece(&'a self, operations: &'a Operations<'a>, at: usize, first: u64, len: u64) -> Piece<'a> {
+    pub fn piece(&'a self, operations: &'a Operations, at: usize, first: u64, len: u64) -> Piece<'a> {
         let (work, amax) = (&self.works[self.items[at].index], self.amax(self.items[at].index));
         Piece { planned: &work.planned, operations, amax, item: &self.items[at], first, len }
     }

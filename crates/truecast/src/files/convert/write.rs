@@ -13,7 +13,7 @@ use crate::files::convert::shard_file::ShardFile;
 use crate::files::digest::Checksum;
 use crate::files::error::{Cause, Error};
 use crate::files::progress::Progress;
-use crate::files::report::{Alternatives, Counted, Noise, Report, TensorReport};
+use crate::files::report::{Counted, Report, TensorReport};
 use crate::files::stream::{Limits, run};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::scaled::{GlobalRule, Part};
 use truecast_io::{Escaped, Existing, NewFolder};
 use truecast_kernel::scaled::BlockCounts;
-use truecast_kernel::{CastOptions, Counting, Counts};
+use truecast_kernel::{CastOptions, Counting};
 use truecast_schemes::Content;
 
 /// Shards that are converted one after the other.
@@ -39,7 +39,7 @@ pub(crate) struct Shards<'a> {
     warnings: Vec<String>,
     /// Of tensors whose scales need it.
     amax: Amax,
-    operations: Operations<'a>,
+    operations: Operations,
 }
 
 impl<'a> Shards<'a> {
@@ -47,7 +47,7 @@ impl<'a> Shards<'a> {
         let options = &plan.options;
         // Pieces are converted at the same time, each by one thread.
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
-        let operations = Operations::new(&options.request, options.seed, exec);
+        let operations = Operations::new(options.seed, exec);
         Shards {
             plan,
             stop,
@@ -110,20 +110,16 @@ impl<'a> Shards<'a> {
             }
         }
         let mut all_counts = vec![Counted::default(); shard.works.len()];
-        let mut of_scaled: HashMap<usize, ([Counted; 2], BlockCounts)> = HashMap::new();
+        let mut of_scaled: HashMap<usize, BlockCounts> = HashMap::new();
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
             let piece = outline.piece(operations, at, first, len);
             outline.job(at).run(&piece, src, dst).map_err(|cause| failed(piece.planned, cause))
         };
-        let done = |at: usize, ErrorSums { counts, cast, formula, blocks }: ErrorSums, bytes: u64| {
+        let done = |at: usize, ErrorSums { counts, blocks }: ErrorSums, bytes: u64| {
             let index = items[at].index;
             counts.iter().for_each(|part| all_counts[index].add(part));
             if shard.works[index].job.scaled().is_some() {
-                let (beside, of_blocks) = of_scaled.entry(index).or_default();
-                of_blocks.add(&blocks);
-                for (total, parts) in beside.iter_mut().zip([cast, formula]) {
-                    parts.iter().for_each(|part| total.add(part));
-                }
+                of_scaled.entry(index).or_default().add(&blocks);
             }
             *read += bytes;
             progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
@@ -141,16 +137,10 @@ impl<'a> Shards<'a> {
         let written = file.finish(made, self.stop)?;
         drop(outline);
         for (at, (work, counts)) in shard.works.iter().zip(all_counts).enumerate() {
-            let ([cast, formula], blocks) = of_scaled.remove(&at).unwrap_or_default();
-            let (counts, cast, formula) = (*counts, *cast, *formula);
-            // What leaves out other elements cannot be compared.
-            let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
-            let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
-            let scaled = work.job.scaled();
-            let beside = scaled.map(|_| Box::new(Alternatives { cast: whole(cast), formula: whole(formula) }));
-            let blocks = scaled.map(|scaled| Box::new(scaled.blocks(&blocks)));
-            let counts = work.job.counts(&work.planned).unwrap_or(counts);
-            self.rows.push(TensorReport { beside, blocks, ..plan.row(work, counts) });
+            let blocks = of_scaled.remove(&at).unwrap_or_default();
+            let blocks = work.job.scaled().map(|scaled| Box::new(scaled.blocks(&blocks)));
+            let counts = work.job.counts(&work.planned).unwrap_or(*counts);
+            self.rows.push(TensorReport { blocks, ..plan.row(work, counts) });
         }
         Ok(written)
     }

@@ -4,7 +4,6 @@
 //! [`counts`](COUNTS) has the names, [`Total`] what totals cover, [`Assessment`] what is worth a look, [`Provenance`] how the
 //! result came about. How reports look to people is the business of commands.
 
-mod alternatives;
 mod assessment;
 mod blocks;
 mod counted;
@@ -15,7 +14,6 @@ mod provenance;
 mod rows;
 mod total;
 
-pub use alternatives::{Alternatives, Noise};
 pub use assessment::{
     Assessed, Assessment, LEAST_SQNR_DB, Named, Reason, Suspect, Unscaled, assess, least_sqnr_db, usual_sqnr_db,
 };
@@ -56,8 +54,6 @@ pub struct TensorReport {
     pub scheme: Option<Arc<str>>,
     /// The scheme that it was quantized by; `to` is the type of the codes.
     pub to_scheme: Option<Arc<str>>,
-    /// What other ways to store it would have cost, of one that was quantized.
-    pub beside: Option<Box<Alternatives>>,
     /// What became of its blocks, of one that was quantized.
     pub blocks: Option<Box<Blocks>>,
     /// False if its bytes were copied.
@@ -84,7 +80,6 @@ impl TensorReport {
             to: target.dtype,
             scheme: None,
             to_scheme: None,
-            beside: None,
             blocks: None,
             converted: cast.is_some_and(|cast| cast != CastSpec::copy(from)),
             kept_by,
@@ -188,7 +183,6 @@ impl Serialize for ReportJson<'_> {
                 shape: &t.shape,
                 types: (t.from, t.to),
                 group: t.group(),
-                beside: origin.and_then(|_| t.beside.as_deref().copied()).unwrap_or_default(),
                 blocks: t.blocks.as_deref().copied(),
                 schemes: (t.scheme.as_deref(), t.to_scheme.as_deref()),
                 converted: Some(t.converted),

@@ -1,6 +1,5 @@
 //! One tensor's object in a report, and which tensors a report lists.
 
-use super::alternatives::Alternatives;
 use super::blocks::Blocks;
 use super::counts::{Number, Origin, put_counts, put_measures};
 use super::total::Group;
@@ -31,7 +30,6 @@ pub(crate) struct RowJson<'a> {
     /// Of tensors that were quantized, and that are.
     pub schemes: (Option<&'a str>, Option<&'a str>),
     /// Of tensors that were quantized.
-    pub beside: Alternatives,
     pub blocks: Option<Blocks>,
     /// Of conversions.
     pub converted: Option<bool>,
@@ -65,7 +63,6 @@ impl Serialize for RowJson<'_> {
             put_counts(&mut map, counts, origin)?;
             put_measures(&mut map, counts)?;
             map.serialize_entry("index_max_abs", &counts.index_max_abs)?;
-            self.beside.put(&mut map)?;
         }
         if let Some((index, [first, second])) = &self.worst {
             let value = |value: &Exact| Number(to_decimal(*value).parse().unwrap_or(f64::NAN));

@@ -32,7 +32,7 @@ impl Job for Quantized {
         self.bytes
     }
 
-    fn plan(&self, planned: &Planned, operations: &Operations<'_>) -> Result<(), Cause> {
+    fn plan(&self, planned: &Planned, operations: &Operations) -> Result<(), Cause> {
         operations.dequantize(self, planned).map(drop)
     }
 

@@ -37,7 +37,7 @@ pub(crate) use transcode::{PlaneOperation, Transcode};
 /// A piece of what a job makes.
 pub(crate) struct Piece<'a> {
     pub planned: &'a Planned,
-    pub operations: &'a Operations<'a>,
+    pub operations: &'a Operations,
     /// The largest magnitude of each matrix, where it is needed before the first piece.
     pub amax: &'a [f32],
     pub item: &'a Item,
@@ -122,7 +122,7 @@ pub(crate) trait Job: Debug + Send + Sync {
     }
 
     /// Plans it, so that what cannot be done is known before anything is written.
-    fn plan(&self, planned: &Planned, operations: &Operations<'_>) -> Result<(), Cause> {
+    fn plan(&self, planned: &Planned, operations: &Operations) -> Result<(), Cause> {
         operations.cast(planned).map(drop)
     }
 

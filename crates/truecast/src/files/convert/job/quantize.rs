@@ -36,7 +36,7 @@ impl Job for Scaled {
         }
     }
 
-    fn plan(&self, _: &Planned, operations: &Operations<'_>) -> Result<(), Cause> {
+    fn plan(&self, _: &Planned, operations: &Operations) -> Result<(), Cause> {
         operations.quantize(self).map(drop)
     }
 

@@ -157,7 +157,7 @@ impl Job for Transcode {
         }
     }
 
-    fn plan(&self, _: &Planned, operations: &Operations<'_>) -> Result<(), Cause> {
+    fn plan(&self, _: &Planned, operations: &Operations) -> Result<(), Cause> {
         operations.repack(&self.plane.how).map(drop)
     }
 

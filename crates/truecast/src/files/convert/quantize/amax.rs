@@ -26,7 +26,7 @@ impl Amax {
         &mut self,
         plan: &Plan,
         shard: &ShardPlan,
-        operations: &Operations<'_>,
+        operations: &Operations,
         limits: &Limits<'_>,
         told: &mut (dyn FnMut(&str) + Send),
     ) -> Result<(), Error> {

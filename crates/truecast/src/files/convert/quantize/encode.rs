@@ -8,10 +8,8 @@ use crate::files::error::Cause;
 use crate::files::stream::room;
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::Arc;
 use truecast_core::DType;
-use truecast_core::scaled::{Layout, Part, Quantization, ScaledError, Search};
-use truecast_kernel::measure::CastBaseline;
+use truecast_core::scaled::{Layout, Part, ScaledError};
 use truecast_kernel::scaled::{BlockCounts, PartsMut, Quantizer, Read};
 use truecast_kernel::{CastOptions, Counting};
 
@@ -22,29 +20,22 @@ pub(crate) struct Plans {
     pub maker: Option<TensorDequantizer>,
     pub quantizer: Quantizer,
     meter: ErrorMeter,
-    /// The scales of the formula, where others are searched.
-    formula: Option<Quantizer>,
     dtype: DType,
     layout: Layout,
 }
 
 impl Plans {
-    /// Plans it; `cast` is the plain cast to the type of the codes.
+    /// Plans it.
     ///
     /// # Errors
     /// A layout that is only read.
-    pub fn new(scaled: &Scaled, cast: Option<Arc<CastBaseline>>, exec: &CastOptions) -> Result<Plans, Cause> {
+    pub fn new(scaled: &Scaled, exec: &CastOptions) -> Result<Plans, Cause> {
         let Scaled { layout, dtype, how, .. } = *scaled;
-        let quantizer = |how: &Quantization, counting: Counting| {
-            Quantizer::new(&layout, dtype, how, &CastOptions { counting, ..*exec })
-        };
         let maker = scaled.source.as_ref().map(|quantized| TensorDequantizer::new(quantized, None, exec));
-        let formula = Quantization { search: Search::Formula, ..how };
         Ok(Plans {
             maker: maker.transpose()?,
-            quantizer: quantizer(&how, Counting::Full)?,
-            meter: ErrorMeter::new(scaled, cast, exec)?,
-            formula: (formula != how).then(|| quantizer(&formula, Counting::Off)).transpose()?,
+            quantizer: Quantizer::new(&layout, dtype, &how, &CastOptions { counting: Counting::Full, ..*exec })?,
+            meter: ErrorMeter::new(scaled, exec)?,
             dtype,
             layout,
         })
@@ -62,8 +53,6 @@ pub(crate) struct Encoder<'a> {
 thread_local! {
     /// The elements of a piece, of a quantized tensor.
     static ELEMENTS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// Codes that are only made to be measured.
-    static OTHERS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     /// A matrix that is filled up with zeros.
     static FILLED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
@@ -115,17 +104,10 @@ impl Encoder<'_> {
     }
 
     fn encode(&self, first: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
-        let Plans { quantizer, formula, meter, .. } = self.plans;
+        let Plans { quantizer, meter, .. } = self.plans;
         let (made, blocks) = self.quantize(quantizer, first, src, dst)?;
-        let mut loss = ErrorSums { counts: meter.counts(first, src, &made)?, blocks, ..ErrorSums::default() };
+        let mut loss = ErrorSums { counts: meter.counts(first, src, &made)?, blocks };
         meter.mark(&mut loss.counts, &blocks);
-        if let Some(formula) = formula {
-            loss.formula = OTHERS.with_borrow_mut(|dst| {
-                let (made, _) = self.quantize(formula, first, src, dst)?;
-                meter.counts(first, src, &made)
-            })?;
-        }
-        loss.cast = meter.cast(src, &loss.counts);
         Ok((loss, made.bytes.len()))
     }
 

@@ -7,10 +7,9 @@ use crate::files::stream::room;
 use crate::files::windows::{dequantize, gathered};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::sync::Arc;
 use truecast_core::scaled::{BlockType, Coding, Layout, Part};
 use truecast_core::{CastSpec, DType};
-use truecast_kernel::measure::{BLOCK, CastBaseline, Measure};
+use truecast_kernel::measure::Measure;
 use truecast_kernel::scaled::{BlockCounts, Dequantizer, Read};
 use truecast_kernel::{CastOptions, Counts, Elements};
 
@@ -18,10 +17,6 @@ use truecast_kernel::{CastOptions, Counts, Elements};
 #[derive(Debug, Default)]
 pub(crate) struct ErrorSums {
     pub counts: Vec<Counts>,
-    /// Of a plain cast of the same elements to the type of the codes.
-    pub cast: Vec<Counts>,
-    /// With the scales of the formula.
-    pub formula: Vec<Counts>,
     pub blocks: BlockCounts,
 }
 
@@ -30,8 +25,6 @@ pub(crate) struct ErrorSums {
 pub(crate) struct ErrorMeter {
     dequantizer: Dequantizer,
     measure: Measure,
-    /// A plain cast to the type of the codes, if there is one.
-    cast: Option<Arc<CastBaseline>>,
     dtype: DType,
     layout: Layout,
     unit: u64,
@@ -52,16 +45,15 @@ thread_local! {
 }
 
 impl ErrorMeter {
-    /// Plans it; `cast` is the plain cast to the type of the codes.
+    /// Plans it.
     ///
     /// # Errors
     /// A layout that is not understood.
-    pub fn new(scaled: &Scaled, cast: Option<Arc<CastBaseline>>, exec: &CastOptions) -> Result<ErrorMeter, Cause> {
+    pub fn new(scaled: &Scaled, exec: &CastOptions) -> Result<ErrorMeter, Cause> {
         let Scaled { layout, dtype, unit, .. } = *scaled;
         Ok(ErrorMeter {
             dequantizer: Dequantizer::new(&layout, &CastSpec::copy(DType::F32), exec)?,
             measure: Measure::between(dtype, DType::F32, exec),
-            cast,
             dtype,
             layout,
             unit,
@@ -87,16 +79,6 @@ impl ErrorMeter {
             }
             Ok(counts)
         })
-    }
-
-    /// What a plain cast would cost, unit by unit, as `counts` come; nothing of a unit that it refuses, or if there is none.
-    pub fn cast(&self, src: &[u8], mut counts: &[Counts]) -> Vec<Counts> {
-        let Some(cast) = &self.cast else { return Vec::new() };
-        let of_unit = |src: &[u8]| {
-            let parts = (src.len() / self.size()).div_ceil(BLOCK);
-            cast.counts(src, counts.split_off(..parts).expect("each part was measured"))
-        };
-        src.chunks(self.unit as usize * self.size()).flat_map(of_unit).collect()
     }
 
     /// Puts in what codes tell: results that are subnormal or saturated.
