@@ -13,7 +13,7 @@ use clap::{Arg, Command, error};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
-use truecast::convert::Nibbles;
+use truecast::convert::{Measuring, Nibbles};
 use truecast::policy::TextStyle;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
@@ -29,6 +29,10 @@ use truecast::{DType, scaled};
 pub struct Words<T> {
     read: fn(&str) -> Result<T, String>,
     list: fn() -> Vec<&'static str>,
+}
+
+fn measuring(text: &str) -> Result<Measuring, String> {
+    Measuring::of_name(text).ok_or_else(|| "unknown word".into())
 }
 
 /// What a name that means several things is met with, before the list of them.
@@ -211,6 +215,8 @@ pub const MX_SCALE: Words<MxScale> =
 /// What becomes of NaN and infinities.
 pub const NONFINITE: Words<NonFinite> =
     Words { read: quantize_options::nonfinite, list: || quantize_options::NONFINITE.map(|(n, _)| n).into() };
+/// Which elements have their errors measured.
+pub const MEASURE: Words<Measuring> = Words { read: measuring, list: || Measuring::ALL.map(Measuring::name).into() };
 /// Which nibble of a byte comes first.
 pub const NIBBLES: Words<Nibbles> = Words { read: str::parse, list: || Nibbles::ALL.map(Nibbles::name).into() };
 /// How codes and scales are carried over.

@@ -3,7 +3,7 @@
 use crate::buf::{Elements, ElementsMut};
 use crate::environment;
 use crate::error::CastError;
-use crate::measure::{BLOCK, Counts, Measure, Tiles};
+use crate::measure::{BLOCK, Counts, Measure, Sample, Tiles};
 use crate::options::{CastOptions, Counting};
 pub use crate::parallel::MIN_BYTES_PER_THREAD;
 use crate::parallel::{Pieces, map_pieces};
@@ -91,6 +91,21 @@ impl Caster {
     /// # Errors
     /// As [`Caster::cast`].
     pub fn cast_parts(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<Vec<Counts>, CastError> {
+        self.cast_some_measured(src, dst, 0, Sample::ALL)
+    }
+
+    /// The same where only a sample has its errors measured, of an array in which `src` begins with the element `first`.
+    /// Counts of saturated, wrapped, flushed, NaN, infinite and open elements are of all.
+    ///
+    /// # Errors
+    /// As [`Caster::cast`].
+    pub fn cast_some_measured(
+        &self,
+        src: Elements<'_>,
+        dst: ElementsMut<'_>,
+        first: u64,
+        sample: Sample,
+    ) -> Result<Vec<Counts>, CastError> {
         for (expected, got) in [(self.spec.src, src.dtype()), (self.spec.dst, dst.dtype())] {
             if expected != got {
                 return Err(CastError::Type { expected, got });
@@ -115,7 +130,9 @@ impl Caster {
             self.pipeline.streaming(),
         );
         let convert = |work: &mut Work, i: usize, s: &[u8], d: &mut [u8]| {
-            let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d), stores, work);
+            let is_measured = sample.takes(first + (i * piece) as u64);
+            let n = piece.min(len - i * piece);
+            let result = self.piece_of(n, (src_layout, s), (dst_layout, d), (stores, is_measured), work);
             result.map_err(|r| self.refused(src, r.index + i * piece, r.condition))
         };
         let pieces = Pieces { src: src.bytes(), dst: dst.into_bytes(), src_bytes, dst_bytes };
@@ -141,7 +158,7 @@ impl Caster {
         len: usize,
         src: (Layout, &[u8]),
         dst: (Layout, &mut [u8]),
-        stores: Stores,
+        (stores, is_measured): (Stores, bool),
         work: &mut Work,
     ) -> Result<Counts, Refusal> {
         let Some(measure) = &self.measure else {
@@ -154,7 +171,7 @@ impl Caster {
             });
         };
         environment::default(|| {
-            let mut block = measure.block(src.0, dst.0, &mut work.tiles);
+            let mut block = measure.block(src.0, dst.0, is_measured, &mut work.tiles);
             self.pipeline.run(src, dst, len, stores, &mut work.scratch, Some(&mut |n, s, d| block.tile(n, s, d)))?;
             Ok(block.finish())
         })

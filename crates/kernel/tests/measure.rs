@@ -5,9 +5,10 @@ mod shared;
 
 use shared::levels;
 use std::num::NonZeroUsize;
-use truecast_core::DType;
-use truecast_kernel::measure::Measure;
-use truecast_kernel::{CastOptions, Counting, Counts, Elements};
+use truecast_core::spec::{ieee, onnx};
+use truecast_core::{CastSpec, DType, Layout};
+use truecast_kernel::measure::{BLOCK, Measure, Sample};
+use truecast_kernel::{CastOptions, Caster, Counting, Counts, Elements, ElementsMut};
 use truecast_testkit::random::Random;
 
 /// The numbers of an array of f32 or f64, and its bytes.
@@ -43,6 +44,7 @@ fn naive(xs: &[f64], ys: &[f64], min_normal: f64) -> Counts {
         for (i, (&x, &y)) in x_chunk.iter().zip(y_chunk).enumerate() {
             let exact = x == y || (x.is_nan() && y.is_nan());
             c.elements += 1;
+            c.measured += 1;
             c.exact += exact as u64;
             c.inexact += !exact as u64;
             c.to_inf += (x.is_finite() && y.is_infinite()) as u64;
@@ -165,4 +167,57 @@ fn the_same_array() {
             assert_eq!(got, naive(&numbers, &numbers, min_normal(dtype)), "{dtype} at {level}");
         }
     }
+}
+
+/// Outside of a sample everything is counted that needs no error, and inside everything: of bits that are often special, and
+/// of ordinary weights.
+#[test]
+fn a_sample_leaves_out_errors_only() {
+    use DType::{Bf16, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F16, F32, F64, I8};
+    let len = 3 * BLOCK + 777;
+    let (mut random, sample) = (Random::seeded(5), Sample::of(2 << 20));
+    let exec =
+        |level| CastOptions { level, threads: NonZeroUsize::MIN, counting: Counting::Full, ..CastOptions::default() };
+    let mut skipped = 0;
+    for from in [F32, F16, Bf16, F64, F8E4M3Fn, F8E5M2] {
+        let bits: Vec<u8> = (0..len * 8).map(|_| random.next() as u8).collect();
+        let size = from.storage_bits().unwrap() as usize / 8;
+        let weights: Vec<u8> =
+            (0..len).flat_map(|_| (((random.next() % 4001) as f64 - 2000.0) / 6e4).to_le_bytes()).collect();
+        let mut ordinary = vec![0; len * size];
+        let narrow = ieee::Cast::to(from).resolve(F64).unwrap();
+        let (wide, room) =
+            (Elements::new(F64, len, &weights).unwrap(), ElementsMut::new(from, len, &mut ordinary).unwrap());
+        Caster::new(&narrow, &CastOptions::default()).unwrap().cast(wide, room).unwrap();
+        for to in [F32, F16, Bf16, F64, F8E4M3Fn, F8E5M2, F8E4M3Fnuz, I8, F4E2M1] {
+            let specs = [onnx::Cast::to(to).resolve(from), ieee::Cast::to(to).resolve(from)];
+            let nonsaturating = onnx::Cast { saturate: Some(false), ..onnx::Cast::to(to) }.resolve(from);
+            let specs: Vec<CastSpec> = specs.into_iter().flatten().chain(nonsaturating).collect();
+            for (spec, src) in specs.iter().flat_map(|spec| [(spec, &bits[..len * size]), (spec, &ordinary)]) {
+                for level in levels() {
+                    let caster = Caster::new(spec, &exec(level)).unwrap();
+                    let mut made = vec![0; to.bytes_in(Layout::Packed, len as u64).unwrap() as usize];
+                    let mut counts = |sample| {
+                        let x = Elements::new(from, len, src).unwrap();
+                        caster.cast_some_measured(x, ElementsMut::new(to, len, &mut made).unwrap(), 0, sample).unwrap()
+                    };
+                    let (all, some, none) = (counts(Sample::ALL), counts(sample), counts(Sample::NONE));
+                    assert_eq!((all.len(), some.len(), none.len()), (4, 4, 4));
+                    for (block, all) in all.iter().enumerate() {
+                        let said = format!("{from} to {to}, block {block} at {level}: {:?}", spec.policy);
+                        assert_eq!(all.measured, all.elements, "{said}");
+                        assert_eq!(none[block].unmeasured(), all.unmeasured(), "{said}");
+                        assert_eq!(some[block].unmeasured(), all.unmeasured(), "{said}");
+                        if sample.takes((block * BLOCK) as u64) {
+                            assert_eq!(format!("{:?}", some[block]), format!("{all:?}"), "{said}");
+                        }
+                        // Of pairs that are kept all are known to be exact.
+                        assert!(none[block].measured == 0 || none[block].exact == all.exact, "{said}");
+                        skipped += u64::from(none[block].noise == 0.0 && all.noise > 0.0);
+                    }
+                }
+            }
+        }
+    }
+    assert!(skipped > 100, "{skipped}");
 }

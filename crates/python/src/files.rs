@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::{Path, PathBuf};
 use truecast::compare::{bytes_of, compare as compare_files};
-use truecast::convert::{Nibbles, Options, Plan, RunScope, Verification};
+use truecast::convert::{Measuring, Nibbles, Options, Plan, RunScope, Verification};
 use truecast::files::Error;
 use truecast::io::{Existing, OpenOptions, follow, onnx};
 use truecast::report::Rows;
@@ -31,6 +31,7 @@ fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
         seed: asked.number("seed")?,
         max_memory: asked.read("max_memory", truecast_cli::size)?.unwrap_or(defaults.max_memory),
         existing: if force { Existing::Replace } else { Existing::Refuse },
+        measure: asked.word("measure", Measuring::ALL.map(|what| (what.name(), what)))?.unwrap_or(defaults.measure),
         exec: pool::options(),
         min_elements: asked.number("min_elements")?.unwrap_or(defaults.min_elements),
         onnx: onnx::Options {

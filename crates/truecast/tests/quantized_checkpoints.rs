@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use truecast::convert::{Options, Plan, Verification};
+use truecast::convert::{Measuring, Options, Plan, Verification};
 use truecast::report::Report;
 use truecast::select::quantize_options::{MxScale, Quantization, Scheme, Search};
 use truecast::select::{QuantizeOptions, Rule, Selection};
@@ -355,5 +355,46 @@ fn no_byte_may_differ() {
             let is_seen = found.map_or(true, |verdict| !verdict.differences.is_empty());
             assert!(is_seen, "{scheme}: byte {} of the data", at - data);
         }
+    }
+}
+
+/// A sample of a large tensor has the counts of all elements, and the errors of a part.
+#[test]
+fn a_sample_counts_every_element() {
+    let folder = tempfile::tempdir().unwrap();
+    let src = folder.path().join("src");
+    std::fs::create_dir(&src).unwrap();
+    std::fs::write(src.join("config.json"), r#"{"model_type": "x", "torch_dtype": "bfloat16"}"#).unwrap();
+    let shape = [3072u64, 1024];
+    let mut numbers = values((shape[0] * shape[1]) as usize);
+    // Rows of zeros, and whole blocks of tiny numbers.
+    numbers[..64 * 1024].fill(0.0);
+    numbers[100 * 1024..228 * 1024].fill(1e-41);
+    let tensors = [("a.weight", "BF16", &shape[..], stored(&numbers, DType::Bf16))];
+    std::fs::write(src.join("model.safetensors"), safetensors(&tensors, &[])).unwrap();
+    for scheme in [
+        "fp8-block",
+        "ct:pack-quantized,bits=4,group=128",
+        "ct:pack-quantized,bits=4,group=128,symmetric=false",
+        "ct:int-quantized",
+        "ct:mxfp4-pack-quantized",
+        "ct:nvfp4-pack-quantized",
+        "ct:mxfp6-pack-quantized",
+    ] {
+        let made = Measuring::ALL.map(|measure| {
+            let rules = vec![Rule::quantize("a.weight").unwrap()];
+            let selection = Selection { rules, ..Selection::default() };
+            let options = Options { selection, measure, ..options(QuantizeOptions::of(scheme.parse().unwrap())) };
+            let out = folder.path().join(format!("{}-{measure}", scheme.replace([':', ','], "-")));
+            let report = convert(&src, &out, &options).unwrap();
+            (*report.tensors[0].counts, std::fs::read(out.join("model.safetensors")).unwrap())
+        });
+        let [(sample, of_sample), (full, of_full), (off, of_off)] = made;
+        assert!(of_sample == of_full && of_full == of_off, "{scheme}: the result depends on what is measured");
+        assert_eq!(sample.unmeasured(), full.unmeasured(), "{scheme}");
+        assert_eq!(off, full.unmeasured(), "{scheme}");
+        assert!(sample.is_sampled() && sample.measured >= 1 << 20, "{scheme}: {}", sample.measured);
+        assert!((sample.sqnr_db() - full.sqnr_db()).abs() < 3.0, "{scheme}: {} {}", sample.sqnr_db(), full.sqnr_db());
+        assert!(sample.max_abs_error <= full.max_abs_error, "{scheme}");
     }
 }

@@ -6,7 +6,7 @@ use crate::policy::PolicyArgs;
 use crate::{size, value_parsers};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
-use truecast::convert::{Nibbles, Partition, Scheme};
+use truecast::convert::{Measuring, Nibbles, Partition, Scheme};
 use truecast::select::quantize_options::{MxScale, NonFinite, Relayout, Search};
 
 /// `convert`
@@ -43,6 +43,9 @@ pub struct ConvertArgs {
     /// Exit with 1 if a count exceeds its limit ('inexact=5'; default 0) or a measure is worse ('sqnr_db<30'); keep the result. Counts
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::COUNT)]
     pub fail_on: Vec<String>,
+    /// Measure the errors of a sample of each large tensor (default), of all elements, or of none; 'full' if a limit of --fail-on needs it
+    #[arg(long, value_name = "WHAT", value_parser = value_parsers::MEASURE)]
+    pub measure: Option<Measuring>,
     /// Memory for buffers, such as 1G
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
     pub max_memory: u64,

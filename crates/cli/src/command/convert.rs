@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use truecast::convert::{Options, Plan, RunScope};
+use truecast::convert::{Measuring, Options, Plan, RunScope};
 use truecast::files::Error;
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
@@ -37,9 +37,12 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<u
 }
 
 /// Converts one source, which is a file or a folder.
-fn one(args: &ConvertArgs, options: Options, context: &Context) -> Result<u8, Failure> {
+fn one(args: &ConvertArgs, mut options: Options, context: &Context) -> Result<u8, Failure> {
     let (request, existing) = (options.request, options.existing);
     let limits = thresholds::parse(&args.fail_on, &value_parsers::counts())?;
+    if args.measure.is_none() && thresholds::need_errors(&limits) {
+        options.measure = Measuring::Full;
+    }
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
     let plan = Plan::new(&args.src, &args.dst, &options)?;
     // A path given on the command line is followed; the kind is that of the name that was given.
@@ -135,6 +138,7 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<O
         selection,
         request: select::request(&args.policy, args.select.seed, false)?,
         seed: args.select.seed,
+        measure: args.measure.unwrap_or(Measuring::Sample),
         max_memory: args.max_memory,
         existing: if args.force { Existing::Replace } else { Existing::Refuse },
         exec,

@@ -33,6 +33,8 @@ pub struct ErrorColumns {
     /// Whether the mean error and the cosine are shown.
     is_comparison: bool,
     has_hidden_loss: bool,
+    /// Elements that were measured, and all, if these are not the same.
+    sampled: Option<[u64; 2]>,
     /// Whether a cell says that all was lost.
     says_lost: cell::Cell<bool>,
 }
@@ -42,8 +44,12 @@ impl ErrorColumns {
     pub fn of(all: &Counts, is_comparison: bool) -> Self {
         let find = |(name, drops): (&str, u8)| Some((COUNTS.into_iter().find(|count| count.name == name)?, drops));
         let always = |count: &Count| is_comparison && count.name == "inexact";
-        let shown = SHOWN.into_iter().filter_map(find).filter(|(count, _)| (count.of)(all) > 0 || always(count));
-        Self { counts: shown.collect(), is_comparison, has_hidden_loss: hides_loss(all), says_lost: false.into() }
+        let sampled = all.is_sampled().then_some([all.measured, all.elements]);
+        let is_known = |count: &Count| sampled.is_none() || !count.of_errors;
+        let is_shown = |count: &Count| is_known(count) && ((count.of)(all) > 0 || always(count));
+        let shown = SHOWN.into_iter().filter_map(find).filter(|(count, _)| is_shown(count));
+        let (counts, has_hidden_loss) = (shown.collect(), hides_loss(all));
+        Self { counts, is_comparison, has_hidden_loss, sampled, says_lost: false.into() }
     }
 
     /// What measures in parentheses mean, and columns and cells that do not say it, if there are any: below the table,
@@ -56,7 +62,8 @@ impl ErrorColumns {
             (has("left_out"), "left out: values that are Inf or NaN on either side, which no error measures\n"),
             (has("subnormal") && terminal.width.is_none(), "subnormal: results that are subnormal in their type\n"),
         ];
-        notes.into_iter().filter(|(is_said, _)| *is_said).map(|(_, note)| note).collect()
+        let notes: String = notes.into_iter().filter(|(is_said, _)| *is_said).map(|(_, note)| note).collect();
+        notes + &self.sampled.map_or(String::new(), sampled)
     }
 
     /// Headings: the tensor, its types under this one, and the figures.
@@ -91,13 +98,17 @@ impl ErrorColumns {
                 true => Cell::from(format!("({text})")).mark(Mark::Bad),
                 false => Cell::from(text),
             };
-            cells.extend([m.max_abs_error, m.max_rel_error].map(|error| partial(significant(error, DIGITS))));
+            // The largest of a sample is no more than a lower bound.
+            let at_least = if m.is_sampled() { ">=" } else { "" };
+            let largest = [m.max_abs_error, m.max_rel_error].map(|error| significant(error, DIGITS));
+            cells.extend(largest.map(|error| partial(format!("{at_least}{error}"))));
             cells.extend(self.is_comparison.then(|| partial(significant(m.rmse(), DIGITS))));
             cells.push(match m.sqnr_db() {
                 f64::INFINITY if is_partial => {
                     self.says_lost.set(true);
                     Cell::from("lost").mark(Mark::Bad)
                 }
+                f64::INFINITY if m.is_sampled() => Cell::from("no error"),
                 f64::INFINITY => Cell::from(if self.is_comparison { "equal" } else { "exact" }),
                 db if has(reasons, |reason| matches!(reason, Reason::Noise(_))) => {
                     partial(decibels(db)).mark(Mark::Bad)
@@ -108,6 +119,17 @@ impl ErrorColumns {
         }
         cells.resize(measures.end, Cell::default());
         cells
+    }
+}
+
+/// How many elements were measured.
+fn sampled([measured, all]: [u64; 2]) -> String {
+    match measured {
+        0 => "errors were not measured\n".into(),
+        _ => format!(
+            "sampled: errors are those of 1 in {:.1} elements, >= is a lower bound; --measure full measures all\n",
+            all as f64 / measured as f64
+        ),
     }
 }
 
@@ -133,7 +155,15 @@ mod tests {
     /// Values that became Inf or NaN are in no measure, so that what is measured does not read as good.
     #[test]
     fn measures_of_a_part_are_marked() {
-        let rest = Counts { elements: 3, finite_pairs: 2, signal: 1e9, noise: 1e-9, inexact: 2, ..Counts::default() };
+        let rest = Counts {
+            elements: 3,
+            measured: 3,
+            finite_pairs: 2,
+            signal: 1e9,
+            noise: 1e-9,
+            inexact: 2,
+            ..Counts::default()
+        };
         let text = |c: &Counts| {
             let figures = ErrorColumns::of(c, true);
             let mut table = crate::table::Table::new(figures.columns("types"));

@@ -91,6 +91,14 @@ pub fn report(exceeded: &[String], also: &str, json: bool) -> u8 {
     FAILED
 }
 
+/// Whether a limit is about the errors of values, so that all have to be measured.
+pub fn need_errors(thresholds: &[Threshold]) -> bool {
+    thresholds.iter().any(|threshold| match threshold {
+        Threshold::Count(count, _) => count.of_errors,
+        Threshold::Measure(..) => true,
+    })
+}
+
 /// A line for each limit that is exceeded: by the counts of all tensors, or by a measure of one of the `tensors`.
 pub fn exceeded<'a>(thresholds: &[Threshold], all: &Counts, tensors: &dyn Fn() -> Vec<Assessed<'a>>) -> Vec<String> {
     let line = |threshold: &Threshold| match *threshold {

@@ -23,7 +23,7 @@ pub const HEADINGS: [(&str, &str); 9] = [
          no_sidecars dry_run report fail_on",
     ),
     ("Sample", "full sample sample_seed"),
-    ("Resources", "max_memory threads"),
+    ("Resources", "measure max_memory threads"),
     ("Printing", "sort worst summary show json quiet wide color help"),
 ];
 

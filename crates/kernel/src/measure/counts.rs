@@ -7,6 +7,8 @@
 pub struct Counts {
     /// Elements seen.
     pub elements: u64,
+    /// Elements whose errors were measured. `exact`, `inexact`, `sign_of_zero_lost`, pairs, errors and sums are of these.
+    pub measured: u64,
     /// `y = x` as numbers, or both NaN; +0 and -0 are equal.
     pub exact: u64,
     /// The others.
@@ -59,7 +61,7 @@ impl Counts {
     /// The counts of `elements` that were copied bit for bit and not looked at.
     #[must_use]
     pub fn copied(elements: u64) -> Counts {
-        Counts { elements, exact: elements, ..Counts::default() }
+        Counts { elements, measured: elements, exact: elements, ..Counts::default() }
     }
 
     /// Adds what was seen after `self`: counts and sums are added in this order, the larger errors kept.
@@ -78,9 +80,10 @@ impl Counts {
         self.product += next.product;
     }
 
-    fn integers(&mut self) -> [&mut u64; 17] {
+    fn integers(&mut self) -> [&mut u64; 18] {
         [
             &mut self.elements,
+            &mut self.measured,
             &mut self.exact,
             &mut self.inexact,
             &mut self.saturated,
@@ -100,9 +103,45 @@ impl Counts {
         ]
     }
 
-    fn clone_integers(&self) -> [u64; 17] {
+    fn clone_integers(&self) -> [u64; 18] {
         let mut copy = *self;
         copy.integers().map(|count| *count)
+    }
+
+    /// Adds elements that are kept and finite, but not their squares.
+    pub(crate) fn add_exact(&mut self, elements: u64) {
+        self.measured += elements;
+        self.exact += elements;
+        self.finite_pairs += elements;
+    }
+
+    /// Without what only a measured element has.
+    #[must_use]
+    pub fn unmeasured(self) -> Counts {
+        let Counts { elements, saturated, wrapped, to_inf, to_nan, nan_in, inf_in, zero_in, .. } = self;
+        let Counts { nan_out, inf_out, flushed_to_zero, subnormal, undefined, .. } = self;
+        let known =
+            Counts { elements, saturated, wrapped, to_inf, to_nan, nan_in, inf_in, zero_in, ..Counts::default() };
+        Counts { nan_out, inf_out, flushed_to_zero, subnormal, undefined, ..known }
+    }
+
+    /// Errors are those of a part of the elements.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.measured < self.elements
+    }
+
+    /// Sums and pairs as if all elements had those of the measured ones, so that tensors can be added.
+    #[must_use]
+    pub fn extrapolated(self) -> Counts {
+        if !self.is_sampled() || self.measured == 0 {
+            return self;
+        }
+        let ratio = self.elements as f64 / self.measured as f64;
+        let [noise, signal, image, product] =
+            [self.noise, self.signal, self.image, self.product].map(|sum| sum * ratio);
+        let finite_pairs = (self.finite_pairs as f64 * ratio).round() as u64;
+        Counts { finite_pairs, noise, signal, image, product, ..self }
     }
 
     /// Sources that are not zero.
@@ -133,7 +172,7 @@ impl Counts {
         if self.signal == 0.0 && self.image == 0.0 { 1.0 } else { self.product / (self.signal * self.image).sqrt() }
     }
 
-    /// Every value kept, signs of zeros included (NaN payloads aside).
+    /// Every value kept, signs of zeros included (NaN payloads aside); false if not all were measured.
     #[must_use]
     pub fn lossless(&self) -> bool {
         self.exact == self.elements && self.sign_of_zero_lost == 0

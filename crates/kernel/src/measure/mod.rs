@@ -7,16 +7,19 @@
 //! One pass over a tile (`sums`) makes errors and sums, and sees whether something needs a further one (`details`).
 //! Values that are known to be kept need half of the first: `x` and `y` are then one tile.
 
+mod codes;
 mod counts;
 mod details;
 pub(crate) mod found;
 pub(crate) mod limits;
+mod sample;
 mod sums;
 mod survey;
 pub(crate) mod value;
 mod values;
 
 pub use counts::Counts;
+pub use sample::Sample;
 pub use survey::{Extreme, Survey};
 
 use crate::buf::Elements;
@@ -27,6 +30,7 @@ use crate::options::CastOptions;
 use crate::parallel::map_range;
 use crate::pipeline::{Scratch, TILE};
 use crate::slot::Slot;
+use codes::FloatCodes;
 use details::{Undefined, Zeros, small_results, specials};
 use found::{ByteCodes, Next, Special, Sums};
 pub(crate) use limits::as_f64;
@@ -53,6 +57,8 @@ pub struct Measure {
     /// Small results are told by their codes.
     codes: Option<ByteCodes>,
     residuals: bool,
+    /// Tells the counts of tiles whose errors are not measured.
+    by_codes: Option<FloatCodes>,
     threads: NonZeroUsize,
     /// Bits per element of both sides decide how tiles are cut.
     types: (DType, DType),
@@ -68,7 +74,7 @@ impl Measure {
             Measure { keeps: keeps_values(spec), ..Measure::new((spec.src, spec.dst), Limits::of_cast(spec), exec) };
         match spec.policy.scale_exponent {
             0 => measure,
-            _ => Measure { x: Values::scaled(spec, exec.level), codes: None, ..measure },
+            _ => Measure { x: Values::scaled(spec, exec.level), codes: None, by_codes: None, ..measure },
         }
     }
 
@@ -96,7 +102,8 @@ impl Measure {
             (x, y) = (Values::new(types.0, Intermediate::F64, level), Values::new(types.1, Intermediate::F64, level));
         }
         let codes = ByteCodes::between(types.0, types.1);
-        Measure { x, y, limits, level, keeps: false, codes, residuals, threads, types }
+        let by_codes = FloatCodes::between(types.0, types.1, &limits);
+        Measure { x, y, limits, level, keeps: false, codes, residuals, by_codes, threads, types }
     }
 
     /// Compares two buffers; the counts come in parts that are to be added in order, one for each 65,536 elements. Parts
@@ -105,13 +112,22 @@ impl Measure {
     /// # Panics
     /// If the buffers are of other types or differ in length.
     pub fn compare(&self, x: Elements<'_>, y: Elements<'_>) -> Vec<Counts> {
+        self.compare_some(x, y, 0, Sample::ALL)
+    }
+
+    /// The same of an array and itself, of which only a sample is measured; `x` begins with the element `first` of it.
+    ///
+    /// # Panics
+    /// As [`Measure::compare`].
+    pub fn compare_some(&self, x: Elements<'_>, y: Elements<'_>, first: u64, sample: Sample) -> Vec<Counts> {
         assert_eq!((x.dtype(), y.dtype(), x.len()), (self.types.0, self.types.1, y.len()), "buffers of this measure");
         let same_bytes = std::ptr::eq(x.bytes(), y.bytes()) && x.layout() == y.layout();
         let same = self.keeps || (same_bytes && self.types.0 == self.types.1);
         let blocks = 0..x.len().div_ceil(BLOCK);
         let measured = |work: &mut Tiles, block: usize| {
             environment::default(|| {
-                let mut seen = self.block(x.layout(), y.layout(), work);
+                let is_measured = !same || sample.takes(first + (block * BLOCK) as u64);
+                let mut seen = self.block(x.layout(), y.layout(), is_measured, work);
                 seen.measured.same = same;
                 tiles(&x, block * BLOCK, BLOCK).zip(tiles(&y, block * BLOCK, BLOCK)).for_each(|((n, x), (_, y))| {
                     seen.tile(n, x, y);
@@ -124,12 +140,19 @@ impl Measure {
 
     /// Begins a block of at most [`BLOCK`] elements. The block is to be measured in the default floating-point
     /// environment.
-    pub(crate) fn block<'a>(&'a self, x_layout: Layout, y_layout: Layout, tiles: &'a mut Tiles) -> Block<'a> {
+    pub(crate) fn block<'a>(
+        &'a self,
+        x_layout: Layout,
+        y_layout: Layout,
+        is_measured: bool,
+        tiles: &'a mut Tiles,
+    ) -> Block<'a> {
         Block {
             measure: self,
+            by_codes: self.by_codes.as_ref().filter(|_| !is_measured),
             layouts: (x_layout, y_layout),
             tiles,
-            measured: Measured { same: self.keeps, masked: false, sums: Sums::default(), counts: Counts::default() },
+            measured: Measured::new(self.keeps),
         }
     }
 }
@@ -155,6 +178,8 @@ pub(crate) struct Tiles {
 /// A block being measured.
 pub(crate) struct Block<'a> {
     measure: &'a Measure,
+    /// Set where errors are not measured and codes tell the counts.
+    by_codes: Option<&'a FloatCodes>,
     layouts: (Layout, Layout),
     tiles: &'a mut Tiles,
     measured: Measured,
@@ -163,7 +188,24 @@ pub(crate) struct Block<'a> {
 impl Block<'_> {
     /// Measures the next `n` elements. All tiles but the last have a multiple of 16.
     pub fn tile(&mut self, n: usize, x_bytes: &[u8], y_bytes: &[u8]) {
-        let Block { measure, layouts, tiles: Tiles { x: x_tile, y: y_tile, scratch }, measured } = self;
+        let Some(codes) = self.by_codes else { return self.measure_tile(n, x_bytes, y_bytes) };
+        let Measure { level, limits, .. } = self.measure;
+        let Measured { same, counts, .. } = &mut self.measured;
+        if codes.add(*level, n, [x_bytes, y_bytes], limits.has_subnormals, counts) {
+            if *same {
+                counts.add_exact(n as u64);
+            }
+            return;
+        }
+        let fresh = Measured::new(*same);
+        let before = std::mem::replace(&mut self.measured, fresh);
+        self.measure_tile(n, x_bytes, y_bytes);
+        let seen = std::mem::replace(&mut self.measured, before);
+        self.measured.counts.add(&if seen.same { seen.counts } else { seen.counts.unmeasured() });
+    }
+
+    fn measure_tile(&mut self, n: usize, x_bytes: &[u8], y_bytes: &[u8]) {
+        let Block { measure, layouts, tiles: Tiles { x: x_tile, y: y_tile, scratch }, measured, .. } = self;
         let Measure { x, y, residuals, .. } = measure;
         let raw = [x_bytes, y_bytes];
         let (y_values, y_residuals) = y.read((layouts.1, y_bytes), n, y_tile, scratch);
@@ -216,6 +258,10 @@ struct Measured {
 }
 
 impl Measured {
+    fn new(same: bool) -> Measured {
+        Measured { same, masked: false, sums: Sums::default(), counts: Counts::default() }
+    }
+
     /// All passes over a tile.
     fn tile<X: Value, Y: Value>(
         &mut self,
@@ -271,6 +317,7 @@ impl Measured {
         counts.to_nan += special.to_nan;
         counts.to_inf += special.to_inf;
         counts.elements += n;
+        counts.measured += n;
         counts.exact += n - inexact;
         counts.inexact += inexact;
         counts.finite_pairs += n - special.not_finite;

@@ -105,6 +105,7 @@ impl<'a> Tally<'a> {
             counts.product += x * y;
         }
         counts.elements += 1;
+        counts.measured += 1;
     }
 
     fn finish(self) -> Vec<Counts> {

@@ -3,7 +3,7 @@
 use super::counts::{Block, BlockCounts, Counter};
 use super::element::{NOT_WRITTEN, saturating};
 use super::rows::{Found, Rows, Widener, later};
-use super::source::{F32, INF, OfF32, Ratios, Source, by_source, how};
+use super::source::{F32, INF, OfF32, Ratios, Source, ZeroElements, by_source, how};
 use crate::level::{Level, Task};
 use crate::options::{CastOptions, Counting};
 use crate::pipeline::{Pipeline, Scratch, Stores};
@@ -89,10 +89,12 @@ impl OfBlocks {
         match dtype {
             DType::F64 => {
                 let x = src.as_chunks().0;
+                counts.needs_values = true;
                 self.count_each(counter, made, |i| f64::from_le_bytes(x[i]), counts);
             }
             dtype => by_source!(dtype, S => {
                 let x = S::elements(src);
+                counts.zero_in += self.level.run(ZeroElements::<S> { x });
                 self.count_each(counter, made, |i| S::value(x[i]).into(), counts);
             }),
         }
@@ -106,13 +108,15 @@ impl OfBlocks {
         x: impl Fn(usize) -> f64,
         counts: &mut BlockCounts,
     ) {
-        let nibbles = Plane { code: Code::Float(DType::F4E2M1), packing: Packing::BYTES };
         let is_mxfp4 = matches!(self.target, Target::Mxfp4);
+        let code = if is_mxfp4 { Code::Float(DType::F4E2M1) } else { Code::signed(8) };
+        let plane = Plane { code, packing: Packing::BYTES };
         let each = blocks.chunks_exact(blocks.len() / largest.len()).zip(largest);
         for (i, (bytes, largest)) in each.enumerate() {
             let scale = counter.scale_of(bytes);
             let codes = &bytes[scale.0.len()..];
-            counter.subnormal(nibbles, codes, 32, counts);
+            counter.small_codes(plane, codes, 32, counts);
+            counts.needs_values |= !counter.is_usual(scale.1) || *largest >= INF;
             let block = Block {
                 rows: 0..1,
                 cols: 0..32,

@@ -33,6 +33,13 @@ pub struct BlockCounts {
     pub scale_zero: u64,
     /// The scale is NaN.
     pub scale_nan: u64,
+    /// Elements that are zero, if `needs_values` is not set.
+    pub zero_in: u64,
+    /// Codes that are zero, if `needs_values` is not set.
+    pub zero_out: u64,
+    /// Codes alone do not tell which values are zero, infinite or NaN: a scale is zero or extreme, an element is not finite,
+    /// blocks have zero points, or rows and columns are added.
+    pub needs_values: bool,
     /// The last block, if it may go on in the rows that follow.
     open: Option<OpenBlock>,
 }
@@ -71,6 +78,9 @@ impl BlockCounts {
         self.scale_saturated += next.scale_saturated;
         self.scale_zero += next.scale_zero;
         self.scale_nan += next.scale_nan;
+        self.zero_in += next.zero_in;
+        self.zero_out += next.zero_out;
+        self.needs_values |= next.needs_values;
         match (&mut self.open, next.open) {
             (Some(open), Some(OpenBlock { begins: false, found })) => open.found = open.found.and(found),
             (_, None) => {}
@@ -114,6 +124,10 @@ pub(super) struct Counter {
     /// `x - y > UPPER_SLACK * step / 2 * scale`.
     safe: f64,
     scales: ScaleCodes,
+    /// The bits of a code that tell zero, and the code of zero among them.
+    zero: (u8, u8),
+    /// Scales with which the smallest and the largest value are normal numbers.
+    usual_scales: Range<f32>,
 }
 
 /// A code at an end.
@@ -236,6 +250,15 @@ impl Counter {
             (End { code, sign, half_step: (most - next) / 2.0 }, most)
         };
         let [(high, most), (low, least)] = [end(1.0), end(-1.0)];
+        let nonzero = || values.iter().map(|value| value.abs()).filter(|value| *value > 0.0 && value.is_finite());
+        let usual = |of: f32, by: fn(f32, f32) -> f32| nonzero().fold(of, by);
+        let usual_scales =
+            f32::MIN_POSITIVE * 2.0 / usual(f32::MAX, f32::min).min(1.0)..f32::MAX / 4.0 / usual(1.0, f32::max);
+        let whole = ((1u32 << bits) - 1) as u8;
+        let zero = match code.format() {
+            Some(_) => (whole >> 1, 0),
+            None => (whole, values.iter().position(|value| *value == 0.0).map_or(0, |code| code as u8)),
+        };
         let slack = |end: End, most: f64| most * LOWER_SLACK + end.half_step * UPPER_SLACK;
         Ok(Counter {
             level,
@@ -245,6 +268,8 @@ impl Counter {
             reach: (most + high.half_step).max(least + low.half_step),
             safe: slack(high, most).min(slack(low, least)),
             scales: ScaleCodes::new(scale, level)?,
+            zero,
+            usual_scales,
             values,
         })
     }
@@ -331,8 +356,30 @@ impl Counter {
         }
     }
 
-    /// Counts the subnormal codes of a packed row. Only the last byte may have bits that belong to no code; they are zero.
-    pub fn subnormal(&self, Plane { code, packing }: Plane, codes: &[u8], n: usize, counts: &mut BlockCounts) {
+    /// Counts the codes of a packed row that are zero, and those that are subnormal. Only the last byte may have bits that
+    /// belong to no code; they are zero.
+    pub fn small_codes(&self, plane: Plane, codes: &[u8], n: usize, counts: &mut BlockCounts) {
+        let (mask, zero) = self.zero;
+        counts.zero_out += match plane.code.bits() {
+            8 => self.level.run(Zeros::<8> { codes, mask, zero }),
+            4 => {
+                let filled = u64::from(zero == 0 && n % 2 == 1 && codes.len() * 2 > n);
+                self.level.run(Zeros::<4> { codes, mask, zero }) - filled
+            }
+            _ => {
+                let fields = Fields::of(plane);
+                (0..n).filter(|i| fields.get(codes, *i) & mask == zero).count() as u64
+            }
+        };
+        self.subnormal(plane, codes, n, counts);
+    }
+
+    /// Whether codes tell which values of a block with this scale are zero, and all are finite.
+    pub fn is_usual(&self, scale: f32) -> bool {
+        self.usual_scales.contains(&scale.abs())
+    }
+
+    fn subnormal(&self, Plane { code, packing }: Plane, codes: &[u8], n: usize, counts: &mut BlockCounts) {
         if self.subnormals == 0 {
             return;
         }
@@ -369,6 +416,34 @@ impl<const BITS: usize> Task for Subnormals<'_, BITS> {
                 some += u8::from((code & magnitude).wrapping_sub(1) < subnormals);
                 if BITS == 4 {
                     some += u8::from((code >> 4 & magnitude).wrapping_sub(1) < subnormals);
+                }
+            }
+            all += u64::from(some);
+        }
+        all
+    }
+}
+
+/// Codes of eight bits, or of four, that are zero.
+struct Zeros<'a, const BITS: usize> {
+    codes: &'a [u8],
+    mask: u8,
+    zero: u8,
+}
+
+impl<const BITS: usize> Task for Zeros<'_, BITS> {
+    type Output = u64;
+    #[inline(always)]
+    fn run(self) -> u64 {
+        let Zeros { codes, mask, zero } = self;
+        let mut all = 0;
+        // As many as a byte counts.
+        for codes in codes.chunks(64) {
+            let mut some = 0u8;
+            for code in codes {
+                some += u8::from(code & mask == zero);
+                if BITS == 4 {
+                    some += u8::from(code >> 4 & mask == zero);
                 }
             }
             all += u64::from(some);

@@ -34,6 +34,21 @@ pub(super) trait Source {
     }
 }
 
+/// Counts elements that are zero.
+pub(super) struct ZeroElements<'a, S: Source> {
+    pub x: &'a [S::Element],
+}
+
+impl<S: Source> Task for ZeroElements<'_, S> {
+    type Output = u64;
+    #[inline(always)]
+    fn run(self) -> u64 {
+        let is_zero = |x: &S::Element| u64::from(S::magnitude(*x) == S::Magnitude::default());
+        let some = |run: &[S::Element]| run.iter().map(|x| is_zero(x) as u16).sum::<u16>();
+        self.x.chunks(1 << 12).map(|run| u64::from(some(run))).sum()
+    }
+}
+
 pub(super) struct OfBf16;
 impl Source for OfBf16 {
     type Element = [u8; 2];

@@ -4,7 +4,7 @@ use super::coder::{Coder, Operands, Room};
 use super::counts::{Block, BlockCounts, Counter, Fields};
 use super::rows::{Found, Rows, Widener};
 use super::search::Search;
-use super::source::{F32, Source, by_source, is_source};
+use super::source::{F32, Source, ZeroElements, by_source, is_source};
 use crate::caches::Caches;
 use crate::options::{CastOptions, Counting};
 use crate::pipeline::Stores;
@@ -285,11 +285,17 @@ impl Strip<'_> {
         match rows.dtype {
             DType::F64 => {
                 let x = rows.bytes.as_chunks().0;
+                self.counts.needs_values = true;
                 self.count_blocks(at, rows, block, known, |i| f64::from_le_bytes(x[i]), |_, _| true);
             }
             dtype => by_source!(dtype, S => {
                 let x = S::elements(rows.bytes);
                 let above = |at: Range<usize>, limit| S::any_above(&x[at], limit);
+                let of_row = rows.stride / slot_bytes(dtype);
+                let rows_of = |i: usize| &x[i * of_row..][..rows.cols];
+                let level = self.of.exec.level;
+                let zeros = |i: usize| level.run(ZeroElements::<S> { x: rows_of(i) });
+                self.counts.zero_in += (0..rows.rows).map(zeros).sum::<u64>();
                 self.count_blocks(at, rows, block, known, |i| S::value(x[i]).into(), above);
             }),
         }
@@ -310,10 +316,12 @@ impl Strip<'_> {
         let (packed, first) = (coder.element.bytes(rows.cols), cut.byte_of([row, col]));
         let stride = if rows.rows > 1 { cut.byte_of([row + 1, col]) - first } else { packed };
         for i in 0..rows.rows {
-            counter.subnormal(planes.codes, &bytes[first + i * stride..][..packed], rows.cols, counts);
+            counter.small_codes(planes.codes, &bytes[first + i * stride..][..packed], rows.cols, counts);
         }
         let stored = &self.operands.stored;
         coder.scaler.multipliers(stored, self.global, &mut self.multipliers, &mut self.room.scales);
+        let has_zero_points = matches!(planes.zero, Zero::Grid { .. });
+        counts.needs_values |= !is_finite || has_zero_points || layout.kept != [layout.rows, layout.cols];
         let (zeros, half) = (self.operands.zeros(), coder.element.half());
         let fields = Fields::of(planes.codes);
         let code = |row: usize, col: usize| fields.get(&bytes[first + row * stride..], col);
@@ -329,6 +337,7 @@ impl Strip<'_> {
             if of_row >= layout.kept[0] || of_col >= layout.kept[1] {
                 continue;
             }
+            counts.needs_values |= !counter.is_usual(f32::from_le_bytes(self.multipliers[i]));
             let len = block.min(rows.cols - i * block).min((layout.kept[1] - of_col) as usize);
             let largest = if self.amax.is_some() { self.found.most } else { self.found.largest[i] };
             let block = Block {

@@ -3,7 +3,7 @@
 use crate::files::convert::planned::Planned;
 use crate::files::error::Cause;
 use truecast_core::{CastSpec, DType};
-use truecast_kernel::measure::Measure;
+use truecast_kernel::measure::{Measure, Sample};
 use truecast_kernel::text::{CellCaster, is_text};
 use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut, PlanError, StochasticCaster};
 
@@ -25,9 +25,15 @@ impl NumberCaster {
 
     /// Casts the elements of a tensor from `first` on. Counts in parts, to be added in order; an error has the index in the
     /// tensor.
-    pub fn cast_parts(&self, first: u64, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<Vec<Counts>, CastError> {
+    pub fn cast_parts(
+        &self,
+        first: u64,
+        src: Elements<'_>,
+        dst: ElementsMut<'_>,
+        sample: Sample,
+    ) -> Result<Vec<Counts>, CastError> {
         let counts = match self {
-            NumberCaster::Ordinary(caster) => caster.cast_parts(src, dst),
+            NumberCaster::Ordinary(caster) => caster.cast_some_measured(src, dst, first, sample),
             NumberCaster::Stochastic(caster) => caster.cast_parts(src, dst, first),
         };
         counts.map_err(|error| error.after(first as usize))
@@ -59,16 +65,16 @@ impl Action {
     pub fn run(
         &self,
         tensor: &Planned,
-        first: u64,
-        len: usize,
+        (first, len): (u64, usize),
         src: &[u8],
         dst: &mut [u8],
+        sample: Sample,
     ) -> Result<Vec<Counts>, Cause> {
         let Planned { target, from, src_layout, .. } = tensor;
         let codes = Elements::with_layout(*from, *src_layout, len, src)?;
         let room = |dst| ElementsMut::with_layout(target.dtype, target.layout, len, dst);
         match self {
-            Action::Cast(caster) => Ok(caster.cast_parts(first, codes, room(dst)?)?),
+            Action::Cast(caster) => Ok(caster.cast_parts(first, codes, room(dst)?, sample)?),
             Action::Text(caster) => {
                 let block = tensor.item(0).unit as usize;
                 Ok(caster.cast_parts(codes, room(dst)?, block).map_err(|error| error.after(first))?)
@@ -77,7 +83,7 @@ impl Action {
                 dst.copy_from_slice(src);
                 // What cannot be measured is not left out of the measures.
                 let copied = || vec![Counts { finite_pairs: len as u64, ..Counts::copied(len as u64) }];
-                Ok(measure.as_ref().map_or_else(copied, |measure| measure.compare(codes, codes)))
+                Ok(measure.as_ref().map_or_else(copied, |measure| measure.compare_some(codes, codes, first, sample)))
             }
         }
     }

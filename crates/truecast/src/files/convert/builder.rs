@@ -1,6 +1,6 @@
 //! A conversion, asked for option by option.
 
-use crate::files::convert::options::Options;
+use crate::files::convert::options::{Measuring, Options};
 use crate::files::convert::plan::Plan;
 use crate::files::convert::verification::Verification;
 use crate::files::error::Error;
@@ -54,6 +54,12 @@ impl Convert {
     /// Tensors of numbers become this type.
     pub fn to(mut self, dtype: DType) -> Convert {
         self.options.selection.to = Some(dtype);
+        self
+    }
+
+    /// These elements have their errors measured: by default a sample of large tensors.
+    pub fn measure(mut self, measure: Measuring) -> Convert {
+        self.options.measure = measure;
         self
     }
 

@@ -36,7 +36,7 @@ mod write;
 pub use builder::Convert;
 pub use consistency::check;
 pub use error::CheckpointError;
-pub use options::{Options, Partition, RunScope};
+pub use options::{Measuring, Options, Partition, RunScope};
 pub use place::stage::is_begun;
 pub use plan::Plan;
 #[doc(hidden)]

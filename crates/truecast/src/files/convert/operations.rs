@@ -3,6 +3,7 @@
 
 use crate::files::convert::action::Action;
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
+use crate::files::convert::options::Measuring;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::encode::Plans;
 use crate::files::convert::quantize::scaled::Scaled;
@@ -44,6 +45,7 @@ impl<K: Eq + Hash, P: Clone> Kept<K, P> {
 /// The operations of a conversion, planned when they are first asked for.
 pub(crate) struct Operations {
     seed: Option<u64>,
+    pub measure: Measuring,
     exec: CastOptions,
     casts: Kept<(DType, Option<CastSpec>), Arc<Action>>,
     dequantize: Kept<(Layout, Option<CastSpec>), Arc<TensorDequantizer>>,
@@ -53,9 +55,10 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    pub fn new(seed: Option<u64>, exec: CastOptions) -> Operations {
+    pub fn new(seed: Option<u64>, measure: Measuring, exec: CastOptions) -> Operations {
         Operations {
             seed,
+            measure,
             exec,
             casts: Kept::new(),
             dequantize: Kept::new(),

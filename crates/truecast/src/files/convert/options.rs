@@ -4,8 +4,10 @@ use crate::files::select::{QuantizeOptions, Selection, SourceScheme};
 use crate::request::Request;
 use std::fmt;
 use std::str::FromStr;
+use truecast_core::words;
 use truecast_io::Existing;
 use truecast_kernel::CastOptions;
+use truecast_kernel::measure::Sample;
 use truecast_schemes::ShapeOf;
 
 /// How to convert a file or a folder.
@@ -21,6 +23,8 @@ pub struct Options {
     pub max_memory: u64,
     /// What happens to an existing destination.
     pub existing: Existing,
+    /// Which elements have their errors measured.
+    pub measure: Measuring,
     /// Level and threads; counting is always on.
     pub exec: CastOptions,
     /// Smaller tensors of a model are kept unless a rule names them.
@@ -55,6 +59,7 @@ impl Default for Options {
             seed: None,
             max_memory: 256 << 20,
             existing: Existing::Refuse,
+            measure: Measuring::Sample,
             exec: CastOptions::default(),
             min_elements: 1024,
             onnx: truecast_io::onnx::Options::default(),
@@ -63,6 +68,31 @@ impl Default for Options {
             share: RunScope::Whole,
             reading: SourceScheme::default(),
             writing: None,
+        }
+    }
+}
+
+words! {
+    /// Which elements have their errors measured; counts that need no values are always of all.
+    ///
+    /// Source: `docs/spec/checkpoints.md §10`.
+    pub enum Measuring {
+        /// One to two Mi of each tensor.
+        Sample = "sample",
+        /// All.
+        Full = "full",
+        /// No element.
+        Off = "off",
+    }
+}
+
+impl Measuring {
+    /// The sample of a tensor of so many elements.
+    pub(crate) fn of(self, elements: u64) -> Sample {
+        match self {
+            Measuring::Sample => Sample::of(elements),
+            Measuring::Full => Sample::ALL,
+            Measuring::Off => Sample::NONE,
         }
     }
 }

@@ -47,7 +47,7 @@ impl<'a> Shards<'a> {
         let options = &plan.options;
         // Pieces are converted at the same time, each by one thread.
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
-        let operations = Operations::new(options.seed, exec);
+        let operations = Operations::new(options.seed, options.measure, exec);
         Shards {
             plan,
             stop,

@@ -14,12 +14,18 @@ pub struct Count {
     pub old_name: Option<&'static str>,
     /// Only a conversion knows it: from two files it cannot be told.
     pub of_conversions: bool,
+    /// It is that of the measured elements.
+    pub of_errors: bool,
     /// Its value.
     pub of: fn(&Counts) -> u64,
 }
 
 const fn count(name: &'static str, of: fn(&Counts) -> u64) -> Count {
-    Count { name, old_name: None, of_conversions: false, of }
+    Count { name, old_name: None, of_conversions: false, of_errors: false, of }
+}
+
+const fn of_errors(name: &'static str, of: fn(&Counts) -> u64) -> Count {
+    Count { of_errors: true, ..count(name, of) }
 }
 
 const fn known_to_conversions(name: &'static str, of: fn(&Counts) -> u64) -> Count {
@@ -32,8 +38,8 @@ const fn renamed(old: &'static str, name: &'static str, of: fn(&Counts) -> u64) 
 
 /// Every count, in the order of JSON.
 pub const COUNTS: [Count; 16] = [
-    count("exact", |c| c.exact),
-    count("inexact", |c| c.inexact),
+    of_errors("exact", |c| c.exact),
+    of_errors("inexact", |c| c.inexact),
     known_to_conversions("saturated", |c| c.saturated),
     known_to_conversions("wrapped", |c| c.wrapped),
     renamed("inf", "to_inf", |c| c.to_inf),
@@ -45,15 +51,15 @@ pub const COUNTS: [Count; 16] = [
     count("inf_out", |c| c.inf_out),
     renamed("flushed", "flushed_to_zero", |c| c.flushed_to_zero),
     count("subnormal", |c| c.subnormal),
-    count("sign_of_zero_lost", |c| c.sign_of_zero_lost),
+    of_errors("sign_of_zero_lost", |c| c.sign_of_zero_lost),
     known_to_conversions("undefined", |c| c.undefined),
-    count("left_out", left_out),
+    of_errors("left_out", left_out),
 ];
 
-/// The pairs that error measures leave out, because a value or its result is infinite or NaN.
+/// The measured pairs that errors leave out, because a value or its result is infinite or NaN.
 #[must_use]
 pub fn left_out(c: &Counts) -> u64 {
-    c.elements.saturating_sub(c.finite_pairs)
+    c.measured.saturating_sub(c.finite_pairs)
 }
 
 /// Pairs that error measures leave out differ: the measures look better than the result is.
@@ -103,12 +109,24 @@ pub(crate) enum Origin {
 pub(crate) fn put_counts<M: SerializeMap>(map: &mut M, c: &Counts, origin: Origin) -> Result<(), M::Error> {
     let known = COUNTS.iter().filter(|count| origin == Origin::Conversion || !count.of_conversions);
     known.into_iter().try_for_each(|count| map.serialize_entry(count.name, &(count.of)(c)))?;
-    map.serialize_entry("lossless", &c.lossless())
+    if c.is_sampled() {
+        map.serialize_entry("measured", &c.measured)?;
+    }
+    // A sample without an error says nothing of the rest.
+    if c.is_sampled() && c.inexact == 0 { Ok(()) } else { map.serialize_entry("lossless", &c.lossless()) }
 }
 
-pub(crate) fn put_measures<M: SerializeMap>(map: &mut M, c: &Counts) -> Result<(), M::Error> {
-    map.serialize_entry("max_abs_error", &Number(c.max_abs_error))?;
-    map.serialize_entry("max_rel_error", &Number(c.max_rel_error))?;
+/// The largest errors of a sample are not those of the tensor, and have names of their own.
+pub(crate) fn put_measures<M: SerializeMap>(map: &mut M, c: &Counts, is_sampled: bool) -> Result<(), M::Error> {
+    let [abs, rel] = match is_sampled {
+        false => ["max_abs_error", "max_rel_error"],
+        true => ["max_abs_error_at_least", "max_rel_error_at_least"],
+    };
+    if is_sampled && c.measured == 0 {
+        return Ok(());
+    }
+    map.serialize_entry(abs, &Number(c.max_abs_error))?;
+    map.serialize_entry(rel, &Number(c.max_rel_error))?;
     map.serialize_entry("rmse", &Number(c.rmse()))?;
     map.serialize_entry("sqnr_db", &Number(c.sqnr_db()))?;
     map.serialize_entry("cosine", &Number(c.cosine()))

@@ -61,7 +61,7 @@ impl Serialize for RowJson<'_> {
         map.serialize_entry("bytes_out", &self.bytes.1)?;
         if let Some((counts, origin)) = self.counts {
             put_counts(&mut map, counts, origin)?;
-            put_measures(&mut map, counts)?;
+            put_measures(&mut map, counts, counts.is_sampled())?;
             map.serialize_entry("index_max_abs", &counts.index_max_abs)?;
         }
         if let Some((index, [first, second])) = &self.worst {

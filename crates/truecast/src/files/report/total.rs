@@ -112,7 +112,7 @@ impl Total {
             sum.bytes_out += bytes.1;
             sum.counts.add(counts);
             if counts.noise > 0.0 {
-                sum.inexact.add(counts);
+                sum.inexact.add(&counts.extrapolated());
             }
         }
     }
@@ -148,7 +148,7 @@ impl Serialize for SumJson<'_> {
         self.sum.put_sizes(&mut map)?;
         if let Some(origin) = self.origin {
             put_counts(&mut map, &self.sum.counts, origin)?;
-            put_measures(&mut map, &self.sum.inexact)?;
+            put_measures(&mut map, &self.sum.inexact, self.sum.inexact.is_sampled())?;
         }
         map.end()
     }

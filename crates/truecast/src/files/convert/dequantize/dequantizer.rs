@@ -14,7 +14,7 @@ use std::sync::Arc;
 use truecast_core::scaled::{Layout, Part};
 use truecast_core::{CastSpec, DType};
 use truecast_io::folder::Folder;
-use truecast_kernel::measure::Measure;
+use truecast_kernel::measure::{Measure, Sample};
 use truecast_kernel::scaled::{Dequantizer, Read};
 use truecast_kernel::{CastOptions, Counts, Elements, ElementsMut};
 
@@ -114,18 +114,24 @@ impl TensorDequantizer {
 
     /// Makes the elements `first .. first + len` of what was read. Counts in parts, to be added in order: of the last step,
     /// from the f32 value to the result.
-    pub fn run(&self, first: u64, len: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Counts>, Cause> {
+    pub fn run(
+        &self,
+        (first, len): (u64, usize),
+        src: &[u8],
+        dst: &mut [u8],
+        sample: Sample,
+    ) -> Result<Vec<Counts>, Cause> {
         match &self.last {
             Last::Keep(measure) => {
                 self.values(first, len, src, dst)?;
                 let values = Elements::new(DType::F32, len, &*dst)?;
-                Ok(measure.compare(values, values))
+                Ok(measure.compare_some(values, values, first, sample))
             }
             Last::Cast(dtype, caster) => VALUES.with_borrow_mut(|values| {
                 let values = room(values, len as u64 * 4)?;
                 self.values(first, len, src, values)?;
                 let values = Elements::new(DType::F32, len, &*values)?;
-                Ok(caster.cast_parts(first, values, ElementsMut::new(*dtype, len, dst)?)?)
+                Ok(caster.cast_parts(first, values, ElementsMut::new(*dtype, len, dst)?, sample)?)
             }),
         }
     }

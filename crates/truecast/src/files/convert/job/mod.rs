@@ -30,6 +30,7 @@ use truecast_io::folder::Folder;
 use truecast_io::gguf::Block;
 use truecast_io::{FileFormat, Tensor, TensorReader};
 use truecast_kernel::Counts;
+use truecast_kernel::measure::Sample;
 
 pub(crate) use copy::Known;
 pub(crate) use transcode::{PlaneOperation, Transcode};
@@ -46,6 +47,11 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Piece<'_> {
+    /// The elements of the tensor whose errors are measured.
+    fn sample(&self) -> Sample {
+        self.operations.measure.of(self.item.len)
+    }
+
     fn failed(&self, folder: &Folder) -> impl Fn(Cause) -> Error {
         |cause| Error::tensor(folder.path(), &self.planned.name, cause)
     }
@@ -134,7 +140,7 @@ pub(crate) trait Job: Debug + Send + Sync {
         let Piece { planned, operations, item, first, len, .. } = *piece;
         let action = operations.cast(planned)?;
         let dst = room(dst, item.dst_bytes(len))?;
-        let counts = action.run(planned, first, len as usize, src, dst)?;
+        let counts = action.run(planned, (first, len as usize), src, dst, piece.sample())?;
         Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()))
     }
 

@@ -47,7 +47,7 @@ impl Job for Scaled {
 
     fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let plans = piece.operations.quantize(self)?;
-        Encoder { plans: &plans, amax: piece.amax }.run(piece.first, piece.len, src, dst)
+        Encoder { plans: &plans, amax: piece.amax }.run(piece.first, piece.len, src, dst, piece.sample())
     }
 
     fn place(&self, piece: &Piece<'_>, mut bytes: &[u8], put: Put<'_>) -> Result<(), Error> {

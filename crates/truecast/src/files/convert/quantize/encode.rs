@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part, ScaledError};
+use truecast_kernel::measure::Sample;
 use truecast_kernel::scaled::{BlockCounts, PartsMut, Quantizer, Read};
 use truecast_kernel::{CastOptions, Counting};
 
@@ -96,17 +97,24 @@ impl Encoder<'_> {
     }
 
     /// Quantizes whole units: `len` elements, made of what was read. What it cost, and how many bytes `dst` begins with.
-    pub fn run(&self, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
+    pub fn run(
+        &self,
+        first: u64,
+        len: u64,
+        src: &[u8],
+        dst: &mut Vec<u8>,
+        sample: Sample,
+    ) -> Result<(ErrorSums, usize), Cause> {
         ELEMENTS.with_borrow_mut(|elements| {
             let src = self.plans.elements(first, len, src, elements)?;
-            self.encode(first, src, dst)
+            self.encode(first, src, dst, sample)
         })
     }
 
-    fn encode(&self, first: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
+    fn encode(&self, first: u64, src: &[u8], dst: &mut Vec<u8>, sample: Sample) -> Result<(ErrorSums, usize), Cause> {
         let Plans { quantizer, meter, .. } = self.plans;
         let (made, blocks) = self.quantize(quantizer, first, src, dst)?;
-        let mut loss = ErrorSums { counts: meter.counts(first, src, &made)?, blocks };
+        let mut loss = ErrorSums { counts: meter.counts(first, src, &made, (sample, blocks.needs_values))?, blocks };
         meter.mark(&mut loss.counts, &blocks);
         Ok((loss, made.bytes.len()))
     }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use truecast_core::scaled::{BlockType, Coding, Layout, Part};
 use truecast_core::{CastSpec, DType};
-use truecast_kernel::measure::Measure;
+use truecast_kernel::measure::{BLOCK, Measure, Sample};
 use truecast_kernel::scaled::{BlockCounts, Dequantizer, Read};
 use truecast_kernel::{CastOptions, Counts, Elements};
 
@@ -65,17 +65,35 @@ impl ErrorMeter {
         self.dtype.storage_bits().unwrap_or(8) as usize / 8
     }
 
-    /// What was lost, unit by unit: what values tell.
-    pub fn counts(&self, first: u64, src: &[u8], made: &Made<'_>) -> Result<Vec<Counts>, Cause> {
+    /// What was lost, unit by unit, in parts of [`BLOCK`] elements: what values tell. Of a part outside the sample only what
+    /// needs no error is counted, and only if `needs_values`.
+    pub fn counts(
+        &self,
+        first: u64,
+        src: &[u8],
+        made: &Made<'_>,
+        (sample, needs_values): (Sample, bool),
+    ) -> Result<Vec<Counts>, Cause> {
         VALUES.with_borrow_mut(|values| {
             let (mut counts, mut from) = (Vec::new(), first);
             for src in src.chunks(self.unit as usize * self.size()) {
-                let n = src.len() / self.size();
-                let values = room(values, n as u64 * 4)?;
-                dequantize(&self.dequantizer, from..from + n as u64, |read| made.get(read), values)?;
-                let (x, y) = (Elements::new(self.dtype, n, src)?, Elements::new(DType::F32, n, &*values)?);
-                counts.append(&mut self.measure.compare(x, y));
-                from += n as u64;
+                let is_whole = needs_values || sample == Sample::ALL;
+                // All at once, or each part that is measured by itself.
+                let step = if is_whole { src.len() } else { BLOCK * self.size() };
+                for src in src.chunks(step.max(1)) {
+                    let n = src.len() / self.size();
+                    if is_whole || sample.takes(from) {
+                        let values = room(values, n as u64 * 4)?;
+                        dequantize(&self.dequantizer, from..from + n as u64, |read| made.get(read), values)?;
+                        let (x, y) = (Elements::new(self.dtype, n, src)?, Elements::new(DType::F32, n, &*values)?);
+                        let parts = self.measure.compare(x, y).into_iter().zip((from..).step_by(BLOCK));
+                        let known = |(part, at): (Counts, u64)| if sample.takes(at) { part } else { part.unmeasured() };
+                        counts.extend(parts.map(known));
+                    } else {
+                        counts.push(Counts { elements: n as u64, ..Counts::default() });
+                    }
+                    from += n as u64;
+                }
             }
             Ok(counts)
         })
@@ -83,6 +101,14 @@ impl ErrorMeter {
 
     /// Puts in what codes tell: results that are subnormal or saturated.
     pub fn mark(&self, counts: &mut [Counts], blocks: &BlockCounts) {
+        if !blocks.needs_values {
+            for part in &mut *counts {
+                (part.zero_in, part.flushed_to_zero) = (0, 0);
+            }
+            if let Some(part) = counts.first_mut() {
+                (part.zero_in, part.flushed_to_zero) = (blocks.zero_in, blocks.zero_out - blocks.zero_in);
+            }
+        }
         // Integers of blocks are neither: their values stay what they are.
         if matches!(self.layout.coding, Coding::Blocks { block: BlockType::Q8_0, .. }) {
             return;

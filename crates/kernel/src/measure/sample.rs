@@ -1,0 +1,51 @@
+//! [`Sample`]: which blocks of an array have their errors measured.
+
+use super::BLOCK;
+
+/// Elements of a large array whose errors are measured.
+const MEASURED: u64 = 1 << 20;
+
+/// The blocks of [`BLOCK`] elements whose errors are measured: one in so many, chosen by the index alone
+/// (`docs/spec/checkpoints.md §10`).
+///
+/// # Examples
+/// ```
+/// use truecast_kernel::measure::{BLOCK, Sample};
+/// let sample = Sample::of(1 << 24);
+/// let taken = (0..256).filter(|block| sample.takes(block * BLOCK as u64)).count();
+/// assert_eq!((sample.one_in(), taken), (16, 16));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    one_in: u64,
+}
+
+impl Sample {
+    /// Every block.
+    pub const ALL: Sample = Sample { one_in: 1 };
+    /// No block.
+    pub const NONE: Sample = Sample { one_in: 0 };
+
+    /// One to two Mi of so many elements, or all if there are fewer.
+    #[must_use]
+    pub fn of(elements: u64) -> Sample {
+        Sample { one_in: (elements / MEASURED).max(1) }
+    }
+
+    /// One block in so many is measured; 0 if none is.
+    #[must_use]
+    pub fn one_in(self) -> u64 {
+        self.one_in
+    }
+
+    /// The block in which this element lies is measured: one of each `one_in` blocks, at changing places.
+    #[must_use]
+    pub fn takes(self, element: u64) -> bool {
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        let block = element / BLOCK as u64;
+        match self.one_in {
+            0 => false,
+            n => ((block / n + 1).wrapping_mul(GOLDEN) >> 32) % n == block % n,
+        }
+    }
+}
