@@ -66,6 +66,7 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
     let sign_lost = is_zero(y) && x.is_negative().is_some_and(|neg| Some(neg) != y.is_negative());
 
     count(true, |c| &mut c.elements);
+    count(true, |c| &mut c.measured);
     count(x == y, |c| &mut c.exact);
     count(x != y, |c| &mut c.inexact);
     count(beyond && !wraps && is_at_an_end(s, spec, dst), |c| &mut c.saturated);
@@ -174,7 +175,7 @@ pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
         };
     }
     fields!(|n: u64| n, elements exact inexact saturated wrapped to_inf to_nan nan_in inf_in zero_in nan_out inf_out
-        flushed_to_zero subnormal sign_of_zero_lost undefined index_max_abs finite_pairs);
+        flushed_to_zero subnormal sign_of_zero_lost undefined index_max_abs finite_pairs measured);
     fields!(|v: f64| v.to_bits(), max_abs_error max_rel_error noise signal image product);
     all
 }

@@ -111,6 +111,7 @@ fn every_count_is_compared() {
     let fields: HashSet<&str> = text.split(&['{', ',', ' '][..]).filter_map(|word| word.strip_suffix(':')).collect();
     let all = Counts {
         elements: 1,
+        measured: 1,
         exact: 1,
         inexact: 1,
         saturated: 1,

@@ -44,7 +44,9 @@ impl FloatCodes {
             return None;
         }
         let [positive, negative] = limits.range.over;
-        let is_usual = |code: u64| !(as_f64(src, code) >= positive.min(negative));
+        // NaN without a policy, under which nothing overflows.
+        let over = if positive.is_nan() { f64::INFINITY } else { positive.min(negative) };
+        let is_usual = |code: u64| as_f64(src, code) < over;
         // Magnitudes are ordered as their codes are.
         let (mut usual, mut unusual) = (0, from.max_code() + 1);
         while unusual - usual > 1 {
