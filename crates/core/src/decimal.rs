@@ -13,8 +13,8 @@ use alloc::string::String;
 /// Why a text is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
+#[allow(missing_docs)] // The messages name them.
 pub struct ParseDecimalError {
-    /// What is wrong.
     pub what: &'static str,
     /// Byte position in the text.
     pub at: usize,

@@ -24,11 +24,11 @@ pub enum Literal {
 /// Why a text is no number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum LiteralError {
     /// A character that cannot stand there.
     #[error("{what} at byte {at}")]
     Character {
-        /// What is wrong.
         what: &'static str,
         /// Byte position in the text.
         at: usize,

@@ -91,6 +91,7 @@ impl Channel {
 /// Why a number is no scale.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum ScaleError {
     /// It is negative, infinite or NaN.
     #[error("scale {0} is not a number of at least 0")]
@@ -98,7 +99,6 @@ pub enum ScaleError {
     /// The shift would be below 2.
     #[error("scale {scale} is too large; RESCALE reaches up to {largest}")]
     TooLarge {
-        /// The scale.
         scale: f64,
         /// The largest power of two that can be given.
         largest: f64,

@@ -7,6 +7,7 @@ use truecast_core::{CastSpec, DType};
 /// Why a conversion did not happen. The destination's content is then unspecified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum CastError {
     /// A buffer does not hold what it says.
     #[error("{len} elements of {dtype} take {expected} bytes, the buffer has {got}")]
@@ -17,7 +18,6 @@ pub enum CastError {
         len: usize,
         /// Bytes they take, at most those that a number can say.
         expected: u64,
-        /// Bytes it has.
         got: usize,
     },
     /// Source and destination hold different numbers of elements.
@@ -46,11 +46,9 @@ pub enum CastError {
         index: usize,
         /// What is wrong with it.
         condition: Condition,
-        /// Its type.
         src: DType,
         /// The type that it was to become.
         dst: DType,
-        /// Its code.
         code: u64,
     },
 }

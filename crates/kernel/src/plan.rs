@@ -25,11 +25,11 @@ use truecast_core::{CastSpec, DType, FloatFormat, IntFormat, Kind, Rounding};
 /// Why a conversion cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum PlanError {
     /// Text and complex numbers are not converted by value.
     #[error("{src} cannot be converted to {dst} by value")]
     Unsupported {
-        /// Source type.
         src: DType,
         /// Destination type.
         dst: DType,
@@ -39,7 +39,6 @@ pub enum PlanError {
         "stochastic rounding does not apply to {src} to {dst}; it rounds numbers to floats, integers and fixed point"
     )]
     NotStochastic {
-        /// Source type.
         src: DType,
         /// Destination type.
         dst: DType,

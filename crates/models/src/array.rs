@@ -13,24 +13,18 @@ use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 /// Why a file is not the tensor that it should be.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum ArrayError {
     /// It cannot be read.
     #[error(transparent)]
     File(#[from] truecast_io::Error),
     /// It holds several tensors, or none.
     #[error("{path}: {tensors} tensors, expected one")]
-    NotOne {
-        /// The file.
-        path: String,
-        /// How many it has.
-        tensors: usize,
-    },
+    NotOne { path: String, tensors: usize },
     /// Its elements are of another type.
     #[error("{path}: elements are {found}, expected {expected}")]
     Type {
-        /// The file.
         path: String,
-        /// What they are.
         found: DType,
         /// What they should be.
         expected: DType,
@@ -38,9 +32,7 @@ pub enum ArrayError {
     /// It has another shape.
     #[error("{path}: shape {found:?}, expected {expected:?}")]
     Shape {
-        /// The file.
         path: String,
-        /// Its shape.
         found: Vec<u64>,
         /// What it should be.
         expected: Vec<u64>,

@@ -22,19 +22,14 @@ pub enum Extent {
 /// Why there are no vectors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum VectorError {
     /// The list would be too long.
     #[error("{src} has 2^{} codes; exhaustive vectors exist for sources of 16 bits or fewer, use boundary", src.code_bits())]
-    TooWide {
-        /// The source.
-        src: DType,
-    },
+    TooWide { src: DType },
     /// Text and complex numbers have no codes to list.
     #[error("{dtype} has no codes to list")]
-    NoCodes {
-        /// The type.
-        dtype: DType,
-    },
+    NoCodes { dtype: DType },
 }
 
 /// Exhaustive lists go this far.

@@ -224,35 +224,30 @@ impl BenchRow {
 /// Why nothing was measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum BenchError {
     /// The specification does not allow a pair.
     #[error("{src} to {dst}: {cause}")]
     Spec {
-        /// Source type.
         src: DType,
         /// Destination type.
         dst: DType,
-        /// Why not.
         cause: SpecError,
     },
     /// A pair cannot be planned.
     #[error("{src} to {dst}: {cause}")]
     Plan {
-        /// Source type.
         src: DType,
         /// Destination type.
         dst: DType,
-        /// Why not.
         cause: PlanError,
     },
     /// The policy refuses a value of the data.
     #[error("{src} to {dst}: {cause}; choose another policy to measure it")]
     Value {
-        /// Source type.
         src: DType,
         /// Destination type.
         dst: DType,
-        /// Which value.
         cause: CastError,
     },
     /// No scaled layout has this name.

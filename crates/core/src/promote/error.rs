@@ -10,6 +10,7 @@ use alloc::string::String;
 /// Why two operands have no common type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum PromotionError {
     /// P1: the operator does not take the type, whatever the other one is.
     #[error(
@@ -17,7 +18,6 @@ pub enum PromotionError {
         ov(*.element), openvino::names(&openvino::ACCEPTED), openvino::DYNAMIC
     )]
     Element {
-        /// The type.
         element: DType,
         /// Which input, 0 or 1.
         input: usize,
@@ -29,11 +29,8 @@ pub enum PromotionError {
         ov(*.integer), ov(*.float)
     )]
     IntegerWithFloat {
-        /// The integer.
         integer: DType,
-        /// The float.
         float: DType,
-        /// Its width.
         float_bits: u32,
         /// Twice the integer's.
         needed_bits: u32,
@@ -58,9 +55,7 @@ pub enum PromotionError {
     UnsignedWithSigned {
         /// The unsigned integer.
         unsigned: DType,
-        /// The signed one.
         signed: DType,
-        /// Its width.
         signed_bits: u32,
         /// Twice the unsigned one's.
         needed_bits: u32,
@@ -104,16 +99,10 @@ pub enum PromotionError {
     },
     /// P8: the system has no such type.
     #[error("{system} has no element type {operand}")]
-    UnknownType {
-        /// The system.
-        system: &'static str,
-        /// The operand.
-        operand: Operand,
-    },
+    UnknownType { system: &'static str, operand: Operand },
     /// P9: the system knows both types and refuses the pair.
     #[error("{system} refuses to promote {lhs} with {rhs}")]
     Refused {
-        /// The system.
         system: &'static str,
         /// The left operand.
         lhs: Operand,

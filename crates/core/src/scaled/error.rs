@@ -5,17 +5,14 @@ use super::part::Part;
 /// Why a scaled tensor cannot be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum ScaledError {
     /// The fields of a layout contradict each other.
     #[error("the layout is not valid: {why}")]
-    Layout {
-        /// What is wrong.
-        why: &'static str,
-    },
+    Layout { why: &'static str },
     /// A matrix of this shape cannot be packed so.
     #[error("a matrix {shape:?} cannot have its {} in this packing", part.name())]
     Shape {
-        /// What is packed.
         part: Part,
         /// Rows and columns of the stored matrix.
         shape: [u64; 2],
@@ -23,7 +20,6 @@ pub enum ScaledError {
     /// A part has another size than its layout says.
     #[error("{}: expected {expected} bytes, got {got}", part.name())]
     Size {
-        /// Which part.
         part: Part,
         /// Bytes that it should have.
         expected: u64,
@@ -51,7 +47,6 @@ pub enum ScaledError {
     Code {
         /// Index of the element in the tensor.
         index: u64,
-        /// The code.
         code: u64,
     },
     /// A block has a scale that its scheme does not have (§9.4).
@@ -64,10 +59,7 @@ pub enum ScaledError {
     },
     /// Elements of this type are not quantized.
     #[error("only f32, f16, bf16 and f64 are quantized, not {dtype}")]
-    Source {
-        /// Their type.
-        dtype: crate::DType,
-    },
+    Source { dtype: crate::DType },
     /// No scaled format carries NaN or infinities (§3.6).
     #[error("element {index} is NaN or infinite, or beyond f32; no scaled format can hold it")]
     NotFinite {
@@ -77,9 +69,7 @@ pub enum ScaledError {
     /// A row or column is in a group that does not exist.
     #[error("row or column {index} is in group {group}, but the layout has {groups} groups")]
     Index {
-        /// Row or column.
         index: u64,
-        /// Its group.
         group: i64,
         /// Groups that there are.
         groups: u64,

@@ -27,13 +27,13 @@ use crate::policy::CastSpec;
 /// Why a standard does not allow a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum SpecError {
     /// The type is not part of the standard at this version.
     #[error("{spec} does not have type {dtype} ({clause}){}", later(*.dtype, .since))]
     Type {
         /// The standard and its version.
         spec: String,
-        /// The type.
         dtype: DType,
         /// Where the standard says so.
         clause: &'static str,
@@ -56,9 +56,7 @@ pub enum SpecError {
     Attribute {
         /// The standard and its version.
         spec: String,
-        /// The attribute.
         name: &'static str,
-        /// What is wrong.
         why: String,
         /// Where the standard says so.
         clause: &'static str,
@@ -78,7 +76,6 @@ pub enum SpecError {
     /// The standard has no such version.
     #[error("{spec} has no version {version}; known versions are {known}{}", changes(.spec))]
     Version {
-        /// The standard.
         spec: &'static str,
         /// The version asked for.
         version: String,
@@ -96,7 +93,6 @@ pub enum SpecError {
     NoSingleCast {
         /// The standard, its version and what else was chosen.
         spec: String,
-        /// Source type.
         src: DType,
         /// Destination type.
         dst: DType,
@@ -120,7 +116,6 @@ pub enum SpecError {
         spec: String,
         /// The condition's name on our page.
         id: &'static str,
-        /// What is wrong.
         why: String,
         /// Where the standard says so.
         clause: &'static str,
@@ -130,7 +125,6 @@ pub enum SpecError {
     NoConversion {
         /// The name and its version.
         spec: String,
-        /// Source type.
         src: DType,
         /// Destination type.
         dst: DType,
@@ -142,11 +136,9 @@ pub enum SpecError {
     /// Complex numbers are not converted, and a standard may lack a pair.
     #[error("{src} cannot be converted to {dst}: {why}{}", since.as_ref().map_or(String::new(), |version| format!("; {version} has it")))]
     Pair {
-        /// Source type.
         src: DType,
         /// Destination type.
         dst: DType,
-        /// Why not.
         why: &'static str,
         /// The first version of the standard that has the pair, by name (`tosa@1.1`); `None` if no later one does.
         since: Option<String>,

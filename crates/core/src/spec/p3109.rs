@@ -59,16 +59,13 @@ words! {
 /// Why there is no such format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum InvalidFormat {
-    /// Not a name.
     #[error(
         "{name:?} is not a format of P3109, such as binary8p4se: bits, precision, s or u (signed, unsigned), e or f \
          (extended, finite)"
     )]
-    Name {
-        /// As written.
-        name: String,
-    },
+    Name { name: String },
     /// Fewer than 3 bits.
     #[error("a format of P3109 has at least 3 bits, not {bits}")]
     Bits {

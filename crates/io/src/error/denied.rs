@@ -7,10 +7,9 @@ use crate::tensor::{FileFormat, MAX_RANK};
 /// A container has no form for a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{dtype} cannot be stored in .{}; choose another type or container", kind.extension())]
+#[allow(missing_docs)] // The messages name them.
 pub struct NoForm {
-    /// The container.
     pub kind: FileFormat,
-    /// The type.
     pub dtype: DType,
 }
 

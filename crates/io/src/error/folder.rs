@@ -46,7 +46,6 @@ pub enum FolderError {
     /// C4.
     #[error("more than {MAX_JSON_VALUES} values")]
     TooManyValues,
-    /// No JSON.
     #[error("line {line}, column {column}: {message}")]
     Json { line: usize, column: usize, message: String },
     /// C5.

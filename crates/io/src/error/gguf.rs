@@ -56,7 +56,6 @@ pub enum HeaderError {
     /// Arrays of arrays.
     #[error("offset {offset}: arrays are nested deeper than {MAX_DEPTH}")]
     TooDeep { offset: u64 },
-    /// Keys are unique.
     #[error("key {} occurs twice", Escaped(key))]
     DuplicateKey { key: String },
     /// Names are unique.

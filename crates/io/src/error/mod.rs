@@ -27,11 +27,11 @@ use denied::DeniedTensor;
 /// The text is one line, lower case, without a full stop; names that come from files are escaped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum Error {
     /// The path names no container of this crate.
     #[error("{}: {found}", EscapedPath(path))]
     UnknownKind {
-        /// The file.
         path: PathBuf,
         /// What it names instead.
         found: Foreign,
@@ -39,21 +39,16 @@ pub enum Error {
     /// Something else lies under the name of a container.
     #[error("{}: {found}", EscapedPath(path))]
     Replaced {
-        /// The file.
         path: PathBuf,
         /// What it is instead.
         found: Foreign,
     },
     /// The destination exists and replacing it was not asked for.
     #[error("{}: destination exists", EscapedPath(path))]
-    Exists {
-        /// The destination.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// The destination exists and is not a regular file; it is not replaced whatever was asked for.
     #[error("{}: destination is {found}, not a regular file; choose another name", EscapedPath(path))]
     DestinationNotRegular {
-        /// The destination.
         path: PathBuf,
         /// What stands there, such as `a folder`.
         found: &'static str,
@@ -63,14 +58,10 @@ pub enum Error {
         "{}: links in a destination are not followed; remove the link, or choose another folder",
         EscapedPath(path)
     )]
-    LinkInside {
-        /// The link.
-        path: PathBuf,
-    },
+    LinkInside { path: PathBuf },
     /// A type was given for a file whose header states the types.
     #[error("{}: the header states the types, so nothing is read as {from}", EscapedPath(path))]
     FromNotApplicable {
-        /// The file.
         path: PathBuf,
         /// The type that was given.
         from: DType,
@@ -78,7 +69,6 @@ pub enum Error {
     /// A type was given for elements of another width.
     #[error("{}: elements are {dtype}; {from} has another width", EscapedPath(path))]
     FromWidth {
-        /// The source.
         path: PathBuf,
         /// The type that was given.
         from: DType,
@@ -87,44 +77,27 @@ pub enum Error {
     },
     /// A model is made from a model only.
     #[error("{}: only a model can be converted to a model; choose another container for tensors", EscapedPath(path))]
-    NotAModel {
-        /// The destination.
-        path: PathBuf,
-    },
+    NotAModel { path: PathBuf },
     /// A `.npy` or `.pb` file holds one tensor.
     #[error("{}: this kind of file holds exactly one tensor, not {tensors}; use .npz", EscapedPath(path))]
     NotOneTensor {
-        /// The destination.
         path: PathBuf,
         /// How many were to be written.
         tensors: usize,
     },
     /// A container's rules forbid a tensor that was to be written.
     #[error("{}: tensor {}: {cause}", EscapedPath(path), Escaped(tensor))]
-    Refused {
-        /// The destination.
-        path: PathBuf,
-        /// The tensor.
-        tensor: String,
-        /// Which rule.
-        cause: DeniedTensor,
-    },
+    Refused { path: PathBuf, tensor: String, cause: DeniedTensor },
     /// The header of the file to be written exceeds what readers accept.
     #[error(
         "{}: a header of {bytes} bytes exceeds the limit of {}; split the file",
         EscapedPath(path),
         safetensors::MAX_HEADER_BYTES
     )]
-    HeaderTooLong {
-        /// The destination.
-        path: PathBuf,
-        /// Its length.
-        bytes: u64,
-    },
+    HeaderTooLong { path: PathBuf, bytes: u64 },
     /// A reader was asked for more bytes than the tensor has left, or a writer was given more or fewer than announced.
     #[error("{}: {actual} bytes of tensor data, expected {expected}", EscapedPath(path))]
     DataLength {
-        /// The file.
         path: PathBuf,
         /// Bytes announced by the tensors' types and shapes.
         expected: u64,
@@ -134,95 +107,45 @@ pub enum Error {
     /// The source is a folder, a device, a pipe: anything without a size that can be trusted
     /// (`docs/spec/checkpoints.md §1.6 V22`).
     #[error("{}: not a regular file", EscapedPath(path))]
-    NotRegular {
-        /// The source.
-        path: PathBuf,
-    },
+    NotRegular { path: PathBuf },
     /// A safetensors header breaks a rule.
     #[error("{}: {cause}", EscapedPath(path))]
-    Safetensors {
-        /// The source.
-        path: PathBuf,
-        /// Which rule.
-        cause: safetensors::HeaderError,
-    },
+    Safetensors { path: PathBuf, cause: safetensors::HeaderError },
     /// A `.gguf` file is malformed or unsupported.
     #[error("{}: {cause}", EscapedPath(path))]
-    Gguf {
-        /// The source.
-        path: PathBuf,
-        /// What is wrong.
-        cause: gguf::HeaderError,
-    },
+    Gguf { path: PathBuf, cause: gguf::HeaderError },
     /// A `.npy` file, or a member of a `.npz` file, is malformed or unsupported.
     #[error("{}: {}{cause}", EscapedPath(path), Member(member.as_deref()))]
     Npy {
-        /// The source.
         path: PathBuf,
         /// The member, in a `.npz` file.
         member: Option<String>,
-        /// What is wrong.
         cause: npy::HeaderError,
     },
     /// A `.npz` file is malformed or unsupported.
     #[error("{}: {cause}", EscapedPath(path))]
-    Npz {
-        /// The source.
-        path: PathBuf,
-        /// What is wrong.
-        cause: npz::ArchiveError,
-    },
+    Npz { path: PathBuf, cause: npz::ArchiveError },
     /// A `.onnx` or `.pb` file is malformed or unsupported.
     #[error("{}: {cause}", EscapedPath(path))]
-    Proto {
-        /// The source.
-        path: PathBuf,
-        /// What is wrong.
-        cause: onnx::ProtoError,
-    },
+    Proto { path: PathBuf, cause: onnx::ProtoError },
     /// The elements of a `.npy` file cannot be of the type.
     #[error("{}: descr {} does not hold {dtype}", EscapedPath(path), Escaped(descr))]
-    Descr {
-        /// The file.
-        path: PathBuf,
-        /// Its descriptor.
-        descr: String,
-        /// The type.
-        dtype: DType,
-    },
+    Descr { path: PathBuf, descr: String, dtype: DType },
     /// Packed elements of a `.npy` file end within a byte of a row.
     #[error("{}: rows of {bytes} bytes are not a whole number of {dtype} elements", EscapedPath(path))]
-    Rows {
-        /// The file.
-        path: PathBuf,
-        /// Bytes of a row.
-        bytes: u64,
-        /// The type.
-        dtype: DType,
-    },
+    Rows { path: PathBuf, bytes: u64, dtype: DType },
     /// A dimension of a tensor of TOSA is 0.
     #[error(
         "{}: shape {shape:?} has no elements; every dimension of a TOSA tensor is at least 1 (docs/spec/tosa.md §2.4)",
         EscapedPath(path)
     )]
-    Empty {
-        /// The file.
-        path: PathBuf,
-        /// The dimensions.
-        shape: Vec<u64>,
-    },
+    Empty { path: PathBuf, shape: Vec<u64> },
     /// A 64-bit element is beyond 48 bits.
     #[error("{}: element {index} does not fit in 48 bits", EscapedPath(path))]
-    Wide {
-        /// The file.
-        path: PathBuf,
-        /// Which element.
-        index: u64,
-    },
+    Wide { path: PathBuf, index: u64 },
     /// There is no memory for the elements.
     #[error("{}: no memory for {bytes} bytes", EscapedPath(path))]
     Memory {
-        /// The file.
         path: PathBuf,
         /// Bytes that are needed.
         bytes: u64,
@@ -234,13 +157,10 @@ pub enum Error {
         Escaped(tensor)
     )]
     CodeTooWide {
-        /// The source.
         path: PathBuf,
-        /// The tensor.
         tensor: String,
         /// The element's index in row-major order.
         index: u64,
-        /// What was found.
         byte: u8,
         /// The bits of a code.
         bits: u32,
@@ -250,9 +170,7 @@ pub enum Error {
     /// Reading a tensor's data failed.
     #[error("{}: tensor {}: reading at offset {offset}: {source}", EscapedPath(path), Escaped(tensor))]
     ReadTensor {
-        /// The source.
         path: PathBuf,
-        /// The tensor.
         tensor: String,
         /// The offset in the file; in a compressed member, in the data that it expands to.
         offset: u64,
@@ -264,13 +182,11 @@ pub enum Error {
     Folder {
         /// The folder or the file.
         path: PathBuf,
-        /// Which rule.
         cause: folder::FolderError,
     },
     /// The disk has no room for what is to be written.
     #[error("{}: the result needs {}, and {} are free", EscapedPath(path), in_units(*needed), in_units(*free))]
     Space {
-        /// The destination.
         path: PathBuf,
         /// Bytes that will be written.
         needed: u64,
@@ -280,7 +196,6 @@ pub enum Error {
     /// The system refused something else.
     #[error("{}: {action}: {source}", EscapedPath(path))]
     Io {
-        /// The file.
         path: PathBuf,
         /// What was tried, such as `opening`.
         action: &'static str,

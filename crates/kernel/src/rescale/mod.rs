@@ -43,18 +43,14 @@ pub struct RescaleCounts {
 /// Why there is no result. The destination's content is then unspecified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum RescaleError {
     /// The buffers do not fit.
     #[error(transparent)]
     Buffer(#[from] CastError),
     /// A tensor per channel ends within a row.
     #[error("{len} elements are not a whole number of rows of {channels} channels")]
-    Rows {
-        /// Elements.
-        len: usize,
-        /// Channels.
-        channels: usize,
-    },
+    Rows { len: usize, channels: usize },
     /// An i64 is no i48.
     #[error("element {index} does not fit in 48 bits")]
     Wide {

@@ -7,11 +7,11 @@ use truecast_core::policy::Condition;
 /// Why texts were not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum TextError {
     /// A pair that is not from or to text.
     #[error("{src} to {dst} is not a conversion between text and numbers")]
     Unsupported {
-        /// Source type.
         src: DType,
         /// Destination type.
         dst: DType,

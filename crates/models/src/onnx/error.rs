@@ -8,7 +8,6 @@ use truecast_io::Escaped;
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum ModelError {
-    /// A node.
     #[error("{node}: {cause}")]
     Node { node: String, cause: NodeError },
     /// An input, output or initializer.

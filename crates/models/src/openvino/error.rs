@@ -13,7 +13,6 @@ pub const MAX_XML_BYTES: u64 = 64 << 20;
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum ModelError {
-    /// A layer.
     #[error("{layer}: {cause}")]
     Layer { layer: String, cause: Box<LayerError> },
     /// An edge that connects nothing.
@@ -71,7 +70,6 @@ pub enum LayerError {
     /// The values cannot be converted.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A constant.
     #[error(transparent)]
     Constant(IrError),
     /// The weights of a constant.
@@ -87,7 +85,6 @@ pub enum IrError {
     /// More XML than any network has.
     #[error("{bytes} bytes of XML; at most {} are read", MAX_XML_BYTES)]
     TooLarge { bytes: u64 },
-    /// Not text.
     #[error("not UTF-8 from byte {offset} on")]
     Utf8 { offset: usize },
     /// A start tag, or a file, with more attributes than any layer or network has.
@@ -99,7 +96,6 @@ pub enum IrError {
     /// Not well-formed, or with a document type.
     #[error("not the XML of a network: {}", Escaped(reason))]
     Xml { reason: String },
-    /// Another format.
     #[error("the root element is {}, not net", Escaped(found))]
     Root { found: String },
     /// A version of the format that is not read.

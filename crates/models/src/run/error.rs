@@ -44,7 +44,6 @@ pub enum RunError {
     /// No file is given for an input that has no default.
     #[error("the model has no input {}; its inputs: {inputs}", Escaped(name))]
     UnknownInput { name: String, inputs: String },
-    /// See above.
     #[error("{path}: input {} is not given", Escaped(name))]
     NotGiven { path: String, name: String },
     /// A result would replace a file that is read.

@@ -33,12 +33,11 @@ impl std::fmt::Display for Place {
 /// One thing that is wrong with a module.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {}", self.message())]
+#[allow(missing_docs)] // The messages name them.
 pub struct Diagnostic {
-    /// Where.
     pub place: Place,
     /// What the operation's `loc(..)` says, with its brackets.
     pub location: Option<Arc<str>>,
-    /// What.
     pub cause: Box<Cause>,
 }
 
@@ -139,16 +138,13 @@ impl Cause {
 /// Why there is nothing to evaluate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum EntryError {
-    /// No entry at all.
     #[error("the module has no entry")]
     None,
     /// Several, and none was named.
     #[error("the module has several entries: {known}")]
-    Several {
-        /// Their names.
-        known: String,
-    },
+    Several { known: String },
     /// None of that name.
     #[error("the module has no entry {name:?}; it has: {known}")]
     Unknown {

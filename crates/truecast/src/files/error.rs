@@ -15,6 +15,7 @@ use truecast_core::ErrorKind;
 /// Why something was not done: a cast of buffers, or of a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum Error {
     /// Converting elements.
     #[error(transparent)]
@@ -24,22 +25,13 @@ pub enum Error {
     Io(#[from] truecast_io::Error),
     /// A tensor cannot be converted as asked.
     #[error("{path}: tensor {}: {cause}", Escaped(.tensor))]
-    Tensor {
-        /// The file.
-        path: String,
-        /// The tensor.
-        tensor: String,
-        /// Why not.
-        cause: Box<Cause>,
-    },
+    Tensor { path: String, tensor: String, cause: Box<Cause> },
     /// A rule's pattern is not a glob.
     #[error("{option} {glob:?}: {cause}")]
     Glob {
         /// The option that gives such a rule.
         option: &'static str,
-        /// The pattern.
         glob: String,
-        /// What is wrong.
         cause: crate::files::select::glob::GlobError,
     },
     /// A rule chooses nothing.
@@ -51,7 +43,6 @@ pub enum Error {
         option: &'static str,
         /// Tensors with names like it.
         nearest: Vec<String>,
-        /// The file.
         path: String,
     },
     /// No tensor has the name that was asked for.
@@ -59,25 +50,17 @@ pub enum Error {
     NoTensor {
         /// The file or folder.
         path: String,
-        /// The name.
         tensor: String,
         /// Tensors with names like it.
         nearest: Vec<String>,
     },
     /// The scales of a quantized file cannot be applied.
     #[error("{path}: {why}")]
-    Unapplied {
-        /// The file.
-        path: String,
-        /// Why not.
-        why: String,
-    },
+    Unapplied { path: String, why: String },
     /// Reinterpreting needs a tensor whose elements have that width.
     #[error("{path}: {from} applies to no tensor: no rule selects a tensor of {bits}-bit elements")]
     UnusedFrom {
-        /// The file.
         path: String,
-        /// The type.
         from: DType,
         /// Its storage width.
         bits: u32,
@@ -87,68 +70,41 @@ pub enum Error {
     UnusedPreset {
         /// The file or folder.
         path: String,
-        /// Why not.
         why: &'static str,
     },
     /// A model cannot be converted as asked.
     #[error("{path}: {why}")]
-    Model {
-        /// The file.
-        path: String,
-        /// Why not.
-        why: String,
-    },
+    Model { path: String, why: String },
     /// Source and destination are one file.
     #[error("{path}: source and destination are the same file; choose another destination")]
-    SameFile {
-        /// The file.
-        path: String,
-    },
+    SameFile { path: String },
     /// The destination names no container.
     #[error("{path}: {found}")]
     UnknownKind {
-        /// The destination.
         path: String,
         /// What it names instead.
         found: Foreign,
     },
     /// The destination of one file is a folder.
     #[error("{path}: this is a folder, but the result is one file; name a file in it")]
-    FolderForFile {
-        /// The destination.
-        path: String,
-    },
+    FolderForFile { path: String },
     /// A report names something as a file that was written, and it is none.
     #[error("{path}: the report lists it as a written file, but it is not a regular file")]
-    NoOutput {
-        /// What it names.
-        path: String,
-    },
+    NoOutput { path: String },
     /// The memory limit is below what one chunk takes.
     #[error("buffers of {} are too small: at least {} are needed", counted(*.got, "byte"), counted(*.least, "byte"))]
-    Memory {
-        /// The limit.
-        got: u64,
-        /// The least.
-        least: u64,
-    },
+    Memory { got: u64, least: u64 },
     /// The system gives no memory.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
     /// A checkpoint cannot be converted as asked.
     #[error("{path}: {cause}")]
-    Checkpoint {
-        /// The folder.
-        path: String,
-        /// Why not.
-        cause: CheckpointError,
-    },
+    Checkpoint { path: String, cause: CheckpointError },
     /// What is quantized in a checkpoint is not understood.
     #[error("{path}: {cause}")]
     Scheme {
         /// The folder or file.
         path: String,
-        /// Why not.
         cause: Box<truecast_schemes::Error>,
     },
     /// A tensor in memory has no form in a scheme.

@@ -106,21 +106,17 @@ pub struct Request {
 /// The request is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum RequestError {
     /// The specification is unknown.
     #[error("unknown specification {name:?}; known specifications are {}", SPECS.join(", "))]
-    Specification {
-        /// Its name.
-        name: String,
-    },
+    Specification { name: String },
     /// The specification has no such attribute or policy, or not this value of it.
     #[error("{spec} has no {name} = {value:?}")]
     Attribute {
         /// The specification.
         spec: String,
-        /// The attribute.
         name: String,
-        /// The value.
         value: String,
     },
     /// The specification refuses the version or the value.

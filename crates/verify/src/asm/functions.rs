@@ -17,23 +17,14 @@ pub struct Function {
 
 /// Why an executable has nothing to check.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // The messages name them.
 pub enum Unreadable {
     /// The file cannot be read.
     #[error("{}: {error}", .path.display())]
-    Io {
-        /// The executable.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
+    Io { path: PathBuf, error: std::io::Error },
     /// It is no executable that is understood.
     #[error("{}: {error}", .path.display())]
-    Format {
-        /// The executable.
-        path: PathBuf,
-        /// Why.
-        error: object::Error,
-    },
+    Format { path: PathBuf, error: object::Error },
 }
 
 /// The functions of the crate `of` (named as in paths) in an executable, in the order of their addresses.

@@ -133,15 +133,11 @@ pub struct TileType {
 /// Why a tile type is malformed (T014). Source: §3.6, §3.7.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum Malformed {
     /// A dimension is no power of two.
     #[error("{tile} has a dimension of {dimension}, which is not a positive power of two; pad the tile")]
-    Dimension {
-        /// The dimension.
-        dimension: u64,
-        /// The type.
-        tile: TileType,
-    },
+    Dimension { dimension: u64, tile: TileType },
     /// Too many elements.
     #[error("{0} has more than 16777216 elements; split the tile")]
     Elements(TileType),

@@ -12,8 +12,8 @@ use crate::tile::module::{Function, Module, Operation, Statement, ValueId};
 /// An operation whose syntax is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("operation {name} cannot be printed; only constants, conversions, pack, unpack and return can")]
+#[allow(missing_docs)] // The messages name them.
 pub struct Unprintable {
-    /// The operation.
     pub name: String,
 }
 

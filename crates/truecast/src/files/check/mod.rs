@@ -232,6 +232,7 @@ fn pair_of(spec: &CastSpec, input: &Elements<'_>, i: usize) -> Option<u64> {
 /// Why two files cannot be an input and its results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum CheckError {
     /// A file is not what it should be.
     #[error(transparent)]
@@ -241,7 +242,6 @@ pub enum CheckError {
     Shape {
         /// The file of the results.
         path: String,
-        /// Its shape.
         found: Vec<u64>,
         /// The input's shape.
         expected: Vec<u64>,

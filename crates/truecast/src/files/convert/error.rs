@@ -15,6 +15,7 @@ fn comfy() -> String {
 /// Why a checkpoint was not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum CheckpointError {
     /// `docs/spec/checkpoints.md §2.2 C7`.
     #[error("source and destination must not contain each other; choose another folder")]
@@ -43,27 +44,16 @@ pub enum CheckpointError {
     Busy,
     /// Weights would be left that do not belong to the result.
     #[error("holds {}, which the result would not replace; remove it, or choose another destination", Escaped(.file))]
-    Stale {
-        /// The file.
-        file: String,
-    },
+    Stale { file: String },
     /// Nothing says what was done there.
     #[error("holds no truecast-manifest.json of an earlier run, so nothing can be resumed")]
     NoManifest,
     /// The manifest cannot be understood.
     #[error("{} is not a manifest of this version: {}", Escaped(.file), one_line(.why))]
-    Manifest {
-        /// Its name.
-        file: String,
-        /// Why not.
-        why: String,
-    },
+    Manifest { file: String, why: String },
     /// What was begun is not what is asked for.
     #[error("was started differently, so it cannot continue: {what}")]
-    Changed {
-        /// What differs.
-        what: String,
-    },
+    Changed { what: String },
     /// Parts or shards are missing.
     #[error("the conversion is not finished: {what}; run its other parts, or resume it")]
     Unfinished {
@@ -79,7 +69,6 @@ pub enum CheckpointError {
         comfy()
     )]
     Declared {
-        /// The scheme.
         scheme: String,
         /// Where it is declared.
         file: String,
@@ -92,16 +81,10 @@ pub enum CheckpointError {
     IntoGguf,
     /// Such files have types of their own.
     #[error("{scheme} is not a type of .gguf files; these can be written: gguf:Q8_0 and gguf:MXFP4")]
-    NotOfGguf {
-        /// The scheme.
-        scheme: String,
-    },
+    NotOfGguf { scheme: String },
     /// Other files have no such types.
     #[error("{scheme} is a type of .gguf files; name a .gguf destination")]
-    OfGguf {
-        /// The scheme.
-        scheme: String,
-    },
+    OfGguf { scheme: String },
     /// Stopped on request, with something to go on from.
     #[error("interrupted; {finished} of {} finished", counted(*.of as u64, "shard"))]
     Interrupted {
@@ -115,20 +98,13 @@ pub enum CheckpointError {
         "tensor {} is quantized ({scheme}), and the result would keep it without its scales",
         Escaped(.tensor)
     )]
-    Kept {
-        /// Its name.
-        tensor: String,
-        /// Its scheme.
-        scheme: String,
-    },
+    Kept { tensor: String, scheme: String },
     /// The scales of the source would be dropped for a type that needs some.
     #[error("the source is quantized ({scheme}, for example tensor {}): {to} would drop the scales", Escaped(.tensor))]
     Narrow {
         /// The first tensor of which that is true.
         tensor: String,
-        /// Its scheme.
         scheme: String,
-        /// The type.
         to: DType,
     },
     /// A scheme cannot hold some tensors.
@@ -147,7 +123,6 @@ pub enum CheckpointError {
         of_others(*.others)
     )]
     NoActivations {
-        /// The scheme.
         scheme: String,
         /// The first weight without.
         tensor: String,
@@ -158,21 +133,13 @@ pub enum CheckpointError {
     },
     /// The file of largest magnitudes is not understood.
     #[error("expected an object that maps layers to the largest magnitudes of their inputs: {why}")]
-    Ranges {
-        /// Why not.
-        why: String,
-    },
+    Ranges { why: String },
     /// Loaders add it to a model.
     #[error("no loader takes an adapter quantized; merge it into its model and quantize that, or cast it with convert")]
     Adapter,
     /// An option that the scheme or the kind of file does not have, or that names nothing.
     #[error("{option} has no effect: {why}")]
-    NoEffect {
-        /// The option.
-        option: &'static str,
-        /// Why not.
-        why: String,
-    },
+    NoEffect { option: &'static str, why: String },
 }
 
 /// So many names are listed.

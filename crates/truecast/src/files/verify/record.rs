@@ -71,6 +71,7 @@ impl RecordedFile {
 /// A file that is no report of a conversion.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages name them.
 pub enum RecordError {
     /// It cannot be read.
     #[error(transparent)]
@@ -78,27 +79,16 @@ pub enum RecordError {
     /// It is not of the form.
     #[error("{path}: not a report of a conversion: {cause}")]
     Form {
-        /// The file.
         path: String,
         /// What is missing or odd, and where.
         cause: serde_json::Error,
     },
     /// It is of another command.
     #[error("{path}: a report of {command:?}, not of a conversion")]
-    Command {
-        /// The file.
-        path: String,
-        /// The command.
-        command: String,
-    },
+    Command { path: String, command: String },
     /// Its options are none of this version of truecast.
     #[error("{path}: {cause}")]
-    Options {
-        /// The file.
-        path: String,
-        /// Which.
-        cause: ProvenanceError,
-    },
+    Options { path: String, cause: ProvenanceError },
 }
 
 impl RecordError {
