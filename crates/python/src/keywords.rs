@@ -13,9 +13,8 @@ use truecast::request::Request;
 use truecast_cli::did_you_mean;
 
 /// What holds where nothing is said, of arguments that have a value then.
-pub const DEFAULTS: [(&str, &str); 6] = [
+pub const DEFAULTS: [(&str, &str); 5] = [
     ("max_memory", "256MiB"),
-    ("measure", "sample"),
     ("min_elements", "1024"),
     ("mx_scale", "auto"),
     ("nonfinite", "error"),

@@ -99,7 +99,8 @@ def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[
     max_memory
         Bytes that buffers may take, or text with a unit, such as ``"1GiB"``.
     measure
-        Whose errors are measured: of a ``sample`` of each large tensor, of all elements (``full``), or of none (``off``).
+        Whose errors are measured: of a ``sample`` of each large tensor (if not given), of all elements (``full``), or of
+        none (``off``).
     min_elements
         Of an ONNX model: smaller tensors are kept unless a rule names them.
     lenient, follow_links

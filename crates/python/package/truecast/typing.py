@@ -193,7 +193,7 @@ class Converting(Common, total=False):
     force: bool
     dry_run: bool
     max_memory: int | str
-    measure: Literal["sample", "full", "off"]
+    measure: Literal["sample", "full", "off"] | None
     sidecars: bool
     resume: bool
     part: str | tuple[int, int] | None
