@@ -153,8 +153,8 @@ impl Repacker {
         self.how.to.bytes([rows, self.how.to_shape[1]]).unwrap_or(0)
     }
 
-    /// Makes rows of the result of what [`read`](Repacker::read) names. `dst` is written whole. Gives the row and column of the first entry whose value the result cannot hold; what
-    /// stands there then means nothing.
+    /// Makes rows of the result of what [`read`](Repacker::read) names. `dst` is written whole. Gives the row and column of
+    /// the first entry whose value the result cannot hold; what stands there then means nothing.
     ///
     /// Cost: memory for the entries of the rows, one in a slot of whole bytes; one thread.
     ///
