@@ -359,94 +359,58 @@ impl Counter {
     /// Counts the codes of a packed row that are zero, and those that are subnormal. Only the last byte may have bits that
     /// belong to no code; they are zero.
     pub fn small_codes(&self, plane: Plane, codes: &[u8], n: usize, counts: &mut BlockCounts) {
-        let (mask, zero) = self.zero;
-        counts.zero_out += match plane.code.bits() {
-            8 => self.level.run(Zeros::<8> { codes, mask, zero }),
+        let &Counter { level, magnitude, subnormals, zero, .. } = self;
+        let [zeros, below] = match plane.code.bits() {
+            8 => level.run(SmallCodes::<8> { codes, magnitude, subnormals, zero }),
             4 => {
-                let filled = u64::from(zero == 0 && n % 2 == 1 && codes.len() * 2 > n);
-                self.level.run(Zeros::<4> { codes, mask, zero }) - filled
+                let [zeros, below] = level.run(SmallCodes::<4> { codes, magnitude, subnormals, zero });
+                let filled = u64::from(zero.1 == 0 && n % 2 == 1 && codes.len() * 2 > n);
+                [zeros - filled, below]
             }
             _ => {
                 let fields = Fields::of(plane);
-                (0..n).filter(|i| fields.get(codes, *i) & mask == zero).count() as u64
+                (0..n).map(|i| fields.get(codes, i)).fold([0; 2], |[zeros, below], code| {
+                    let is_subnormal = (code & magnitude).wrapping_sub(1) < subnormals;
+                    [zeros + u64::from(code & zero.0 == zero.1), below + u64::from(is_subnormal)]
+                })
             }
         };
-        self.subnormal(plane, codes, n, counts);
+        counts.zero_out += zeros;
+        counts.subnormal += below;
     }
 
     /// Whether codes tell which values of a block with this scale are zero, and all are finite.
     pub fn is_usual(&self, scale: f32) -> bool {
         self.usual_scales.contains(&scale.abs())
     }
-
-    fn subnormal(&self, Plane { code, packing }: Plane, codes: &[u8], n: usize, counts: &mut BlockCounts) {
-        if self.subnormals == 0 {
-            return;
-        }
-        let (magnitude, subnormals) = (self.magnitude, self.subnormals);
-        counts.subnormal += match code.bits() {
-            8 => self.level.run(Subnormals::<8> { codes, magnitude, subnormals }),
-            4 => self.level.run(Subnormals::<4> { codes, magnitude, subnormals }),
-            _ => {
-                let fields = Fields::of(Plane { code, packing });
-                let is_subnormal = |i: &usize| (fields.get(codes, *i) & magnitude).wrapping_sub(1) < subnormals;
-                (0..n).filter(is_subnormal).count() as u64
-            }
-        };
-    }
 }
 
-/// Codes of eight bits, or of four.
-struct Subnormals<'a, const BITS: usize> {
+/// Codes of eight bits, or of four: how many are zero, and how many subnormal.
+struct SmallCodes<'a, const BITS: usize> {
     codes: &'a [u8],
     magnitude: u8,
     subnormals: u8,
+    zero: (u8, u8),
 }
 
-impl<const BITS: usize> Task for Subnormals<'_, BITS> {
-    type Output = u64;
+impl<const BITS: usize> Task for SmallCodes<'_, BITS> {
+    type Output = [u64; 2];
     #[inline(always)]
-    fn run(self) -> u64 {
-        let Subnormals { codes, magnitude, subnormals } = self;
-        let mut all = 0;
+    fn run(self) -> [u64; 2] {
+        let SmallCodes { codes, magnitude, subnormals, zero: (mask, zero) } = self;
+        let mut all = [0; 2];
         // As many as a byte counts.
         for codes in codes.chunks(64) {
-            let mut some = 0u8;
+            let (mut zeros, mut below) = (0u8, 0u8);
             for code in codes {
-                some += u8::from((code & magnitude).wrapping_sub(1) < subnormals);
+                zeros += u8::from(code & mask == zero);
+                below += u8::from((code & magnitude).wrapping_sub(1) < subnormals);
                 if BITS == 4 {
-                    some += u8::from((code >> 4 & magnitude).wrapping_sub(1) < subnormals);
+                    zeros += u8::from(code >> 4 & mask == zero);
+                    below += u8::from((code >> 4 & magnitude).wrapping_sub(1) < subnormals);
                 }
             }
-            all += u64::from(some);
-        }
-        all
-    }
-}
-
-/// Codes of eight bits, or of four, that are zero.
-struct Zeros<'a, const BITS: usize> {
-    codes: &'a [u8],
-    mask: u8,
-    zero: u8,
-}
-
-impl<const BITS: usize> Task for Zeros<'_, BITS> {
-    type Output = u64;
-    #[inline(always)]
-    fn run(self) -> u64 {
-        let Zeros { codes, mask, zero } = self;
-        let mut all = 0;
-        // As many as a byte counts.
-        for codes in codes.chunks(64) {
-            let mut some = 0u8;
-            for code in codes {
-                some += u8::from(code & mask == zero);
-                if BITS == 4 {
-                    some += u8::from(code >> 4 & mask == zero);
-                }
-            }
-            all += u64::from(some);
+            all = [all[0] + u64::from(zeros), all[1] + u64::from(below)];
         }
         all
     }
