@@ -149,9 +149,10 @@ fn without_separators(text: &str) -> Result<Cow<'_, str>, LiteralError> {
 
 fn code(digits: &str) -> Result<u64, LiteralError> {
     let plain: String = digits.chars().filter(|c| *c != '_').collect();
-    match plain.bytes().all(|b| b.is_ascii_hexdigit()) {
-        true => u64::from_str_radix(&plain, 16).map_err(|_| LiteralError::Code),
-        false => Err(LiteralError::Code),
+    if plain.bytes().all(|b| b.is_ascii_hexdigit()) {
+        u64::from_str_radix(&plain, 16).map_err(|_| LiteralError::Code)
+    } else {
+        Err(LiteralError::Code)
     }
 }
 

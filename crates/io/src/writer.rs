@@ -249,9 +249,10 @@ impl Writer {
     /// The bytes of data that were written with these.
     fn announced(&self, bytes: &[u8]) -> Result<u64, Error> {
         let written = self.written.saturating_add(bytes.len() as u64);
-        match written <= self.total_bytes {
-            true => Ok(written),
-            false => Err(Error::DataLength { path: self.path.clone(), expected: self.total_bytes, actual: written }),
+        if written <= self.total_bytes {
+            Ok(written)
+        } else {
+            Err(Error::DataLength { path: self.path.clone(), expected: self.total_bytes, actual: written })
         }
     }
 

@@ -8,8 +8,8 @@ use crate::measure::found::{ByteCodes, Next, Seen, Small, Special, Sums};
 use crate::measure::limits::Range;
 use crate::numbers::op::Op;
 use crate::numbers::split::Split;
-use crate::scaled::block_quotient::Divided;
 use crate::scaled::lookup::{Codes, Table256, Tables};
+use crate::scaled::rows::{CodesMut, Divided};
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::stage::Stage;
 
@@ -64,9 +64,9 @@ pub(crate) trait Kernels {
         0
     }
 
-    /// Transposes rows of groups of eight bytes, so many bytes apart, into columns so many bytes apart, and returns how many
-    /// columns it did, from the first on.
-    fn transpose8(&self, rows: (&[u8], usize), n_cols: usize, columns: (&mut [u8], usize), streams: bool) -> usize {
+    /// Transposes rows of groups of eight bytes, `stride` bytes apart, into columns, and returns how many it did, from the
+    /// first on.
+    fn transpose8(&self, rows: &[u8], stride: usize, n_cols: usize, columns: CodesMut<'_>) -> usize {
         0
     }
 
@@ -77,8 +77,8 @@ pub(crate) trait Kernels {
     }
 
     /// Divides and encodes elements of rows by the tables of bf16, to so many bits, and returns how many of each row it did,
-    /// from the first on. The results of a row begin so many bytes after those of the one before.
-    fn encode_quotients(&self, rows: &Divided<'_>, split: &Split, bits: usize, dst: (&mut [u8], usize)) -> usize {
+    /// from the first on.
+    fn encode_quotients(&self, divided: &Divided<'_>, split: &Split, bits: usize, dst: CodesMut<'_>) -> usize {
         0
     }
 
@@ -90,9 +90,8 @@ pub(crate) trait Kernels {
     /// Adds the threshold tables of divisors.
     fn add_thresholds(&self, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {}
 
-    /// Encodes elements of rows by threshold tables, and returns how many of each row it did, from the first on. The results
-    /// of a row begin so many bytes after those of the one before.
-    fn encode_by_thresholds(&self, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
+    /// Encodes elements of rows by threshold tables, and returns how many of each row it did, from the first on.
+    fn encode_by_thresholds(&self, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
         0
     }
 

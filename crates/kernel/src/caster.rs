@@ -7,12 +7,12 @@ use crate::measure::{BLOCK, Counts, Measure, Sample, Tiles};
 use crate::options::{CastOptions, Counting};
 pub use crate::parallel::MIN_BYTES_PER_THREAD;
 use crate::parallel::{Pieces, map_pieces};
-use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::pipeline::{ArraySize, Pipeline, Scratch, Source, Stores, Target};
 use crate::plan::{PlanError, plan};
 use crate::route::Route;
 use crate::stage::{Refusal, slot_bytes};
 use truecast_core::policy::Condition;
-use truecast_core::{CastSpec, DType, Layout};
+use truecast_core::{CastSpec, DType};
 
 /// A planned conversion: immutable, to be used from any number of threads.
 ///
@@ -119,21 +119,23 @@ impl Caster {
             return Ok(Vec::new());
         }
         self.pipeline.prepare(len);
-        let piece = self.piece(len);
+        let piece_len = self.piece_len(len);
         let (src_layout, dst_layout) = (src.layout(), dst.layout());
-        let bytes = |dtype: DType, layout| piece * dtype.bits_in(layout).expect("text is never planned") as usize / 8;
+        let bytes =
+            |dtype: DType, layout| piece_len * dtype.bits_in(layout).expect("text is never planned") as usize / 8;
         let (src_bytes, dst_bytes) = (bytes(self.spec.src, src_layout), bytes(self.spec.dst, dst_layout));
-        let stores = Stores::of(
-            &self.exec,
-            (slot_bytes(self.spec.src), src.bytes().len()),
-            (slot_bytes(self.spec.dst), dst.byte_len()),
-            self.pipeline.streaming(),
-        );
+        let src_size = ArraySize { element: slot_bytes(self.spec.src), total: src.bytes().len() };
+        let dst_size = ArraySize { element: slot_bytes(self.spec.dst), total: dst.byte_len() };
+        let stores = Stores::new(&self.exec, src_size, dst_size, self.pipeline.streaming());
         let convert = |work: &mut Work, i: usize, s: &[u8], d: &mut [u8]| {
-            let is_measured = sample.takes(first + (i * piece) as u64);
-            let n = piece.min(len - i * piece);
-            let result = self.piece_of(n, (src_layout, s), (dst_layout, d), (stores, is_measured), work);
-            result.map_err(|r| self.refused(src, r.index + i * piece, r.condition))
+            let piece = Piece {
+                src: Source { layout: src_layout, bytes: s },
+                dst: Target { layout: dst_layout, bytes: d },
+                len: piece_len.min(len - i * piece_len),
+                is_measured: sample.takes(first + (i * piece_len) as u64),
+            };
+            let result = self.cast_piece(piece, stores, work);
+            result.map_err(|r| self.refused(src, r.index + i * piece_len, r.condition))
         };
         let pieces = Pieces { src: src.bytes(), dst: dst.into_bytes(), src_bytes, dst_bytes };
         map_pieces(self.exec.threads, pieces, Work::default, convert)
@@ -144,7 +146,7 @@ impl Caster {
     }
 
     /// Elements that are converted in one go: a multiple of [`BLOCK`], and exactly that if they are measured.
-    fn piece(&self, len: usize) -> usize {
+    fn piece_len(&self, len: usize) -> usize {
         if self.measure.is_some() {
             return BLOCK;
         }
@@ -153,14 +155,8 @@ impl Caster {
         per_thread.max(at_least).next_multiple_of(BLOCK)
     }
 
-    fn piece_of(
-        &self,
-        len: usize,
-        src: (Layout, &[u8]),
-        dst: (Layout, &mut [u8]),
-        (stores, is_measured): (Stores, bool),
-        work: &mut Work,
-    ) -> Result<Counts, Refusal> {
+    fn cast_piece(&self, piece: Piece<'_>, stores: Stores, work: &mut Work) -> Result<Counts, Refusal> {
+        let Piece { src, dst, len, is_measured } = piece;
         let Some(measure) = &self.measure else {
             self.pipeline.run(src, dst, len, stores, &mut work.scratch, None)?;
             let copied = self.spec.src == self.spec.dst && !self.spec.src.is_numeric();
@@ -171,14 +167,23 @@ impl Caster {
             });
         };
         environment::default(|| {
-            let mut block = measure.block(src.0, dst.0, is_measured, &mut work.tiles);
+            let mut block = measure.block(src.layout, dst.layout, is_measured, &mut work.tiles);
             self.pipeline.run(src, dst, len, stores, &mut work.scratch, Some(&mut |n, s, d| block.tile(n, s, d)))?;
             Ok(block.finish())
         })
     }
 }
 
-/// What one thread needs while it converts.
+/// Elements that one thread converts in one go.
+struct Piece<'a> {
+    src: Source<'a>,
+    dst: Target<'a>,
+    len: usize,
+    /// Errors are measured, not only counts.
+    is_measured: bool,
+}
+
+/// Buffers of one thread.
 #[derive(Default)]
 struct Work {
     scratch: Scratch,

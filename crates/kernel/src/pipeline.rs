@@ -33,6 +33,27 @@ pub(crate) struct Pipeline {
     bytes: Option<Box<Pipeline>>,
 }
 
+/// Elements to be converted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub layout: Layout,
+    pub bytes: &'a [u8],
+}
+
+/// Room for results.
+#[derive(Debug)]
+pub(crate) struct Target<'a> {
+    pub layout: Layout,
+    pub bytes: &'a mut [u8],
+}
+
+/// Bytes of an array, and of one of its elements when it is not packed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArraySize {
+    pub element: usize,
+    pub total: usize,
+}
+
 /// Two tiles that stages write alternately, and one for results on their way past the caches. They take no memory
 /// before they are used.
 #[derive(Debug, Default)]
@@ -61,23 +82,18 @@ pub(crate) struct Stores {
 impl Stores {
     pub const PLAIN: Stores = Stores { by_stage: false, by_tile: false };
 
-    /// For arrays of so many bytes, given as bytes of an unpacked element and of all. Source: `docs/kernels.md §8`.
-    pub fn of(
-        exec: &CastOptions,
-        (src_slot, src_bytes): (usize, usize),
-        (dst_slot, dst_bytes): (usize, usize),
-        streaming: Streaming,
-    ) -> Stores {
+    /// For arrays of some sizes. Source: `docs/kernels.md §8`.
+    pub fn new(exec: &CastOptions, src: ArraySize, dst: ArraySize, streaming: Streaming) -> Stores {
         /// Smaller than any last-level cache, whose size need not be asked then.
         const SURELY_CACHED: usize = 1 << 20;
         let large = match exec.stream_above_bytes {
-            Some(limit) => dst_bytes > limit,
+            Some(limit) => dst.total > limit,
             None => {
-                dst_bytes > SURELY_CACHED && leaves_cache(src_bytes, dst_bytes, Caches::of_this_machine().counted_on())
+                dst.total > SURELY_CACHED && leaves_cache(src.total, dst.total, Caches::of_this_machine().counted_on())
             }
         };
-        let wider = dst_bytes > src_bytes;
-        let quarter = src_slot == 4 && dst_slot == 1;
+        let wider = dst.total > src.total;
+        let quarter = src.element == 4 && dst.element == 1;
         Stores { by_stage: large && streaming == Streaming::Itself, by_tile: large && (wider || quarter) }
     }
 }
@@ -115,24 +131,34 @@ impl Pipeline {
         if let [stage] = &*self.stages { Some(&**stage) } else { None }
     }
 
+    /// Converts `len` packed elements to packed results, which go into the caches.
+    pub fn run_packed(&self, src: &[u8], dst: &mut [u8], len: usize, scratch: &mut Scratch) -> Result<(), Refusal> {
+        let layout = Layout::Packed;
+        let (src, dst) = (Source { layout, bytes: src }, Target { layout, bytes: dst });
+        self.run(src, dst, len, Stores::PLAIN, scratch, None)
+    }
+
     /// Converts `len` elements from one buffer to another, tile by tile.
     pub fn run(
         &self,
-        (src_layout, src): (Layout, &[u8]),
-        (dst_layout, dst): (Layout, &mut [u8]),
+        src: Source<'_>,
+        dst: Target<'_>,
         len: usize,
         stores: Stores,
         scratch: &mut Scratch,
         mut observer: Option<Observer<'_>>,
     ) -> Result<(), Refusal> {
-        let ends = Ends::new(self, src_layout, dst_layout);
+        let ends = Ends::new(self, src.layout, dst.layout);
+        let (src, dst) = (src.bytes, dst.bytes);
         let mut done = 0;
         if let (Some(bytes), None) = (&self.bytes, &observer)
             && ends.are_packed()
         {
             done = len - len % 8;
             let (src, dst) = (&src[ends.src_range(0, done)], &mut dst[ends.dst_range(0, done)]);
-            bytes.run((Layout::Packed, src), (Layout::Packed, dst), src.len(), stores, scratch, None)?;
+            let layout = Layout::Packed;
+            let (from, to) = (Source { layout, bytes: src }, Target { layout, bytes: dst });
+            bytes.run(from, to, src.len(), stores, scratch, None)?;
         }
         if let [stage] = &*self.stages
             && stores.by_stage

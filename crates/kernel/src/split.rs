@@ -3,7 +3,7 @@
 
 use crate::level::Level;
 use crate::numbers::split::Split;
-use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::pipeline::{Pipeline, Scratch, Source, Stores, Target};
 use crate::stage::{Refusal, Stage, Streaming, slot_bytes};
 use crate::table::TABLE16_FROM;
 use std::sync::OnceLock;
@@ -45,7 +45,7 @@ impl Split16 {
 
     fn by_stages(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         let len = dst.len();
-        let (src, dst) = ((Layout::Packed, src), (Layout::Bytes, dst));
+        let (src, dst) = (Source { layout: Layout::Packed, bytes: src }, Target { layout: Layout::Bytes, bytes: dst });
         self.stages.run(src, dst, len, Stores::PLAIN, &mut Scratch::default(), None)
     }
 

@@ -14,7 +14,7 @@ use crate::parallel::{Pieces, map_pieces};
 use crate::plan::PlanError;
 use crate::slot::Slot;
 use std::num::NonZeroUsize;
-use truecast_core::exact::{RandomBits, last_place, philox4x32};
+use truecast_core::exact::{LastPlace, RandomBits, last_place, philox4x32};
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 
 /// Elements that are rounded together; what is known of them stays in L1.
@@ -54,7 +54,7 @@ enum How {
 }
 
 /// The last place of the results; `None` where random bits cannot choose between two.
-fn last_place_of(src: DType, dst: DType) -> Option<(i32, i32)> {
+fn last_place_of(src: DType, dst: DType) -> Option<LastPlace> {
     last_place(dst).filter(|_| src.is_numeric())
 }
 
@@ -123,13 +123,13 @@ impl StochasticCaster {
             let dst = Elements::with_layout(self.spec.dst, layouts.1, n, &*dst)?;
             Ok(match &self.measures {
                 None => Counts { elements: n as u64, ..Counts::default() },
-                Some(measures) => self.counts(measures, (src, dst), first + at as u64),
+                Some(measures) => self.counts(measures, src, dst, first + at as u64),
             })
         })
     }
 
     /// Counts of a block whose first element has the index `first`: an element is out of range if its own rounding makes it so.
-    fn counts(&self, measures: &Measures, (src, dst): (Elements<'_>, Elements<'_>), first: u64) -> Counts {
+    fn counts(&self, measures: &Measures, src: Elements<'_>, dst: Elements<'_>, first: u64) -> Counts {
         let Measures { toward_zero, away, between } = measures;
         let counted = |measure: &Measure, src, dst| measure.compare(src, dst).pop().unwrap_or_default();
         let out_of_range = |counts: &Counts| [counts.saturated, counts.wrapped, counts.undefined];
@@ -168,7 +168,7 @@ impl StochasticCaster {
         for at in (0..src.len()).step_by(TILE) {
             let n = TILE.min(src.len() - at);
             let (src, first) = (src.part(at, n), first + at as u64);
-            let mut choose = |tiles: &Tiles| tiles.choose(src, dst.part_mut(at, n), (self.seed, first), work);
+            let mut choose = |tiles: &Tiles| tiles.choose(src, dst.part_mut(at, n), self.seed, first, work);
             // Where one of the roundings refuses a value, the definition knows whether its random bits do.
             let is_chosen = matches!(&self.how, How::Tiles(tiles) if choose(tiles).is_ok());
             if !is_chosen {
@@ -230,14 +230,14 @@ struct Tiles {
     away: Caster,
     /// Between layouts of the destination.
     packing: Caster,
-    last_place: (i32, i32),
+    last_place: LastPlace,
     /// Bytes of a result that is not packed.
     width: usize,
 }
 
 impl Tiles {
     /// `None` if the loop does not know the values or the results.
-    fn new(spec: &CastSpec, last_place: (i32, i32), exec: &CastOptions) -> Option<Result<Tiles, PlanError>> {
+    fn new(spec: &CastSpec, last_place: LastPlace, exec: &CastOptions) -> Option<Result<Tiles, PlanError>> {
         let CastSpec { src, dst, .. } = *spec;
         let width = dst.bits_in(Layout::Bytes)? as usize / 8;
         if matches!(src, DType::I64 | DType::U64) || ![1, 2, 4, 8].contains(&width) {
@@ -280,7 +280,8 @@ impl Tiles {
         &self,
         src: Elements<'_>,
         dst: ElementsMut<'_>,
-        (seed, first): (u64, u64),
+        seed: u64,
+        first: u64,
         work: &mut Work,
     ) -> Result<(), CastError> {
         let (n, to) = (src.len(), dst.dtype());
@@ -293,12 +294,12 @@ impl Tiles {
         let skipped = (first % 4) as usize;
         self.level.run(Random { seed, counter: first / 4, words: &mut random[..(skipped + n).next_multiple_of(4)] });
         let random = &random[skipped..skipped + n];
-        let of = (self.last_place, &*values, random);
+        let (place, values) = (self.last_place, &*values);
         match self.width {
-            1 => self.level.run(Choose::<u8>::new(of, toward_zero, away)),
-            2 => self.level.run(Choose::<u16>::new(of, toward_zero, away)),
-            4 => self.level.run(Choose::<u32>::new(of, toward_zero, away)),
-            _ => self.level.run(Choose::<u64>::new(of, toward_zero, away)),
+            1 => self.level.run(Choose::<u8>::new(place, values, random, toward_zero, away)),
+            2 => self.level.run(Choose::<u16>::new(place, values, random, toward_zero, away)),
+            4 => self.level.run(Choose::<u32>::new(place, values, random, toward_zero, away)),
+            _ => self.level.run(Choose::<u64>::new(place, values, random, toward_zero, away)),
         }
         self.packing.cast(Elements::with_layout(to, Layout::Bytes, n, &*toward_zero)?, dst)?;
         Ok(())
@@ -325,7 +326,7 @@ impl Task for Random<'_> {
 
 /// Takes the results that were rounded away from zero where the random bits carry.
 struct Choose<'a, D: Slot> {
-    last_place: (i32, i32),
+    last_place: LastPlace,
     values: &'a [u8],
     random: &'a [u32],
     results: &'a mut [D::Bytes],
@@ -334,7 +335,9 @@ struct Choose<'a, D: Slot> {
 
 impl<'a, D: Slot> Choose<'a, D> {
     fn new(
-        (last_place, values, random): ((i32, i32), &'a [u8], &'a [u32]),
+        last_place: LastPlace,
+        values: &'a [u8],
+        random: &'a [u32],
         toward_zero: &'a mut [u8],
         away: &'a [u8],
     ) -> Self {
@@ -359,11 +362,11 @@ impl<D: Slot> Task for Choose<'_, D> {
 
 /// The carry into the last place of an f64, 0 or 1, of the sum of random bits and the 32 bits that follow that place.
 #[inline(always)]
-fn carry((fraction, least): (i32, i32), value: u64, random: u32) -> u64 {
+fn carry(place: LastPlace, value: u64, random: u32) -> u64 {
     let field = value >> 52 & 0x7ff;
     let significand = value & ((1 << 52) - 1) | u64::from(field != 0) << 52;
     let leading = field.max(1) as i64 - 1023;
-    let unit = (leading - i64::from(fraction)).max(least.into());
+    let unit = (leading - i64::from(place.fraction)).max(place.least.into());
     // Where the lowest of those bits lies in the significand.
     let at = unit - 32 - (leading - 52);
     let bits = significand >> at.clamp(0, 63) << (-at).clamp(0, 63) & 0xffff_ffff;

@@ -110,9 +110,10 @@ fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     }
     let known = DType::ALL.into_iter().find(|dtype| dtype.names_in(Ecosystem::Numpy).any(|known| known == name));
     known.ok_or_else(|| {
-        let hint = match name.starts_with("bytes") || name.starts_with("void") {
-            true => "; if it holds codes, name their type with from_=, and the tensor's shape= if they are packed",
-            false => "",
+        let hint = if name.starts_with("bytes") || name.starts_with("void") {
+            "; if it holds codes, name their type with from_=, and the tensor's shape= if they are packed"
+        } else {
+            ""
         };
         raise(py, Class::Type, format_args!("truecast does not know arrays of {name}{hint}"))
     })

@@ -35,9 +35,10 @@ pub fn plain<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> 
     }
     // Tensors that say themselves what operators do need no memory for it.
     let dispatch = intern!(py, "__torch_dispatch__");
-    let tensor = match !is_plain && found.getattr(dispatch)?.is(&class.getattr(dispatch)?) {
-        true => class.call_method1(intern!(py, "as_subclass"), (x, &class))?,
-        false => x.clone(),
+    let tensor = if !is_plain && found.getattr(dispatch)?.is(&class.getattr(dispatch)?) {
+        class.call_method1(intern!(py, "as_subclass"), (x, &class))?
+    } else {
+        x.clone()
     };
     if !tensor.get_type().is(&class) || tensor.getattr(intern!(py, "is_nested"))?.is_truthy()? {
         return Err(no_memory(x)?);

@@ -228,10 +228,7 @@ pub const E2M1: [f32; 16] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5,
 #[must_use]
 pub fn bf16(x: f32) -> u16 {
     let bits = x.to_bits();
-    match x.is_nan() {
-        true => 0x7fc0 | (bits >> 16) as u16 & 0x8000,
-        false => ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16,
-    }
+    if x.is_nan() { 0x7fc0 | (bits >> 16) as u16 & 0x8000 } else { ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16 }
 }
 
 /// Elements of two bytes.

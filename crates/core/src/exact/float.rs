@@ -48,9 +48,10 @@ pub fn encode_float(f: &FloatFormat, policy: &CastPolicy, value: Exact) -> Encod
         Exact::Inf { neg } => beyond_max(f, policy.inf, Condition::Infinite, neg),
         Exact::Finite { neg, sig: 0, sticky: false, .. } => {
             let condition = (neg && !f.signed).then_some(Condition::NegativeZero);
-            match f.has_zero {
-                true => Encoded { code: Some(signed(f, 0, neg)), condition },
-                false => vanish(f, policy, condition.unwrap_or(Condition::Zero)),
+            if f.has_zero {
+                Encoded { code: Some(signed(f, 0, neg)), condition }
+            } else {
+                vanish(f, policy, condition.unwrap_or(Condition::Zero))
             }
         }
         Exact::Finite { neg: true, sig, exp, sticky } if !f.signed => {

@@ -30,7 +30,7 @@ pub use decode::{decode, decode_float};
 pub use float::encode_float;
 pub use outcome::{Encoded, Outcome};
 pub use philox::philox4x32;
-pub use stochastic::{RandomBits, Stochastic, last_place};
+pub use stochastic::{LastPlace, RandomBits, Stochastic, last_place};
 pub use value::Exact;
 
 pub(crate) use decode::flush_source;

@@ -120,31 +120,39 @@ impl CastSpec {
     }
 }
 
-/// The last place of a type: how many bits of a value it has after the leading one, and the least exponent of its unit.
-/// `None` of truth values, code books, complex numbers and text.
+/// The last place of the values of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastPlace {
+    /// Bits after the leading one.
+    pub fraction: i32,
+    /// The least exponent of the unit in the last place.
+    pub least: i32,
+}
+
+/// The last place of a type. `None` of truth values, code books, complex numbers and text.
 #[must_use]
-pub fn last_place(dst: DType) -> Option<(i32, i32)> {
+pub fn last_place(dst: DType) -> Option<LastPlace> {
     // More than any value has.
     const ALL: i32 = 1 << 20;
     match dst.kind() {
         Kind::Float(f) => Some(f.last_place()),
-        Kind::Int(_) => Some((ALL, 0)),
-        Kind::Fixed(f) => Some((ALL, -(f.frac_bits as i32))),
+        Kind::Int(_) => Some(LastPlace { fraction: ALL, least: 0 }),
+        Kind::Fixed(f) => Some(LastPlace { fraction: ALL, least: -(f.frac_bits as i32) }),
         Kind::Bool | Kind::Book(_) | Kind::Complex(_) | Kind::String => None,
     }
 }
 
 impl FloatFormat {
     /// As [`last_place`].
-    pub(crate) fn last_place(&self) -> (i32, i32) {
-        (i32::from(self.man_bits), self.quantum())
+    pub(crate) fn last_place(&self) -> LastPlace {
+        LastPlace { fraction: i32::from(self.man_bits), least: self.quantum() }
     }
 }
 
 /// Exponent of the last place that a finite value keeps.
-pub(crate) fn unit((fraction, least): (i32, i32), value: Exact) -> i32 {
+pub(crate) fn unit(place: LastPlace, value: Exact) -> i32 {
     let Exact::Finite { sig, exp, .. } = value else { return 0 };
-    (leading(sig, exp) - fraction).max(least)
+    (leading(sig, exp) - place.fraction).max(place.least)
 }
 
 impl RandomBits {

@@ -242,8 +242,9 @@ pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
 /// A pair that can be converted by value at all: numbers, truth values and text, or a copy.
 fn convertible(src: DType, dst: DType) -> Result<(), SpecError> {
     let is_complex = |dtype: DType| matches!(dtype.kind(), Kind::Complex(_));
-    match src != dst && (is_complex(src) || is_complex(dst)) {
-        true => Err(SpecError::Pair { src, dst, why: ONLY_COPIED, since: None }),
-        false => Ok(()),
+    if src != dst && (is_complex(src) || is_complex(dst)) {
+        Err(SpecError::Pair { src, dst, why: ONLY_COPIED, since: None })
+    } else {
+        Ok(())
     }
 }

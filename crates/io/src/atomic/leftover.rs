@@ -27,10 +27,7 @@ impl Leftover {
     /// # Errors
     /// The system's.
     pub fn remove(&self) -> io::Result<()> {
-        match os::is_left(&self.path) {
-            true => step(|| fs::remove_file(&self.path)),
-            false => Ok(()),
-        }
+        if os::is_left(&self.path) { step(|| fs::remove_file(&self.path)) } else { Ok(()) }
     }
 }
 

@@ -99,9 +99,10 @@ impl Finished {
                 _ => Error::io(&path, "giving the file its name")(error),
             };
             let is_last = files.peek().is_none();
-            match is_last {
-                false => together.push(file.put().map_err(failed)?),
-                true => file.settle(&mut together).map_err(failed)?,
+            if is_last {
+                file.settle(&mut together).map_err(failed)?
+            } else {
+                together.push(file.put().map_err(failed)?)
             }
             let action = if is_last { "the file is in its place; fsync of its folder" } else { "fsync of the folder" };
             step(|| os::sync_folder(folder_of(&path))).map_err(Error::io(&path, action))?;

@@ -55,9 +55,10 @@ impl Member {
     /// Starts reading it.
     pub(crate) fn stream(&self, file: &Arc<File>) -> MemberStream {
         let window = Window::new(file.clone(), self.start, self.end);
-        match self.is_deflated {
-            true => MemberStream::Deflated(Box::new(DeflateDecoder::new(window))),
-            false => MemberStream::Stored(window),
+        if self.is_deflated {
+            MemberStream::Deflated(Box::new(DeflateDecoder::new(window)))
+        } else {
+            MemberStream::Stored(window)
         }
     }
 

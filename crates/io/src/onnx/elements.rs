@@ -97,9 +97,10 @@ impl Entries {
 
     /// The tensor is read: no entry may follow.
     pub(crate) fn end(&mut self) -> Result<(), ReadError<ProtoError>> {
-        match self.taken == self.expected && self.next_entry()?.is_none() {
-            true => Ok(()),
-            false => Err(self.wrong(TensorError::MoreEntries { field: self.field_name(), expected: self.expected })),
+        if self.taken == self.expected && self.next_entry()?.is_none() {
+            Ok(())
+        } else {
+            Err(self.wrong(TensorError::MoreEntries { field: self.field_name(), expected: self.expected }))
         }
     }
 

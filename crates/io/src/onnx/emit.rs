@@ -80,9 +80,10 @@ pub fn text_tensor<'a>(name: &str, shape: &[u64], texts: impl IntoIterator<Item 
 pub(crate) fn cast(name: &str, input: &str, output: &str, to: DType, opset: i64) -> Vec<u8> {
     const INT: i64 = 2;
     const STRING: i64 = 3;
-    let to = match opset < 6 {
-        true => [bytes(4, DataType::of(to).map_or("", |row| row.name)), int(20, STRING)].concat(),
-        false => [int(3, code_of(to)), int(20, INT)].concat(),
+    let to = if opset < 6 {
+        [bytes(4, DataType::of(to).map_or("", |row| row.name)), int(20, STRING)].concat()
+    } else {
+        [int(3, code_of(to)), int(20, INT)].concat()
     };
     let attribute = [bytes(1, "to"), to].concat();
     [bytes(1, input), bytes(2, output), bytes(3, name), bytes(4, "Cast"), bytes(5, attribute)].concat()

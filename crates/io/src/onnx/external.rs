@@ -138,10 +138,7 @@ fn relative(location: &str) -> Result<PathBuf, ExternalError> {
             name => path.push(name),
         }
     }
-    match path.as_os_str().is_empty() {
-        true => Err(ExternalError::Location { location: location.into() }),
-        false => Ok(path),
-    }
+    if path.as_os_str().is_empty() { Err(ExternalError::Location { location: location.into() }) } else { Ok(path) }
 }
 
 #[cfg(test)]

@@ -20,10 +20,7 @@ impl Budget {
     /// Accounts for bytes that are kept on behalf of what lies at `offset`, before they are taken.
     pub(crate) fn charge(&mut self, offset: u64, bytes: u64) -> Result<(), ProtoError> {
         self.charged = self.charged.saturating_add(bytes);
-        match self.charged > MAX_STRUCTURE_BYTES {
-            true => Err(ProtoError::TooMuch { offset }),
-            false => Ok(()),
-        }
+        if self.charged > MAX_STRUCTURE_BYTES { Err(ProtoError::TooMuch { offset }) } else { Ok(()) }
     }
 }
 

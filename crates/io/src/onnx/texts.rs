@@ -132,9 +132,10 @@ impl Cells {
         if text.ends_with('\0') {
             return Err(self.wrong(TensorError::NulAtEnd { index }));
         }
-        match text.chars().count() > MAX_WIDTH {
-            true => Err(self.wrong(TensorError::TextTooLong { index, limit: MAX_WIDTH })),
-            false => Ok(Some(text)),
+        if text.chars().count() > MAX_WIDTH {
+            Err(self.wrong(TensorError::TextTooLong { index, limit: MAX_WIDTH }))
+        } else {
+            Ok(Some(text))
         }
     }
 

@@ -43,10 +43,7 @@ pub(crate) fn create_named(path: &Path, access: Access) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(access.mode()).open(path)?;
     claim(&file);
     // Whoever looked between the two took it for left behind, and may have removed it.
-    match id_of(path)? == FileId::of_file(&file)? {
-        true => Ok(file),
-        false => Err(io::ErrorKind::AlreadyExists.into()),
-    }
+    if id_of(path)? == FileId::of_file(&file)? { Ok(file) } else { Err(io::ErrorKind::AlreadyExists.into()) }
 }
 
 /// Where a file system has no locks, nobody can take one either, and the file is never taken for left behind.

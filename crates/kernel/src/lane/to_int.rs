@@ -100,8 +100,7 @@ impl Lane for F32ToInt64 {
     #[inline(always)]
     fn one(&self, x: u32) -> u64 {
         let F32Parts { neg, abs, sig, exp } = f32_parts(x);
-        let class = (abs == F32_INF, abs > F32_INF);
-        to_int64::<150, 40>(&self.0, neg as u64, sig as u64, exp as u64, class)
+        to_int64::<150, 40>(&self.0, neg as u64, sig as u64, exp as u64, abs == F32_INF, abs > F32_INF)
     }
 }
 
@@ -115,8 +114,7 @@ impl<D: Slot> Lane for F64ToInt<D> {
     #[inline(always)]
     fn one(&self, x: u64) -> D {
         let F64Parts { neg, abs, sig, exp } = f64_parts(x);
-        let class = (abs == F64_INF, abs > F64_INF);
-        D::low(to_int64::<1075, 11>(&self.0, neg, sig, exp, class))
+        D::low(to_int64::<1075, 11>(&self.0, neg, sig, exp, abs == F64_INF, abs > F64_INF))
     }
 }
 
@@ -127,7 +125,8 @@ fn to_int64<const UNIT: u64, const ROOM: u64>(
     neg: u64,
     sig: u64,
     exp: u64,
-    (is_inf, is_nan): (bool, bool),
+    is_inf: bool,
+    is_nan: bool,
 ) -> u64 {
     let right = UNIT.saturating_sub(exp).min(63);
     let left = exp.saturating_sub(UNIT);

@@ -28,7 +28,7 @@ use crate::intermediate::Intermediate;
 use crate::level::Level;
 use crate::options::CastOptions;
 use crate::parallel::map_range;
-use crate::pipeline::{Scratch, TILE};
+use crate::pipeline::{Scratch, Source, TILE};
 use crate::slot::Slot;
 use codes::FloatCodes;
 use details::{Undefined, Zeros, small_results, specials};
@@ -95,7 +95,7 @@ impl Measure {
 
     fn new(types: (DType, DType), limits: Limits, exec: &CastOptions) -> Measure {
         let CastOptions { level, threads, .. } = *exec;
-        let (mut x, mut y) = (Values::of(types.0, level), Values::of(types.1, level));
+        let (mut x, mut y) = (Values::in_narrowest(types.0, level), Values::in_narrowest(types.1, level));
         let residuals = x.has_residuals() || y.has_residuals();
         if residuals {
             // Residuals are rare: their sums are compiled for f64 only.
@@ -208,14 +208,14 @@ impl Block<'_> {
         let Block { measure, layouts, tiles: Tiles { x: x_tile, y: y_tile, scratch }, measured, .. } = self;
         let Measure { x, y, residuals, .. } = measure;
         let raw = [x_bytes, y_bytes];
-        let (y_values, y_residuals) = y.read((layouts.1, y_bytes), n, y_tile, scratch);
+        let (y_values, y_residuals) = y.read(Source { layout: layouts.1, bytes: y_bytes }, n, y_tile, scratch);
         if measured.same {
             return match y.intermediate {
                 Intermediate::F32 => measured.tile::<u32, u32>(measure, y_values, y_values, None, raw),
                 Intermediate::F64 => measured.tile::<u64, u64>(measure, y_values, y_values, None, raw),
             };
         }
-        let (x_values, x_residuals) = x.read((layouts.0, x_bytes), n, x_tile, scratch);
+        let (x_values, x_residuals) = x.read(Source { layout: layouts.0, bytes: x_bytes }, n, x_tile, scratch);
         let residuals = residuals.then(|| [u64::view(x_residuals), u64::view(y_residuals)]);
         match (x.intermediate, y.intermediate) {
             (Intermediate::F32, Intermediate::F32) => {
@@ -322,9 +322,10 @@ impl Measured {
         counts.inexact += inexact;
         counts.finite_pairs += n - special.not_finite;
         // Between integers, whatever is not exact is out of range.
-        let (wrapped, saturated) = match limits.between_integers {
-            true => (inexact, if limits.saturates { inexact } else { 0 }),
-            false => (special.beyond, if limits.wraps { 0 } else { special.at_an_end }),
+        let (wrapped, saturated) = if limits.between_integers {
+            (inexact, if limits.saturates { inexact } else { 0 })
+        } else {
+            (special.beyond, if limits.wraps { 0 } else { special.at_an_end })
         };
         counts.wrapped += if limits.wraps { wrapped } else { 0 };
         counts.saturated += saturated;

@@ -90,14 +90,16 @@ pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<
     }
     if const { X::BYTES == 8 && Y::BYTES == 8 } && pairs.residuals.is_some() {
         // The only ones that AVX-512 has compiled code for; others it has kernels for.
-        return match masked {
-            false => level.run(Add::<X, Y, false, true> { pairs, sums }),
-            true => level.run(Add::<X, Y, true, true> { pairs, sums }),
+        return if masked {
+            level.run(Add::<X, Y, true, true> { pairs, sums })
+        } else {
+            level.run(Add::<X, Y, false, true> { pairs, sums })
         };
     }
-    match masked {
-        false => level.run_at_most_avx2(Add::<X, Y, false, false> { pairs, sums }),
-        true => level.run_at_most_avx2(Add::<X, Y, true, false> { pairs, sums }),
+    if masked {
+        level.run_at_most_avx2(Add::<X, Y, true, false> { pairs, sums })
+    } else {
+        level.run_at_most_avx2(Add::<X, Y, false, false> { pairs, sums })
     }
 }
 
@@ -108,9 +110,10 @@ pub(super) fn add_values<V: Value>(sums: &mut Sums, pass: Pass, values: &[V::Byt
     if let Some(seen) = level.kernels().add_values(masked, (V::BYTES, V::bytes(values)), next, sums) {
         return seen;
     }
-    match masked {
-        false => level.run_at_most_avx2(AddValues::<V, false> { values, sums }),
-        true => level.run_at_most_avx2(AddValues::<V, true> { values, sums }),
+    if masked {
+        level.run_at_most_avx2(AddValues::<V, true> { values, sums })
+    } else {
+        level.run_at_most_avx2(AddValues::<V, false> { values, sums })
     }
 }
 

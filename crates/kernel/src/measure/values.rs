@@ -3,7 +3,7 @@
 
 use crate::intermediate::Intermediate;
 use crate::level::Level;
-use crate::pipeline::{Pipeline, Scratch, Stores, room};
+use crate::pipeline::{Pipeline, Scratch, Source, Stores, Target, room};
 use crate::plan::{plan, residual, values};
 use truecast_core::{CastSpec, DType, Kind, Layout};
 
@@ -49,7 +49,7 @@ fn aligned(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 
 impl Values {
     /// In the narrowest intermediate.
-    pub fn of(dtype: DType, level: Level) -> Self {
+    pub fn in_narrowest(dtype: DType, level: Level) -> Self {
         Values::new(dtype, if fits_f32(dtype) { Intermediate::F32 } else { Intermediate::F64 }, level)
     }
 
@@ -75,7 +75,7 @@ impl Values {
     /// The values of `n` elements and their residuals. Must run in the default floating-point environment.
     pub fn read<'a>(
         &self,
-        (layout, bytes): (Layout, &'a [u8]),
+        src: Source<'a>,
         n: usize,
         tile: &'a mut Tile,
         scratch: &mut Scratch,
@@ -83,13 +83,13 @@ impl Values {
         let infallible = "reading a value refuses nothing";
         let residuals = room(&mut tile.residuals, n * 8);
         if let Some(residual) = &self.residual {
-            residual
-                .run((layout, bytes), (Layout::Packed, &mut *residuals), n, Stores::PLAIN, scratch, None)
-                .expect(infallible);
+            let to = Target { layout: Layout::Packed, bytes: &mut *residuals };
+            residual.run(src, to, n, Stores::PLAIN, scratch, None).expect(infallible);
         }
-        let Some(decode) = &self.decode else { return (bytes, residuals) };
+        let Some(decode) = &self.decode else { return (src.bytes, residuals) };
         let values = aligned(&mut tile.values, n * self.intermediate.bytes());
-        decode.run((layout, bytes), (Layout::Packed, &mut *values), n, Stores::PLAIN, scratch, None).expect(infallible);
+        let to = Target { layout: Layout::Packed, bytes: &mut *values };
+        decode.run(src, to, n, Stores::PLAIN, scratch, None).expect(infallible);
         (values, residuals)
     }
 }

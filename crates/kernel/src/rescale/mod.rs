@@ -24,7 +24,7 @@ use crate::level::Task;
 use crate::options::CastOptions;
 use crate::pack;
 use crate::parallel::{MIN_BYTES_PER_THREAD, Pieces, map_pieces};
-use crate::pipeline::{Stores, TILE};
+use crate::pipeline::{ArraySize, Stores, TILE};
 use crate::stage::{Streaming, slot_bytes};
 use crate::stream;
 use std::sync::OnceLock;
@@ -128,10 +128,10 @@ impl Rescaler {
     /// which a requirement does not hold; [`RescaleError::Wide`].
     pub fn rescale(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<RescaleCounts, RescaleError> {
         let (len, channels) = (src.len(), self.spec.channels.len());
-        match len.is_multiple_of(channels) {
-            true => self.rescale_part(0, src, dst),
-            false => Err(RescaleError::Rows { len, channels }),
+        if !len.is_multiple_of(channels) {
+            return Err(RescaleError::Rows { len, channels });
         }
+        self.rescale_part(0, src, dst)
     }
 
     /// Rescales the elements of a tensor from `first` on: a part may begin and end within a row.
@@ -161,17 +161,14 @@ impl Rescaler {
         let row_at = self.spec.channel_of(first);
         let Some(pass) = self.pass(len) else { return self.by_definition(first, src, dst.into_bytes()) };
         let (src_bytes, dst_bytes) = (bytes_of(source), bytes_of(self.output));
-        let stores = Stores::of(
-            &self.exec,
-            (slot_bytes(self.input), src.bytes().len()),
-            (dst_bytes, dst.byte_len()),
-            Streaming::ByWidth,
-        );
-        let piece = self.piece(len);
+        let src_size = ArraySize { element: slot_bytes(self.input), total: src.bytes().len() };
+        let dst_size = ArraySize { element: dst_bytes, total: dst.byte_len() };
+        let stores = Stores::new(&self.exec, src_size, dst_size, Streaming::ByWidth);
+        let piece = self.piece_len(len);
         let rescale = |room: &mut Room, i: usize, s: &[u8], d: &mut [u8]| {
             let codes = Elements::new(source, d.len() / dst_bytes, s).expect("a piece is of whole elements");
-            let rescaled = self.piece_of(pass, (row_at, i * piece), (codes, d), stores, room);
-            rescaled.map_err(|(at, n)| self.first_failure(first, src, at, n))
+            let rescaled = self.rescale_piece(pass, row_at + i * piece, codes, d, stores, room);
+            rescaled.map_err(|(at, n)| self.first_failure(first, src, i * piece + at, n))
         };
         let pieces = Pieces {
             src: src.bytes(),
@@ -184,18 +181,19 @@ impl Rescaler {
     }
 
     /// Elements that one thread takes in one go.
-    fn piece(&self, len: usize) -> usize {
+    fn piece_len(&self, len: usize) -> usize {
         let at_least = MIN_BYTES_PER_THREAD / slot_bytes(self.input).max(slot_bytes(self.output));
         len.div_ceil(self.exec.threads.get()).max(at_least).next_multiple_of(TILE)
     }
 
-    /// Rescales a piece that begins at element `first` of a part that begins at index `row_at` of a row: how many
-    /// saturated, or where and how long a tile is in which a requirement does not hold.
-    fn piece_of(
+    /// Rescales a piece that begins at an index of a row: how many saturated, or where and how long a tile is in which a
+    /// requirement does not hold.
+    fn rescale_piece(
         &self,
         pass: &dyn Pass,
-        (row_at, first): (usize, usize),
-        (src, dst): (Elements<'_>, &mut [u8]),
+        row_at: usize,
+        src: Elements<'_>,
+        dst: &mut [u8],
         stores: Stores,
         room: &mut Room,
     ) -> Result<u64, (usize, usize)> {
@@ -203,7 +201,7 @@ impl Rescaler {
         let mut saturated = 0;
         let tiles = src.bytes().chunks(TILE * src_bytes).zip(dst.chunks_mut(TILE * dst_bytes));
         for (i, (s, d)) in tiles.enumerate() {
-            let (at, n) = (first + i * TILE, d.len() / dst_bytes);
+            let (at, n) = (i * TILE, d.len() / dst_bytes);
             let s = match src.dtype() {
                 DType::I48 => {
                     let wide = &mut room.wide.get_or_insert_with(|| Box::new([0; 8 * TILE]))[..8 * n];

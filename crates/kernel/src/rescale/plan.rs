@@ -49,8 +49,9 @@ fn by_mode<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> 
 
 /// 16-bit multipliers.
 fn short<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
-    match is_safe(spec) {
-        true => Box::new(Arithmetic::<S, D, { mode::SINGLE }>::new(spec, &spec.channels, level)),
-        false => Box::new(Arithmetic::<S, D, { mode::SHORT }>::new(spec, &spec.channels, level)),
+    if is_safe(spec) {
+        Box::new(Arithmetic::<S, D, { mode::SINGLE }>::new(spec, &spec.channels, level))
+    } else {
+        Box::new(Arithmetic::<S, D, { mode::SHORT }>::new(spec, &spec.channels, level))
     }
 }

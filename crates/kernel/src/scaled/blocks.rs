@@ -1,6 +1,6 @@
 //! Blocks of GGUF files: codes, scales and biases of a row, unpacked (`truecast_core::scaled`, `blocks`).
 
-use super::cut::Cut;
+use super::cut::{Cut, Stored};
 use crate::level::{Level, Task};
 use std::ops::Range;
 use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1};
@@ -47,14 +47,14 @@ pub(super) struct BlockRow<'a> {
 }
 
 impl<'a> BlockRow<'a> {
-    pub fn new(level: Level, block: BlockType, (cut, bytes): (&'a Cut, &'a [u8]), cols: Range<u64>) -> BlockRow<'a> {
+    pub fn new(level: Level, block: BlockType, codes: Stored<'a>, cols: Range<u64>) -> BlockRow<'a> {
         let n = (cols.end - cols.start) as usize;
         let groups = n / block.group() as usize;
         BlockRow {
             level,
             block,
-            cut,
-            bytes,
+            cut: codes.cut,
+            bytes: codes.bytes,
             cols,
             at: None,
             codes: vec![0; n],

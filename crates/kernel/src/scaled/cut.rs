@@ -63,6 +63,13 @@ pub(super) struct Cut {
     count: u64,
 }
 
+/// A plane's bytes that were read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stored<'a> {
+    pub cut: &'a Cut,
+    pub bytes: &'a [u8],
+}
+
 /// Columns from which a row of fields may be read.
 pub(super) fn column_granule(packing: Packing) -> u64 {
     match packing {

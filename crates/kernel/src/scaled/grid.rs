@@ -1,15 +1,15 @@
 //! Scales, zero points and biases of one row of the grid, in f32.
 
-use super::cut::Cut;
+use super::cut::{Cut, Stored};
 use super::unpack;
 use super::values::pipeline;
 use crate::level::Level;
-use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::pipeline::{Pipeline, Scratch};
 use std::ops::Range;
+use truecast_core::DType;
 use truecast_core::scaled::{
     Book, Code, Form, Global, GlobalRule, Group, Layout, Packing, Part, Parts, Plane, Planes, ScaledError, Zero,
 };
-use truecast_core::{DType, Layout as Elements};
 
 /// How the scales of a tensor are found and combined.
 #[derive(Debug)]
@@ -48,10 +48,8 @@ impl Grid {
         if planes.group == Group::OfColumn && planes.global.is_some_and(|global| global.block[1] < layout.cols) {
             return Err(ScaledError::Layout { why: "columns have an index and several global scales" });
         }
-        let decode = match planes.has_book() {
-            true => None,
-            false => Some(pipeline(Grid::scale_type(planes), DType::F32, level)?),
-        };
+        let decode =
+            if planes.has_book() { None } else { Some(pipeline(Grid::scale_type(planes), DType::F32, level)?) };
         let zeros = match planes.zero {
             Zero::Grid { plane: Plane { code: Code::Float(dtype), .. }, .. } => {
                 Some(pipeline(dtype, DType::F32, level)?)
@@ -127,13 +125,13 @@ impl Grid {
         want: Want,
     ) -> Result<GridRow<'a>, ScaledError> {
         let [_, scales, global, zeros, biases, index, _] = cuts;
-        let of = |cut: &'a PartCut| cut.as_ref().map(|(part, cut)| (cut, parts.get(*part)));
+        let of = |cut: &'a PartCut| cut.as_ref().map(|(part, cut)| Stored { cut, bytes: parts.get(*part) });
         let (Some(scales), index) = (of(scales), of(index)) else {
             return Err(ScaledError::Layout { why: "it has no scales" });
         };
         let groups: Vec<u64> = match index {
             None => Vec::new(),
-            Some((_, bytes)) => {
+            Some(Stored { bytes, .. }) => {
                 let axis = if self.planes.group == Group::OfRow { 0 } else { 1 };
                 let groups = self.layout.grid(self.planes.scales.block)[axis];
                 let group = |(index, bytes): (usize, &[u8; 4])| match i32::from_le_bytes(*bytes) {
@@ -169,10 +167,10 @@ impl Grid {
 /// one for each of its columns).
 pub(super) struct GridRow<'a> {
     grid: &'a Grid,
-    scale_plane: (&'a Cut, &'a [u8]),
-    global_plane: Option<(&'a Cut, &'a [u8])>,
-    zero_plane: Option<(&'a Cut, &'a [u8])>,
-    bias_plane: Option<(&'a Cut, &'a [u8])>,
+    scale_plane: Stored<'a>,
+    global_plane: Option<Stored<'a>>,
+    zero_plane: Option<Stored<'a>>,
+    bias_plane: Option<Stored<'a>>,
     /// Values of the codes of scales, if they are stored.
     book: &'a [u8],
     /// Of each row or column, if there is an index.
@@ -231,7 +229,7 @@ impl GridRow<'_> {
     fn global(&self, row: u64, col: u64) -> f32 {
         match self.global_plane {
             None => 1.0,
-            Some((cut, bytes)) => {
+            Some(Stored { cut, bytes }) => {
                 let at = cut.byte_of([row, col]);
                 f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
             }
@@ -268,7 +266,7 @@ impl GridRow<'_> {
         self.version += 1;
         // The columns of the grid that are read, and what each operand is made of.
         let of_columns = planes.group == Group::OfColumn;
-        let stored = if of_columns { 0..self.scale_plane.0.shape[1] } else { self.cols.clone() };
+        let stored = if of_columns { 0..self.scale_plane.cut.shape[1] } else { self.cols.clone() };
         let mut scales = std::mem::take(&mut self.scales);
         let mut codes = std::mem::take(&mut self.codes);
         self.read(self.scale_plane, grid_row, &stored, &mut codes, &mut scales);
@@ -310,14 +308,8 @@ impl GridRow<'_> {
     }
 
     /// Entries of a row of a plane of scales, as they are stored and in f32.
-    fn read(
-        &mut self,
-        (cut, bytes): (&Cut, &[u8]),
-        row: u64,
-        cols: &Range<u64>,
-        codes: &mut Vec<u8>,
-        values: &mut Vec<u8>,
-    ) {
+    fn read(&mut self, plane: Stored<'_>, row: u64, cols: &Range<u64>, codes: &mut Vec<u8>, values: &mut Vec<u8>) {
+        let Stored { cut, bytes } = plane;
         let n = (cols.end - cols.start) as usize;
         let size = cut.plane.code.bits() as usize / 8;
         codes.clear();
@@ -347,8 +339,7 @@ impl GridRow<'_> {
         let n = values.len() / 4;
         match &self.grid.decode {
             Some(decode) => {
-                let to = (Elements::Packed, values);
-                let _ = decode.run((Elements::Packed, codes), to, n, Stores::PLAIN, &mut self.scratch, None);
+                let _ = decode.run_packed(codes, values, n, &mut self.scratch);
             }
             None => {
                 let book = self.book.as_chunks::<4>().0;
@@ -359,15 +350,15 @@ impl GridRow<'_> {
         }
     }
 
-    fn zero_points(&self, (cut, bytes): (&Cut, &[u8]), plus: u8, row: u64, cols: &Range<u64>) -> Vec<u8> {
+    fn zero_points(&self, plane: Stored<'_>, plus: u8, row: u64, cols: &Range<u64>) -> Vec<u8> {
+        let Stored { cut, bytes } = plane;
         let Code::Int(format) = cut.plane.code else {
             let Some(decode) = &self.grid.zeros else { return Vec::new() };
             let (n, size) = ((cols.end - cols.start) as usize, cut.plane.code.bits() as usize / 8);
             let codes: Vec<u8> =
                 cols.clone().flat_map(|col| bytes[cut.byte_of([row, col])..][..size].to_vec()).collect();
             let mut values = vec![0; 4 * n];
-            let to = (Elements::Packed, &mut values[..]);
-            let _ = decode.run((Elements::Packed, &codes), to, n, Stores::PLAIN, &mut Scratch::default(), None);
+            let _ = decode.run_packed(&codes, &mut values, n, &mut Scratch::default());
             return values;
         };
         // At most 32 bits, which i64 holds.

@@ -5,11 +5,10 @@
 //! conversion from f32 that [`crate::Caster`] makes too. Where few codes share a scale among many elements, that way makes
 //! a table of their results, and elements are looked up (`lookup`).
 //!
-//! Read in this order: `cut`, `unpack`, `blocks`, `values`, `short`, `products`, `grid`, `lookup`, `dequantize`, `quantize`,
-//! `repack`.
+//! Read in this order: `rows`, `cut`, `unpack`, `blocks`, `values`, `short`, `products`, `grid`, `lookup`, `dequantize`,
+//! `quantize`, `repack`.
 //! Reference: `docs/kernels.md §15`.
 
-pub(crate) mod block_quotient;
 mod blocks;
 mod cut;
 mod dequantize;
@@ -18,6 +17,7 @@ pub(crate) mod lookup;
 mod products;
 mod quantize;
 mod repack;
+pub(crate) mod rows;
 mod short;
 pub(crate) mod threshold_table;
 mod unpack;

@@ -3,8 +3,8 @@
 //! There is a loop for the usual conversions, to bf16 and f16 to nearest even. What it computes in f32 is what
 //! [`super::values`] does.
 
-use super::block_quotient::F32;
 use super::lookup::{Table16, Table256};
+use super::rows::F32;
 use super::short::alone;
 use crate::lane::Lane;
 use crate::lane::encode::EncodeNearest;

@@ -170,7 +170,7 @@ impl Repacker {
         }
         dst.fill(0);
         let Some(cut) = cut else { return Ok(None) };
-        BUFFERS.with_borrow_mut(|buffers| Ok(self.run_in(buffers, rows, &cut, (src, dst))))
+        BUFFERS.with_borrow_mut(|buffers| Ok(self.run_in(buffers, rows, &cut, src, dst)))
     }
 
     fn run_in(
@@ -178,7 +178,8 @@ impl Repacker {
         buffers: &mut Buffers,
         rows: Range<u64>,
         cut: &Cut,
-        (src, dst): (&[u8], &mut [u8]),
+        src: &[u8],
+        dst: &mut [u8],
     ) -> Option<[u64; 2]> {
         let Repacking { from, to, to_shape: [_, cols], kept, transposed, .. } = self.how;
         let (size, n_cols) = (slot(&from), kept[1] as usize);

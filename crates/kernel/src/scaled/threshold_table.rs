@@ -5,6 +5,7 @@
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "kernels of x86-64 take it"))]
 
+use super::rows::{NextRows, Rows};
 use truecast_core::{DType, FloatFormat, Kind};
 
 /// An element type whose codes are a sign and a magnitude `k`.
@@ -30,7 +31,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// That of a type which has one: eight subnormal codes and eight in each binade, or eight codes in all.
-    pub fn of(dtype: DType) -> Option<Shape> {
+    pub fn new(dtype: DType) -> Option<Shape> {
         let (DType::F4E2M1 | DType::F8E4M3Fn, Kind::Float(f)) = (dtype, dtype.kind()) else { return None };
         let most = f.max_code() as u8;
         let value = |k: u8| if k > most { f32::INFINITY } else { value(&f, k) };
@@ -115,27 +116,17 @@ pub(crate) struct Steps {
     pub cells: [u8; 16],
 }
 
-/// Rows of bf16 with the same tables, of which the first element begins a block.
+/// Rows of bf16 with the tables of their blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stepped<'a> {
-    /// From the first element to the last.
-    pub src: &'a [u8],
-    /// Bytes from a row to the next.
-    pub stride: usize,
-    /// Elements of a row.
-    pub cols: usize,
-    /// Elements that share a table.
-    pub block: usize,
+    pub rows: Rows<'a>,
     pub shape: &'a Shape,
     /// Of each block, and of three more.
     pub firsts: &'a [u16],
     /// The table of each block, and of three more; none: all have the first one.
     pub which: &'a [u8],
     pub tables: &'a [Steps],
-    /// Whether codes go past the caches, where they fill lines; other threads see them after a fence of this one.
-    pub streams: bool,
-    /// What is needed after these rows, as rows that are so many bytes apart; none: nothing is asked for.
-    pub next: (&'a [u8], usize),
+    pub next: NextRows<'a>,
 }
 
 /// The exponent field of a positive f32.
@@ -179,7 +170,7 @@ mod tests {
         let ends = [67u32, 167].map(|e| f32::from_bits(e << 23));
         let divisors: Vec<f32> = ties.chain(near.chain(spread).map(f32::from_bits)).chain(ends).collect();
         for dtype in [DType::F4E2M1, DType::F8E4M3Fn] {
-            let shape = Shape::of(dtype).unwrap();
+            let shape = Shape::new(dtype).unwrap();
             let policy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..CastPolicy::IEEE };
             let spec = CastSpec { src: DType::F32, dst: dtype, policy, undefined: &[], clause: "" };
             let code = |q: f32| cast_one(&spec, q.to_bits().into()).code().unwrap() as u8;

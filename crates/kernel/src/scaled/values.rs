@@ -3,11 +3,11 @@
 //! Tiles are bytes, as everywhere in this crate; those of f32 hold four for each element. Everything here is to be run in
 //! the default floating-point environment.
 
-use super::block_quotient::F32;
 use super::blocks;
 use super::products::{Combination, Narrow};
+use super::rows::F32;
 use crate::level::{Level, Task};
-use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::pipeline::{Pipeline, Scratch, Source, Stores, Target};
 use crate::plan::{PlanError, plan};
 use crate::stage::slot_bytes;
 use truecast_core::scaled::{Code, Form, GlobalRule, ScaledError};
@@ -72,9 +72,9 @@ impl Decoder {
         match &self.of {
             Of::Float(dtype, pipeline) => {
                 let layout = if dtype.code_bits() < 8 { Layout::Bytes } else { Layout::Packed };
-                let to = (Layout::Packed, values);
+                let (from, to) = (Source { layout, bytes: codes }, Target { layout: Layout::Packed, bytes: values });
                 // No policy of this conversion refuses anything.
-                let _ = pipeline.run((layout, codes), to, codes.len(), Stores::PLAIN, scratch, None);
+                let _ = pipeline.run(from, to, codes.len(), Stores::PLAIN, scratch, None);
             }
             Of::Doubled => {
                 let table = blocks::doubled().map(f32::to_le_bytes);
@@ -179,8 +179,7 @@ impl Values {
     }
 
     fn encode(&self, values: &[u8], results: &mut [u8]) {
-        let (n, to) = (values.len() / 4, (Layout::Packed, results));
-        let _ = self.encode.run((Layout::Packed, values), to, n, Stores::PLAIN, &mut Scratch::default(), None);
+        let _ = self.encode.run_packed(values, results, values.len() / 4, &mut Scratch::default());
     }
 
     /// How codes are combined with operands, if there is a loop for that.
@@ -230,9 +229,8 @@ impl Values {
         for factor in [constant, factor].into_iter().flatten() {
             self.level.run(Factor { values: codes.as_chunks_mut().0, factor });
         }
-        let to = (Layout::Packed, results);
-        // Whoever planned this refused policies that refuse elements.
-        let _ = self.encode.run((Layout::Packed, codes), to, len, Stores::PLAIN, &mut room.scratch, None);
+        // The plan refuses policies that refuse elements.
+        let _ = self.encode.run_packed(codes, results, len, &mut room.scratch);
     }
 
     /// To the type of the scales and back.
@@ -241,8 +239,8 @@ impl Values {
         let len = values.len() / 4;
         room.narrow.resize(len * slot_bytes(*dtype), 0);
         let Room { scratch, narrow, .. } = room;
-        let _ = there.run((Layout::Packed, values), (Layout::Packed, narrow), len, Stores::PLAIN, scratch, None);
-        let _ = back.run((Layout::Packed, narrow), (Layout::Packed, values), len, Stores::PLAIN, scratch, None);
+        let _ = there.run_packed(values, narrow, len, scratch);
+        let _ = back.run_packed(narrow, values, len, scratch);
     }
 }
 

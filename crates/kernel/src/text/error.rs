@@ -92,9 +92,10 @@ fn shown(text: &[u8]) -> String {
     let head = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]);
     // What the cut left of a character is not the text's fault.
     let head = if is_cut { head.trim_end_matches(char::REPLACEMENT_CHARACTER) } else { &head };
-    match is_cut {
-        false => format!("{head:?}"),
-        true => format!("{:?} and {} more bytes", format!("{head}…"), text.len() - SHOWN),
+    if is_cut {
+        format!("{:?} and {} more bytes", format!("{head}…"), text.len() - SHOWN)
+    } else {
+        format!("{head:?}")
     }
 }
 

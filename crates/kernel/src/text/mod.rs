@@ -119,9 +119,10 @@ impl TextCaster {
             see(parsed);
             index += 1;
         }
-        match index == room && texts.next().is_none() && rooms.into_remainder().is_empty() {
-            true => Ok(()),
-            false => Err(TextError::Length { elements: room }),
+        if index == room && texts.next().is_none() && rooms.into_remainder().is_empty() {
+            Ok(())
+        } else {
+            Err(TextError::Length { elements: room })
         }
     }
 

@@ -164,14 +164,10 @@ impl Names {
                 Dimension::Between(least, most) => (*least..=*most).contains(&found),
                 Dimension::Any => true,
             });
-        match fits {
-            true => Ok(()),
-            false => Err(Error::Shape {
-                what,
-                name: name.into(),
-                found: tensor.shape.clone(),
-                declared: self.shown(declared),
-            }),
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::Shape { what, name: name.into(), found: tensor.shape.clone(), declared: self.shown(declared) })
         }
     }
 

@@ -245,8 +245,9 @@ pub(super) fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, RunError> {
     let room = usize::try_from(found.len().min(most)).unwrap_or(usize::MAX);
     bytes.try_reserve_exact(room).map_err(|_| truecast_io::Error::Memory { path: path.into(), bytes: found.len() })?;
     std::io::Read::read_to_end(&mut std::io::Read::take(file, most), &mut bytes).map_err(failed)?;
-    match bytes.len() as u64 > limit {
-        true => Err(RunError::TooLarge { path: path.display().to_string(), limit }),
-        false => Ok(bytes),
+    if bytes.len() as u64 > limit {
+        Err(RunError::TooLarge { path: path.display().to_string(), limit })
+    } else {
+        Ok(bytes)
     }
 }

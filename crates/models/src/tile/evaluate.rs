@@ -327,12 +327,11 @@ fn convert(meaning: &Meaning, operand: &Elements, to: &TileType, notes: &mut BTr
         code
     });
     let tensor = Tensor::of_codes(dtype, to.shape.clone(), codes);
-    let undefined = match numbers.is_empty() {
-        true => Reasons::All(None),
-        false => {
-            numbers.resize(len as usize, 0);
-            Reasons::Each(numbers)
-        }
+    let undefined = if numbers.is_empty() {
+        Reasons::All(None)
+    } else {
+        numbers.resize(len as usize, 0);
+        Reasons::Each(numbers)
     };
     Elements { tensor: tensor.into(), undefined }
 }

@@ -29,9 +29,10 @@ pub(crate) fn check(kind: PackKind, from: &TileType, to: &TileType) -> Result<()
         return Err(("T002", "both tiles must have rank 1; use reshape".into()));
     }
     let bits = elements.len() * memory_bits(elements.element.storage());
-    match bits == 8 * bytes.len() {
-        true => Ok(()),
-        false => Err(("T002", format!("{bits} bits do not fill {} bytes; change the number of bytes", bytes.len()))),
+    if bits == 8 * bytes.len() {
+        Ok(())
+    } else {
+        Err(("T002", format!("{bits} bits do not fill {} bytes; change the number of bytes", bytes.len())))
     }
 }
 

@@ -54,9 +54,10 @@ impl Rules<'_> {
     }
 
     pub fn same_shape(&self, input: &[u64], output: &[u64]) -> Result<(), GraphError> {
-        match input == output {
-            true => Ok(()),
-            false => Err(operands(self.place, format!("gives shape {output:?} from {input:?} (E15)"))),
+        if input == output {
+            Ok(())
+        } else {
+            Err(operands(self.place, format!("gives shape {output:?} from {input:?} (E15)")))
         }
     }
 
@@ -93,9 +94,10 @@ impl Rules<'_> {
 
     /// The scales of values of this shape.
     pub fn scales(&self, element: ElementType, shape: &[u64], values: &[u64]) -> Result<(), GraphError> {
-        match element == ElementType::Plain(SCALE) && shape == scale_shape(values) {
-            true => Ok(()),
-            false => Err(operands(self.place, format!("scales are {element} of shape {shape:?}"))),
+        if element == ElementType::Plain(SCALE) && shape == scale_shape(values) {
+            Ok(())
+        } else {
+            Err(operands(self.place, format!("scales are {element} of shape {shape:?}")))
         }
     }
 
@@ -124,9 +126,10 @@ impl Rules<'_> {
 
     /// Operands 1 to 4 of a RESCALE have to be constants. Source: `docs/spec/tosa.md §4.1`.
     pub fn constants(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<(), GraphError> {
-        match self.target.allows(Feature::ExtDynamic) || has_constants(graph, operator) {
-            true => Ok(()),
-            false => Err(operands(self.place, DYNAMIC_OPERAND)),
+        if self.target.allows(Feature::ExtDynamic) || has_constants(graph, operator) {
+            Ok(())
+        } else {
+            Err(operands(self.place, DYNAMIC_OPERAND))
         }
     }
 
@@ -150,10 +153,7 @@ impl Rules<'_> {
             }
         };
         let value = Value { dtype, shape: output.shape.clone(), data };
-        match value.is_consistent() {
-            true => Ok(value),
-            false => Err(operands(self.place, "has blocks that cross a row")),
-        }
+        if value.is_consistent() { Ok(value) } else { Err(operands(self.place, "has blocks that cross a row")) }
     }
 }
 

@@ -412,10 +412,7 @@ impl Conversion {
             }
         }
         let to_e8m0 = rule.op == Op::Itof && result == ElementType::Number(DType::F8E8M0);
-        match to_e8m0 && !itof_reaches_e8m0(release) {
-            true => Err(Violation::IntegerToE8M0 { operand }),
-            false => Ok(()),
-        }
+        if to_e8m0 && !itof_reaches_e8m0(release) { Err(Violation::IntegerToE8M0 { operand }) } else { Ok(()) }
     }
 
     fn check_relation(
@@ -439,9 +436,10 @@ impl Conversion {
         }
         let Some(rounding) = self.rounding() else { return Ok(()) };
         let allowed = accepted_modes(self.op(), operand.storage(), result.storage(), release, profile);
-        match allowed.contains(&rounding) {
-            true => Ok(()),
-            false => Err(Violation::Rounding { op: self.op(), rounding, operand, result, release, allowed }),
+        if allowed.contains(&rounding) {
+            Ok(())
+        } else {
+            Err(Violation::Rounding { op: self.op(), rounding, operand, result, release, allowed })
         }
     }
 

@@ -61,7 +61,7 @@ impl Plan {
         let level = exec.level;
         let (planes, block) = match layout.coding {
             Coding::Planes(planes) => (planes, planes.scales.block[1]),
-            Coding::Blocks { block, factor } => return Plan::of_blocks(layout, (block, factor), spec, exec),
+            Coding::Blocks { block, factor } => return Plan::for_blocks(layout, block, factor, spec, exec),
             _ => return Err(ScaledError::Layout { why: "its coding is not known" }),
         };
         let values = Values::new(planes.form, Grid::scale_type(&planes), spec, level)?;
@@ -76,9 +76,10 @@ impl Plan {
         Ok(Plan::with(layout, exec, values, decoder, coded, lookup, block, column_align))
     }
 
-    fn of_blocks(
+    fn for_blocks(
         layout: &Layout,
-        (block, factor): (BlockType, bool),
+        block: BlockType,
+        factor: bool,
         spec: &CastSpec,
         exec: &CastOptions,
     ) -> Result<Plan, ScaledError> {

@@ -5,9 +5,9 @@ use super::source::Source;
 use super::tables::Tables;
 use super::transposed::{self, COLUMNS, STRIP, Strip};
 use crate::environment;
-use crate::pipeline::Stores;
+use crate::pipeline::{ArraySize, Stores};
 use crate::scaled::blocks::BlockRow;
-use crate::scaled::cut::{Cut, Window};
+use crate::scaled::cut::{Stored, Window};
 use crate::scaled::grid::{PartCut, Want};
 use crate::scaled::lookup::{self, Codes};
 use crate::scaled::products::Blocks;
@@ -41,7 +41,9 @@ pub(super) fn run(
     if dst.is_empty() {
         return Ok(());
     }
-    let stores = Stores::of(&plan.exec, (1, parts.codes.len()), (plan.values.dst_bytes, dst.len()), Streaming::ByWidth);
+    let codes = ArraySize { element: 1, total: parts.codes.len() };
+    let results = ArraySize { element: plan.values.dst_bytes, total: dst.len() };
+    let stores = Stores::new(&plan.exec, codes, results, Streaming::ByWidth);
     let streams = stores.by_tile && want == Want::Results;
     environment::default(|| {
         let job = Job { plan, window, cuts: &cuts, parts, want, dst_bytes, streams };
@@ -76,7 +78,8 @@ impl<'a> Job<'a> {
     /// Begins with rows of which these columns are made.
     fn begin(self, cols: Range<u64>) -> Result<RowRun<'a>, ScaledError> {
         let Job { plan, cuts, parts, want, .. } = self;
-        let [Some((_, codes)), ..] = cuts else { unreachable!("every layout has codes") };
+        let [Some((_, cut)), ..] = cuts else { unreachable!("every layout has codes") };
+        let stored = Stored { cut, bytes: parts.codes };
         let (source, factor) = match &plan.coded {
             Coded::Planes(_, grid) => {
                 let by_scale = plan.lookup == Lookup::Table16ByScale && want == Want::Results;
@@ -84,14 +87,14 @@ impl<'a> Job<'a> {
                 (Source::Grid(Box::new(grid.row(cuts, parts, grid.columns(&cols), of_row)?)), None)
             }
             Coded::Blocks { block, factor } => {
-                let row = BlockRow::new(plan.exec.level, *block, (codes, parts.codes), cols.clone());
+                let row = BlockRow::new(plan.exec.level, *block, stored, cols.clone());
                 let of_tensor = parts.global.first_chunk().map(|bytes| f32::from_le_bytes(*bytes));
                 (Source::Blocks(row), of_tensor.filter(|_| *factor))
             }
         };
         Ok(RowRun {
             job: self,
-            codes: (codes, parts.codes),
+            codes: stored,
             source,
             factor,
             cols,
@@ -186,7 +189,7 @@ struct Columns {
 /// Rows of a window, of which some columns are made.
 struct RowRun<'a> {
     job: Job<'a>,
-    codes: (&'a Cut, &'a [u8]),
+    codes: Stored<'a>,
     source: Source<'a>,
     /// Of form A2 of GGUF's NVFP4: multiplies values.
     factor: Option<f32>,
@@ -211,7 +214,7 @@ impl RowRun<'_> {
 
     /// Asks for the codes of a row of a strip: a few lines, a page or more after those of the row before.
     fn ask_for(&self, row: u64) {
-        let (cut, bytes) = self.codes;
+        let Stored { cut, bytes } = self.codes;
         if row >= self.job.window.rows.end || cut.plane.packing == Packing::Swizzled {
             return;
         }
@@ -275,7 +278,7 @@ impl RowRun<'_> {
             self.unpacked.copy_from_slice(&row.codes[at..at + n]);
             return Ok(());
         }
-        let (cut, bytes) = self.codes;
+        let Stored { cut, bytes } = self.codes;
         let plan = self.job.plan;
         unpack::row(plan.exec.level, cut, bytes, row, first, &mut self.unpacked);
         let Coded::Planes(planes, _) = &plan.coded else { return Ok(()) };
@@ -402,7 +405,7 @@ impl RowRun<'_> {
     fn by_lookup16(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
         let Job { plan, streams, .. } = self.job;
         let (level, block) = (plan.exec.level, plan.block);
-        let (cut, bytes) = self.codes;
+        let Stored { cut, bytes } = self.codes;
         let n_cols = self.n_cols();
         let low_first = plan.is_packed(4, |packing| matches!(packing, Packing::Rows { .. }));
         let high_first = plan.is_packed(4, |packing| packing == Packing::HighFirst);
@@ -437,7 +440,7 @@ impl RowRun<'_> {
     /// Rows of a row of the grid, of so many bytes of results each.
     fn by_lookup256(&mut self, rows: Range<u64>, dst: &mut [u8], row_bytes: usize) -> Result<(), ScaledError> {
         let Job { plan, streams, .. } = self.job;
-        let (level, block, cut_bytes, cols) = (plan.exec.level, plan.block, self.codes, self.cols.clone());
+        let (level, block, stored, cols) = (plan.exec.level, plan.block, self.codes, self.cols.clone());
         let n_cols = self.n_cols();
         let plain = plan.is_packed(8, |packing| matches!(packing, Packing::Rows { .. }));
         if !plain {
@@ -450,7 +453,7 @@ impl RowRun<'_> {
             }
             return Ok(());
         }
-        let (cut, bytes) = cut_bytes;
+        let Stored { cut, bytes } = stored;
         for (first, n, at) in pieces(cols.clone(), block) {
             let one = |(row, dst): (u64, _)| {
                 let dst: &mut [u8] = dst;

@@ -2,6 +2,7 @@
 //! a kernel if there is one.
 
 use crate::level::{Level, Task};
+use crate::scaled::rows::CodesMut;
 use crate::stream;
 
 /// Stored rows that are made before they are turned: of two bytes, four lines of a column.
@@ -57,13 +58,9 @@ fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, room: &mut Room, ds
         level.run(Interleave { rows, fours: &mut fours[..n_cols] });
     }
     let done = if N == 2 {
-        let columns = (dst[first_col * n_rows + first_row..].as_flattened_mut(), n_rows * N);
-        level.kernels().transpose8(
-            (fours.as_flattened().as_flattened(), stride * 4 * N),
-            n_cols,
-            columns,
-            strip.streams,
-        )
+        let bytes = dst[first_col * n_rows + first_row..].as_flattened_mut();
+        let columns = CodesMut { bytes, stride: n_rows * N, streams: strip.streams };
+        level.kernels().transpose8(fours.as_flattened().as_flattened(), stride * 4 * N, n_cols, columns)
     } else {
         0
     };

@@ -2,22 +2,23 @@
 
 use super::counts::{Block, BlockCounts, Counter};
 use super::element::{NOT_WRITTEN, saturating};
-use super::rows::{Found, Rows, Widener, later};
+use super::found::{Found, Widener, later};
 use super::source::{F32, INF, OfF32, Ratios, Source, ZeroElements, by_source, how};
 use crate::level::{Level, Task};
 use crate::options::{CastOptions, Counting};
-use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::pipeline::{Pipeline, Scratch};
+use crate::scaled::rows::Rows;
 use crate::scaled::values::pipeline;
 use crate::stage::slot_bytes;
+use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Code, NonFinite, Packing, Plane, ScaledError};
-use truecast_core::{DType, Layout as Elements};
 
 /// Blocks of a run.
 const BLOCKS: usize = 64;
 
 /// Blocks of a type that is written, planned once.
 #[derive(Debug)]
-pub(super) struct OfBlocks {
+pub(super) struct BlocksQuantizer {
     level: Level,
     nonfinite: NonFinite,
     target: Target,
@@ -30,8 +31,8 @@ enum Target {
     Mxfp4,
 }
 
-impl OfBlocks {
-    pub fn new(block: BlockType, nonfinite: NonFinite, exec: &CastOptions) -> Result<OfBlocks, ScaledError> {
+impl BlocksQuantizer {
+    pub fn new(block: BlockType, nonfinite: NonFinite, exec: &CastOptions) -> Result<BlocksQuantizer, ScaledError> {
         let level = exec.level;
         let target = match block {
             BlockType::Q8_0 => Target::Q8_0 {
@@ -42,15 +43,15 @@ impl OfBlocks {
             _ => return Err(NOT_WRITTEN),
         };
         let counts = exec.counting == Counting::Full;
-        let counter = counts.then(|| Counter::of_blocks(block, level)).transpose()?;
-        Ok(OfBlocks { level, nonfinite, target, counter })
+        let counter = counts.then(|| Counter::for_block_type(block, level)).transpose()?;
+        Ok(BlocksQuantizer { level, nonfinite, target, counter })
     }
 
     /// Quantizes whole blocks.
     pub fn run(&self, widener: &Widener, src: &[u8], dst: &mut [u8]) -> Result<BlockCounts, ScaledError> {
         match &self.target {
-            Target::Q8_0 { to_int, to_half } => self.q8_0(widener, (src, dst), to_int, to_half),
-            Target::Mxfp4 => self.mxfp4(widener, (src, dst)),
+            Target::Q8_0 { to_int, to_half } => self.q8_0(widener, src, dst, to_int, to_half),
+            Target::Mxfp4 => self.mxfp4(widener, src, dst),
         }
     }
 
@@ -60,7 +61,8 @@ impl OfBlocks {
         &self,
         block: BlockType,
         widener: &Widener,
-        (src, dst): (&[u8], &mut [u8]),
+        src: &[u8],
+        dst: &mut [u8],
         mut each: impl FnMut(&[F32], &[u32], &mut [u8]),
     ) -> Result<BlockCounts, ScaledError> {
         let (size, bytes) = (slot_bytes(widener.src), block.bytes() as usize);
@@ -70,7 +72,7 @@ impl OfBlocks {
             let cols = src.len() / size;
             let x = &mut tile[..4 * cols];
             widener.run(src, x, &mut scratch);
-            found.look(self.level, &Rows { dtype: DType::F32, bytes: x, stride: 0, cols, rows: 1 }, (32, 0), false);
+            found.look(self.level, &Rows::single(DType::F32, x, 32), 0, false);
             each(x.as_chunks().0, &found.largest, dst);
             for (b, _) in found.largest.iter().enumerate().filter(|(_, largest)| **largest >= INF) {
                 let values = x[128 * b..][..128].as_chunks::<4>().0.iter().map(|x| u32::from_le_bytes(*x));
@@ -78,24 +80,24 @@ impl OfBlocks {
                     block.quantize(self.nonfinite, &values.collect::<Vec<_>>(), &mut dst[b * bytes..][..bytes]);
                 quantized.map_err(|error| later(error, (i * BLOCKS + b) * 32))?;
             }
-            self.count(widener.src, src, (&found.largest, dst), &mut counts);
+            self.count(widener.src, src, &found.largest, dst, &mut counts);
         }
         Ok(counts)
     }
 
     /// Counts blocks of 32 elements.
-    fn count(&self, dtype: DType, src: &[u8], made: (&[u32], &[u8]), counts: &mut BlockCounts) {
+    fn count(&self, dtype: DType, src: &[u8], largest: &[u32], blocks: &[u8], counts: &mut BlockCounts) {
         let Some(counter) = &self.counter else { return };
         match dtype {
             DType::F64 => {
                 let x = src.as_chunks().0;
                 counts.needs_values = true;
-                self.count_each(counter, made, |i| f64::from_le_bytes(x[i]), counts);
+                self.count_each(counter, largest, blocks, |i| f64::from_le_bytes(x[i]), counts);
             }
             dtype => by_source!(dtype, S => {
                 let x = S::elements(src);
                 counts.zero_in += self.level.run(ZeroElements::<S> { x });
-                self.count_each(counter, made, |i| S::value(x[i]).into(), counts);
+                self.count_each(counter, largest, blocks, |i| S::value(x[i]).into(), counts);
             }),
         }
     }
@@ -104,7 +106,8 @@ impl OfBlocks {
     fn count_each(
         &self,
         counter: &Counter,
-        (largest, blocks): (&[u32], &[u8]),
+        largest: &[u32],
+        blocks: &[u8],
         x: impl Fn(usize) -> f64,
         counts: &mut BlockCounts,
     ) {
@@ -114,9 +117,9 @@ impl OfBlocks {
         let each = blocks.chunks_exact(blocks.len() / largest.len()).zip(largest);
         for (i, (bytes, largest)) in each.enumerate() {
             let scale = counter.scale_of(bytes);
-            let codes = &bytes[scale.0.len()..];
+            let codes = &bytes[scale.stored.len()..];
             counter.small_codes(plane, codes, 32, counts);
-            counts.needs_values |= !counter.is_usual(scale.1) || *largest >= INF;
+            counts.needs_values |= !counter.is_usual(scale.value) || *largest >= INF;
             let block = Block {
                 rows: 0..1,
                 cols: 0..32,
@@ -135,14 +138,15 @@ impl OfBlocks {
     fn q8_0(
         &self,
         widener: &Widener,
-        dst: (&[u8], &mut [u8]),
+        src: &[u8],
+        dst: &mut [u8],
         to_int: &Pipeline,
         to_half: &Pipeline,
     ) -> Result<BlockCounts, ScaledError> {
         let mut scratch = Scratch::default();
         let (mut scales, mut inverses) = ([[0; 4]; BLOCKS], [[0; 4]; BLOCKS]);
         let (mut halves, mut ratios, mut codes) = ([0; 2 * BLOCKS], vec![[0; 4]; 32 * BLOCKS], [0; 32 * BLOCKS]);
-        self.blocks(BlockType::Q8_0, widener, dst, |src, largest, dst| {
+        self.blocks(BlockType::Q8_0, widener, src, dst, |src, largest, dst| {
             let n = largest.len();
             for ((scale, inverse), largest) in scales.iter_mut().zip(&mut inverses).zip(largest) {
                 let d = f32::from_bits(*largest) / 127.0;
@@ -150,9 +154,7 @@ impl OfBlocks {
                 *inverse = (if d == 0.0 { 0.0 } else { 1.0 / d }).to_le_bytes();
             }
             let mut cast = |pipeline: &Pipeline, src: &[F32], dst: &mut [u8]| {
-                let from = (Elements::Packed, src.as_flattened());
-                let to = (Elements::Packed, dst);
-                let _ = pipeline.run(from, to, src.len(), Stores::PLAIN, &mut scratch, None);
+                let _ = pipeline.run_packed(src.as_flattened(), dst, src.len(), &mut scratch);
             };
             cast(to_half, &scales[..n], &mut halves[..2 * n]);
             let (t, ratios) = (&inverses[..n], &mut ratios[..32 * n]);
@@ -166,8 +168,8 @@ impl OfBlocks {
     }
 
     /// `docs/spec/checkpoints.md §9.4`.
-    fn mxfp4(&self, widener: &Widener, dst: (&[u8], &mut [u8])) -> Result<BlockCounts, ScaledError> {
-        self.blocks(BlockType::Mxfp4, widener, dst, |x, largest, dst| {
+    fn mxfp4(&self, widener: &Widener, src: &[u8], dst: &mut [u8]) -> Result<BlockCounts, ScaledError> {
+        self.blocks(BlockType::Mxfp4, widener, src, dst, |x, largest, dst| {
             self.level.run(Mxfp4 { x: x.as_chunks().0, largest, blocks: dst.as_chunks_mut().0 });
         })
     }

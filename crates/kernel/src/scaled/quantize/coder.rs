@@ -1,13 +1,14 @@
 //! Rows with the scales of their blocks, to codes.
 
 use super::element::Element;
-use super::rows::{Found, Rows};
+use super::found::Found;
 use super::scales::{self, Scaler};
 use super::source::{F32, Ratios, Source, by_source, how, may_be_nearly_divided};
-use super::steps::{Stepper, Tables};
+use super::thresholds::{Tables, Thresholds};
 use crate::level::{Level, Task};
 use crate::pipeline::Scratch;
-use crate::scaled::block_quotient::Divided;
+use crate::scaled::rows::{CodesMut, Divided, NextRows, Rows};
+use crate::scaled::threshold_table::Stepped;
 use truecast_core::DType;
 use truecast_core::scaled::{Planes, Quantization, ScaledError};
 
@@ -20,21 +21,22 @@ const AHEAD: usize = crate::x86::AHEAD;
 #[cfg(not(target_arch = "x86_64"))]
 const AHEAD: usize = 0;
 
-/// How rows are coded, planned once.
+/// Encodes rows, planned once.
 #[derive(Debug)]
 pub(super) struct Coder {
     pub scaler: Scaler,
     pub element: Element,
-    stepper: Option<Stepper>,
+    thresholds: Option<Thresholds>,
     level: Level,
 }
 
-/// What blocks are quantized with.
+/// Scales of blocks, and the operands that follow from them.
 #[derive(Debug, Default)]
 pub(super) struct Operands {
     /// Scales as they are stored.
     pub stored: Vec<u8>,
-    /// What elements are divided by, or multiplied.
+    pub global: f32,
+    /// Elements are divided by these, or multiplied.
     divisors: Vec<F32>,
     /// Zero points, or inverses of the divisors.
     others: Vec<F32>,
@@ -42,9 +44,19 @@ pub(super) struct Operands {
 }
 
 impl Operands {
+    /// No blocks, with a global scale.
+    pub fn with_global(global: f32) -> Operands {
+        Operands { global, ..Operands::default() }
+    }
+
     /// Zero points, of a layout that has them.
     pub fn zeros(&self) -> &[F32] {
         if self.how == how::DIVIDE_ADD { &self.others } else { &[] }
+    }
+
+    /// The two operands of each block.
+    fn pairs(&self) -> [&[F32]; 2] {
+        [&self.divisors, if self.others.is_empty() { &self.divisors } else { &self.others }]
     }
 }
 
@@ -55,12 +67,12 @@ enum Codes<'a> {
     Bytes(&'a mut [u8]),
 }
 
-/// Tiles of one thread.
+/// Buffers of one thread.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct Buffers {
     ratios: Vec<u8>,
     codes: Vec<u8>,
-    pub scales: scales::Room,
+    pub scales: scales::Buffers,
     pub scratch: Scratch,
     tables: Tables,
 }
@@ -68,19 +80,13 @@ pub(super) struct Room {
 impl Coder {
     pub fn new(planes: &Planes, how: &Quantization, level: Level) -> Result<Coder, ScaledError> {
         let (scaler, element) = (Scaler::new(planes, how, level)?, Element::new(planes.codes, level)?);
-        Ok(Coder { scaler, element, stepper: Stepper::new(planes.codes.code, level), level })
+        Ok(Coder { scaler, element, thresholds: Thresholds::new(planes.codes.code, level), level })
     }
 
-    /// Operands of blocks with stored scales. `seen` is the largest magnitude of any element.
-    pub fn complete(
-        &self,
-        (dtype, found, seen): (DType, &Found, u32),
-        global: f32,
-        operands: &mut Operands,
-        room: &mut Room,
-    ) {
-        let Operands { stored, divisors, others, how } = operands;
-        self.scaler.divisors(stored, global, divisors, &mut room.scales);
+    /// Makes the operands of blocks with stored scales.
+    pub fn complete(&self, dtype: DType, found: &Found, operands: &mut Operands, buffers: &mut scales::Buffers) {
+        let Operands { stored, global, divisors, others, how } = operands;
+        self.scaler.divisors(stored, *global, divisors, buffers);
         others.clear();
         if self.scaler.has_inverses() {
             *how = how::TIMES;
@@ -95,7 +101,7 @@ impl Coder {
             *how = how::DIVIDE;
             if matches!(dtype, DType::Bf16 | DType::F16) && self.level.has_fused_products() {
                 others.resize(divisors.len(), [0; 4]);
-                let inverses = Inverses { divisors, seen: f32::from_bits(seen), inverses: others };
+                let inverses = Inverses { divisors, most: f32::from_bits(found.most), inverses: others };
                 if self.level.run(inverses) {
                     *how = how::RECIPROCAL;
                 }
@@ -103,83 +109,75 @@ impl Coder {
         }
     }
 
-    /// Packed codes of rows with stored scales, of whose elements `block` share each; those of a row begin so many bytes
-    /// after those of the one before. What is needed `next` lies in rows that are so many bytes apart; whether it was asked
-    /// for.
+    /// Packed codes of rows with stored scales. Returns whether the next rows were prefetched.
     pub fn rows(
         &self,
         rows: &Rows<'_>,
-        (block, next): (usize, (&[u8], usize)),
-        (found, seen, global): (&Found, u32, f32),
+        next: NextRows<'_>,
+        found: &Found,
         operands: &mut Operands,
-        (to, stride, streams): (&mut [u8], usize, bool),
-        room: &mut Room,
+        mut to: CodesMut<'_>,
+        buffers: &mut Buffers,
     ) -> bool {
-        let by_steps = self.stepper.as_ref().map_or(0, |stepper| {
-            let (of, known) = ((&self.scaler, &self.element), (found, &operands.stored[..], global));
-            stepper.rows(
-                rows,
-                (block, next),
-                of,
-                known,
-                (&mut *to, stride, streams),
-                (&mut room.tables, &mut room.scales),
-            )
-        });
-        if by_steps == rows.cols {
-            return !next.0.is_empty();
-        }
-        self.complete((rows.dtype, found, seen), global, operands, room);
-        let packed = self.element.bytes(rows.cols);
-        let src = &rows.bytes[..(rows.rows - 1) * rows.stride + rows.row(0).len()];
-        let done = match by_steps {
-            0 => self.in_one_loop(rows, src, (block, next), operands, (true, (&mut *to, stride))),
-            done => done,
-        };
+        let mut done = self.by_thresholds(rows, next, found, operands, to.reborrow(), buffers);
         if done < rows.cols {
-            for (i, to) in to.chunks_mut(stride).enumerate() {
-                let to = Codes::Packed(&mut to[..packed]);
-                self.rest_of_row((rows.dtype, rows.row(i)), (block, done), operands, to, room);
+            self.complete(rows.dtype, found, operands, &mut buffers.scales);
+            if done == 0 {
+                done = self.in_one_loop(rows, next, operands, self.element.bits(), to.reborrow());
             }
         }
-        done > 0 && !next.0.is_empty()
+        self.element.finish(done, to.reborrow());
+        if done < rows.cols {
+            let packed = self.element.bytes(rows.cols);
+            for (i, to) in to.bytes.chunks_mut(to.stride).enumerate() {
+                let row = Rows { bytes: rows.row(i), n_rows: 1, ..*rows };
+                self.rest_of_row(&row, done, operands, Codes::Packed(&mut to[..packed]), buffers);
+            }
+        }
+        done > 0 && !next.bytes.is_empty()
+    }
+
+    /// As [`Coder::rows`] by threshold tables; how many elements of each row that were, from the first on.
+    fn by_thresholds(
+        &self,
+        rows: &Rows<'_>,
+        next: NextRows<'_>,
+        found: &Found,
+        operands: &Operands,
+        to: CodesMut<'_>,
+        buffers: &mut Buffers,
+    ) -> usize {
+        let Some(thresholds) = self.thresholds.as_ref().filter(|_| rows.dtype == DType::Bf16) else { return 0 };
+        let (tables, block_elements) = (&mut buffers.tables, rows.n_rows * rows.block.min(rows.cols));
+        if !thresholds.make(tables, &self.scaler, found, operands, block_elements, &mut buffers.scales) {
+            return 0;
+        }
+        let Tables { steps, firsts, which, .. } = tables;
+        let stepped = Stepped { rows: rows.in_groups(), shape: &thresholds.shape, firsts, which, tables: steps, next };
+        self.level.kernels().encode_by_thresholds(&stepped, to)
     }
 
     /// Codes of a row, one in each byte.
-    pub fn row_to_bytes(
-        &self,
-        (dtype, src): (DType, &[u8]),
-        block: usize,
-        operands: &Operands,
-        to: &mut [u8],
-        room: &mut Room,
-    ) {
-        let rows = Rows { dtype, bytes: src, stride: src.len(), cols: to.len(), rows: 1 };
+    pub fn row_to_bytes(&self, row: &Rows<'_>, operands: &Operands, to: &mut [u8], buffers: &mut Buffers) {
         let stride = to.len();
-        let done = self.in_one_loop(&rows, src, (block, (&[], 0)), operands, (false, (&mut *to, stride)));
-        self.rest_of_row((dtype, src), (block, done), operands, Codes::Bytes(to), room);
+        let codes = CodesMut { bytes: &mut *to, stride, streams: false };
+        let done = self.in_one_loop(row, NextRows::default(), operands, 8, codes);
+        self.rest_of_row(row, done, operands, Codes::Bytes(to), buffers);
     }
 
     /// Codes of a row from an element on.
-    fn rest_of_row(
-        &self,
-        (dtype, src): (DType, &[u8]),
-        (block, done): (usize, usize),
-        operands: &Operands,
-        mut to: Codes<'_>,
-        room: &mut Room,
-    ) {
-        let n = by_source!(dtype, S => S::elements(src).len());
+    fn rest_of_row(&self, row: &Rows<'_>, done: usize, operands: &Operands, mut to: Codes<'_>, buffers: &mut Buffers) {
+        let Rows { dtype, bytes: src, cols: n, block, .. } = *row;
         if let Codes::Packed(to) = &mut to
             && block < n
             && !block.is_multiple_of(8)
         {
             let mut codes = vec![0; n];
-            self.rest_of_row((dtype, src), (block, 0), operands, Codes::Bytes(&mut codes), room);
+            self.rest_of_row(row, 0, operands, Codes::Bytes(&mut codes), buffers);
             self.element.pack_codes(&codes, to);
             return;
         }
-        let Room { ratios, codes, scratch, .. } = room;
+        let Buffers { ratios, codes, scratch, .. } = buffers;
         // Encoders ask for what follows their source, which is to stay in the first-level cache.
         ratios.resize(TILE * 4 + AHEAD, 0);
         codes.resize(TILE, 0);
@@ -191,7 +189,11 @@ impl Coder {
                 let len = TILE.min(end - at);
                 let ratios = &mut ratios[..len * self.element.ratio_bytes()];
                 by_source!(dtype, S => {
-                    self.ratios::<S>(&S::elements(src)[at..at + len], block, (operands, at / block), ratios);
+                    let src = &S::elements(src)[at..at + len];
+                    match self.element.ratio_bytes() {
+                        2 => self.ratios::<S, 2>(src, block, operands, at / block, ratios.as_chunks_mut().0),
+                        _ => self.ratios::<S, 4>(src, block, operands, at / block, ratios.as_chunks_mut().0),
+                    }
                 });
                 match &mut to {
                     Codes::Bytes(to) => self.element.codes(ratios, &mut to[at..at + len], scratch),
@@ -204,43 +206,31 @@ impl Coder {
         }
     }
 
-    /// Whole groups of elements, without a pass through memory between quotients and codes, which may be packed; how many
-    /// elements of each row those were.
+    /// Whole groups of elements to codes of so many bits, without a pass through memory between quotients and codes; how
+    /// many elements of each row those were.
     fn in_one_loop(
         &self,
         rows: &Rows<'_>,
-        src: &[u8],
-        (block, next): (usize, (&[u8], usize)),
-        of: &Operands,
-        (packed, to): (bool, (&mut [u8], usize)),
+        next: NextRows<'_>,
+        operands: &Operands,
+        bits: usize,
+        to: CodesMut<'_>,
     ) -> usize {
-        let t = &of.divisors[..];
-        let u = if of.others.is_empty() { t } else { &of.others[..] };
-        let Rows { dtype, stride, cols, .. } = *rows;
-        let block = if block < cols { block } else { cols.next_multiple_of(64) };
-        self.element.divided(&Divided { dtype, src, stride, cols, block, how: of.how, t, u, next }, packed, to)
+        let [t, u] = operands.pairs();
+        self.element.encode_quotients(&Divided { rows: rows.in_groups(), how: operands.how, t, u, next }, bits, to)
     }
 
     /// Quotients of elements, of which the first begins the block `first`.
-    fn ratios<S: Source>(&self, src: &[S::Element], block: usize, (of, first): (&Operands, usize), ratios: &mut [u8]) {
-        let t = &of.divisors[first..];
-        let u = if of.others.is_empty() { t } else { &of.others[first..] };
-        match self.element.ratio_bytes() {
-            2 => self.of_bytes::<S, 2>(of.how, src, block, (t, u), ratios.as_chunks_mut().0),
-            _ => self.of_bytes::<S, 4>(of.how, src, block, (t, u), ratios.as_chunks_mut().0),
-        }
-    }
-
-    fn of_bytes<S: Source, const N: usize>(
+    fn ratios<S: Source, const N: usize>(
         &self,
-        how: u8,
         src: &[S::Element],
         block: usize,
-        (t, u): (&[F32], &[F32]),
+        operands: &Operands,
+        first: usize,
         ratios: &mut [[u8; N]],
     ) {
-        let level = self.level;
-        match how {
+        let (level, [t, u]) = (self.level, operands.pairs().map(|all| &all[first..]));
+        match operands.how {
             how::TIMES => level.run(Ratios::<S, { how::TIMES }, N> { src, block, t, u, ratios }),
             how::DIVIDE => level.run(Ratios::<S, { how::DIVIDE }, N> { src, block, t, u, ratios }),
             how::DIVIDE_ADD => level.run(Ratios::<S, { how::DIVIDE_ADD }, N> { src, block, t, u, ratios }),
@@ -253,7 +243,7 @@ impl Coder {
 struct Inverses<'a> {
     divisors: &'a [F32],
     /// The largest magnitude of any element.
-    seen: f32,
+    most: f32,
     inverses: &'a mut [F32],
 }
 
@@ -265,7 +255,7 @@ impl Task for Inverses<'_> {
         for (inverse, s) in self.inverses.iter_mut().zip(self.divisors) {
             let s = f32::from_le_bytes(*s);
             *inverse = (1.0 / s).to_le_bytes();
-            all &= may_be_nearly_divided(s, self.seen);
+            all &= may_be_nearly_divided(s, self.most);
         }
         all
     }

@@ -148,6 +148,26 @@ const UPPER_SLACK: f64 = 1.0 + 1.0 / (1 << 16) as f64;
 /// Elements that are looked at together.
 const LOOK: usize = 32;
 
+/// The scale of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale<'a> {
+    /// Its code.
+    pub stored: &'a [u8],
+    /// Effective scale: values of codes are multiplied by it.
+    pub value: f32,
+}
+
+/// Reasons to look at all elements of a block.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// No magnitude up to it is saturated.
+    safe: f64,
+    /// No element is saturated.
+    is_safe: bool,
+    /// The scale is the largest of its type.
+    has_largest_scale: bool,
+}
+
 /// The elements and the codes of a block.
 pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> {
     pub rows: Range<usize>,
@@ -156,8 +176,7 @@ pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u
     pub x: &'a X,
     /// Its code.
     pub code: &'a C,
-    /// The scale as it is stored, and what codes are multiplied by.
-    pub scale: (&'a [u8], f32),
+    pub scale: Scale<'a>,
     /// What is taken from values before.
     pub minus: f32,
     /// At least the largest magnitude; NaN if it is not known.
@@ -180,7 +199,7 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
     /// The value of a code, of which `values` has all.
     #[inline(always)]
     fn y(&self, values: &[f32], row: usize, col: usize) -> f64 {
-        f64::from((values[usize::from((self.code)(row, col))] - self.minus) * self.scale.1)
+        f64::from((values[usize::from((self.code)(row, col))] - self.minus) * self.scale.value)
     }
 
     /// Whether an element has its value, and a zero its sign.
@@ -192,7 +211,7 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
 
     /// Counts the elements that are saturated: none of those up to `safe` is.
     fn saturated(&self, values: &[f32], ends: &[End; 2], safe: f64) -> u64 {
-        let (x, code, scale) = (self.x, self.code, f64::from(self.scale.1));
+        let (x, code, scale) = (self.x, self.code, f64::from(self.scale.value));
         let is_saturated = |row: usize, col: usize| {
             let Some(end) = ends.iter().find(|end| end.code == code(row, col)) else { return false };
             let beyond = (x(row, col) - self.y(values, row, col)) * end.sign;
@@ -219,7 +238,7 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
 
 impl Counter {
     /// Of codes with scales.
-    pub fn of_planes(planes: &Planes, level: Level) -> Result<Counter, ScaledError> {
+    pub fn for_planes(planes: &Planes, level: Level) -> Result<Counter, ScaledError> {
         let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
         let mut counter = Counter::new(planes.codes.code, minus, planes.scales.plane.code, level)?;
         if matches!(planes.zero, Zero::Grid { .. }) {
@@ -229,7 +248,7 @@ impl Counter {
     }
 
     /// Of blocks of GGUF files.
-    pub fn of_blocks(block: BlockType, level: Level) -> Result<Counter, ScaledError> {
+    pub fn for_block_type(block: BlockType, level: Level) -> Result<Counter, ScaledError> {
         match block {
             BlockType::Mxfp4 => Counter::new(Code::Float(DType::F4E2M1), 0, Code::Float(DType::F8E8M0), level),
             // Its scales are such that no code is beyond the last.
@@ -274,11 +293,13 @@ impl Counter {
         })
     }
 
-    /// The scale of a block of a GGUF file, which begins with it, as it is stored and as a value.
-    pub fn scale_of<'b>(&self, block: &'b [u8]) -> (&'b [u8], f32) {
+    /// The scale of a block of a GGUF file, which begins with it.
+    pub fn scale_of<'b>(&self, block: &'b [u8]) -> Scale<'b> {
         match block {
-            [low, high, ..] if self.scales.values.is_empty() => (&block[..2], OfF16::value([*low, *high])),
-            _ => (&block[..1], self.scales.values[usize::from(block[0])]),
+            [low, high, ..] if self.scales.values.is_empty() => {
+                Scale { stored: &block[..2], value: OfF16::value([*low, *high]) }
+            }
+            _ => Scale { stored: &block[..1], value: self.scales.values[usize::from(block[0])] },
         }
     }
 
@@ -289,7 +310,7 @@ impl Counter {
         X: Fn(usize, usize) -> f64,
         C: Fn(usize, usize) -> u8,
     {
-        self.count_scale(block.scale.0, counts);
+        self.count_scale(block.scale.stored, counts);
         let found = self.look(block, counts);
         counts.close(found);
     }
@@ -302,7 +323,7 @@ impl Counter {
     {
         let mut next = BlockCounts::default();
         if begins {
-            self.count_scale(block.scale.0, &mut next);
+            self.count_scale(block.scale.stored, &mut next);
         }
         let found = self.look(block, &mut next);
         next.open = Some(OpenBlock { begins, found });
@@ -324,35 +345,30 @@ impl Counter {
         X: Fn(usize, usize) -> f64,
         C: Fn(usize, usize) -> u8,
     {
-        let scale = f64::from(block.scale.1);
+        let scale = f64::from(block.scale.value);
         let safe = if scale >= f64::from(f32::MIN_POSITIVE) { self.safe * scale } else { f64::NEG_INFINITY };
         let is_safe = self.ends.is_none() || f64::from(block.largest) <= safe;
-        let is_largest = self.scales.kind(block.scale.0) == ScaleKind::Largest;
-        if is_safe && !is_largest && !block.is_kept(&self.values, block.rows.start, block.cols.start) {
+        let has_largest_scale = self.scales.kind(block.scale.stored) == ScaleKind::Largest;
+        if is_safe && !has_largest_scale && !block.is_kept(&self.values, block.rows.start, block.cols.start) {
             return Found { is_lossless: false, is_saturated: false };
         }
-        self.look_at_elements(block, (safe, is_safe, is_largest), counts)
+        self.look_at_elements(block, Limits { safe, is_safe, has_largest_scale }, counts)
     }
 
     /// Looks at all elements.
     #[inline(never)]
-    fn look_at_elements<X, C>(
-        &self,
-        block: &Block<'_, X, C>,
-        (safe, is_safe, is_largest): (f64, bool, bool),
-        counts: &mut BlockCounts,
-    ) -> Found
+    fn look_at_elements<X, C>(&self, block: &Block<'_, X, C>, limits: Limits, counts: &mut BlockCounts) -> Found
     where
         X: Fn(usize, usize) -> f64,
         C: Fn(usize, usize) -> u8,
     {
-        if let Some(ends) = self.ends.as_ref().filter(|_| !is_safe) {
-            counts.saturated += block.saturated(&self.values, ends, safe);
+        if let Some(ends) = self.ends.as_ref().filter(|_| !limits.is_safe) {
+            counts.saturated += block.saturated(&self.values, ends, limits.safe);
         }
-        let reach = self.reach * f64::from(block.scale.1).abs();
+        let reach = self.reach * f64::from(block.scale.value).abs();
         Found {
             is_lossless: block.all(|row, col| block.is_kept(&self.values, row, col)),
-            is_saturated: is_largest && block.any(|row, col| (block.x)(row, col).abs() > reach),
+            is_saturated: limits.has_largest_scale && block.any(|row, col| (block.x)(row, col).abs() > reach),
         }
     }
 
@@ -368,7 +384,7 @@ impl Counter {
                 [zeros - filled, below]
             }
             _ => {
-                let fields = Fields::of(plane);
+                let fields = Fields::new(plane);
                 (0..n).map(|i| fields.get(codes, i)).fold([0; 2], |[zeros, below], code| {
                     let is_subnormal = (code & magnitude).wrapping_sub(1) < subnormals;
                     [zeros + u64::from(code & zero.0 == zero.1), below + u64::from(is_subnormal)]
@@ -483,7 +499,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    pub fn of(Plane { code, packing }: Plane) -> Fields {
+    pub fn new(Plane { code, packing }: Plane) -> Fields {
         let bits = code.bits() as usize;
         Fields { bits, flip: usize::from(bits == 4 && packing == Packing::HighFirst) }
     }

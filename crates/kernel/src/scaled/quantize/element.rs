@@ -4,9 +4,9 @@ use super::source::F32;
 use crate::level::{Level, Task};
 use crate::numbers::split::Split;
 use crate::pack;
-use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::pipeline::{Pipeline, Scratch, Source, Stores, Target};
 use crate::plan::plan;
-use crate::scaled::block_quotient::Divided;
+use crate::scaled::rows::{CodesMut, Divided};
 use crate::table::TABLE16_FROM;
 use std::sync::OnceLock;
 use truecast_core::policy::{IntOverflow, NanToInt, Overflow};
@@ -67,30 +67,25 @@ impl Element {
             self.split.get_or_init(|| {
                 let bf16: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
                 let mut codes = vec![0; 1 << 16];
-                encode_to(encode, &bf16, (Elements::Bytes, &mut codes), &mut Scratch::default());
+                encode_to(encode, &bf16, Elements::Bytes, &mut codes, &mut Scratch::default());
                 Split::of(codes.as_chunks().0).map(Box::new)
             });
         }
         encode.prepare(len);
     }
 
-    /// Divides and encodes rows in one loop, to a byte for each code or `packed`, and returns how many elements of each row
-    /// that were, from the first on: none, or all but less than 64. A row goes so many bytes after the one before.
-    pub fn divided(&self, rows: &Divided<'_>, packed: bool, (to, stride): (&mut [u8], usize)) -> usize {
+    /// Divides and encodes rows in one loop, to so many bits for each code, and returns how many elements of each row that
+    /// were, from the first on: none, or all but less than 64. Packed codes are to be [finished](Element::finish).
+    pub fn encode_quotients(&self, divided: &Divided<'_>, bits: usize, to: CodesMut<'_>) -> usize {
         let Some(Some(split)) = self.split.get() else { return 0 };
-        let bits = if packed { self.bits() } else { 8 };
-        let done = self.level.kernels().encode_quotients(rows, split, bits, (&mut *to, stride));
-        if packed {
-            self.finish(done, to, stride);
-        }
-        done
+        self.level.kernels().encode_quotients(divided, split, bits, to)
     }
 
-    /// What a kernel leaves to do of so many packed codes of each row.
-    pub fn finish(&self, done: usize, to: &mut [u8], stride: usize) {
+    /// Puts so many packed codes of each row, which a kernel wrote, in the order of the packing.
+    pub fn finish(&self, done: usize, to: CodesMut<'_>) {
         let bytes = self.bytes(done);
         if done > 0 {
-            to.chunks_mut(stride).for_each(|row| self.swap(&mut row[..bytes]));
+            to.bytes.chunks_mut(to.stride).for_each(|row| self.swap(&mut row[..bytes]));
         }
     }
 
@@ -125,8 +120,8 @@ impl Element {
     /// The codes of quotients, one in each byte.
     pub fn codes(&self, ratios: &[u8], codes: &mut [u8], scratch: &mut Scratch) {
         match (&self.encode, self.bits()) {
-            (Some(encode), 8) => encode_to(encode, ratios, (Elements::Packed, codes), scratch),
-            (Some(encode), _) => encode_to(encode, ratios, (Elements::Bytes, codes), scratch),
+            (Some(encode), 8) => encode_to(encode, ratios, Elements::Packed, codes, scratch),
+            (Some(encode), _) => encode_to(encode, ratios, Elements::Bytes, codes, scratch),
             (None, bits) => {
                 let ([low, high], half, mask) = (self.limits(), self.half() as u8, (0xffu32 >> (8 - bits)) as u8);
                 self.level.run(ToInt { ratios: ratios.as_chunks().0, low, high, half, mask, codes });
@@ -138,7 +133,7 @@ impl Element {
     pub fn pack(&self, ratios: &[u8], codes: &mut [u8], to: &mut [u8], scratch: &mut Scratch) {
         match (&self.encode, self.bits()) {
             (Some(encode), _) => {
-                encode_to(encode, ratios, (Elements::Packed, &mut *to), scratch);
+                encode_to(encode, ratios, Elements::Packed, to, scratch);
                 self.swap(to);
             }
             (None, 8) => self.codes(ratios, to, scratch),
@@ -166,8 +161,10 @@ impl Element {
     }
 }
 
-fn encode_to(encode: &Pipeline, ratios: &[u8], to: (Elements, &mut [u8]), scratch: &mut Scratch) {
-    let _ = encode.run((Elements::Packed, ratios), to, ratios.len() / 2, Stores::PLAIN, scratch, None);
+/// Encodes bf16 to codes in a layout.
+fn encode_to(encode: &Pipeline, ratios: &[u8], layout: Elements, codes: &mut [u8], scratch: &mut Scratch) {
+    let from = Source { layout: Elements::Packed, bytes: ratios };
+    let _ = encode.run(from, Target { layout, bytes: codes }, ratios.len() / 2, Stores::PLAIN, scratch, None);
 }
 
 /// Widths that no element type has.

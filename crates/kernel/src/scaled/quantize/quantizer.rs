@@ -1,10 +1,10 @@
 //! [`Quantizer`]: what it is planned from, which rows it takes, where it writes.
 
-use super::blocks::OfBlocks;
+use super::blocks::BlocksQuantizer;
 use super::counts::BlockCounts;
 use super::element::NOT_WRITTEN;
-use super::rows::Widener;
-use super::strip::{self, OfPlanes};
+use super::found::Widener;
+use super::planes::{PartMut, Parts, PlanesQuantizer};
 use crate::environment;
 use crate::options::CastOptions;
 use crate::scaled::cut::{Cut, Read};
@@ -49,8 +49,8 @@ pub struct Quantizer {
 
 #[derive(Debug)]
 enum Target {
-    Planes(Box<OfPlanes>),
-    Blocks(Box<OfBlocks>),
+    Planes(Box<PlanesQuantizer>),
+    Blocks(Box<BlocksQuantizer>),
 }
 
 impl Quantizer {
@@ -66,9 +66,9 @@ impl Quantizer {
             return Err(ScaledError::Layout { why: "transposed tensors are read, but not written" });
         }
         let target = match layout.coding {
-            Coding::Planes(planes) => Target::Planes(Box::new(OfPlanes::new(planes, layout, how, exec)?)),
+            Coding::Planes(planes) => Target::Planes(Box::new(PlanesQuantizer::new(planes, layout, how, exec)?)),
             Coding::Blocks { block, factor: false } => {
-                Target::Blocks(Box::new(OfBlocks::new(block, how.nonfinite, exec)?))
+                Target::Blocks(Box::new(BlocksQuantizer::new(block, how.nonfinite, exec)?))
             }
             _ => return Err(NOT_WRITTEN),
         };
@@ -203,12 +203,12 @@ impl Quantizer {
         environment::default(|| match &self.target {
             Target::Planes(of) => {
                 let [Some((_, code_cut)), Some((_, scale_cut)), zero_cut] = &cuts else { return Err(NOT_WRITTEN) };
-                let parts = strip::Parts {
-                    codes: (code_cut, codes),
-                    scales: (scale_cut, scales),
-                    zeros: zero_cut.as_ref().map(|(_, cut)| (cut, zeros)),
+                let parts = Parts {
+                    codes: PartMut { cut: code_cut, bytes: codes },
+                    scales: PartMut { cut: scale_cut, bytes: scales },
+                    zeros: zero_cut.as_ref().map(|(_, cut)| PartMut { cut, bytes: zeros }),
                 };
-                of.run(&self.widener, (rows, src), (amax, self.global(amax).unwrap_or(1.0)), parts)
+                of.run(&self.widener, rows, src, amax, self.global(amax).unwrap_or(1.0), parts)
             }
             Target::Blocks(of) => of.run(&self.widener, src, codes),
         })

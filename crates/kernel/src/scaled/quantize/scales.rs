@@ -3,13 +3,13 @@
 //! The rules are those of [`Planes::quantize`], written over many blocks; tests hold them to it.
 
 use super::element::{NOT_WRITTEN, saturating};
-use super::rows::Found;
+use super::found::Found;
 use super::source::F32;
 use crate::level::{Level, Task};
-use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::pipeline::{Pipeline, Scratch};
 use crate::scaled::values::pipeline;
 use truecast_core::scaled::{Code, GlobalRule, MxScale, Planes, Quantization, ScaledError};
-use truecast_core::{DType, FloatFormat, Layout as Elements};
+use truecast_core::{DType, FloatFormat};
 
 /// The rule of the scales of a layout.
 #[derive(Debug)]
@@ -34,9 +34,9 @@ enum Rule {
     Int { steps: f32, epsilon: f32 },
 }
 
-/// Room for values of scales.
+/// Buffers for values of scales.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct Buffers {
     wanted: Vec<F32>,
     bytes: Vec<u8>,
     scratch: Scratch,
@@ -76,7 +76,7 @@ impl Scaler {
     }
 
     /// The scales of the formula as they are stored.
-    pub fn scales(&self, found: &Found, global: f32, stored: &mut Vec<u8>, room: &mut Room) {
+    pub fn scales(&self, found: &Found, global: f32, stored: &mut Vec<u8>, buffers: &mut Buffers) {
         let Found { largest, ranges, .. } = found;
         let n = largest.len();
         stored.resize(n * self.size(), 0);
@@ -85,18 +85,17 @@ impl Scaler {
                 self.level.run(MxBytes { rule, element, elem_max, largest, bytes: stored });
                 return;
             }
-            room.bytes.resize(n, 0);
-            self.level.run(MxBytes { rule, element, elem_max, largest, bytes: &mut room.bytes });
-            for (wide, byte) in stored.as_chunks_mut::<4>().0.iter_mut().zip(&room.bytes) {
+            buffers.bytes.resize(n, 0);
+            self.level.run(MxBytes { rule, element, elem_max, largest, bytes: &mut buffers.bytes });
+            for (wide, byte) in stored.as_chunks_mut::<4>().0.iter_mut().zip(&buffers.bytes) {
                 *wide = if *byte == 0 { 0x0040_0000u32 } else { u32::from(*byte) << 23 }.to_le_bytes();
             }
             return;
         }
-        room.wanted.resize(n, [0; 4]);
+        buffers.wanted.resize(n, [0; 4]);
         let global = self.global.map(|rule| (rule, global));
-        self.level.run(Wanted { rule: self.rule, global, largest, ranges, wanted: &mut room.wanted });
-        let (from, to) = (room.wanted.as_flattened(), (Elements::Packed, &mut stored[..]));
-        let _ = self.encode.run((Elements::Packed, from), to, n, Stores::PLAIN, &mut room.scratch, None);
+        self.level.run(Wanted { rule: self.rule, global, largest, ranges, wanted: &mut buffers.wanted });
+        let _ = self.encode.run_packed(buffers.wanted.as_flattened(), stored, n, &mut buffers.scratch);
         // No stored scale is zero: it becomes the smallest one, or 1/8 (§7.4).
         let eighth = matches!((self.rule, self.global), (Rule::Second { .. }, Some(GlobalRule::Divide)));
         match self.size() {
@@ -110,12 +109,11 @@ impl Scaler {
         self.level.run(ReplaceZeros { scales, code });
     }
 
-    /// What codes are multiplied by.
-    pub fn multipliers(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, room: &mut Room) {
+    /// Effective scale of each block: codes are multiplied by it.
+    pub fn multipliers(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, buffers: &mut Buffers) {
         let n = stored.len() / self.size();
         values.resize(n, [0; 4]);
-        let to = (Elements::Packed, values.as_flattened_mut());
-        let _ = self.decode.run((Elements::Packed, stored), to, n, Stores::PLAIN, &mut room.scratch, None);
+        let _ = self.decode.run_packed(stored, values.as_flattened_mut(), n, &mut buffers.scratch);
         if let Some(rule) = self.global {
             self.level.run(Effective { rule, global, scales: values });
         }
@@ -132,9 +130,9 @@ impl Scaler {
     }
 
     /// What elements are divided by, or multiplied ([`Scaler::has_inverses`]).
-    pub fn divisors(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, room: &mut Room) {
+    pub fn divisors(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, buffers: &mut Buffers) {
         if !self.has_inverses() {
-            self.multipliers(stored, global, values, room);
+            self.multipliers(stored, global, values, buffers);
             self.replace_zeros(values, 1);
             return;
         }

@@ -1,40 +1,37 @@
 //! Scales near those of the formula, and the best of each block (`docs/spec/checkpoints.md §7.7`).
 
-use super::coder::{Coder, Operands, Room};
-use super::rows::Found;
+use super::coder::{Buffers, Coder, Operands};
+use super::found::Found;
 use super::source::F32;
 use crate::level::{Level, Task};
+use crate::scaled::rows::Rows;
 use crate::scaled::values::Decoder;
 use truecast_core::DType;
 use truecast_core::scaled::{Planes, Quantization};
 
-/// What is searched: rows in f32 without gaps, and what belongs to them.
+/// Rows in f32 without gaps, and how they are coded.
 pub(super) struct Search<'a> {
     pub level: Level,
     pub coder: &'a Coder,
     pub decoder: &'a Decoder,
     pub planes: &'a Planes,
     pub how: &'a Quantization,
-    pub x: &'a [u8],
-    pub cols: usize,
-    /// Elements of a row that share a scale.
-    pub block: usize,
+    pub rows: Rows<'a>,
     pub found: &'a Found,
-    pub seen: u32,
-    pub global: f32,
 }
 
 impl Search<'_> {
     /// Tries the scales of all blocks at once, and makes those of `best` the best ones. Returns codes, one in each byte.
-    pub fn run(&self, best: &mut Operands, room: &mut Room) -> Vec<u8> {
+    pub fn run(&self, best: &mut Operands, buffers: &mut Buffers) -> Vec<u8> {
         let size = self.coder.scaler.size();
         let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
         let formula = best.stored.clone();
         let near: Vec<Vec<u64>> = formula.chunks_exact(size).map(|s| self.planes.near(self.how, code(s))).collect();
-        let mut best_codes = vec![0; self.x.len() / 4];
+        let Rows { cols, block, n_rows, .. } = self.rows;
+        let mut best_codes = vec![0; n_rows * cols];
         let mut tried_codes = best_codes.clone();
-        let mut least = self.attempt(best, &mut best_codes, room);
-        let mut tried = Operands::default();
+        let mut least = self.attempt(best, &mut best_codes, buffers);
+        let mut tried = Operands::with_global(best.global);
         for k in 0..near.iter().map(Vec::len).max().unwrap_or(0) {
             tried.stored.clone_from(&formula);
             for (scale, near) in tried.stored.chunks_exact_mut(size).zip(&near) {
@@ -42,38 +39,39 @@ impl Search<'_> {
                     scale.copy_from_slice(&code.to_le_bytes()[..size]);
                 }
             }
-            self.coder.complete((DType::F32, self.found, self.seen), self.global, &mut tried, room);
-            let errors = self.attempt(&tried, &mut tried_codes, room);
+            self.coder.complete(DType::F32, self.found, &mut tried, &mut buffers.scales);
+            let errors = self.attempt(&tried, &mut tried_codes, buffers);
             for (i, (error, least)) in errors.iter().zip(&mut least).enumerate() {
                 if error < least {
                     *least = *error;
                     best.stored[i * size..][..size].copy_from_slice(&tried.stored[i * size..][..size]);
-                    let cols = i * self.block..((i + 1) * self.block).min(self.cols);
-                    for (best, tried) in best_codes.chunks_mut(self.cols).zip(tried_codes.chunks(self.cols)) {
-                        best[cols.clone()].copy_from_slice(&tried[cols.clone()]);
+                    let within = i * block..((i + 1) * block).min(cols);
+                    for (best, tried) in best_codes.chunks_mut(cols).zip(tried_codes.chunks(cols)) {
+                        best[within.clone()].copy_from_slice(&tried[within.clone()]);
                     }
                 }
             }
         }
-        self.coder.complete((DType::F32, self.found, self.seen), self.global, best, room);
+        self.coder.complete(DType::F32, self.found, best, &mut buffers.scales);
         best_codes
     }
 
     /// Codes with some scales, and the sum of squared errors of each block.
-    fn attempt(&self, operands: &Operands, codes: &mut [u8], room: &mut Room) -> Vec<f64> {
-        let (cols, block) = (self.cols, self.block);
+    fn attempt(&self, operands: &Operands, codes: &mut [u8], buffers: &mut Buffers) -> Vec<f64> {
+        let Rows { cols, block, .. } = self.rows;
         let mut multipliers = Vec::new();
-        self.coder.scaler.multipliers(&operands.stored, self.global, &mut multipliers, &mut room.scales);
+        self.coder.scaler.multipliers(&operands.stored, operands.global, &mut multipliers, &mut buffers.scales);
         let mut errors = vec![0.0; multipliers.len()];
         let (mut values, mut minus) = (vec![0; 4 * cols], vec![[0; 4]; multipliers.len()]);
         let half = self.coder.element.half();
         for (minus, zero) in minus.iter_mut().zip(operands.zeros()) {
             *minus = (f32::from_le_bytes(*zero) + half).to_le_bytes();
         }
-        for (x, codes) in self.x.chunks(4 * cols).zip(codes.chunks_mut(cols)) {
-            self.coder.row_to_bytes((DType::F32, x), block, operands, codes, room);
-            self.decoder.run(codes, &mut values, &mut room.scratch);
-            let (x, values) = (x.as_chunks().0, values.as_chunks().0);
+        for (row, codes) in codes.chunks_mut(cols).enumerate() {
+            let row = Rows::single(DType::F32, self.rows.row(row), block);
+            self.coder.row_to_bytes(&row, operands, codes, buffers);
+            self.decoder.run(codes, &mut values, &mut buffers.scratch);
+            let (x, values) = (row.bytes.as_chunks().0, values.as_chunks().0);
             let (multipliers, minus, errors) = (&multipliers[..], &minus[..], &mut errors[..]);
             self.level.run(Errors { x, values, block, multipliers, minus, errors });
         }
@@ -87,7 +85,7 @@ struct Errors<'a> {
     /// Of the codes.
     values: &'a [F32],
     block: usize,
-    /// What a value is multiplied by, and what is taken from it before, of each block.
+    /// Effective scale of each block, and its zero point, which is subtracted first.
     multipliers: &'a [F32],
     minus: &'a [F32],
     errors: &'a mut [f64],
@@ -115,7 +113,7 @@ impl Task for Errors<'_> {
                     let at = (i * block + first).min(x.len());
                     let end = (at + n).min(x.len());
                     let (m, z) = (f32::from_le_bytes(multipliers[i]), f32::from_le_bytes(minus[i]));
-                    squares_of(&x[at..end], &values[at..end], (m, z), squares);
+                    squared_errors(&x[at..end], &values[at..end], m, z, squares);
                 }
                 for j in 0..SQUARES {
                     for (error, squares) in errors.iter_mut().zip(&squares) {
@@ -128,7 +126,7 @@ impl Task for Errors<'_> {
 }
 
 #[inline(always)]
-fn squares_of(x: &[F32], values: &[F32], (multiplier, minus): (f32, f32), squares: &mut [f64; SQUARES]) {
+fn squared_errors(x: &[F32], values: &[F32], multiplier: f32, minus: f32, squares: &mut [f64; SQUARES]) {
     let square = |x: F32, value: F32| {
         let x = f32::from_le_bytes(x);
         let error = f64::from((f32::from_le_bytes(value) - minus) * multiplier) - f64::from(x);

@@ -2,7 +2,7 @@
 //! of blocks.
 
 use crate::level::Task;
-pub(super) use crate::scaled::block_quotient::{F32, how};
+pub(super) use crate::scaled::rows::{F32, how};
 use crate::scaled::short::alone;
 use std::marker::PhantomData;
 use truecast_core::DType;

@@ -9,6 +9,7 @@ use crate::level::Avx2;
 use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::{Int, Op};
 use crate::scaled::lookup::{Codes, Tables};
+use crate::scaled::rows::CodesMut;
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::tail::stage;
 use crate::x86::F16_INSTRUCTION;
@@ -45,8 +46,8 @@ impl Kernels for Avx2 {
         threshold_table::tables(*self, shape, divisors, tables);
     }
 
-    fn encode_by_thresholds(&self, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
-        threshold_table::encode(*self, of, dst)
+    fn encode_by_thresholds(&self, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
+        threshold_table::encode(*self, stepped, dst)
     }
 }
 
@@ -59,13 +60,15 @@ fn of(ops: &[Op], token: Avx2) -> Kernel {
             true => stage(half::f16_to_f32::<true>(token)),
             false => stage(half::f16_to_f32::<false>(token)),
         }),
-        [Op::F64ToF32Nearest(numbers)] if numbers.overflows_to_inf() => Some(match numbers.keeps_payload() {
-            true => stage(f64::f64_to_f32::<true>(token)),
-            false => stage(f64::f64_to_f32::<false>(token)),
+        [Op::F64ToF32Nearest(numbers)] if numbers.overflows_to_inf() => Some(if numbers.keeps_payload() {
+            stage(f64::f64_to_f32::<true>(token))
+        } else {
+            stage(f64::f64_to_f32::<false>(token))
         }),
-        [Op::F32ToF64(numbers)] if numbers.keeps_inf() => Some(match numbers.keeps_payload() {
-            true => stage(f64::f32_to_f64::<true>(token)),
-            false => stage(f64::f32_to_f64::<false>(token)),
+        [Op::F32ToF64(numbers)] if numbers.keeps_inf() => Some(if numbers.keeps_payload() {
+            stage(f64::f32_to_f64::<true>(token))
+        } else {
+            stage(f64::f32_to_f64::<false>(token))
         }),
         [Op::F32ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => match (bytes, numbers.nan_and_mask()) {
             (1, (0, mask)) => Some(stage(bytes::Truncates(mask as u8, token))),

@@ -38,10 +38,7 @@ fn any_nan<const SHAPE: u8>(numbers: &Nearest) -> bool {
 /// Calls a function for how results are stored, and for [`any_nan`].
 macro_rules! to_bits {
     ($store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
-        match $store.streams {
-            true => to_bits!(@ true, $store, $numbers, $function::<$s, $shape>($($argument),*)),
-            false => to_bits!(@ false, $store, $numbers, $function::<$s, $shape>($($argument),*)),
-        }
+        if $store.streams { to_bits!(@ true, $store, $numbers, $function::<$s, $shape>($($argument),*)) } else { to_bits!(@ false, $store, $numbers, $function::<$s, $shape>($($argument),*)) }
     };
     (@ $streams:literal, $store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
         match $store.packed {

@@ -36,12 +36,8 @@ impl<'a> HalfWords<'a> {
     /// The constants are [`CONSTANTS`], which the compiler may have to take for unknown.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub fn new<S: Short>(
-        encoder: &'a EncoderSplat,
-        numbers: &Nearest,
-        method: &Method,
-        (magnitude, one): (i16, u8),
-    ) -> Self {
+    pub fn new<S: Short>(encoder: &'a EncoderSplat, numbers: &Nearest, method: &Method, constants: (i16, u8)) -> Self {
+        let (magnitude, one) = constants;
         let unused = Upper { jammed: false, origin: 0, rebias: 0, max: 0, n_cells: 0, cells: [0; MOST_CELLS] };
         let Upper { jammed, origin, rebias, max, cells, .. } = method.upper.unwrap_or(unused);
         let dropped = S::LESS_FRACTION + if jammed { JAMMED_BITS } else { 0 };

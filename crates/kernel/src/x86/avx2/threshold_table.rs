@@ -1,6 +1,7 @@
 //! bf16 to codes by tables of steps, 32 elements at a time (`scaled::threshold_table`).
 
 use crate::level::Avx2;
+use crate::scaled::rows::{CodesMut, NextRows, Rows};
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::x86::pairs::both;
 use crate::x86::{load128, prefetch, store128, store256, stream128, stream256};
@@ -21,19 +22,15 @@ pub(crate) fn tables(_: Avx2, shape: &Shape, divisors: &[f32], tables: &mut Vec<
 
 /// Encodes whole groups of 32 elements of rows, to bytes or, of [`Shape::is_short`], to nibbles, and returns how many
 /// elements of a row that were.
-pub(crate) fn encode(_: Avx2, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
-    let fits = of.block == 16 || of.block.is_multiple_of(ELEMENTS);
-    let is_shared = of.which.is_empty() || of.block >= ELEMENTS;
-    if !fits || !(is_shared || of.shape.is_short) {
+pub(crate) fn encode(_: Avx2, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
+    let (block, shape) = (stepped.rows.block, stepped.shape);
+    let fits = block == 16 || block.is_multiple_of(ELEMENTS);
+    let is_shared = stepped.which.is_empty() || block >= ELEMENTS;
+    if !fits || !(is_shared || shape.is_short) {
         return 0;
     }
     // SAFETY: the token proves that the features were detected.
-    unsafe {
-        match of.shape.is_short {
-            true => groups::<true>(of, dst),
-            false => groups::<false>(of, dst),
-        }
-    }
+    unsafe { if shape.is_short { groups::<true>(stepped, dst) } else { groups::<false>(stepped, dst) } }
 }
 
 /// The tables of the elements of both halves.
@@ -66,17 +63,18 @@ fn two(low: __m128i, high: __m128i) -> __m256i {
 }
 
 #[target_feature(enable = "avx2")]
-fn groups<const SHORT: bool>(of: &Stepped<'_>, (dst, dst_stride): (&mut [u8], usize)) -> usize {
+fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
     const SRC_BYTES: usize = 2 * ELEMENTS;
-    let Stepped { src, stride, cols, block, shape, firsts, which, tables, streams, next: (next, next_stride) } = *of;
-    let streams = streams && dst.as_ptr().addr().is_multiple_of(32) && dst_stride.is_multiple_of(32);
+    let Stepped { rows, shape, firsts, which, tables, next: NextRows { bytes: next, stride: next_stride } } = *stepped;
+    let Rows { stride, cols, block, .. } = rows;
+    let streams = dst.streams && dst.bytes.as_ptr().addr().is_multiple_of(32) && dst.stride.is_multiple_of(32);
     let dst_bytes = if SHORT { ELEMENTS / 2 } else { ELEMENTS };
     let n = cols / ELEMENTS;
     // Groups that share a table, or tables of a group.
     let (shared, per_group) = ((block / ELEMENTS).max(1), (ELEMENTS / block).max(1));
-    let (last, most) = (_mm256_set1_epi16(shape.last() as i16), _mm256_set1_epi8(shape.most as i8));
+    let ends = Ends { last: _mm256_set1_epi16(shape.last() as i16), most: _mm256_set1_epi8(shape.most as i8) };
     let Some(first_table) = tables.first() else { return 0 };
-    for (row, (src, dst)) in src.chunks(stride).zip(dst.chunks_mut(dst_stride)).enumerate() {
+    for (row, (src, dst)) in rows.span().chunks(stride).zip(dst.bytes.chunks_mut(dst.stride)).enumerate() {
         let mut ahead = next.as_ptr().wrapping_add(row * next_stride);
         let (src, dst) = (&src[..n * SRC_BYTES], &mut dst[..n * dst_bytes]);
         let (mut block, mut left) = (0, 0);
@@ -102,7 +100,7 @@ fn groups<const SHORT: bool>(of: &Stepped<'_>, (dst, dst_stride): (&mut [u8], us
             let (quarters, _) = src.as_chunks();
             let pair = |i: usize| two(load128(&quarters[i]), load128(&quarters[i + 2]));
             let x = [pair(0), pair(1)];
-            let signed = codes::<SHORT>(x, (first, last, most), &table);
+            let signed = codes::<SHORT>(x, first, ends, &table);
             if SHORT {
                 let (to, codes) = (dst.first_chunk_mut().expect("16 bytes"), upper_nibbles(signed));
                 // SAFETY: each target is aligned to 16, since the first of a row is to 32 where it streams.
@@ -117,21 +115,28 @@ fn groups<const SHORT: bool>(of: &Stepped<'_>, (dst, dst_stride): (&mut [u8], us
     n * ELEMENTS
 }
 
+/// The largest distance from the first bits, and the largest code.
+#[derive(Clone, Copy)]
+struct Ends {
+    last: __m256i,
+    most: __m256i,
+}
+
 /// Codes, those of nibbles in the upper halves of their bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn codes<const SHORT: bool>(x: [__m256i; 2], (first, last, most): (__m256i, __m256i, __m256i), of: &Tables) -> __m256i {
+fn codes<const SHORT: bool>(x: [__m256i; 2], first: __m256i, ends: Ends, tables: &Tables) -> __m256i {
     let byte = |byte: i8| _mm256_set1_epi8(byte);
     let distance = |x: __m256i| {
         let magnitude = _mm256_and_si256(x, _mm256_set1_epi16(i16::MAX));
-        _mm256_min_epu16(_mm256_subs_epu16(magnitude, first), last)
+        _mm256_min_epu16(_mm256_subs_epu16(magnitude, first), ends.last)
     };
     let d = both(x, distance);
     // As in the drawing of the shape.
     let l = both(d, |d| _mm256_and_si256(d, _mm256_set1_epi16(0xff)));
     let (l, h) = (_mm256_packus_epi16(l[0], l[1]), both(d, |d| _mm256_srli_epi16::<4>(d)));
     let h = _mm256_packus_epi16(h[0], h[1]);
-    let [a, b, c, d] = of.near;
+    let [a, b, c, d] = tables.near;
     let found = |cells: __m256i| _mm256_shuffle_epi8(cells, h);
     // Bits 4 and 5 of h, where a blend looks for them.
     let (bit_4, bit_5) = (_mm256_slli_epi16::<3>(h), _mm256_slli_epi16::<2>(h));
@@ -146,11 +151,11 @@ fn codes<const SHORT: bool>(x: [__m256i; 2], (first, last, most): (__m256i, __m2
         let k = _mm256_and_si256(_mm256_srli_epi16::<4>(k), byte(15));
         // Eight patterns of the fraction to a cell: k above that of the first one, in the upper bits.
         let cell = _mm256_and_si256(_mm256_srli_epi16::<3>(l), byte(15));
-        let steps = _mm256_add_epi8(_mm256_shuffle_epi8(of.far[0], cell), _mm256_and_si256(l, byte(7)));
+        let steps = _mm256_add_epi8(_mm256_shuffle_epi8(tables.far[0], cell), _mm256_and_si256(l, byte(7)));
         let steps = _mm256_and_si256(_mm256_srli_epi16::<3>(steps), byte(31));
         let binade = _mm256_and_si256(h, byte(!7));
-        let others = _mm256_subs_epu8(_mm256_adds_epu8(binade, steps), of.far[1]);
-        _mm256_min_epu8(_mm256_max_epu8(k, others), most)
+        let others = _mm256_subs_epu8(_mm256_adds_epu8(binade, steps), tables.far[1]);
+        _mm256_min_epu8(_mm256_max_epu8(k, others), ends.most)
     };
     // Words keep their signs when they are packed.
     let sign = _mm256_and_si256(_mm256_packs_epi16(x[0], x[1]), byte(i8::MIN));

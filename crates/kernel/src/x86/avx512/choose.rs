@@ -14,8 +14,8 @@ use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::Op;
 use crate::numbers::split::Split;
 use crate::numbers::wide::NanBits;
-use crate::scaled::block_quotient::Divided;
 use crate::scaled::lookup::{Codes, Table256, Tables};
+use crate::scaled::rows::{CodesMut, Divided};
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::stage::Stage;
 use crate::tail::{run, stage};
@@ -61,16 +61,16 @@ impl Kernels for Avx512 {
         scaled::lookup256(*self, rows, block, tables, streams)
     }
 
-    fn transpose8(&self, rows: (&[u8], usize), n_cols: usize, columns: (&mut [u8], usize), streams: bool) -> usize {
-        transpose::transpose8(*self, rows, n_cols, columns, streams)
+    fn transpose8(&self, rows: &[u8], stride: usize, n_cols: usize, columns: CodesMut<'_>) -> usize {
+        transpose::transpose8(*self, rows, stride, n_cols, columns)
     }
 
     fn block_amax(&self, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
         scaled::block_amax(*self, block, src, ahead, magnitudes)
     }
 
-    fn encode_quotients(&self, rows: &Divided<'_>, split: &Split, bits: usize, dst: (&mut [u8], usize)) -> usize {
-        quantize::encode(*self, rows, split, bits, dst)
+    fn encode_quotients(&self, divided: &Divided<'_>, split: &Split, bits: usize, dst: CodesMut<'_>) -> usize {
+        quantize::encode(*self, divided, split, bits, dst)
     }
 
     fn has_thresholds(&self) -> bool {
@@ -81,8 +81,8 @@ impl Kernels for Avx512 {
         threshold_table::tables(*self, shape, divisors, tables);
     }
 
-    fn encode_by_thresholds(&self, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
-        threshold_table::encode(*self, of, dst)
+    fn encode_by_thresholds(&self, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
+        threshold_table::encode(*self, stepped, dst)
     }
 
     fn add(

@@ -5,7 +5,7 @@ use super::bits::store_packed;
 use super::split::Tables;
 use crate::level::Avx512;
 use crate::numbers::split::Split;
-use crate::scaled::block_quotient::{Divided, F32, how};
+use crate::scaled::rows::{CodesMut, Divided, F32, NextRows, Rows, how};
 use crate::x86::pairs::both;
 use crate::x86::{bytes_where, load, load256, prefetch, store, store256};
 use std::arch::x86_64::*;
@@ -16,8 +16,9 @@ const ELEMENTS: usize = 64;
 
 /// Encodes whole groups of 64 elements of rows, to bytes or packed to 4 or 6 bits, and returns how many elements of a row
 /// that were. `split` has the results of bf16, which quotients become.
-pub(crate) fn encode(_: Avx512, rows: &Divided<'_>, split: &Split, bits: usize, dst: (&mut [u8], usize)) -> usize {
-    let fits = rows.block == 16 || rows.block == 32 || rows.block.is_multiple_of(ELEMENTS);
+pub(crate) fn encode(_: Avx512, divided: &Divided<'_>, split: &Split, bits: usize, dst: CodesMut<'_>) -> usize {
+    let Rows { dtype, block, .. } = divided.rows;
+    let fits = block == 16 || block == 32 || block.is_multiple_of(ELEMENTS);
     if !fits || (bits == 4 && !split.short) {
         return 0;
     }
@@ -25,10 +26,10 @@ pub(crate) fn encode(_: Avx512, rows: &Divided<'_>, split: &Split, bits: usize, 
         ($($source:ident $dtype:ident $how:ident,)*) => {
             // SAFETY: the token proves that the features were detected.
             unsafe {
-                match (rows.dtype, rows.how, bits) {
-                    $((DType::$dtype, how::$how, 8) => groups::<$source, { how::$how }, 8, false>(rows, split, dst),
-                    (DType::$dtype, how::$how, 6) => groups::<$source, { how::$how }, 6, false>(rows, split, dst),
-                    (DType::$dtype, how::$how, 4) => groups::<$source, { how::$how }, 4, true>(rows, split, dst),)*
+                match (dtype, divided.how, bits) {
+                    $((DType::$dtype, how::$how, 8) => groups::<$source, { how::$how }, 8, false>(divided, split, dst),
+                    (DType::$dtype, how::$how, 6) => groups::<$source, { how::$how }, 6, false>(divided, split, dst),
+                    (DType::$dtype, how::$how, 4) => groups::<$source, { how::$how }, 4, true>(divided, split, dst),)*
                     _ => 0,
                 }
             }
@@ -155,17 +156,18 @@ unsafe fn operands<S: Source>(of: &[F32]) -> [[__m512; 2]; 2] {
 /// Needs the features of [`Avx512`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn groups<S: Source, const HOW: u8, const BITS: u8, const SHORT: bool>(
-    rows: &Divided<'_>,
+    divided: &Divided<'_>,
     split: &Split,
-    (dst, dst_stride): (&mut [u8], usize),
+    dst: CodesMut<'_>,
 ) -> usize {
-    let Divided { src, stride, cols, block, t, u, next: (next, next_stride), .. } = *rows;
+    let Divided { rows, t, u, next: NextRows { bytes: next, stride: next_stride }, .. } = *divided;
+    let Rows { stride, cols, block, .. } = rows;
     let (src_bytes, dst_bytes) = (ELEMENTS * S::BYTES, ELEMENTS / 8 * BITS as usize);
     let tables = Tables::<SHORT>::new(split);
     let n = cols / ELEMENTS;
     // Groups that share operands, or operands of a group.
     let (shared, per_group) = ((block / ELEMENTS).clamp(1, n.max(1)), (ELEMENTS / block).max(1));
-    for (row, (src, dst)) in src.chunks(stride).zip(dst.chunks_mut(dst_stride)).enumerate() {
+    for (row, (src, dst)) in rows.span().chunks(stride).zip(dst.bytes.chunks_mut(dst.stride)).enumerate() {
         let mut ahead = next.as_ptr().wrapping_add(row * next_stride);
         let (src, dst) = (&src[..n * src_bytes], &mut dst[..n * dst_bytes]);
         let blocks = src.chunks(shared * src_bytes).zip(dst.chunks_mut(shared * dst_bytes));

@@ -124,10 +124,7 @@ pub(crate) fn lookup256(
     let streams = streams && rows.iter().all(|(_, dst)| dst.as_ptr().addr().is_multiple_of(64));
     // SAFETY: the token proves that the features were detected; where it streams, results are aligned.
     unsafe {
-        match streams {
-            true => of_bytes::<true>(rows, n, block, tables),
-            false => of_bytes::<false>(rows, n, block, tables),
-        }
+        if streams { of_bytes::<true>(rows, n, block, tables) } else { of_bytes::<false>(rows, n, block, tables) }
     }
     64 * n
 }

@@ -1,6 +1,7 @@
 //! bf16 to codes by tables of steps, 64 elements at a time (`scaled::threshold_table`).
 
 use crate::level::Avx512;
+use crate::scaled::rows::{CodesMut, NextRows, Rows};
 use crate::scaled::threshold_table::{Shape, Stepped, Steps};
 use crate::x86::{bytes_where, load, prefetch, store, store256, stream, stream256};
 use std::arch::x86_64::*;
@@ -20,26 +21,23 @@ pub(crate) fn tables(_: Avx512, shape: &Shape, divisors: &[f32], tables: &mut Ve
 
 /// Encodes whole groups of 64 elements of rows, to bytes or, of [`Shape::is_short`], to nibbles, and returns how many
 /// elements of a row that were.
-pub(crate) fn encode(_: Avx512, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
-    let fits = of.block == 16 || of.block == 32 || of.block.is_multiple_of(ELEMENTS);
-    let is_shared = of.which.is_empty() || of.block >= ELEMENTS;
-    if !fits || !(is_shared || of.shape.is_short) {
+pub(crate) fn encode(_: Avx512, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
+    let (block, shape) = (stepped.rows.block, stepped.shape);
+    let fits = block == 16 || block == 32 || block.is_multiple_of(ELEMENTS);
+    let is_shared = stepped.which.is_empty() || block >= ELEMENTS;
+    if !fits || !(is_shared || shape.is_short) {
         return 0;
     }
     // SAFETY: the token proves that the features were detected.
-    unsafe {
-        match of.shape.is_short {
-            true => groups::<true>(of, dst),
-            false => groups::<false>(of, dst),
-        }
-    }
+    unsafe { if shape.is_short { groups::<true>(stepped, dst) } else { groups::<false>(stepped, dst) } }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn groups<const SHORT: bool>(of: &Stepped<'_>, (dst, dst_stride): (&mut [u8], usize)) -> usize {
+fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
     const SRC_BYTES: usize = 2 * ELEMENTS;
-    let Stepped { src, stride, cols, block, shape, firsts, which, tables, streams, next: (next, next_stride) } = *of;
-    let streams = streams && dst.as_ptr().addr().is_multiple_of(64) && dst_stride.is_multiple_of(64);
+    let Stepped { rows, shape, firsts, which, tables, next: NextRows { bytes: next, stride: next_stride } } = *stepped;
+    let Rows { stride, cols, block, .. } = rows;
+    let streams = dst.streams && dst.bytes.as_ptr().addr().is_multiple_of(64) && dst.stride.is_multiple_of(64);
     let dst_bytes = if SHORT { ELEMENTS / 2 } else { ELEMENTS };
     let n = cols / ELEMENTS;
     // Groups that share a table, or tables of a group.
@@ -57,7 +55,7 @@ fn groups<const SHORT: bool>(of: &Stepped<'_>, (dst, dst_stride): (&mut [u8], us
         _ => [[0, 0], [0, 0]],
     }
     .map(|[a, b]| _mm512_mask_blend_epi16(0xffff_0000, _mm512_set1_epi16(a), _mm512_set1_epi16(b)));
-    for (row, (src, dst)) in src.chunks(stride).zip(dst.chunks_mut(dst_stride)).enumerate() {
+    for (row, (src, dst)) in rows.span().chunks(stride).zip(dst.bytes.chunks_mut(dst.stride)).enumerate() {
         let mut ahead = next.as_ptr().wrapping_add(row * next_stride);
         let (src, dst) = (&src[..n * SRC_BYTES], &mut dst[..n * dst_bytes]);
         let (mut block, mut left) = (0, 0);

@@ -2,27 +2,24 @@
 
 use super::super::{load, store, stream};
 use crate::level::Avx512;
+use crate::scaled::rows::CodesMut;
 use std::arch::x86_64::*;
 
-/// Transposes whole squares: `rows` of groups that are `stride` bytes apart, a multiple of eight of them, of which eight groups of
-/// a column are a line of the result; columns are `column` bytes apart. Returns how many of `n_cols` columns it did.
-pub(crate) fn transpose8(
-    _: Avx512,
-    (rows, stride): (&[u8], usize),
-    n_cols: usize,
-    (dst, column): (&mut [u8], usize),
-    streams: bool,
-) -> usize {
+/// Transposes whole squares: `rows` of groups that are `stride` bytes apart, a multiple of eight of them, of which eight
+/// groups of a column are a line of the result. Returns how many of `n_cols` columns it did.
+pub(crate) fn transpose8(_: Avx512, rows: &[u8], stride: usize, n_cols: usize, columns: CodesMut<'_>) -> usize {
     let n_rows = rows.len() / stride;
     if n_rows == 0 || !n_rows.is_multiple_of(8) {
         return 0;
     }
+    let CodesMut { bytes: dst, stride: column, streams } = columns;
     let streams = streams && dst.as_ptr().addr().is_multiple_of(64) && column.is_multiple_of(64);
     // SAFETY: the token proves that the features were detected; where it streams, lines are aligned.
     unsafe {
-        match streams {
-            true => squares::<true>(rows, stride, n_cols, dst, column),
-            false => squares::<false>(rows, stride, n_cols, dst, column),
+        if streams {
+            squares::<true>(rows, stride, n_cols, dst, column);
+        } else {
+            squares::<false>(rows, stride, n_cols, dst, column);
         }
     }
     n_cols / 8 * 8

@@ -62,12 +62,11 @@ impl IrFile {
             String::from_utf8(bytes).map_err(|e| wrong(IrError::Utf8 { offset: e.utf8_error().valid_up_to() }))?;
         let network = network::network(&text).map_err(wrong)?;
         let beside = path.with_extension("bin");
-        let weights = match look::at_itself(&beside)?.is_some() {
-            true => {
-                let (file, found) = open_regular(&beside)?;
-                Some(Weights { path: beside, file: Arc::new(file), bytes: found.len() })
-            }
-            false => None,
+        let weights = if look::at_itself(&beside)?.is_some() {
+            let (file, found) = open_regular(&beside)?;
+            Some(Weights { path: beside, file: Arc::new(file), bytes: found.len() })
+        } else {
+            None
         };
         Ok(IrFile { path: path.into(), network, weights, odd_packing: None })
     }

@@ -40,12 +40,11 @@ impl Types {
 }
 
 fn gate(what: &str, since: Release, version: Release, from: &Cursor<'_>) -> Result<(), Diagnostic> {
-    match since > version {
-        true => {
-            let cause = Cause::Newer { what: format!("type {what}"), since, file: version };
-            Err(Diagnostic::new(Place::Byte(from.at()), cause))
-        }
-        false => Ok(()),
+    if since > version {
+        let cause = Cause::Newer { what: format!("type {what}"), since, file: version };
+        Err(Diagnostic::new(Place::Byte(from.at()), cause))
+    } else {
+        Ok(())
     }
 }
 
@@ -124,10 +123,7 @@ fn entry(mut item: Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Ty
 }
 
 fn finished(item: Cursor<'_>, entry: Type) -> Result<Type, Diagnostic> {
-    match item.is_empty() {
-        true => Ok(entry),
-        false => Err(item.wrong(format!("{} bytes after a type", item.len()))),
-    }
+    if item.is_empty() { Ok(entry) } else { Err(item.wrong(format!("{} bytes after a type", item.len()))) }
 }
 
 fn dimensions(item: &mut Cursor<'_>) -> Result<Vec<u64>, Diagnostic> {

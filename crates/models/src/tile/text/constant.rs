@@ -16,13 +16,12 @@ impl<'a> Parser<'a> {
         self.skip_dictionary()?;
         let dense = self.accept_word("dense")?;
         self.expect('<')?;
-        let element = match dense {
-            true => None,
-            false => {
-                let word = self.word("an element type")?;
-                self.expect(':')?;
-                Some(word)
-            }
+        let element = if dense {
+            None
+        } else {
+            let word = self.word("an element type")?;
+            self.expect(':')?;
+            Some(word)
         };
         // The type stands after the literal: pass over it, and come back.
         self.peek()?;
@@ -104,12 +103,11 @@ impl<'a> Parser<'a> {
             }
             self.expect(',')?;
         }
-        match found == *length {
-            true => Ok(()),
-            false => {
-                let why = format!("{found} elements, but the shape of {tile} needs {length}");
-                Err(wrong(tile, at.place, why))
-            }
+        if found == *length {
+            Ok(())
+        } else {
+            let why = format!("{found} elements, but the shape of {tile} needs {length}");
+            Err(wrong(tile, at.place, why))
         }
     }
 

@@ -115,9 +115,10 @@ impl<'a> Parser<'a> {
             }
         }
         let (from, to) = self.signature()?;
-        let operation = match is_known {
-            true => Operation::Convert { conversion, operand, from, to: to.clone() },
-            false => Operation::Opaque { name: op.name().into(), regions: Vec::new() },
+        let operation = if is_known {
+            Operation::Convert { conversion, operand, from, to: to.clone() }
+        } else {
+            Operation::Opaque { name: op.name().into(), regions: Vec::new() }
         };
         Ok((operation, Some(to)))
     }

@@ -125,9 +125,10 @@ impl<'a> Lexer<'a> {
     fn skip_blanks(&mut self) {
         loop {
             self.run(char::is_whitespace);
-            match self.rest.starts_with("//") {
-                true => self.run(|c| c != '\n'),
-                false => return,
+            if self.rest.starts_with("//") {
+                self.run(|c| c != '\n')
+            } else {
+                return;
             };
         }
     }

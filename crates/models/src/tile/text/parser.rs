@@ -136,15 +136,14 @@ impl<'a> Parser<'a> {
         let at = self.advance()?;
         let Token::Value(name) = at.token else { return Err(self.unexpected("an argument, as %name", &at)) };
         self.expect(':')?;
-        let tile = match self.tile_begins()? {
-            true => Some(self.tile()?),
-            false => {
-                let place = self.peek()?.place;
-                self.skip_type()?;
-                let why = format!("argument {index} is not a tile; entry arguments must be rank-0 tiles");
-                self.module.find(Diagnostic::new(place, Cause::Signature { entry: shown(entry), why }));
-                None
-            }
+        let tile = if self.tile_begins()? {
+            Some(self.tile()?)
+        } else {
+            let place = self.peek()?.place;
+            self.skip_type()?;
+            let why = format!("argument {index} is not a tile; entry arguments must be rank-0 tiles");
+            self.module.find(Diagnostic::new(place, Cause::Signature { entry: shown(entry), why }));
+            None
         };
         self.skip_dictionary()?;
         self.location()?;
@@ -226,12 +225,11 @@ impl<'a> Parser<'a> {
             }
             self.expect(',')?;
         }
-        match names.is_empty() {
-            true => Ok(names),
-            false => {
-                let at = self.peek()?;
-                Err(self.unexpected("a result or \"=\"", &at))
-            }
+        if names.is_empty() {
+            Ok(names)
+        } else {
+            let at = self.peek()?;
+            Err(self.unexpected("a result or \"=\"", &at))
         }
     }
 }

@@ -205,10 +205,8 @@ fn names<'a>(all: impl Iterator<Item = Result<&'a str, FileError>>) -> Result<Ve
 fn operator(table: Table<'_>) -> Result<Operator<'_>, FileError> {
     let op = table.u32(4, "an operator")?;
     // The tag of the attribute is the number of the operator.
-    let attribute = match u32::from(table.byte(6, "an attribute's type")?) == op {
-        true => table.table(8, "an attribute")?,
-        false => None,
-    };
+    let attribute =
+        if u32::from(table.byte(6, "an attribute's type")?) == op { table.table(8, "an attribute")? } else { None };
     let rescale = match (op, attribute) {
         (op::RESCALE, Some(a)) => Some(RescaleAttribute {
             scale32: a.boolean(4, "scale32")?,

@@ -123,9 +123,10 @@ pub fn permitted_from_block(
 ) -> Vec<RangeInclusive<u64>> {
     let Kind::Float(f) = cast.plain.kind() else { unreachable!("the plain side of a block-scaled CAST is a float") };
     let exact = cast.from_block(scale, code);
-    let mut all = match accepts(Verdict::Allowed) {
-        true => from_block_window(&f, cast.element, scale, code).codes(cast.plain),
-        false => Vec::new(),
+    let mut all = if accepts(Verdict::Allowed) {
+        from_block_window(&f, cast.element, scale, code).codes(cast.plain)
+    } else {
+        Vec::new()
     };
     if accepts(Verdict::Exact) {
         let is_nan = nan_codes(&f).iter().any(|range| range.contains(&exact));

@@ -213,11 +213,10 @@ pub fn permitted(
 }
 
 fn without(range: RangeInclusive<u64>, code: u64) -> Vec<RangeInclusive<u64>> {
-    match range.contains(&code) {
-        true => {
-            let parts = [*range.start()..code, code + 1..*range.end() + 1];
-            parts.into_iter().filter(|part| !part.is_empty()).map(|part| part.start..=part.end - 1).collect()
-        }
-        false => vec![range],
+    if range.contains(&code) {
+        let parts = [*range.start()..code, code + 1..*range.end() + 1];
+        parts.into_iter().filter(|part| !part.is_empty()).map(|part| part.start..=part.end - 1).collect()
+    } else {
+        vec![range]
     }
 }

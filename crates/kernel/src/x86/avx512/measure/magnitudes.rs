@@ -14,9 +14,10 @@ impl<const N: usize> Magnitudes<N> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn new(all: f64) -> Self {
-        Magnitudes(match N == ROW_F32 {
-            true => [_mm512_castps_si512(_mm512_set1_ps(all as f32)), _mm512_setzero_si512()],
-            false => [_mm512_castpd_si512(_mm512_set1_pd(all)); 2],
+        Magnitudes(if N == ROW_F32 {
+            [_mm512_castps_si512(_mm512_set1_ps(all as f32)), _mm512_setzero_si512()]
+        } else {
+            [_mm512_castpd_si512(_mm512_set1_pd(all)); 2]
         })
     }
 
@@ -58,18 +59,20 @@ impl<const N: usize> Magnitudes<N> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn least(self) -> f64 {
-        match N == ROW_F32 {
-            true => f32::from_bits(_mm512_reduce_min_epu32(self.0[0])) as f64,
-            false => f64::from_bits(_mm512_reduce_min_epu64(_mm512_min_epu64(self.0[0], self.0[1]))),
+        if N == ROW_F32 {
+            f32::from_bits(_mm512_reduce_min_epu32(self.0[0])) as f64
+        } else {
+            f64::from_bits(_mm512_reduce_min_epu64(_mm512_min_epu64(self.0[0], self.0[1])))
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn greatest(self) -> f64 {
-        match N == ROW_F32 {
-            true => f32::from_bits(_mm512_reduce_max_epu32(self.0[0])) as f64,
-            false => f64::from_bits(_mm512_reduce_max_epu64(_mm512_max_epu64(self.0[0], self.0[1]))),
+        if N == ROW_F32 {
+            f32::from_bits(_mm512_reduce_max_epu32(self.0[0])) as f64
+        } else {
+            f64::from_bits(_mm512_reduce_max_epu64(_mm512_max_epu64(self.0[0], self.0[1])))
         }
     }
 }
@@ -112,9 +115,10 @@ impl<const N: usize> Nonzero<N> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn zeros(&self) -> u64 {
-        match N == ROW_F32 {
-            true => (-i64::from(_mm512_reduce_add_epi32(self.minus_zeros[0]))) as u64,
-            false => (-_mm512_reduce_add_epi64(_mm512_add_epi64(self.minus_zeros[0], self.minus_zeros[1]))) as u64,
+        if N == ROW_F32 {
+            (-i64::from(_mm512_reduce_add_epi32(self.minus_zeros[0]))) as u64
+        } else {
+            (-_mm512_reduce_add_epi64(_mm512_add_epi64(self.minus_zeros[0], self.minus_zeros[1]))) as u64
         }
     }
 }

@@ -1,36 +1,18 @@
-//! Rows of plain elements, some of their columns, and what is found in them.
+//! Largest magnitudes and ranges of the blocks of rows.
 
 use super::source::{
     INF, Largest, LargestOfRows, Most, OfBf16, OfF16, Ranges, Source, ToZero, Widened, by_source, is_source,
 };
 use crate::level::Level;
-use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::pipeline::{Pipeline, Scratch};
+use crate::scaled::rows::Rows;
 use crate::scaled::values::pipeline;
 use crate::stage::slot_bytes;
 use std::marker::PhantomData;
+use truecast_core::DType;
 use truecast_core::scaled::{NonFinite, ScaledError, amax};
-use truecast_core::{DType, Layout as Elements};
 
-/// Columns of rows, where they lie.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rows<'a> {
-    pub dtype: DType,
-    /// From the first element on.
-    pub bytes: &'a [u8],
-    /// Bytes from a row to the next.
-    pub stride: usize,
-    pub cols: usize,
-    pub rows: usize,
-}
-
-impl<'a> Rows<'a> {
-    /// The bytes of a row.
-    pub fn row(&self, row: usize) -> &'a [u8] {
-        &self.bytes[row * self.stride..][..self.cols * slot_bytes(self.dtype)]
-    }
-}
-
-/// What is known of each block.
+/// Magnitudes of the elements of each block.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// The largest magnitude, as bits of f32.
@@ -42,18 +24,18 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Looks through rows of which `block` elements share a scale, and asks for what lies `ahead` bytes after each.
-    pub fn look(&mut self, level: Level, rows: &Rows<'_>, (block, ahead): (usize, usize), wants_ranges: bool) {
-        let blocks = rows.cols.div_ceil(block);
+    /// Looks through rows, and prefetches the bytes that lie `ahead` bytes after each element.
+    pub fn look(&mut self, level: Level, rows: &Rows<'_>, ahead: usize, wants_ranges: bool) {
+        let (block, blocks) = (rows.block, rows.n_blocks());
         self.largest.clear();
         self.largest.resize(blocks, 0);
         self.ranges.clear();
         self.ranges.resize(if wants_ranges { blocks } else { 0 }, [0.0; 2]);
-        for row in 0..rows.rows {
+        for row in 0..rows.n_rows {
             let bytes = rows.row(row);
             let done = match rows.dtype {
-                DType::Bf16 => by_kernel::<OfBf16>(level, bytes, (block, ahead), &mut self.largest),
-                DType::F16 => by_kernel::<OfF16>(level, bytes, (block, ahead), &mut self.largest),
+                DType::Bf16 => by_kernel::<OfBf16>(level, bytes, block, ahead, &mut self.largest),
+                DType::F16 => by_kernel::<OfF16>(level, bytes, block, ahead, &mut self.largest),
                 _ => 0,
             };
             by_source!(rows.dtype, S => {
@@ -73,17 +55,16 @@ impl Found {
         &mut self,
         level: Level,
         rows: &Rows<'r>,
-        (block, ahead): (usize, usize),
-        copy: Option<&'r mut Vec<u8>>,
+        ahead: usize,
+        mut copy: Option<&'r mut Vec<u8>>,
     ) -> Rows<'r> {
-        let Rows { dtype, bytes: src, stride, cols, .. } = *rows;
-        let row_bytes = rows.row(0).len();
-        let (src, mut copy) = (&src[..(rows.rows - 1) * stride + row_bytes], copy);
+        let Rows { dtype, stride, cols, block, .. } = *rows;
+        let (src, row_bytes) = (rows.span(), rows.row(0).len());
         self.ranges.clear();
         self.largest.clear();
-        self.largest.resize(cols.div_ceil(block), 0);
+        self.largest.resize(rows.n_blocks(), 0);
         if let Some(copy) = &mut copy {
-            copy.resize(rows.rows * row_bytes, 0);
+            copy.resize(rows.n_rows * row_bytes, 0);
         }
         by_source!(dtype, S => {
             let (largest, source) = (&mut self.largest[..], PhantomData);
@@ -107,7 +88,8 @@ impl Found {
 fn by_kernel<S: Source<Magnitude = i16>>(
     level: Level,
     src: &[u8],
-    (block, ahead): (usize, usize),
+    block: usize,
+    ahead: usize,
     largest: &mut [u32],
 ) -> usize {
     const BLOCKS: usize = 64;
@@ -142,12 +124,12 @@ impl Widener {
     /// Widens as many elements as there is room for.
     pub fn run(&self, src: &[u8], x: &mut [u8], scratch: &mut Scratch) {
         let len = x.len() / 4;
-        let _ = self.to_f32.run((Elements::Packed, src), (Elements::Packed, x), len, Stores::PLAIN, scratch, None);
+        let _ = self.to_f32.run_packed(src, x, len, scratch);
     }
 
     /// All elements of rows, without gaps. Those that are f32 already stay as they are.
     pub fn all(&self, rows: &Rows<'_>, scratch: &mut Scratch) -> Vec<u8> {
-        let mut all = vec![0; rows.rows * rows.cols * 4];
+        let mut all = vec![0; rows.n_rows * rows.cols * 4];
         for (row, x) in all.chunks_mut(rows.cols * 4).enumerate() {
             match rows.dtype {
                 DType::F32 => x.copy_from_slice(rows.row(row)),
@@ -166,9 +148,9 @@ impl Widener {
         let (size, mut found, mut all) = (slot_bytes(self.src), Found::default(), 0);
         let mut scratch = Scratch::default();
         for (i, src) in src.chunks(TILE * size).enumerate() {
-            let rows = Rows { dtype: self.src, bytes: src, stride: 0, cols: src.len() / size, rows: 1 };
+            let rows = Rows::single(self.src, src, TILE);
             if is_source(self.src) {
-                found.look(self.level, &rows, (TILE, ahead()), false);
+                found.look(self.level, &rows, ahead(), false);
             }
             if !is_source(self.src) || !found.is_finite() {
                 let x = self.all(&rows, &mut scratch);
@@ -183,14 +165,15 @@ impl Widener {
     /// In place, NaN, or with `infinities` all that is not finite, becomes zero.
     pub fn to_zero(&self, infinities: bool, x: &mut [u8]) {
         let x = x.as_chunks_mut().0;
-        match infinities {
-            true => self.level.run(ToZero::<true> { x }),
-            false => self.level.run(ToZero::<false> { x }),
+        if infinities {
+            self.level.run(ToZero::<true> { x });
+        } else {
+            self.level.run(ToZero::<false> { x });
         }
     }
 }
 
-/// Bytes to what is asked for of elements that are only read.
+/// Bytes to the line that is prefetched beside an element that is only read.
 pub(super) fn ahead() -> usize {
     #[cfg(target_arch = "x86_64")]
     return crate::x86::AHEAD;

@@ -1,14 +1,15 @@
-//! The rows of a row of the grid, some columns at a time: what is found in them, scales, codes.
+//! Codes with scales: the rows that share scales, some columns at a time.
 
-use super::coder::{Coder, Operands, Room};
-use super::counts::{Block, BlockCounts, Counter, Fields};
-use super::rows::{Found, Rows, Widener};
+use super::coder::{self, Coder, Operands};
+use super::counts::{Block, BlockCounts, Counter, Fields, Scale};
+use super::found::{Found, Widener};
 use super::search::Search;
 use super::source::{F32, Source, ZeroElements, by_source, is_source};
 use crate::caches::Caches;
 use crate::options::{CastOptions, Counting};
-use crate::pipeline::Stores;
+use crate::pipeline::{ArraySize, Stores};
 use crate::scaled::cut::Cut;
+use crate::scaled::rows::{CodesMut, NextRows, Rows};
 use crate::scaled::values::Decoder;
 use crate::stage::{Streaming, slot_bytes};
 use crate::stream;
@@ -18,7 +19,7 @@ use truecast_core::scaled::{self, Layout, Packing, Plane, Planes, Quantization, 
 
 /// Codes with scales, planned once.
 #[derive(Debug)]
-pub(super) struct OfPlanes {
+pub(super) struct PlanesQuantizer {
     pub planes: Planes,
     layout: Layout,
     how: Quantization,
@@ -28,20 +29,26 @@ pub(super) struct OfPlanes {
     counter: Option<Counter>,
 }
 
-/// Parts that are written, where they lie.
-pub(super) struct Parts<'a> {
-    pub codes: (&'a Cut, &'a mut [u8]),
-    pub scales: (&'a Cut, &'a mut [u8]),
-    pub zeros: Option<(&'a Cut, &'a mut [u8])>,
+/// A part that is written, and its place in the stored matrix.
+pub(super) struct PartMut<'a> {
+    pub cut: &'a Cut,
+    pub bytes: &'a mut [u8],
 }
 
-impl OfPlanes {
+/// The parts that are written.
+pub(super) struct Parts<'a> {
+    pub codes: PartMut<'a>,
+    pub scales: PartMut<'a>,
+    pub zeros: Option<PartMut<'a>>,
+}
+
+impl PlanesQuantizer {
     pub fn new(
         planes: Planes,
         layout: &Layout,
         how: &Quantization,
         exec: &CastOptions,
-    ) -> Result<OfPlanes, ScaledError> {
+    ) -> Result<PlanesQuantizer, ScaledError> {
         let level = exec.level;
         // The definition says whether there is such a quantization at all.
         planes.quantize(how, 1.0f32.to_bits(), &[1.0f32.to_bits()])?;
@@ -49,8 +56,8 @@ impl OfPlanes {
         let (coder, decoder) = (Coder::new(&planes, how, level)?, Decoder::new(planes.codes.code, minus, level)?);
         coder.element.prepare(layout.elements());
         let counts = exec.counting == Counting::Full;
-        let counter = counts.then(|| Counter::of_planes(&planes, level)).transpose()?;
-        Ok(OfPlanes { planes, layout: *layout, how: *how, exec: *exec, coder, decoder, counter })
+        let counter = counts.then(|| Counter::for_planes(&planes, level)).transpose()?;
+        Ok(PlanesQuantizer { planes, layout: *layout, how: *how, exec: *exec, coder, decoder, counter })
     }
 
     /// One scale serves a whole matrix, and depends on nothing but its largest magnitude.
@@ -60,13 +67,14 @@ impl OfPlanes {
         formula && rows > 1 && rows >= self.layout.rows && cols >= self.layout.cols
     }
 
-    /// Quantizes rows of whole blocks, whose elements are `src`. `amax` is the largest magnitude, where there is one scale;
-    /// `global` the global scale.
+    /// Quantizes rows of whole blocks, whose elements are `src`. `amax` is the largest magnitude, where there is one scale.
     pub fn run(
         &self,
         widener: &Widener,
-        (rows, src): (Range<u64>, &[u8]),
-        (amax, global): (f32, f32),
+        rows: Range<u64>,
+        src: &[u8],
+        amax: f32,
+        global: f32,
         mut parts: Parts<'_>,
     ) -> Result<BlockCounts, ScaledError> {
         self.fill_gaps(&mut parts);
@@ -75,34 +83,35 @@ impl OfPlanes {
         let caches = Caches::of_this_machine();
         let budget = (caches.l2 / 4) as usize;
         // Several rows of blocks are read as they lie where they come back from the last-level cache.
-        let of_whole_rows = if self.how.search == scaled::Search::Formula { (caches.llc / 16) as usize } else { 0 };
-        let amax = self.has_one_scale().then_some(amax);
-        let at_once = |bytes: usize| (bytes / (cols * size)).max(1) as u64;
+        let whole_rows = if self.how.search == scaled::Search::Formula { (caches.llc / 16) as usize } else { 0 };
+        let matrix_amax = self.has_one_scale().then_some(amax);
+        let rows_of_bytes = |bytes: usize| (bytes / (cols * size)).max(1) as u64;
         let joins = self.joins_rows(parts.zeros.is_some());
         let step = match self.planes.scales.block[0] {
-            _ if amax.is_some() => at_once(budget),
-            1 if joins => at_once(JOINED),
+            _ if matrix_amax.is_some() => rows_of_bytes(budget),
+            1 if joins => rows_of_bytes(JOINED),
             rows => rows,
         };
-        let codes = parts.codes.1.len();
-        let stores = Stores::of(&self.exec, (size, src.len()), (1, codes), Streaming::Itself);
+        let code_bytes = parts.codes.bytes.len();
+        let stores = Stores::new(
+            &self.exec,
+            ArraySize { element: size, total: src.len() },
+            ArraySize { element: 1, total: code_bytes },
+            Streaming::Itself,
+        );
         // Codes whose nibbles change places, or that are counted, are read again.
         let is_read_again = self.planes.codes.packing == Packing::HighFirst || self.counter.is_some();
         let streams = stores.by_stage && !is_read_again;
+        let buffers = Buffers { operands: Operands::with_global(global), ..Buffers::default() };
         let mut strip = Strip {
-            of: self,
+            quantizer: self,
             widener,
-            amax,
-            global,
+            matrix_amax,
             streams,
             parts,
             next: &[],
             is_ahead: false,
-            copy: Vec::new(),
-            found: Found::default(),
-            operands: Operands::default(),
-            room: Room::default(),
-            multipliers: Vec::new(),
+            buffers,
             counts: BlockCounts::default(),
         };
         let mut row = rows.start;
@@ -112,19 +121,26 @@ impl OfPlanes {
             let (all, src) = (&src[first * size..], &src[first * size..][..n * cols * size]);
             let (n, cols) = if joins { (1, n * cols) } else { (n, cols) };
             // A row alone stays in a cache by itself.
-            let is_whole = n == 1 || n * cols * size <= of_whole_rows;
+            let is_whole = n == 1 || n * cols * size <= whole_rows;
             let blocks = (budget / (n * size).saturating_mul(block)).max(1);
             let width = if is_whole { cols } else { blocks.saturating_mul(block).min(cols) };
             for col in (0..cols).step_by(width) {
-                let (bytes, of_strip) = (&src[col * size..], width.min(cols - col));
-                let rows = Rows { dtype: widener.src, bytes, stride: cols * size, cols: of_strip, rows: n };
+                let bytes = &src[col * size..];
+                let rows = Rows {
+                    dtype: widener.src,
+                    bytes,
+                    stride: cols * size,
+                    cols: width.min(cols - col),
+                    n_rows: n,
+                    block,
+                };
                 let next = if col + width < cols { col + width } else { n * cols };
-                // Of rows as they lie the CPU asks for the next lines itself.
+                // The CPU prefetches the lines that follow rows as they lie.
                 strip.next = if n > 1 && width == cols { &[] } else { &all[next * size..] };
-                if !strip.columns([row, col as u64], &rows, block) {
+                if !strip.columns([row, col as u64], &rows) {
                     // The first of all columns, if there is one.
                     widener.amax(self.how.nonfinite, src, first)?;
-                    strip.columns_with_others([row, col as u64], &rows, block);
+                    strip.columns_with_others([row, col as u64], &rows);
                 }
             }
             row = end;
@@ -156,14 +172,14 @@ impl OfPlanes {
             let bits = self.layout.cols * u64::from(code.bits());
             let (used, all) = (bits.div_ceil(8) as usize, bits.div_ceil(32) as usize * 4);
             if used != all {
-                parts.codes.1.chunks_mut(all).for_each(|row| row[used..].fill(0));
+                parts.codes.bytes.chunks_mut(all).for_each(|row| row[used..].fill(0));
             }
         }
         if self.planes.scales.plane.packing != Packing::BYTES {
-            parts.scales.1.fill(0);
+            parts.scales.bytes.fill(0);
         }
-        if let Some((_, zeros)) = &mut parts.zeros {
-            zeros.fill(0);
+        if let Some(zeros) = &mut parts.zeros {
+            zeros.bytes.fill(0);
         }
     }
 }
@@ -171,186 +187,180 @@ impl OfPlanes {
 /// Bytes of rows that are taken as one.
 const JOINED: usize = 64 << 10;
 
-/// One run over rows.
+/// Buffers of one run.
+#[derive(Debug, Default)]
+struct Buffers {
+    /// Some columns of rows, without gaps: rows that are a power of two apart share few sets of a cache.
+    copy: Vec<u8>,
+    found: Found,
+    operands: Operands,
+    coder: coder::Buffers,
+    /// Effective scale of each block; used only for counting.
+    multipliers: Vec<F32>,
+}
+
+/// One run over rows, some columns at a time.
 struct Strip<'a> {
-    of: &'a OfPlanes,
+    quantizer: &'a PlanesQuantizer,
     widener: &'a Widener,
     /// The largest magnitude of a matrix that has one scale.
-    amax: Option<f32>,
-    global: f32,
+    matrix_amax: Option<f32>,
     /// Codes go past the caches.
     streams: bool,
     parts: Parts<'a>,
     /// From the first element of the columns that are taken next.
     next: &'a [u8],
-    /// Encoding asked for the columns that are next.
+    /// The columns that are next were prefetched.
     is_ahead: bool,
-    /// Some columns of rows, without gaps: rows that are a power of two apart share few sets of a cache.
-    copy: Vec<u8>,
-    found: Found,
-    operands: Operands,
-    room: Room,
-    /// What codes of blocks are multiplied by, for those who count.
-    multipliers: Vec<F32>,
+    buffers: Buffers,
     counts: BlockCounts,
 }
 
 impl Strip<'_> {
     /// Quantizes some columns, the first of which begins a block. False, and nothing is done, if an element is not finite.
-    fn columns(&mut self, at: [u64; 2], rows: &Rows<'_>, block: usize) -> bool {
-        let (mut copy, level) = (std::mem::take(&mut self.copy), self.of.exec.level);
-        let has_gaps = rows.rows > 1 && rows.stride > rows.row(0).len();
-        let ahead = if self.is_ahead || (rows.rows > 1 && !has_gaps) { 0 } else { rows.stride };
+    fn columns(&mut self, at: [u64; 2], rows: &Rows<'_>) -> bool {
+        let (mut copy, level) = (std::mem::take(&mut self.buffers.copy), self.quantizer.exec.level);
+        let has_gaps = rows.n_rows > 1 && rows.stride > rows.row(0).len();
+        let ahead = if self.is_ahead || (rows.n_rows > 1 && !has_gaps) { 0 } else { rows.stride };
+        let Buffers { found, coder, .. } = &mut self.buffers;
         let original = *rows;
         let wide;
-        let rows = if rows.rows > 1 && is_source(rows.dtype) && self.parts.zeros.is_none() {
-            self.found.look_at_rows(level, rows, (block, ahead), has_gaps.then_some(&mut copy))
+        let rows = if rows.n_rows > 1 && is_source(rows.dtype) && self.parts.zeros.is_none() {
+            found.look_at_rows(level, rows, ahead, has_gaps.then_some(&mut copy))
         } else {
             let rows = if is_source(rows.dtype) {
                 *rows
             } else {
-                wide = self.widener.all(rows, &mut self.room.scratch);
+                wide = self.widener.all(rows, &mut coder.scratch);
                 Rows { dtype: DType::F32, bytes: &wide, stride: 4 * rows.cols, ..*rows }
             };
-            let ahead = if rows.rows > 1 { 0 } else { ahead };
-            self.found.look(level, &rows, (block, ahead), self.parts.zeros.is_some());
+            let ahead = if rows.n_rows > 1 { 0 } else { ahead };
+            found.look(level, &rows, ahead, self.parts.zeros.is_some());
             rows
         };
-        let finite = self.found.is_finite();
+        let finite = found.is_finite();
         if finite {
-            self.quantize(at, &rows, block);
-            self.count(at, if is_source(original.dtype) { &rows } else { &original }, block, true);
+            self.quantize(at, &rows);
+            self.count(at, if is_source(original.dtype) { &rows } else { &original }, true);
         }
-        self.copy = copy;
+        self.buffers.copy = copy;
         finite
     }
 
     /// The same with elements that are not finite: scales are those of the others, and NaN is zero (§3.6).
-    fn columns_with_others(&mut self, at: [u64; 2], rows: &Rows<'_>, block: usize) {
-        let mut x = self.widener.all(rows, &mut self.room.scratch);
+    fn columns_with_others(&mut self, at: [u64; 2], rows: &Rows<'_>) {
+        let mut x = self.widener.all(rows, &mut self.buffers.coder.scratch);
         self.widener.to_zero(false, &mut x);
         let mut finite = x.clone();
         self.widener.to_zero(true, &mut finite);
         let wide = |bytes| Rows { dtype: DType::F32, bytes, stride: 4 * rows.cols, ..*rows };
-        self.found.look(self.of.exec.level, &wide(&finite), (block, 0), self.parts.zeros.is_some());
-        self.quantize(at, &wide(&x), block);
-        self.count(at, rows, block, false);
+        self.buffers.found.look(self.quantizer.exec.level, &wide(&finite), 0, self.parts.zeros.is_some());
+        self.quantize(at, &wide(&x));
+        self.count(at, rows, false);
     }
 
     /// Makes the parts of columns in which [`Found`] was found.
-    fn quantize(&mut self, [row, col]: [u64; 2], rows: &Rows<'_>, block: usize) {
-        let OfPlanes { planes, coder, decoder, how, .. } = self.of;
-        let seen = self.found.most;
-        if let Some(amax) = self.amax {
-            self.found.largest[0] = amax.to_bits();
+    fn quantize(&mut self, [row, col]: [u64; 2], rows: &Rows<'_>) {
+        let PlanesQuantizer { planes, coder, decoder, how, layout, exec, .. } = self.quantizer;
+        let Buffers { found, operands, coder: buffers, .. } = &mut self.buffers;
+        if let Some(amax) = self.matrix_amax {
+            found.largest[0] = amax.to_bits();
         }
-        let (found, operands, room) = (&self.found, &mut self.operands, &mut self.room);
-        coder.scaler.scales(found, self.global, &mut operands.stored, &mut room.scales);
-        let next = (self.next, self.of.layout.cols as usize * slot_bytes(self.widener.src));
-        let (cut, bytes) = (self.parts.codes.0, &mut *self.parts.codes.1);
+        coder.scaler.scales(found, operands.global, &mut operands.stored, &mut buffers.scales);
+        let PartMut { cut, bytes } = &mut self.parts.codes;
         let packed = coder.element.bytes(rows.cols);
         let place = |i: usize| cut.byte_of([row + i as u64, col]);
         if how.search == scaled::Search::Mse {
-            let x = self.widener.all(rows, &mut room.scratch);
-            coder.complete((rows.dtype, found, seen), self.global, operands, room);
-            let search = Search {
-                level: self.of.exec.level,
-                coder,
-                decoder,
-                planes,
-                how,
-                x: &x,
-                cols: rows.cols,
-                block,
-                found,
-                seen,
-                global: self.global,
-            };
-            for (i, codes) in search.run(operands, room).chunks(rows.cols).enumerate() {
+            let x = self.widener.all(rows, &mut buffers.scratch);
+            coder.complete(rows.dtype, found, operands, &mut buffers.scales);
+            let rows = Rows { dtype: DType::F32, bytes: &x, stride: 4 * rows.cols, ..*rows };
+            let search = Search { level: exec.level, coder, decoder, planes, how, rows, found };
+            for (i, codes) in search.run(operands, buffers).chunks(rows.cols).enumerate() {
                 coder.element.pack_codes(codes, &mut bytes[place(i)..][..packed]);
             }
         } else {
-            let stride = if rows.rows > 1 { place(1) - place(0) } else { packed };
-            let to = &mut bytes[place(0)..][..(rows.rows - 1) * stride + packed];
-            self.is_ahead =
-                coder.rows(rows, (block, next), (found, seen, self.global), operands, (to, stride, self.streams), room);
+            let stride = if rows.n_rows > 1 { place(1) - place(0) } else { packed };
+            let bytes = &mut bytes[place(0)..][..(rows.n_rows - 1) * stride + packed];
+            let to = CodesMut { bytes, stride, streams: self.streams };
+            let next = NextRows { bytes: self.next, stride: layout.cols as usize * slot_bytes(self.widener.src) };
+            self.is_ahead = coder.rows(rows, next, found, operands, to, buffers);
         }
         self.store_scales([row / planes.scales.block[0], col / planes.scales.block[1]]);
     }
 
     /// Counts columns whose parts are made.
-    fn count(&mut self, at: [u64; 2], rows: &Rows<'_>, block: usize, is_finite: bool) {
-        let Some(counter) = &self.of.counter else { return };
-        let known = (counter, is_finite);
+    fn count(&mut self, at: [u64; 2], rows: &Rows<'_>, is_finite: bool) {
+        let Some(counter) = &self.quantizer.counter else { return };
         match rows.dtype {
             DType::F64 => {
                 let x = rows.bytes.as_chunks().0;
                 self.counts.needs_values = true;
-                self.count_blocks(at, rows, block, known, |i| f64::from_le_bytes(x[i]), |_, _| true);
+                self.count_blocks(counter, at, rows, is_finite, |i| f64::from_le_bytes(x[i]), |_, _| true);
             }
             dtype => by_source!(dtype, S => {
                 let x = S::elements(rows.bytes);
                 let above = |at: Range<usize>, limit| S::any_above(&x[at], limit);
-                let of_row = rows.stride / slot_bytes(dtype);
-                let rows_of = |i: usize| &x[i * of_row..][..rows.cols];
-                let level = self.of.exec.level;
-                let zeros = |i: usize| level.run(ZeroElements::<S> { x: rows_of(i) });
-                self.counts.zero_in += (0..rows.rows).map(zeros).sum::<u64>();
-                self.count_blocks(at, rows, block, known, |i| S::value(x[i]).into(), above);
+                let row_elements = rows.stride / slot_bytes(dtype);
+                let level = self.quantizer.exec.level;
+                let zeros = |i: usize| level.run(ZeroElements::<S> { x: &x[i * row_elements..][..rows.cols] });
+                self.counts.zero_in += (0..rows.n_rows).map(zeros).sum::<u64>();
+                self.count_blocks(counter, at, rows, is_finite, |i| S::value(x[i]).into(), above);
             }),
         }
     }
 
-    /// The same with what gives the element at an index, and looks quickly at a range of them.
+    /// The same with a function that gives the element at an index, and one that looks quickly at a range of them.
     fn count_blocks(
         &mut self,
+        counter: &Counter,
         [row, col]: [u64; 2],
         rows: &Rows<'_>,
-        block: usize,
-        (counter, is_finite): (&Counter, bool),
+        is_finite: bool,
         x: impl Fn(usize) -> f64,
         above: impl Fn(Range<usize>, f32) -> bool,
     ) {
-        let OfPlanes { planes, coder, layout, .. } = self.of;
-        let (cut, bytes, counts) = (self.parts.codes.0, &*self.parts.codes.1, &mut self.counts);
+        let PlanesQuantizer { planes, coder, layout, .. } = self.quantizer;
+        let Buffers { found, operands, coder: buffers, multipliers, .. } = &mut self.buffers;
+        let (PartMut { cut, bytes }, counts) = (&self.parts.codes, &mut self.counts);
         let (packed, first) = (coder.element.bytes(rows.cols), cut.byte_of([row, col]));
-        let stride = if rows.rows > 1 { cut.byte_of([row + 1, col]) - first } else { packed };
-        for i in 0..rows.rows {
+        let stride = if rows.n_rows > 1 { cut.byte_of([row + 1, col]) - first } else { packed };
+        for i in 0..rows.n_rows {
             counter.small_codes(planes.codes, &bytes[first + i * stride..][..packed], rows.cols, counts);
         }
-        let stored = &self.operands.stored;
-        coder.scaler.multipliers(stored, self.global, &mut self.multipliers, &mut self.room.scales);
+        coder.scaler.multipliers(&operands.stored, operands.global, multipliers, &mut buffers.scales);
         let has_zero_points = matches!(planes.zero, Zero::Grid { .. });
         counts.needs_values |= !is_finite || has_zero_points || layout.kept != [layout.rows, layout.cols];
-        let (zeros, half) = (self.operands.zeros(), coder.element.half());
-        let fields = Fields::of(planes.codes);
+        let (zeros, half) = (operands.zeros(), coder.element.half());
+        let fields = Fields::new(planes.codes);
         let code = |row: usize, col: usize| fields.get(&bytes[first + row * stride..], col);
-        let of_row = rows.stride / slot_bytes(rows.dtype);
-        let x = |row: usize, col: usize| x(row * of_row + col);
+        let row_elements = rows.stride / slot_bytes(rows.dtype);
+        let x = |row: usize, col: usize| x(row * row_elements + col);
         let above = |row: usize, cols: Range<usize>, limit: f32| {
-            above(row * of_row + cols.start..row * of_row + cols.end, limit)
+            above(row * row_elements + cols.start..row * row_elements + cols.end, limit)
         };
-        for (i, scale) in stored.chunks_exact(coder.scaler.size()).enumerate() {
+        for (i, stored) in operands.stored.chunks_exact(coder.scaler.size()).enumerate() {
             // Joined rows are one after the other.
-            let at = col + (i * block) as u64;
-            let (of_row, of_col) = (row + at / layout.cols, at % layout.cols);
-            if of_row >= layout.kept[0] || of_col >= layout.kept[1] {
+            let at = col + (i * rows.block) as u64;
+            let (block_row, block_col) = (row + at / layout.cols, at % layout.cols);
+            if block_row >= layout.kept[0] || block_col >= layout.kept[1] {
                 continue;
             }
-            counts.needs_values |= !counter.is_usual(f32::from_le_bytes(self.multipliers[i]));
-            let len = block.min(rows.cols - i * block).min((layout.kept[1] - of_col) as usize);
-            let largest = if self.amax.is_some() { self.found.most } else { self.found.largest[i] };
+            let value = f32::from_le_bytes(multipliers[i]);
+            counts.needs_values |= !counter.is_usual(value);
+            let first = i * rows.block;
+            let len = rows.block.min(rows.cols - first).min((layout.kept[1] - block_col) as usize);
+            let largest = if self.matrix_amax.is_some() { found.most } else { found.largest[i] };
             let block = Block {
-                rows: 0..rows.rows.min((layout.kept[0] - of_row) as usize),
-                cols: i * block..i * block + len,
+                rows: 0..rows.n_rows.min((layout.kept[0] - block_row) as usize),
+                cols: first..first + len,
                 x: &x,
                 code: &code,
-                scale: (scale, f32::from_le_bytes(self.multipliers[i])),
+                scale: Scale { stored, value },
                 minus: zeros.get(i).map_or(0.0, |zero| f32::from_le_bytes(*zero) + half),
                 largest: if is_finite { f32::from_bits(largest) } else { f32::NAN },
                 above: Some(&above),
             };
-            match self.amax {
+            match self.matrix_amax {
                 None => counter.block(&block, counts),
                 Some(_) => counter.rows_of_block(&block, row == 0, counts),
             }
@@ -359,22 +369,23 @@ impl Strip<'_> {
 
     /// Writes scales and zero points of blocks that follow each other in a row of the grid.
     fn store_scales(&mut self, [row, first]: [u64; 2]) {
-        let OfPlanes { planes, coder, .. } = self.of;
-        let (cut, bytes) = (self.parts.scales.0, &mut *self.parts.scales.1);
-        let (stored, size) = (&self.operands.stored, coder.scaler.size());
+        let PlanesQuantizer { planes, coder, .. } = self.quantizer;
+        let operands = &self.buffers.operands;
+        let (stored, size) = (&operands.stored, coder.scaler.size());
         // Entries that follow each other where they are stored.
         let together = match planes.scales.plane.packing {
             Packing::Rows { .. } => stored.len(),
             Packing::Swizzled if first.is_multiple_of(4) => 4,
             _ => size,
         };
+        let PartMut { cut, bytes } = &mut self.parts.scales;
         for (i, scales) in stored.chunks(together).enumerate() {
             let at = cut.byte_of([row, first + (i * together / size) as u64]);
             bytes[at..at + scales.len()].copy_from_slice(scales);
         }
-        if let Some((cut, bytes)) = &mut self.parts.zeros {
+        if let Some(PartMut { cut, bytes }) = &mut self.parts.zeros {
             let half = coder.element.half();
-            for (i, zero) in self.operands.zeros().iter().enumerate() {
+            for (i, zero) in operands.zeros().iter().enumerate() {
                 let stored = (f32::from_le_bytes(*zero) + half) as i32 as u64;
                 cut.set([row, first + i as u64], bytes, stored);
             }

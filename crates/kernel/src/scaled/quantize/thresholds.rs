@@ -1,0 +1,122 @@
+//! Threshold tables for the blocks of some rows, where a kernel encodes elements by them.
+
+use super::coder::Operands;
+use super::found::Found;
+use super::scales::{self, Scaler};
+use crate::level::Level;
+use crate::scaled::threshold_table::{Shape, Steps};
+use truecast_core::scaled::Code;
+
+/// Elements of a block that is worth a table of its own.
+const WORTH_A_TABLE: usize = 4096;
+
+/// The tables of one run.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    pub steps: Vec<Steps>,
+    /// The first bits that the table of each block is for, and of three more.
+    pub firsts: Vec<u16>,
+    /// The table of each block, and of three more; empty: all have the first one.
+    pub which: Vec<u8>,
+    by_code: Option<ByCode>,
+}
+
+/// Tables of all codes of a scale with one global scale.
+#[derive(Debug)]
+struct ByCode {
+    global: f32,
+    /// Where the table of each code begins, its number (from bit 16 on), and [`NO_TABLE`].
+    tables: Box<[u32; 256]>,
+}
+const NO_TABLE: u32 = 1 << 24;
+
+/// Makes tables of thresholds.
+#[derive(Debug)]
+pub(super) struct Thresholds {
+    pub shape: Shape,
+    level: Level,
+}
+
+impl Thresholds {
+    /// `None`, where no kernel takes them.
+    pub fn new(code: Code, level: Level) -> Option<Thresholds> {
+        let Code::Float(dtype) = code else { return None };
+        Shape::new(dtype).filter(|_| level.kernels().has_thresholds()).map(|shape| Thresholds { shape, level })
+    }
+
+    /// Makes the tables of all blocks; false, if there is none for one of them. Each block has so many elements.
+    pub fn make(
+        &self,
+        tables: &mut Tables,
+        scaler: &Scaler,
+        found: &Found,
+        operands: &Operands,
+        block_elements: usize,
+        buffers: &mut scales::Buffers,
+    ) -> bool {
+        let stored = &operands.stored;
+        tables.firsts.clear();
+        tables.which.clear();
+        let all = if scaler.has_inverses() {
+            // Powers of two differ in where their tables begin.
+            tables.steps.clear();
+            self.level.kernels().add_thresholds(&self.shape, &[1.0], &mut tables.steps);
+            let divisors = || scaler.powers(stored).zip(&found.largest);
+            tables.firsts.extend(divisors().map(|(t, most)| if *most == 0 { u16::MAX } else { self.shape.first(t) }));
+            divisors().fold(true, |all, (t, most)| all & ((*most == 0) | self.shape.takes(t)))
+        } else if scaler.size() == 1 {
+            if tables.by_code.as_ref().is_none_or(|by_code| by_code.global != operands.global) {
+                tables.by_code = Some(self.by_code(&mut tables.steps, scaler, operands.global, buffers));
+            }
+            let Tables { firsts, which, by_code: Some(by_code), .. } = tables else { return false };
+            firsts.resize(stored.len(), 0);
+            which.resize(stored.len(), 0);
+            let mut any = 0;
+            for ((first, which), code) in firsts.iter_mut().zip(which.iter_mut()).zip(stored) {
+                let table = by_code.tables[usize::from(*code)];
+                (*first, *which) = (table as u16, (table >> 16) as u8);
+                any |= table;
+            }
+            any & NO_TABLE == 0
+        } else if block_elements >= WORTH_A_TABLE && found.largest.len() <= 256 {
+            let mut divisors = Vec::new();
+            scaler.divisors(stored, operands.global, &mut divisors, buffers);
+            let divisors: Vec<f32> = divisors.into_iter().map(f32::from_le_bytes).collect();
+            let all = divisors.iter().all(|t| self.shape.takes(*t));
+            if all {
+                tables.steps.clear();
+                self.level.kernels().add_thresholds(&self.shape, &divisors, &mut tables.steps);
+                tables.firsts.extend(divisors.iter().map(|t| self.shape.first(*t)));
+                tables.which.extend((0..divisors.len()).map(|i| i as u8));
+            }
+            all
+        } else {
+            false
+        };
+        tables.firsts.extend([0; 3]);
+        if !tables.which.is_empty() {
+            tables.which.extend([0; 3]);
+        }
+        all
+    }
+
+    /// Tables for the codes of a scale of one byte: those whose divisors differ by a power of two share one.
+    fn by_code(&self, steps: &mut Vec<Steps>, scaler: &Scaler, global: f32, buffers: &mut scales::Buffers) -> ByCode {
+        let (codes, mut divisors): (Vec<u8>, _) = ((0..=u8::MAX).collect(), Vec::new());
+        scaler.divisors(&codes, global, &mut divisors, buffers);
+        let mut distinct: Vec<f32> = Vec::new();
+        let mut tables = Box::new([NO_TABLE; 256]);
+        let fraction = |t: f32| t.to_bits() & 0x007f_ffff;
+        for (code, t) in divisors.into_iter().map(f32::from_le_bytes).enumerate().filter(|(_, t)| self.shape.takes(*t))
+        {
+            let table = distinct.iter().position(|other| fraction(*other) == fraction(t)).unwrap_or_else(|| {
+                distinct.push(t);
+                distinct.len() - 1
+            });
+            tables[code] = u32::from(self.shape.first(t)) | (table as u32) << 16;
+        }
+        steps.clear();
+        self.level.kernels().add_thresholds(&self.shape, &distinct, steps);
+        ByCode { global, tables }
+    }
+}
