@@ -294,13 +294,19 @@ def test_quark(truecast, tmp_path):
     weight, scale, rows = fp8(16, 32), floats(1, 1), floats(16)
     experts = {"a.weight": nibbles, "a.weight_scale": scales}
     attention = {"attn.q.weight": weight, "attn.q.weight_scale": scale, "attn.q.input_scale": floats()}
+    in_memory = {
+        "attn.q.weight": weight,
+        "attn.q.weight_quantizer.scale": scale,
+        "attn.q.input_quantizer.scale": floats(),
+    }
     wide = weight.astype(np.float32)
     both = {"a.weight": values, "attn.q.weight": wide * scale}
     named = quark(QUARK_FP4, layer_quant_config={"*attn*": {"weight": QUARK_FP8}})
-    by_row = (attention | {"attn.q.weight_scale": rows}, quark(QUARK_FP8 | {"qscheme": "per_channel"}))
+    by_row = (attention | {"attn.q.weight_scale": rows}, quark(QUARK_FP8 | {"qscheme": "per_channel", "ch_axis": 0}))
     all_cases = [
         (experts, quark(QUARK_FP4), {"a.weight": values}),
         (experts | attention, named, both),
+        (experts | in_memory, named, both),
         (experts | attention, quark(QUARK_FP4, exclude=["attn.q"]), both),
         (*by_row, {"attn.q.weight": wide * rows[:, None]}),
     ]
@@ -311,10 +317,76 @@ def test_quark(truecast, tmp_path):
     for config, why in [
         (quark(QUARK_FP4 | {"dtype": "mx6"}), "quark:mx6"),
         (quark(QUARK_FP4 | {"group_size": 16}), "quark:fp4"),
+        (quark(QUARK_FP4 | {"is_scale_quant": True}), "is_scale_quant"),
+        (quark([QUARK_FP8, QUARK_FP4]), "quark:[fp8_e4m3, fp4]"),
+        (quark(QUARK_FP8 | {"qscheme": "per_channel", "ch_axis": 1}), "ch_axis"),
         (quark(QUARK_FP4, algo_config=[{"name": "rotation"}]), "rotate"),
         (quark(QUARK_FP4, export={"weight_format": "fake_quantized"}), "fake_quantized"),
+        (quark(QUARK_FP4, export={"pack_method": "tiled"}), "reorder or order"),
+        (quark(QUARK_FP4, global_quant_config={"weight": QUARK_FP4, "bias": QUARK_FP8}), "global_quant_config.bias"),
     ]:
         assert why in error(truecast, tmp_path, experts, config)
+
+
+@pytest.mark.parametrize("dtype, table", [("fp6_e2m3", ml_dtypes.float6_e2m3fn), ("fp6_e3m2", ml_dtypes.float6_e3m2fn)])
+def test_quark_of_six_bits(truecast, tmp_path, dtype, table):
+    """Four codes in three bytes, the first in the lowest bits."""
+    q, scales = codes(np.uint8, 8, 64) & 63, RANDOM.integers(110, 130, (8, 2)).astype(np.uint8)
+    word = (q.reshape(8, -1, 4).astype(np.uint32) << np.arange(0, 24, 6, dtype=np.uint32)).sum(-1, dtype=np.uint32)
+    stored = np.stack([word >> 8 * byte & 255 for byte in range(3)], -1).astype(np.uint8).reshape(8, -1)
+    expected = q.view(table).astype(np.float32) * np.exp2(scales.astype(np.float32) - 127).repeat(32, 1)
+    config = quark(QUARK_FP4 | {"dtype": dtype})
+    both = {name: {"weight": QUARK_FP4 | {"dtype": name}} for name in ("fp6_e2m3", "fp6_e3m2")}
+    why = error(truecast, tmp_path, {"a.weight": stored, "a.weight_scale": scales}, config | {"layer_type_quant_config": both})
+    assert "tell apart" in why
+    check(truecast, tmp_path, {"a.weight": stored, "a.weight_scale": scales}, {"a.weight": expected}, config)
+
+
+def nibble_words(values: np.ndarray, order: str) -> np.ndarray:
+    """Along the last dimension; a single number is a word."""
+    if values.ndim == 0:
+        return values.astype(np.int32)
+    along = np.arange(8) if order == "order" else np.array(AWQ_ORDER)
+    return packed((values & 15).reshape(*values.shape[:-1], -1, 8)[..., along].reshape(values.shape), -1)
+
+
+@pytest.mark.parametrize("order", ["order", "reorder"])
+@pytest.mark.parametrize("scheme", ["per_tensor", "per_channel", "per_group"])
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int8", "uint8"])
+def test_quark_of_integers(truecast, tmp_path, dtype, scheme, order):
+    """Outputs by inputs, but of groups inputs by outputs."""
+    low, high = {"int4": (-8, 8), "uint4": (0, 16), "int8": (-128, 128), "uint8": (0, 256)}[dtype]
+    shape = {"per_tensor": (), "per_channel": (32,), "per_group": (2, 32)}[scheme]
+    q = RANDOM.integers(low, high, (64, 32) if scheme == "per_group" else (32, 64))
+    zeros, scales = np.asarray(RANDOM.integers(low, high, shape)), floats(*shape)
+    grown = {
+        "per_tensor": lambda a: a,
+        "per_channel": lambda a: a[:, None],
+        "per_group": lambda a: a.repeat(32, 0),
+    }[scheme]
+    expected = (q - grown(zeros)).astype(np.float32) * grown(scales)
+    expected = np.ascontiguousarray(expected.T if scheme == "per_group" else expected)
+    store = (lambda a: nibble_words(a, order)) if dtype.endswith("4") else (lambda a: a.astype(dtype))
+    tensors = {"a.weight": store(q), "a.weight_scale": scales, "a.weight_zero_point": store(zeros)}
+    weight = {"dtype": dtype, "qscheme": scheme, "group_size": 32 if scheme == "per_group" else None}
+    weight |= {"ch_axis": {"per_tensor": None, "per_channel": 0, "per_group": -1}[scheme], "symmetric": False}
+    config = lambda **more: quark(weight | more, export={"pack_method": order})
+    check(truecast, tmp_path, tensors, {"a.weight": expected}, config(zero_point_type="int32"))
+    # Zero points that are lost, floats, or not what is stated.
+    without = {name: value for name, value in tensors.items() if "zero" not in name}
+    assert "weight_zero_point" in error(truecast, tmp_path, without, config())
+    assert "zero_point_type" in error(truecast, tmp_path, tensors, config(zero_point_type="float32"))
+    some = tensors | {"a.weight_zero_point": store(np.full_like(zeros, 5))}
+    if not dtype.startswith("u"):
+        assert "every zero point is 0" in error(truecast, tmp_path, some, config(symmetric=True))
+    if dtype.endswith("4"):
+        assert "pack_method" in error(truecast, tmp_path, tensors, quark(weight, export={}))
+    (tmp_path / "symmetric").mkdir()
+    if dtype == "int8" and scheme != "per_group":
+        values = q.astype(np.float32) * grown(scales)
+        check(truecast, tmp_path / "symmetric", without, {"a.weight": values}, config(symmetric=True))
+    else:
+        assert "weight_zero_point" in error(truecast, tmp_path / "symmetric", without, config(symmetric=True))
 
 
 # ComfyUI, torchao

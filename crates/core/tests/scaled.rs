@@ -150,6 +150,7 @@ fn packings_of_the_page() {
     assert_eq!(fields(Packing::WORDS, 4, [1, 8], &words(&[0x7654_3210])), [0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(fields(Packing::Padded, 4, [1, 8], &words(&[0x7654_3210])), [0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(fields(Packing::Awq, 4, [1, 8], &words(&[0x7654_3210])), [0, 4, 1, 5, 2, 6, 3, 7]);
+    assert_eq!(fields(Packing::AwqColumns, 4, [8, 1], &words(&[0x7654_3210])), [0, 4, 1, 5, 2, 6, 3, 7]);
     assert_eq!(fields(Packing::BYTES, 6, [1, 4], &[0x81, 0x30, 0x10]), [1, 2, 3, 4]);
     assert_eq!(fields(Packing::BYTES, 4, [1, 4], &[0x21, 0x43]), [1, 2, 3, 4]);
     assert_eq!(fields(Packing::HighFirst, 4, [1, 4], &[0x12, 0x34]), [1, 2, 3, 4]);
@@ -189,12 +190,13 @@ fn fields_do_not_overlap() {
         (Packing::Columns { word: 8 }, 4..=4),
         (Packing::PaddedColumns, 1..=8),
         (Packing::Awq, 4..=4),
+        (Packing::AwqColumns, 4..=4),
         (Packing::Planes, 2..=2),
         (Packing::Swizzled, 8..=8),
     ];
     for (packing, widths) in every {
         for bits in widths {
-            for shape in [[4, 8], [12, 24], [128, 16], [132, 40]] {
+            for shape in [[8, 8], [16, 24], [128, 16], [136, 40]] {
                 let n = packing.bytes(bits, shape).unwrap_or_else(|| panic!("{packing:?} {bits} {shape:?}"));
                 let mut used = vec![false; n as usize * 8];
                 for at in (0..shape[0]).flat_map(|r| (0..shape[1]).map(move |c| [r, c])) {

@@ -5,7 +5,7 @@ use truecast_core::scaled::{Change, Code, Packing, Part, Plane, Repacking};
 use truecast_kernel::scaled::Repacker;
 use truecast_kernel::{CastOptions, Level};
 
-const PACKINGS: [Packing; 10] = [
+const PACKINGS: [Packing; 11] = [
     Packing::BYTES,
     Packing::WORDS,
     Packing::HighFirst,
@@ -14,6 +14,7 @@ const PACKINGS: [Packing; 10] = [
     Packing::Columns { word: 32 },
     Packing::PaddedColumns,
     Packing::Awq,
+    Packing::AwqColumns,
     Packing::Planes,
     Packing::Swizzled,
 ];

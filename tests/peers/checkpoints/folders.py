@@ -72,9 +72,9 @@ def load(folder):
     return found
 
 
-def convert(source, result, *options):
+def convert(source, result, *options, to="bf16"):
     """Runs the command without any option but the type."""
-    command = [os.environ["TRUECAST_BIN"], "convert", str(source), str(result), "--to", "bf16", *options]
+    command = [os.environ["TRUECAST_BIN"], "convert", str(source), str(result), "--to", to, *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 

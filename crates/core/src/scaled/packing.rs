@@ -29,6 +29,8 @@ pub enum Packing {
     PaddedColumns,
     /// Eight nibbles of a row in a word, column `8 j + r` in nibble `(0,4,1,5,2,6,3,7)[r]`. Source: §4.9.
     Awq,
+    /// As `Columns { word: 32 }` of nibbles in the order of `Awq`. Source: §4.19.
+    AwqColumns,
     /// Two-bit field `i` of byte row `r` is row `i * rows/4 + r`. Source: §4.11.
     Planes,
     /// Bytes in tiles of 128 rows and 4 columns, of a matrix that is filled up with zeros. Source: §3.8.
@@ -60,6 +62,7 @@ impl Packing {
             }
             Packing::PaddedColumns if bits <= 8 => rows.div_ceil(per_word) * cols * 4,
             Packing::Awq if bits == 4 && cols % 8 == 0 => rows * cols / 2,
+            Packing::AwqColumns if bits == 4 && rows % 8 == 0 => rows * cols / 2,
             Packing::Planes if bits == 2 && rows % 4 == 0 => rows / 4 * cols,
             Packing::Swizzled if bits == 8 => rows.div_ceil(128) * 128 * cols.div_ceil(4) * 4,
             _ => return None,
@@ -83,6 +86,7 @@ impl Packing {
             }
             Packing::PaddedColumns => (row / per_word * cols + col) * 32 + row % per_word * wide + n,
             Packing::Awq => row * cols * 4 + (col / 8) * 32 + AWQ_NIBBLE[(col % 8) as usize] * 4 + n,
+            Packing::AwqColumns => (row / 8 * cols + col) * 32 + AWQ_NIBBLE[(row % 8) as usize] * 4 + n,
             Packing::Planes => (row % (rows / 4) * cols + col) * 8 + row / (rows / 4) * 2 + n,
             Packing::Swizzled => {
                 let tile = row / 128 * cols.div_ceil(4) + col / 4;

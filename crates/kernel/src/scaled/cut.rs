@@ -95,7 +95,7 @@ impl Cut {
                 let units = rows.start * wide / word..(rows.end * wide).div_ceil(word);
                 (units, n_cols * word / 8, cols.start * word / 8..cols.end * word / 8)
             }
-            Packing::PaddedColumns => {
+            Packing::PaddedColumns | Packing::AwqColumns => {
                 let per_word = u64::from(32 / bits);
                 (rows.start / per_word..rows.end.div_ceil(per_word), n_cols * 4, cols.start * 4..cols.end * 4)
             }

@@ -123,7 +123,7 @@ impl Repacker {
         let bits = u64::from(self.how.to.code.bits());
         match self.how.to.packing {
             Packing::Columns { word } => u64::from(word) >> bits.trailing_zeros().min(u32::from(word).trailing_zeros()),
-            Packing::PaddedColumns => 32 / bits,
+            Packing::PaddedColumns | Packing::AwqColumns => 32 / bits,
             Packing::Swizzled => 128,
             Packing::Planes => self.how.to_shape[0].max(1),
             _ => 1,

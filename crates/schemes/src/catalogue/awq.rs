@@ -8,15 +8,21 @@ use crate::found::Found;
 use crate::grid::{Fit, Stack};
 use crate::scheme::Family;
 use crate::table::Name::Sibling;
-use crate::table::{Described, Entry, Row};
+use crate::table::{Codes, Described, Entry, Row};
 
 const ROWS: &[Row] =
     &[Row::scales(&[Sibling("scales")], &[F16, Bf16]), Row::optional(Part::Zeros, &[Sibling("qzeros")], &[I32])];
 
-pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::Awq, &[(Sibling("qweight"), &[I32])], ROWS, describe)];
+const CODES: Codes = &[(Sibling("qweight"), &[I32])];
 
-fn describe(found: &Found<'_>) -> Result<Described, Error> {
-    let stack = Stack::of_codes(found, 8)?;
+pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::Awq, CODES, ROWS, |found| {
+    inputs_by_outputs(found, Plane { code: Code::unsigned(4), packing: Packing::Awq }, Zero::Constant(8))
+})];
+
+/// Groups of inputs of an output; `without` are zero points where no tensor has them.
+pub(super) fn inputs_by_outputs(found: &Found<'_>, codes: Plane, without: Zero) -> Result<Described, Error> {
+    let per_entry = u64::from(found.codes().dtype.code_bits() / codes.code.bits());
+    let stack = Stack::of_codes(found, per_entry)?;
     let scales = found.scales()?;
     let group = found.group("a configuration states it as group_size")?;
     if !stack.lead.is_empty() || !stack.rows.is_multiple_of(group) {
@@ -26,11 +32,11 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     if *scales.shape != [groups, stack.cols] {
         return Err(found.bad_grid(scales, &stack.shape(), &[vec![groups, stack.cols]]));
     }
-    let codes = Plane { code: Code::unsigned(4), packing: Packing::Awq };
+    let packed = vec![groups, stack.cols / per_entry];
     let zero = match found.part(Part::Zeros) {
-        None => Zero::Constant(8),
-        Some(zeros) if *zeros.shape == [groups, stack.cols / 8] => Zero::Grid { plane: codes, plus: 0 },
-        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[vec![groups, stack.cols / 8]])),
+        None => without,
+        Some(zeros) if *zeros.shape == *packed => Zero::Grid { plane: codes, plus: 0 },
+        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[packed])),
     };
     let fit = Fit { block: [group, 1], is_common: false };
     let planes = Planes { zero, ..Planes::times(codes, Plane::of(scales.dtype), fit.block) };

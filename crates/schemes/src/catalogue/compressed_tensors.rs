@@ -1,5 +1,5 @@
-//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8; and what ModelSlim and AMD Quark
-//! store in the same way (§4.18, §4.19).
+//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8; and what ModelSlim stores in the
+//! same way (§4.18).
 
 use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E8M0, F16, F32, I8, I32, I64, U8};
 use truecast_core::scaled::{Code, Global, GlobalRule, Group, Packing, Part, Plane, Planes, Zero};
@@ -43,14 +43,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::CtMxfp4, BYTES, MX_SCALES, |found| mx_packed(found, F4E2M1, 1, 2)),
     Entry::new(Family::CtMxfp6, BYTES, MX_SCALES, |found| mx_packed(found, F6E2M3, 3, 4)),
     Entry::new(Family::CtMxfp8, FP8, MX_SCALES, mx).written(MX_FP8),
-    // Others store the same: AMD Quark (§4.19), and ModelSlim with offsets that are floats (§4.18).
-    Entry::new(Family::QuarkFp4, &[(Append(""), &[U8])], MX_SCALES, |found| mx_packed(found, F4E2M1, 1, 2)),
-    Entry::new(Family::QuarkFp8, FP8, &[Row::scales(SCALE, &[F32, Bf16, F16, U8, F8E8M0])], float),
+    // Offsets are floats.
     Entry::new(Family::ModelSlim, INT8, &[SCALES, Row::optional(Part::Zeros, &[Append("_offset")], FLOATS)], int),
 ];
 
 /// The grid that the configuration names.
-fn fit(found: &Found<'_>, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> {
+pub(super) fn fit(found: &Found<'_>, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> {
     let parameters = found.parameters();
     match (parameters.strategy, parameters.group, parameters.block) {
         (Some(Strategy::Tensor), ..) => stack.fit(found, scales, &[Share::Tensor]),
@@ -65,7 +63,7 @@ fn fit(found: &Found<'_>, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> 
 
 const ADVICE: &str = "the configuration does not state it";
 
-fn float(found: &Found<'_>) -> Result<Described, Error> {
+pub(super) fn float(found: &Found<'_>) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let fit = fit(found, &stack, scales)?;
     Ok(stack.times(fit, Plane::of(F8E4M3Fn), scale_plane(scales.dtype)))
@@ -146,7 +144,7 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
 }
 
 /// Codes of which `bytes` bytes hold `elements`.
-fn mx_packed(found: &Found<'_>, code: DType, bytes: u64, elements: u64) -> Result<Described, Error> {
+pub(super) fn mx_packed(found: &Found<'_>, code: DType, bytes: u64, elements: u64) -> Result<Described, Error> {
     let stored = Stack::of_codes(found, 1)?;
     if !stored.cols.is_multiple_of(bytes) {
         return Err(found.bad_shape(format!("rows are not a whole number of {bytes} bytes")));

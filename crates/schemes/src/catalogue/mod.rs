@@ -14,6 +14,7 @@ mod gpt_oss;
 mod gptq;
 mod mlx;
 mod modelopt;
+mod quark;
 mod torchao;
 
 pub(crate) use comfy::SCALED_FP8_MARKER;
@@ -25,7 +26,7 @@ use crate::scheme::Family;
 use crate::table::Entry;
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    const TABLES: [&[Entry]; 12] = [
+    const TABLES: [&[Entry]; 13] = [
         fp8::ENTRIES,
         deepseek_v4::ENTRIES,
         gpt_oss::ENTRIES,
@@ -38,6 +39,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         bitsandbytes::ENTRIES,
         mlx::ENTRIES,
         torchao::ENTRIES,
+        quark::ENTRIES,
     ];
     TABLES.into_iter().flatten()
 }

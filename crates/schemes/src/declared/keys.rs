@@ -134,8 +134,13 @@ mod tests {
             (
                 "quark",
                 json!({"quant_method": "quark", "global_quant_config": {"weight": {
-                    "dtype": "fp4", "qscheme": "per_group", "group_size": 32, "scale_format": "e8m0"}}}),
-                vec![("", &known::QUARK), ("/global_quant_config/weight", &known::QUARK_WEIGHT)],
+                    "dtype": "fp4", "qscheme": "per_group", "group_size": 32, "scale_format": "e8m0"}},
+                    "export": {"pack_method": "reorder"}}),
+                vec![
+                    ("", &known::QUARK),
+                    ("/global_quant_config/weight", &known::QUARK_WEIGHT),
+                    ("/export", &known::QUARK_EXPORT),
+                ],
             ),
             ("torchao", json!({"quant_method": "torchao"}), vec![("", &known::TORCHAO)]),
             ("gptq", json!({"quant_method": "gptq", "bits": 4}), vec![("", &known::GPTQ)]),

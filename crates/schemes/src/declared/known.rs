@@ -109,11 +109,14 @@ pub(super) const AUTO_ROUND: Keys = Keys {
     ..Keys::NONE
 };
 
-/// How Quark stores the weights of a module. That there are zero points, a tensor tells.
+/// How Quark stores the weights of a module. Scales of scales (`is_scale_quant`) are of weights that are quantized twice.
 pub(super) const QUARK_WEIGHT: Keys = Keys {
-    used: &["dtype qscheme group_size block_size scale_format"],
-    silent: &["ch_axis is_dynamic is_scale_quant mx_element_dtype observer_cls observer_kwargs percentile qat_spec \
-            round_method scale_calculation_mode scale_type symmetric zero_point_type"],
+    used: &["dtype qscheme ch_axis group_size block_size scale_format symmetric zero_point_type"],
+    silent: &[
+        "enable_buffer_reuse is_dynamic max_input_numel mx_element_dtype observer_cls observer_kwargs percentile \
+            qat_spec round_method scale_calculation_mode scale_type",
+    ],
+    only: &[("is_scale_quant", &["false"])],
     ..Keys::NONE
 };
 
@@ -124,9 +127,10 @@ const QUARK_LAYER: Keys = Keys {
     ..Keys::NONE
 };
 
-/// How Quark writes files: the order of words is one of integers of four bits.
-const QUARK_EXPORT: Keys = Keys {
-    silent: &["kv_cache_group min_kv_scale pack_method weight_merge_groups"],
+/// How Quark writes files.
+pub(super) const QUARK_EXPORT: Keys = Keys {
+    used: &["pack_method"],
+    silent: &["kv_cache_group min_kv_scale weight_merge_groups"],
     only: &[("weight_format", &["\"real_quantized\""])],
     ..Keys::NONE
 };

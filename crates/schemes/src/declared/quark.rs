@@ -1,20 +1,33 @@
 //! AMD Quark (§4.19): how the weights of all modules are quantized, of those of some names, and of those of some classes.
 
 use serde_json::{Map, Value};
+use truecast_core::scaled::Part;
 
 use super::declaration::{Declaration, Targets};
-use super::value::{block, count, object, text, wrong};
+use super::value::{block, count, flag, object, text, wrong};
 use crate::error::Error;
 use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
+/// Families whose tensors look the same. No tensor says of which class its module is.
+const ALIKE: [[Family; 2]; 3] = [
+    [Family::QuarkFp6E2M3, Family::QuarkFp6E3M2],
+    [Family::QuarkInt4, Family::QuarkUint4],
+    [Family::QuarkInt4Order, Family::QuarkUint4Order],
+];
+
 pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Declaration>, Error> {
     let mut declaration = Declaration::new(place);
     check_algorithms(value.get("algo_config"), place)?;
+    let order = order(object(value.get("export"), place, "export")?, place)?;
     let mut add = |targets, layer: &Value, key| -> Result<(), Error> {
-        let weight = object(object(Some(layer), place, key)?.and_then(|layer| layer.get("weight")), place, "weight")?;
-        declaration.settings.extend(weight.map(|weight| setting(weight, place)).transpose()?.map(|own| (targets, own)));
+        let weight = match object(Some(layer), place, key)?.and_then(|layer| layer.get("weight")) {
+            Some(Value::Array(steps)) => return Err(twice(steps, place)),
+            weight => object(weight, place, "weight")?,
+        };
+        let own = weight.map(|weight| setting(weight, order, place)).transpose()?;
+        declaration.settings.extend(own.map(|own| (targets, own)));
         Ok(())
     };
     for (name, own) in object(value.get("layer_quant_config"), place, "layer_quant_config")?.into_iter().flatten() {
@@ -32,6 +45,11 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
     if declaration.scheme().is_none() {
         return Ok(None);
     }
+    let is_for_all = |family| declaration.settings.iter().any(|(of, own)| of.are_all() && own.scheme.family == family);
+    if ALIKE.into_iter().any(|pair| pair.into_iter().all(is_for_all)) {
+        let classes = value.get("layer_type_quant_config").unwrap_or(&Value::Null);
+        return Err(wrong(place, "layer_type_quant_config", classes, "types that the tensors tell apart"));
+    }
     // Modules that are excluded stay as their model had them, which may be FP8: its scales say how it is stored.
     if !declaration.families().contains(&Family::QuarkFp8) {
         declaration.settings.push((Targets::All, Setting::of(Scheme::of(Family::QuarkFp8))));
@@ -39,27 +57,92 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
     declaration.without(value.get("exclude"), "exclude").map(Some)
 }
 
-fn setting(weight: &Map<String, Value>, place: &str) -> Result<Setting, Error> {
+/// How eight integers of four bits lie in a word.
+#[derive(Clone, Copy)]
+enum Order {
+    /// As in AWQ.
+    Reorder,
+    /// The first in the lowest bits.
+    Order,
+    /// Not stated.
+    Unknown,
+}
+
+fn order(export: Option<&Map<String, Value>>, place: &str) -> Result<Order, Error> {
+    let value = export.and_then(|export| export.get("pack_method"));
+    match text(value, place, "pack_method")? {
+        Some("reorder") => Ok(Order::Reorder),
+        Some("order") => Ok(Order::Order),
+        None => Ok(Order::Unknown),
+        Some(_) => Err(wrong(place, "pack_method", value.unwrap_or(&Value::Null), "reorder or order")),
+    }
+}
+
+/// The refusal of weights that are quantized in steps, or whose scales are.
+fn twice(steps: &[Value], place: &str) -> Error {
+    let of_step = |step: &Value| step.get("dtype").and_then(Value::as_str).unwrap_or("?").to_owned();
+    let scheme = format!("quark:[{}]", steps.iter().map(of_step).collect::<Vec<_>>().join(", "));
+    Error::Unsupported { place: place.to_owned(), scheme }
+}
+
+fn setting(weight: &Map<String, Value>, order: Order, place: &str) -> Result<Setting, Error> {
     let named =
         |key: &'static str| -> Result<&str, Error> { Ok(text(weight.get(key), place, key)?.unwrap_or_default()) };
     let (dtype, scheme, scales) = (named("dtype")?, named("qscheme")?, named("scale_format")?);
     let group = count(weight.get("group_size"), place, "group_size")?;
     let block = block(weight.get("block_size"), place, "block_size")?;
-    let parameters = match (dtype, scheme, scales) {
-        ("fp4", "per_group", "e8m0") if group == Some(32) => Parameters::NONE,
-        ("fp8_e4m3", "per_tensor", "" | "float") => Parameters { strategy: Some(Strategy::Tensor), ..Parameters::NONE },
-        ("fp8_e4m3", "per_channel", "" | "float") => {
-            Parameters { strategy: Some(Strategy::Channel), ..Parameters::NONE }
+    let is_symmetric = flag(weight.get("symmetric"), place, "symmetric")? == Some(true);
+    check_axis(weight.get("ch_axis"), scheme, place)?;
+    if !["", "int32"].contains(&named("zero_point_type")?) {
+        return Err(wrong(place, "zero_point_type", &weight["zero_point_type"], "int32"));
+    }
+    let refused = || Error::Unsupported { place: place.to_owned(), scheme: format!("quark:{dtype} {scheme} {scales}") };
+    let family = match (dtype, order) {
+        ("fp4", _) => Family::QuarkFp4,
+        ("fp6_e2m3", _) => Family::QuarkFp6E2M3,
+        ("fp6_e3m2", _) => Family::QuarkFp6E3M2,
+        ("fp8_e4m3", _) => Family::QuarkFp8,
+        ("int4", Order::Reorder) => Family::QuarkInt4,
+        ("int4", Order::Order) => Family::QuarkInt4Order,
+        ("uint4", Order::Reorder) => Family::QuarkUint4,
+        ("uint4", Order::Order) => Family::QuarkUint4Order,
+        ("int4" | "uint4", Order::Unknown) => {
+            return Err(wrong(place, "pack_method", &Value::Null, "reorder or order"));
         }
-        ("fp8_e4m3", "per_group", "" | "float" | "e8m0") if group.is_some() => Parameters { group, ..Parameters::NONE },
-        ("fp8_e4m3", "per_block", "" | "float") if block.is_some() => Parameters { block, ..Parameters::NONE },
-        _ => {
-            let scheme = format!("quark:{dtype} {scheme} {scales}");
-            return Err(Error::Unsupported { place: place.to_owned(), scheme });
-        }
+        ("int8" | "uint8", _) => Family::QuarkInt8,
+        _ => return Err(refused()),
     };
-    let family = if dtype == "fp4" { Family::QuarkFp4 } else { Family::QuarkFp8 };
-    Ok(Setting::of(Scheme { family, parameters }))
+    let is_mx = [Family::QuarkFp4, Family::QuarkFp6E2M3, Family::QuarkFp6E3M2].contains(&family);
+    let parameters = match (family, scheme, scales) {
+        (_, "per_group", "e8m0") if is_mx && group == Some(32) => Parameters::NONE,
+        _ if is_mx => return Err(refused()),
+        (Family::QuarkFp8, "per_group", "e8m0") if group.is_some() => Parameters { group, ..Parameters::NONE },
+        (Family::QuarkFp8, "per_block", "" | "float") if block.is_some() => Parameters { block, ..Parameters::NONE },
+        (_, "per_tensor", "" | "float") => Parameters { strategy: Some(Strategy::Tensor), ..Parameters::NONE },
+        (_, "per_channel", "" | "float") => Parameters { strategy: Some(Strategy::Channel), ..Parameters::NONE },
+        (_, "per_group", "" | "float") if group.is_some() => Parameters { group, ..Parameters::NONE },
+        _ => return Err(refused()),
+    };
+    let setting = Setting::of(Scheme { family, parameters });
+    if !dtype.contains("int") {
+        return Ok(setting);
+    }
+    // Files that were quantized shard by shard have none; of those the grid of groups is another one.
+    let may_lack_zeros = is_symmetric && dtype == "int8" && parameters.group.is_none();
+    let symmetric = (is_symmetric && dtype.starts_with("int")).then_some("symmetric is true");
+    Ok(Setting { symmetric, ..setting }.with(!may_lack_zeros, Part::Zeros))
+}
+
+/// Channels are outputs, groups are of inputs.
+fn check_axis(value: Option<&Value>, scheme: &str, place: &str) -> Result<(), Error> {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(()) };
+    let wrong = |expected| Err(wrong(place, "ch_axis", value, expected));
+    match (value.as_i64(), scheme) {
+        (None, _) => wrong("a number"),
+        (Some(axis), "per_channel") if ![0, -2].contains(&axis) => wrong("0"),
+        (Some(axis), "per_group") if ![1, -1].contains(&axis) => wrong("1 or -1"),
+        _ => Ok(()),
+    }
 }
 
 /// Algorithms that change weights before they are quantized. A rotation needs a runtime that rotates activations.

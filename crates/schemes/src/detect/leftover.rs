@@ -95,7 +95,9 @@ impl Owners {
     }
 
     pub(super) fn verdict(&self, tensor: &Tensor) -> Verdict {
-        let (module, last) = split(&tensor.name);
+        // AMD Quark's name in memory, which some files have: `q_proj.input_quantizer.scale` (§4.19).
+        let name = tensor.name.replace("_quantizer.", "_");
+        let (module, last) = split(&name);
         let elements: u64 = tensor.shape.iter().product();
         let (owner, reason) = match ends().find(|(end, _)| *end == last) {
             Some((_, reason)) => (self.quantized.get(module), reason),

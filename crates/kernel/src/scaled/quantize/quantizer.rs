@@ -90,7 +90,7 @@ impl Quantizer {
         }
         let of_plane = |packing: Packing| match packing {
             Packing::Swizzled => 128 * of.planes.scales.block[0],
-            Packing::Columns { .. } | Packing::PaddedColumns => 32 * of.planes.scales.block[0],
+            Packing::Columns { .. } | Packing::PaddedColumns | Packing::AwqColumns => 32 * of.planes.scales.block[0],
             _ => of.planes.scales.block[0],
         };
         let mut granule = of_plane(of.planes.scales.plane.packing);

@@ -80,7 +80,7 @@ impl Fields<'_> {
             Packing::HighFirst => Some((2, 8)),
             Packing::Padded => Some((32 / bits, 32)),
             Packing::Columns { word } => Some((1, word.into())),
-            Packing::PaddedColumns => Some((1, 32)),
+            Packing::PaddedColumns | Packing::AwqColumns => Some((1, 32)),
             Packing::Awq => Some((8, 32)),
             Packing::Planes => Some((1, 8)),
             Packing::Swizzled => Some((4, 512 * 8)),
@@ -126,6 +126,7 @@ mod tests {
             Packing::Columns { word: 32 },
             Packing::PaddedColumns,
             Packing::Awq,
+            Packing::AwqColumns,
             Packing::Planes,
             Packing::Swizzled,
         ];
