@@ -1,7 +1,7 @@
 //! Kernels written by hand: what the rest of the crate asks of them, and where those of a level are.
 //!
-//! A level overrides the methods for which it has kernels; the others answer that there is none. The trait is asked once
-//! for a plan, a tile or a stage, never in a loop over elements.
+//! A level overrides the methods for which it has kernels. They are called once for a plan, a tile or a stage, never in a
+//! loop over elements.
 
 use crate::level::Level;
 use crate::measure::found::{ByteCodes, Next, Seen, Small, Special, Sums};
@@ -19,7 +19,7 @@ pub(crate) type Kernel = Option<Box<dyn Stage>>;
 /// Values of 4 or 8 bytes, in the default floating-point environment.
 pub(crate) type Values<'a> = (usize, &'a [u8]);
 
-/// The kernels of a level. Without an answer of its own, there is none.
+/// The kernels of a level. The default of each method: no kernel.
 #[allow(unused_variables)] // what an answer of "none" does not look at
 pub(crate) trait Kernels {
     /// The kernel that computes these operations, one after the other, in one loop.
@@ -95,7 +95,7 @@ pub(crate) trait Kernels {
         0
     }
 
-    /// What [`crate::measure`] adds of pairs; `None`, and nothing is done, if no kernel does.
+    /// Adds pairs for [`crate::measure`]; `None`, and nothing is done, without a kernel.
     fn add(
         &self,
         masked: bool,
@@ -112,7 +112,7 @@ pub(crate) trait Kernels {
         None
     }
 
-    /// What [`crate::measure`] counts of small results; `None` if no kernel does.
+    /// Counts small results for [`crate::measure`]; `None` without a kernel.
     fn small_results(&self, masked: bool, x: Values<'_>, y: Values<'_>, min_normal: f64) -> Option<Small> {
         None
     }
@@ -122,7 +122,7 @@ pub(crate) trait Kernels {
         None
     }
 
-    /// What [`crate::measure`] counts of values that are not finite or out of range; `None` if no kernel does.
+    /// Counts values that are not finite or out of range for [`crate::measure`]; `None` without a kernel.
     fn specials(&self, x: Values<'_>, y: Values<'_>, range: &Range) -> Option<Special> {
         None
     }

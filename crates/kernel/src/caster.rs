@@ -48,7 +48,7 @@ impl Caster {
         Ok(Caster { spec: *spec, exec: *exec, route, pipeline, measure })
     }
 
-    /// What is converted.
+    /// The cast.
     #[must_use]
     pub fn spec(&self) -> &CastSpec {
         &self.spec

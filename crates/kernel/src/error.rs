@@ -44,7 +44,7 @@ pub enum CastError {
     Value {
         /// Index of the first such element.
         index: usize,
-        /// What is wrong with it.
+        /// The fault.
         condition: Condition,
         src: DType,
         /// The type that it was to become.

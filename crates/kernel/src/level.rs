@@ -12,7 +12,7 @@ pub struct Avx2(());
 pub struct Avx512(());
 
 impl Avx512 {
-    /// What it is proof of as well.
+    /// The level that it proves too.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn avx2(self) -> Avx2 {
         Avx2(())
@@ -23,7 +23,7 @@ impl Avx512 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Neon(());
 
-/// What the compiled code may use, weakest first.
+/// CPU features that compiled code may use, weakest first.
 ///
 /// # Examples
 /// ```
@@ -32,7 +32,7 @@ pub struct Neon(());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// What the target guarantees.
+    /// The features that the target guarantees.
     Baseline,
     /// Haswell, Zen 1 and later.
     Avx2(Avx2),

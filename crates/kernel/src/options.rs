@@ -10,14 +10,14 @@ pub struct CastOptions {
     pub level: Level,
     /// Most pieces that work is cut into at once. They run on the current rayon pool.
     pub threads: NonZeroUsize,
-    /// What is counted on the way.
+    /// Counts that are taken.
     pub counting: Counting,
     /// Results that take more bytes than this are stored past the caches, where the loop can and that pays; `None`: results
     /// larger than the last-level cache, or, together with their sources, four times as large or more.
     pub stream_above_bytes: Option<usize>,
 }
 
-/// What [`Caster::cast`](crate::Caster::cast) counts.
+/// Counts that [`Caster::cast`](crate::Caster::cast) takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counting {
     /// Nothing: [`Counts`](crate::Counts) holds the number of elements only.

@@ -77,7 +77,7 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     places.into_iter().map(|place| made(place).expect("every number was mapped")).collect()
 }
 
-/// Maps what is given, each once; results come in its order.
+/// Maps each item once; results come in the order of items.
 #[cfg(feature = "parallel")]
 pub fn map_each<I: Send, T: Send>(items: Vec<I>, work: impl Fn(I) -> T + Sync) -> Vec<T> {
     let items: Vec<std::sync::Mutex<Option<I>>> =

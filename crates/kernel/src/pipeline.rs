@@ -25,7 +25,7 @@ pub(crate) type Observer<'a> = &'a mut dyn FnMut(usize, &[u8], &[u8]);
 pub(crate) struct Pipeline {
     src: DType,
     dst: DType,
-    /// Of the passes that pack and unpack.
+    /// Level of the passes that pack and unpack.
     level: Level,
     /// Empty for a byte copy.
     stages: Vec<Box<dyn Stage>>,
@@ -99,7 +99,7 @@ impl Stores {
 }
 
 /// Whether most of the results would not stay in a last-level cache of so many bytes until all are there: they are larger,
-/// or what is read and written passes through it at least four times.
+/// or source and results together are at least four times its size.
 fn leaves_cache(src_bytes: usize, dst_bytes: usize, llc: u64) -> bool {
     dst_bytes as u64 > llc || src_bytes as u64 + dst_bytes as u64 >= 4 * llc
 }

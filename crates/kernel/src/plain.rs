@@ -61,7 +61,7 @@ pub fn pass(level: Level, how: Plain, (k, m): (usize, usize), src: &[u8], dst: &
     of_shape(level, looks_ahead, (k, m), src, dst.as_chunks_mut::<64>().0);
 }
 
-/// What a block is written to.
+/// Destination of a block.
 trait Target {
     fn write(&mut self, block: &Block);
 }

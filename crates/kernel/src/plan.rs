@@ -94,7 +94,7 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     (Route::of(methods.collect::<Vec<_>>()), before.into_iter().chain(between).chain(after).collect())
 }
 
-/// To f64, by how much it is multiplied there, and what is left of the cast. f64 holds sources of 32 bits or fewer and
+/// The cast to f64, the multiplier there, and the cast that follows. f64 holds sources of 32 bits or fewer and
 /// their products.
 fn around_scale(spec: &CastSpec) -> Option<([CastSpec; 2], f64)> {
     let CastSpec { src, dst, policy, .. } = *spec;
@@ -108,7 +108,7 @@ fn around_scale(spec: &CastSpec) -> Option<([CastSpec; 2], f64)> {
     Some(([widening, rest], 2f64.powi(exponent)))
 }
 
-/// What no lane computes.
+/// Casts that no lane computes.
 fn is_beyond_lanes(policy: &CastPolicy) -> bool {
     policy.relu
         || policy.via.is_some()
@@ -237,7 +237,7 @@ impl Planner<'_> {
             Kind::Float(f) if f == F64 => Some(vec![Op::F64ToF32Odd { reduced: dst.quantum() >= REDUCED_FROM }]),
             Kind::Int(f) if f.bits <= 24 => Some(vec![Op::IntToF32(self.int(f))]),
             Kind::Int(f) if overflows_below_2_24(dst) => Some(vec![Op::IntToF32Clamped(self.int(f))]),
-            // Of 32 bits 17 are kept at least.
+            // At least 17 of 32 bits are kept.
             Kind::Int(f) if f.bits == 32 && dst.precision() > 15 => None,
             Kind::Int(f) => Some(vec![Op::IntToF32Odd(self.int(f))]),
             _ => None,
@@ -375,7 +375,7 @@ pub(crate) fn values(src: DType, intermediate: Intermediate, level: Level) -> Pi
     Pipeline::new(src, intermediate.dtype(), level, stages)
 }
 
-/// What [`values`] leaves out of a 64-bit integer.
+/// The rest of a 64-bit integer that [`values`] leaves out.
 pub(crate) fn residual(src: DType, level: Level) -> Option<Pipeline> {
     let signed = match src {
         DType::I64 => true,

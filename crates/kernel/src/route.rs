@@ -29,7 +29,7 @@ truecast_core::words! {
 }
 
 impl Method {
-    /// Of a kernel written by hand for these operations.
+    /// A kernel written by hand for these operations.
     pub(crate) fn of_kernel(ops: &[Op]) -> Method {
         match ops.last() {
             Some(Op::Nearest { .. }) => Method::Fused,

@@ -38,7 +38,7 @@ impl Split16 {
         self.tables.get()?.as_deref()
     }
 
-    /// What converts as long as there are no tables, if it is one stage.
+    /// The only stage, while the tables are not filled.
     fn stage(&self) -> Option<&dyn Stage> {
         if self.tables().is_none() { self.stages.only_stage() } else { None }
     }

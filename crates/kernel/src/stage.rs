@@ -13,7 +13,7 @@ use truecast_core::{CastSpec, DType, Outcome, cast_one};
 pub(crate) struct Refusal {
     /// Index of the first such element.
     pub index: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub condition: Condition,
 }
 

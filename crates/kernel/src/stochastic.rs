@@ -17,7 +17,7 @@ use std::num::NonZeroUsize;
 use truecast_core::exact::{LastPlace, RandomBits, last_place, philox4x32};
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 
-/// Elements that are rounded together; what is known of them stays in L1.
+/// Elements that are rounded together; their buffers stay in L1.
 const TILE: usize = 1024;
 
 /// A planned conversion with stochastic rounding: immutable, to be used from any number of threads.
@@ -84,7 +84,7 @@ impl StochasticCaster {
         src == dst || last_place_of(src, dst).is_some()
     }
 
-    /// What is converted.
+    /// The cast.
     #[must_use]
     pub fn spec(&self) -> &CastSpec {
         &self.spec
@@ -193,7 +193,7 @@ impl StochasticCaster {
     }
 }
 
-/// What the two roundings count.
+/// Measures of the two roundings.
 #[derive(Debug)]
 struct Measures {
     toward_zero: Measure,
@@ -259,7 +259,7 @@ impl Tiles {
     }
 }
 
-/// What one thread knows of a tile.
+/// Buffers of one thread for a tile.
 struct Work {
     values: Box<[u8; TILE * 8]>,
     /// Results of the two roundings, in whole bytes; the first become those that are chosen.

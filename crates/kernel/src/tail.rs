@@ -1,11 +1,11 @@
-//! The driver of kernels that are written by hand: whole groups of elements by the loop of a kernel, what is left over
-//! through buffers of one group. What becomes of an element is the kernel's.
+//! The driver of kernels that are written by hand: whole groups of elements by the loop of a kernel, the rest
+//! through buffers of one group.
 
 use crate::stage::{Refusal, Stage, Streaming};
 use crate::stream::LINE;
 use std::fmt::Debug;
 
-/// What a loop does with results.
+/// Form of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Store {
     /// Packs them to so many bits; else each lies in its bytes.

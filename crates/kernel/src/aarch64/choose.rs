@@ -1,4 +1,4 @@
-//! Which kernel written by hand there is for what is asked: the only place that names them.
+//! The kernel written by hand for an operation: the only place that names them.
 
 use super::f16::{f16_to_f32, f32_to_f16};
 use super::rows::Rows;

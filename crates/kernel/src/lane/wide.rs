@@ -108,7 +108,7 @@ impl<S: Slot, const SIGNED: bool, const ODD: bool> Lane for IntToF64<S, SIGNED, 
     }
 }
 
-/// What the nearest f64 of a 64-bit integer leaves over, as an f64: at most 2^10 in magnitude, exact.
+/// Difference between a 64-bit integer and its nearest f64, as an f64: at most 2^10 in magnitude, exact.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntResidual<const SIGNED: bool>;
 

@@ -20,7 +20,7 @@ pub(super) struct FloatCodes {
     min_normal: u64,
 }
 
-/// What was seen of a tile.
+/// Flags of a tile.
 struct Seen {
     largest: u64,
     zeros_in: u64,

@@ -1,4 +1,4 @@
-//! [`Counts`]: what was counted, how parts are added, and what is derived from the sums.
+//! [`Counts`]: sums over elements, how parts are added, and the errors that follow from the sums.
 
 /// Counts and errors of one conversion or comparison; `x` is a source value and `y` the value that stands for it.
 ///
@@ -64,7 +64,7 @@ impl Counts {
         Counts { elements, measured: elements, exact: elements, ..Counts::default() }
     }
 
-    /// Adds what was seen after `self`: counts and sums are added in this order, the larger errors kept.
+    /// Adds the counts of the elements that follow: counts and sums are added in this order, the larger errors kept.
     pub fn add(&mut self, next: &Counts) {
         if next.max_abs_error > self.max_abs_error {
             self.max_abs_error = next.max_abs_error;

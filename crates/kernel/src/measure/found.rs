@@ -1,4 +1,4 @@
-//! What passes over tiles find, as plain data: what compiled passes and those written by hand have in common.
+//! Results of passes over tiles, as plain data, for compiled passes and those written by hand.
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "some of it only kernels written by hand ask for"))]
 
@@ -23,7 +23,7 @@ pub(crate) fn suspect_above(max: f64) -> f64 {
     if max.to_bits() << 12 == 0 { max } else { max * SURELY_LESS }
 }
 
-/// What a pass saw of a tile besides.
+/// Extremes of a tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// Pairs that take part and differ.
@@ -61,7 +61,7 @@ pub(crate) struct Next {
 }
 
 impl Next {
-    /// What follows the bytes of a tile of `n` elements.
+    /// The bytes that follow a tile of `n` elements.
     pub fn after(bytes: &[u8], n: usize) -> Next {
         Next { at: bytes.as_ptr().wrapping_add(bytes.len()), row_bytes: bytes.len() * 16 / n }
     }
@@ -78,13 +78,13 @@ impl Next {
 /// Results that are zero or subnormal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Small {
-    /// Zeros of what was not zero.
+    /// Results that are zero of sources that are not.
     pub flushed: u64,
     /// Zeros whose sign is not that of what they were.
     pub signs: u64,
     /// Below the smallest normal, but not zero.
     pub subnormal: u64,
-    /// Zeros of what was zero.
+    /// Results that are zero of sources that are zero.
     pub zeros: u64,
 }
 

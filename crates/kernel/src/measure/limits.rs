@@ -1,5 +1,5 @@
-//! Numbers that decide what is counted, worked out once per conversion from the types, the policy and what the standard
-//! leaves open.
+//! Numbers that decide the counts, worked out once per conversion from the types, the policy and the inputs that the
+//! standard leaves open.
 
 use crate::numbers::overflow_from;
 use truecast_core::exact::{decode, encode};
@@ -222,7 +222,7 @@ fn is_zeroless(dtype: DType) -> bool {
 mod tests {
     use super::*;
 
-    /// What [`keeps_values`] promises of a code.
+    /// The promise of [`keeps_values`] for a code.
     fn keeps(spec: &CastSpec, code: u64) -> bool {
         let Outcome::Defined(result) = cast_one(spec, code) else { return false };
         match (decode(spec.src, code), decode(spec.dst, result)) {

@@ -1,4 +1,4 @@
-//! What a conversion did to the values: counts and errors, taken tile by tile while source and result are in L1.
+//! Counts and errors of a conversion, taken tile by tile while source and result are in L1.
 //!
 //! Definitions: `docs/spec/checkpoints.md §10`. Sums are taken over blocks of 65,536 elements in 16 lanes, so that they
 //! depend neither on threads nor on the level. Tiles hold values in f32 if the type embeds there, else in f64 (64-bit
@@ -45,7 +45,7 @@ use values::{Tile, Values};
 /// not depend on threads (`docs/spec/checkpoints.md §10`).
 pub const BLOCK: usize = 65_536;
 
-/// What to look for between a source and a destination type.
+/// Counts and errors between a source and a destination type.
 #[derive(Debug)]
 pub struct Measure {
     x: Values,
@@ -247,7 +247,7 @@ impl Block<'_> {
     }
 }
 
-/// What was seen of a block so far.
+/// Counts of a block so far.
 struct Measured {
     /// Every `y` is its `x`: there is but one sum.
     same: bool,

@@ -55,7 +55,7 @@ impl<X: Value, Y: Value> Task for Find<'_, X, Y> {
                 row += 1;
             }
         }
-        // What is not finite has no such difference, since `magnitude` is finite: it is found in its row or not at all.
+        // Values that are not finite have no such difference: the element is found in its row or not at all.
         (row * 16..pairs.x.len()).find(|&i| pairs.error(i).abs() == magnitude)
     }
 }

@@ -4,7 +4,7 @@ use crate::slot::Slot;
 
 /// A value as it lies in a tile: the bits of an f32 or of an f64.
 pub(crate) trait Value: Slot {
-    /// What the bits are.
+    /// Type of the bits.
     type Float: Copy + PartialOrd + Into<f64>;
     const ZERO: Self::Float;
     const INFINITY: Self::Float;

@@ -27,7 +27,7 @@ pub(super) struct Values {
     residual: Option<Pipeline>,
 }
 
-/// What [`Values`] writes to.
+/// Buffers of [`Values`].
 ///
 /// Buffers grow to what the longest tile needs: the tensors of a checkpoint may be very small.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Values {
         }
     }
 
-    /// What a conversion rounds, where it scales its source: as f64, which holds that for sources of 32 bits and fewer.
+    /// The scaled source values of a conversion, as f64, which holds them for sources of 32 bits and fewer.
     pub fn scaled(spec: &CastSpec, level: Level) -> Self {
         let decode = plan(&spec.scaled_value(), level).expect("numbers become f64").1;
         Self { intermediate: Intermediate::F64, decode: Some(decode), residual: None }

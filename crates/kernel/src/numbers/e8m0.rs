@@ -9,7 +9,7 @@ use truecast_core::{DType, Exact, FloatFormat};
 /// To E8M0, any rounding, §4.8. Codes are those of the definition for each class of source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodeE8m0 {
-    /// What is added before the fraction is dropped, where the kept code is even and where it is odd: E8M0 has no sign,
+    /// Addend before the fraction is dropped, for an even and for an odd kept code: E8M0 has no sign,
     /// so that every rounding is one of these sums.
     pub addends: [u32; 2],
     /// Magnitudes from here on overflow (f32 bits).
@@ -37,7 +37,7 @@ impl EncodeE8m0 {
         let special = SpecialCodes::new(dst, f, policy)?;
         let code = |value| Some(encode(dst, policy, value).code? as u32);
         let finite = |neg, sig, exp| Exact::Finite { neg, sig, exp, sticky: false };
-        // What vanishes by rounding is asked with a rounding that makes it vanish.
+        // The code of a vanishing value: asked with a rounding that makes it vanish.
         let vanishing = CastPolicy { to_float: truecast_core::Rounding::TowardZero, ..*policy };
         let addends = [false, true].map(|odd| {
             let grows = |rest| policy.to_float.increments(false, odd, rest);

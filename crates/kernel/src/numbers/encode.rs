@@ -26,7 +26,7 @@ pub(crate) struct Encoder {
     /// f32's biased exponent of the destination's smallest normal, `128 - bias` for a destination with subnormals.
     pub base: u32,
     pub max_code: u32,
-    /// What a negative value becomes in an unsigned format whose policy does not convert its magnitude.
+    /// Code of a negative value in an unsigned format whose policy does not convert its magnitude.
     pub negative: Option<u32>,
     pub increments: Increments,
     /// Position of the code in its storage (13 for tf32).
@@ -145,7 +145,7 @@ impl Encoder {
     }
 }
 
-/// What the nearest-even encoder has to do, as bits of a const parameter: the loop contains nothing else.
+/// Work of the nearest-even encoder, as bits of a const parameter: the loop contains nothing else.
 pub(crate) mod shape {
     /// Some of the destination's values are subnormal where f32's are normal.
     pub const SUBNORMALS: u8 = 1;

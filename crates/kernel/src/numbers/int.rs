@@ -11,7 +11,7 @@ pub(crate) struct ToInt {
     pub increments: Increments,
     /// Largest magnitude in range, by sign; all ones under a wrapping policy, which has no range.
     pub limit: [u64; 2],
-    /// What larger magnitudes become.
+    /// Codes of larger magnitudes.
     pub over: [u64; 2],
     /// All ones if magnitudes of more than 64 bits become `over`, 0 if they wrap.
     pub huge_is_over: u64,

@@ -1,4 +1,4 @@
-//! What a kernel has to know of a conversion, as plain data: operations, and the numbers in them. Every number was asked of
+//! A conversion as plain data for kernels: operations, and the numbers in them. Every number was asked of
 //! the definition (special codes by encoding them, thresholds by bisection, roundings as truth tables), so that none is
 //! written down twice; none knows an instruction set. Whoever computes conversions on another machine starts here.
 
@@ -68,7 +68,7 @@ impl Increments {
         Self(table)
     }
 
-    /// 1 if the magnitude grows. `rest` is what is dropped, `half` one half of a unit, both in the same grid.
+    /// 1 if the magnitude grows. `rest` are the dropped bits, `half` one half of a unit, both in the same grid.
     #[inline(always)]
     pub fn of_u32(self, neg: u32, odd: u32, rest: u32, half: u32) -> u32 {
         let class = (rest != 0) as u32 + (rest >= half) as u32 + (rest > half) as u32;

@@ -21,7 +21,7 @@ pub(crate) enum Op {
     Bf16ToF32(NanBits),
     /// f32, or tf32, to f32.
     F32ToF32(F32ToF32),
-    /// f64 to f32, rounded to odd; what is below f32's normal range may be reduced to the smallest f32.
+    /// f64 to f32, rounded to odd; values below f32's normal range may be reduced to the smallest f32.
     F64ToF32Odd { reduced: bool },
     /// To f32, nearest even.
     IntToF32(Int),
@@ -45,7 +45,7 @@ pub(crate) enum Op {
     F32Value,
     /// To f64, nearest even, or rounded to odd.
     IntToF64 { from: Int, odd: bool },
-    /// What the nearest f64 of a 64-bit integer leaves over, as an f64.
+    /// Difference between a 64-bit integer and its nearest f64, as an f64.
     IntResidual { signed: bool },
     /// f32 to an integer of so many bytes.
     F32ToInt { numbers: ToInt, bytes: usize },

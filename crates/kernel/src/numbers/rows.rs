@@ -52,7 +52,7 @@ impl Sums {
         let is_right = |row: &usize| (0..16).all(|i| sum.of(16 * row + i) == bytes[16 * row + i]);
         let (right, wrong): (Vec<usize>, Vec<usize>) = (0..8).partition(is_right);
         let rows: Vec<usize> = wrong.into_iter().chain(right).take(2).collect();
-        // What two rows alone add is left to their corrections.
+        // Corrections of two rows alone are left to them.
         for table in &mut sum.upper {
             if (0..16).all(|row| table[row] == 0 || rows.contains(&(row % 8))) {
                 *table = [0; 32];
@@ -117,7 +117,7 @@ pub(crate) struct Tables {
     /// By byte of the result and upper nibble of the code.
     pub rows: [[Nibbles; 16]; 8],
     pub need: Need,
-    /// What a code of 128 or more flips, by byte of the result.
+    /// Bits that a code of 128 or more flips, by byte of the result.
     pub flips: Bytes,
     pub sums: Sums,
     pub exceptions: Exceptions,
@@ -126,7 +126,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Of the low `n` bytes of results.
+    /// For the low `n` bytes of results.
     pub fn new(results: &[u64; 256], n: usize) -> Self {
         let bytes = results.map(|result| (result & u64::MAX >> (64 - 8 * n)).to_le_bytes());
         let mut rows = [[[0; 32]; 16]; 8];

@@ -3,7 +3,7 @@
 use super::{F32_INF, F64_INF, Increments, SpecialCodes};
 use truecast_core::Rounding;
 
-/// What a NaN becomes on its way into f32.
+/// NaN in f32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NanBits {
     /// Set in every NaN: the quiet bit of a destination, nothing for the intermediate.

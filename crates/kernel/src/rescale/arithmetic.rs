@@ -18,7 +18,7 @@ pub(super) mod mode {
     pub const IN_32_BITS: u8 = 3;
 }
 
-/// What all elements share.
+/// Parameters that all elements share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Params {
     /// Makes a sign-extended input a zero-extended one.

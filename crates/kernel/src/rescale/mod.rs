@@ -31,7 +31,7 @@ use std::sync::OnceLock;
 use truecast_core::rescale::{Requirement, RescaleSpec, Rescaled};
 use truecast_core::{DType, IntFormat};
 
-/// What happened to the elements of a RESCALE.
+/// Counts of a RESCALE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RescaleCounts {
     /// Elements.
@@ -93,7 +93,7 @@ pub struct Rescaler {
     output: DType,
     /// `None` if the result is unpredictable whatever the elements are.
     pass: Option<Box<dyn Pass>>,
-    /// What is worth its planning for many rows only.
+    /// Planned only for many rows.
     in_32_bits: OnceLock<Option<Box<dyn Pass>>>,
 }
 

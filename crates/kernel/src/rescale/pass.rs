@@ -1,8 +1,8 @@
-//! What a pass over a tile is, and what comes of it.
+//! Passes over a tile, and their results.
 
 use std::fmt::Debug;
 
-/// What came of a tile.
+/// Result of a pass over a tile.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tally {
     pub saturated: u64,

@@ -11,7 +11,7 @@ use truecast_core::rescale::RescaleSpec;
 pub(super) struct OfTable {
     table: Box<dyn Stage>,
     level: Level,
-    /// What counts elements whose value fits; `None` if every value does.
+    /// Counts elements whose value fits; `None` if every value does.
     within: Option<Within>,
 }
 

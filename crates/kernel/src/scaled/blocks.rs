@@ -5,7 +5,7 @@ use crate::level::{Level, Task};
 use std::ops::Range;
 use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1};
 
-/// How the integers of a block type are stored: their code, and what is taken from them; `None` for [`DOUBLED_E2M1`].
+/// Integers of a block type: their code, and the zero point; `None` for [`DOUBLED_E2M1`].
 pub(super) fn code(block: BlockType) -> Option<(Code, i32)> {
     Some(match block {
         BlockType::Q4_0 => (Code::unsigned(4), 8),
@@ -132,7 +132,7 @@ impl<const BLOCK: u8> Task for Unpack<'_, BLOCK> {
         let targets = codes.chunks_exact_mut(elements).zip(scales.chunks_exact_mut(groups));
         for (b, (codes, scales)) in src.chunks_exact(bytes).zip(targets) {
             let bias = if biases.is_empty() { &mut [][..] } else { biases.split_off_mut(..groups).unwrap_or(&mut []) };
-            // In a place of its own: what is written does not change it, as far as the compiler can know.
+            // In a place of its own: the compiler knows that stores do not change it.
             look_ahead(b);
             let mut block = [0; MOST_BYTES];
             block[..bytes].copy_from_slice(b);

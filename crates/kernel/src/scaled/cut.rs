@@ -28,7 +28,7 @@ impl Window {
 /// and joined without gaps they are the part that [`super::Dequantizer::run`] takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Of which part.
+    /// The part.
     pub part: Part,
     /// Where the first piece begins.
     pub first: u64,
@@ -52,7 +52,7 @@ impl Read {
 #[derive(Clone, Debug)]
 pub(super) struct Cut {
     pub plane: Plane,
-    /// Of the whole plane.
+    /// Rows and columns of the whole plane.
     pub shape: [u64; 2],
     /// Columns that were read: those asked for and more, so that the first begins a word.
     pub cols: Range<u64>,

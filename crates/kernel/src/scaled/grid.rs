@@ -17,13 +17,13 @@ pub(super) struct Grid {
     layout: Layout,
     planes: Planes,
     level: Level,
-    /// Of scales whose values are stored, none.
+    /// `None` for scales whose values are stored.
     decode: Option<Pipeline>,
-    /// Of zero points that are floats.
+    /// For zero points that are floats.
     zeros: Option<Pipeline>,
 }
 
-/// What is made of codes and operands.
+/// The results that are made of codes and operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     /// Results: both scales are combined in f32.
@@ -173,7 +173,7 @@ pub(super) struct GridRow<'a> {
     bias_plane: Option<Stored<'a>>,
     /// Values of the codes of scales, if they are stored.
     book: &'a [u8],
-    /// Of each row or column, if there is an index.
+    /// Group of each row or column, if there is an index.
     groups: Vec<u64>,
     cols: Range<u64>,
     /// The rows of both grids.

@@ -1,6 +1,6 @@
 //! Elements by tables of their results: of 16 codes or of 256, two bytes each, one table for each block of a row.
 //!
-//! What lives here is the plain loop, and what a kernel written by hand leaves over; those are asked for first.
+//! The plain loop; a kernel written by hand is tried first, and this loop makes the rest.
 
 use crate::level::Level;
 

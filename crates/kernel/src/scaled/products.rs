@@ -92,7 +92,7 @@ impl<'a> Blocks<'a> {
 }
 
 impl Narrow {
-    /// Of a conversion that has such a loop. `nan` are the results of NaN, positive and negative.
+    /// `None` for a conversion without such a loop. `nan` are the results of NaN, positive and negative.
     pub fn new(spec: &CastSpec, nan: [u16; 2]) -> Option<Narrow> {
         let Kind::Float(f) = spec.dst.kind() else { return None };
         let CastSpec { dst, policy, .. } = spec;

@@ -39,11 +39,11 @@ pub struct Repacker {
     map: Map,
 }
 
-/// What is done to entries, one in each slot.
+/// Operation on entries, one in each slot.
 #[derive(Debug)]
 enum Map {
     Nothing,
-    /// Results of all codes of at most 8 bits; [`NONE`] where there is none.
+    /// Results of all codes of at most 8 bits, or [`NONE`].
     Table(Box<[u16; 256]>),
     /// Wider ones: there and back is the same where there is such a value.
     Cast(Box<[Caster; 2]>),

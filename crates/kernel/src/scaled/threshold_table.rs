@@ -1,7 +1,7 @@
 //! Codes of bf16 elements without a quotient: the code of a magnitude is a step function of its bits, and a table has the
 //! steps of a divisor (`docs/kernels.md §15`).
 //!
-//! What lives here is how tables are made. They are looked up by a kernel written by hand.
+//! Tables are made here and looked up by a kernel written by hand.
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "kernels of x86-64 take it"))]
 
@@ -112,7 +112,7 @@ impl Shape {
 pub(crate) struct Steps {
     pub near: [u8; 64],
     pub far: [u8; 128],
-    /// What `far` says, of fractions of which eight make a cell; empty but of [`Shape::steps_with_cells`].
+    /// As `far`, by cells of eight fractions; empty unless made by [`Shape::steps_with_cells`].
     pub cells: [u8; 16],
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Steps {
 pub(crate) struct Stepped<'a> {
     pub rows: Rows<'a>,
     pub shape: &'a Shape,
-    /// Of each block, and of three more.
+    /// First bits of the table of each block, and of three more.
     pub firsts: &'a [u16],
     /// The table of each block, and of three more; none: all have the first one.
     pub which: &'a [u8],

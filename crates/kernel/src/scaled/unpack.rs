@@ -35,7 +35,7 @@ pub(super) fn row(level: Level, cut: &Cut, bytes: &[u8], row: u64, first: u64, c
             }
         }
         Packing::Columns { word } => {
-            // Of columns of words the first byte of a field is not that of its word.
+            // In columns of words the first byte of a field is not that of its word.
             let word_of = |row| &bytes[cut.byte_of([row, first]) / usize::from(word / 8) * usize::from(word / 8)..];
             let (wide, at) = (u32::from(word), (row * u64::from(bits) % u64::from(word)) as u32);
             let low = word_of(row);

@@ -127,13 +127,13 @@ pub(super) struct Values {
     level: Level,
     encode: Pipeline,
     pub dst_bytes: usize,
-    /// Of form A6: to the type of the scales and back, if that is not f32.
+    /// Form A6: to the type of the scales and back, if that is not f32.
     narrow: Option<(DType, Pipeline, Pipeline)>,
     /// One loop for all of it.
     pub loops: Option<Narrow>,
 }
 
-/// What goes with decoded codes, element by element. Of what a layout does not have there is nothing.
+/// Operands of decoded codes, element by element; `None` where the layout has no such operand.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Operands<'a> {
     pub scales: &'a [u8],
@@ -295,7 +295,7 @@ impl Task for Exact<'_> {
         for (i, x) in exact.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             let c = of(codes, i) - operands.zeros.map_or(0.0, |zeros| of(zeros, i));
             let s = of(operands.scales, i);
-            // What is added to a product of scales cannot be multiplied by last.
+            // A bias is added after the scales: the global scale cannot come last.
             let s = match global {
                 Some((GlobalRule::TimesPlus(offset), g)) => s * of(g, i) + f64::from(f32::from_bits(offset)),
                 _ => s,

@@ -1,4 +1,4 @@
-//! What conversions from and to text count (`docs/interfaces.md §6`).
+//! Counts of conversions from and to text (`docs/interfaces.md §6`).
 
 use super::{CellCaster, Parsed, TextError};
 use crate::measure::Measure;
@@ -50,7 +50,7 @@ impl CellCaster {
     }
 }
 
-/// What becomes of texts: `x` is the value that a text says, `y` that of its element (`docs/interfaces.md §6`).
+/// Counts of texts: `x` is the value of a text, `y` the value of its element (`docs/interfaces.md §6`).
 struct Tally<'a> {
     spec: &'a CastSpec,
     block: u64,

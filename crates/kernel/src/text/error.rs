@@ -1,4 +1,4 @@
-//! What can be wrong with a text, and where.
+//! Errors of texts, with their places.
 
 use truecast_core::DType;
 use truecast_core::decimal::ParseDecimalError;
@@ -23,7 +23,7 @@ pub enum TextError {
         index: usize,
         /// The text, quoted, escaped and shortened.
         text: String,
-        /// What is wrong, and at which byte.
+        /// The fault and its byte.
         why: ParseDecimalError,
     },
     /// An `error` policy refuses the number that a text says.
@@ -33,7 +33,7 @@ pub enum TextError {
         index: usize,
         /// The text, quoted, escaped and shortened.
         text: String,
-        /// What is wrong with it.
+        /// The fault.
         condition: Condition,
     },
     /// An `error` policy refuses to print an element.
@@ -41,7 +41,7 @@ pub enum TextError {
     Unprintable {
         /// Index of the first such element.
         index: usize,
-        /// What is wrong with it.
+        /// The fault.
         condition: Condition,
     },
     /// A text does not fit its cell.
@@ -90,7 +90,7 @@ const SHOWN: usize = 40;
 fn shown(text: &[u8]) -> String {
     let is_cut = text.len() > SHOWN;
     let head = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]);
-    // What the cut left of a character is not the text's fault.
+    // A character that the cut divided is no fault of the text.
     let head = if is_cut { head.trim_end_matches(char::REPLACEMENT_CHARACTER) } else { &head };
     if is_cut {
         format!("{:?} and {} more bytes", format!("{head}…"), text.len() - SHOWN)

@@ -1,7 +1,7 @@
 //! Elements as text and back.
 //!
-//! What a text means and how an element is written is `truecast_core::text`, against which everything here is tested,
-//! bit for bit and byte for byte. Nothing here has a rule of its own: the definition reads decimals, `print` takes shortest
+//! `truecast_core::text` defines the meaning of a text and the notation of an element; everything here is tested against
+//! it, bit for bit and byte for byte. Nothing here has a rule of its own: the definition reads decimals, `print` takes shortest
 //! digits of f32 and f64 from a library and others from the definition, [`texts`] holds many texts, and [`utf32`] reads and
 //! writes the cells of NumPy's fixed-width text.
 //!
@@ -47,12 +47,12 @@ pub struct TextCaster {
     printer: Option<Printer>,
 }
 
-/// What one text was read as.
+/// Result of reading one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed {
     /// Its value.
     pub value: Exact,
-    /// What became of it.
+    /// Its outcome.
     pub encoded: Encoded,
 }
 
@@ -72,7 +72,7 @@ impl TextCaster {
         Ok(TextCaster { spec: *spec, width, printer })
     }
 
-    /// What was asked for.
+    /// The request.
     #[must_use]
     pub fn spec(&self) -> &CastSpec {
         &self.spec
@@ -110,7 +110,7 @@ impl TextCaster {
         let (mut texts, mut index) = (texts.into_iter(), 0);
         let mut rooms = dst.chunks_exact_mut(self.width);
         let room = rooms.len();
-        // Rooms first: a text for which there is none is not taken.
+        // Room first: a text without room is not taken.
         for (element, text) in (&mut rooms).zip(&mut texts) {
             let parsed = self.read(index, text.as_ref())?;
             let code = parsed.encoded.code.unwrap_or(0);

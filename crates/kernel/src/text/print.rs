@@ -9,7 +9,7 @@ use truecast_core::{CastSpec, DType, IntFormat, Kind};
 pub(crate) enum Printer {
     /// Plain decimal.
     Int(IntFormat),
-    /// f32, and what is stored like it.
+    /// f32, and types that are stored like it.
     F32,
     F64,
     /// Narrow types, and rare policies.

@@ -4,14 +4,14 @@ use super::{AHEAD, prefetch, prefetch_l2};
 use std::arch::x86_64::{__cpuid, CpuidResult};
 use std::sync::OnceLock;
 
-/// Bytes between what is read and what is asked for; none where a cache is asked for nothing.
+/// Bytes between a load and its prefetch; none where nothing is prefetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ahead {
     l1: usize,
     l2: usize,
 }
 
-/// What a CPU does best with.
+/// Prefetch distances of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cpu {
     /// While results stay in the caches.
@@ -49,22 +49,22 @@ impl Ahead {
     const USUAL: Ahead = Ahead { l1: AHEAD, l2: 0 };
     const BY_L2: Ahead = Ahead { l1: 1024, l2: 6144 };
 
-    /// Of a loop whose results stay in the caches.
+    /// For a loop whose results stay in the caches.
     pub fn plain() -> Ahead {
         Cpu::this().plain
     }
 
-    /// Of a loop that stores whole lines past the caches.
+    /// For a loop that stores whole lines past the caches.
     pub fn past_caches_by_lines() -> Ahead {
         Cpu::this().past_caches_by_lines
     }
 
-    /// Of a loop that stores parts of lines past the caches.
+    /// For a loop that stores parts of lines past the caches.
     pub fn past_caches_by_parts() -> Ahead {
         Cpu::this().past_caches_by_parts
     }
 
-    /// Of a pass that only moves bytes and does look ahead, whether or not that is best.
+    /// For a pass that only moves bytes and prefetches, whether or not that is best.
     pub fn of_plain_passes() -> Ahead {
         match Ahead::past_caches_by_lines() {
             Ahead::NOTHING => Ahead::USUAL,

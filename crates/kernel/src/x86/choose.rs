@@ -1,4 +1,4 @@
-//! What the choosers of both levels share: which loader reads what operations load from, and the shapes of encoders.
+//! Shared by the choosers of both levels: the loaders of operations, and the shapes of encoders.
 
 use crate::numbers::encode::shape;
 
@@ -8,7 +8,7 @@ pub(super) const UNSIGNED_SPECIAL: u8 = shape::UNSIGNED_ZERO_SPECIAL | shape::PA
 pub(super) const UPPER: u8 = shape::UPPER_PAYLOAD;
 
 /// The kernel for the source that operations load from. What is reduced on its way into f32 goes to destinations of a
-/// smaller range, what is rounded to odd to those of the same range; what is exact, to both.
+/// smaller range, values rounded to odd to those of the same range, exact values to both.
 macro_rules! with_source {
     ($load:expr, |$source:ident| $kernel:expr, $($pattern:pat => $of:ident),*) => {
         match $load {

@@ -1,4 +1,4 @@
-//! What one tensor holds: its range and special values.
+//! Range and special values of one tensor.
 //!
 //! Narrow elements are counted by their codes, each of which is then looked up in the definition; wide ones are looked at
 //! as integers, and the ends are decoded by the definition. Nothing depends on the order of the elements.
@@ -34,7 +34,7 @@ impl std::fmt::Display for Extreme {
     }
 }
 
-/// What one tensor holds.
+/// Range and special values of one tensor.
 ///
 /// # Examples
 /// ```
@@ -86,7 +86,7 @@ impl Survey {
         });
     }
 
-    /// Adds what was seen of other elements.
+    /// Adds the survey of other elements.
     pub fn merge(&mut self, other: &Survey) {
         self.elements += other.elements;
         self.nan += other.nan;

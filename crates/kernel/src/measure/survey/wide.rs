@@ -1,4 +1,4 @@
-//! Passes over elements of 16, 32 and 64 bits: what is special is counted, the ends are kept as integers in the order of
+//! Passes over elements of 16, 32 and 64 bits: special values are counted, the ends are kept as integers in the order of
 //! the values.
 //!
 //! Floats are tested as integers, which no floating-point environment changes. No short circuits: every count is a sum of
@@ -10,7 +10,7 @@
 use crate::level::Task;
 use crate::slot::Slot;
 
-/// What a pass saw. The ends are keys; `low > high` if nothing was finite.
+/// Result of a pass. The ends are keys; `low > high` if nothing was finite.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub nan: u64,
@@ -35,7 +35,7 @@ pub(super) struct Floats<'a, W: Slot> {
 /// Elements of an integer type.
 pub(super) struct Integers<'a, W: Slot> {
     pub elements: &'a [W::Bytes],
-    /// What makes a key of an element: 0 if it has a sign, else the top bit.
+    /// Flipped in an element to make its key: 0 if it has a sign, else the top bit.
     pub flipped: W,
 }
 

@@ -37,12 +37,12 @@ impl Dequantizer {
     /// Plans a dequantization. `spec` converts f32 to the type of the results, of whole bytes.
     ///
     /// # Errors
-    /// What [`Layout::check`] says; [`ScaledError::Layout`] for a result that cannot be made of f32.
+    /// Errors of [`Layout::check`]; [`ScaledError::Layout`] for a result that cannot be made of f32.
     pub fn new(layout: &Layout, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantizer, ScaledError> {
         Ok(Dequantizer { plan: Box::new(Plan::new(layout, spec, exec)?) })
     }
 
-    /// What is read.
+    /// The layout that is read.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.plan.layout

@@ -1,4 +1,4 @@
-//! What a dequantization is planned from: which loops run, and which bytes a window needs.
+//! Plan of a dequantization: its loops, and the bytes that a window needs.
 
 use crate::level::Level;
 use crate::options::CastOptions;
@@ -30,7 +30,7 @@ pub(super) struct Plan {
     pub column_align: u64,
 }
 
-/// What elements are made of.
+/// Source of elements.
 #[derive(Debug)]
 pub(super) enum Coded {
     Planes(Box<Planes>, Box<Grid>),

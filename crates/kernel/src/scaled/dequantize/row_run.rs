@@ -191,7 +191,7 @@ struct RowRun<'a> {
     job: Job<'a>,
     codes: Stored<'a>,
     source: Source<'a>,
-    /// Of form A2 of GGUF's NVFP4: multiplies values.
+    /// Multiplier of values, for form A2 of GGUF's NVFP4.
     factor: Option<f32>,
     cols: Range<u64>,
     /// The row of the grid that tables and operands of columns were made for.

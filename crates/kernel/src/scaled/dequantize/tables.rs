@@ -9,7 +9,7 @@ use crate::scaled::values::{Operands, Room, TILE, spread};
 /// Tables of a row of the grid.
 #[derive(Default)]
 pub(super) struct Tables {
-    /// Of all scales, and the bits of the global scale that they were made for.
+    /// Tables of all scales, and the bits of the global scale that they were made for.
     by_scale: Option<(u32, Box<[Table16; 256]>)>,
     tables16: Vec<Table16>,
     tables256: Vec<Table256>,

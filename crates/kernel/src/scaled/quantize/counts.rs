@@ -11,7 +11,7 @@ use std::ops::Range;
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Code, Packing, Plane, Planes, ScaledError, Zero};
 
-/// What became of elements and of blocks, which share a scale: what no comparison of values tells.
+/// Counts of elements and of blocks, which share a scale, that no comparison of values gives.
 ///
 /// Counts of pieces are added in order. A block that goes on in later rows is counted by [`BlockCounts::total`].
 ///
@@ -52,7 +52,7 @@ struct OpenBlock {
     found: Found,
 }
 
-/// What tells whether a block is counted.
+/// Properties of a block that decide whether it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Found {
     is_lossless: bool,
@@ -106,7 +106,7 @@ impl BlockCounts {
     }
 }
 
-/// What is counted of a layout.
+/// Counts the elements and blocks of a layout.
 #[derive(Debug)]
 pub(super) struct Counter {
     level: Level,
@@ -177,7 +177,7 @@ pub(super) struct Block<'a, X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u
     /// Its code.
     pub code: &'a C,
     pub scale: Scale<'a>,
-    /// What is taken from values before.
+    /// Zero point, subtracted before the scale.
     pub minus: f32,
     /// At least the largest magnitude; NaN if it is not known.
     pub largest: f32,
@@ -237,7 +237,7 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
 }
 
 impl Counter {
-    /// Of codes with scales.
+    /// Counts codes with scales.
     pub fn for_planes(planes: &Planes, level: Level) -> Result<Counter, ScaledError> {
         let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
         let mut counter = Counter::new(planes.codes.code, minus, planes.scales.plane.code, level)?;
@@ -247,7 +247,7 @@ impl Counter {
         Ok(counter)
     }
 
-    /// Of blocks of GGUF files.
+    /// Counts blocks of GGUF files.
     pub fn for_block_type(block: BlockType, level: Level) -> Result<Counter, ScaledError> {
         match block {
             BlockType::Mxfp4 => Counter::new(Code::Float(DType::F4E2M1), 0, Code::Float(DType::F8E8M0), level),
@@ -432,7 +432,7 @@ impl<const BITS: usize> Task for SmallCodes<'_, BITS> {
     }
 }
 
-/// What the code of a scale is.
+/// Kind of a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScaleKind {
     Usual,
@@ -445,7 +445,7 @@ enum ScaleKind {
 #[derive(Debug)]
 struct ScaleCodes {
     bits: u32,
-    /// Of a type of eight bits those of all codes, with their values.
+    /// Kinds and values of all codes, for a type of eight bits.
     kinds: Vec<ScaleKind>,
     values: Vec<f32>,
     /// The code of infinity of a wider one.

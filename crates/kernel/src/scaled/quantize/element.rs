@@ -40,7 +40,7 @@ fn saturating_from(src: DType, dst: DType, away: bool, level: Level) -> Result<P
 pub(super) struct Element {
     plane: Plane,
     level: Level,
-    /// Of floats, from bf16 rounded to odd; integers are rounded by [`ToInt`].
+    /// Floats: from bf16 rounded to odd. Integers are rounded by [`ToInt`].
     encode: Option<Pipeline>,
     /// Its results, for kernels that look them up.
     split: OnceLock<Option<Box<Split>>>,
@@ -98,7 +98,7 @@ impl Element {
         (n * self.bits()).div_ceil(8)
     }
 
-    /// What is added to integers: half of the range of those that are stored without a sign.
+    /// Offset of integers that are stored without a sign: half of their range. Else 0.
     pub fn half(&self) -> f32 {
         match self.plane.code {
             Code::Int(f) if !f.signed => f32::from(1u8 << (f.bits - 1)),

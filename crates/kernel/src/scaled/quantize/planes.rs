@@ -151,7 +151,7 @@ impl PlanesQuantizer {
         Ok(strip.counts)
     }
 
-    /// Whether rows are as good as one long row: blocks are of a row each, and what is written of rows lies without gaps.
+    /// Whether rows may be taken as one long row: each block lies in one row, and results lie without gaps.
     fn joins_rows(&self, has_zeros: bool) -> bool {
         let Planes { codes, scales, .. } = &self.planes;
         let (cols, bits) = (self.layout.cols, u64::from(codes.code.bits()));

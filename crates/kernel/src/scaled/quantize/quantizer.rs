@@ -75,7 +75,7 @@ impl Quantizer {
         Ok(Quantizer { layout: *layout, how: *how, widener, target })
     }
 
-    /// What is written.
+    /// The layout that is written.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -158,7 +158,7 @@ impl Quantizer {
         }
     }
 
-    /// Quantizes whole rows of a matrix, and says what became of them if [`CastOptions::counting`] says so. `src` holds their
+    /// Quantizes whole rows of a matrix, and counts if [`CastOptions::counting`] says so. `src` holds their
     /// elements; `amax` is what [`Quantizer::needs_amax`] says, where it does. The parts have the bytes of
     /// [`Quantizer::writes`] and are written whole.
     ///

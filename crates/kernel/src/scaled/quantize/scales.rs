@@ -1,4 +1,4 @@
-//! Scales of blocks, from what was found in each (`docs/spec/checkpoints.md §7`).
+//! Scales of blocks, from their largest magnitudes and ranges (`docs/spec/checkpoints.md §7`).
 //!
 //! The rules are those of [`Planes::quantize`], written over many blocks; tests hold them to it.
 
@@ -119,7 +119,7 @@ impl Scaler {
         }
     }
 
-    /// What elements are divided by, of scales that [have inverses](Scaler::has_inverses); 2^-127 is 0 here.
+    /// Divisor of each block, for scales that [have inverses](Scaler::has_inverses); 2^-127 is 0 here.
     pub fn powers<'a>(&self, stored: &'a [u8]) -> impl Iterator<Item = f32> + use<'a> {
         let is_byte = self.size() == 1;
         stored.chunks_exact(self.size()).map(move |scale| {
@@ -129,7 +129,7 @@ impl Scaler {
         })
     }
 
-    /// What elements are divided by, or multiplied ([`Scaler::has_inverses`]).
+    /// Divisor of each block, or its inverse ([`Scaler::has_inverses`]).
     pub fn divisors(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, buffers: &mut Buffers) {
         if !self.has_inverses() {
             self.multipliers(stored, global, values, buffers);

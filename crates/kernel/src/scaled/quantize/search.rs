@@ -82,7 +82,7 @@ impl Search<'_> {
 /// The squared errors of a row, added to the sums of its blocks.
 struct Errors<'a> {
     x: &'a [F32],
-    /// Of the codes.
+    /// Values of the codes.
     values: &'a [F32],
     block: usize,
     /// Effective scale of each block, and its zero point, which is subtracted first.

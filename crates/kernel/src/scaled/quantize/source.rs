@@ -160,7 +160,7 @@ pub(super) fn is_source(dtype: DType) -> bool {
     matches!(dtype, DType::Bf16 | DType::F16 | DType::F32)
 }
 
-/// The largest magnitude of each block, as bits of f32; what was larger stays.
+/// The largest magnitude of each block, as bits of f32, and of the value that is there.
 pub(super) struct Largest<'a, S: Source> {
     pub src: &'a [S::Element],
     pub block: usize,
@@ -320,7 +320,7 @@ fn fold<S: Source, const N: usize>(mut most: [S::Magnitude; N]) -> S::Magnitude 
     most[0]
 }
 
-/// The lowest and the highest value of each block and zero; what was lower or higher stays.
+/// The lowest and the highest value of each block, and of the values that are there.
 pub(super) struct Ranges<'a, S: Source> {
     pub src: &'a [S::Element],
     pub block: usize,
@@ -430,8 +430,8 @@ fn ratio<S: Source, const HOW: u8, const BYTES: usize>(x: S::Element, t: f32, u:
     bytes
 }
 
-/// `x / t` but for its last bits, given `u = RN32(1 / t)`, for elements of at most 11 significant bits: what is rounded to
-/// few bits afterwards gets the same result. Needs fused products.
+/// `x / t` except its last bits, given `u = RN32(1 / t)`, for elements of at most 11 significant bits: rounding to few bits
+/// gives the same result. Needs fused products.
 ///
 /// One step of Newton's iteration leaves `RN32(x/t + d)` with `|d| <= 2^-22 ulp`, as long as nothing overflows, or
 /// underflows above half of the smallest result. Rounding to a format of `p <= 4` bits, or to integers of 8 bits, asks on
@@ -446,7 +446,7 @@ fn ratio<S: Source, const HOW: u8, const BYTES: usize>(x: S::Element, t: f32, u:
 /// Modulo `2^k`, `T = a 2^k + e` with `|e| <= 8`, so that modulo `2^(2k)` the number `2^k (e M +- a)` is at most 16: it
 /// is zero. `M >= 256 >= a` leaves `a = M`, so `T = 2^24 - 1` and `m` a power of two. Then `x` is a power of two as well,
 /// and a test takes those. Just below a power of two `M 2^k` has a bit more, and the product would need `T < 2^23`.
-/// Of fewer bits `m` is a case of 9.
+/// A middle of fewer bits is a case of 9.
 #[inline(always)]
 fn nearly_divided(x: f32, t: f32, u: f32) -> f32 {
     let q = x * u;

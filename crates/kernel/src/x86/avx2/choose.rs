@@ -1,4 +1,4 @@
-//! Which kernel of AVX2 there is for what is asked: the only place that names them.
+//! The kernel of AVX2 for an operation: the only place that names them.
 
 use super::fused::{F32ToU8, HalfToU8, ToU16};
 use super::rows::Rows;

@@ -16,7 +16,7 @@ pub(crate) struct EncoderSplat {
     magic: __m256i,
     /// Less than every magnitude that is special.
     below_special: __m256i,
-    /// Of [`shape::UPPER_BITS`]: NaN, and what stays of the upper bits in it.
+    /// For [`shape::UPPER_BITS`]: NaN, and the upper bits that stay in it.
     nan: __m256i,
     nan_keeps: __m256i,
     /// In bytes.

@@ -1,7 +1,7 @@
 //! The loops of `avx512::fused` with vectors of 256 bits.
 //!
-//! What does not depend on the value of an element (its sign, whether it is special) is done once for 32 elements in
-//! bytes, after they were packed. Floats of 32 and 64 bits become bytes by way of 16, bf16 rounded to odd, where that has
+//! Operations that do not depend on the value of an element (its sign, whether it is special) run once for 32 elements
+//! in bytes, after they were packed. Floats of 32 and 64 bits become bytes by way of 16, bf16 rounded to odd, where that has
 //! the upper bits of [`Method`].
 
 use super::encoder::EncoderSplat;
@@ -38,7 +38,11 @@ fn any_nan<const SHAPE: u8>(numbers: &Nearest) -> bool {
 /// Calls a function for how results are stored, and for [`any_nan`].
 macro_rules! to_bits {
     ($store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
-        if $store.streams { to_bits!(@ true, $store, $numbers, $function::<$s, $shape>($($argument),*)) } else { to_bits!(@ false, $store, $numbers, $function::<$s, $shape>($($argument),*)) }
+        if $store.streams {
+            to_bits!(@ true, $store, $numbers, $function::<$s, $shape>($($argument),*))
+        } else {
+            to_bits!(@ false, $store, $numbers, $function::<$s, $shape>($($argument),*))
+        }
     };
     (@ $streams:literal, $store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
         match $store.packed {
@@ -214,8 +218,8 @@ fn odd_bf16(even: __m256i, odd: __m256i, one: __m256i) -> __m256i {
     _mm256_or_si256(upper, _mm256_min_epu16(lower, one))
 }
 
-/// The same of 16 f32 in memory, of which the first eight become the even elements: what is two bytes off lies where a shift
-/// would put it.
+/// The same of 16 f32 in memory, of which the first eight become the even elements: a load two bytes off has the upper
+/// halves where a shift would put them.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn odd_bf16_of_f32(pair: &[u8; 64], one: __m256i) -> __m256i {

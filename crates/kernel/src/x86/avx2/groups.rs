@@ -20,7 +20,7 @@ pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize
     convert: impl Fn(&[u8]) -> [__m256i; VECTORS],
 ) {
     assert!(!STREAMS || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
-    // What is aligned to 32 on the stack aligns all of it, with constants of the loop that find no register.
+    // A value aligned to 32 aligns the whole stack, with constants of the loop that find no register.
     std::hint::black_box(_mm256_setzero_si256());
     let ahead = if STREAMS { Ahead::past_caches_by_parts() } else { Ahead::plain() };
     let (src_step, dst_step) = (turns(BITS) * GROUP * src_bytes, turns(BITS) * 4 * VECTORS * BITS);
@@ -73,7 +73,7 @@ fn put<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [[__
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn stream<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [[__m256i; VECTORS]; 2]) {
-    // SAFETY: what is stored is as wide as the target is aligned, or a vector of several.
+    // SAFETY: the stored vector is as wide as the alignment of the target, or a multiple.
     unsafe {
         match BITS {
             4 => stream256(target.first_chunk_mut().expect("64 nibbles"), packed_32([results[0][0], results[1][0]])),

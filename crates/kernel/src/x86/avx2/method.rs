@@ -34,7 +34,7 @@ impl Short for Bf16 {
     }
 }
 
-/// How elements of 16 bits become bytes, and what is worked out for it once. Their magnitudes have the order of f32, and
+/// Conversion of elements of 16 bits to bytes, worked out once. Their magnitudes have the order of f32, and
 /// the distances of theirs within a binade, so that what the encoder does with an f32 can be done with them.
 #[derive(Debug)]
 pub(super) struct Method {
@@ -56,7 +56,7 @@ pub(super) struct Upper {
     /// Magnitudes lose [`JAMMED_BITS`] first, by rounding to odd.
     pub jammed: bool,
     pub origin: u16,
-    /// What is taken from the upper bits, rounded; nothing is left of smaller ones.
+    /// Subtracted from the rounded upper bits; smaller ones become 0.
     pub rebias: u8,
     /// Larger codes are this one.
     pub max: u8,
@@ -83,7 +83,7 @@ pub(super) const JAMMED_16: u8 = UPPER_16 | 1;
 /// Whether a type takes a method, to codes of so many bits in a shape. Loops are compiled for those alone.
 pub(super) const fn is_taken<S: Short>(shape: u8, bits: usize, method: u8) -> bool {
     let is_f16 = S::LESS_FRACTION == F16::LESS_FRACTION;
-    // What keeps one or two bits of its fraction drops more than a byte of f16's.
+    // A result with one or two bits of fraction drops more than a byte of f16's.
     let few_cells = method == if is_f16 { JAMMED_16 } else { UPPER_16 };
     // Subnormals of f8e5m2 are f16's, those of f8e5m2fnuz half as large.
     let five_exponent_bits = method == if is_f16 { UPPER } else { UPPER_16 };

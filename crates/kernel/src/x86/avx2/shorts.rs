@@ -9,7 +9,7 @@ use crate::x86::pairs::both;
 use crate::x86::source::{Bf16, F16};
 use std::arch::x86_64::*;
 
-/// What is done with elements of 16 bits, in every lane.
+/// Constants of the loop over elements of 16 bits, in every lane.
 pub(super) struct HalfWords<'a> {
     encoder: &'a EncoderSplat,
     last_ordinary: __m256i,
@@ -17,7 +17,7 @@ pub(super) struct HalfWords<'a> {
     shift: __m128i,
     payload: __m256i,
     payload_bytes: __m256i,
-    /// Of [`Upper`]; the bits that are dropped, and half of the unit that is kept. In bytes, but for the first two.
+    /// From [`Upper`]; the bits that are dropped, and half of the unit that is kept. In bytes, except the first two.
     origin: __m256i,
     rest: __m256i,
     half: __m256i,

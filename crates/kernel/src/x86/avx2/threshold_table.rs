@@ -38,7 +38,7 @@ pub(crate) fn encode(_: Avx2, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize
 struct Tables {
     /// 16 cells each.
     near: [__m256i; 4],
-    /// Cells of fractions, and what is taken from their `k`.
+    /// Cells of fractions, and the offset that is subtracted from their `k`.
     far: [__m256i; 2],
 }
 
@@ -82,7 +82,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
         let mut table = Tables::new(first_table, first_table);
         for (src, dst) in src.as_chunks::<SRC_BYTES>().0.iter().zip(dst.chunks_exact_mut(dst_bytes)) {
             if left == 0 {
-                // Of the blocks of both halves.
+                // The blocks of both halves.
                 let Some(all) = firsts.get(block..block + 2) else { return 0 };
                 first = two(_mm_set1_epi16(all[0] as i16), _mm_set1_epi16(all[per_group / 2] as i16));
                 if !which.is_empty() {

@@ -56,7 +56,7 @@ pub(super) unsafe fn store_packed<const BITS: u8, const STREAMS: bool>(target: &
         let even_bytes = load(const { &bytes_where!(|i| 2 * i) });
         let packed = _mm512_permutex2var_epi8(pairs[0], even_bytes, pairs[1]);
         let line = target.first_chunk_mut().expect("64 bytes");
-        // SAFETY: what is streamed is aligned.
+        // SAFETY: streamed targets are aligned.
         return if STREAMS { unsafe { stream(line, packed) } } else { store(line, packed) };
     }
     let codes = _mm512_and_si512(codes[0], _mm512_set1_epi8((1 << BITS) - 1));
@@ -65,8 +65,8 @@ pub(super) unsafe fn store_packed<const BITS: u8, const STREAMS: bool>(target: &
     let fours = _mm512_set1_epi32(1 << (16 + 2 * BITS) | 1);
     let dwords = _mm512_madd_epi16(_mm512_maddubs_epi16(codes, pairs), fours);
     let packed = _mm512_permutexvar_epi8(load(const { &together(BITS as usize) }), dwords);
-    // Whole vectors: a masked store of bytes takes tens of cycles, and what is read from it soon after waits for it.
-    // SAFETY: what is streamed is aligned, and 48 bytes are three times 16.
+    // Whole vectors: a masked store of bytes takes tens of cycles, and a load of these bytes soon after waits for it.
+    // SAFETY: streamed targets are aligned, and 48 bytes are three times 16.
     unsafe {
         match (BITS, STREAMS) {
             (2, false) => store128(target.first_chunk_mut().expect("16 bytes"), _mm512_castsi512_si128(packed)),

@@ -118,7 +118,7 @@ pub(crate) trait Params<const N: usize>: Debug + Send + Sync {
     unsafe fn kernel(&self) -> Self::Kernel;
 }
 
-/// The loop of a kernel, for what is to be done with results.
+/// The loop of a kernel for a kind of store.
 pub(super) fn convert<K: Kernel<N>, const N: usize>(_: Avx512, kernel: &K, src: &[u8], store: Store, dst: &mut [u8]) {
     let Store { packed, streams } = store;
     assert!(!streams || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");

@@ -1,4 +1,4 @@
-//! Which kernel of AVX-512 there is for what is asked: the only place that names them.
+//! The kernel of AVX-512 for an operation: the only place that names them.
 
 use super::blocks::{Blocks, Params};
 use super::fused::Fused;

@@ -5,7 +5,7 @@ use crate::x86::{Block, load};
 use std::arch::x86_64::*;
 
 pub(super) const TRUNCATE: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-/// Of `vfpclass`: zero, as which a subnormal may have been flushed or read, and subnormal.
+/// Classes of `vfpclass`: zero, as which a subnormal may have been flushed or read, and subnormal.
 pub(super) const ZERO_OR_SUBNORMAL: i32 = 0x26;
 /// Bits of an f64 significand that f32 does not have.
 pub(super) const DROPPED: i64 = 0x1fff_ffff;
@@ -63,7 +63,7 @@ pub(super) fn to_f32_odd_8<const REDUCED: bool>(source: &Block) -> __m256i {
     _mm256_mask_or_epi32(narrow, tiny, small, signs(bits))
 }
 
-/// What was truncated becomes odd where something was lost.
+/// A truncated value becomes odd where bits were lost.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
 fn odd(truncated: __m256, sticky: __mmask8) -> __m256i {

@@ -122,7 +122,7 @@ struct EncoderSplat {
     special: __m512i,
     special_sign: __m512i,
     payload_mask: __m512i,
-    /// Of [`shape::UPPER_BITS`]: what stays of a NaN, and what is set in it.
+    /// For [`shape::UPPER_BITS`]: the bits of a NaN that stay, and the bits that are set in it.
     nan_keeps: __m512i,
     nan_sets: __m512i,
 }

@@ -93,7 +93,7 @@ fn small_groups<const X: usize>(codes: &ByteCodes, x: &[[u8; X]], y: &[Block]) -
     all
 }
 
-/// Counts what is not finite or lies beyond the range, of pairs whose values take `X` and `Y` bytes a row.
+/// Counts values that are not finite or lie beyond the range, of pairs whose values take `X` and `Y` bytes a row.
 pub(crate) fn specials<const X: usize, const Y: usize>(_: Avx512, x: &[u8], y: &[u8], range: &Range) -> Special {
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<X>(), y.as_chunks::<Y>());
     // SAFETY: the token proves that the features were detected.

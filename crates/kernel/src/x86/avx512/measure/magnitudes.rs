@@ -3,7 +3,7 @@
 use super::row::{ROW_F32, part};
 use std::arch::x86_64::*;
 
-/// Of `vrange`: the larger of two magnitudes, and the smaller.
+/// Operands of `vrange`: the larger of two magnitudes, and the smaller.
 pub(super) const MAX_MAGNITUDE: i32 = 0b10_11;
 const MIN_MAGNITUDE: i32 = 0b10_10;
 

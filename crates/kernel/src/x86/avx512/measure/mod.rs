@@ -163,7 +163,7 @@ fn value_rows<const V: usize, const MASKED: bool>(
 
 /// Three operands joined bit by bit.
 const OR: i32 = 0b1111_1110;
-/// Of `vfpclass`: a quiet NaN, an infinity of either sign, a signaling NaN.
+/// Classes of `vfpclass`: a quiet NaN, an infinity of either sign, a signaling NaN.
 const NOT_FINITE: i32 = 0b1001_1001;
 
 /// The largest relative error, given that of what came before `x` and `y`.

@@ -111,7 +111,7 @@ pub(super) fn pair<const X: usize, const Y: usize, const MASKED: bool>(x: &[u8; 
     let (mut x, mut y) = (parts(x), parts(y));
     if X == ROW_F32 && Y == ROW_F32 {
         if MASKED {
-            // Zero times what is not finite is NaN.
+            // Zero times an infinity or NaN is NaN.
             let [a, b] = [x[0], y[0]].map(|v| _mm512_mul_ps(_mm512_castsi512_ps(v), _mm512_setzero_ps()));
             let finite = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(a, b);
             (x[0], y[0]) = (_mm512_maskz_mov_epi32(finite, x[0]), _mm512_maskz_mov_epi32(finite, y[0]));
