@@ -1,7 +1,7 @@
-//! Where two requests give different results: for which source codes, how many, and in which ranges of values.
+//! Differences between two requests: the source codes with different results, their number, and their ranges of values.
 //!
-//! A NaN equals every other NaN: which one comes out is a question of its own. An input for which one of the two leaves
-//! the result open is no difference; it is counted apart, whatever the two document for it.
+//! All NaNs count as equal; NaN rules are compared elsewhere. An input whose result either request leaves open is no
+//! difference; it is counted apart, whatever the two document for it.
 
 mod classes;
 
@@ -17,18 +17,18 @@ use truecast_core::spec::SpecError;
 use truecast_core::{DType, Exact, Outcome};
 use truecast_kernel::Caster;
 
-/// Sources of so many bits are asked of the definition, code by code.
+/// Widest sources that the definition converts, code by code.
 const DEFINITION_BITS: u32 = 20;
-/// Wider ones of up to so many bits are converted by both kernels, every code.
+/// Widest sources that kernels convert completely.
 const SWEEP_BITS: u32 = 32;
-/// Codes that are converted at once.
+/// Codes per call of a kernel.
 const BLOCK: u64 = 1 << 16;
-/// Blocks whose ranges are held before they are joined.
+/// Blocks held before their ranges are joined.
 const BLOCKS_AT_ONCE: usize = 256;
-/// Ranges that are kept; all are counted.
+/// Most ranges that are listed; all are counted.
 const KEPT: usize = 1000;
 
-/// How two requests convert one pair of types.
+/// The inputs for which two requests give different results.
 ///
 /// # Examples
 /// ```
@@ -46,52 +46,51 @@ pub struct Difference {
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// How many inputs were looked at.
+    /// Number of inputs compared.
     pub inputs: u64,
-    /// They are all that there are.
+    /// True if these are all codes of the source.
     pub is_every: bool,
-    /// Of them, those with different results.
+    /// Inputs with different results.
     pub different: u64,
-    /// Those whose result at least one of the two leaves open, even if both document the same. They do not count as
-    /// different.
+    /// Inputs whose result at least one request leaves open, even if both document the same. Not in `different`.
     pub open: u64,
-    /// How many ranges of neighboring inputs both form.
+    /// Number of ranges of neighboring inputs, different and open ones together.
     pub range_count: u64,
-    /// The first of those ranges, from the smallest value on.
+    /// The first ranges, by ascending value.
     pub ranges: Vec<Different>,
 }
 
-/// Which inputs are looked at.
+/// The inputs to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inputs {
-    /// Every code of sources of up to 16 bits, boundary vectors of wider ones.
+    /// Every code of sources of up to 16 bits; boundary vectors for wider ones.
     Boundary,
-    /// Every code of sources of up to 32 bits too.
+    /// Every code of sources of up to 32 bits.
     Every,
 }
 
 /// Neighboring inputs with different results, or with results that at least one of the two leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Different {
-    /// The code of the smallest input.
+    /// Code of the smallest input.
     pub first: u64,
-    /// The code of the largest input.
+    /// Code of the largest input.
     pub last: u64,
-    /// How many inputs that were looked at lie between them, both included.
+    /// Number of inputs compared from `first` to `last`, inclusive.
     pub count: u64,
-    /// At least one of the two leaves the results open; [`Different::at_first`] then has the documented ones.
+    /// True if a request leaves these results open; [`Different::at_first`] then has the documented ones.
     pub is_open: bool,
-    /// What the two give for the first; `None` where a value is refused.
+    /// Both results for the first input; `None` for a refused value.
     pub at_first: [Option<u64>; 2],
-    /// What the two give for the last.
+    /// Both results for the last input.
     pub at_last: [Option<u64>; 2],
 }
 
 impl Difference {
-    /// Compares two requests on a pair of types. Boundary vectors stand also for wide sources that no kernel converts.
+    /// Compares two requests on a pair of types. Wide sources that no kernel converts get boundary vectors.
     ///
     /// # Errors
-    /// What either specification refuses.
+    /// The error of the specification that refuses the pair.
     pub fn of(requests: [&Request; 2], src: DType, dst: DType, which: Inputs) -> Result<Difference, SpecError> {
         if !src.is_numeric() || !dst.is_numeric() {
             let why = "text and complex numbers have no codes to compare";
@@ -116,32 +115,32 @@ impl Difference {
         Ok(search.found(codes.len() as u64, false, search.each(codes.into_iter())))
     }
 
-    /// Why a request does not convert a pair of types; `None` if it does.
+    /// The specification's error for a pair that the request does not convert.
     #[must_use]
     pub fn refusal(request: &Request, src: DType, dst: DType) -> Option<SpecError> {
         Rule::of(request, src, dst).err()
     }
 }
 
-/// Ranges of keys, of neighboring inputs, with their numbers of inputs.
+/// Ranges of neighboring keys, each with its number of inputs.
 #[derive(Default)]
 struct Found {
     different: u64,
     open: u64,
     count: u64,
     kept: Vec<(Range<u64>, u64, Verdict)>,
-    /// The verdict on the last input that was looked at.
+    /// Verdict on the last input.
     last: Verdict,
 }
 
 impl Found {
-    /// A block of inputs that are all open.
+    /// A block with open inputs only.
     fn open_block(first: u64) -> Found {
         let kept = vec![(first..first + BLOCK - 1, BLOCK, Verdict::Open)];
         Found { different: 0, open: BLOCK, count: 1, kept, last: Verdict::Open }
     }
 
-    /// One more input, the next in order.
+    /// Adds the next input in order.
     fn note(&mut self, key: u64, verdict: Verdict) {
         let begins = self.last != verdict;
         self.last = verdict;
@@ -164,14 +163,14 @@ impl Found {
         }
     }
 
-    /// What follows, found apart.
+    /// Appends the ranges of the codes that follow.
     fn then(mut self, next: Found, begins: Verdict) -> Found {
         let mut kept = next.kept.into_iter();
         if begins != Verdict::Same
             && begins == self.last
             && let Some((range, inputs, _)) = kept.next()
         {
-            // The range that goes on is the last one that was counted.
+            // The range to continue must be the last one counted.
             if self.count as usize <= KEPT
                 && let Some((last, sum, _)) = self.kept.last_mut()
             {
@@ -226,14 +225,14 @@ impl Search {
         is_nan(a) && is_nan(b)
     }
 
-    /// Codes in the order of their values, by the definition.
+    /// Compares codes by the definition, in the order of their values.
     fn each(&self, codes: impl Iterator<Item = u64>) -> Found {
         let mut found = Found::default();
         codes.for_each(|code| found.note(self.keys.key(code), self.verdict(code)));
         found
     }
 
-    /// Every code, by the kernels; the definition is asked where they differ, and where an open range begins or ends.
+    /// Compares every code with kernels; uses the definition at differences and at the ends of open ranges.
     fn sweep(&self, casters: &[Caster; 2]) -> Found {
         let blocks = (1u64 << self.src.code_bits()) / BLOCK;
         let block = |at: usize| self.block(casters, at as u64 * BLOCK);
@@ -246,11 +245,12 @@ impl Search {
         found
     }
 
-    /// The codes from a key on, and the verdict on the first of them.
+    /// Compares one block from a key on; also returns the verdict on its first code.
     ///
-    /// Ranges of values are open, or fractions. No block holds a whole range, or a whole gap between two, strictly inside:
-    /// infinities, zeros and the ends of the finite values are ends of blocks, and integers among fractions begin blocks,
-    /// or the block begins with one and ends with a fraction. So the ends tell whether anything is open.
+    /// Open results come in ranges of values, or are fractions. No range and no gap between two ranges lies strictly
+    /// inside a block: infinities, zeros and the ends of the finite values end blocks, and integers among fractions
+    /// begin blocks, or the block begins with an integer and ends with a fraction. The two ends therefore show whether
+    /// anything is open.
     fn block(&self, casters: &[Caster; 2], first: u64) -> (Found, Verdict) {
         let code = |at: usize| self.keys.code(first + at as u64);
         match [0, BLOCK as usize - 1].map(|at| self.verdict(code(at)) == Verdict::Open) {
@@ -268,7 +268,7 @@ impl Search {
         let is_same = |at: usize| a[at * to..][..to] == b[at * to..][..to];
         let verdict = |at: usize| self.verdict(code(at));
         let mut unlike = (0..BLOCK as usize).filter(|at| !is_same(*at));
-        // Ranges of values decide what is NaN. A block lies in one, or has a border of two.
+        // NaN results come in ranges of values; a block lies inside one, or contains one border.
         let ends = [unlike.next(), unlike.next_back()].map(|at| at.map(verdict));
         let of_all = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict));
         let verdict = |at| if is_same(at) { Verdict::Same } else { of_all.unwrap_or_else(|| verdict(at)) };
@@ -309,8 +309,8 @@ mod tests {
     use crate::vectors::inputs;
     use std::collections::BTreeMap;
 
-    /// Where something changes, the blocks of a sweep say of each input what the definition says: for every way in
-    /// which a name leaves something open.
+    /// The sweep agrees with the definition on every input around a change, for each way in which a name leaves results
+    /// open.
     #[test]
     fn blocks_say_what_the_definition_says() {
         let mut open = 0;
@@ -332,7 +332,7 @@ mod tests {
                 for codes in codes.chunk_by(|x, y| keys.key(*x) / BLOCK == keys.key(*y) / BLOCK) {
                     let first = keys.key(codes[0]) / BLOCK * BLOCK;
                     let (found, _) = search.block(&casters, first);
-                    // Of integers among fractions not every range is kept.
+                    // Integers among fractions give more ranges than are kept.
                     let is_whole = found.kept.len() as u64 == found.count;
                     let end = found.kept.last().filter(|_| !is_whole).map_or(u64::MAX, |(range, ..)| range.start);
                     for code in codes.iter().filter(|code| keys.key(**code) < end) {

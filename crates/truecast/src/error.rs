@@ -1,4 +1,4 @@
-//! The error of conversions in memory, and whose fault one is.
+//! The error of conversions in memory.
 
 use truecast_core::ErrorKind;
 use truecast_core::dtype::ParseTypeError;
@@ -6,7 +6,7 @@ use truecast_core::spec::SpecError;
 use truecast_kernel::text::TextError;
 use truecast_kernel::{CastError, PlanError};
 
-/// Why buffers were not converted.
+/// Error of a conversion in memory.
 ///
 /// # Examples
 /// ```
@@ -23,25 +23,25 @@ use truecast_kernel::{CastError, PlanError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A specification does not allow what is asked for.
+    /// The specification does not allow the request.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The name of a type is not understood.
+    /// Unknown type name.
     #[error(transparent)]
     TypeName(#[from] ParseTypeError),
     /// The pair cannot be converted by value.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The buffers do not fit, or an `error` policy refused an element.
+    /// Buffers of the wrong size, or an element that an `error` policy refused.
     #[error(transparent)]
     Cast(#[from] CastError),
-    /// A text is not a number, or does not fit.
+    /// A text that is no number, or does not fit.
     #[error(transparent)]
     Text(#[from] TextError),
 }
 
 impl Error {
-    /// Whose fault it is.
+    /// Who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -69,7 +69,7 @@ pub use truecast_kernel::{
     RescaleCounts, RescaleError, Rescaler, Route, StochasticCaster, measure,
 };
 
-/// Elements as texts of any length, and back. Cells of fixed width in buffers go through [`fn@cast`].
+/// Elements as texts of any length, and back. For cells of fixed width in buffers use [`fn@cast`].
 pub mod text {
     pub use truecast_core::text as definition;
     pub use truecast_kernel::text::{Parsed, TextCaster, TextError, Texts};

@@ -2,20 +2,20 @@
 
 use truecast_core::{DType, Kind};
 
-/// How the codes of a type are numbered in the order of their values, so that neighbors have neighboring numbers (keys).
-/// NaNs lie beyond the infinities of their sign, and -0 lies below +0.
+/// Order-preserving numbers (keys) of a type's codes: neighboring values have neighboring keys. NaNs lie beyond the
+/// infinities of their sign, and -0 lies below +0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
-    /// The top bit of a code.
+    /// Top bit of a code.
     pub(crate) sign: u64,
-    /// Bits that are flipped in every code.
+    /// Bits flipped in every code.
     pub(crate) flipped: u64,
-    /// Bits that are flipped in negative codes too.
+    /// Bits also flipped in negative codes.
     pub(crate) in_negative: u64,
 }
 
 impl Keys {
-    /// Of a float or an integer that fills its storage; `None` of others.
+    /// Keys of a float or of an integer that fills its storage; `None` for other types.
     pub(crate) fn of(dtype: DType) -> Option<Keys> {
         let sign = 1 << (dtype.code_bits() - 1);
         match dtype.kind() {
@@ -25,7 +25,7 @@ impl Keys {
         }
     }
 
-    /// The order of the codes as numbers: of types without a sign.
+    /// Keys equal to the codes: unsigned types.
     pub(crate) const AS_CODES: Keys = Keys { sign: 0, flipped: 0, in_negative: 0 };
 
     #[inline(always)]

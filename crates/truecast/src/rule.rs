@@ -1,4 +1,4 @@
-//! One pair of types under one request: what becomes of a code, by the definition, and the kernel that does the same.
+//! One pair of types under one request: the definition of each result, and the kernel that computes the same.
 
 use crate::request::{Request, Standard, Tile};
 use truecast_core::policy::CastPolicy;
@@ -6,17 +6,17 @@ use truecast_core::spec::{Interpretation, SpecError, interpretations, tile};
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 
-/// How one request converts one pair of types.
+/// Conversion of one pair of types under one request.
 #[derive(Clone, Debug)]
 pub(crate) enum Rule {
     Cast(CastSpec),
-    /// Of Tile IR, where it is no single cast.
+    /// A conversion of Tile IR that is no single cast.
     Tile(Box<tile::Meaning>),
 }
 
 impl Rule {
     /// # Errors
-    /// What the specification refuses.
+    /// The specification's refusal.
     pub fn of(request: &Request, src: DType, dst: DType) -> Result<Rule, SpecError> {
         Rule::or_of_tile(request.resolve(src, dst), src, || match request.standard {
             Standard::Tile(Tile { cast, .. }) => Some(tile::Cast { to: dst, ..cast }),
@@ -24,7 +24,7 @@ impl Rule {
         })
     }
 
-    /// A cast, or the conversion of Tile IR that is no single one.
+    /// Falls back to Tile IR's conversion if it is no single cast.
     fn or_of_tile(
         cast: Result<CastSpec, SpecError>,
         src: DType,
@@ -36,7 +36,7 @@ impl Rule {
         }
     }
 
-    /// The power of two by which values are scaled.
+    /// Power of two that scales the values.
     pub fn scale_exponent(&self) -> i16 {
         match self {
             Rule::Cast(cast) => cast.policy.scale_exponent,
@@ -44,7 +44,7 @@ impl Rule {
         }
     }
 
-    /// Both treat every value alike; what they cite may differ.
+    /// True if both give every result alike; the cited clauses may differ.
     pub fn is_alike(&self, other: &Rule) -> bool {
         match (self, other) {
             (Rule::Cast(a), Rule::Cast(b)) => (&a.policy, a.undefined) == (&b.policy, b.undefined),
@@ -53,7 +53,6 @@ impl Rule {
         }
     }
 
-    /// What one code becomes.
     pub fn outcome(&self, code: u64) -> Outcome {
         match self {
             Rule::Cast(cast) => cast_one(cast, code),
@@ -61,17 +60,17 @@ impl Rule {
         }
     }
 
-    /// A kernel, unless some value is refused or the rule is no single cast.
+    /// A kernel, if no value is refused and the rule is a single cast.
     pub fn caster(&self) -> Option<Caster> {
         let Rule::Cast(cast) = self else { return None };
         if cast.policy.refuses() { None } else { Caster::new(cast, &CastOptions::default()).ok() }
     }
 }
 
-/// What a kernel makes of codes, an element in its bytes each.
+/// Converts codes with a kernel and returns the bytes of unpacked elements.
 ///
 /// # Panics
-/// If the conversion refuses one.
+/// If the conversion refuses a value.
 pub(crate) fn converted(caster: &Caster, codes: impl Iterator<Item = u64>) -> Vec<u8> {
     let CastSpec { src: from, dst: to, .. } = *caster.spec();
     let mut src = Vec::new();
@@ -84,13 +83,13 @@ pub(crate) fn converted(caster: &Caster, codes: impl Iterator<Item = u64>) -> Ve
     dst
 }
 
-/// Bytes of an element that is not packed.
+/// Bytes per unpacked element.
 pub(crate) fn bytes(dtype: DType) -> usize {
     dtype.bits_in(Layout::Bytes).expect("numbers have a width") as usize / 8
 }
 
-/// Every name for one pair of types, at each version with another rule, with each attribute that decides about values out
-/// of range, and with its own rounding; the newest version first, sorted by group.
+/// Every name for one pair of types: each version whose rule differs, each attribute that decides about values out of
+/// range, and each name's own rounding; newest version first, sorted by group.
 pub(crate) fn every(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
     let of_names = interpretations(src, dst).into_iter().map(|one| {
         let rule = Rule::Cast(one.cast);
@@ -105,14 +104,14 @@ fn of_tile(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
     let mut all: Vec<(Interpretation, Rule)> = Vec::new();
     for release in tile::Release::ALL.into_iter().rev() {
         let every = tile::Cast { release, ..tile::Cast::to(dst) }.every_attribute(src);
-        // Where a rounding has to be given, each of them.
+        // Try each rounding where the operation requires one.
         let has_own = every.iter().any(|cast| cast.rounding.is_none());
         let attributes = every.into_iter().filter(|cast| !has_own || cast.rounding.is_none());
         for cast in attributes.flat_map(|cast| tile::Profile::ALL.map(|profile| tile::Cast { profile, ..cast })) {
             let Ok(rule) = Rule::or_of_tile(cast.resolve(src), src, || Some(cast)) else { continue };
             let words = [format!("profile={}", cast.profile.name()), cast.attribute_text()];
             let attributes = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ");
-            // An older release with the rule of a newer one.
+            // Skip an older release with the rule of a newer one.
             let mut same = all.iter().filter(|(one, _)| one.attributes == attributes);
             if same.any(|(_, newer)| newer.is_alike(&rule)) {
                 continue;
@@ -129,7 +128,7 @@ fn of_tile(src: DType, dst: DType) -> Vec<(Interpretation, Rule)> {
     all
 }
 
-/// Maps numbers, on every core where there is a pool of threads.
+/// Maps `0..count`, in parallel if a thread pool exists.
 pub(crate) fn each<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     #[cfg(feature = "parallel")]
     return truecast_kernel::parallel::map(count, work);

@@ -1,6 +1,6 @@
-//! The settings of specifications: one table of what they are called and what they are about. The options of the command,
-//! its help and its completions, and the keywords of other languages are made from it. Who has a setting, which values it
-//! takes and how it is read stands with each specification (`request`).
+//! The settings of specifications: one table of names and descriptions, from which the command's options, help and
+//! completions and the keywords of other languages are made. Each specification (`request`) knows which settings it
+//! has, their values and how to parse them.
 
 use crate::request::{SPECS, SWITCH, values};
 use truecast_core::spec::table::{INTEGER, Table};
@@ -9,23 +9,23 @@ use truecast_core::spec::table::{INTEGER, Table};
 #[derive(Debug)]
 pub struct Setting {
     name: &'static str,
-    /// What help calls its value; a flag has none.
+    /// Placeholder of the value in help; `None` for a flag.
     pub value_name: Option<&'static str>,
-    /// What it is about, and its default: for specifications by their names, or for every one (`EVERY`).
+    /// Description with its default, by name of specification, or for all of them (`EVERY`).
     about: &'static [(&'static str, &'static str)],
 }
 
-/// Stands for every specification.
+/// Key in `about` for every specification.
 const EVERY: &str = "every specification";
 
 const fn row(name: &'static str, value_name: &'static str, about: &'static [(&'static str, &'static str)]) -> Setting {
     Setting { name, value_name: Some(value_name), about }
 }
 
-/// Stands for those that are tables.
+/// Key in `about` for all tables.
 const TABLES: &str = "languages and chips";
 
-/// The same of two specifications.
+/// Shared description of two specifications.
 const AS_TEXT: &str = "Floats as text: as ONNX's reference evaluator writes them (1e-05), or plain (0.00001) \
                        (default reference)";
 
@@ -90,7 +90,7 @@ impl Setting {
         ALL.iter()
     }
 
-    /// Its name, wherever it is written.
+    /// Name in options, keywords and attributes.
     ///
     /// # Examples
     /// ```
@@ -102,7 +102,7 @@ impl Setting {
         self.name
     }
 
-    /// What it is about and its default, with the specifications that have it.
+    /// Description with its default, and the specifications that have it.
     ///
     /// # Examples
     /// ```
@@ -122,76 +122,76 @@ impl Setting {
         said.collect::<Vec<_>>().join("; ")
     }
 
-    /// The same for one specification; `None` where it does not have the setting, or every one has it.
+    /// Description for one specification; `None` if it lacks the setting, or all have it.
     #[must_use]
     pub fn about_of(&self, spec: &str) -> Option<&'static str> {
         let of = |name| self.about.iter().find(|(known, _)| *known == name).map(|(_, about)| *about);
         of(spec).or_else(|| of(TABLES).filter(|_| Table::of_name(spec).is_some() && self.is_of(spec)))
     }
 
-    /// What it is about, if every specification has it.
+    /// Description, if every specification has the setting.
     #[must_use]
     pub fn about_of_every(&self) -> Option<&'static str> {
         self.about_of(EVERY)
     }
 
-    /// The setting of a name; `-` and `_` are alike.
+    /// Setting by name; `-` and `_` are alike.
     #[must_use]
     pub fn of_name(name: &str) -> Option<&'static Setting> {
         let name = name.replace('_', "-");
         Setting::all().find(|setting| setting.name == name)
     }
 
-    /// The names of the specifications that have it, that of free policies first, tables last.
+    /// Names of the specifications that have it: free policies first, tables last.
     #[must_use]
     pub fn specs(&self) -> Vec<&'static str> {
         let (tables, own): (Vec<&str>, Vec<&str>) = SPECS.iter().partition(|spec| Table::of_name(spec).is_some());
         own.into_iter().rev().chain(tables).filter(|spec| self.is_of(spec)).collect()
     }
 
-    /// Whether a specification has it, by the name of the specification.
+    /// True if the named specification has it.
     #[must_use]
     pub fn is_of(&self, spec: &str) -> bool {
         !self.values(spec).is_empty()
     }
 
-    /// What it is about in tables; `None` if no table has it.
+    /// Description for tables; `None` if no table has it.
     #[must_use]
     pub fn about_of_tables(&self) -> Option<&'static str> {
         self.about_of(TABLES)
     }
 
-    /// It is on or off.
+    /// True if its value is `true` or `false`.
     #[must_use]
     pub fn is_switch(&self) -> bool {
         self.every_value() == SWITCH
     }
 
-    /// It is given without a value.
+    /// True if it takes no value.
     #[must_use]
     pub fn is_flag(&self) -> bool {
         self.value_name.is_none()
     }
 
-    /// It takes any integer, within the limits of each pair.
+    /// True if it takes any integer within the limits of the pair.
     #[must_use]
     pub fn is_integer(&self) -> bool {
         self.every_value() == [INTEGER]
     }
 
-    /// It may be given several times.
+    /// True if it may repeat.
     #[must_use]
     pub fn is_list(&self) -> bool {
         self.name == "tile-option"
     }
 
-    /// The values that a specification knows, as words.
+    /// Words that a specification accepts.
     #[must_use]
     pub fn values(&self, spec: &str) -> Vec<&'static str> {
         values(spec, self.name)
     }
 
-    /// The values that any specification knows.
+    /// Words that any specification accepts.
     #[must_use]
     pub fn every_value(&self) -> Vec<&'static str> {
         let mut all = Vec::new();

@@ -1,5 +1,5 @@
-//! Test vectors of every specification: each name at each version, with each alternative of what happens out of range,
-//! for every pair of numeric types that it converts. `truecast vectors suite` writes them as files.
+//! Test vectors of every specification: each name, version and out-of-range alternative, for every pair of numeric
+//! types that it converts. `truecast vectors suite` writes them as files.
 
 use crate::request::{Request, RequestError, SPECS, Standard, versions};
 use crate::rule::{Rule, bytes, converted, each};
@@ -12,9 +12,9 @@ use truecast_core::spec::onnx::Operator;
 use truecast_core::{DType, Kind, Outcome};
 use truecast_kernel::Caster;
 
-/// Codes that are converted at once.
+/// Codes per call of a kernel.
 const BLOCK: u64 = 1 << 16;
-/// Blocks that are converted before their results are hashed.
+/// Blocks converted before their results are hashed.
 const AT_ONCE: u64 = 64;
 
 /// One pair of types under one specification with one set of attributes.
@@ -34,51 +34,51 @@ const AT_ONCE: u64 = 64;
 pub struct Case {
     /// The specification and its version: `rust`, `torch@2.15`.
     pub rule: String,
-    /// The attributes; empty where there is nothing to choose or nothing is chosen.
+    /// Attributes; empty for the default or if the rule has none.
     pub attributes: String,
-    /// These attributes are what holds unless others are chosen.
+    /// True if these attributes are the default.
     pub is_default: bool,
     /// Source type.
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// Where the rule stands.
+    /// Clause of the rule.
     pub clause: &'static str,
     conversion: Rule,
 }
 
-/// The results of every code of a source, in short.
+/// Digest of the results for every code of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Digest {
-    /// How many codes the source has.
+    /// Number of codes of the source.
     pub inputs: u64,
-    /// Bytes of each result.
+    /// Bytes per result.
     pub result_bytes: usize,
-    /// Results that the specification leaves open; `None` of sources above 16 bits, which kernels convert.
+    /// Number of results left open; `None` for sources above 16 bits, which kernels convert.
     pub open: Option<u64>,
-    /// Values that are refused; `None` as before.
+    /// Number of refused values; `None` as for `open`.
     pub refused: Option<u64>,
     /// SHA-256 of the results, in lower-case hexadecimal digits.
     pub sha256: String,
 }
 
-/// Which codes of a type are NaN: those that lie from `first` to `last` once they are masked.
+/// NaN codes of a type: `first <= code & mask <= last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NanCodes {
-    /// The bits that count.
+    /// Bits that are compared.
     pub mask: u64,
-    /// The least of them.
+    /// Smallest masked NaN.
     pub first: u64,
-    /// The largest.
+    /// Largest masked NaN.
     pub last: u64,
-    /// The one that stands for all in digests.
+    /// Code that replaces every NaN in digests.
     pub canonical: u64,
 }
 
 impl NanCodes {
-    /// Those of a type; `None` if it has no NaN.
+    /// NaN codes of a type; `None` if it has no NaN.
     #[must_use]
     pub fn of(dtype: DType) -> Option<NanCodes> {
         let Kind::Float(f) = dtype.kind() else { return None };
@@ -91,20 +91,20 @@ impl NanCodes {
         Some(NanCodes { mask, first, last, canonical })
     }
 
-    /// The code is one of them.
+    /// True if the code is a NaN.
     #[must_use]
     pub fn holds(&self, code: u64) -> bool {
         (self.first..=self.last).contains(&(code & self.mask))
     }
 }
 
-/// Every `NAME` or `NAME@VERSION` that a suite of everything has. `ieee` is not among them: its policies are free.
+/// Every `NAME` or `NAME@VERSION` in the complete suite. `ieee` is left out: its policies are free.
 #[must_use]
 pub fn names() -> Vec<String> {
     SPECS.iter().filter(|name| **name != "ieee").flat_map(|name| names_of(name)).collect()
 }
 
-/// The same of one specification. Of ONNX, these are the opsets that changed Cast.
+/// The names of one specification. For ONNX these are the opsets that changed Cast.
 #[must_use]
 pub fn names_of(spec: &str) -> Vec<String> {
     let is_own = |version: &String| match version.parse() {
@@ -117,10 +117,10 @@ pub fn names_of(spec: &str) -> Vec<String> {
     }
 }
 
-/// The cases of a `NAME[@VERSION]` (default: the newest) for pairs of two different numeric types of these.
+/// Cases of a `NAME[@VERSION]` (default: the newest) for all pairs of two different numeric types.
 ///
 /// # Errors
-/// [`RequestError`] for what is not known.
+/// [`RequestError`] for an unknown name or version.
 pub fn cases(name: &str, from: &[DType], to: &[DType]) -> Result<Vec<Case>, RequestError> {
     let request = Request::of_words(name)?;
     let version = request.version();
@@ -153,14 +153,14 @@ fn of_pair(request: &Request, rule: &str, src: DType, dst: DType) -> Vec<Case> {
 }
 
 impl Case {
-    /// The path of its vectors in a suite: `onnx@28/saturate=0/f32-f8e4m3fn.txt`.
+    /// Path of its vectors in a suite: `onnx@28/saturate=0/f32-f8e4m3fn.txt`.
     #[must_use]
     pub fn file(&self) -> String {
         let attributes = if self.attributes.is_empty() { "default" } else { &self.attributes };
         format!("{}/{attributes}/{}-{}.txt", self.rule, self.src, self.dst)
     }
 
-    /// Inputs with what becomes of them, [`thinned`] for wide sources.
+    /// Inputs with their results, [`thinned`] for wide sources.
     ///
     /// # Errors
     /// [`VectorError`].
@@ -168,13 +168,13 @@ impl Case {
         Ok(thinned(self.src, self.dst, most)?.into_iter().map(|code| (code, self.conversion.outcome(code))).collect())
     }
 
-    /// Converts every code of a source of up to 32 bits and hashes the results, which `see` gets in pieces.
+    /// Converts every code of a source of up to 32 bits and hashes the results, which are passed to `see` in pieces.
     ///
-    /// A result is its storage element, whole bytes from the lowest on; a NaN is the canonical one of its type, an open
-    /// result the documented one, and a refused value has all bits set.
+    /// A result is its storage element, in whole little-endian bytes. A NaN is replaced by the canonical one of its
+    /// type, an open result by the documented one, and a refused value by all bits set.
     ///
     /// # Errors
-    /// Those of `see`.
+    /// The errors of `see`.
     ///
     /// # Panics
     /// If the source has more than 32 bits.
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// A digest by kernels is that of the definition.
+    /// Kernels and the definition give the same digest.
     #[test]
     fn both_ways_give_the_same_bytes() {
         for (src, dst) in [(DType::F16, DType::F8E4M3Fn), (DType::Bf16, DType::F16), (DType::F16, DType::I4)] {

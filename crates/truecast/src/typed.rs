@@ -1,9 +1,9 @@
 //! Casts between slices of Rust's own types: a thin layer over [`Caster`], which works on bytes.
 //!
-//! A slice may be of the type that an element type is (`f32`, `i8`, with the features `half` and `float8` also `bf16`,
-//! `F8E4M3`, ..), of unsigned integers of its width, which then are its codes, if Rust has no type for it, or of `u8`, which
-//! then are its bytes: elements narrower than a byte lie packed in them. Elements are little-endian in memory, so these
-//! functions exist on little-endian machines only; [`cast`](crate::cast) over bytes works everywhere.
+//! The Rust type of a slice may be the element type itself (`f32`, `i8`, with the features `half` and `float8` also
+//! `bf16`, `F8E4M3`, ..), an unsigned integer of its width that holds codes, if Rust lacks the type, or `u8` for its
+//! bytes, where elements narrower than a byte are packed. Elements are little-endian in memory, so these functions
+//! exist only on little-endian machines; [`cast`](crate::cast) over bytes works everywhere.
 
 use crate::error::Error;
 use bytemuck::Pod;
@@ -16,7 +16,7 @@ mod sealed {
 
 /// A Rust type that holds elements.
 pub trait Element: Pod + sealed::Sealed {
-    /// The element type that it is.
+    /// Its element type.
     const DTYPE: DType;
 }
 
@@ -35,14 +35,14 @@ elements! { half::f16 = F16, half::bf16 = Bf16 }
 #[cfg(feature = "float8")]
 elements! { float8::F8E4M3 = F8E4M3Fn, float8::F8E5M2 = F8E5M2 }
 
-/// How many elements of a type a slice holds.
+/// Number of elements that a slice holds.
 enum Room {
     Exactly(usize),
-    /// Narrow elements in bytes: the last byte may be filled in part.
+    /// Narrow elements in bytes: the last byte may be partly filled.
     AtMost(usize),
 }
 
-/// The elements of `dtype` in `len` values of `T`.
+/// Number of elements of `dtype` in `len` values of `T`.
 fn room<T: Element>(dtype: DType, len: usize) -> Result<Room, CastError> {
     let bits = dtype.bits_in(Layout::Packed).ok_or(CastError::Text)? as usize;
     let has_own = matches!(dtype, DType::F32 | DType::F64 | DType::I16 | DType::I32 | DType::I64);
@@ -57,13 +57,13 @@ fn room<T: Element>(dtype: DType, len: usize) -> Result<Room, CastError> {
 
 /// Converts a slice into another.
 ///
-/// Shapes: as many elements on both sides. Of narrow elements in bytes as many are taken as the other side has; where
-/// both sides are packed, as many as the source's bytes have room for. Cost: plans the conversion, which takes
-/// microseconds, then converts on every core; [`cast_slice_with`] plans once.
+/// Shapes: equal numbers of elements. If one side has narrow elements in bytes, the other side decides; if both are
+/// packed, the source's bytes decide. Cost: plans the conversion, which takes microseconds, then converts on every
+/// core; [`cast_slice_with`] plans once.
 ///
 /// # Errors
-/// [`Error::Cast`] if a slice cannot hold elements of its side's type, if the numbers of elements differ, or under an
-/// `error` policy with the first element that it refuses; [`Error::Plan`].
+/// [`Error::Cast`] if a slice cannot hold elements of its type, if the numbers of elements differ, or with the first
+/// element that an `error` policy refuses; [`Error::Plan`].
 ///
 /// # Examples
 /// ```
@@ -78,7 +78,7 @@ pub fn cast_slice<S: Element, D: Element>(spec: &CastSpec, src: &[S], dst: &mut 
     Ok(())
 }
 
-/// As [`cast_slice`], by a conversion that was planned, with its threads and counts.
+/// As [`cast_slice`], with a planned conversion and its threads and counts.
 ///
 /// # Errors
 /// As [`cast_slice`].
@@ -104,7 +104,7 @@ pub fn cast_slice_with<S: Element, D: Element>(caster: &Caster, src: &[S], dst: 
     Ok(caster.cast(src, dst)?)
 }
 
-/// Converts a slice into a vector. From packed bytes, every element that they have room for.
+/// Converts a slice into a vector; packed bytes are converted completely.
 ///
 /// # Errors
 /// As [`cast_slice`].
@@ -126,8 +126,8 @@ pub fn cast_vec<S: Element, D: Element>(spec: &CastSpec, src: &[S]) -> Result<Ve
     Ok(dst)
 }
 
-/// Whether elements of one type can be converted to another by value. Whether every value survives is
-/// [`DType::embeds_in`]; whether a specification allows the pair, its `resolve` says.
+/// True if elements of one type can be converted to another by value. [`DType::embeds_in`] tells whether every value
+/// survives; the `resolve` of a specification, whether it allows the pair.
 ///
 /// # Examples
 /// ```

@@ -1,7 +1,8 @@
-//! Test vectors: source codes at which a conversion has to show what it does.
+//! Test vectors: source codes at which the result of a conversion changes.
 //!
-//! Nothing here says what a cast gives, so the lists hold for every specification; the results are
-//! [`truecast_core::cast_one`]'s. RESCALE, whose scale decides where its results step, is asked of its own definition. The independent oracle has lists of its own.
+//! The lists depend on types only, so they hold for every specification; [`truecast_core::cast_one`] gives the results.
+//! RESCALE, whose result steps where its scale decides, uses its own definition. The independent oracle has its own
+//! lists.
 
 use std::collections::BTreeSet;
 use truecast_core::exact::{decode, encode};
@@ -10,33 +11,33 @@ use truecast_core::spec::tosa::rescale::{Bound, RoundingMode, inexact_interval};
 use truecast_core::spec::tosa::{Rescale, RescaleSpec};
 use truecast_core::{DType, Exact, FloatFormat, IntFormat, Kind, Rounding};
 
-/// How many source codes are listed.
+/// Extent of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
     /// Specials, and each value, midpoint and limit of the destination with its neighbors.
     Boundary,
-    /// Every code, of sources of 16 bits or fewer.
+    /// Every code, for sources of 16 bits or fewer.
     Exhaustive,
 }
 
-/// Why there are no vectors.
+/// Reason for the lack of vectors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum VectorError {
-    /// The list would be too long.
+    /// Source too wide for an exhaustive list.
     #[error("{src} has 2^{} codes; exhaustive vectors exist for sources of 16 bits or fewer, use boundary", src.code_bits())]
     TooWide { src: DType },
-    /// Text and complex numbers have no codes to list.
+    /// Text and complex numbers, which have no codes to list.
     #[error("{dtype} has no codes to list")]
     NoCodes { dtype: DType },
 }
 
-/// Exhaustive lists go this far.
+/// Widest sources of exhaustive lists.
 const MAX_EXHAUSTIVE_BITS: u32 = 16;
-/// Boundary lists of sources this narrow hold every code.
+/// Widest sources whose boundary lists hold every code.
 const ALWAYS_WHOLE_BITS: u32 = 8;
-/// Destinations this narrow give every value and midpoint, wider ones a selection.
+/// Widest destinations with every value and midpoint; wider ones get a selection.
 const EVERY_VALUE_BITS: u32 = 16;
 
 /// Source codes for a pair, ascending, each once.
@@ -59,7 +60,7 @@ pub fn inputs(src: DType, dst: DType, extent: Extent) -> Result<Vec<u64>, Vector
     inputs_scaled(src, dst, &[0], extent)
 }
 
-/// [`inputs`] of casts that scale their sources: the marks of the destination are listed for each of these exponents
+/// [`inputs`] for casts that scale their sources: the destination's marks for each of these exponents
 /// ([`CastPolicy::scale_exponent`]).
 ///
 /// # Errors
@@ -89,7 +90,7 @@ pub fn inputs_scaled(src: DType, dst: DType, scale_exponents: &[i16], extent: Ex
     Ok(listed(src, &scale_exponents.iter().copied().flat_map(unscaled).collect::<Vec<_>>()))
 }
 
-/// Specials, and the codes around the marks.
+/// The specials, and the codes around the marks.
 fn listed(src: DType, marks: &[Exact]) -> Vec<u64> {
     let mut codes = specials(src);
     for &mark in marks {
@@ -100,12 +101,12 @@ fn listed(src: DType, marks: &[Exact]) -> Vec<u64> {
     codes
 }
 
-/// Source codes for a pair, ascending, each once: all of a source of 8 bits or fewer, of a wider one at most so
-/// many, but always the ends and specials of the source.
+/// Source codes for a pair, ascending, each once: all codes of a source of 8 bits or fewer; otherwise at most `most`,
+/// but always the ends and specials of the source.
 ///
-/// In this order, for as long as there is room: the ends and specials of the source; the ends of the destination, with
-/// what lies half way beyond them, and values near 1, all with both signs; then by turns its powers of two and its
-/// values and midpoints, spread evenly, positive and negative by turns. Each stands with its neighbors in the source.
+/// Order of choice: the ends and specials of the source; the destination's ends, the midpoints beyond them, and values
+/// near 1, with both signs; then alternately its powers of two and its values and midpoints, spread evenly, with
+/// alternating sign. Each is listed with its neighbors in the source.
 ///
 /// # Errors
 /// [`VectorError::NoCodes`].
@@ -143,14 +144,14 @@ pub fn thinned(src: DType, dst: DType, most: usize) -> Result<Vec<u64>, VectorEr
     Ok(codes.into_iter().collect())
 }
 
-/// The same elements in an order in which those that come first lie far apart: by their numbers with the bits reversed.
+/// Reorders elements so that any prefix is spread evenly: by bit-reversed index.
 fn spread<T: Copy>(all: Vec<T>) -> Vec<T> {
     let bits = usize::BITS - all.len().leading_zeros();
     let reversed = |n: usize| n.reverse_bits().checked_shr(usize::BITS - bits).unwrap_or(0);
     (0..1usize << bits).filter_map(|n| all.get(reversed(n)).copied()).collect()
 }
 
-/// Where the range of a destination ends, and the first values and ties near 1.
+/// The ends of a destination's range, and the first values and ties near 1.
 fn corners(dst: DType) -> Vec<Magnitude> {
     match dst.kind() {
         Kind::Float(f) => {
@@ -174,7 +175,7 @@ fn corners(dst: DType) -> Vec<Magnitude> {
     }
 }
 
-/// The powers of two in the range of a destination, and one on either side.
+/// The powers of two in a destination's range, and one on either side.
 fn powers(dst: DType) -> Vec<Magnitude> {
     match dst.kind() {
         Kind::Float(f) => (f.smallest() - 1..=f.emax() + 1).map(|exp| (1, exp)).collect(),
@@ -183,14 +184,14 @@ fn powers(dst: DType) -> Vec<Magnitude> {
     }
 }
 
-/// A vector of a RESCALE: input, output, and the codes that INEXACT_ROUND permits if they are several.
+/// A vector of RESCALE: input, output, and the permitted codes if INEXACT_ROUND permits several.
 pub type RescaleVector = (u64, u64, Option<Vec<u64>>);
 
-/// Vectors of a RESCALE of one scale, in ascending order of the inputs as unsigned numbers; those for which a requirement
-/// does not hold are left out.
+/// Vectors of RESCALE for one scale, by ascending unsigned input; inputs that violate a requirement are left out.
 ///
-/// Beside what [`inputs`] lists of the source: the zero point, the ends of what the requirements allow, and where the
-/// result steps to each value of an 8-bit output (of others: to its ends, and to powers of two and their neighbors).
+/// In addition to [`inputs`] for the source: the zero point, the ends of the permitted range, and the inputs at which
+/// the result steps to each value of an 8-bit output (for wider ones: to its ends, and to powers of two and their
+/// neighbors).
 ///
 /// # Errors
 /// [`VectorError::TooWide`].
@@ -217,12 +218,12 @@ pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Resul
     Ok(codes.into_iter().filter_map(vector).collect())
 }
 
-/// Codes at which a RESCALE shows what it does.
+/// Codes at which the result of RESCALE changes.
 fn decisive(spec: &RescaleSpec) -> Vec<u64> {
     let f = spec.input;
     let (min, max) = (f.min() as i64, f.max() as i64);
     let result = |v: i64| spec.one(0, f.code(v.into())).ok().map(|one| spec.output.value(one.code));
-    // Where the requirements begin and cease to hold: at the zero point they hold if they do anywhere.
+    // Ends of the range where the requirements hold; the range contains the zero point or is empty.
     let middle = spec.input_zp.clamp(min, max);
     let first = bisect(min, middle, |v| result(v).is_some());
     let last = bisect(middle, max, |v| result(v).is_none()) - result(max).is_none() as i64;
@@ -240,7 +241,7 @@ fn decisive(spec: &RescaleSpec) -> Vec<u64> {
     codes
 }
 
-/// The least value from `low` to `high` for which a monotone condition holds; `high` if it holds for none.
+/// Smallest value in `low..=high` for which a monotone condition holds; `high` if none is found.
 fn bisect(mut low: i64, mut high: i64, holds: impl Fn(i64) -> bool) -> i64 {
     while low < high {
         let middle = low + (high - low) / 2;
@@ -253,7 +254,7 @@ fn bisect(mut low: i64, mut high: i64, holds: impl Fn(i64) -> bool) -> i64 {
     low
 }
 
-/// Values of an output whose first inputs are listed.
+/// Output values whose first inputs are listed.
 fn steps(f: &IntFormat) -> Vec<i128> {
     if u32::from(f.bits) <= ALWAYS_WHOLE_BITS {
         return (f.min()..=f.max()).collect();
@@ -262,7 +263,7 @@ fn steps(f: &IntFormat) -> Vec<i128> {
     powers.chain([f.min(), f.min() + 1, f.max() - 1, f.max()]).filter(|v| (f.min()..=f.max()).contains(v)).collect()
 }
 
-/// The codes next to a value, below and above, and one further on either side.
+/// The two codes below and the two codes above a value.
 fn around(src: DType, value: Exact, codes: &mut Vec<u64>) {
     for rounding in [Rounding::Down, Rounding::Up] {
         let nearest = CastPolicy {
@@ -291,7 +292,7 @@ fn around(src: DType, value: Exact, codes: &mut Vec<u64>) {
     }
 }
 
-/// What [`ends`] gives, the codes next to them, and all powers of two with the integers next to them.
+/// [`ends`] with adjacent codes, and all powers of two with adjacent integers.
 fn specials(src: DType) -> Vec<u64> {
     let mut all = ends(src);
     match src.kind() {
@@ -311,7 +312,7 @@ fn specials(src: DType) -> Vec<u64> {
     all
 }
 
-/// Zeros, subnormal and finite ends, infinities, NaN of every kind; the ends of integers.
+/// Zeros, subnormal and finite ends, infinities, every kind of NaN; the ends of integers.
 fn ends(src: DType) -> Vec<u64> {
     match src.kind() {
         Kind::Float(f) => {
@@ -328,8 +329,8 @@ fn ends(src: DType) -> Vec<u64> {
     }
 }
 
-/// Where the result of a conversion to `dst` can change, with both signs; every place for types of so many bits, a
-/// selection for wider ones.
+/// Values at which the result of a conversion to `dst` can change, with both signs: all for types of up to
+/// `every_value_bits` bits, a selection for wider ones.
 fn marks(dst: DType, every_value_bits: u32) -> Vec<Exact> {
     magnitudes(dst, every_value_bits).into_iter().flat_map(both_signs).collect()
 }
@@ -354,16 +355,16 @@ fn magnitudes(dst: DType, every_value_bits: u32) -> Vec<Magnitude> {
 }
 
 fn both_signs((sig, exp): Magnitude) -> [Exact; 2] {
-    // Sums of two powers of two may need more bits than a significand has; no source can be near them then.
+    // A sum of two powers of two may exceed 64 bits; no source is near it then.
     let shift = 128 - sig.leading_zeros().min(127) as i32 - 64;
     let shift = shift.max(0);
     [false, true].map(|neg| Exact::Finite { neg, sig: (sig >> shift) as u64, exp: exp + shift, sticky: false })
 }
 
-/// A magnitude: significand and exponent.
+/// Significand and exponent.
 type Magnitude = (u128, i32);
 
-/// Values, the midpoints above them, the step beyond the largest, and what lies below the smallest.
+/// Values, the midpoints above them, the step beyond the largest, and a value below the smallest.
 fn float_marks(f: &FloatFormat, every_value: bool) -> Vec<Magnitude> {
     let max = f.max_code();
     let codes = if every_value { (0..=max).collect() } else { selected_codes(f) };
@@ -393,7 +394,7 @@ fn selected_codes(f: &FloatFormat) -> Vec<u64> {
         .collect()
 }
 
-/// Integers and what lies half way between them; beyond the range, where results wrap around.
+/// Integers and their midpoints; beyond the range, where results wrap around.
 fn int_marks(f: IntFormat, every_value_bits: u32) -> Vec<Magnitude> {
     let bits = f.bits as u32;
     let mut integers: Vec<u128> = match bits <= every_value_bits {
@@ -456,7 +457,6 @@ mod tests {
         assert!(inputs(DType::String, DType::F16, Extent::Boundary).is_err());
     }
 
-    /// Every pair of numeric types has a list.
     #[test]
     fn every_pair() {
         for src in DType::ALL {

@@ -1,4 +1,4 @@
-//! Every name at once: which of them give equal results for a pair of types, and the inputs that tell the others apart.
+//! Classes of names with equal results for a pair of types, and inputs that tell the classes apart.
 
 use super::DEFINITION_BITS;
 use crate::rule::{Rule, each, every};
@@ -8,15 +8,15 @@ use truecast_core::exact::decode;
 use truecast_core::spec::Interpretation;
 use truecast_core::{DType, Exact, Kind, Outcome};
 
-/// Codes that are looked at by one thread.
+/// Codes per piece of work.
 const BLOCK: usize = 1 << 12;
-/// The result of an input that a rule leaves open, in a [`Pattern`].
+/// Stands in a [`Pattern`] for a result that a rule leaves open.
 const OPEN: u8 = 0;
 
-/// The names that convert a pair of types, in classes of equal results. `ieee` is not among them: its policies are free.
+/// The names that convert a pair of types, in classes of equal results. `ieee` is left out: its policies are free.
 ///
-/// A NaN equals every other NaN. A result that a name leaves open is no difference. A name that leaves results open may fit
-/// several classes; then it is in none.
+/// All NaNs count as equal, and an open result is no difference. A name that fits several classes because it leaves
+/// results open is in `undecided`.
 ///
 /// # Examples
 /// ```
@@ -34,54 +34,54 @@ pub struct Classes {
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// How many inputs were looked at: every code of a source of up to 20 bits, boundary vectors of a wider one.
+    /// Number of inputs compared: every code of a source of up to 20 bits, boundary vectors for a wider one.
     pub inputs: u64,
-    /// They are all that there are.
+    /// True if these are all codes of the source.
     pub is_every: bool,
-    /// Of them, those for which two classes give different results.
+    /// Inputs for which two classes give different results.
     pub different: u64,
-    /// Of them, those whose result some name leaves open.
+    /// Inputs whose result some name leaves open.
     pub open: u64,
-    /// The classes, the largest first.
+    /// The classes, largest first.
     pub classes: Vec<Class>,
-    /// Names that fit several classes, because they leave open where these differ.
+    /// Names that fit several classes because they leave the differences open.
     pub undecided: Vec<Interpretation>,
-    /// Inputs of which one at least tells each two classes apart.
+    /// Inputs that together tell every two classes apart.
     pub witnesses: Vec<u64>,
 }
 
-/// Names of which no two give different results.
+/// Names that never give different results.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Class {
     /// The names, with versions and attributes.
     pub members: Vec<Interpretation>,
-    /// What they give for each witness.
+    /// Results for each witness.
     pub results: Vec<Given>,
 }
 
-/// What becomes of an input.
+/// The result of a class for one input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// This code.
+    /// A code.
     Code(u64),
-    /// The value is refused.
+    /// A refusal.
     Refused,
-    /// Every name of the class leaves it open.
+    /// Left open by every name of the class.
     Open,
 }
 
-/// For each rule the number of its result among the different results for one input.
+/// For each rule, the number of its result among the different results for one input.
 type Pattern = Vec<u8>;
 
-/// The inputs of one pattern.
 #[derive(Clone, Copy)]
 struct Seen {
     count: u64,
     simplest: (Simplicity, u64),
 }
 
-/// Numbers before infinities before NaN, then few significant bits, then a sign, then the distance from 1 in powers of two.
+/// Sort key: numbers before infinities before NaN, then few significant bits, sign, and distance from 1 in powers of
+/// two.
 type Simplicity = (u8, u32, bool, u32);
 
 impl Classes {
@@ -155,7 +155,7 @@ impl Classes {
     }
 }
 
-/// The patterns of the results, each with its inputs.
+/// Groups the inputs by pattern.
 fn patterns([src, dst]: [DType; 2], rules: &[Rule], codes: &[u64]) -> BTreeMap<Pattern, Seen> {
     let block = |at: usize| {
         let mut found: BTreeMap<Pattern, Seen> = BTreeMap::new();
@@ -213,7 +213,8 @@ fn simplicity(dtype: DType, code: u64) -> Simplicity {
     }
 }
 
-/// The rules in classes, and those that fit several. Rules that leave least open come first: what they define decides.
+/// Sorts the rules into classes, and those that fit several. Rules that leave least open come first and define the
+/// classes.
 fn grouped(count: usize, patterns: &BTreeMap<Pattern, Seen>) -> (Vec<Vec<usize>>, Vec<usize>) {
     let are_equal = |a: usize, b: usize| {
         patterns.keys().all(|pattern| pattern[a] == pattern[b] || pattern[a] == OPEN || pattern[b] == OPEN)
@@ -236,7 +237,7 @@ fn grouped(count: usize, patterns: &BTreeMap<Pattern, Seen>) -> (Vec<Vec<usize>>
     (classes, undecided)
 }
 
-/// Inputs that tell each two classes apart: first the one that does so for most, of these the simplest.
+/// Chooses inputs that tell every two classes apart, greedily; ties go to the simplest input.
 fn witnesses(count: usize, known: &[(Vec<u8>, Seen)]) -> Vec<u64> {
     let pairs = (0..count).flat_map(|a| (0..a).map(move |b| (a, b)));
     let mut left: Vec<(usize, usize)> = pairs.collect();

@@ -1,4 +1,4 @@
-//! What specifications give for one value.
+//! Answers of specifications for one value.
 
 use super::element::Decoded;
 use super::neighbors::{Neighbors, neighbors};
@@ -11,9 +11,9 @@ use truecast_core::{DType, Exact, Outcome, cast_one};
 /// The answer of one specification.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Which one.
+    /// The specification with its version and attributes.
     pub interpretation: Interpretation,
-    /// What it gives.
+    /// The result.
     pub outcome: Outcome,
 }
 
@@ -22,15 +22,15 @@ pub struct Answer {
 pub struct Explanation {
     /// The source element.
     pub source: Decoded,
-    /// What is rounded instead of its value, where the specification scales it; infinities and NaN are not scaled.
+    /// The scaled value that is rounded, where the specification scales; infinities and NaN are not scaled.
     pub scaled: Option<Exact>,
     /// The destination type.
     pub to: DType,
-    /// Where it lies.
+    /// Its place among the destination's values.
     pub neighbors: Neighbors,
     /// The results.
     pub answers: Vec<Answer>,
-    /// The specifications that were asked and lack the pair.
+    /// The specifications that lack the pair.
     pub absent: Vec<Absent>,
 }
 
@@ -41,12 +41,12 @@ pub struct Absent {
     pub spec: &'static str,
     /// Its version; empty if none has the pair.
     pub version: String,
-    /// What it lacks.
+    /// The missing part.
     pub why: String,
 }
 
-/// Explains the conversion of one code, whose high bits do not matter, under the given interpretations. An older version is left out where it gives what
-/// a newer one does.
+/// Explains the conversion of one code under the given interpretations. Ignores high bits beyond the type. An older
+/// version is left out if a newer one gives the same result.
 ///
 /// # Panics
 /// As [`explain`](fn@super::explain).
@@ -67,11 +67,11 @@ pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Int
     Explanation { source, scaled, to, neighbors, answers: without_repeats(answers), absent: Vec::new() }
 }
 
-/// Explains the conversion of a text under the given interpretations of that pair. It may have more digits than any code
-/// can say. The source element has no code of its own: it is 0.
+/// Explains the conversion of a text under the given interpretations of the pair. The text may have more digits than
+/// any code can express. The code of the source element is 0.
 ///
 /// # Errors
-/// A text that the destination does not take as a number.
+/// A text that is no number for the destination.
 ///
 /// # Panics
 /// If the destination is complex or text.
@@ -101,7 +101,7 @@ pub fn explain_text(
     Ok(Explanation { source, scaled: None, to, neighbors, answers: without_repeats(answers), absent: Vec::new() })
 }
 
-/// Leaves out what an older version gives as a newer one does.
+/// Drops older versions with the result of a newer one.
 fn without_repeats(all: Vec<Answer>) -> Vec<Answer> {
     let mut kept: Vec<Answer> = Vec::new();
     for answer in all {
@@ -114,7 +114,7 @@ fn without_repeats(all: Vec<Answer>) -> Vec<Answer> {
     kept
 }
 
-/// What a code is as text, under the given interpretations of that pair.
+/// The texts of one code under the given interpretations of the pair.
 ///
 /// # Panics
 /// If the type is complex or text.

@@ -1,24 +1,24 @@
-//! How far values lie from each other: in steps of a format, to the middle, from what was read.
+//! Distances between values: in steps of a format, to the midpoint, and from the text that was read.
 
 use super::element::Decoded;
 use std::cmp::Ordering;
 use truecast_core::Exact;
 use truecast_core::literal::Ratio;
 
-/// How many steps of the size `b - a` lie between `a` and the value.
+/// `(value - a) / (b - a)`.
 pub(super) fn steps_between(a: Exact, b: Exact, value: Exact) -> Option<f64> {
     let steps = quotient(difference(value, a)?, difference(b, a)?)?;
     Some(steps.abs()).filter(|steps| steps.is_finite())
 }
 
-/// `a / b`, to the nearest f64, or nearly.
+/// `a / b`, nearly rounded to the nearest f64.
 fn quotient(a: Exact, b: Exact) -> Option<f64> {
     let (Exact::Finite { neg: an, sig: asig, exp: ae, sticky }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) =
         (a, b)
     else {
         return None;
     };
-    // The odd last bit is what is left, so that the one rounding to f64 sees it.
+    // The remainder sets the last bit, so that one rounding to f64 sees it.
     let magnitude = scaled((asig | u64::from(sticky)) as f64 / bsig as f64, ae - be);
     Some(if an == bn { magnitude } else { -magnitude })
 }
@@ -28,21 +28,22 @@ fn difference(a: Exact, b: Exact) -> Option<Exact> {
     Ratio::from_exact(a)?.minus(b)
 }
 
-/// `x * 2^exp`, in two steps, because either alone may leave the range.
+/// `x * 2^exp`, in two steps, because one step may leave the range.
 fn scaled(x: f64, exp: i32) -> f64 {
     x * 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2)
 }
 
-/// By how much a number was rounded when it was read.
+/// Rounding error of a number that was read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundingError {
-    /// The number without what was read: exact, or its leading 64 bits with `sticky`.
+    /// Number minus element: exact, or its leading 64 bits with `sticky`.
     pub value: Exact,
-    /// Its size in steps between values of the type at this place, to the nearest f64.
+    /// The error in ulps at this element, to the nearest f64.
     pub ulps: f64,
 }
 
-/// By how much `typed` differs from the element that it was rounded to; `None` if that is no number, or the last one.
+/// The difference between `typed` and the element it was rounded to; `None` if the element is no number, or the last
+/// one.
 ///
 /// # Examples
 /// ```
@@ -67,7 +68,7 @@ pub(super) fn same(a: Exact, b: Exact) -> bool {
     !inexact && a.cmp_value(b) == Ordering::Equal
 }
 
-/// Halfway between two neighbors of one format, which differ by one unit on the finer grid or by one on the coarser.
+/// Midpoint of two neighbors that differ by one unit on the finer grid or by one on the coarser.
 pub(super) fn middle(a: Exact, b: Exact) -> Option<Exact> {
     let (Exact::Finite { neg: an, sig: asig, exp: ae, .. }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) = (a, b)
     else {

@@ -1,10 +1,10 @@
-//! One element: its code, its value, its fields, the values next to it.
+//! One element: code, value, fields and adjacent values.
 
 use truecast_core::exact::decode;
 use truecast_core::format::IntFormat;
 use truecast_core::{DType, Exact, Kind};
 
-/// A code and what it means.
+/// A code with its type and value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     /// Its type.
@@ -29,8 +29,7 @@ impl Decoded {
         }
     }
 
-    /// The values of its type next to it: the next lower and the next higher one, if there are such numbers. None of NaN
-    /// and infinities.
+    /// The next lower and the next higher value of its type, where they exist. Both are `None` for NaN and infinities.
     ///
     /// # Examples
     /// ```
@@ -68,7 +67,7 @@ impl Decoded {
         codes.map(|code| code.and_then(number))
     }
 
-    /// What a NaN consists of; `None` of anything else.
+    /// The parts of a NaN; `None` for other values.
     #[must_use]
     pub fn nan(&self) -> Option<NanParts> {
         let Exact::Nan { neg, payload } = self.value else { return None };
@@ -85,20 +84,20 @@ impl Decoded {
     }
 }
 
-/// What a NaN consists of.
+/// The parts of a NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NanParts {
-    /// Its sign bit is set.
+    /// The sign bit.
     pub neg: bool,
-    /// Quiet or signaling; `None` where the format has one NaN (for each sign) and no such difference.
+    /// Quiet or signaling; `None` for formats with one NaN per sign.
     pub is_quiet: Option<bool>,
     /// The fraction bits below the quiet bit.
     pub payload: u64,
-    /// How many they are.
+    /// Number of payload bits.
     pub payload_bits: u32,
 }
 
-/// A code of a format and what it means.
+/// A code of a format and its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CodePoint {
     /// The code.

@@ -1,4 +1,4 @@
-//! One value under every specification, and which of them lack the pair.
+//! One value under every specification, and the specifications that lack the pair.
 
 use super::answers::{Absent, Explanation, explain_under};
 use super::tile::tile_answers;
@@ -6,7 +6,7 @@ use truecast_core::DType;
 use truecast_core::spec::table::{Cast, TABLES};
 use truecast_core::spec::{SpecError, interpretations, onnx, openvino, tile, tosa};
 
-/// Explains the conversion of one code, whose high bits do not matter, under every specification.
+/// Explains the conversion of one code under every specification. Ignores high bits beyond the type.
 ///
 /// # Panics
 /// If a type is complex or text.
@@ -28,7 +28,7 @@ pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
     explanation
 }
 
-/// The specifications, or their versions, that lack a pair of types.
+/// The specifications, or versions, that lack a pair of types.
 #[must_use]
 pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
     let why = |error: SpecError| match error {
@@ -61,7 +61,7 @@ pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
     all
 }
 
-/// Notes the versions that lack a pair, oldest first; what the newest lacks with all others is noted without a version.
+/// Notes the versions that lack a pair, oldest first; a gap shared by all versions is noted once, without a version.
 fn lacking(
     spec: &'static str,
     mut versions: Vec<(&str, Option<SpecError>)>,

@@ -1,7 +1,7 @@
 //! One value under every specification: bits, exact value, neighbors, the rounding decision, the results.
 //!
-//! `element` is what a code says of itself, `neighbors` where a value lies among those of the destination, `distance`
-//! how far; `answers` is what specifications give, `tile` what Tile IR does, `every` puts all of them together.
+//! `element` decodes a code, `neighbors` places a value among the destination's values, `distance` measures; `answers`
+//! asks specifications, `tile` Tile IR, and `every` combines them.
 
 mod answers;
 mod distance;

@@ -1,4 +1,4 @@
-//! Where a value lies among those of a format: between which two, beyond which end, on which side of the middle.
+//! The place of a value among a format's values: neighbors, ends, and side of the midpoint.
 
 use super::distance::{middle, same, steps_between};
 use super::element::{CodePoint, Decoded};
@@ -8,54 +8,53 @@ use truecast_core::format::{CodeBook, FixedFormat, FloatFormat, FormatError, Int
 use truecast_core::policy::{CastPolicy, IntOverflow};
 use truecast_core::{DType, Exact, Kind, Rounding};
 
-/// Where a value lies among those of the destination, an element type or a [`FloatFormat`] of one's own.
+/// Place of a value among the values of the destination, an element type or a custom [`FloatFormat`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbors<E = Decoded> {
-    /// The nearest value at or below it, as far as the type goes: `None` below everything.
+    /// The nearest value at or below it; `None` below the lowest.
     pub below: Option<E>,
-    /// The nearest value at or above it.
+    /// The nearest value at or above it; `None` above the highest.
     pub above: Option<E>,
-    /// What the next step beyond the largest finite value would be, if the value lies beyond it: the code there, and what
-    /// that code means instead of this number. No code of an integer is free for it.
+    /// For a value beyond the largest finite one: the next step there, and the code in that place with its own meaning.
+    /// Integers have no such code.
     pub beyond: Option<(Exact, Option<E>)>,
-    /// It lies at that step or further out.
+    /// True at that step and further out.
     pub is_out_of_range: bool,
     /// Halfway between the two neighbors (or between the last value and the step beyond it).
     pub midpoint: Option<Exact>,
-    /// Of a code book instead: the largest value that still takes the neighbor below.
+    /// For a code book, in place of the midpoint: the largest value that still takes the neighbor below.
     pub threshold: Option<Exact>,
-    /// How far from `below` (from `above`, if nothing is below) the value lies, in steps from one value of the type to the
-    /// next at this place; to the nearest f64.
+    /// Distance from `below` (or from `above`, if there is no `below`) in steps between values at this place, to the
+    /// nearest f64.
     pub steps: Option<f64>,
-    /// How the value lies to the midpoint.
+    /// Side of the midpoint.
     pub decision: Decision,
 }
 
-/// What a rounding sees.
+/// Outcome of rounding to nearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decision {
     /// The value is a value of the destination.
     Exact,
-    /// It is nearer to the neighbor below.
+    /// Nearer to the neighbor below.
     Below,
-    /// It is halfway: ties to even takes the neighbor with the even code.
+    /// Halfway: ties to even takes the neighbor with the even code.
     Tie,
-    /// It is nearer to the neighbor above.
+    /// Nearer to the neighbor above.
     Above,
     /// NaN and infinities are not rounded.
     NotRounded,
-    /// Bool has no such picture; nor have negative numbers in types without a sign, nor what lies beyond a code book.
+    /// Bool, negative numbers in unsigned types, and values beyond a code book have no such picture.
     Other,
 }
 
-/// The end of a type on one side of zero.
+/// The finite end of a type on one side of zero.
 struct End {
-    /// The last finite value.
     last: Exact,
-    /// Where the next one would be.
+    /// Place of the next value.
     step: Exact,
-    /// The code that follows that of the last value, if it is not another number's.
+    /// The code after the last value's, unless it belongs to another number.
     code: Option<CodePoint>,
 }
 
@@ -82,7 +81,7 @@ impl End {
     }
 }
 
-/// An integer of at most 65 bits, the widest of which is a power of two.
+/// An integer of at most 65 bits; only a power of two has 65.
 fn integer(value: i128) -> Exact {
     let magnitude = value.unsigned_abs();
     let exp = magnitude.trailing_zeros() * (magnitude > u64::MAX.into()) as u32;
@@ -111,10 +110,10 @@ impl<E> Neighbors<E> {
     }
 }
 
-/// Explains where a value lies among those of a format that is no element type: people design formats with this.
+/// Places a value among those of a custom format: for people who design formats.
 ///
 /// # Errors
-/// The fields describe no format.
+/// The fields describe no valid format.
 ///
 /// # Examples
 /// ```
@@ -143,7 +142,7 @@ pub(super) fn neighbors(value: Exact, to: DType) -> Neighbors {
     }
 }
 
-/// NaN and infinities lie nowhere; of other values this is not said.
+/// NaN and infinities have no place; for other values this is unsaid.
 fn not_placed(value: Exact) -> Decision {
     if matches!(value, Exact::Finite { .. }) { Decision::Other } else { Decision::NotRounded }
 }
@@ -162,7 +161,7 @@ fn in_float(value: Exact, f: &FloatFormat) -> Neighbors<CodePoint> {
     }
 }
 
-/// Of a type whose values are all equally far apart.
+/// Places a value in a type with equal steps.
 fn in_steps(value: Exact, to: DType, end: impl Fn(bool) -> End) -> Neighbors<CodePoint> {
     let Exact::Finite { neg, .. } = value else { return Neighbors::nothing(Decision::NotRounded) };
     between(value, neg, end(neg), |rounding| {
@@ -173,7 +172,7 @@ fn in_steps(value: Exact, to: DType, end: impl Fn(bool) -> End) -> Neighbors<Cod
     })
 }
 
-/// `round` gives what the value is rounded to.
+/// Places a value between two neighbors; `round` gives the rounded value.
 fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option<CodePoint>) -> Neighbors<CodePoint> {
     let nothing = Neighbors::nothing;
     let rounded = |rounding| round(rounding).filter(|point| matches!(point.value, Exact::Finite { .. }));
@@ -211,7 +210,7 @@ fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option
     Neighbors { below: down, above: up, beyond, is_out_of_range, midpoint, threshold: None, steps, decision }
 }
 
-/// Thresholds of its own instead of midpoints. Source: `docs/spec/openvino.md §1.3`.
+/// Uses the code book's thresholds instead of midpoints. Source: `docs/spec/openvino.md §1.3`.
 fn in_book(value: Exact, to: DType, book: &CodeBook) -> Neighbors {
     let nothing = Neighbors::nothing(not_placed(value));
     if nothing.decision == Decision::NotRounded {

@@ -1,12 +1,12 @@
-//! The answers of Tile IR, whose attributes and profiles may all give different results.
+//! Answers of Tile IR, whose attributes and profiles may all give different results.
 
 use super::answers::{Answer, Explanation, explain_under};
 use truecast_core::policy::CastPolicy;
 use truecast_core::spec::{Interpretation, SpecError, tile};
 use truecast_core::{CastSpec, DType};
 
-/// What Tile IR's operation for the pair gives under every attribute that its release allows, and under the profiles that
-/// give another result than `spec`; none if the release does not allow the pair.
+/// The results for every attribute that the release allows, and for the profiles that differ from `spec`; empty if the
+/// release does not allow the pair.
 pub(super) fn tile_answers(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Vec<Answer> {
     tile_answers_of(from, code, to, &asked.every_attribute(from), &tile::Profile::ALL)
 }
@@ -43,7 +43,7 @@ fn tile_answers_of(from: DType, code: u64, to: DType, asked: &[tile::Cast], prof
 /// Explains the conversion of one code under Tile IR alone.
 ///
 /// # Errors
-/// What the release forbids under every attribute.
+/// The release forbids the pair under every attribute.
 pub fn explain_tile(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Result<Explanation, SpecError> {
     let answers = tile_answers(from, code, to, asked);
     match (answers.is_empty(), asked.meaning(from)) {
@@ -55,7 +55,7 @@ pub fn explain_tile(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Re
 /// Explains the conversion of one code under Tile IR with exactly these attributes, profile and options.
 ///
 /// # Errors
-/// What the release forbids.
+/// The release forbids the pair or an attribute.
 pub fn explain_tile_as(from: DType, code: u64, asked: &tile::Cast) -> Result<Explanation, SpecError> {
     let to = asked.to;
     asked.meaning(from)?;

@@ -1,4 +1,4 @@
-//! How two files differ as numbers, across types.
+//! Comparison of two files as numbers, across types.
 
 use crate::files::convert::dequantize::values::{Contained, Logical, Values, open};
 use crate::files::error::Error;
@@ -17,29 +17,29 @@ use truecast_io::{Escaped, OpenOptions, counted, folder, look};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastOptions, Counts};
 
-/// One tensor that both files have.
+/// A tensor present in both files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedTensor {
     /// Its name.
     pub name: Arc<str>,
     /// Its shape.
     pub shape: Arc<[u64]>,
-    /// Its type in either file; of one that is quantized that of its codes.
+    /// Its types in both files; for a quantized tensor, the type of the codes.
     pub types: (DType, DType),
-    /// The name of its scheme in either file, if it is quantized there.
+    /// Its schemes, where it is quantized.
     pub schemes: (Option<Arc<str>>, Option<Arc<str>>),
-    /// Its bytes in either file.
+    /// Its bytes in both files.
     pub bytes: (u64, u64),
-    /// How the second file's values differ from the first's.
+    /// Differences of the second file's values from the first's.
     pub counts: Counted,
-    /// The values with the largest error, at [`Counts::index_max_abs`], if there is an error.
+    /// The two values with the largest error, at [`Counts::index_max_abs`], if there is an error.
     pub worst: Option<Box<[Exact; 2]>>,
 }
 
-/// About the bytes that a comparison reads of a file or a folder.
+/// Approximate number of bytes that a comparison reads from a file or a folder.
 ///
 /// # Errors
-/// The system does not tell.
+/// A file or folder whose size the system does not give.
 pub fn bytes_of(path: &Path) -> Result<u64, Error> {
     let length = |path: &Path| Ok::<_, Error>(look::at(path)?.map_or(0, |found| found.len()));
     if !look::is_folder(path)? {
@@ -52,14 +52,14 @@ pub fn bytes_of(path: &Path) -> Result<u64, Error> {
 }
 
 impl ComparedTensor {
-    /// What an assessment looks at.
+    /// Input of an assessment.
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
         let is_scaled = self.schemes.0.is_some() || self.schemes.1.is_some();
         Assessed { name: &self.name, types: self.types, is_scaled, counts: &self.counts }
     }
 
-    /// Where the largest error is: an index along each dimension.
+    /// Index of the largest error along each dimension.
     #[must_use]
     pub fn worst_index(&self) -> Vec<u64> {
         let mut rest = self.counts.index_max_abs;
@@ -68,56 +68,56 @@ impl ComparedTensor {
         index
     }
 
-    /// Which tensors it is summed with.
+    /// Group of the total that it belongs to.
     #[must_use]
     pub fn group(&self) -> Group {
         Group::of_tensors(self.types, (self.schemes.0.as_deref(), self.schemes.1.as_deref()))
     }
 }
 
-/// How two files differ.
+/// Result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
     /// The files, as given.
     pub files: (String, String),
-    /// How they were read.
+    /// Options they were read with.
     pub readings: Readings,
-    /// Tensors that both have, with equal shapes.
+    /// Tensors of both files with equal shapes.
     pub rows: Vec<ComparedTensor>,
     /// Tensors of the first file only.
     pub only_first: Vec<String>,
     /// Tensors of the second file only.
     pub only_second: Vec<String>,
-    /// Tensors whose shapes differ, or that are not numbers: (name, why).
+    /// Tensors with different shapes or without numbers: (name, reason).
     pub incomparable: Vec<(String, String)>,
-    /// The sums of the rows.
+    /// Sums of the rows.
     pub total: Total,
-    /// What a user should know before relying on the second file.
+    /// Cautions about the second file.
     pub warnings: Vec<String>,
 }
 
 impl Comparison {
-    /// Both files have the same tensors with the same values.
+    /// True if both files have the same tensors with the same values.
     #[must_use]
     pub fn equal(&self) -> bool {
         let counts = &self.total.all.counts;
         self.structural_differences() == 0 && counts.exact == counts.elements
     }
 
-    /// Tensors that could not be compared at all.
+    /// Number of tensors that could not be compared.
     #[must_use]
     pub fn structural_differences(&self) -> u64 {
         (self.only_first.len() + self.only_second.len() + self.incomparable.len()) as u64
     }
 
-    /// The JSON form with these tensors.
+    /// The JSON form with these rows.
     #[must_use]
     pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
         ComparisonJson { comparison: self, rows }
     }
 }
 
-/// `first, second, options, equal, tensors, total, warnings` and what could not be compared (`docs/interfaces.md §6`).
+/// `first, second, options, equal, tensors, total, warnings` and the incomparable tensors (`docs/interfaces.md §6`).
 impl Serialize for Comparison {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.with(Rows::All).serialize(serializer)
@@ -172,13 +172,14 @@ impl Serialize for ComparisonJson<'_> {
     }
 }
 
-/// How the two files are read: the types of the elements of arrays whose headers do not say, and how strictly.
+/// Options for both files: element types for arrays whose headers lack them, and strictness.
 pub type Readings = (OpenOptions, OpenOptions);
 
-/// Compares two containers or folders tensor by tensor, by name; an array (`.npy`, `.pb`) with any single tensor. What a model that
-/// truecast made stores for a value counts under the value's name.
+/// Compares two containers or folders tensor by tensor, by name; an array (`.npy`, `.pb`) with any single tensor. A
+/// tensor that truecast stored for a value in a model counts under the value's name.
 ///
-/// Cost: bounded memory; one pass over both. `progress` is told the bytes of the first file that are done, and the tensor.
+/// Cost: bounded memory; one pass over both files. `progress` gets the finished bytes of the first file, and the
+/// tensor.
 ///
 /// # Errors
 /// Files that cannot be read; [`Error::Interrupted`] once `stop` is set. Differences are not errors.
@@ -252,7 +253,7 @@ pub fn compare(
         ));
     }
     if !single {
-        // Of tensors of one name the last is found.
+        // Lookup by name finds the last tensor of that name.
         let is_missing = |j: &usize| !is_found[*j] && !is_found[by_name[&**held.1.name(*j)]];
         let missing = (0..held.1.len()).filter(is_missing);
         result.only_second = missing.map(|j| held.1.name(j).to_string()).collect();
@@ -260,7 +261,7 @@ pub fn compare(
     Ok(result)
 }
 
-/// What to look for between types: files have thousands of tensors of few types.
+/// Cached measures by pair of types: files have thousands of tensors of few types.
 struct Measures<'a> {
     exec: &'a CastOptions,
     known: Vec<((DType, DType), Measure)>,
@@ -277,7 +278,7 @@ impl Measures<'_> {
     }
 }
 
-/// Why tensors in blocks that are not decoded are not known to be equal; `None` if their bytes are.
+/// Reason why tensors in undecoded blocks may differ; `None` if their bytes are equal.
 fn differing_bytes(x: &Logical<'_>, y: &Logical<'_>) -> Result<Option<String>, Error> {
     let blocks = [x, y].map(|side| side.undecoded);
     let [Some(block), Some(other)] = blocks else {
@@ -308,6 +309,5 @@ fn incomparable(x: &Logical<'_>, y: &Logical<'_>) -> Option<String> {
     Some(format!("{odd} is not a number"))
 }
 
-/// As of a conversion (`report`): beside its name, its shape, its counts and its worst values, a tensor takes at most 104
-/// bytes.
+/// Memory bound as in `report`: at most 104 bytes per tensor, without name, shape, counts and worst values.
 const _: () = assert!(size_of::<ComparedTensor>() <= 104);

@@ -1,4 +1,4 @@
-//! One tensor of a file or a folder in memory, by its values.
+//! One tensor of a file or a folder in memory, as values.
 
 use crate::files::convert::dequantize::values::{self, Contained, Values};
 use crate::files::error::{Cause, Error, NoMemory};
@@ -9,7 +9,7 @@ use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::OpenOptions;
 use truecast_kernel::{CastError, CastOptions, Caster, Elements, ElementsMut};
 
-/// A tensor in memory: as it is stored, or, if it is quantized, the f32 values of its codes and scales.
+/// A tensor in memory: stored elements, or for a quantized tensor the f32 values of its codes and scales.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DenseTensor {
     dtype: DType,
@@ -18,11 +18,11 @@ pub struct DenseTensor {
 }
 
 impl DenseTensor {
-    /// Reads one tensor of a container (safetensors, GGUF, `.npy`, `.npz`, ONNX) or of a checkpoint folder. Nothing of the
-    /// others is read. `options` say what the header of an array does not: [`OpenOptions::default`] asks the file alone.
+    /// Reads one tensor of a container (safetensors, GGUF, `.npy`, `.npz`, ONNX) or of a checkpoint folder, and no
+    /// others. `options` add what an array's header lacks; [`OpenOptions::default`] adds nothing.
     ///
     /// # Errors
-    /// A file that is not understood; [`Error::NoTensor`]; [`Error::Unapplied`] for a quantized file whose scales are not
+    /// An unreadable file; [`Error::NoTensor`]; [`Error::Unapplied`] for a quantized file whose scales are not
     /// understood; text, which has no fixed width.
     ///
     /// # Examples
@@ -60,7 +60,7 @@ impl DenseTensor {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(size as usize).map_err(|_| NoMemory { bytes: size })?;
         bytes.resize(size as usize, 0);
-        // Parts have a multiple of eight elements, so that each begins with a byte.
+        // Parts hold a multiple of eight elements, so each begins at a byte.
         let (packing, mut at) = (Caster::new(&CastSpec::copy(dtype), &CastOptions::default())?, 0);
         let mut parts = Values::new(&found)?;
         while let Some(part) = parts.next()? {
@@ -89,17 +89,17 @@ impl DenseTensor {
         self.bytes
     }
 
-    /// The elements as they lie.
+    /// The elements in memory.
     #[must_use]
     pub fn elements(&self) -> Elements<'_> {
         let len = self.shape.iter().product::<u64>() as usize;
         Elements::new(self.dtype, len, &self.bytes[..]).expect("the buffer was made for these elements")
     }
 
-    /// The elements as another type, each rounded once under `ieee`, to nearest even.
+    /// The elements in another type, each rounded once under `ieee`, to nearest even.
     ///
     /// # Errors
-    /// A pair of types between which there is no conversion.
+    /// A pair of types without a conversion.
     #[cfg(target_endian = "little")]
     pub fn to<T: crate::Element>(&self) -> Result<Vec<T>, Error> {
         let cast = ieee::Cast::to(T::DTYPE).resolve(self.dtype)?;

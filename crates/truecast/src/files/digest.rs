@@ -1,5 +1,5 @@
-//! Digests of files: SHA-256 for reports (`docs/spec/checkpoints.md §10`), and for what a conversion notes for itself one that
-//! takes a tenth of the time.
+//! Digests of files: SHA-256 for reports (`docs/spec/checkpoints.md §10`), and XXH3, which takes a tenth of the time,
+//! for a conversion's own notes.
 
 use crate::files::error::Error;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use twox_hash::xxhash3_128::Hasher;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 1 << 20;
 
 /// The length of a file in bytes, and its SHA-256 in lower-case hexadecimal digits.
@@ -35,7 +35,7 @@ pub fn sha256(path: &Path, stop: &AtomicBool) -> Result<(u64, String), Error> {
     Ok((bytes, digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 
-/// Gives a file to a function, piece by piece, and returns its length.
+/// Passes a file to a function in pieces and returns its length.
 fn read(path: &Path, stop: &AtomicBool, mut see: impl FnMut(&[u8])) -> Result<u64, Error> {
     let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
     let (mut file, mut buffer, mut bytes) = (File::open(path).map_err(failed)?, vec![0; READ_BYTES], 0);
@@ -53,26 +53,24 @@ fn read(path: &Path, stop: &AtomicBool, mut see: impl FnMut(&[u8])) -> Result<u6
     }
 }
 
-/// XXH3 with 128 bits, in lower-case hexadecimal digits: it tells a file that was damaged or changed, not one that somebody
-/// made to look the same.
+/// XXH3 with 128 bits, in lower-case hexadecimal digits. Detects damage and changes, not forgery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Checksum(pub String);
 
 impl Checksum {
-    /// Of a file, with its length.
+    /// Checksum of a file, with its length.
     pub fn of(path: &Path, stop: &AtomicBool) -> Result<(u64, Checksum), Error> {
         let mut sum = Summing::default();
         Ok((read(path, stop, |piece| sum.add(piece))?, sum.finish()))
     }
 }
 
-/// A checksum of bytes as they come.
+/// Checksum of bytes that come in pieces.
 #[derive(Clone, Default)]
 pub(crate) struct Summing(Hasher);
 
 impl Summing {
-    /// More bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.write(bytes);
     }
@@ -86,7 +84,7 @@ impl Summing {
 mod tests {
     use super::*;
 
-    /// The page of XXH3 gives the checksum of nothing; pieces are as the whole.
+    /// The checksum of the empty input is that of XXH3's page; pieces do not change a checksum.
     #[test]
     fn checksums_do_not_depend_on_pieces() {
         assert_eq!(Summing::default().finish().0, "99aa06d3014798d86001c324468d497f");

@@ -1,4 +1,4 @@
-//! The error of everything about files and scaled tensors, and whose fault one is.
+//! The error of everything about files and scaled tensors.
 
 use crate::files::convert::error::CheckpointError;
 use std::path::Path;
@@ -12,108 +12,108 @@ use truecast_kernel::{CastError, PlanError};
 
 use truecast_core::ErrorKind;
 
-/// Why something was not done: a cast of buffers, or of a file.
+/// Error of a cast of buffers or files, and of scaled tensors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum Error {
-    /// Converting elements.
+    /// A cast of elements failed.
     #[error(transparent)]
     Cast(#[from] crate::Error),
-    /// Reading or writing a container.
+    /// A container cannot be read or written.
     #[error(transparent)]
     Io(#[from] truecast_io::Error),
-    /// A tensor cannot be converted as asked.
+    /// A tensor cannot be converted as requested.
     #[error("{path}: tensor {}: {cause}", Escaped(.tensor))]
     Tensor { path: String, tensor: String, cause: Box<Cause> },
     /// A rule's pattern is not a glob.
     #[error("{option} {glob:?}: {cause}")]
     Glob {
-        /// The option that gives such a rule.
+        /// The option with the rule.
         option: &'static str,
         glob: String,
         cause: crate::files::select::glob::GlobError,
     },
-    /// A rule chooses nothing.
+    /// A rule matches no tensor.
     #[error("{option} {rule:?} matches no tensor of {path}{}", closest(.nearest))]
     UnusedRule {
         /// The rule as written.
         rule: String,
-        /// The option that gives such a rule.
+        /// The option with the rule.
         option: &'static str,
-        /// Tensors with names like it.
+        /// Tensors with similar names.
         nearest: Vec<String>,
         path: String,
     },
-    /// No tensor has the name that was asked for.
+    /// No tensor has the requested name.
     #[error("{path}: tensor {} does not exist{}", Escaped(.tensor), closest(.nearest))]
     NoTensor {
         /// The file or folder.
         path: String,
         tensor: String,
-        /// Tensors with names like it.
+        /// Tensors with similar names.
         nearest: Vec<String>,
     },
     /// The scales of a quantized file cannot be applied.
     #[error("{path}: {why}")]
     Unapplied { path: String, why: String },
-    /// Reinterpreting needs a tensor whose elements have that width.
+    /// No tensor has the width that reinterpreting requires.
     #[error("{path}: {from} applies to no tensor: no rule selects a tensor of {bits}-bit elements")]
     UnusedFrom {
         path: String,
         from: DType,
-        /// Its storage width.
+        /// Required storage width.
         bits: u32,
     },
-    /// Presets that keep nothing.
+    /// Presets that match no tensor.
     #[error("{path}: --keep-preset has no effect: {why}")]
     UnusedPreset {
         /// The file or folder.
         path: String,
         why: &'static str,
     },
-    /// A model cannot be converted as asked.
+    /// A model cannot be converted as requested.
     #[error("{path}: {why}")]
     Model { path: String, why: String },
     /// Source and destination are one file.
     #[error("{path}: source and destination are the same file; choose another destination")]
     SameFile { path: String },
-    /// The destination names no container.
+    /// The destination's name belongs to no container.
     #[error("{path}: {found}")]
     UnknownKind {
         path: String,
-        /// What it names instead.
+        /// The kind that it belongs to.
         found: Foreign,
     },
     /// The destination of one file is a folder.
     #[error("{path}: this is a folder, but the result is one file; name a file in it")]
     FolderForFile { path: String },
-    /// A report names something as a file that was written, and it is none.
+    /// A report lists a written file that does not exist.
     #[error("{path}: the report lists it as a written file, but it is not a regular file")]
     NoOutput { path: String },
-    /// The memory limit is below what one chunk takes.
+    /// The memory limit is below the need of one chunk.
     #[error("buffers of {} are too small: at least {} are needed", counted(*.got, "byte"), counted(*.least, "byte"))]
     Memory { got: u64, least: u64 },
-    /// The system gives no memory.
+    /// Out of memory.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
-    /// A checkpoint cannot be converted as asked.
+    /// A checkpoint cannot be converted as requested.
     #[error("{path}: {cause}")]
     Checkpoint { path: String, cause: CheckpointError },
-    /// What is quantized in a checkpoint is not understood.
+    /// The quantization of a checkpoint is not understood.
     #[error("{path}: {cause}")]
     Scheme {
         /// The folder or file.
         path: String,
         cause: Box<truecast_schemes::Error>,
     },
-    /// A tensor in memory has no form in a scheme.
+    /// A scheme has no form for a tensor in memory.
     #[error("{why}")]
     NotQuantized {
-        /// The scheme, and why not.
+        /// The scheme, and the reason.
         why: String,
     },
-    /// A scaled tensor in memory: its buffers, elements, codes or scales.
+    /// Bad buffers, elements, codes or scales of a scaled tensor in memory.
     #[error(transparent)]
     Scaled(#[from] ScaledError),
     /// Stopped on request.
@@ -121,7 +121,7 @@ pub enum Error {
     Interrupted,
 }
 
-/// Errors of casts, which `?` takes.
+/// Lets `?` convert errors of casts.
 macro_rules! of_casts {
     ($($error:ty),*) => {
         $(impl From<$error> for Error {
@@ -134,7 +134,7 @@ macro_rules! of_casts {
 
 of_casts!(SpecError, ParseTypeError, PlanError, CastError, TextError);
 
-/// What a pattern is called.
+/// The hint with similar names.
 fn closest(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| Escaped(name).to_string()).collect();
     match shown.as_slice() {
@@ -144,19 +144,19 @@ fn closest(names: &[String]) -> String {
     }
 }
 
-/// There is no memory for a buffer.
+/// A buffer could not be allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory for a buffer of {bytes} bytes")]
 pub struct NoMemory {
-    /// Bytes that were wanted.
+    /// Requested bytes.
     pub bytes: u64,
 }
 
-/// Why a tensor cannot be converted as asked.
+/// Reason why a tensor cannot be converted as requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The specification does not allow it.
+    /// The specification forbids it.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// It has no value to convert.
@@ -165,13 +165,13 @@ pub enum Cause {
     /// The destination cannot hold its type.
     #[error(transparent)]
     Form(#[from] NoForm),
-    /// A text is not a number, or an `error` policy refused it.
+    /// A text that is no number, or that an `error` policy refused.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The system gives no memory.
+    /// Out of memory.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
-    /// Codes or scales that are no values.
+    /// Codes or scales without a value.
     #[error(transparent)]
     Scaled(#[from] ScaledError),
     /// An `error` policy refused an element.
@@ -192,7 +192,7 @@ impl Error {
         Error::Scheme { path: path.display().to_string(), cause: Box::new(cause) }
     }
 
-    /// Whose fault it is.
+    /// Who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -1,4 +1,4 @@
-//! What a file holds: tensors, and on request the range, special values and magnitudes of each.
+//! Contents of a file: tensors, and on request the range, special values and magnitudes of each.
 
 use crate::files::error::Error;
 use crate::files::scan::{Chunk, Side, Stretch, scan};
@@ -10,27 +10,27 @@ use truecast_io::Source;
 use truecast_kernel::measure::Survey;
 use truecast_kernel::{Elements, Level};
 
-/// What is seen of a tensor's elements.
+/// Statistics of a tensor's elements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
-    /// Range and special values, of every element.
+    /// Range and special values of all elements.
     pub survey: Survey,
-    /// How large the values are.
+    /// Distribution of magnitudes.
     pub magnitudes: Magnitudes,
 }
 
-/// How many finite values other than zero have which power of two: those with `2^e <= |x| < 2^(e+1)`.
+/// Number of finite nonzero values by power of two: `2^e <= |x| < 2^(e+1)`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Magnitudes {
-    /// The smallest `e` that occurs.
+    /// Smallest `e` that occurs.
     pub first: i32,
-    /// Values with `first`, `first + 1`, .. up to the largest that occurs; empty if there are none.
+    /// Numbers of values with `first`, `first + 1`, .. up to the largest `e`; empty without such values.
     pub counts: Vec<u64>,
-    /// Every so many elements one was looked at: the first, and those whose index is a multiple.
+    /// Sampling step: the elements whose index is a multiple of it are counted.
     pub every: u64,
 }
 
-/// Elements of one tensor whose magnitudes are looked at, at most.
+/// Most elements of one tensor whose magnitudes are counted.
 const SAMPLES: u64 = 1 << 16;
 
 impl Magnitudes {
@@ -43,11 +43,11 @@ impl Magnitudes {
     }
 }
 
-/// Looks at every element of tensor `index`, on all threads of the current pool of rayon and in a few MiB for each.
-/// `progress` is told how many more bytes are done.
+/// Reads every element of tensor `index`, on all threads of the current pool of rayon and with a few MiB for each.
+/// `progress` gets the number of bytes done since its last call.
 ///
 /// # Errors
-/// Reading. Complex tensors and text give empty results.
+/// An unreadable file. Complex tensors and text give empty results.
 pub fn stats(
     source: &Source,
     index: usize,
@@ -77,7 +77,7 @@ pub fn stats(
     Ok(Stats { survey, magnitudes: Magnitudes::new(&powers, every) })
 }
 
-/// Range and special values of a tensor whose elements are read as another type of their width.
+/// Range and special values of a tensor whose elements are reinterpreted as another type of their width.
 pub(crate) fn survey(source: &Source, index: usize, dtype: DType, level: Level) -> Result<Survey, Error> {
     let look = |survey: &mut Survey, (_, [codes]): Chunk<'_, 1>| survey.add(codes, level);
     let len = Stretch::whole(source.tensors()[index].len());
@@ -87,7 +87,7 @@ pub(crate) fn survey(source: &Source, index: usize, dtype: DType, level: Level) 
     Ok(survey)
 }
 
-/// Counts the elements whose index in the tensor is a multiple of `every`; the first of these has index `first`.
+/// Counts the elements whose index is a multiple of `every`; the first in `codes` has index `first`.
 fn count_powers(powers: &mut BTreeMap<i32, u64>, codes: &Elements<'_>, first: u64, every: u64) {
     let skipped = (every - first % every) % every;
     for i in (skipped as usize..codes.len()).step_by(every as usize) {

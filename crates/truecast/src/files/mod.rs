@@ -1,6 +1,6 @@
-//! Tensors in files, checkpoints and models, and tensors with scales: everything that is streamed or has a name.
+//! Tensors in files, checkpoints and models, and scaled tensors.
 //!
-//! All of it is found at the root of the crate too, but for [`Error`], which holds the error of casts.
+//! All items are exported at the crate's root too, except [`Error`]: the root has the error of casts.
 
 pub mod compare;
 pub mod convert;

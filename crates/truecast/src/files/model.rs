@@ -1,6 +1,6 @@
-//! Which tensors of an ONNX model are stored in another type, and what the model then has to declare.
+//! Tensors of an ONNX model that change type, and the resulting changes of the model.
 //!
-//! How the file is rewritten is `truecast_io::onnx`'s business. Read first: `docs/spec/onnx.md §3.10`, §3.11.
+//! `truecast_io::onnx` rewrites the file. Read first: `docs/spec/onnx.md §3.10`, §3.11.
 
 use crate::files::convert::planned::Planned;
 use crate::files::error::{Cause, Error};
@@ -11,8 +11,8 @@ use truecast_core::DType;
 use truecast_core::spec::onnx::{Cast, NEWEST_OPSET, Raised, ir_version_of, raised};
 use truecast_io::onnx::{Changes, Listed, Model, ModelFile, Node, OpsetImport, Role, default_opset, visit_nodes};
 
-/// Operators that runtimes want constants for, or whose small inputs decide about many values: what they take is not
-/// converted unless a rule says so.
+/// Operators that need constants in runtimes, or whose small inputs decide about many values: their inputs are kept
+/// unless a rule names them.
 const SENSITIVE: [&str; 10] = [
     "ConvInteger",
     "DequantizeLinear",
@@ -26,13 +26,13 @@ const SENSITIVE: [&str; 10] = [
     "com.microsoft.MatMulNBits",
 ];
 
-/// Types of Cast that no version of Constant has (`docs/spec/onnx.md §3.10`).
+/// Types of Cast that every version of Constant lacks (`docs/spec/onnx.md §3.10`).
 const NOT_IN_CONSTANTS: [DType; 2] = [DType::F6E2M3, DType::F6E3M2];
 
 /// Before this IR version every initializer is also an input of the graph.
 const INITIALIZERS_ARE_NO_INPUTS_SINCE: i64 = 4;
 
-/// What may become of each tensor of a model. Source: `docs/spec/onnx.md §3.10`.
+/// Permitted changes for each tensor of a model. Source: `docs/spec/onnx.md §3.10`.
 pub(crate) fn eligibilities(file: &ModelFile, min_elements: u64) -> Vec<Eligibility> {
     let listed = file.tensors().iter().zip(file.feeding(&SENSITIVE));
     listed.map(|(listed, is_sensitive)| eligibility(file.model(), listed, is_sensitive, min_elements)).collect()
@@ -50,10 +50,10 @@ fn eligibility(model: &Model, listed: &Listed, is_sensitive: bool, min_elements:
     }
 }
 
-/// What changes in a model whose tensors are to be `planned`.
+/// The changes to a model for the `planned` tensors.
 ///
 /// # Errors
-/// A conversion that no opset has, training information, a raise of the opset that would change the meaning of a node.
+/// A conversion that every opset lacks, training information, an opset raise that would change the meaning of a node.
 pub(crate) fn changes(path: &Path, file: &ModelFile, planned: &[&Planned]) -> Result<Changes, Error> {
     let model = file.model();
     let dtypes = planned.iter().map(|tensor| tensor.target.dtype).collect();
@@ -100,7 +100,7 @@ pub(crate) fn changes(path: &Path, file: &ModelFile, planned: &[&Planned]) -> Re
     Ok(Changes { dtypes, opset, ir_version: Some(ir_version).filter(|&v| v > model.ir_version) })
 }
 
-/// What a user should know of a new opset, if something is raised to it.
+/// Warning about a raised opset.
 pub(crate) fn raise_warning(path: &Path, model: &Model, opset: i64) -> Option<String> {
     let functions = model.functions.iter().map(|f| default_opset(&f.opset_imports));
     let versions = functions.chain([default_opset(&model.opset_imports)]).flatten();
@@ -123,7 +123,7 @@ fn cast_since(stored: DType, dtype: DType) -> Result<i64, Cause> {
     }
 }
 
-/// Whether every node of the default domain means the same under opset `to`.
+/// Checks that every node of the default domain keeps its meaning under opset `to`.
 fn check_raise(model: &Model, to: i64) -> Result<(), String> {
     let functions = model.functions.iter().map(|f| (f.nodes.as_slice(), default_opset(&f.opset_imports)));
     let graph = (model.graph.nodes.as_slice(), default_opset(&model.opset_imports));

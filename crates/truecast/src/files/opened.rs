@@ -6,7 +6,7 @@ use std::sync::Arc;
 use truecast_io::folder::{self, Folder};
 use truecast_io::{OpenOptions, Source, Tensor, gguf, look};
 
-/// What was opened by one path.
+/// A file or folder opened by path.
 #[derive(Debug)]
 pub enum Opened {
     /// One container.
@@ -15,19 +15,19 @@ pub enum Opened {
     Folder(Box<Folder>),
 }
 
-/// A tensor of what was opened.
+/// A tensor of an opened file or folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'a> {
-    /// The container that holds it.
+    /// Its container.
     pub source: &'a Source,
-    /// Its place there.
+    /// Its index there.
     pub index: usize,
-    /// The file of a folder.
+    /// Its file in a folder.
     pub shard: Option<&'a str>,
 }
 
 impl<'a> Held<'a> {
-    /// What its header says.
+    /// Its header.
     #[must_use]
     pub fn tensor(&self) -> &'a Tensor {
         &self.source.tensors()[self.index]
@@ -71,7 +71,7 @@ impl Opened {
         }
     }
 
-    /// The names of the values that the tensors stand for, in their order.
+    /// Names of the values that the tensors represent, in their order.
     #[must_use]
     pub fn value_names(&self) -> Vec<Arc<str>> {
         match self {
@@ -80,13 +80,13 @@ impl Opened {
         }
     }
 
-    /// It is an array, whose name says nothing.
+    /// True for an array, whose name means nothing.
     #[must_use]
     pub fn holds_one(&self) -> bool {
         matches!(self, Opened::File(source) if source.format().holds_one())
     }
 
-    /// The container, if it is one file.
+    /// The container, for a file.
     #[must_use]
     pub fn file(&self) -> Option<&Source> {
         match self {
@@ -95,7 +95,7 @@ impl Opened {
         }
     }
 
-    /// The checkpoint, if it is a folder.
+    /// The checkpoint, for a folder.
     #[must_use]
     pub fn folder(&self) -> Option<&Folder> {
         match self {
@@ -104,7 +104,7 @@ impl Opened {
         }
     }
 
-    /// Bytes of all tensors.
+    /// Total bytes of the tensors.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.tensors().iter().map(|held| held.tensor().bytes()).sum()

@@ -1,4 +1,4 @@
-//! Reading a tensor in parts of bounded size, for work that looks but does not write.
+//! Reads a tensor in parts of bounded size, for work that writes nothing.
 
 use std::path::PathBuf;
 use truecast_core::{DType, Layout};
@@ -6,7 +6,7 @@ use truecast_io::npy::tosa::narrow;
 use truecast_io::{Error, Source, TensorReader};
 use truecast_kernel::Elements;
 
-/// Elements of a part: a multiple of the block that counts are taken over.
+/// Elements per part: a multiple of the block of counts.
 pub(crate) const PART: u64 = 1 << 19;
 
 /// The parts of one tensor.
@@ -17,20 +17,20 @@ pub(crate) struct Parts {
     layout: Layout,
     left: u64,
     buffer: Vec<u8>,
-    /// Of i48 that is stored in 64 bits.
+    /// For i48 stored in 64 bits.
     widened: Option<Widened>,
 }
 
-/// Elements that a file stores wider than they are.
+/// Elements stored wider than their type.
 struct Widened {
     path: PathBuf,
-    /// Elements that were read.
+    /// Number of elements read.
     first: u64,
     codes: Vec<u8>,
 }
 
 impl Parts {
-    /// Reads tensor `index` of `source` as elements of `dtype`, which has the width of its own type.
+    /// Reads tensor `index` of `source` as `dtype`, which has the width of the stored type.
     pub fn new(source: &Source, index: usize, dtype: DType) -> Result<Parts, Error> {
         let tensor = &source.tensors()[index];
         let reader = source.reader(index)?;
@@ -41,7 +41,7 @@ impl Parts {
         Ok(Parts { part, reader, dtype, layout, left: tensor.len(), buffer: Vec::new(), widened })
     }
 
-    /// In parts of at most `part` elements.
+    /// Limits parts to `part` elements.
     pub fn at_most(self, part: u64) -> Parts {
         Parts { part: self.part.min(part), ..self }
     }
@@ -70,7 +70,7 @@ impl Parts {
     }
 }
 
-/// Elements of text, which may be wide, are fewer.
+/// Elements per part; fewer for text, which may be wide.
 fn part_of(dtype: DType, layout: Layout) -> u64 {
     let bits = dtype.bits_in(layout).unwrap_or(64).max(64) as u64;
     (PART * 64 / bits).max(1)

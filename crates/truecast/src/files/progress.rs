@@ -1,10 +1,10 @@
-//! How far long work on a file is.
+//! Progress of long work on a file.
 
-/// What `convert`, `verify` and `compare` tell while they work, in the order of the data.
+/// Progress of `convert`, `verify` and `compare`, in the order of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// Bytes of the source, the first file, that are done.
+    /// Finished bytes of the source, or of the first file.
     pub bytes: u64,
-    /// The name of the tensor that they end in: data, which may hold control characters.
+    /// Name of the tensor in work; may hold control characters.
     pub tensor: &'a str,
 }

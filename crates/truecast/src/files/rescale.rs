@@ -16,7 +16,7 @@ use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleCounts, RescaleError, Rescaler};
 use truecast_models::{Data, array as array_of_a_type};
 
-/// Why an array was not rescaled.
+/// Error of a RESCALE of an array.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
@@ -24,13 +24,13 @@ pub enum RescaleFailure {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] Error),
-    /// A file is not the array that it should be.
+    /// A file is not the expected array.
     #[error(transparent)]
     Array(#[from] truecast_io::Error),
-    /// The result has no place in a file of that name.
+    /// The destination's name is not that of a `.npy` file.
     #[error("{path}: a rescaled array is written as .npy; choose a name that ends in .npy")]
     Destination { path: String },
-    /// The specification does not allow it.
+    /// The specification forbids it.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A number does not fit the operand.
@@ -42,10 +42,10 @@ pub enum RescaleFailure {
     /// An array of scales is expected.
     #[error("{path}: {found}; expected one array of floats")]
     Floats { path: String, found: String },
-    /// A scale cannot be read.
+    /// A file of scales cannot be read.
     #[error(transparent)]
     Given(#[from] array_of_a_type::ArrayError),
-    /// A number is no scale.
+    /// A number is not a valid scale.
     #[error(transparent)]
     Scale(#[from] ScaleError),
     /// Two arrays that belong together have different shapes.
@@ -57,7 +57,7 @@ pub enum RescaleFailure {
 }
 
 impl RescaleFailure {
-    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    /// Who has to act; decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -76,9 +76,9 @@ impl RescaleFailure {
 pub struct RescaleRequest {
     /// Types and attributes.
     pub op: Rescale,
-    /// One, or one for each channel.
+    /// One multiplier, or one for each channel.
     pub multipliers: Vec<i64>,
-    /// As many.
+    /// One shift for each multiplier.
     pub shifts: Vec<i64>,
     /// Zero point of the input, in its signedness.
     pub input_zp: i64,
@@ -89,10 +89,10 @@ pub struct RescaleRequest {
 }
 
 impl RescaleRequest {
-    /// Gives the operands as a graph would have them.
+    /// Calls `use_operands` with the operands in the form of a graph.
     ///
     /// # Errors
-    /// [`RescaleFailure::Number`] for one that its type cannot hold.
+    /// [`RescaleFailure::Number`] for a number outside its type.
     pub fn with_operands<R>(&self, use_operands: impl FnOnce(&Operands<'_>) -> R) -> Result<R, RescaleFailure> {
         let Rescale { input, output, .. } = self.op;
         let [input_shown, output_shown] = self.op.types();
@@ -117,7 +117,7 @@ impl RescaleRequest {
     }
 }
 
-/// `dtype` is signless, `shown` the type in the signedness in force.
+/// `dtype` is signless; `shown` has the signedness in force.
 fn operand<'a>(
     name: &'static str,
     [dtype, shown]: [DType; 2],
@@ -143,7 +143,7 @@ pub fn integers(path: &Path) -> Result<Vec<i64>, RescaleFailure> {
     Ok(truecast_models::Tensor { dtype, shape, data: Data::Codes(codes) }.integers())
 }
 
-/// The scales of an array of floats in a file, as f64, which holds each of them.
+/// The scales of an array of floats in a file, as f64, which holds each of them exactly.
 ///
 /// # Errors
 /// [`RescaleFailure::File`], [`RescaleFailure::Floats`].
@@ -164,7 +164,7 @@ pub fn scales(path: &Path) -> Result<Vec<f64>, RescaleFailure> {
     Ok((0..tensor.len()).map(one).collect())
 }
 
-/// The signless type of an array's elements, and whether its header calls them unsigned. 64-bit integers hold i48.
+/// The signless type of an array's elements, and true if its header says unsigned. 64-bit integers hold i48.
 ///
 /// # Errors
 /// [`RescaleFailure::File`], [`RescaleFailure::Integers`].
@@ -185,23 +185,23 @@ pub fn element_type(path: &Path) -> Result<(DType, bool), RescaleFailure> {
     }
 }
 
-/// What bounds a RESCALE of a file.
+/// Limits and behavior of a RESCALE of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct RescaleOptions {
-    /// What happens if the destination exists.
+    /// Behavior if the destination exists.
     pub existing: Existing,
-    /// Bytes that buffers may take.
+    /// Limit for buffers, in bytes.
     pub max_memory: u64,
     /// CPU level and threads.
     pub exec: CastOptions,
 }
 
-/// Rescales an array in a `.npy` file into another. Unsigned results are written as such.
+/// Rescales an array in a `.npy` file. Unsigned results get an unsigned type in the file.
 ///
-/// Cost: `max_memory`, whatever the size of the arrays.
+/// Cost: `max_memory`, for arrays of any size.
 ///
 /// # Errors
-/// [`RescaleFailure`]; [`Error::Interrupted`] once `stop` is set. The destination is then as it was.
+/// [`RescaleFailure`]; [`Error::Interrupted`] once `stop` is set. The destination is then unchanged.
 pub fn rescale(
     request: &RescaleRequest,
     src: &Path,
@@ -239,7 +239,7 @@ pub fn rescale(
     let [_, dtype] = request.op.types();
     let tensor = Tensor { name: "data".into(), dtype, layout: Layout::Packed, shape: shape.into() };
     let writer = Writer::create(dst, FileFormat::Npy, vec![tensor], &BTreeMap::new(), options.existing);
-    // Chunks are the unit of work of a thread.
+    // Threads work on whole chunks.
     let rescaler = Rescaler::new(&spec, &CastOptions { threads: NonZeroUsize::MIN, ..options.exec });
     let items = [item];
     let work = |_, first, len: u64, src: &[u8], dst: &mut Vec<u8>| {

@@ -1,8 +1,7 @@
-//! Reading tensors of as many elements in step, on every core and in bounded memory, for work that looks but does not
-//! write.
+//! Reads tensors of equal length in step, on every core and in bounded memory, for work that writes nothing.
 //!
-//! Each worker takes the next chunk and works on it while it is in its core's cache. Which worker gets which chunk is not
-//! determined, so what they see must add up in any order; work that needs an order reads `parts`.
+//! Each worker takes the next chunk and works on it while it is in its core's cache. The assignment is not
+//! deterministic, so results must add up in any order; work that needs an order uses `parts`.
 
 use crate::files::error::Error;
 use std::ops::ControlFlow;
@@ -12,7 +11,7 @@ use truecast_io::{Source, TensorReader};
 use truecast_kernel::Elements;
 use truecast_kernel::parallel;
 
-/// A tensor of a file, its payload read as elements of a type of its width.
+/// A tensor of a file, reinterpreted as a type of its width.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'a> {
     pub source: &'a Source,
@@ -20,40 +19,39 @@ pub(crate) struct Side<'a> {
     pub dtype: DType,
 }
 
-/// Elements of a tensor that lie together.
+/// A run of consecutive elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
-    /// The first of them: a multiple of [`UNIT`].
+    /// First element: a multiple of [`UNIT`].
     pub first: u64,
-    /// How many.
+    /// Number of elements.
     pub len: u64,
 }
 
 impl Stretch {
-    /// All elements of a tensor.
+    /// All elements of a tensor as one stretch.
     pub fn whole(len: u64) -> Vec<Stretch> {
         vec![Stretch { first: 0, len }]
     }
 }
 
-/// As many elements of any width fill whole bytes.
+/// Number of elements that fill whole bytes at any width.
 pub(crate) const UNIT: u64 = 64;
 
-/// Bits of a chunk on its wider side: half of what a core's cache holds, or less.
+/// Bits of a chunk on its wider side: at most half of a core's cache.
 const CHUNK_BITS: u64 = 8 << 19;
 
-/// Elements that are not divided among several threads.
+/// Fewest elements that are worth dividing among threads.
 const LEAST_CHUNK: u64 = 16_384;
 
 /// The first element of a chunk, and its elements on each side.
 pub(crate) type Chunk<'a, const N: usize> = (u64, [Elements<'a>; N]);
 
-/// Gives every chunk of the stretches, which ascend and do not overlap, to `work` with what its worker has seen so far, at
-/// first `start()`. `progress` is told the bytes of the first side, and says whether to go
-/// on.
+/// Passes every chunk of the stretches, which ascend without overlap, to `work` with its worker's result, at first
+/// `start()`. `progress` gets the bytes of the first side and decides whether to continue.
 ///
 /// # Errors
-/// Reading; [`Error::Interrupted`].
+/// An unreadable file; [`Error::Interrupted`].
 pub(crate) fn scan<const N: usize, T: Send>(
     sides: [Side<'_>; N],
     stretches: &[Stretch],
@@ -66,7 +64,7 @@ pub(crate) fn scan<const N: usize, T: Send>(
     let widest = (0..N).map(bits).max().unwrap_or(1).max(1);
     let (len, threads) =
         (stretches.iter().map(|stretch| stretch.len).sum::<u64>(), rayon::current_num_threads() as u64);
-    // Something for everybody, if it is worth the trouble.
+    // One share per thread, unless shares become too small.
     let share = len.div_ceil(threads).max(LEAST_CHUNK);
     let chunk = (share.min(CHUNK_BITS / widest) / UNIT * UNIT).max(UNIT);
     let mut readers = Vec::new();
@@ -81,7 +79,7 @@ pub(crate) fn scan<const N: usize, T: Send>(
         let bytes =
             |i: usize, len| sides[i].dtype.bytes_in(layouts[i], len).expect("a container's layout fits its type");
         loop {
-            // A worker that panics takes the others with it, so what it leaves locked is never used.
+            // A panic ends all workers, so state under a poisoned lock is never used.
             let taken = input.lock().unwrap_or_else(PoisonError::into_inner).take(&mut buffers, &bytes);
             let Some(Stretch { first, len }) = taken? else { return Ok(seen) };
             let codes = std::array::from_fn(|i| elements(sides[i].dtype, layouts[i], len, &buffers[i]));
@@ -98,13 +96,13 @@ fn elements(dtype: DType, layout: Layout, len: u64, bytes: &[u8]) -> Elements<'_
     Elements::with_layout(dtype, layout, len as usize, bytes).expect("the buffer was made for these elements")
 }
 
-/// Where reading has come to.
+/// State of reading.
 struct Input<'a> {
     readers: Vec<TensorReader>,
     stretches: Vec<Stretch>,
-    /// The stretch that is read, of which the beginning may be gone.
+    /// Current stretch; its beginning may be done.
     next: usize,
-    /// The next element of the readers.
+    /// Next element of the readers.
     position: u64,
     chunk: u64,
     progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),

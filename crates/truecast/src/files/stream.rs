@@ -1,8 +1,8 @@
 //! Reading, working and writing on every core, in bounded memory.
 //!
-//! Each worker takes the next chunk, works on it while it is in its core's cache, and writes it when its turn comes:
-//! reading and writing are in order and one at a time, so containers that can only be streamed are no special case.
-//! Nothing here knows what is converted.
+//! Each worker takes the next chunk, works on it while it is in its core's cache, and writes it in turn. Reading and
+//! writing are sequential and in order, so containers that can only be streamed are no special case. The kind of work
+//! is up to the caller.
 
 use crate::files::error::{Error, NoMemory};
 use std::num::NonZeroUsize;
@@ -10,33 +10,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// A chunk's elements are a multiple of this, so that counts do not depend on chunks (`docs/spec/checkpoints.md §10`);
-/// of less only if they are wide text.
+/// A chunk's length is a multiple of this, so that counts do not depend on chunks (`docs/spec/checkpoints.md §10`);
+/// wide text has a smaller unit.
 const CHUNK_UNIT: u64 = 65_536;
-/// Elements of any width fill whole bytes together.
+/// Number of elements that fill whole bytes at any width.
 const LEAST_UNIT: u64 = 8;
-/// Larger chunks leave the cache of a core.
+/// Larger chunks exceed a core's cache.
 const MAX_CHUNK_BYTES: u64 = 1 << 20;
-/// One unit of the widest elements on both sides.
+/// Memory for one unit of the widest elements on both sides.
 pub(crate) const LEAST_MEMORY: u64 = 2 * 8 * CHUNK_UNIT;
 
 /// A tensor to be streamed.
 pub(crate) struct Item {
     /// Index in the source.
     pub index: usize,
-    /// Elements.
+    /// Number of elements.
     pub len: u64,
-    /// Bits of an element on either side.
+    /// Bits per element on both sides.
     pub src_bits: u32,
     pub dst_bits: u32,
-    /// A chunk's elements are a multiple of this, whatever the memory.
+    /// Divisor of every chunk's length, for any memory.
     pub unit: u64,
-    /// Chunks end at every multiple of this.
+    /// Chunks end at every multiple of it.
     pub period: u64,
 }
 
 impl Item {
-    /// An item whose chunks may end anywhere, as far as bytes and counts allow.
+    /// An item whose chunks may end anywhere that bytes and counts allow.
     pub fn new(index: usize, len: u64, src_bits: u32, dst_bits: u32) -> Item {
         let fitting = 8 * LEAST_MEMORY / (src_bits as u64 + dst_bits as u64).max(1);
         let power_of_two = 1 << fitting.max(1).ilog2();
@@ -44,22 +44,22 @@ impl Item {
         Item { index, len, src_bits, dst_bits, unit, period: u64::MAX }
     }
 
-    /// Bytes of a unit on both sides.
+    /// Bytes per unit on both sides.
     pub fn least_memory(&self) -> u64 {
         self.unit * (self.src_bits as u64 + self.dst_bits as u64) / 8
     }
 
-    /// Bytes of so many elements of the source.
+    /// Bytes of `len` source elements.
     pub fn src_bytes(&self, len: u64) -> u64 {
         (len * self.src_bits as u64).div_ceil(8)
     }
 
-    /// Bytes of so many results.
+    /// Bytes of `len` results.
     pub fn dst_bytes(&self, len: u64) -> u64 {
         (len * self.dst_bits as u64).div_ceil(8)
     }
 
-    /// Elements per chunk whose bytes on both sides stay within `memory`.
+    /// Elements per chunk: both sides must fit in `memory`.
     fn chunk(&self, memory: u64) -> u64 {
         let wider = (self.unit * self.src_bits.max(self.dst_bits) as u64 / 8).max(1);
         let units = (memory / self.least_memory().max(1)).min(MAX_CHUNK_BYTES / wider).max(1);
@@ -67,24 +67,23 @@ impl Item {
     }
 }
 
-/// What streaming is allowed to use.
+/// Limits of streaming.
 pub(crate) struct Limits<'a> {
-    /// Workers.
     pub threads: NonZeroUsize,
-    /// Bytes of all buffers together, at least [`LEAST_MEMORY`] and [`Item::least_memory`] of each item.
+    /// Total bytes of buffers, at least [`LEAST_MEMORY`] and [`Item::least_memory`] of each item.
     pub max_memory: u64,
-    /// Ends the work early once it is set.
+    /// Ends the work early once set.
     pub stop: &'a AtomicBool,
 }
 
-/// Streams every item through `work`, which is given (position of the item, first element, elements, source bytes) of a
-/// chunk and a buffer, on any worker, and says how many bytes of results the buffer begins with. `read` fills the beginning
-/// of a buffer with what a chunk is made from, and says how many bytes that are; `write` takes what the chunk became: both
-/// in the order of the data, one at a time. `done` is told the position, what `work` gave, and the source bytes, in that
-/// order too.
+/// Streams every item through `work`, which runs on any worker with (position of the item, first element, elements,
+/// source bytes) of a chunk and a buffer, and returns the number of result bytes at the start of the buffer. `read`
+/// fills the start of a buffer with a chunk's source and returns the number of bytes; `write` takes a chunk's result;
+/// `done` gets the position, the result of `work`, and the source bytes. These three run in the order of the data, one
+/// at a time.
 ///
 /// # Errors
-/// The first of reading, working or writing to fail; [`Error::Interrupted`] once `stop` is set.
+/// The first error of reading, working or writing; [`Error::Interrupted`] once `stop` is set.
 pub(crate) fn run<W, E: From<Error> + Send>(
     read: impl FnMut(usize, u64, u64, &mut Vec<u8>) -> Result<usize, Error> + Send,
     write: impl FnMut(usize, u64, u64, &[u8]) -> Result<(), Error> + Send,
@@ -134,7 +133,7 @@ pub(crate) fn run<W, E: From<Error> + Send>(
     };
     thread::scope(|scope| {
         for _ in 1..workers {
-            // Where the system has no more threads, those that there are do the work.
+            // If the system is out of threads, the existing ones do the work.
             if thread::Builder::new().spawn_scoped(scope, worker).is_err() {
                 break;
             }
@@ -145,7 +144,7 @@ pub(crate) fn run<W, E: From<Error> + Send>(
     failed.map_or(Ok(()), Err)
 }
 
-/// Tells the others that a worker panics: its chunk will never be written. The scope then panics too.
+/// Tells the other workers about a panic: its chunk will never be written. The scope then panics too.
 struct Alarm<'a, S, D, E> {
     output: &'a Mutex<Output<S, D, E>>,
     turn: &'a Condvar,
@@ -160,7 +159,7 @@ impl<S, D, E> Drop for Alarm<'_, S, D, E> {
     }
 }
 
-/// What a worker that panics leaves locked is not used: the others stop.
+/// State under a poisoned lock is not used: the other workers stop.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -170,23 +169,23 @@ struct Chunk {
     item: usize,
     first: u64,
     len: u64,
-    /// Chunks before it.
+    /// Number of chunks before it.
     number: u64,
 }
 
-/// Where reading has come to.
+/// State of reading.
 struct Input<'a, F> {
     read: F,
     items: &'a [Item],
     memory: u64,
     at: usize,
-    /// Elements of the item that were not read.
+    /// Unread elements of the item.
     left: u64,
     taken: u64,
 }
 
 impl<F: FnMut(usize, u64, u64, &mut Vec<u8>) -> Result<usize, Error>> Input<'_, F> {
-    /// Reads the next chunk into `buffer` and gives its bytes; `None` at the end, and for everybody after an error.
+    /// Reads the next chunk into `buffer` and returns its bytes; `None` at the end, and for all workers after an error.
     fn take<'a>(&mut self, buffer: &'a mut Vec<u8>, stop: &AtomicBool) -> Result<Option<(Chunk, &'a [u8])>, Error> {
         let taken = self.read_chunk(buffer, stop);
         if taken.is_err() {
@@ -219,7 +218,7 @@ impl<F: FnMut(usize, u64, u64, &mut Vec<u8>) -> Result<usize, Error>> Input<'_, 
     }
 }
 
-/// Where writing has come to.
+/// State of writing.
 struct Output<S, D, E> {
     write: S,
     done: D,
@@ -229,18 +228,18 @@ struct Output<S, D, E> {
 }
 
 impl<S, D, E> Output<S, D, E> {
-    /// No chunk will be written any more.
+    /// True if no more chunks will be written.
     fn is_over(&self) -> bool {
         self.failed.is_some() || self.has_panicked
     }
 }
 
-/// The beginning of a buffer that only ever grows: nothing is cleared twice, and there is no spare capacity.
+/// The start of a buffer that only grows: it is cleared once and has no spare capacity.
 pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> Result<&mut [u8], NoMemory> {
     let denied = || NoMemory { bytes };
     let len = usize::try_from(bytes).map_err(|_| denied())?;
     if buffer.len() < len {
-        // The old one goes first: only one counts against the limit.
+        // Free the old buffer first: only one counts against the limit.
         *buffer = Vec::new();
         buffer.try_reserve_exact(len).map_err(|_| denied())?;
         buffer.resize(len, 0);
@@ -248,7 +247,7 @@ pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> Result<&mut [u8], NoMemo
     Ok(&mut buffer[..len])
 }
 
-/// Zeros, so many as a file says.
+/// Zeros; the number comes from a file.
 pub(crate) fn zeros(bytes: u64) -> Result<Vec<u8>, NoMemory> {
     truecast_io::zeros(bytes).map_err(|_| NoMemory { bytes })
 }
@@ -266,7 +265,7 @@ mod tests {
         assert_eq!(room(&mut buffer, 2).unwrap(), [0, 0]);
     }
 
-    /// A panic of one worker ends the others, which would else wait for its chunk.
+    /// A panic of one worker ends the others, which would otherwise wait for its chunk.
     #[test]
     fn a_panic_ends_all_workers() {
         let items: Vec<Item> = (0..64).map(|index| Item::new(index, 1000, 8, 8)).collect();

@@ -1,17 +1,17 @@
-//! Dequantizing a range of elements, window by window, of bytes that are in memory. Where they come from is the caller's
-//! business; what a window needs, and what is made of it, that of `truecast_kernel::scaled`.
+//! Dequantizes a range of elements in windows, from bytes in memory. The caller provides the bytes;
+//! `truecast_kernel::scaled` defines and computes windows.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use truecast_core::scaled::{Part, Parts, ScaledError};
 use truecast_kernel::scaled::{Dequantizer, Read};
 
-/// Makes the elements of a range. `get` gives the bytes of each read, in the order in which they are asked for.
+/// Computes the elements of a range. `get` gives the bytes of each read, in order.
 ///
-/// Shapes: `dst` holds these elements and no others.
+/// Shapes: `dst` holds exactly these elements.
 ///
 /// # Errors
-/// Codes and scales that are no value.
+/// Codes or scales without a value.
 pub(crate) fn dequantize<'a>(
     dequantizer: &Dequantizer,
     elements: Range<u64>,
@@ -31,7 +31,7 @@ pub(crate) fn dequantize<'a>(
     Ok(())
 }
 
-/// The bytes of a read, of those of its part from `base` on.
+/// The bytes of a read; `bytes` begin at byte `base` of the part.
 pub(crate) fn gathered<'a>(bytes: &'a [u8], base: u64, read: &Read) -> Cow<'a, [u8]> {
     let piece = |i: u64| &bytes[(read.first - base + i * read.stride) as usize..][..read.len as usize];
     match read.count {

@@ -1,4 +1,4 @@
-//! A specification with its options, before the types are known: what `--spec` and the policies say.
+//! A specification with its options, before the types are known: the parsed `--spec` and policies.
 
 mod ieee;
 mod onnx;
@@ -19,14 +19,14 @@ use truecast_core::{CastSpec, DType};
 
 pub(crate) use specification::SWITCH;
 
-/// The list of specifications: a variant each, with the type that holds its attributes.
+/// Defines [`Standard`] from one list: a variant for each specification and the type of its attributes.
 macro_rules! standards {
     ($($(#[$about:meta])* $variant:ident($of:ty),)*) => {
-        /// The names of the specifications: those with a type of their own, then those that are tables.
+        /// Names of all specifications: those with their own type, then the tables.
         pub static SPECS: LazyLock<Vec<&'static str>> =
             LazyLock::new(|| [$(<$of>::NAME),*].into_iter().chain(TABLES.map(|table| table.name)).collect());
 
-        /// A standard with its own options. The destination of a cast stands for nothing: it is replaced by that of each pair.
+        /// A standard with its own options. The destination inside is a placeholder, replaced by that of each pair.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Standard {
@@ -35,7 +35,7 @@ macro_rules! standards {
             Table(spec::table::Cast),
         }
 
-        /// One expression for whichever specification it is.
+        /// Expands one expression for each specification.
         macro_rules! of_each {
             ($standard:expr, $one:ident => $what:expr) => {
                 match $standard {
@@ -45,7 +45,7 @@ macro_rules! standards {
             };
         }
 
-        /// One expression for the type of the specification of a name.
+        /// Expands one expression for the type of the named specification.
         macro_rules! of_name {
             ($name:expr, $one:ident => $what:expr, $none:expr) => {
                 $(if $name == <$of>::NAME {
@@ -83,7 +83,7 @@ standards! {
     Ieee(spec::ieee::Cast),
 }
 
-/// Which standard decides, and how its options are set.
+/// The standard that decides, with its options.
 ///
 /// # Examples
 /// ```
@@ -97,13 +97,13 @@ standards! {
 pub struct Request {
     /// The standard.
     pub standard: Standard,
-    /// Overrides what becomes of a NaN's sign and payload; works with every standard (`docs/interfaces.md §2`).
+    /// Replaces the rule for a NaN's sign and payload; works with every standard (`docs/interfaces.md §2`).
     pub nan: Option<NanRule>,
-    /// The notation of floating-point numbers as text, with the standards that have text (`docs/interfaces.md §2`).
+    /// Notation of floating-point numbers as text, for standards that have text (`docs/interfaces.md §2`).
     pub text: TextStyle,
 }
 
-/// The request is invalid.
+/// An invalid request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -111,7 +111,7 @@ pub enum RequestError {
     /// The specification is unknown.
     #[error("unknown specification {name:?}; known specifications are {}", SPECS.join(", "))]
     Specification { name: String },
-    /// The specification has no such attribute or policy, or not this value of it.
+    /// The specification lacks this attribute or policy, or this value of it.
     #[error("{spec} has no {name} = {value:?}")]
     Attribute {
         /// The specification.
@@ -132,7 +132,7 @@ impl Default for Request {
     }
 }
 
-/// What a specification is, in one line; empty of one that there is not.
+/// One line about a specification; empty for an unknown name.
 #[must_use]
 pub fn about(spec: &str) -> &'static str {
     of_name!(spec, Of => Of::ABOUT, Table::of_name(spec).map_or("", |table| table.about))
@@ -146,7 +146,7 @@ pub fn versions(spec: &str) -> Vec<String> {
     of_name!(spec, Of => Of::versions(), of_table().collect())
 }
 
-/// The values that a setting knows in a specification, as words; none where it does not have the setting.
+/// The words that a specification accepts for a setting; empty if it lacks the setting.
 pub(crate) fn values(spec: &str, setting: &str) -> Vec<&'static str> {
     match setting {
         "nan" if SPECS.contains(&spec) => NanRule::ALL.map(NanRule::name).into(),
@@ -158,7 +158,7 @@ pub(crate) fn values(spec: &str, setting: &str) -> Vec<&'static str> {
 }
 
 impl Request {
-    /// The same request of another operator of ONNX; `None` if another standard decides.
+    /// The same request for another operator of ONNX; `None` for other standards.
     #[must_use]
     pub fn of_operator(self, operator: spec::onnx::Operator) -> Option<Request> {
         match self.standard {
@@ -172,7 +172,7 @@ impl Request {
     /// Settles every question for a pair.
     ///
     /// # Errors
-    /// What the standard forbids.
+    /// The standard forbids the pair or an option.
     pub fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError> {
         let mut cast = of_each!(self.standard, of => Specification::resolve(&of, src, dst))?;
         if let Some(nan) = self.nan {
@@ -184,17 +184,17 @@ impl Request {
         Ok(cast)
     }
 
-    /// What the specification makes of a pair with each value of its attributes. Tile IR has none here: a pair may be
-    /// several of its operations, for which [`explain`](crate::explain) answers.
+    /// The meanings of a pair under each value of the attributes. Empty for Tile IR, where a pair may be several
+    /// operations: use [`explain`](crate::explain).
     ///
     /// # Errors
-    /// What the standard forbids.
+    /// The standard forbids the pair.
     pub fn interpretations(&self, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError> {
         of_each!(self.standard, of => of.interpretations(src, dst))
     }
 }
 
-/// `onnx@28 saturate=0`, `ieee overflow=saturate`: the specification, its version, and the options that were set.
+/// `onnx@28 saturate=0`, `ieee overflow=saturate`: the specification, its version, and the options given.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.spec())?;
@@ -208,20 +208,20 @@ impl fmt::Display for Request {
 }
 
 impl Request {
-    /// The specification, as `--spec` names it.
+    /// Name of the specification, as in `--spec NAME`.
     #[must_use]
     pub fn spec(&self) -> &'static str {
         of_each!(self.standard, of => of.name())
     }
 
-    /// Its version, as `--spec NAME@VERSION` names it; `None` where there are no versions.
+    /// Version, as in `--spec NAME@VERSION`; `None` for specifications without versions.
     #[must_use]
     pub fn version(&self) -> Option<String> {
         of_each!(self.standard, of => of.version())
     }
 
-    /// Names and values of the attributes and policies that were given, or that are not the specification's defaults: with
-    /// [`spec`](Request::spec) and [`version`](Request::version), all there is to know. `tile-option` may occur several times.
+    /// Names and values of the attributes and policies that were given or differ from the defaults. Together with
+    /// [`spec`](Request::spec) and [`version`](Request::version) they define the request. `tile-option` may repeat.
     ///
     /// # Examples
     /// ```
@@ -244,7 +244,7 @@ impl Request {
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// A rounding was chosen, beside which there can be no random bits.
+    /// True if a rounding was chosen, which excludes random bits.
     #[must_use]
     pub fn chooses_rounding(&self) -> bool {
         self.attributes().iter().any(|(name, value)| match *name {
@@ -254,11 +254,11 @@ impl Request {
         })
     }
 
-    /// The request of a specification, a version (default: the newest) and what [`attributes`](Request::attributes) gave;
+    /// Builds a request from a specification, a version (default: the newest) and [`attributes`](Request::attributes);
     /// `-` and `_` in names are alike.
     ///
     /// # Errors
-    /// [`RequestError`] for what the specification does not have.
+    /// [`RequestError`] for an unknown name, version or value.
     pub fn from_attributes<'a>(
         spec: &str,
         version: Option<&str>,
@@ -295,7 +295,7 @@ impl Request {
         )
     }
 
-    /// `None` if the standard has no such attribute or value.
+    /// Sets an attribute; `None` if the standard lacks it or the value.
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
         match name {
             "nan" => {

@@ -1,53 +1,53 @@
-//! One specification: its name, its versions, its settings as words, and how it decides a pair of types.
+//! One specification: its name, its versions, its settings as words, and its decision for a pair of types.
 
 use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType};
 
-/// A specification with its attributes, before the types are known. Where it is a cast of `truecast_core`, the destination
-/// of that cast stands for nothing: it is replaced by the destination of each pair.
+/// A specification with its attributes, before the types are known. The destination in a cast of `truecast_core` is a
+/// placeholder, replaced by that of each pair.
 pub(super) trait Specification: Copy {
-    /// As `--spec` names it.
+    /// Name in `--spec`.
     const NAME: &'static str;
 
-    /// The same of a value; tables of one type have many names.
+    /// Name of this value; tables share a type and differ in name.
     fn name(&self) -> &'static str {
         Self::NAME
     }
 
-    /// What it is, in one line for people who do not know it.
+    /// One line for readers who do not know it.
     const ABOUT: &'static str;
-    /// Whether it says how numbers are written as text.
+    /// True if it defines how numbers are written as text.
     const HAS_TEXT: bool = false;
 
-    /// The names of its versions, oldest first.
+    /// Names of its versions, oldest first.
     fn versions() -> Vec<String> {
         Vec::new()
     }
 
-    /// It at a version (default: the newest), without attributes.
+    /// Value at a version (default: the newest), without attributes.
     fn of_version(version: Option<&str>) -> Result<Self, SpecError>;
 
-    /// Its version, as [`of_version`](Specification::of_version) reads it.
+    /// Version, as [`of_version`](Specification::of_version) reads it.
     fn version(&self) -> Option<String> {
         None
     }
 
-    /// The version whose rules apply, for people to read.
+    /// Version whose rules apply, for display.
     fn release(&self) -> Option<String> {
         self.version()
     }
 
-    /// The values that a setting knows, as words; none of settings that it does not have.
+    /// Words that a setting accepts; empty for settings it lacks.
     fn values(_setting: &str) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// Attributes that were given, or that are not the defaults.
+    /// Attributes that were given or differ from the defaults.
     fn attributes(&self) -> Vec<(&'static str, Option<String>)> {
         Vec::new()
     }
 
-    /// Sets an attribute, written with `_`; `None` if there is no such attribute or value.
+    /// Sets an attribute, written with `_`; `None` for an unknown attribute or value.
     fn set(&mut self, _name: &str, _value: &str) -> Result<Option<()>, SpecError> {
         Ok(None)
     }
@@ -55,14 +55,13 @@ pub(super) trait Specification: Copy {
     /// Settles every question for a pair.
     fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError>;
 
-    /// What it makes of a pair with each value of its attributes.
+    /// Meanings of a pair under each value of its attributes.
     fn interpretations(&self, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError>;
 }
 
-/// Stands in a cast whose destination is that of each pair.
+/// Placeholder for the destination of a cast.
 pub(super) const UNSET: DType = DType::F32;
 
-/// The values of a switch.
 pub(crate) const SWITCH: [&str; 2] = ["true", "false"];
 
 pub(super) fn put<T>(field: &mut T, value: Option<T>) -> Option<()> {

@@ -8,7 +8,7 @@ use truecast_core::spec::{Interpretation, SpecError};
 use truecast_core::{CastSpec, DType, Rounding};
 
 impl Specification for Cast {
-    /// Each table has its own.
+    /// Unused: each table has its own name.
     const NAME: &'static str = "";
     const ABOUT: &'static str = "";
 
@@ -29,7 +29,7 @@ impl Specification for Cast {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
-        // Tile IR's words for roundings are taken too.
+        // Tile IR's words for roundings are accepted too.
         let word = match name {
             "rounding" => rounding_of(value).map(Rounding::name),
             "scale_exponent" => Some(INTEGER),
@@ -44,7 +44,7 @@ impl Specification for Cast {
             "int_overflow" => put(&mut self.int_overflow, IntOverflow::of_name(value).map(Some)),
             "subnormals" => put(&mut self.subnormals, Subnormals::of_name(value).map(Some)),
             "relu" => put(&mut self.relu, value.parse().ok()),
-            // What i16 does not hold is beyond the limits of every pair.
+            // Values outside i16 exceed the limits of every pair.
             "scale_exponent" => {
                 let exponent = value.parse().ok().map(|n: i64| n.clamp(i16::MIN.into(), i16::MAX.into()) as i16);
                 put(&mut self.scale_exponent, exponent.map(Some))

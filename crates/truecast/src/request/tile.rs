@@ -8,9 +8,9 @@ use truecast_core::{CastSpec, DType, Rounding};
 /// Tile IR with its attributes, profile and options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
-    /// Attributes, profile and options; its destination stands for nothing.
+    /// Attributes, profile and options; the destination is a placeholder.
     pub cast: Cast,
-    /// The release as it was asked for.
+    /// The requested release.
     pub rules: Rules,
 }
 
@@ -35,7 +35,7 @@ impl Specification for Tile {
         })
     }
 
-    /// No file says here what its own release is.
+    /// Release of the rules: no file states its own here.
     fn release(&self) -> Option<String> {
         Some(self.cast.release.to_string())
     }
@@ -79,13 +79,13 @@ impl Specification for Tile {
         Cast { to: dst, ..self.cast }.resolve(src)
     }
 
-    /// A pair may be several operations here: [`explain`](crate::explain) answers for each.
+    /// Empty: a pair may be several operations; [`explain`](crate::explain) answers for each.
     fn interpretations(&self, _src: DType, _dst: DType) -> Result<Vec<Interpretation>, SpecError> {
         Ok(Vec::new())
     }
 }
 
-/// Spellings of Tile IR, accepted beside our own (`docs/interfaces.md §2`).
+/// Tile IR's spellings, accepted in addition to ours (`docs/interfaces.md §2`).
 const ROUNDINGS: [(&str, Rounding); 6] = [
     ("nearest_even", Rounding::NearestEven),
     ("nearest_away", Rounding::NearestAway),
@@ -95,13 +95,13 @@ const ROUNDINGS: [(&str, Rounding); 6] = [
     ("negative_inf", Rounding::Down),
 ];
 
-/// A rounding mode of Tile IR by its name, or by that of the same rounding.
+/// A rounding mode, from its name or the name of the equal rounding.
 fn rounding(text: &str) -> Option<RoundingMode> {
     let same = || ROUNDINGS.iter().find(|(_, rounding)| rounding.name() == text).map(|(name, _)| *name);
     RoundingMode::of_name(text).or_else(|| RoundingMode::of_name(same()?))
 }
 
-/// A rounding by its name, or as Tile IR writes it.
+/// A rounding, from its name or Tile IR's spelling.
 pub(super) fn rounding_of(text: &str) -> Option<Rounding> {
     Rounding::of_name(text).or_else(|| ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, rounding)| *rounding))
 }

@@ -1,5 +1,5 @@
-//! Is what another implementation gave allowed, and if not, what did it do? Every element is judged by
-//! [`truecast_core::permitted`]; [`crate::convention`] sorts what is not permitted.
+//! Checks results of another implementation. [`truecast_core::permitted`] judges every element; [`crate::convention`]
+//! sorts the violations.
 
 pub mod tosa;
 
@@ -25,13 +25,13 @@ pub struct CastViolation {
     pub input: ElementValue,
     /// The result.
     pub actual: ElementValue,
-    /// What would have been permitted.
+    /// The permitted results.
     pub permitted: Permitted,
     /// The clause.
     pub clause: &'static str,
 }
 
-/// An element of either side.
+/// An input or a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ElementValue {
     /// The code of a number.
@@ -40,27 +40,27 @@ pub enum ElementValue {
     Text(Vec<u8>),
 }
 
-/// What was checked.
+/// The findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CastFindings {
-    /// Elements judged.
+    /// Number of elements judged.
     pub elements: u64,
-    /// Of them, those whose result the specification leaves open; they are accepted.
+    /// Elements whose result the specification leaves open; they are accepted.
     pub open: u64,
-    /// Why, with how many of them, in the order in which the reasons came.
+    /// Reasons for open results, each with its number of elements, in order of appearance.
     pub reasons: Vec<(&'static str, u64)>,
-    /// Of them, those whose result is not permitted.
+    /// Number of results that are not permitted.
     pub wrong: u64,
-    /// The first of those.
+    /// The first of them.
     pub violations: Vec<CastViolation>,
-    /// Results that are not permitted by the convention that they follow; of numbers only.
+    /// Violations by the convention that they follow; numbers only.
     pub groups: Vec<ConventionGroup<Convention, CastViolation>>,
-    /// How many of them were compared with the conventions.
+    /// Number of violations compared with the conventions.
     pub compared: u64,
 }
 
 impl CastFindings {
-    /// Notes the verdict on one element; `both` gives it with its result, if it is not permitted.
+    /// Notes the verdict on one element; `both` gives input and result of a violation.
     fn note(
         &mut self,
         verdict: Verdict,
@@ -91,7 +91,7 @@ impl CastFindings {
         }
     }
 
-    /// Judges text, or elements as text.
+    /// Judges a tensor whose input or result is text.
     fn judge_text(&mut self, spec: &CastSpec, input: &Tensor, actual: &Tensor, nan: NanComparison, keep: usize) {
         let code = |tensor: &Tensor, bytes: &[u8], i| {
             let packed = Elements::new(tensor.dtype, tensor.len() as usize, bytes).expect("read in this form");
@@ -125,7 +125,7 @@ impl CastFindings {
     }
 }
 
-/// Judges numbers element by element, in parts, and compares what is not permitted with the conventions.
+/// Judges numbers element by element, in parts, and compares violations with the conventions.
 ///
 /// # Examples
 /// ```
@@ -151,7 +151,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Nothing judged yet; at most `keep` violations are kept, and as many of each group.
+    /// An empty check that keeps at most `keep` violations, and as many per group.
     #[must_use]
     pub fn new(spec: CastSpec, nan: NanComparison, keep: usize) -> Self {
         let grouping = Grouping::new(Convention::all(&spec), keep);
@@ -160,8 +160,8 @@ impl Check {
 
     /// Judges the next results.
     ///
-    /// Shapes: as many results as inputs, of the types of the cast, which are numbers; parts but the last have an even
-    /// number of elements.
+    /// Shapes: equal numbers of inputs and results, of the numeric types of the cast; every part but the last has an
+    /// even number of elements.
     pub fn judge(&mut self, input: &Elements<'_>, actual: &Elements<'_>) {
         let Self { spec, nan, keep, .. } = *self;
         for i in 0..input.len() {
@@ -183,13 +183,13 @@ impl Check {
         }
     }
 
-    /// The conventions that give every result that is not permitted: each may explain the whole tensor.
+    /// The conventions that give every violation: each may explain the whole tensor.
     #[must_use]
     pub fn candidates(&self) -> Vec<Convention> {
         self.grouping.explain_every_result()
     }
 
-    /// Drops those of `candidates` that do not give every one of these elements that the specification settles. Shapes: as
+    /// Drops the `candidates` that differ from any of these elements whose result the specification settles. Shapes: as
     /// [`Check::judge`].
     pub fn refute(&self, candidates: &mut Vec<Convention>, input: &Elements<'_>, actual: &Elements<'_>) {
         for i in 0..input.len() {
@@ -207,14 +207,14 @@ impl Check {
         }
     }
 
-    /// What was found; `whole` are the candidates that were not refuted by any element.
+    /// The findings; `whole` are the candidates that no element refuted.
     #[must_use]
     pub fn finish(self, whole: &[Convention]) -> CastFindings {
         let Self { mut findings, grouping, .. } = self;
         findings.compared = grouping.compared();
         findings.groups = grouping.groups(whole, Convention::may_be_partial);
         if let ([group], true) = (findings.groups.as_mut_slice(), !whole.is_empty()) {
-            group.count = findings.wrong; // seen to hold beyond what was compared
+            group.count = findings.wrong; // holds beyond the compared elements
         }
         findings
     }
@@ -224,23 +224,23 @@ fn codes(spec: &CastSpec, input: &Elements<'_>, actual: &Elements<'_>, i: usize)
     [spec.src.code_of_storage(input.storage(i)), spec.dst.code_of_storage(actual.storage(i))]
 }
 
-/// The source element that shares a pair.
+/// The other source element of a pair.
 fn pair_of(spec: &CastSpec, input: &Elements<'_>, i: usize) -> Option<u64> {
     (i ^ 1 < input.len()).then(|| spec.src.code_of_storage(input.storage(i ^ 1)))
 }
 
-/// Why two files cannot be an input and its results.
+/// Reason why two files cannot be input and result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum CheckError {
-    /// A file is not what it should be.
+    /// A file is no array of the expected type.
     #[error(transparent)]
     Array(#[from] ArrayError),
     /// The shapes differ.
     #[error("{path}: shape {found:?}, but the input has {expected:?}")]
     Shape {
-        /// The file of the results.
+        /// Path of the results.
         path: String,
         found: Vec<u64>,
         /// The input's shape.
@@ -249,7 +249,7 @@ pub enum CheckError {
 }
 
 impl CheckError {
-    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    /// Who has to act; decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -259,18 +259,18 @@ impl CheckError {
     }
 }
 
-/// The type of the elements of a file of one tensor, as its header states it.
+/// Element type of a single-tensor file, from its header.
 ///
 /// # Errors
-/// A file that does not say, or holds several tensors.
+/// The file does not state its type, or holds several tensors.
 pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
     array::stated_type(path)
 }
 
-/// Checks that the elements of `actual` are permitted results for those of `input`.
+/// Checks that the elements of `actual` are permitted results for `input`.
 ///
-/// Cost: the price of the definition, about 50 ns an element; where one convention may explain every violation, the files
-/// are read twice. Bounded memory, but text is held whole.
+/// Cost: about 50 ns an element, for the definition. The files are read twice if one convention may explain every
+/// violation. Bounded memory, except for text, which is held whole.
 ///
 /// # Errors
 /// [`CheckError`]. Violations are not errors.
@@ -304,10 +304,10 @@ pub fn check(
     Ok(check.finish(&candidates))
 }
 
-/// Which specifications permit every element of `actual` as a result for that of `input`: every standard, language, chip and
-/// library, with every attribute that matters. Numbers only; none is text's answer.
+/// Specifications that permit every element of `actual` as a result for `input`: every standard, language, chip and
+/// library, with every attribute that matters. Numbers only; empty for text.
 ///
-/// Cost: the price of the definition for each specification until its first wrong result.
+/// Cost: for each specification, its definition up to the first wrong result.
 ///
 /// # Errors
 /// As [`check`].
@@ -323,7 +323,7 @@ pub fn permitted_by(
     let single = |(one, rule)| matches!(rule, Rule::Cast(_)).then_some(one);
     let mut all: Vec<Interpretation> = every(src, dst).into_iter().filter_map(single).collect();
     let Some(spec) = all.first().map(|one| one.cast) else { return Ok(all) };
-    // Tables do not say which NaN.
+    // Tables leave the NaN code open.
     let nan_of = |one: &Interpretation| if Table::of_name(one.spec).is_some() { NanComparison::Class } else { nan };
     each_part(&spec, input, actual, &mut |x, y| {
         for i in 0..x.len() {
@@ -348,7 +348,7 @@ fn same_shape(expected: &[u64], actual: &Path, found: &[u64]) -> Result<(), Chec
     }
 }
 
-/// Two files side by side, until `part` has seen enough.
+/// Reads two files side by side, until `part` returns false.
 fn each_part(
     spec: &CastSpec,
     input: &Path,

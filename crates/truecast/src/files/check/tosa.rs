@@ -1,4 +1,4 @@
-//! Is what another implementation of TOSA gave permitted? Files are paired and read in parts here;
+//! Checks results of another implementation of TOSA. Files are paired and read in parts here;
 //! [`truecast_core::spec::tosa::check`] judges.
 
 use crate::files::rescale::{RescaleFailure, RescaleRequest};
@@ -14,36 +14,36 @@ use truecast_io::npy::tosa::Reader;
 use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, RescaleConvention, is_same};
 use truecast_models::tosa::value::scale_shape;
 
-/// An input, the output that is judged, and how many failures are kept with their place.
+/// The files to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
-    /// The elements that were converted.
+    /// The converted elements.
     pub input: &'a Path,
-    /// What came of them.
+    /// The results to judge.
     pub actual: &'a Path,
-    /// Failures that are kept.
+    /// Most failures to keep with their places.
     pub keep: usize,
-    /// Whose rules.
+    /// Profile whose rules apply.
     pub profile: Profile,
 }
 
-/// What an output was judged to be.
+/// Verdict on an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checked<F> {
     /// Each element was judged.
     Elements(F),
-    /// The result is unpredictable or must be an error; only [`GraphResult::Error`] makes any output wrong.
+    /// The result is unpredictable or must be an error; only [`GraphResult::Error`] makes every output wrong.
     Graph(GraphResult),
 }
 
-/// What was found of plain elements.
+/// Findings for single elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedElements<C> {
     /// The verdicts.
     pub findings: Findings,
-    /// What does not pass, by the convention that it follows.
+    /// Failures by the convention that they follow.
     pub groups: Vec<ConventionGroup<C, Violation>>,
-    /// How many of those were compared with the conventions.
+    /// Number of failures compared with the conventions.
     pub compared: u64,
 }
 
@@ -57,18 +57,18 @@ impl<C: Copy> CheckedElements<C> {
     ) -> Self {
         let mut groups = grouping.groups(whole, may_be_partial);
         if let ([group], true) = (groups.as_mut_slice(), !whole.is_empty()) {
-            group.count = findings.failed; // seen to hold beyond what was compared
+            group.count = findings.failed; // holds beyond the compared elements
         }
         CheckedElements { findings, groups, compared: grouping.compared() }
     }
 }
 
-/// Judges the elements of `actual` as results of a CAST of those of `input`.
+/// Judges the elements of `actual` as results of a CAST of `input`.
 ///
 /// Cost: some microseconds an element; bounded memory.
 ///
 /// # Errors
-/// [`RescaleFailure`] if the files are not arrays of these types and of one shape. What is not permitted is no error.
+/// [`RescaleFailure`] if the files are not arrays of these types and of equal shape. Violations are no errors.
 pub fn check_cast(
     spec: &CastSpec,
     target: &Target,
@@ -108,8 +108,8 @@ pub fn check_cast(
     Ok(Checked::Elements(CheckedElements::new(check.findings, &grouping, &whole, Convention::may_be_partial)))
 }
 
-/// Judges the elements of `actual` as results of a RESCALE of those of `input`. They are read once to see what the whole
-/// graph's result is, and once to be judged; once more where one convention may explain everything that is wrong.
+/// Judges the elements of `actual` as results of a RESCALE of `input`. Reads the files once for the result of the whole
+/// graph and once for the verdicts; once more if one convention may explain every failure.
 ///
 /// # Errors
 /// As [`check_cast`].
@@ -172,7 +172,7 @@ fn elements(xs: Reader, ys: Reader, spec: &CastSpec) -> (Elements, Elements) {
     (Elements::new(xs, spec.src), Elements::new(ys, spec.dst))
 }
 
-/// Calls `visit` with each input and its output until it says no.
+/// Calls `visit` with each input and output until it returns false.
 fn each((mut xs, mut ys): (Elements, Elements), mut visit: impl FnMut(u64, u64) -> bool) -> Result<(), RescaleFailure> {
     let stopped = xs.by_ref().zip(ys.by_ref()).any(|(x, y)| !visit(x, y));
     if !stopped {
@@ -182,10 +182,10 @@ fn each((mut xs, mut ys): (Elements, Elements), mut visit: impl FnMut(u64, u64) 
     Ok(())
 }
 
-/// Judges a block-scaled CAST; `scales` is the file of the scales of whichever side has them.
+/// Judges a block-scaled CAST; `scales` is the scale file of the block-scaled side.
 ///
 /// # Errors
-/// As [`check_cast`]; the conditions of the CAST are among them, since types and shape alone decide them.
+/// As [`check_cast`], and the conditions of the CAST, which depend on types and shape alone.
 pub fn check_blocks(
     cast: &BlockCast,
     target: &Target,
@@ -232,34 +232,33 @@ fn same_shape(path: &Path, expected: &[u64], found: &[u64]) -> Result<(), Rescal
     }
 }
 
-/// The codes of an array, read in parts. They end early if a part cannot be read, which [`Elements::ended`] tells.
+/// Codes of an array, read in parts. They end early at a part that cannot be read; see [`Elements::ended`].
 struct Elements {
     reader: Reader,
     dtype: DType,
     part: Vec<u8>,
-    /// Elements of the part, and which is next.
+    /// Elements of the part, and the index of the next.
     len: u64,
     at: u64,
     failed: Option<truecast_io::Error>,
 }
 
-/// Elements of a part.
 const PART: u64 = 1 << 16;
 
 impl Elements {
-    /// All of them, as codes of `dtype`, which has the width of the reader's type.
+    /// All codes as `dtype`, which has the width of the reader's type.
     fn new(reader: Reader, dtype: DType) -> Elements {
         Elements { reader, dtype, part: Vec::new(), len: 0, at: 0, failed: None }
     }
 
-    /// The next 32; `None` if there are fewer.
+    /// The next block; `None` if fewer codes are left.
     fn block(&mut self) -> Option<[u64; BLOCK]> {
         let mut block = [0; BLOCK];
         block.iter_mut().try_for_each(|code| self.next().map(|next| *code = next))?;
         Some(block)
     }
 
-    /// Whether they ended because there are no more.
+    /// The read error, if one ended the codes early.
     fn ended(self) -> Result<(), RescaleFailure> {
         self.failed.map_or(Ok(()), |error| Err(error.into()))
     }

@@ -1,4 +1,4 @@
-//! Which tensors of a report are worth a look, and what would spare them. The rules are here; sentences are not.
+//! Suspicious tensors of a report, and rules that would spare them. The rules are here; sentences are not.
 
 use super::keep_suggestion::spare;
 use foldhash::HashSet;
@@ -6,16 +6,16 @@ use std::cmp::Ordering;
 use truecast_core::{DType, Kind};
 use truecast_kernel::Counts;
 
-/// Below this, noise is a tenth of the signal's amplitude or more. Narrow types have that much with any weights: for them
-/// it is less ([`least_sqnr_db`]).
+/// General limit: below it, noise is a tenth of the signal's amplitude or more. Narrow types, which are always noisy,
+/// have a lower limit ([`least_sqnr_db`]).
 pub const LEAST_SQNR_DB: f64 = 20.0;
-/// So far a tensor may stay below what its type usually has.
+/// Permitted loss below the usual ratio of a type.
 const MARGIN_DB: f64 = 6.0;
-/// More than one value in so many may not saturate nor wrap.
+/// Suspicious if more than one value in 100 saturates or wraps.
 const ONE_OUTSIDE_IN: u64 = 100;
-/// More than one value in so many that are not zero may not become zero: with four bits and scales a third may.
+/// Suspicious if more than half of the nonzero values become zero: with four bits and scales a third may.
 const ONE_FLUSHED_IN: u64 = 2;
-/// Names are compared with one another up to this many.
+/// Most names that are compared with one another.
 const MOST_SPARED: usize = 1000;
 
 /// A tensor to be assessed.
@@ -23,34 +23,34 @@ const MOST_SPARED: usize = 1000;
 pub struct Assessed<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its type before and after.
+    /// Its types before and after.
     pub types: (DType, DType),
-    /// Its results have scales: that the largest values of a block saturate is rounding there.
+    /// True if the results have scales: the largest values of a block saturate there by rounding.
     pub is_scaled: bool,
-    /// What happened to its values.
+    /// Its counts.
     pub counts: &'a Counts,
 }
 
-/// Why a tensor is worth a look.
+/// Reason for suspicion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reason {
-    /// So many values became infinite, and so many NaN.
+    /// Number of values that became infinite, and number that became NaN.
     Nonfinite(u64, u64),
     /// The signal to noise ratio in decibels is below [`least_sqnr_db`].
     Noise(f64),
-    /// So many values, more than one in a hundred, are the largest of the type instead of what they were.
+    /// Number of saturated values, if more than one in a hundred.
     Saturated(u64),
-    /// So many values, more than one in a hundred, are what an integer keeps of them when it overflows.
+    /// Number of values wrapped by integer overflow, if more than one in a hundred.
     Wrapped(u64),
-    /// So many values, more than half of those that were not zero, became zero.
+    /// Number of nonzero values that became zero, if more than half.
     FlushedToZero(u64),
 }
 
-/// The signal to noise ratio in decibels that values with a normal distribution have in a type, or with scales in codes of
-/// that type; `None` of integers without scales, whose noise depends on the values.
+/// Usual signal to noise ratio in decibels of normally distributed values in a type, or in scaled codes of that type;
+/// `None` for integers without scales, whose noise depends on the values.
 ///
-/// A significand with one bit more halves the error: `6 m + 13.5` with `m` stored bits. Integers fill their range with the
-/// largest of a row or block; `6 b - 7` with `b` bits is between one scale for everything and one for 16 values.
+/// One more bit of significand halves the error: `6 m + 13.5` with `m` stored bits. Integers fill their range with the
+/// largest value of a row or block: `6 b - 7` with `b` bits lies between one scale per tensor and one per 16 values.
 ///
 /// Source: measured, `docs/interfaces.md §3`.
 #[must_use]
@@ -63,7 +63,7 @@ pub fn usual_sqnr_db(dtype: DType, is_scaled: bool) -> Option<f64> {
     }
 }
 
-/// A tensor with less lost much: [`LEAST_SQNR_DB`], or 6 dB below what is usual for the coarser of its types.
+/// Lowest acceptable ratio: [`LEAST_SQNR_DB`], or 6 dB below the usual ratio of the coarser type.
 ///
 /// # Examples
 /// ```
@@ -77,54 +77,54 @@ pub fn least_sqnr_db(types: (DType, DType), is_scaled: bool) -> f64 {
     usual.map(|usual| usual - MARGIN_DB).fold(LEAST_SQNR_DB, f64::min)
 }
 
-/// A tensor that is worth a look.
+/// A suspicious tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspect {
     /// Its index in the report.
     pub index: usize,
-    /// Why; none if it did not lose much, and was only asked for.
+    /// Reasons; empty if it was listed without suspicion.
     pub reasons: Vec<Reason>,
 }
 
-/// Which tensors are named as the worst.
+/// Tensors to list as the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// So many of those that lost much.
+    /// At most this number of suspicious tensors.
     LostMuch(usize),
-    /// So many of those with an error, whether they lost much or not.
+    /// At most this number of tensors with an error, suspicious or not.
     Worst(usize),
 }
 
-/// Floats became integers as if they had been scaled, and most of them became zero.
+/// Floats that became integers without a scale, and mostly zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unscaled {
-    /// Tensors in which more than half of the values that were not zero became zero.
+    /// Tensors of which more than half of the nonzero values became zero.
     pub tensors: u64,
-    /// Their values that were not zero.
+    /// Their nonzero values.
     pub nonzero: u64,
-    /// Those of them that became zero.
+    /// Nonzero values that became zero.
     pub flushed_to_zero: u64,
 }
 
-/// What is to be said about a report.
+/// The conclusions from a report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assessment {
     /// Tensors whose type or values changed.
     pub changed: u64,
-    /// Of these, the tensors that are worth a look.
+    /// Number of suspicious tensors.
     pub suspicious: u64,
-    /// The worst of them, worst first.
+    /// The listed tensors, worst first.
     pub worst: Vec<Suspect>,
-    /// Globs for `--keep` that match suspicious tensors and no other that changed; empty if there is no short list, or if
-    /// most are suspicious.
+    /// Globs for `--keep` that match suspicious tensors and no other changed one; empty if a short list does not exist,
+    /// or if most tensors are suspicious.
     pub spare: Vec<String>,
-    /// How many suspicious tensors the globs match.
+    /// Number of suspicious tensors that the globs match.
     pub spared: u64,
-    /// Set if floats became integers and most of a tensor zero.
+    /// Set if floats became integers, and most values of a tensor zero.
     pub unscaled: Option<Unscaled>,
 }
 
-/// Judges the `len` tensors of a report, which `row` gives by their index; `named` says which are named.
+/// Assesses the `len` tensors of a report, which `row` gives by index; `named` selects the listed ones.
 ///
 /// # Examples
 /// ```
@@ -169,19 +169,19 @@ pub fn assess<'a>(len: usize, row: &dyn Fn(usize) -> Assessed<'a>, named: Named)
 }
 
 impl Assessed<'_> {
-    /// Its type or a value changed.
+    /// True if its type or a value changed.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         self.counts.elements > 0 && (self.types.0 != self.types.1 || self.counts.inexact > 0)
     }
 
-    /// Why it is worth a look; none if it is not.
+    /// Reasons for suspicion; empty for a sound tensor.
     #[must_use]
     pub fn reasons(&self) -> Vec<Reason> {
         let c = self.counts;
         let mut all = Vec::new();
         all.extend((c.to_inf > 0 || c.to_nan > 0).then_some(Reason::Nonfinite(c.to_inf, c.to_nan)));
-        // A truth value is no approximation of a number.
+        // A truth value does not approximate a number.
         if self.types.1 == DType::Bool {
             return all;
         }
@@ -202,7 +202,7 @@ fn is_unscaled(row: &Assessed<'_>) -> bool {
     becomes_integer && !row.is_scaled && row.counts.flushed_to_zero > row.counts.nonzero_in() / 2
 }
 
-/// Values that became Inf or NaN go before everything; then what has the most noise.
+/// Values that became Inf or NaN come first; then the most noise.
 fn worse_first(a: &Counts, b: &Counts) -> Ordering {
     let is_finite = |c: &Counts| c.to_inf == 0 && c.to_nan == 0;
     let part = |count: u64, of: u64| count as f64 / of.max(1) as f64;
@@ -238,7 +238,7 @@ mod tests {
             (Counts { wrapped: 11, ..noisy(30.0) }, vec![Reason::Wrapped(11)]),
             (Counts { flushed_to_zero: 500, ..noisy(30.0) }, vec![]),
             (Counts { flushed_to_zero: 501, ..noisy(30.0) }, vec![Reason::FlushedToZero(501)]),
-            // Of the 100 values that are not zero, 50 may become zero.
+            // At most 50 of the 100 nonzero values may become zero.
             (Counts { zero_in: 900, flushed_to_zero: 50, ..noisy(30.0) }, vec![]),
             (Counts { zero_in: 900, flushed_to_zero: 51, ..noisy(30.0) }, vec![Reason::FlushedToZero(51)]),
             (Counts { to_nan: 1, ..noisy(30.0) }, vec![Reason::Nonfinite(0, 1)]),
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!((assessed(&rows, F8, 0).suspicious, assessed(&rows, F8, 0).changed), (4, 5));
     }
 
-    /// Who asks for the worst gets them, even if none lost much; what is exact is never among them.
+    /// The worst are listed on request, even without suspicion; exact tensors never are.
     #[test]
     fn the_worst_that_lost_little() {
         let rows = [noisy(50.0), noisy(10.0), Counts::copied(9), noisy(40.0)];
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(assessed(&rows, (DType::F32, DType::F32), 5).changed, 0);
     }
 
-    /// Globs spare the suspicious, unless these are the most.
+    /// Globs spare the suspicious tensors, unless most tensors are suspicious.
     #[test]
     fn sparing() {
         let rows = [("l.0.bias", noisy(1.0)), ("l.1.bias", noisy(1.0)), ("l.0.w", noisy(50.0)), ("l.1.w", noisy(50.0))];

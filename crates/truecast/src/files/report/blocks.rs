@@ -3,14 +3,14 @@
 use serde::ser::SerializeMap;
 use truecast_kernel::scaled::BlockCounts;
 
-/// What became of elements that share a scale.
+/// Counts of elements that share a scale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
-    /// Blocks, and what became of them.
+    /// Counts of blocks.
     pub counts: BlockCounts,
-    /// Rows that were added.
+    /// Padding rows.
     pub pad_rows: u64,
-    /// Columns that were added.
+    /// Padding columns.
     pub pad_cols: u64,
 }
 

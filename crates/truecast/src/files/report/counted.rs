@@ -1,10 +1,10 @@
-//! What was counted of one tensor of very many.
+//! Compact counts of one tensor.
 
 use std::ops::Deref;
 use std::sync::LazyLock;
 use truecast_kernel::Counts;
 
-/// Counts that take next to no memory as long as nothing was counted.
+/// Counts that take almost no memory while they are zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted(Option<Box<Counts>>);
 

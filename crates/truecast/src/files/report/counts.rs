@@ -1,4 +1,4 @@
-//! The counts and error figures of a report by their names: in JSON, as titles of columns and for `--fail-on`
+//! The counts and error figures of a report by name: in JSON, as titles of columns and for `--fail-on`
 //! (`docs/interfaces.md §6`, `docs/spec/checkpoints.md §10`).
 
 use serde::Serialize;
@@ -8,13 +8,13 @@ use truecast_kernel::Counts;
 /// One of the counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
-    /// Its name, wherever it is written; columns have spaces instead of `_`.
+    /// Its name in JSON and options; columns have spaces instead of `_`.
     pub name: &'static str,
-    /// A name that `--fail-on` took before.
+    /// Former name, still accepted by `--fail-on`.
     pub old_name: Option<&'static str>,
-    /// Only a conversion knows it: from two files it cannot be told.
+    /// True if only a conversion knows it: two files do not tell.
     pub of_conversions: bool,
-    /// It is that of the measured elements.
+    /// True if it covers the measured elements only.
     pub of_errors: bool,
     /// Its value.
     pub of: fn(&Counts) -> u64,
@@ -56,13 +56,13 @@ pub const COUNTS: [Count; 16] = [
     of_errors("left_out", left_out),
 ];
 
-/// The measured pairs that errors leave out, because a value or its result is infinite or NaN.
+/// Number of measured pairs without an error measure, because the value or its result is infinite or NaN.
 #[must_use]
 pub fn left_out(c: &Counts) -> u64 {
     c.measured.saturating_sub(c.finite_pairs)
 }
 
-/// Pairs that error measures leave out differ: the measures look better than the result is.
+/// True if pairs without an error measure differ: the measures then look better than the result.
 ///
 /// # Examples
 /// ```
@@ -78,7 +78,7 @@ pub fn hides_loss(c: &Counts) -> bool {
     c.to_inf > 0 || c.to_nan > 0 || nan_left || inf_left
 }
 
-/// A number, or the string that stands for what JSON cannot hold.
+/// A number, or a string where JSON has no such number.
 #[derive(Clone, Copy, Debug)]
 pub struct Number(pub f64);
 
@@ -99,7 +99,7 @@ pub fn json_number(value: f64) -> serde_json::Value {
     serde_json::to_value(Number(value)).expect("numbers and strings are JSON")
 }
 
-/// Where counts come from, which decides what is known.
+/// Origin of counts, which decides which are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Conversion,
@@ -112,11 +112,11 @@ pub(crate) fn put_counts<M: SerializeMap>(map: &mut M, c: &Counts, origin: Origi
     if c.is_sampled() {
         map.serialize_entry("measured", &c.measured)?;
     }
-    // A sample without an error says nothing of the rest.
+    // A sample without an error proves nothing about the rest.
     if c.is_sampled() && c.inexact == 0 { Ok(()) } else { map.serialize_entry("lossless", &c.lossless()) }
 }
 
-/// The largest errors of a sample are not those of the tensor, and have names of their own.
+/// The largest errors of a sample are not those of the tensor, and have other names.
 pub(crate) fn put_measures<M: SerializeMap>(map: &mut M, c: &Counts, is_sampled: bool) -> Result<(), M::Error> {
     let [abs, rel] = match is_sampled {
         false => ["max_abs_error", "max_rel_error"],

@@ -1,19 +1,19 @@
-//! What a report says of a checkpoint beside its tensors (`docs/interfaces.md §6`).
+//! The part of a report about a checkpoint (`docs/interfaces.md §6`).
 
 use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::Value;
 
-/// What was done to a checkpoint beside its tensors.
+/// Changes to a checkpoint besides its tensors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FolderReport {
-    /// Every file of tensors of the source.
+    /// The source's files of tensors.
     pub shards: Vec<ShardReport>,
-    /// What was changed in its configuration.
+    /// Changes of its configuration.
     pub changes: Vec<String>,
-    /// Files that were copied, relative to the folder.
+    /// Copied files, relative to the folder.
     pub sidecars: Vec<String>,
-    /// Index and configuration were written too: every part is finished.
+    /// True if index and configuration were written: every part is finished.
     pub complete: bool,
 }
 
@@ -22,34 +22,34 @@ pub struct FolderReport {
 pub struct ShardReport {
     /// Its name.
     pub name: String,
-    /// Tensors that it holds afterwards.
+    /// Number of tensors after the conversion.
     pub tensors: u64,
-    /// Bytes of tensors that are read for it.
+    /// Bytes of tensors read for it.
     pub bytes_in: u64,
-    /// Bytes of tensors that it holds afterwards.
+    /// Bytes of its tensors after the conversion.
     pub bytes_out: u64,
-    /// What was done to it.
+    /// Its state.
     pub state: ShardState,
 }
 
-/// What was done to a file of tensors.
+/// State of a file of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShardState {
-    /// Nothing yet.
+    /// Not converted yet.
     Planned,
-    /// It was converted.
+    /// Converted by this run.
     Converted,
-    /// An earlier run converted it; its file was read again.
+    /// Converted by an earlier run, and read again.
     Resumed,
-    /// Nothing: it is another part's.
+    /// Belongs to another part.
     OfOthers,
-    /// Nothing: no tensor is left in it.
+    /// No tensor is left in it.
     Empty,
 }
 
 impl ShardState {
-    /// As it is printed.
+    /// Name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl ShardState {
 }
 
 impl ShardReport {
-    /// Its file is complete.
+    /// True if its file is complete.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         matches!(self.state, ShardState::Converted | ShardState::Resumed)

@@ -1,11 +1,11 @@
-//! Globs that match some names and not others: the shortest list that is worth reading.
+//! Shortest list of globs that match some names and not others.
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
-/// More globs than this are nothing that a person types.
+/// Longest list that a person would type.
 const MOST_GLOBS: usize = 5;
 
-/// What a glob fixes of a name; the rest is `*`.
+/// The fixed part of a glob; the rest is `*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Pattern<'a> {
     Suffix(&'a str),
@@ -14,7 +14,7 @@ enum Pattern<'a> {
 }
 
 impl<'a> Pattern<'a> {
-    /// Every pattern of a name that begins or ends where the name has a dot or slash.
+    /// Every pattern that cuts the name at a dot or slash.
     fn all(name: &'a str) -> impl Iterator<Item = Pattern<'a>> {
         let ends = name.bytes().enumerate().filter(|(i, b)| *i > 0 && matches!(b, b'.' | b'/')).map(|(i, _)| i);
         let parts = ends.flat_map(|i| [Pattern::Suffix(&name[i..]), Pattern::Prefix(&name[..=i])]);
@@ -35,7 +35,7 @@ fn escaped(text: &str) -> String {
     text.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Globs that match as many of `names` as possible and none of `others`, and how many they match.
+/// Globs that match as many of `names` as possible and none of `others`, and the number of matches.
 pub(super) fn spare<'a>(names: &[&'a str], others: impl Iterator<Item = &'a str>) -> (Vec<String>, u64) {
     let mut patterns: HashMap<Pattern<'a>, Vec<usize>> = HashMap::new();
     for (i, name) in names.iter().enumerate() {
@@ -51,7 +51,7 @@ pub(super) fn spare<'a>(names: &[&'a str], others: impl Iterator<Item = &'a str>
     while globs.len() < MOST_GLOBS && matched.len() < names.len() {
         let gain = |of: &Vec<usize>| of.iter().filter(|i| !matched.contains(*i)).count();
         let best = patterns.iter().map(|(pattern, of)| (gain(of), pattern.glob(), of));
-        // The most names, then the shortest glob, then the first in the alphabet.
+        // Most names, then shortest glob, then alphabetical order.
         let Some((gain, glob, of)) =
             best.max_by(|a, b| a.0.cmp(&b.0).then(b.1.len().cmp(&a.1.len())).then(b.1.cmp(&a.1)))
         else {
@@ -73,7 +73,7 @@ mod tests {
     use truecast_core::{DType, Layout};
     use truecast_io::{FileFormat, Tensor};
 
-    /// The names that remain converted when the globs are kept.
+    /// The names that remain converted under `--keep` with the globs.
     fn converted(globs: &[String], names: &[&str]) -> Vec<String> {
         let rules = globs.iter().map(|glob| Rule::new(glob, None).unwrap()).collect();
         let selection = Selection { to: Some(DType::Bf16), rules, ..Selection::default() };
@@ -116,7 +116,7 @@ mod tests {
     fn a_name_alone_stands_for_itself() {
         check(&["w"], &["v"], &["w"]);
         check(&["a.w"], &["b.w", "a.v"], &["a.w"]);
-        // Part of a word is no end.
+        // A pattern does not cut a word.
         check(&["x.key"], &["x.monkey"], &["*.key"]);
     }
 

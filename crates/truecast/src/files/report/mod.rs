@@ -1,8 +1,8 @@
-//! What a conversion did, tensor by tensor, and its JSON form (`docs/interfaces.md §6`), which is written as a stream:
+//! Report of a conversion, tensor by tensor, and its JSON form (`docs/interfaces.md §6`), which is written as a stream:
 //! `serde_json::to_writer_pretty(file, &report)`.
 //!
-//! [`counts`](COUNTS) has the names, [`Total`] what totals cover, [`Assessment`] what is worth a look, [`Provenance`] how the
-//! result came about. How reports look to people is the business of commands.
+//! [`counts`](COUNTS) has the names, [`Total`] the totals, [`Assessment`] the suspicious tensors, [`Provenance`] the
+//! request. Commands print reports.
 
 mod assessment;
 mod blocks;
@@ -46,27 +46,27 @@ pub struct TensorReport {
     pub name: Arc<str>,
     /// Its shape, in elements.
     pub shape: Arc<[u64]>,
-    /// The type its payload was read as.
+    /// The type that its payload was read as.
     pub from: DType,
-    /// The type it has now.
+    /// Its type after the conversion.
     pub to: DType,
-    /// The scheme that its codes were quantized by, if they were; `from` is their type.
+    /// Its scheme in the source, if it was quantized; `from` is then the type of the codes.
     pub scheme: Option<Arc<str>>,
-    /// The scheme that it was quantized by; `to` is the type of the codes.
+    /// Its scheme in the destination, if it is quantized; `to` is then the type of the codes.
     pub to_scheme: Option<Arc<str>>,
-    /// What became of its blocks, of one that was quantized.
+    /// Counts of its blocks, if it was quantized.
     pub blocks: Option<Box<Blocks>>,
-    /// False if its bytes were copied.
+    /// False for copied bytes.
     pub converted: bool,
-    /// Why `--keep-preset` kept it, or `--scheme` did not quantize it.
+    /// Reason why `--keep-preset` kept it, or `--scheme` did not quantize it.
     pub kept_by: Option<KeptBy>,
-    /// Elements.
+    /// Number of elements.
     pub elements: u64,
     /// Bytes before.
     pub bytes_in: u64,
     /// Bytes after.
     pub bytes_out: u64,
-    /// What happened to the values; empty in a dry run.
+    /// Counts of its values; empty in a dry run.
     pub counts: Counted,
 }
 
@@ -91,13 +91,13 @@ impl TensorReport {
         }
     }
 
-    /// Which tensors it is summed with.
+    /// Group of the total that it belongs to.
     #[must_use]
     pub fn group(&self) -> Group {
         Group::of_tensors((self.from, self.to), (self.scheme.as_deref(), self.to_scheme.as_deref()))
     }
 
-    /// What an assessment looks at.
+    /// Input of an assessment.
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
         let (types, is_scaled) = ((self.from, self.to), self.to_scheme.is_some());
@@ -105,26 +105,26 @@ impl TensorReport {
     }
 }
 
-/// What was done to a file.
+/// Report of a conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The source, as given.
     pub source: String,
-    /// What decided the result: the specification, its options and the rules.
+    /// The specification, options and rules that decided the result.
     pub provenance: Provenance,
     /// The tensors, in the data order of the source.
     pub tensors: Vec<TensorReport>,
-    /// Their sums.
+    /// Sums of the tensors.
     pub total: Total,
-    /// Nothing was counted: it says what would be done.
+    /// True for a plan without counts.
     pub is_dry_run: bool,
-    /// What a user should know before relying on the result.
+    /// Cautions about the result.
     pub warnings: Vec<String>,
-    /// The files that were written: the destination, and its file of external data if it has one.
+    /// The written files: the destination, and its file of external data.
     pub outputs: Vec<PathBuf>,
-    /// Tensors that are left out because they mean nothing without others, with the reason.
+    /// Tensors left out because they depend on others, with the reason.
     pub dropped: Vec<(String, String)>,
-    /// What was done to a checkpoint beside its tensors, which are those of the shards that this run converted.
+    /// Checkpoints only: changes besides the tensors; `tensors` then has the shards of this run.
     pub folder: Option<Box<FolderReport>>,
 }
 
@@ -144,7 +144,7 @@ impl Report {
         Self { source, provenance, tensors, total, is_dry_run, warnings, outputs, dropped, folder: None }
     }
 
-    /// Bits of codes, scales and what else belongs to them for each element that was quantized; `None` if none was.
+    /// Bits per quantized element, including scales and other parts; `None` without quantized elements.
     #[must_use]
     pub fn bits_per_weight(&self) -> Option<f64> {
         let quantized = || self.tensors.iter().filter(|row| row.converted && row.to_scheme.is_some());
@@ -153,7 +153,7 @@ impl Report {
         (elements > 0).then(|| bytes as f64 * 8.0 / elements as f64)
     }
 
-    /// The JSON form with these tensors.
+    /// The JSON form with these rows.
     #[must_use]
     pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
         ReportJson { report: self, rows }
@@ -213,5 +213,5 @@ impl Serialize for ReportJson<'_> {
     }
 }
 
-/// Checkpoints have very many tensors: beside its name, its shape and its counts, one takes at most 200 bytes.
+/// Memory bound for large checkpoints: at most 200 bytes per tensor, without name, shape and counts.
 const _: () = assert!(size_of::<TensorReport>() <= 200);

@@ -1,5 +1,5 @@
-//! How a result came about: the part of [`Options`] that decides every bit of it, and its JSON form
-//! (`docs/interfaces.md §6`). What only says with which means the work is done (memory, threads) is no part of it.
+//! The part of [`Options`] that decides every bit of a result, and its JSON form (`docs/interfaces.md §6`). Memory and
+//! threads are left out: they change no bit.
 
 use crate::files::convert::options::Options;
 use crate::files::select::{Detected, Layer, QuantizeOptions, Rule, Selection, SourceScheme};
@@ -7,7 +7,7 @@ use crate::request::Request;
 use serde_json::{Map, Value, json};
 use truecast_core::DType;
 
-/// What decides the result of a conversion.
+/// The options that decide the result of a conversion.
 ///
 /// # Examples
 /// ```
@@ -22,37 +22,37 @@ use truecast_core::DType;
 pub struct Provenance {
     /// Specification, version, attributes and policies.
     pub request: Request,
-    /// Of stochastic rounding.
+    /// Seed of stochastic rounding.
     pub seed: Option<u64>,
     /// The types, and the rules in their order.
     pub selection: Selection,
-    /// Smaller tensors of a model were kept unless a rule names them.
+    /// Smaller tensors of a model were kept unless a rule named them.
     pub min_elements: u64,
-    /// How strictly ONNX files were read.
+    /// Strictness for ONNX files.
     pub onnx: truecast_io::onnx::Options,
-    /// How tensors of a checkpoint were quantized, if they were.
+    /// Quantization of a checkpoint's tensors, if any.
     pub writing: Option<QuantizeOptions>,
-    /// What was said of a quantized source.
+    /// Given facts about a quantized source.
     pub reading: SourceScheme,
-    /// What was found out of it.
+    /// Detected facts about it.
     pub detected: Detected,
 }
 
-/// The object is not one that [`Provenance::to_json`] gives.
+/// An object that differs from the form of [`Provenance::to_json`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("options.{field}: {why}")]
 pub struct ProvenanceError {
     /// The field of the object.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The problem with it.
     pub why: String,
 }
 
 impl Provenance {
-    /// What decides the results under these options.
+    /// The deciding part of these options.
     #[must_use]
     pub fn of(options: &Options) -> Provenance {
-        // Every option is named, so that a new one is not forgotten.
+        // All fields are listed, so that the compiler reports a new one.
         let Options { selection, request, seed, min_elements, onnx, reading, writing, .. } = options;
         let Options { max_memory: _, existing: _, exec: _, sidecars: _, resume: _, share: _, .. } = options;
         Provenance {
@@ -67,20 +67,20 @@ impl Provenance {
         }
     }
 
-    /// Options that give the same results; their means are the default ones.
+    /// Options for the same results, with default memory and threads.
     #[must_use]
     pub fn options(&self) -> Options {
         let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected: _ } = self.clone();
         Options { request, seed, selection, min_elements, onnx, writing, reading, ..Options::default() }
     }
 
-    /// Whether the request decides anything: a scheme alone casts nothing.
+    /// True if the request decides anything: a scheme alone casts nothing.
     #[must_use]
     pub fn casts(&self) -> bool {
         self.writing.is_none() || self.selection.casts()
     }
 
-    /// The object `options` of a report.
+    /// The report's object `options`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let Provenance { request, seed, selection, min_elements, onnx, writing, reading, detected } = self;
@@ -112,10 +112,10 @@ impl Provenance {
         object
     }
 
-    /// Reads what [`to_json`](Provenance::to_json) wrote.
+    /// Reads the output of [`to_json`](Provenance::to_json).
     ///
     /// # Errors
-    /// A field that is missing, of another kind, or not of this version of truecast.
+    /// A field that is missing, of another kind, or unknown to this version of truecast.
     pub fn from_json(object: &Value) -> Result<Provenance, ProvenanceError> {
         let rule = |rule: &Value| {
             let glob = rule.get("glob").and_then(Value::as_str).ok_or_else(|| wrong("rules", "a rule has no glob"))?;
@@ -164,7 +164,7 @@ impl Provenance {
     }
 }
 
-/// A rule as reports have it.
+/// JSON form of a rule.
 fn rule_to_json(rule: &Rule) -> Value {
     match rule.quantizes() {
         true => json!({ "glob": rule.glob(), "to": null, "quantize": true }),
@@ -172,7 +172,7 @@ fn rule_to_json(rule: &Rule) -> Value {
     }
 }
 
-/// The presets, if there are any.
+/// Reads the presets.
 fn keep(object: &Value) -> Result<Vec<Layer>, ProvenanceError> {
     let Some(_) = object.get("keep_preset") else { return Ok(Vec::new()) };
     let preset = |value: &Value| {
@@ -182,7 +182,7 @@ fn keep(object: &Value) -> Result<Vec<Layer>, ProvenanceError> {
     array(object, "keep_preset")?.iter().map(preset).collect()
 }
 
-/// Switches are booleans, what may be given several times is a list, everything else is text.
+/// Switches are booleans, repeatable attributes are lists, all others are text.
 fn attributes_to_json(request: &Request) -> Value {
     let mut all = Map::new();
     for (name, value) in request.attributes() {
@@ -199,7 +199,7 @@ fn attributes_to_json(request: &Request) -> Value {
     all.into()
 }
 
-/// `None` of a run that casts nothing.
+/// Reads the request; `None` for a run without casts.
 fn request(object: &Value) -> Result<Option<Request>, ProvenanceError> {
     let spec = match field(object, "spec")? {
         Value::Null => return Ok(None),
@@ -245,7 +245,7 @@ fn boolean(object: &Value, name: &'static str) -> Result<bool, ProvenanceError> 
     field(object, name)?.as_bool().ok_or_else(|| wrong(name, "neither true nor false"))
 }
 
-/// A type or null, in the field `name`; `place` is what an error names.
+/// Reads a type or null from the field `name`; errors name `place`.
 fn dtype(object: &Value, name: &str, place: &'static str) -> Result<Option<DType>, ProvenanceError> {
     match object.get(name).ok_or_else(|| wrong(place, "missing"))? {
         Value::Null => Ok(None),

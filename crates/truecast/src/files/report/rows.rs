@@ -1,4 +1,4 @@
-//! One tensor's object in a report, and which tensors a report lists.
+//! The JSON object of one tensor, and the selection of tensors in a report.
 
 use super::blocks::Blocks;
 use super::counts::{Number, Origin, put_counts, put_measures};
@@ -10,36 +10,36 @@ use truecast_core::decimal::to_decimal;
 use truecast_core::{DType, Exact};
 use truecast_kernel::Counts;
 
-/// The tensors that the JSON form of a report lists.
+/// The tensors listed in a report's JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows<'a> {
     /// All, in the order of the data.
     All,
-    /// Those with these indices, in this order.
+    /// These indices, in this order.
     Ordered(&'a [usize]),
-    /// None: there is no list.
+    /// No list.
     None,
 }
 
-/// What every report knows of a tensor.
+/// The fields of a tensor in any report.
 pub(crate) struct RowJson<'a> {
     pub name: &'a str,
     pub shape: &'a [u64],
     pub types: (DType, DType),
     pub group: Group,
-    /// Of tensors that were quantized, and that are.
+    /// Schemes of quantized tensors, before and after.
     pub schemes: (Option<&'a str>, Option<&'a str>),
-    /// Of tensors that were quantized.
+    /// For quantized tensors.
     pub blocks: Option<Blocks>,
-    /// Of conversions.
+    /// For conversions.
     pub converted: Option<bool>,
-    /// Of tensors that a preset kept.
+    /// For tensors kept by a preset.
     pub kept_by: Option<&'a str>,
     pub elements: u64,
     pub bytes: (u64, u64),
-    /// `None` where nothing was counted.
+    /// `None` without counting.
     pub counts: Option<(&'a Counts, Origin)>,
-    /// Of comparisons: where the largest error is, and the values there.
+    /// For comparisons: index and values of the largest error.
     pub worst: Option<(Vec<u64>, &'a [Exact; 2])>,
 }
 
@@ -74,7 +74,7 @@ impl Serialize for RowJson<'_> {
     }
 }
 
-/// A list of tensors, one after the other: a report of very many is never in memory as text.
+/// Writes tensors one by one: a long report is never in memory as text.
 pub(crate) struct ListJson<'a, F> {
     pub len: usize,
     pub rows: Rows<'a>,

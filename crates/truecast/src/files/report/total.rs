@@ -1,4 +1,4 @@
-//! What the totals of a report cover: one definition for `convert` and `compare` (`docs/interfaces.md §6`).
+//! The totals of a report, for `convert` and `compare` alike (`docs/interfaces.md §6`).
 
 use super::counts::{Origin, put_counts, put_measures};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::ser::{SerializeMap, Serializer};
 use truecast_core::{DType, Kind};
 use truecast_kernel::Counts;
 
-/// Tensors whose errors may be measured together: a few large integers would drown the noise of all weights.
+/// Tensors whose errors are measured together: a few large integers would drown the noise of all weights.
 ///
 /// # Examples
 /// ```
@@ -21,7 +21,7 @@ pub enum Group {
     Converted,
     /// The type stayed.
     Kept,
-    /// The source holds integers or truth values, whatever became of them.
+    /// The source holds integers or truth values.
     Integers,
 }
 
@@ -39,8 +39,8 @@ impl Group {
         }
     }
 
-    /// The group of a tensor that may be quantized, by its types and the names of its schemes before and after. Types are
-    /// those of codes then, and say nothing.
+    /// Group of a tensor by its types and its schemes before and after. Types of quantized tensors are those of their
+    /// codes and decide nothing.
     #[must_use]
     pub fn of_tensors((from, to): (DType, DType), schemes: (Option<&str>, Option<&str>)) -> Group {
         match schemes {
@@ -50,7 +50,7 @@ impl Group {
         }
     }
 
-    /// As reports name it.
+    /// Name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,21 +61,21 @@ impl Group {
     }
 }
 
-/// The sum of some tensors.
+/// Sum over tensors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum {
-    /// Tensors.
+    /// Number of tensors.
     pub tensors: u64,
-    /// Elements.
+    /// Number of elements.
     pub elements: u64,
     /// Bytes before.
     pub bytes_in: u64,
     /// Bytes after.
     pub bytes_out: u64,
-    /// Counts added, errors maximized, sums added, in the order of the tensors.
+    /// Sum of counts in the order of the tensors; maxima of errors.
     pub counts: Counts,
-    /// The same of the tensors that have an error. Measures are over these: norms that stayed as they were would hide what
-    /// the matrices lost.
+    /// Counts of the tensors with an error. Measures are over these: unchanged norms would hide the loss of the
+    /// matrices.
     pub inexact: Counts,
 }
 
@@ -88,10 +88,10 @@ impl Sum {
     }
 }
 
-/// The sums of a report.
+/// The totals of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
-    /// Every tensor. Its error measures mix what should not be mixed, so reports print those of the groups only.
+    /// Every tensor. Reports print error measures by group only, because mixed ones mislead.
     pub all: Sum,
     groups: [Sum; 3],
 }
@@ -118,7 +118,7 @@ impl Total {
     }
 }
 
-/// The object `total`; `origin` is `None` where nothing was counted.
+/// The object `total`; `origin` is `None` without counting.
 pub(crate) struct TotalJson<'a> {
     pub total: &'a Total,
     pub origin: Option<Origin>,

@@ -1,4 +1,4 @@
-//! [`Dequantizer`]: the arrays of a scaled tensor to plain elements, on every thread.
+//! [`Dequantizer`]: converts the arrays of a scaled tensor to plain elements, on every thread.
 
 use super::{Form, PIECE};
 use crate::files::error::Error;
@@ -15,28 +15,28 @@ use truecast_kernel::scaled::{Dequantizer as Kernel, Read};
 pub struct Dequantizer {
     form: Form,
     kernel: Kernel,
-    /// Bytes of a result.
+    /// Bytes per result.
     width: u64,
     is_divided: bool,
 }
 
 impl Dequantizer {
-    /// Plans a dequantization. `spec` converts the f32 value of an element to the type of the results, of whole bytes.
+    /// Plans a dequantization. `spec` converts f32 values to the results' type, of whole bytes.
     ///
     /// # Errors
-    /// [`Error::Scaled`] for a result that cannot be made of f32.
+    /// [`Error::Scaled`] for a result type without a cast from f32.
     pub fn new(form: &Form, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantizer, Error> {
         let kernel = Kernel::new(form.layout(), spec, exec)?;
         let width = u64::from(spec.dst.storage_bits().unwrap_or(8)).div_ceil(8);
         Ok(Dequantizer { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
     }
 
-    /// Makes the elements of a tensor, in the order of its shape, of the arrays of [`Form::arrays`].
+    /// Computes a tensor's elements, in the order of its shape, from the arrays of [`Form::arrays`].
     ///
-    /// Result: for each element what [`truecast_core::scaled::Layout::value`] says, converted; threads change no bit.
+    /// Result: each [`truecast_core::scaled::Layout::value`], converted; threads change no bit.
     ///
     /// # Errors
-    /// [`Error::Scaled`]: buffers of another size, codes and scales that are no value.
+    /// [`Error::Scaled`]: buffers of another size, codes or scales without a value.
     pub fn run(&self, arrays: &[&[u8]], dst: &mut [u8]) -> Result<(), Error> {
         self.form.check(arrays.iter().map(|array| array.len()))?;
         let layout = self.form.layout();
@@ -45,7 +45,7 @@ impl Dequantizer {
             return Err(ScaledError::Results { expected, got }.into());
         }
         let cols = layout.out()[1];
-        // Rows that share scales come together.
+        // Rows with common scales stay together.
         let rows = PIECE / (cols * self.width).max(1);
         let len = if rows >= 128 { rows / 128 * 128 } else { rows.max(1) } * cols;
         let run = |(at, dst): (usize, &mut [u8])| {

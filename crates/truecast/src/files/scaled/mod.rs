@@ -1,8 +1,8 @@
-//! Tensors in memory to scaled ones and back: what a conversion of checkpoints does, without files.
+//! Quantizes and dequantizes tensors in memory, as conversions of checkpoints do in files.
 //!
-//! A [`Form`] says which arrays a tensor becomes under a scheme; [`Quantizer`] fills them, [`Dequantizer`] reads them, and
-//! [`quantize()`] does both for a slice. What a scheme is stored as is the business of `truecast_schemes`, arithmetic that
-//! of `truecast_kernel::scaled`; here work is divided among threads. Read first: `docs/spec/checkpoints.md §3`, §7.
+//! A [`Form`] lists the arrays of a tensor under a scheme; [`Quantizer`] fills them, [`Dequantizer`] reads them, and
+//! [`quantize()`] does both for a slice. `truecast_schemes` defines storage, `truecast_kernel::scaled` computes; this
+//! module divides the work among threads. Read first: `docs/spec/checkpoints.md §3`, §7.
 //!
 //! # Examples
 //! ```
@@ -43,10 +43,10 @@ use truecast_core::DType;
 use truecast_io::Tensor;
 use truecast_schemes::{Content, Error as NoTarget, target};
 
-/// Source bytes or results of a piece of work.
+/// Bytes per piece of work, of sources or results.
 const PIECE: u64 = 1 << 20;
 
-/// Names of what tensors become, where no package is meant that stores them; parameters may follow after commas.
+/// Short names of forms, independent of the package that stores them; parameters may follow after commas.
 pub const NAMES: [(&str, &str); 8] = [
     ("mxfp4", "ct:mxfp4-pack-quantized"),
     ("mxfp6", "ct:mxfp6-pack-quantized"),
@@ -58,18 +58,18 @@ pub const NAMES: [(&str, &str); 8] = [
     ("int8-tensor", "ct:int-quantized,strategy=tensor"),
 ];
 
-/// Names that mean several schemes.
+/// Names that several schemes share.
 const AMBIGUOUS: [(&str, &[&str]); 3] = [
     ("fp8", &["fp8-block", "fp8-channel", "fp8-tensor"]),
     ("int4", &["int4-group", "int4-channel"]),
     ("int8", &["int8-channel", "int8-group", "int8-tensor"]),
 ];
 
-/// A scheme by its own name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by the name of a type of GGUF files;
+/// A scheme by its own name (`docs/spec/checkpoints.md §5.6`), by one of [`NAMES`], or by a type of GGUF files;
 /// mixtures of those types (`q4_k_m`) are named by the type of most tensors.
 ///
 /// # Errors
-/// What is wrong with the name.
+/// The problem with the name.
 ///
 /// # Examples
 /// ```
@@ -105,7 +105,7 @@ fn gguf_type(name: &str) -> Option<Family> {
     Family::all().find(is_it)
 }
 
-/// The names of the schemes that are written, without parameters: [`NAMES`], and those of §5.6.
+/// Names of the writable schemes, without parameters: [`NAMES`], and those of §5.6.
 ///
 /// # Examples
 /// ```
@@ -120,14 +120,14 @@ pub fn written() -> Vec<&'static str> {
     NAMES.into_iter().map(|(short, _)| short).chain(own).collect()
 }
 
-/// The names of the schemes that are written to files, which are those of [`written`] and the types of GGUF files.
+/// Names of the schemes that are written to files: [`written`] and the types of GGUF files.
 #[must_use]
 pub fn written_to_files() -> Vec<&'static str> {
     let in_files = |family: &Family| family.writing() == Writing::Gguf || *family == Family::GptOss;
     written().into_iter().chain(Family::all().filter(in_files).map(Family::name)).collect()
 }
 
-/// What a tensor becomes under a scheme.
+/// Form of a tensor under a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     scheme: Scheme,
@@ -138,18 +138,18 @@ pub struct Form {
 /// An array of a scaled tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// What it holds.
+    /// Its role.
     pub part: Part,
-    /// The type of its elements: of its entries, or of the bytes or words that several entries share.
+    /// Type of its elements: of the entries, or of the bytes or words that several entries share.
     pub dtype: DType,
     /// Its shape.
     pub shape: Vec<u64>,
-    /// Its entries and how they lie.
+    /// Its entries and their arrangement.
     pub plane: Plane,
 }
 
 impl Array {
-    /// The bytes that it takes.
+    /// Its size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let width = u64::from(self.dtype.storage_bits().unwrap_or(8)) / 8;
@@ -158,10 +158,10 @@ impl Array {
 }
 
 impl Form {
-    /// What a tensor of this shape becomes: its last two dimensions are the matrices that are quantized.
+    /// Form of a tensor of this shape; the last two dimensions are the matrices to quantize.
     ///
     /// # Errors
-    /// [`Error::NotQuantized`] for a scheme that is only read and a shape that it cannot hold.
+    /// [`Error::NotQuantized`] for a read-only scheme or a shape that it cannot hold.
     pub fn new(scheme: Scheme, shape: &[u64]) -> Result<Form, Error> {
         if scheme.family.writing() == Writing::Gguf {
             return Err(Error::NotQuantized {
@@ -202,7 +202,7 @@ impl Form {
         self.scheme
     }
 
-    /// How the arrays are one tensor.
+    /// Arrangement of the arrays.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -214,7 +214,7 @@ impl Form {
         &self.arrays
     }
 
-    /// Every array has the bytes that it takes.
+    /// Checks that every array has its size in bytes.
     fn check(&self, lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), ScaledError> {
         let (expected, got) = (self.arrays.len(), lengths.len());
         if expected != got {

@@ -1,4 +1,4 @@
-//! [`Quantizer`]: elements to the arrays of a scaled tensor, on every thread.
+//! [`Quantizer`]: converts elements to the arrays of a scaled tensor, on every thread.
 
 use super::{Form, PIECE};
 use crate::files::error::Error;
@@ -14,15 +14,15 @@ use truecast_kernel::scaled::{PartsMut, Quantizer as Kernel};
 pub struct Quantizer {
     form: Form,
     kernel: Kernel,
-    /// Bytes of an element.
+    /// Bytes per element.
     width: u64,
     is_divided: bool,
 }
 
-/// Where a piece of work writes a part.
+/// Output of a piece of work, for one part.
 enum Room<'a> {
     Given(&'a mut [u8]),
-    /// Another piece writes the same bytes.
+    /// Separate buffer: another piece writes the same bytes.
     Own(Vec<u8>),
 }
 
@@ -47,10 +47,10 @@ struct Piece<'a> {
     zeros: Room<'a>,
 }
 
-/// The bytes of a part that no piece has yet.
+/// The bytes of a part that are not assigned to pieces yet.
 struct Left<'a> {
     bytes: &'a mut [u8],
-    /// Bytes before them.
+    /// Number of bytes before them.
     at: u64,
 }
 
@@ -82,9 +82,9 @@ impl Quantizer {
         Ok(Quantizer { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
     }
 
-    /// Quantizes a tensor: `src` holds its elements, `arrays` takes those of [`Form::arrays`].
+    /// Quantizes a tensor: `src` holds its elements, `arrays` gets the arrays of [`Form::arrays`].
     ///
-    /// Result: for each block what [`truecast_core::scaled::Planes::quantize`] says; threads change no bit.
+    /// Result: each block as [`truecast_core::scaled::Planes::quantize`] gives it; threads change no bit.
     ///
     /// # Errors
     /// [`Error::Scaled`]: buffers of another size, an element that is not finite.
@@ -168,7 +168,7 @@ impl Quantizer {
         self.kernel.run(matrix, rows, src, amax, parts).map(drop).map_err(|error| after(error, first).into())
     }
 
-    /// The largest magnitude of a matrix.
+    /// Largest magnitude of a matrix.
     fn amax(&self, matrix: usize, src: &[u8]) -> Result<f32, Error> {
         let layout = self.form.layout();
         let before = matrix as u64 * layout.rows * layout.cols;
@@ -185,7 +185,7 @@ impl Quantizer {
     }
 }
 
-/// The error of a piece, which begins at this element.
+/// The error of a piece, moved to the tensor's element index; the piece begins at element `first`.
 fn after(error: ScaledError, first: u64) -> ScaledError {
     match error {
         ScaledError::NotFinite { index } => ScaledError::NotFinite { index: first + index },

@@ -1,4 +1,4 @@
-//! [`ScaledTensor`]: slices of numbers to codes and scales, and back.
+//! [`ScaledTensor`]: codes and scales of a slice of numbers.
 
 use super::{Dequantizer, Form, Quantizer, scheme};
 use crate::files::error::Error;
@@ -14,14 +14,14 @@ pub struct ScaledTensor {
     arrays: Vec<Vec<u8>>,
 }
 
-/// Quantizes a matrix under a [`scheme`], with the scales of its formula. [`Quantizer`] takes other options and shapes.
+/// Quantizes a matrix under a [`scheme`], with the scales of its formula. [`Quantizer`] has other options and shapes.
 ///
-/// Shapes: `values` holds the rows of the matrix one after the other: f32, f64, and with the feature `half` f16 and bf16.
-/// Result: for each block what [`truecast_core::scaled::Planes::quantize`] says.
+/// Shapes: `values` holds the matrix row by row, as f32, f64, or with the feature `half` f16 or bf16. Result: each
+/// block as [`truecast_core::scaled::Planes::quantize`] gives it.
 ///
 /// # Errors
-/// [`Error::NotQuantized`] for a name that is not a scheme's and a shape that it cannot hold; [`Error::Scaled`] for another
-/// number of values, another type, and a value that is not finite.
+/// [`Error::NotQuantized`] for an unknown name or a shape that the scheme cannot hold; [`Error::Scaled`] for another
+/// number of values, another type, or a value that is not finite.
 ///
 /// # Examples
 /// ```
@@ -44,13 +44,13 @@ pub fn quantize<T: Element>(values: &[T], shape: [u64; 2], name: &str) -> Result
 }
 
 impl ScaledTensor {
-    /// What the arrays are.
+    /// Description of the arrays.
     #[must_use]
     pub fn form(&self) -> &Form {
         &self.form
     }
 
-    /// The bytes of the codes, as they are packed.
+    /// The packed codes.
     #[must_use]
     pub fn codes(&self) -> &[u8] {
         self.part(Part::Codes)
@@ -62,14 +62,14 @@ impl ScaledTensor {
         self.part(Part::Scales)
     }
 
-    /// The bytes of a part, of which there are none if the scheme does not have it.
+    /// The bytes of a part; empty if the scheme lacks it.
     #[must_use]
     pub fn part(&self, part: Part) -> &[u8] {
         let mut arrays = self.form.arrays().iter().zip(&self.arrays);
         arrays.find(|(array, _)| array.part == part).map_or(&[], |(_, bytes)| bytes)
     }
 
-    /// The values that codes and scales stand for, row by row.
+    /// The f32 values of codes and scales, row by row.
     ///
     /// # Errors
     /// As [`Dequantizer::run`].

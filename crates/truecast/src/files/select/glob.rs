@@ -1,4 +1,4 @@
-//! Patterns for the names of tensors, as regular expressions, which match in time linear in the name.
+//! Patterns for names of tensors, translated to regular expressions that match in linear time.
 
 use regex_lite::{Regex, RegexBuilder, escape};
 
@@ -11,7 +11,7 @@ use regex_lite::{Regex, RegexBuilder, escape};
 /// | `[ab]`, `[a-z]` | one of these characters |
 /// | `[!ab]`, `[^ab]` | one other character |
 /// | `{a,b*}` | one of these patterns |
-/// | `**/`, `/**/`, `/**` | as `*`, with no folder too: `a/**/b` matches `a/b` |
+/// | `**/`, `/**/`, `/**` | as `*`, and also no folder: `a/**/b` matches `a/b` |
 /// | `\*` | the character itself |
 ///
 /// # Examples
@@ -28,32 +28,32 @@ pub struct Glob {
     regex: Regex,
 }
 
-/// Why a text is no pattern.
+/// Error of an invalid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum GlobError {
-    /// A class has no end.
+    /// A class without an end.
     #[error("the class that begins with '[' has no ']'")]
     UnclosedClass,
-    /// A range of characters is empty.
+    /// An empty range of characters.
     #[error("the range from {first:?} to {last:?} is empty: {first:?} comes after {last:?}")]
     Range { first: char, last: char },
-    /// A choice has no beginning.
+    /// The end of a choice without a beginning.
     #[error("a '}}' without a '{{' before it; [}}] matches the character")]
     UnopenedChoice,
-    /// A choice has no end.
+    /// A choice without an end.
     #[error("the choice that begins with '{{' has no '}}'; [{{] matches the character")]
     UnclosedChoice,
-    /// A backslash stands for nothing.
+    /// A backslash at the end.
     #[error("a backslash at the end, with no character after it")]
     Dangling,
-    /// It is longer than anything that is typed.
+    /// A pattern that is too long.
     #[error("the pattern is too long; a pattern has at most {MOST_BYTES} bytes")]
     TooLong,
 }
 
-/// The time of a match grows with the product of both lengths.
+/// Limit on a pattern: the time of a match grows with the product of both lengths.
 const MOST_BYTES: usize = 4096;
 
 impl Glob {
@@ -65,25 +65,25 @@ impl Glob {
         if text.len() > MOST_BYTES {
             return Err(GlobError::TooLong);
         }
-        // `.` is any character, line breaks included: names come from files.
+        // `.` also matches line breaks: names come from files.
         let regex = RegexBuilder::new(&translated(text)?).dot_matches_new_line(true).build();
         Ok(Glob { text: text.into(), regex: regex.map_err(|_| GlobError::TooLong)? })
     }
 
-    /// As it was given.
+    /// The pattern as given.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the whole name matches.
+    /// True if the whole name matches.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.regex.is_match(name)
     }
 }
 
-/// The same pattern.
+/// Equal patterns are equal texts.
 impl PartialEq for Glob {
     fn eq(&self, other: &Glob) -> bool {
         self.text == other.text
@@ -152,8 +152,8 @@ fn translated(text: &str) -> Result<String, GlobError> {
     Ok(regex)
 }
 
-/// Translates the class that begins before `text`, and gives what follows it. `]` as the first of its characters, and `-` as
-/// the first or last, stand for themselves.
+/// Translates the class that begins before `text` and returns the rest. `]` as the first character and `-` as the first
+/// or last stand for themselves.
 fn class<'a>(text: &'a str, regex: &mut String) -> Result<&'a str, GlobError> {
     let (is_negated, text) = match text.strip_prefix(['!', '^']) {
         Some(rest) => (true, rest),
@@ -178,7 +178,7 @@ fn class<'a>(text: &'a str, regex: &mut String) -> Result<&'a str, GlobError> {
     Ok(&text[end + 1..])
 }
 
-/// A character that means itself between brackets.
+/// Escapes a character between brackets.
 fn in_class(c: char) -> String {
     match c {
         '[' | ']' | '\\' | '^' | '-' | '&' | '~' => format!("\\{c}"),
@@ -190,7 +190,7 @@ fn in_class(c: char) -> String {
 mod tests {
     use super::*;
 
-    /// (pattern, names that match, names that do not): every form of the documentation.
+    /// (pattern, matching names, other names): every form in the documentation.
     const FORMS: &[(&str, &[&str], &[&str])] = &[
         ("a.weight", &["a.weight"], &["a.weights", "xa.weight", "A.weight", "a_weight", ""]),
         ("*", &["", "a", "a/b.c"], &[]),
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(Glob::new(&"{a,b}".repeat(1 << 20)), Err(GlobError::TooLong));
     }
 
-    /// Neither nested choices nor many stars take long.
+    /// Nested choices and many stars take little time.
     #[test]
     fn no_pattern_takes_long() {
         let glob = Glob::new(&"*a".repeat(50)).unwrap();

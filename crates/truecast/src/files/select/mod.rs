@@ -1,4 +1,4 @@
-//! Which tensor becomes what: rules and keep lists. Reference: `docs/interfaces.md §3`.
+//! Selection of tensors and their types: rules and keep lists. Reference: `docs/interfaces.md §3`.
 
 pub(crate) mod glob;
 pub(crate) mod near;
@@ -22,7 +22,7 @@ pub struct Rule {
     becomes: Becomes,
 }
 
-/// What a rule makes of its tensors.
+/// Effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Becomes {
     Kept,
@@ -39,7 +39,7 @@ impl Rule {
         Rule::of(glob, to.map_or(Becomes::Kept, Becomes::Type))
     }
 
-    /// A rule that quantizes the tensors whose name matches `glob`, whatever they are ([`QuantizeOptions`]).
+    /// A rule that quantizes all tensors whose name matches `glob` ([`QuantizeOptions`]).
     ///
     /// # Errors
     /// [`Error::Glob`].
@@ -54,13 +54,13 @@ impl Rule {
         }
     }
 
-    /// The option that gives such a rule, without its dashes.
+    /// The option of such a rule, without its dashes.
     #[must_use]
     pub fn option(&self) -> &'static str {
         self.becomes.option()
     }
 
-    /// Its tensors are quantized.
+    /// True if it quantizes its tensors.
     #[must_use]
     pub fn quantizes(&self) -> bool {
         self.becomes == Becomes::Quantized
@@ -72,7 +72,7 @@ impl Rule {
         self.glob.as_str()
     }
 
-    /// The type that its tensors get; `None` if they stay as they are, or are quantized.
+    /// The type that its tensors get; `None` if they are kept or quantized.
     #[must_use]
     pub fn to(&self) -> Option<DType> {
         match self.becomes {
@@ -105,61 +105,61 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// What to convert.
+/// Tensors to convert, and their types.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
-    /// The type of everything that no rule names; without it only rules convert.
+    /// The type of tensors without a rule; `None` converts by rules only.
     pub to: Option<DType>,
     /// Reads the payload of the chosen tensors as this type.
     pub from: Option<DType>,
-    /// First match wins.
+    /// Rules; the first match wins.
     pub rules: Vec<Rule>,
-    /// Tensors that stay as they are where no rule names them, by what their names say. Tensors of these layers are not
+    /// Layers to keep unless a rule names them; a tensor's name tells its layer. Tensors of these layers are not
     /// quantized anyway ([`QuantizeOptions`]).
     pub keep: Vec<Layer>,
 }
 
-/// What may become of a tensor.
+/// Permitted changes of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eligibility {
-    /// It is converted where no rule names it.
+    /// Converted unless a rule says otherwise.
     Converted,
-    /// It is converted if a rule says so.
+    /// Converted only by a rule.
     ByRule,
-    /// It is never converted, and rules do not see it.
+    /// Never converted; rules ignore it.
     Kept,
 }
 
 impl Eligibility {
-    /// In a checkpoint floating-point tensors are converted, in a file of arrays all of them.
+    /// In a checkpoint floating-point tensors are eligible, in a file of arrays all tensors.
     #[must_use]
     pub fn in_container(kind: FileFormat, tensor: &Tensor) -> Eligibility {
         if kind.is_array() || tensor.dtype.is_float() { Eligibility::Converted } else { Eligibility::ByRule }
     }
 }
 
-/// What becomes of one tensor.
+/// Decision for one tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The type its payload is read as.
+    /// The type that its payload is read as.
     pub from: DType,
     /// The type to convert to; `None` copies the bytes.
     pub to: Option<DType>,
-    /// Why it is kept, of one that would be converted otherwise.
+    /// Reason for keeping a tensor that would otherwise be converted.
     pub kept_by: Option<KeptBy>,
 }
 
-/// Why `--keep-preset` keeps a tensor, or `--scheme` does not quantize it (`docs/spec/checkpoints.md §11.3`).
+/// Reason why `--keep-preset` keeps a tensor, or `--scheme` does not quantize it (`docs/spec/checkpoints.md §11.3`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeptBy {
-    /// What the tensor is.
+    /// Its layer.
     Layer(Layer),
-    /// It has fewer than two dimensions: every preset keeps it.
+    /// Fewer than two dimensions: every preset keeps it.
     Dimensions,
 }
 
 impl KeptBy {
-    /// As reports have it.
+    /// Name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -175,34 +175,34 @@ impl fmt::Display for KeptBy {
     }
 }
 
-/// Why presets that match nothing have no effect.
+/// Reason in the error for a preset without a match.
 pub(crate) const UNUSED_PRESET: &str = "no tensor has such a name";
 
 impl Selection {
-    /// Whether something is cast: `--to` or a rule names a type.
+    /// True if `--to` or a rule names a type.
     #[must_use]
     pub fn casts(&self) -> bool {
         self.to.is_some() || self.rules.iter().any(|rule| rule.to().is_some())
     }
 
-    /// The preset that is about the tensor.
+    /// The preset that matches the tensor.
     fn preset(&self, tensor: &Tensor) -> Option<Layer> {
         Layer::by_name(&tensor.name, tensor.shape.len()).filter(|layer| self.keep.contains(layer))
     }
 
-    /// Why the presets keep a tensor, if they do.
+    /// The reason why a preset keeps a tensor.
     fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
         let is_vector = !self.keep.is_empty() && tensor.shape.len() < 2;
         self.preset(tensor).map(KeptBy::Layer).or(is_vector.then_some(KeptBy::Dimensions))
     }
 
-    /// The rule that decides about the tensor.
+    /// The first rule that matches the tensor.
     #[must_use]
     pub fn rule(&self, tensor: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.matches(tensor))
     }
 
-    /// Without what names nothing, according to an error of [`choose`](Selection::choose).
+    /// Removes the unmatched rule or preset that an error of [`choose`](Selection::choose) names.
     pub(crate) fn without(mut self, unused: &Error) -> Option<Selection> {
         match unused {
             Error::UnusedRule { rule, option, .. } => {
@@ -218,9 +218,8 @@ impl Selection {
 
     /// Decides for every tensor of a container.
     ///
-    /// `eligibilities` are those of the tensors, in their order. In a
-    /// checkpoint `from` reinterprets the tensors that a rule converts and whose elements have its width (an array was
-    /// reinterpreted when it was opened).
+    /// `eligibilities` are in the order of the tensors. In a checkpoint `from` reinterprets the converted tensors whose
+    /// elements have its width; an array was reinterpreted when it was opened.
     ///
     /// # Errors
     /// [`Error::UnusedRule`], [`Error::UnusedFrom`] and [`Error::UnusedPreset`].
@@ -244,7 +243,7 @@ impl Selection {
                 let kept_by = to.and_then(|_| self.kept_by(tensor));
                 return Choice { from, to: to.filter(|_| kept_by.is_none()), kept_by };
             };
-            // A later rule that an earlier one shadows everywhere still names existing tensors.
+            // A rule that earlier rules shadow completely still names existing tensors.
             for (used, rule) in used.iter_mut().zip(&self.rules) {
                 *used |= rule.matches(&tensor.name);
             }
@@ -339,7 +338,8 @@ mod tests {
         assert!(matches!(choices_of(&wrong), Err(Error::UnusedFrom { .. })));
     }
 
-    /// `docs/spec/checkpoints.md §11.3`: by name, or for want of dimensions; a rule goes before, integers are not asked.
+    /// `docs/spec/checkpoints.md §11.3`: presets keep by name or dimensions; rules take precedence, integers are
+    /// exempt.
     #[test]
     fn presets_keep_what_no_rule_names() {
         let tensor = |name: &str, dtype, shape: &[u64]| Tensor {

@@ -1,16 +1,15 @@
-//! Names of tensors that a pattern without a match may have meant.
+//! Suggested names for a pattern without a match.
 
 use truecast_core::spelling;
 
-/// At most so many are named.
+/// Most names to suggest.
 const MOST: usize = 3;
-/// Pairs of letters that are looked at, at most: names and patterns come from files.
+/// Most pairs of letters to compare: names and patterns come from files.
 const MOST_WORK: usize = 1 << 27;
-/// What parts of names stand between.
 const SEPARATORS: [char; 2] = ['.', '/'];
 
-/// The tensors whose names are nearest to the longest plain part of a glob, first of the file first; none if nothing is
-/// near. Case does not matter: that it does in a pattern is one of the reasons why nothing matched.
+/// Tensors whose names are nearest to the longest plain part of a glob, in the order of the file; empty without a near
+/// one. Case is ignored, since wrong case is one reason for a pattern without a match.
 pub fn nearest<'a>(glob: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let pieces = glob.split(['*', '?', '[', ']', '{', '}', ',', '!', '\\']);
     let longest =
@@ -24,7 +23,7 @@ pub fn nearest<'a>(glob: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     for name in names {
         for run in runs(name, parts) {
             let near = spelling::edits(&wanted, run, least);
-            // A name once, by its nearest run.
+            // Each name once, by its nearest run.
             match near.map(|edits| (edits < least, found.last() != Some(&name))) {
                 Some((true, _)) => (least, found) = (near.unwrap_or_default(), vec![name]),
                 Some((false, true)) if found.len() < MOST => found.push(name),
@@ -39,7 +38,7 @@ pub fn nearest<'a>(glob: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
     found.into_iter().map(str::to_owned).collect()
 }
 
-/// The name, and each run of as many parts of it.
+/// The name, and each run of `parts` of its parts.
 fn runs(name: &str, parts: usize) -> impl Iterator<Item = &str> {
     let bounds: Vec<usize> = name.match_indices(SEPARATORS).map(|(at, _)| at).collect();
     let begins: Vec<usize> = std::iter::once(0).chain(bounds.iter().map(|at| at + 1)).collect();

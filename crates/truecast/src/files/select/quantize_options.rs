@@ -1,5 +1,5 @@
-//! Which tensors become scaled ones, of which scheme, and how their scales are chosen: `--scheme` and what belongs to it.
-//! Reference: `docs/spec/checkpoints.md §7`, §11.3; `docs/interfaces.md §4.2`.
+//! Tensors to quantize, their scheme, and the choice of scales: `--scheme` and related options. Reference:
+//! `docs/spec/checkpoints.md §7`, §11.3; `docs/interfaces.md §4.2`.
 
 use super::glob::{Glob, GlobError};
 use serde_json::{Map, Value, json};
@@ -11,44 +11,44 @@ pub use truecast_core::scaled::{MxScale, NonFinite, Quantization, Search};
 use truecast_schemes::Family;
 pub use truecast_schemes::{Layer, Scheme, UnknownLayer};
 
-/// How tensors are quantized.
+/// Options of quantization.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantizeOptions {
     /// Their scheme.
     pub scheme: Scheme,
-    /// How scales are chosen.
+    /// Choice of scales.
     pub how: Quantization,
-    /// Tensors that have a global scale in common.
+    /// Groups of tensors with a common global scale.
     pub share: Vec<SharedGlobalScale>,
-    /// Quantized tensors are not quantized anew: codes and scales are carried over.
+    /// Carries codes and scales over instead of quantizing again.
     pub relayout: Option<Relayout>,
-    /// A file with the largest magnitudes of the inputs of layers (`docs/spec/checkpoints.md §7.8`).
+    /// File with the largest input magnitudes of layers (`docs/spec/checkpoints.md §7.8`).
     pub activation_ranges: Option<PathBuf>,
 }
 
-/// How codes and scales are carried over to another scheme (`docs/spec/checkpoints.md §8`).
+/// Transfer of codes and scales to another scheme (`docs/spec/checkpoints.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relayout {
-    /// Every value stays as it is.
+    /// Values stay equal.
     Exact,
-    /// A global scale may be the nearest f32.
+    /// A global scale may be rounded to f32.
     Lossy,
 }
 
 /// The words of `--relayout`.
 pub const RELAYOUTS: [(&str, Relayout); 2] = [("exact", Relayout::Exact), ("lossy", Relayout::Lossy)];
 
-/// Tensors of one module whose names match one of the patterns have a global scale in common (§7.4).
+/// A common global scale for tensors of one module whose names match one of the patterns (§7.4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedGlobalScale {
     globs: Vec<Glob>,
 }
 
 impl SharedGlobalScale {
-    /// Patterns with commas between them; a comma within `{}` divides none.
+    /// Reads comma-separated patterns; commas within `{}` do not separate.
     ///
     /// # Errors
-    /// A text between commas that is no pattern, with it.
+    /// The first invalid pattern, and its error.
     pub fn new(text: &str) -> Result<SharedGlobalScale, (String, GlobError)> {
         let mut parts = vec![String::new()];
         let mut depth = 0i32;
@@ -63,8 +63,8 @@ impl SharedGlobalScale {
         Ok(SharedGlobalScale { globs: parts.into_iter().map(glob).collect::<Result<_, _>>()? })
     }
 
-    /// Weights that vLLM holds in one layer, whose global scale is then the largest of theirs: where it is not the same
-    /// before, it is wrong for all others (§7.4). None of schemes without such layers.
+    /// Weights that vLLM holds in one layer and reads with their largest global scale, which is wrong for weights with
+    /// other ones (§7.4). Empty for schemes without such layers.
     pub fn usual(family: Family) -> Vec<SharedGlobalScale> {
         const SETS: [&str; 5] = [
             "*.q_proj.weight,*.k_proj.weight,*.v_proj.weight",
@@ -86,7 +86,7 @@ impl SharedGlobalScale {
         &self.globs
     }
 
-    /// What the tensors of a group have in common, of one that matches: what stands before the name of its module.
+    /// The common part of a group, for a matching name: the prefix before the module's name.
     ///
     /// # Examples
     /// ```
@@ -108,11 +108,10 @@ impl std::fmt::Display for SharedGlobalScale {
     }
 }
 
-/// The word of [`Search::Mse`].
 const MSE: &str = "mse";
 /// The words of `--scale-search`.
 pub const SEARCHES: [(&str, Search); 1] = [(MSE, Search::Mse)];
-/// The words of what becomes of NaN and infinities.
+/// The words of `--nonfinite`.
 pub const NONFINITE: [(&str, NonFinite); 2] = [("error", NonFinite::Error), ("saturate", NonFinite::Saturate)];
 
 impl QuantizeOptions {
@@ -128,14 +127,14 @@ impl QuantizeOptions {
         }
     }
 
-    /// A tensor could be quantized at all: a float of 16 bits or more, of two dimensions or more, with elements.
+    /// True if a tensor can be quantized: a float of 16 bits or more, of two dimensions or more, with elements.
     #[must_use]
     pub fn is_about(tensor: &Tensor) -> bool {
         let is_wide = matches!(tensor.dtype.kind(), Kind::Float(_)) && tensor.dtype.storage_bits() >= Some(16);
         is_wide && tensor.dtype != DType::Tf32 && tensor.shape.len() >= 2 && !tensor.shape.contains(&0)
     }
 
-    /// What was chosen beside the scheme, as options and their values; what is as it is by default is left out.
+    /// Options other than the scheme, with their values; defaults are left out.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let QuantizeOptions { scheme: _, how, share, relayout, activation_ranges } = self;
@@ -155,7 +154,7 @@ impl QuantizeOptions {
         all
     }
 
-    /// The fields of the object `options` of a report.
+    /// Adds the fields of a report's object `options`.
     pub(crate) fn put(&self, object: &mut Map<String, Value>) {
         let share: Vec<String> = self.share.iter().map(SharedGlobalScale::to_string).collect();
         let search = (self.how.search == Search::Mse).then_some(MSE);
@@ -172,10 +171,10 @@ impl QuantizeOptions {
         }
     }
 
-    /// Reads what [`put`](QuantizeOptions::put) wrote, if it did.
+    /// Reads the fields of [`put`](QuantizeOptions::put), if they are present.
     ///
     /// # Errors
-    /// The field that is not understood, and why.
+    /// The invalid field, and the reason.
     pub(crate) fn from_json(object: &Value) -> Result<Option<QuantizeOptions>, (&'static str, String)> {
         let Some(scheme) = object.get("scheme") else { return Ok(None) };
         let text = |key: &'static str, value: &Value| {
@@ -218,7 +217,7 @@ fn named<T: Copy>(names: &[(&'static str, T)], text: &str) -> Result<T, String> 
 /// A rule of `--mx-scale`.
 ///
 /// # Errors
-/// What is expected.
+/// The accepted words.
 pub fn mx_scale(text: &str) -> Result<MxScale, String> {
     named(&MxScale::ALL, text)
 }
@@ -226,7 +225,7 @@ pub fn mx_scale(text: &str) -> Result<MxScale, String> {
 /// A word of `--relayout`.
 ///
 /// # Errors
-/// What is expected.
+/// The accepted words.
 pub fn relayout(text: &str) -> Result<Relayout, String> {
     named(&RELAYOUTS, text)
 }
@@ -234,7 +233,7 @@ pub fn relayout(text: &str) -> Result<Relayout, String> {
 /// A word of `--nonfinite`.
 ///
 /// # Errors
-/// What is expected.
+/// The accepted words.
 pub fn nonfinite(text: &str) -> Result<NonFinite, String> {
     named(&NONFINITE, text)
 }
@@ -242,7 +241,7 @@ pub fn nonfinite(text: &str) -> Result<NonFinite, String> {
 /// A word of `--scale-search`.
 ///
 /// # Errors
-/// What is expected.
+/// The accepted words.
 pub fn search(text: &str) -> Result<Search, String> {
     named(&SEARCHES, text)
 }

@@ -1,25 +1,25 @@
-//! How quantized tensors of a source are understood: what was said of it (`--from-scheme` and what belongs to it), and what
-//! was found out. Reference: `docs/spec/checkpoints.md §5`.
+//! Scheme of a quantized source: given (`--from-scheme` and related options) or detected. Reference:
+//! `docs/spec/checkpoints.md §5`.
 
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use truecast_schemes::{Nibbles, Scheme};
 
-/// What is said of a source that could not be found out, or is not to be.
+/// Given facts about a source that cannot be detected, or override detection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceScheme {
     /// Its scheme.
     pub from_scheme: Option<Scheme>,
-    /// Global scales are taken as they are, however odd.
+    /// Accepts odd global scales.
     pub trust_scales: bool,
-    /// The order of nibbles of ComfyUI's NVFP4, where it is not the usual one.
+    /// Order of nibbles in ComfyUI's NVFP4, if it is not the usual one.
     pub nibbles: Option<Nibbles>,
-    /// A dense checkpoint with the same names: it tells shapes that padding hides, and whether nibbles are in order.
+    /// A dense checkpoint with the same names: shows shapes that padding hides, and the order of nibbles.
     pub reference: Option<PathBuf>,
 }
 
 impl SourceScheme {
-    /// What was said, as options and their values; switches have none.
+    /// The given options with their values; switches have none.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, Option<String>)> {
         let SourceScheme { from_scheme, trust_scales, nibbles, reference } = self;
@@ -31,7 +31,7 @@ impl SourceScheme {
         all
     }
 
-    /// The same with what `other` says where this says nothing.
+    /// Fills missing facts from `other`.
     #[must_use]
     pub fn or(self, other: &SourceScheme) -> SourceScheme {
         SourceScheme {
@@ -42,17 +42,17 @@ impl SourceScheme {
         }
     }
 
-    /// The fields of the object `options` of a report: one for each thing that was said.
+    /// Adds a field per given fact to a report's object `options`.
     pub(crate) fn put(&self, object: &mut Map<String, Value>) {
         for (option, value) in self.options() {
             object.insert(option.replace('-', "_"), value.map_or(json!(true), |value| json!(value)));
         }
     }
 
-    /// Reads what [`put`](SourceScheme::put) wrote.
+    /// Reads the fields of [`put`](SourceScheme::put).
     ///
     /// # Errors
-    /// The field that is not understood, and why.
+    /// The invalid field, and the reason.
     pub(crate) fn from_json(object: &Value) -> Result<SourceScheme, (&'static str, String)> {
         let text = |key: &'static str| match object.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -72,17 +72,17 @@ impl SourceScheme {
     }
 }
 
-/// What was found out of a quantized source, and decides its values.
+/// Detected facts that decide the values of a quantized source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detected {
     /// The names of its schemes.
     pub schemes: Vec<String>,
-    /// Which nibble of a byte comes first, where no file says it (§5.4).
+    /// The first nibble of a byte, where files do not state it (§5.4).
     pub nibbles: Option<Nibbles>,
 }
 
 impl Detected {
-    /// The object `detected` of a report; `None` of a dense source.
+    /// A report's object `detected`; `None` for a dense source.
     pub(crate) fn to_json(&self) -> Option<Value> {
         let mut object = json!({ "schemes": self.schemes });
         if let Some(nibbles) = self.nibbles {
@@ -91,10 +91,10 @@ impl Detected {
         (!self.schemes.is_empty()).then_some(object)
     }
 
-    /// Reads what [`to_json`](Detected::to_json) wrote.
+    /// Reads the object of [`to_json`](Detected::to_json).
     ///
     /// # Errors
-    /// Why it is not understood.
+    /// The reason why it is invalid.
     pub(crate) fn from_json(value: Option<&Value>) -> Result<Detected, String> {
         let Some(object) = value else { return Ok(Detected::default()) };
         let schemes = object.get("schemes").and_then(Value::as_array).ok_or("has no list of schemes")?;

@@ -1,14 +1,13 @@
-//! Wide sources, wide destinations: the arithmetic of this language where it is known to be what is asked for.
+//! Wide sources, wide destinations: Rust's own arithmetic where it equals the requested conversion.
 //!
-//! Each test says that a result is right; what it does not accept, special values above all, goes to the definition.
-//! Conversions between floats and integers are those of `as`: to floats to nearest even, to integers toward zero. A
-//! process with FTZ or DAZ set changes what they give near zero only, so a float is accepted only if it is normal, or
-//! the zero of a zero.
+//! A test accepts only right results; all others, special values above all, go to the definition. Conversions between
+//! floats and integers are those of `as`: to floats to nearest even, to integers toward zero. A process with FTZ or DAZ
+//! set changes results near zero only, so a float is accepted only if it is normal, or the zero of a zero.
 
 use truecast_core::policy::{IntOverflow, RangeTest};
 use truecast_core::{CastPolicy, CastSpec, DType, Kind, Rounding, format::IntFormat};
 
-/// A pair of types and what may be used for it.
+/// A pair of types with usable arithmetic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arithmetic {
     /// The same float type.
@@ -40,7 +39,7 @@ impl Float {
         }
     }
 
-    /// Neither zero nor subnormal, infinite or NaN.
+    /// True unless the value is zero, subnormal, infinite or NaN.
     #[inline(always)]
     fn is_normal(self, code: u64) -> bool {
         match self {
@@ -80,7 +79,7 @@ impl Float {
 }
 
 impl Arithmetic {
-    /// What fits the pair and its policy.
+    /// The arithmetic that fits the pair and its policy.
     pub fn of(cast: &CastSpec) -> Option<Arithmetic> {
         let CastSpec { src, dst, policy, .. } = *cast;
         let CastPolicy { to_float, to_int, via, relu, scale_exponent, .. } = policy;
@@ -90,7 +89,7 @@ impl Arithmetic {
         match (src.kind(), dst.kind()) {
             (Kind::Int(s), Kind::Int(d)) => {
                 let wraps = policy.int_overflow == IntOverflow::Wrap;
-                // One-bit integers have storage of their own.
+                // One-bit integers have their own storage.
                 (s.bits.min(d.bits) > 1).then_some(Arithmetic::Integers { src: s, dst: d, wraps })
             }
             (Kind::Int(s), _) => {
@@ -114,13 +113,13 @@ impl Arithmetic {
         }
     }
 
-    /// All of these are right: pairs of source and destination.
+    /// True if all pairs of source and destination are right.
     pub fn hold(self, mut pairs: impl Iterator<Item = (u64, u64)>) -> bool {
         match self {
             Arithmetic::Same(float) => pairs.all(|(x, y)| x == y && (float.is_normal(x) || float.is_zero(x))),
             Arithmetic::Widen => pairs.all(|(x, y)| {
                 let (sign, magnitude) = (x >> 31 << 63, x & 0x7fff_ffff);
-                // Exponents are counted from another bias.
+                // Rebias the exponent.
                 let wider = sign | ((magnitude << 29) + ((1023 - 127) << 52));
                 (Float::F32.is_normal(x) && y == wider) || (magnitude == 0 && y == sign)
             }),
@@ -151,7 +150,7 @@ impl Arithmetic {
             Arithmetic::Integers { src, dst, wraps: true } => pairs.all(|(x, y)| y == extended(src, x) & dst.mask()),
             Arithmetic::Integers { src, dst, wraps: false } => pairs.all(|(x, y)| {
                 let (wide, result) = (extended(src, x), extended(dst, y));
-                // With the top bit set, 64 bits are another number to the other signedness.
+                // With the top bit set, the signednesses read different numbers.
                 y <= dst.mask() && wide == result && (src.signed == dst.signed || wide >> 63 == 0)
             }),
         }

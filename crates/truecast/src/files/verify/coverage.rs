@@ -1,34 +1,34 @@
-//! Which elements are recomputed: all of them, or a sample that is drawn from a seed.
+//! Selection of recomputed elements: all, or a sample drawn from a seed.
 //!
-//! Of a sampled tensor the first and the last block are always taken. The others are divided into rows of as many
-//! neighbors as there are blocks for each one that is wanted, and one of every row is drawn: the sample is spread over
-//! the whole tensor, and its size does not depend on luck.
+//! A sample always has the first and the last block of a tensor. The blocks between are divided into rows of neighbors,
+//! as many rows as blocks are wanted, and one block of each row is drawn: the sample is spread over the whole tensor,
+//! and its size does not depend on luck.
 
 use crate::files::convert::planned::Planned;
 use crate::files::scan::{Stretch, UNIT};
 
-/// How much of a file is recomputed. Structure, headers and the presence of tensors are always checked.
+/// Recomputed part of a file. Structure, headers and the presence of tensors are always checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Coverage {
-    /// Everything if the source's tensors take at most [`Coverage::LARGE`] bytes; of larger ones a sample of 5 % or
-    /// 256 MiB, whichever is more.
+    /// Everything if the source's tensors take at most [`Coverage::LARGE`] bytes; otherwise a sample of 5 % or 256 MiB,
+    /// whichever is more.
     #[default]
     BySize,
     /// Every element.
     Full,
-    /// At least this part of the elements, above 0 and at most 1.
+    /// At least this fraction of the elements, above 0 and at most 1.
     Sample(f64),
 }
 
 impl Coverage {
     /// Files of more bytes are sampled by default.
     pub const LARGE: u64 = 1 << 30;
-    /// The part of a large file that is sampled by default.
+    /// Default fraction of a large file.
     const PART: f64 = 0.05;
-    /// The least number of bytes that is sampled by default.
+    /// Smallest default sample, in bytes.
     const LEAST: u64 = 256 << 20;
 
-    /// The part of the elements to be recomputed of a file with so many bytes of tensors; `None` for all.
+    /// Fraction of elements to recompute for `bytes` of tensors; `None` for all.
     pub(crate) fn part(self, bytes: u64) -> Option<f64> {
         match self {
             Coverage::Full => None,
@@ -39,7 +39,7 @@ impl Coverage {
         }
     }
 
-    /// What is recomputed of each tensor of a source with so many bytes of tensors; and the seed, if that is not everything.
+    /// The stretches of each tensor to recompute for a source with these bytes of tensors; and the seed of a sample.
     pub(crate) fn stretches<'a>(
         self,
         bytes: u64,
@@ -59,19 +59,19 @@ impl Coverage {
     }
 }
 
-/// How many elements those are.
+/// Total number of elements.
 pub(crate) fn elements_of(stretches: &[Stretch]) -> u64 {
     stretches.iter().map(|stretch| stretch.len).sum()
 }
 
-/// Bytes of a block of the source.
+/// Source bytes per block.
 const BLOCK_BYTES: u64 = 64 << 10;
 
-/// The stretches of a tensor that are recomputed: `len` elements of `bits` bits, the tensor's number in the file.
+/// Sampled stretches of a tensor of `len` elements of `bits` bits; `tensor` is its number in the file.
 fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch> {
     let block = (BLOCK_BYTES * 8 / bits.max(1) / UNIT * UNIT).max(UNIT);
     let blocks = len.div_ceil(block);
-    // Of the blocks between the first and the last.
+    // Blocks between the first and the last.
     let inner = blocks.saturating_sub(2);
     let rows = ((inner as f64 * part).ceil() as u64).min(inner);
     let drawn = (0..rows).map(|row| {
@@ -84,7 +84,7 @@ fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch
     if blocks == 0 { Vec::new() } else { chosen.map(stretch).collect() }
 }
 
-/// A number for each place, by SplitMix64: every bit of the place has its part in it.
+/// A number for each place, by SplitMix64: it depends on every bit of the place.
 fn random(seed: u64, tensor: u64, row: u64) -> u64 {
     let mix = |state: u64| {
         let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(sample(0.5, 0, 0, 0, 32), []);
     }
 
-    /// Over many seeds every block has its turn, and each seed is repeatable.
+    /// Every block is drawn for some seed, and each seed is repeatable.
     #[test]
     fn every_element_can_be_drawn() {
         let len = 40 * 16_384;

@@ -1,109 +1,109 @@
-//! How a file can differ from what it should be.
+//! Differences between a file and its expected contents.
 
 use super::found::Found;
 use truecast_core::DType;
 
-/// One way in which a file is not what it should be.
+/// A difference between a file and its expected contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileDifference {
-    /// The destination lacks a tensor.
+    /// A tensor is missing in the destination.
     Missing {
         /// Its name.
         tensor: String,
     },
-    /// The destination has a tensor that the source does not account for.
+    /// The destination has an unexpected tensor.
     Extra {
         /// Its name.
         tensor: String,
     },
-    /// Type or shape are wrong.
+    /// Wrong type or shape.
     Header {
         /// Its name.
         tensor: String,
-        /// What it should be.
+        /// Expected type and shape.
         expected: (DType, Vec<u64>),
-        /// What it is.
+        /// Type and shape in the file.
         actual: (DType, Vec<u64>),
     },
-    /// Elements are wrong.
+    /// Wrong elements.
     Elements {
         /// The tensor.
         tensor: String,
-        /// How many.
+        /// Number of wrong elements.
         count: u64,
         /// The first of them.
         first: WrongElement,
         /// Types of the source's and the destination's elements.
         types: (DType, DType),
     },
-    /// Entries are wrong of a tensor that says how others are to be read: scales, zero points, shapes.
+    /// Wrong entries of a tensor that tells how to read others: scales, zero points, shapes.
     Part {
         /// The tensor.
         tensor: String,
-        /// How many.
+        /// Number of wrong entries.
         count: u64,
-        /// The first of them.
+        /// Index of the first.
         index: u64,
-        /// The right code; of shapes, markers and what fills up rows or tiles a byte.
+        /// The right code; for shapes, markers and padding of rows or tiles, a byte.
         expected: u64,
-        /// What the file holds.
+        /// The code in the file.
         actual: u64,
     },
-    /// Texts are wrong, or elements that come from text.
+    /// Wrong texts, or elements that come from text.
     Texts {
         /// The tensor.
         tensor: String,
-        /// How many.
+        /// Number of wrong elements.
         count: u64,
         /// The first of them.
         first: WrongText,
     },
-    /// The source holds a value that the policy refuses or a text that is no number, so no result is right.
+    /// The source has a value that the policy refuses, or a text that is no number, so every result is wrong.
     Refused {
         /// The tensor.
         tensor: String,
-        /// The first such element.
+        /// Index of the first refused element.
         index: u64,
     },
-    /// The structure of a model, which is everything but the elements of its tensors, differs.
+    /// A different model structure: anything but the elements of its tensors.
     Structure {
-        /// Where in the file it does first.
+        /// Offset of the first difference in the file.
         offset: u64,
     },
-    /// A model's file of external data holds more than its elements, with zeros between them.
+    /// A model's file of external data holds other bytes than its elements and zeros between them.
     ExternalData {
-        /// The file, as the model names it.
+        /// The file, as named in the model.
         location: String,
-        /// Where in it something else begins.
+        /// Offset of the first other bytes.
         offset: u64,
     },
-    /// What a checkpoint wrote down about its source is not what this source is.
+    /// A checkpoint's record of its source does not match the source.
     Source {
         /// The checkpoint.
         path: String,
-        /// What differs.
+        /// The difference.
         why: String,
     },
-    /// A file of a checkpoint is missing, damaged or another, or should not be there.
+    /// A file of a checkpoint is missing, damaged, different or unexpected.
     File {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The problem with it.
         why: String,
     },
-    /// A file is not the one that a report or a manifest names.
+    /// A file differs from the record in a report or a manifest.
     Digest {
         /// The file.
         path: String,
         /// `sha256` in a report, `xxh3` in a manifest.
         digest: &'static str,
-        /// Length and digest that were recorded.
+        /// Recorded length and digest.
         expected: (u64, String),
-        /// What they are, if there is such a file.
+        /// Actual length and digest, if the file exists.
         actual: Option<(u64, String)>,
     },
-    /// The metadata of a safetensors file differs; a `format` that the source lacks is `pt`.
+    /// Different metadata of a safetensors file; a `format` that the source lacks is `pt`.
     Metadata {
         /// The key.
         key: String,
@@ -111,7 +111,7 @@ pub enum FileDifference {
 }
 
 impl FileDifference {
-    /// The tensor that it is about.
+    /// The tensor's name.
     pub(crate) fn tensor_mut(&mut self) -> Option<&mut String> {
         match self {
             FileDifference::Missing { tensor }
@@ -125,7 +125,7 @@ impl FileDifference {
         }
     }
 
-    /// Of a tensor whose bytes are known as a whole.
+    /// Compares the whole bytes of a tensor.
     pub(crate) fn of_bytes(tensor: &str, expected: &[u8], actual: &[u8]) -> Option<FileDifference> {
         let wrong = || (0..).zip(expected.iter().zip(actual)).filter(|(_, (expected, actual))| expected != actual);
         let (index, (&first, &found)) = wrong().next()?;
@@ -133,14 +133,14 @@ impl FileDifference {
         Some(FileDifference::Part { tensor, count, index, expected: first.into(), actual: found.into() })
     }
 
-    /// Of a part of a tensor whose entries were recomputed: what each should be and is.
+    /// From recomputed entries of a part: expected and actual code of the first wrong one.
     pub(crate) fn of_found(tensor: &str, found: &Found<(u64, u64)>) -> Option<FileDifference> {
         let (index, (expected, actual)) = found.first?;
         Some(FileDifference::Part { tensor: tensor.into(), count: found.count, index, expected, actual })
     }
 }
 
-/// An element that is not what it should be. Codes are those of the storage.
+/// A wrong element. Codes are those of the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongElement {
     /// Index in row-major order.
@@ -149,19 +149,19 @@ pub struct WrongElement {
     pub source: u64,
     /// The right code.
     pub expected: u64,
-    /// What the file holds.
+    /// The code in the file.
     pub actual: u64,
 }
 
-/// An element that is not what it should be, where text is on one side or both. Numbers stand as hexadecimal codes.
+/// A wrong element with text on one side or both. Numbers are shown as hexadecimal codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongText {
     /// Index in row-major order.
     pub index: u64,
     /// The source's element.
     pub source: String,
-    /// The right one.
+    /// The right element.
     pub expected: String,
-    /// What the file holds.
+    /// The element in the file.
     pub actual: String,
 }

@@ -1,4 +1,4 @@
-//! Comparing numbers, block by block: quickly if a block is right, one by one if it may not be.
+//! Compares numbers block by block with quick tests, and one by one where a test fails.
 
 use super::difference::{FileDifference, WrongElement};
 use super::found::Found;
@@ -16,35 +16,34 @@ use truecast_core::{CastSpec, DType};
 use truecast_io::Tensor;
 use truecast_kernel::Elements;
 
-/// Elements that are tested together; their storage, as machine words, stays in L1.
+/// Elements per quick test; their storage, as machine words, stays in L1.
 const BLOCK: usize = 1024;
-/// Those that are tested together in a block that may not be right.
+/// Elements per quick test within a block that failed.
 const ROW: usize = 16;
 
-/// Methods of the conversions of a file, each made when it is first needed: checkpoints have thousands of tensors that
-/// are treated alike.
+/// Cache of methods by conversion: a checkpoint has thousands of similar tensors.
 #[derive(Default)]
 pub(crate) struct Prepared {
-    /// Of stochastic rounding.
+    /// Seed of stochastic rounding.
     seed: Option<u64>,
-    /// Elements to be recomputed.
+    /// Number of elements to recompute for each cast.
     lens: HashMap<CastSpec, u64>,
-    /// By the widths of the storage, which are those of the containers.
+    /// Keyed also by the storage widths, which depend on the containers.
     methods: HashMap<(CastSpec, (u32, u32)), Method>,
 }
 
 impl Prepared {
-    /// For casts that round stochastically, if there is a seed.
+    /// `seed` is for casts that round stochastically.
     pub fn new(seed: Option<u64>) -> Prepared {
         Prepared { seed, ..Prepared::default() }
     }
 
-    /// So many more elements are to be recomputed.
+    /// Announces `len` more elements for a cast.
     pub fn expect(&mut self, cast: CastSpec, len: u64) {
         *self.lens.entry(cast).or_default() += len;
     }
 
-    /// What compares values that were made, of f32, with what they became.
+    /// Checker of computed f32 values against the target.
     pub fn checker(&mut self, cast: CastSpec, target: &Tensor) -> Checker<'_> {
         let bits = target.dtype.bits_in(target.layout).expect("numbers have a width");
         let seed = seed_of(&cast, self.seed);
@@ -60,7 +59,7 @@ impl Prepared {
     }
 }
 
-/// What differs between a tensor of the source and what it became, and by which methods its elements were compared.
+/// Compares a tensor of the source with its result; also returns the number of elements by method.
 pub(crate) fn compare(
     of: &Written<'_, '_>,
     from: Stored,
@@ -72,7 +71,7 @@ pub(crate) fn compare(
     let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("numbers have a width");
     let result = &of.result.tensors()[of.places[0]];
     let widths = (bits(tensor.from, tensor.src_layout), bits(tensor.target.dtype, result.layout));
-    // A tensor whose bytes were copied keeps even bits that its type ignores.
+    // Copied bytes keep even the bits that their type ignores.
     let seed = seed_of(&cast, prepared.seed);
     let method = if tensor.cast.is_none() { &Method::Copied } else { prepared.method(cast, widths) };
     let checker = Checker { cast, seed, method };
@@ -83,7 +82,7 @@ pub(crate) fn compare(
     Ok(of_elements(&tensor.target.name, found, (tensor.from, tensor.target.dtype)))
 }
 
-/// The seed of a cast; a type that stays what it is is not rounded, and needs no slow method.
+/// The seed of a cast; unchanged types need neither rounding nor a slow method.
 fn seed_of(cast: &CastSpec, seed: Option<u64>) -> Option<u64> {
     seed.filter(|_| cast.src != cast.dst)
 }
@@ -91,7 +90,7 @@ fn seed_of(cast: &CastSpec, seed: Option<u64>) -> Option<u64> {
 /// Compares the elements of one conversion.
 pub(crate) struct Checker<'a> {
     pub cast: CastSpec,
-    /// Of stochastic rounding.
+    /// Seed of stochastic rounding.
     pub seed: Option<u64>,
     pub method: &'a Method,
 }
@@ -112,11 +111,11 @@ impl Checker<'_> {
         }
     }
 
-    /// Compares elements from `first` on that were made of something: their f32 values as arithmetic gives them beside what
-    /// became of them. `exact` is asked for values of elements that are not known to be right.
+    /// Compares computed elements from `first` on: their f32 values with the codes in the file. `exact` gives the value
+    /// of an element that the quick tests do not accept.
     ///
     /// # Errors
-    /// Those of `exact`.
+    /// The errors of `exact`.
     pub(crate) fn made<E>(
         &self,
         first: u64,
@@ -124,7 +123,7 @@ impl Checker<'_> {
         seen: &mut Seen<WrongElement>,
         exact: &impl Fn(u64) -> Result<u32, E>,
     ) -> Result<(), E> {
-        // Elements narrower than a byte begin with one.
+        // Elements narrower than a byte begin at a byte.
         let skip = dst.len() - values.len();
         let (mut xs, mut ys) = ([0; BLOCK], [0; BLOCK]);
         for at in (0..dst.len()).step_by(BLOCK) {
@@ -146,8 +145,8 @@ impl Checker<'_> {
         random.map_or(cast, |random| cast.with_random_bits(cast.src.code_of_storage(storage), random))
     }
 
-    /// Compares at most [`BLOCK`] elements from `first` on. `exact` gives the source of one that is not known to be right,
-    /// of its index and what it was taken for.
+    /// Compares at most [`BLOCK`] elements from `first` on. For an element that the quick tests do not accept, `exact`
+    /// gives the source code from its index and the assumed code.
     fn block<E>(
         &self,
         first: u64,
@@ -160,7 +159,7 @@ impl Checker<'_> {
             *self.method.counter(by) += xs.len() as u64;
             return Ok(());
         }
-        // A few special values should not make the others slow.
+        // A few special values should not slow down the rest.
         for (row, (xs, ys)) in (first..).step_by(ROW).zip(xs.chunks(ROW).zip(ys.chunks(ROW))) {
             if self.method.hold(xs, ys) {
                 *self.method.counter(by) += xs.len() as u64;
@@ -188,7 +187,7 @@ impl Checker<'_> {
     }
 }
 
-/// The storage of elements from `first`, a multiple of 8, on.
+/// Storage of the elements from `first` on, a multiple of 8.
 fn words(codes: &Elements<'_>, first: usize, words: &mut [u64]) {
     let bits = codes.dtype().bits_in(codes.layout()).expect("numbers have a width") as usize;
     let bytes = &codes.bytes()[first * bits / 8..];
@@ -239,7 +238,7 @@ mod tests {
     use super::*;
     use truecast_core::Layout;
 
-    /// Against elements read bit by bit, of every type and length.
+    /// Compares with elements read bit by bit, for every type and length.
     #[test]
     fn words_are_the_elements() {
         let bytes: Vec<u8> = (0..1000u32).map(|i| (i * 167 + i / 7) as u8).collect();

@@ -1,6 +1,6 @@
-//! What is wrong in a tensor, as its workers find it: in any order.
+//! Differences in a tensor, collected from workers in any order.
 
-/// Wrong elements, and the first of them; the first that is refused counts before anything else.
+/// Number of wrong elements, and the first of them; the first refused element takes precedence.
 pub(crate) struct Found<T> {
     pub count: u64,
     pub first: Option<(u64, T)>,
@@ -23,7 +23,7 @@ impl<T> Found<T> {
         self.refused = Some(self.refused.map_or(index, |first| first.min(index)));
     }
 
-    /// What several workers found, in any order.
+    /// Merges the findings of two workers.
     pub(crate) fn merge(self, other: Found<T>) -> Found<T> {
         let first = match (self.first, other.first) {
             (Some(a), Some(b)) => Some(if a.0 <= b.0 { a } else { b }),

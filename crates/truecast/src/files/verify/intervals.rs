@@ -1,14 +1,14 @@
-//! Wide sources, narrow destinations: between which source codes a destination code is right.
+//! Wide sources, narrow destinations: the interval of source codes for which a destination code is right.
 //!
-//! [`cast_one`] is asked for the bounds, not for the elements. Source codes are numbered in the order of their values
-//! (`key`); for each destination code an interval of keys is kept in which every source has that result. An element is
-//! right if its source lies in the interval of the code that the file holds. Elements that do not are no verdict: the
-//! definition decides, so an interval can be missing, but must not be too wide.
+//! [`cast_one`] gives the bounds, not the elements. Source codes are numbered in the order of their values (`key`);
+//! each destination code has an interval of keys in which every source has that result. An element is right if its
+//! source lies in the interval of its code in the file. Other elements go to the definition, so an interval may be
+//! missing, but must not be too wide.
 //!
 //! # Why an interval is not too wide
 //!
-//! Call a finite source *in range* if its result is neither an overflow nor one of the other special cases that
-//! [`Condition`] names but for `Fraction`. `cast_one` itself says so when those conditions are what is left open.
+//! Call a finite source *in range* if its result is neither an overflow nor another special case of [`Condition`]
+//! except `Fraction`. `cast_one` tells this if those conditions are left open.
 //!
 //! 1. In range, the result is the source rounded once to a neighbor on the destination's grid, with subnormals
 //!    perhaps replaced by a zero. Every rounding of [`Rounding`](truecast_core::Rounding) is a non-decreasing function of
@@ -23,8 +23,8 @@
 //!    interval begins where the one before ends.
 //! 3. The range is an interval of keys: whether a value overflows, is too small or has the wrong sign is decided by
 //!    comparing it, or what it rounds to, with a bound.
-//! 4. Beyond the range, an overflow of one sign has one result under every policy but wrapping integers: infinity, NaN,
-//!    the end of the range, or a refusal. Wrapping integers have no interval there.
+//! 4. Beyond the range, an overflow of one sign has one result under every policy except wrapping integers: infinity,
+//! NaN, the end of the range, or a refusal. Wrapping integers have no interval there.
 //!
 //! NaN, infinities and the other special cases have no interval. Truth values are not in the order of numbers.
 
@@ -33,7 +33,7 @@ use truecast_core::policy::{Condition, IntOverflow, Undefined};
 use truecast_core::{CastSpec, DType, Kind, Outcome, cast_one};
 use truecast_kernel::parallel;
 
-/// Keys of one destination code: `count` of them from `first` on.
+/// Keys with one destination code: `count` of them from `first` on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Interval<K> {
     first: K,
@@ -47,7 +47,7 @@ pub(crate) struct Intervals<K> {
     of_code: Vec<Interval<K>>,
 }
 
-/// What is not in range.
+/// Conditions that put a source out of range.
 const OUTSIDE: &[Undefined] = &[
     Undefined::any(Condition::Nan, ""),
     Undefined::any(Condition::Infinite, ""),
@@ -59,10 +59,10 @@ const OUTSIDE: &[Undefined] = &[
 ];
 const OVERFLOW: &str = "overflow";
 
-/// Ranges of keys that are searched apart, each by one thread.
+/// Number of key ranges that are searched in parallel.
 const PARTS: u64 = 64;
 
-/// Calls of the definition that finding all intervals takes, about.
+/// Approximate number of calls of the definition to find all intervals.
 pub(super) fn cost(src_bits: u32, dst_bits: u32) -> u64 {
     (src_bits.saturating_sub(dst_bits) as u64 + 2) << dst_bits
 }
@@ -108,7 +108,7 @@ impl<K: Copy + Default + TryFrom<u64> + Into<u64> + Send + Sync> Intervals<K> {
         for (i, &(first, code)) in starts.iter().enumerate() {
             let count = starts.get(i + 1).map_or(end, |next| next.0).wrapping_sub(first);
             let slot: &mut Interval<K> = &mut of_code[dst.storage_of_code(code) as usize];
-            // Of a code that occurs twice, the wider interval.
+            // A code may occur twice: keep the wider interval.
             if count > slot.count.into() {
                 *slot = Interval { first: K::try_from(first).ok()?, count: K::try_from(count).ok()? };
             }
@@ -127,7 +127,7 @@ impl<K: Copy + Default + TryFrom<u64> + Into<u64> + Send + Sync> Intervals<K> {
         })
     }
 
-    /// The destination's storage is known to be right for the source's code.
+    /// True if the destination's storage is known to be right for the source's code.
     #[inline(always)]
     pub fn holds(&self, src: u64, dst: u64) -> bool {
         let Some(interval) = self.of_code.get(dst as usize) else { return false };
@@ -136,9 +136,9 @@ impl<K: Copy + Default + TryFrom<u64> + Into<u64> + Send + Sync> Intervals<K> {
 }
 
 impl Intervals<u32> {
-    /// All codes of at most eight bits are known to be right for these quotients.
+    /// True if all codes, of at most eight bits, are known to be right for these quotients.
     pub fn hold_quotients(&self, values: &[u32], divisor: f32, codes: &[u32]) -> bool {
-        /// So many divisions are done together.
+        /// Divisions per loop.
         const TOGETHER: usize = 64;
         let Some(of_code) = self.of_code.first_chunk::<256>() else { return false };
         let (flipped, in_negative) = (self.keys.flipped as u32, self.keys.in_negative as u32);
@@ -166,7 +166,7 @@ impl Search {
         cast_one(&self.cast, self.keys.code(key))
     }
 
-    /// The code of a key in range.
+    /// Code of a key in range.
     fn code(&self, key: u64) -> Option<u64> {
         match self.outcome(key) {
             Outcome::Defined(code) => Some(code),
@@ -174,7 +174,7 @@ impl Search {
         }
     }
 
-    /// The first and the last finite key.
+    /// First and last finite key.
     fn finite(&self) -> (u64, u64) {
         match self.cast.src.kind() {
             Kind::Float(f) => (self.keys.key(f.sign_bit() | f.max_code()), self.keys.key(f.max_code())),
@@ -182,7 +182,7 @@ impl Search {
         }
     }
 
-    /// A key in range: of zero, or of one.
+    /// A key in range: that of zero, or of one.
     fn inside(&self) -> Option<u64> {
         let one = match self.cast.src.kind() {
             Kind::Float(f) => (f.bias as u64) << f.man_bits,
@@ -191,7 +191,7 @@ impl Search {
         [0, one].into_iter().map(|code| self.keys.key(code)).find(|&key| self.code(key).is_some())
     }
 
-    /// The last key in range on the way from one that is to a finite one.
+    /// The last key in range between a key in range and a finite one.
     fn end(&self, inside: u64, finite: u64) -> u64 {
         if self.code(finite).is_some() {
             return finite;
@@ -221,7 +221,7 @@ impl Search {
         Some(starts)
     }
 
-    /// Every key above the first at which a code begins, up to the second.
+    /// Finds every key in `from..=to`, except the first, at which a code begins.
     fn changes(&self, from: (u64, u64), to: (u64, u64), starts: &mut Vec<(u64, u64)>) -> Option<()> {
         let order = |code| order(self.cast.dst, code);
         if from.1 == to.1 {
@@ -241,7 +241,7 @@ impl Search {
     }
 }
 
-/// A number that grows with the value of a destination code in range.
+/// Sort key that grows with the value of a destination code in range.
 fn order(dtype: DType, code: u64) -> i128 {
     match dtype.kind() {
         Kind::Float(f) if code & f.sign_bit() != 0 => !((code & f.magnitude_mask()) as i128),

@@ -1,32 +1,31 @@
-//! How an element is found to be right: by looking it up, or by the definition itself.
+//! Quick tests of an element, by lookup or arithmetic, and the definition.
 //!
-//! Nothing here shares code with the kernels that may have written the result. The quick tests say that an element is
-//! right or that they do not know; what they do not know the definition decides, so they can raise no false alarm.
-//! Nor do they accept what is wrong: tables and intervals are filled by [`cast_one`], and where this language's own
-//! arithmetic is used, `arithmetic` says why it may be.
+//! No code is shared with the kernels that may have written the result. A quick test says "right" or "unknown"; the
+//! definition decides about unknown elements, so false alarms are impossible. Wrong elements are not accepted either:
+//! tables and intervals are filled by [`cast_one`], and `arithmetic` proves where Rust's own arithmetic may be used.
 
 use super::arithmetic::Arithmetic;
 use super::intervals::{self, Intervals};
 use truecast_core::{CastSpec, Outcome, cast_one};
 
-/// Elements by how they were checked.
+/// Number of elements by method of checking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Methods {
-    /// Compared byte by byte, since they were only copied.
+    /// Copied, and compared byte by byte.
     pub copied: u64,
-    /// Looked up among the definition's results for all codes of the source.
+    /// Looked up in a table of the definition's results for all codes of the source.
     pub table: u64,
-    /// Found between the sources for which the definition gives the destination's code.
+    /// Found in the interval of sources for which the definition gives the destination's code.
     pub intervals: u64,
-    /// Recomputed by integer and floating-point arithmetic of the language.
+    /// Recomputed by Rust's integer and floating-point arithmetic.
     pub arithmetic: u64,
     /// Recomputed by the definition.
     pub definition: u64,
 }
 
 impl Methods {
-    /// By the names that they have in JSON.
+    /// The counts with their names in JSON.
     #[must_use]
     pub fn named(&self) -> [(&'static str, u64); 5] {
         let Methods { copied, table, intervals, arithmetic, definition } = *self;
@@ -57,7 +56,7 @@ impl Methods {
 pub(crate) enum Method {
     /// The result is the source.
     Copied,
-    /// Results by source. What is refused has none, which no destination equals.
+    /// Results by source. Refused sources hold [`REFUSED`], which equals no destination.
     Table(Vec<u64>),
     Narrow(Intervals<u32>),
     Wide(Intervals<u64>),
@@ -65,16 +64,16 @@ pub(crate) enum Method {
     Definition,
 }
 
-/// What stands in a table for a refusal.
+/// Marks a refusal in a table.
 const REFUSED: u64 = u64::MAX;
 
 impl Method {
-    /// The method for `len` elements of so many bits.
+    /// The method for `len` elements of these widths.
     pub fn new(cast: &CastSpec, (src_bits, dst_bits): (u32, u32), len: u64) -> Method {
         if src_bits <= 16 && len >= 1 << src_bits {
             let result = |storage| definition(cast, storage).unwrap_or(REFUSED);
             let table: Vec<u64> = (0..1 << src_bits).map(result).collect();
-            // As 64-bit elements look like the code of a refusal, the definition tells them apart.
+            // A 64-bit result may equal `REFUSED`; the definition then decides.
             let is_clear = dst_bits < 64 || !table.contains(&REFUSED);
             return if is_clear { Method::Table(table) } else { Method::Definition };
         }
@@ -91,7 +90,7 @@ impl Method {
         Method::Definition
     }
 
-    /// All elements are known to be right. Storage elements, of the widths that the method was made for.
+    /// True if all elements are known to be right. Takes storage of the widths that the method was made for.
     pub fn hold(&self, src: &[u64], dst: &[u64]) -> bool {
         let mut pairs = src.iter().copied().zip(dst.iter().copied());
         match self {
@@ -104,7 +103,7 @@ impl Method {
         }
     }
 
-    /// Where elements are counted that passed the test.
+    /// Counter for elements that pass the test.
     pub fn counter<'a>(&self, methods: &'a mut Methods) -> &'a mut u64 {
         match self {
             Method::Copied => &mut methods.copied,
@@ -116,7 +115,7 @@ impl Method {
     }
 }
 
-/// What the definition makes of a storage element; `None` if it is refused.
+/// The definition's result for a storage element; `None` for a refusal.
 pub(crate) fn definition(cast: &CastSpec, storage: u64) -> Option<u64> {
     match cast_one(cast, cast.src.code_of_storage(storage)) {
         Outcome::Defined(code) | Outcome::Undefined { code, .. } => Some(cast.dst.storage_of_code(code)),
@@ -200,7 +199,8 @@ mod tests {
         all
     }
 
-    /// A method accepts nothing that the definition does not give: the right code, its neighbors, a random one.
+    /// Checks that a method accepts only the definition's result, among the right code, its neighbors and a random
+    /// code.
     fn accepts_only_what_is_right(cast: &CastSpec, method: &Method, sources: impl Iterator<Item = u64>) -> (u64, u64) {
         let (mut stream, mut accepted, mut seen) = (Stream(11), 0, 0);
         let mask = u64::MAX >> (64 - bits(cast.dst));
@@ -244,7 +244,7 @@ mod tests {
         });
     }
 
-    /// With as many intervals as there are codes of 16 bits.
+    /// Same, with an interval for each code of 16 bits.
     #[test]
     fn nothing_wrong_is_accepted_of_16_bits() {
         let sources = [DType::F32, DType::F64, DType::I32, DType::U64];
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// What people convert is not left to the definition, element by element.
+    /// Common conversions do not fall back to the definition for each element.
     #[test]
     fn ordinary_values_are_quick() {
         use DType::*;
@@ -273,7 +273,7 @@ mod tests {
         for (src, dst) in to_narrow.chain(to_integers).chain(from_integers).chain(between).chain(others) {
             let cast = spec(src, dst, CastPolicy::IEEE);
             let method = Method::new(&cast, (bits(src), bits(dst)), u64::MAX);
-            // Positive numbers below two, which every destination takes.
+            // Positive numbers below two, which every destination accepts.
             let mut stream = Stream(3);
             let few = (0..5000).map(|i| match src {
                 F32 => (1.0 + (i as f32 - 2500.0) / 2501.0).to_bits() as u64,

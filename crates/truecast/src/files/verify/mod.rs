@@ -1,6 +1,6 @@
-//! Does a file hold what the definition says it should? Every element is recomputed, or a sample, by
-//! [`cast_one`](truecast_core::cast_one) or by what is derived from it (`method`), which shares no code with the kernels
-//! that may have written the file.
+//! Verifies that a file holds the definition's results. Recomputes every element, or a sample, by
+//! [`cast_one`](truecast_core::cast_one) or a method derived from it (`method`), without code of the kernels that may
+//! have written the file.
 
 mod arithmetic;
 pub(crate) mod coverage;
@@ -20,32 +20,32 @@ pub use record::{Record, RecordError, RecordedFile};
 
 use std::path::Path;
 
-/// What was compared and what differs.
+/// Result of a verification.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VerifyReport {
-    /// Tensors compared.
+    /// Number of tensors compared.
     pub tensors: u64,
-    /// Elements compared.
+    /// Number of elements compared.
     pub elements: u64,
-    /// If these are a sample: of how many elements, and the seed that drew it.
+    /// The sample, if not everything was compared.
     pub sampled: Option<Sample>,
-    /// How the elements were compared; text is not among them.
+    /// Methods of comparison; text is left out.
     pub methods: Methods,
-    /// In the order of the tensors.
+    /// Differences in the order of the tensors.
     pub differences: Vec<FileDifference>,
 }
 
-/// Of what a sample was drawn.
+/// Size and seed of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Elements of the tensors compared.
+    /// Number of elements in the compared tensors.
     pub of: u64,
-    /// The same seed draws the same elements.
+    /// Seed, which repeats the sample.
     pub seed: u64,
 }
 
 impl VerifyReport {
-    /// What was found in a component of the folder, too.
+    /// Adds the report of a component of the folder.
     pub(crate) fn join(&mut self, component: &Path, mut other: VerifyReport) {
         for tensor in other.differences.iter_mut().filter_map(FileDifference::tensor_mut) {
             *tensor = format!("{}/{tensor}", component.display());
@@ -59,7 +59,7 @@ impl VerifyReport {
         self.differences.extend(other.differences);
     }
 
-    /// The part of the elements that was compared, 1 for all.
+    /// Fraction of the elements that was compared; 1 for all.
     #[must_use]
     pub fn coverage(&self) -> f64 {
         match self.sampled {

@@ -1,4 +1,4 @@
-//! What a conversion wrote down about itself (`docs/interfaces.md §6`), read back to check its result.
+//! A conversion's own record (`docs/interfaces.md §6`), read back to check its result.
 
 use super::difference::FileDifference;
 use crate::files::digest::sha256;
@@ -14,22 +14,22 @@ use truecast_core::ErrorKind;
 use truecast_io::look;
 use truecast_kernel::parallel;
 
-/// A report that `convert --report` wrote.
+/// A report of `convert --report`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// What decided the result.
+    /// The options that decided the result.
     pub provenance: Provenance,
-    /// The files that were written, the destination first; none if it is the report of a dry run.
+    /// The written files, destination first; empty for the report of a dry run.
     pub outputs: Vec<RecordedFile>,
-    /// As the conversion named it.
+    /// Destination as given to the conversion.
     destination: PathBuf,
 }
 
-/// A file as it was when it had been written.
+/// A file with its state after writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "the object of a file")]
 pub struct RecordedFile {
-    /// As the conversion named it.
+    /// Path as given to the conversion.
     #[serde(serialize_with = "shown")]
     pub path: PathBuf,
     /// Its length.
@@ -39,7 +39,7 @@ pub struct RecordedFile {
     pub sha256: String,
 }
 
-/// A digest that may be shown and compared, whoever wrote the report.
+/// Reads a digest; other text is refused, since it may be shown.
 fn digest<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     match text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
@@ -48,16 +48,16 @@ fn digest<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     }
 }
 
-/// A path as text, whatever its bytes are.
+/// A path as text, with any bytes.
 fn shown<S: serde::Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&path.display())
 }
 
 impl RecordedFile {
-    /// The files that a conversion wrote, as they are now; of a folder with those that were finished before.
+    /// The files that a conversion wrote, in their present state; for a folder, also those finished earlier.
     ///
     /// # Errors
-    /// Reading; [`Error::Interrupted`] once `stop` is set.
+    /// An unreadable file; [`Error::Interrupted`] once `stop` is set.
     pub fn all(report: &Report, stop: &AtomicBool) -> Result<Vec<RecordedFile>, Error> {
         let one = |at: usize| {
             let path = report.outputs[at].clone();
@@ -68,31 +68,31 @@ impl RecordedFile {
     }
 }
 
-/// A file that is no report of a conversion.
+/// Error of a file that is no report of a conversion.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum RecordError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] truecast_io::Error),
-    /// It is not of the form.
+    /// The file has another form.
     #[error("{path}: not a report of a conversion: {cause}")]
     Form {
         path: String,
-        /// What is missing or odd, and where.
+        /// The missing or odd field, and its place.
         cause: serde_json::Error,
     },
-    /// It is of another command.
+    /// The report is of another command.
     #[error("{path}: a report of {command:?}, not of a conversion")]
     Command { path: String, command: String },
-    /// Its options are none of this version of truecast.
+    /// The options are unknown to this version of truecast.
     #[error("{path}: {cause}")]
     Options { path: String, cause: ProvenanceError },
 }
 
 impl RecordError {
-    /// Whose fault it is.
+    /// Who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -102,7 +102,7 @@ impl RecordError {
     }
 }
 
-/// What is read of a report; the rest, which is long, is passed over.
+/// The fields that are read from a report.
 #[derive(Deserialize)]
 #[serde(expecting = "the object of a report")]
 struct Form {
@@ -133,11 +133,11 @@ impl Record {
         Ok(Record { provenance, outputs, destination })
     }
 
-    /// The destination, and files that belong to it and lie beside it, of which length or digest is not as recorded.
+    /// Differences in length or digest of the destination and its accompanying files from the record.
     ///
     /// # Errors
-    /// Files that cannot be read, other than those that are missing; [`Error::NoOutput`] for what is no file;
-    /// [`Error::Interrupted`] once `stop` is set.
+    /// An unreadable file, unless it is missing; [`Error::NoOutput`] if a path is no file; [`Error::Interrupted`] once
+    /// `stop` is set.
     pub fn differences(&self, dst: &Path, stop: &AtomicBool) -> Result<Vec<FileDifference>, Error> {
         let mut all = Vec::new();
         let is_folder = look::is_folder(dst)?;

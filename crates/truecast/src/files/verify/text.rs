@@ -1,4 +1,4 @@
-//! Recomputing text, and numbers that come from text, by the definition.
+//! Recomputes text, and numbers from text, by the definition.
 
 use super::difference::{FileDifference, WrongText};
 use super::found::Found;
@@ -14,10 +14,10 @@ use truecast_kernel::Elements;
 use truecast_kernel::parallel;
 use truecast_kernel::text::utf32;
 
-/// Elements that are recomputed together.
+/// Elements per piece of work.
 const PIECE: usize = 64;
 
-/// What differs between a tensor of the source and what it became.
+/// Compares a tensor of the source with its result.
 pub(crate) fn compare(
     of: &Written<'_, '_>,
     from: Stored,
@@ -28,7 +28,7 @@ pub(crate) fn compare(
         from,
         Found::new,
         |found, (first, [src, dst])| {
-            // So slow that even a chunk is worth dividing.
+            // Slow enough to divide even a chunk among threads.
             let piece = |at: usize| {
                 let mut found = Found::new();
                 for i in at * PIECE..((at + 1) * PIECE).min(src.len()) {
@@ -59,7 +59,7 @@ pub(crate) fn compare(
     Ok(first.map(shown))
 }
 
-/// An element of a file: its storage bits, or its text.
+/// An element in a file: storage bits or text.
 #[derive(Clone, PartialEq, Eq)]
 enum Cell {
     Number(u64),
@@ -74,7 +74,7 @@ impl Cell {
         Cell::Text(text)
     }
 
-    /// What the definition makes of it; `None` if that is an error.
+    /// The definition's result; `None` for an error.
     fn converted(&self, cast: &CastSpec) -> Option<Cell> {
         match self {
             _ if cast.src == cast.dst => Some(self.clone()),

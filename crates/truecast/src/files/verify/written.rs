@@ -1,4 +1,4 @@
-//! What a job should have written, and how it is read again.
+//! The expected output of a job, and access to its files.
 
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::scaled::Scaled;
@@ -13,13 +13,13 @@ use truecast_core::scaled::ScaledError;
 use truecast_io::Source;
 use truecast_io::folder::Folder;
 
-/// What a job should have written.
+/// The expected output of a job.
 pub(crate) struct Written<'a, 'p> {
     pub folder: &'p Folder,
     pub planned: &'a Planned,
-    /// The tensors that have a global scale in common with it, itself among them.
+    /// The tensors with the same global scale, including itself.
     pub shared: Vec<&'p Scaled>,
-    /// The file of the result, and the places of the tensors in it.
+    /// The file with the result, and the indices of the tensors in it.
     pub result: &'a Source,
     pub places: Vec<usize>,
     pub stretches: &'a [Stretch],
@@ -27,7 +27,7 @@ pub(crate) struct Written<'a, 'p> {
 }
 
 impl Written<'_, '_> {
-    /// Bytes of one of the tensors of the result.
+    /// Bytes of one output tensor.
     pub fn read(&self, output: usize, bytes: Range<u64>) -> Result<Vec<u8>, Error> {
         let mut read = zeros(bytes.end - bytes.start)?;
         self.result.read_at(self.places[output], bytes.start, &mut read)?;
@@ -37,12 +37,12 @@ impl Written<'_, '_> {
     pub fn failed(&self, cause: ScaledError) -> Error {
         Error::tensor(self.folder.path(), &self.planned.name, Cause::Scaled(cause))
     }
-    /// What was asked for; of a tensor that was copied, a copy.
+    /// The requested cast; a copy for copied tensors.
     pub(super) fn cast(&self) -> CastSpec {
         self.planned.cast.unwrap_or(CastSpec::copy(self.planned.from))
     }
 
-    /// Gives chunks of a tensor of the source and of the first that was written to `work`, as [`scan`].
+    /// Passes chunks of the source tensor and of the first output tensor to `work`, as [`scan`].
     pub(super) fn scan<T: Send>(
         &self,
         from: Stored,
