@@ -1,4 +1,4 @@
-//! What happens to the elements of a tensor, chunk by chunk.
+//! The operation on a plain tensor's elements, chunk by chunk.
 
 use crate::files::convert::planned::Planned;
 use crate::files::error::Cause;
@@ -7,7 +7,7 @@ use truecast_kernel::measure::{Measure, Sample};
 use truecast_kernel::text::{CellCaster, is_text};
 use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut, PlanError, StochasticCaster};
 
-/// A cast of numbers, rounded as its specification says or by random bits.
+/// A cast of numbers that rounds by its specification or by random bits.
 #[derive(Debug)]
 pub(crate) enum NumberCaster {
     Ordinary(Box<Caster>),
@@ -15,7 +15,7 @@ pub(crate) enum NumberCaster {
 }
 
 impl NumberCaster {
-    /// Plans it; with a seed it rounds stochastically.
+    /// Plans a cast; with a seed it rounds stochastically.
     pub fn new(cast: &CastSpec, seed: Option<u64>, exec: &CastOptions) -> Result<NumberCaster, PlanError> {
         Ok(match seed {
             None => NumberCaster::Ordinary(Box::new(Caster::new(cast, exec)?)),
@@ -23,8 +23,8 @@ impl NumberCaster {
         })
     }
 
-    /// Casts the elements of a tensor from `first` on. Counts in parts, to be added in order; an error has the index in the
-    /// tensor.
+    /// Casts the elements of a tensor from `first` on. Returns counts of parts, to be added in order; an error has the
+    /// index in the tensor.
     pub fn cast_parts(
         &self,
         first: u64,
@@ -40,12 +40,12 @@ impl NumberCaster {
     }
 }
 
-/// What happens to elements, whatever tensor they belong to.
+/// An operation on elements, shared by tensors.
 pub(crate) enum Action {
     Cast(NumberCaster),
-    /// From text or to it.
+    /// Casts from or to text.
     Text(Box<CellCaster>),
-    /// Bytes are kept; numbers are still looked at.
+    /// Copies bytes, and counts numbers.
     Copy(Option<Box<Measure>>),
 }
 
@@ -61,7 +61,7 @@ impl Action {
         })
     }
 
-    /// Does it to a chunk of a tensor. Counts in parts, to be added in order.
+    /// Runs on a chunk of a tensor. Returns counts of parts, to be added in order.
     pub fn run(
         &self,
         tensor: &Planned,
@@ -81,7 +81,7 @@ impl Action {
             }
             Action::Copy(measure) => {
                 dst.copy_from_slice(src);
-                // What cannot be measured is not left out of the measures.
+                // Unmeasured copies count as finite, so that measures leave nothing out.
                 let copied = || vec![Counts { finite_pairs: len as u64, ..Counts::copied(len as u64) }];
                 Ok(measure.as_ref().map_or_else(copied, |measure| measure.compare_some(codes, codes, first, sample)))
             }

@@ -1,4 +1,4 @@
-//! A conversion, asked for option by option.
+//! Builder of a conversion.
 
 use crate::files::convert::options::{Measuring, Options};
 use crate::files::convert::plan::Plan;
@@ -14,7 +14,7 @@ use truecast_core::DType;
 use truecast_io::Existing;
 use truecast_schemes::Scheme;
 
-/// A conversion of a file or a folder. What is not said is as in [`Options::default`].
+/// A conversion of a file or a folder. Defaults are those of [`Options::default`].
 ///
 /// # Examples
 /// ```
@@ -41,32 +41,32 @@ pub struct Convert {
 }
 
 impl Convert {
-    /// Of `src` into `dst`, which says by its name what kind of file it is.
+    /// A conversion of `src` into `dst`, whose name decides the kind of file.
     pub fn new(src: impl AsRef<Path>, dst: impl AsRef<Path>) -> Convert {
         Convert { src: src.as_ref().into(), dst: dst.as_ref().into(), options: Options::default() }
     }
 
-    /// Everything that can be asked for, instead of what was said before.
+    /// Replaces all options.
     pub fn with(self, options: Options) -> Convert {
         Convert { options, ..self }
     }
 
-    /// Tensors of numbers become this type.
+    /// Converts tensors of numbers to this type.
     pub fn to(mut self, dtype: DType) -> Convert {
         self.options.selection.to = Some(dtype);
         self
     }
 
-    /// These elements have their errors measured: by default a sample of large tensors.
+    /// Selects the elements whose errors are measured; the default is a sample of large tensors.
     pub fn measure(mut self, measure: Measuring) -> Convert {
         self.options.measure = measure;
         self
     }
 
-    /// Tensors with names that match keep their types. The first rule that matches a name decides.
+    /// Keeps the types of tensors with matching names. The first rule that matches a name decides.
     ///
     /// # Errors
-    /// A glob that is malformed.
+    /// A malformed glob.
     pub fn keep(self, glob: &str) -> Result<Convert, Error> {
         Ok(self.rule(Rule::new(glob, None)?))
     }
@@ -77,31 +77,31 @@ impl Convert {
         self
     }
 
-    /// The specification that decides.
+    /// Sets the specification.
     pub fn by(mut self, request: Request) -> Convert {
         self.options.request = request;
         self
     }
 
-    /// Casts round stochastically, by this seed and the index of each element in its tensor.
+    /// Rounds casts stochastically, by this seed and the index of each element in its tensor.
     pub fn stochastic(mut self, seed: u64) -> Convert {
         self.options.seed = Some(seed);
         self
     }
 
-    /// Weights are quantized by this scheme.
+    /// Quantizes weights by this scheme.
     pub fn quantize(mut self, scheme: Scheme) -> Convert {
         self.options.writing = Some(QuantizeOptions::of(scheme));
         self
     }
 
-    /// An existing destination is replaced.
+    /// Replaces an existing destination.
     pub fn replace(mut self) -> Convert {
         self.options.existing = Existing::Replace;
         self
     }
 
-    /// Settles every question; nothing is written.
+    /// Plans the conversion; writes nothing.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -117,10 +117,10 @@ impl Convert {
         self.plan()?.run(&AtomicBool::new(false), |_| ())
     }
 
-    /// Recomputes everything and compares it with the destination, bit for bit.
+    /// Recomputes the result and compares it with the destination, bit for bit.
     ///
-    /// Cost: of common conversions about a nanosecond per element and core; of others up to 100 ns, or up to 0.2 ms where
-    /// text is printed, which is the price of the definition; a few MiB of memory for each core.
+    /// Cost: about a nanosecond per element and core for common conversions; otherwise the price of the definition, up
+    /// to 100 ns, or up to 0.2 ms for printed text; a few MiB of memory per core.
     ///
     /// # Errors
     /// As [`Verification::new`] and [`Verification::run`].

@@ -1,5 +1,5 @@
-//! Folders that hold several checkpoints: each component is converted as if it were given by itself, into the folder of its
-//! name in the result, and the model around them last (`docs/spec/checkpoints.md §2.7`).
+//! Folders with several checkpoints: each component is converted on its own into a folder of its name in the result,
+//! the enclosing model last (`docs/spec/checkpoints.md §2.7`).
 
 use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::plan::Plan;
@@ -9,7 +9,7 @@ use std::path::Path;
 use truecast_io::folder::Folder;
 
 impl Plan {
-    /// The plan of a folder, with those of the folders in it that are checkpoints.
+    /// Plans a folder and the checkpoints inside it.
     pub(crate) fn of_folder(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let folder = Folder::open(src, options.onnx.follow_links)?;
         if folder.components().is_empty() {
@@ -19,7 +19,7 @@ impl Plan {
             return Err(error.into());
         }
         let (mut plan, mut unused) = of_names(src, dst, options.clone())?;
-        // Schemes are of the model around them.
+        // Schemes apply to the enclosing model only.
         let plain = Options { writing: None, reading: Default::default(), ..options.clone() };
         for path in folder.components() {
             let (component, unused_too) = of_names(&src.join(path), &dst.join(path), plain.clone())?;
@@ -32,7 +32,7 @@ impl Plan {
         if let Some(error) = unused.into_iter().find(is_unused) {
             return Err(error);
         }
-        // What names nothing in the model around them counts for the folder.
+        // Rules unmatched in the enclosing model count for the whole folder.
         plan.provenance.selection = options.selection.clone();
         if options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain()) {
             plan.warnings.push(format!("{}: models in its folders are not quantized", src.display()));
@@ -41,7 +41,7 @@ impl Plan {
     }
 }
 
-/// A plan of one checkpoint, without what names nothing in it; and the errors that say so.
+/// Plans one checkpoint without the rules unmatched in it; also returns their errors.
 fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<Error>), Error> {
     let mut unused = Vec::new();
     loop {
@@ -57,7 +57,7 @@ fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<E
     }
 }
 
-/// An option that is about one model.
+/// The first option that applies to one model only.
 fn for_one(options: &Options, has_model: bool) -> Option<&'static str> {
     let given = [
         ("--part", matches!(options.share, RunScope::Part(_))),
@@ -70,7 +70,7 @@ fn for_one(options: &Options, has_model: bool) -> Option<&'static str> {
 }
 
 impl Report {
-    /// What was done to a component, too: its names begin with that of its folder.
+    /// Adds a component's report, with its folder before the names.
     pub(crate) fn join(&mut self, component: &Path, other: Report) {
         let named = |name: String| format!("{}/{name}", component.display());
         for mut row in other.tensors {

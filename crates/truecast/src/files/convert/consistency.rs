@@ -1,6 +1,5 @@
-//! Statements of a checkpoint that are held against each other (`docs/spec/checkpoints.md §5.7`): the index and its shards, scales
-//! and their codes, scales of weights that belong together. What headers and configurations tell is found by
-//! `truecast_schemes`.
+//! Consistency of a checkpoint (`docs/spec/checkpoints.md §5.7`): index and shards, scales and codes, scales of weights
+//! that belong together. `truecast_schemes` checks headers and configurations.
 
 use crate::files::convert::error::of_others;
 use crate::files::convert::found::Contents;
@@ -19,16 +18,16 @@ use truecast_kernel::Level;
 use truecast_kernel::measure::Survey;
 use truecast_schemes::{Check, Family, Finding, Group, Options};
 
-/// Larger scales are those of no weights.
+/// Larger scales occur in no weights.
 const ABSURD: f64 = (1u64 << 40) as f64;
-/// So many codes are looked at where all scales are 0.
+/// Codes to read where all scales are 0.
 const PIECE: u64 = 1 << 20;
 
-/// Everything that does not agree in a checkpoint: a folder, a `.safetensors` or a `.gguf` file. Reads headers, configurations,
-/// the beginnings of zero points, and all scales.
+/// Inconsistencies of a checkpoint: a folder, a `.safetensors` or a `.gguf` file. Reads headers, configurations, the
+/// beginnings of zero points, and all scales.
 ///
 /// # Errors
-/// A folder or file that is not opened, or not read as it is declared.
+/// A folder or file that cannot be opened, or that differs from its declaration.
 pub fn check(path: &Path, follow_links: bool, level: Level) -> Result<Vec<Finding>, Error> {
     let folder = match look::is_folder(path)? {
         true => Folder::open(path, follow_links)?,
@@ -44,7 +43,7 @@ pub fn check(path: &Path, follow_links: bool, level: Level) -> Result<Vec<Findin
     Ok([of_index(&folder), found.findings, scales, globals].concat())
 }
 
-/// The first of each kind, and how many others there are.
+/// The first finding of each kind, and the number of others.
 type Firsts = BTreeMap<usize, (Finding, u64)>;
 
 fn told(firsts: Firsts) -> Vec<Finding> {
@@ -52,7 +51,7 @@ fn told(firsts: Firsts) -> Vec<Finding> {
     firsts.into_values().map(told).collect()
 }
 
-/// The index, its shards, and `total_size`.
+/// Checks the index against its shards, and `total_size`.
 fn of_index(folder: &Folder) -> Vec<Finding> {
     let Some(index) = folder.index() else { return Vec::new() };
     let of = |shard: &Shard| shard.tensors.iter().map(|at| shard.source.tensors()[*at].bytes()).sum::<u64>();
@@ -67,7 +66,7 @@ fn of_index(folder: &Folder) -> Vec<Finding> {
     copies.chain(total).collect()
 }
 
-/// What is odd of scales, and what they should be.
+/// Conditions on scales: whether violated, the finding, and the expectation.
 fn odd(part: Part, dtype: DType, seen: &Survey) -> [(bool, String, &'static str); 5] {
     let (least, most) = seen.range.map_or((0.0, 0.0), |(least, most)| (least.nearest, most.nearest));
     let is_unsigned = part == Part::Global || dtype == DType::F8E4M3Fn;
@@ -82,7 +81,7 @@ fn odd(part: Part, dtype: DType, seen: &Survey) -> [(bool, String, &'static str)
     ]
 }
 
-/// The scales of every tensor.
+/// Checks the scales of every tensor.
 fn of_scales(folder: &Folder, groups: &[Group], stored: &[Stored], level: Level) -> Result<Vec<Finding>, Error> {
     let mut firsts = Firsts::new();
     for group in groups {
@@ -92,7 +91,7 @@ fn of_scales(folder: &Folder, groups: &[Group], stored: &[Stored], level: Level)
             let at = stored[number];
             let seen = survey(at.source(folder), at.tensor, dtype, level)?;
             for (kind, (is_odd, is, should)) in odd(part, dtype, &seen).into_iter().enumerate() {
-                // All zeros are what becomes of a tensor of zeros.
+                // A tensor of zeros has zero scales.
                 if is_odd && (kind > 0 || !is_constant(folder, stored[group.parts[0].1])?) {
                     let place = format!("tensor {}", Escaped(&at.header(folder).name));
                     let finding = Finding::new(Check::Scales, place, [is, should.to_string()], "");
@@ -104,17 +103,16 @@ fn of_scales(folder: &Folder, groups: &[Group], stored: &[Stored], level: Level)
     Ok(told(firsts))
 }
 
-/// The first bytes are the same.
+/// True if the first bytes are equal.
 fn is_constant(folder: &Folder, codes: Stored) -> Result<bool, Error> {
     let bytes = codes.read(folder, 0..codes.header(folder).bytes().min(PIECE))?;
     Ok(bytes.windows(2).all(|pair| pair[0] == pair[1]))
 }
 
-/// Global scales of weights that vLLM holds in one layer and that are not the same, each with the family and the name of its
-/// weight.
+/// Different global scales of weights that vLLM holds in one layer, each with its family and its weight's name.
 ///
 /// # Errors
-/// Reading.
+/// An unreadable file.
 pub(crate) fn global_scales(
     folder: &Folder,
     all: impl Iterator<Item = (Family, Arc<str>, Stored)>,

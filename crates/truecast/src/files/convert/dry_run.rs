@@ -1,4 +1,4 @@
-//! What can be said of a conversion before anything is written: whether it may begin, and a report without counts.
+//! Checks before a conversion writes, and its report without counts.
 
 use crate::files::convert::place::destination;
 use crate::files::convert::place::stage;
@@ -9,11 +9,11 @@ use truecast_io::{folder, follow, look};
 use truecast_kernel::Counts;
 
 impl Plan {
-    /// Whether [`run`](Plan::run) could start: the memory, the container's rules, the destination, the disk. Nothing is
-    /// written.
+    /// Checks that [`run`](Plan::run) could start: the memory, the container's rules, the destination, the disk. Writes
+    /// nothing.
     ///
     /// # Errors
-    /// Those of [`run`](Plan::run) that need no data.
+    /// The errors of [`run`](Plan::run) that need no data.
     pub fn check(&self) -> Result<(), Error> {
         self.components.iter().try_for_each(|(_, plan)| plan.check())?;
         self.check_memory()?;
@@ -28,11 +28,11 @@ impl Plan {
         destination::look(self, dst, &self.options, &self.manifest()?).map(drop)
     }
 
-    /// Removes from the destination, where files may be replaced, what of an earlier result would make a half-written one look
-    /// whole: several parts may be written there then, as into a new folder.
+    /// Removes files of an earlier result that would make an incomplete result look whole, if files may be replaced.
+    /// Several parts may then be written there as into a new folder.
     ///
     /// # Errors
-    /// Those of [`check`](Plan::check) about the destination; a file that cannot be removed.
+    /// The errors of [`check`](Plan::check) about the destination; a file that cannot be removed.
     pub fn clear(&self) -> Result<(), Error> {
         let dst = &follow(&self.dst)?;
         destination::look(self, dst, &self.options, &self.manifest()?)?;
@@ -42,7 +42,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What the report will say, without counts and errors: nothing was read but headers.
+    /// The report without counts and errors; only headers were read.
     #[must_use]
     pub fn report(&self) -> Report {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at));

@@ -1,9 +1,9 @@
-//! What can be wrong with a checkpoint as a whole, beside what is wrong with its files.
+//! Errors of a checkpoint as a whole, as opposed to its files.
 
 use truecast_core::{DType, ErrorKind};
 use truecast_io::{Escaped, counted, one_line};
 
-/// The schemes that a file declares by itself.
+/// Schemes that a file can declare on its own.
 fn comfy() -> String {
     crate::scaled::written_to_files()
         .into_iter()
@@ -12,97 +12,97 @@ fn comfy() -> String {
         .join(", ")
 }
 
-/// Why a checkpoint was not converted.
+/// Reason why a checkpoint was not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum CheckpointError {
-    /// `docs/spec/checkpoints.md §2.2 C7`.
+    /// Source and destination contain each other: `docs/spec/checkpoints.md §2.2 C7`.
     #[error("source and destination must not contain each other; choose another folder")]
     Nested,
-    /// A checkpoint becomes a folder.
+    /// The destination of a checkpoint must be a folder.
     #[error("names a file, but a checkpoint becomes a folder; choose another destination")]
     NotAFolder,
-    /// The destination holds something.
+    /// The destination is not empty.
     #[error("the folder exists and holds {}", Escaped(.holds))]
     Occupied {
         /// One of its files.
         holds: String,
-        /// The same conversion was begun in it.
+        /// True if it has an unfinished run of the same conversion.
         is_begun: bool,
-        /// Nothing in it would be left beside the result.
+        /// True if replacement would leave no other file.
         is_replaceable: bool,
     },
-    /// The destination holds a whole result.
+    /// The destination holds a complete result.
     #[error("the folder holds {}, so a complete result, which a part does not replace; remove it", Escaped(.holds))]
     Whole {
-        /// What makes it one.
+        /// The file that shows it.
         holds: String,
     },
-    /// Two processes would write the same files.
+    /// Another process is writing the same files.
     #[error("another process is writing into the folder; wait until it ends")]
     Busy,
-    /// Weights would be left that do not belong to the result.
+    /// Weights outside the new result would remain.
     #[error("holds {}, which the result would not replace; remove it, or choose another destination", Escaped(.file))]
     Stale { file: String },
-    /// Nothing says what was done there.
+    /// No manifest records an earlier run.
     #[error("holds no truecast-manifest.json of an earlier run, so nothing can be resumed")]
     NoManifest,
-    /// The manifest cannot be understood.
+    /// The manifest is invalid.
     #[error("{} is not a manifest of this version: {}", Escaped(.file), one_line(.why))]
     Manifest { file: String, why: String },
-    /// What was begun is not what is asked for.
+    /// The unfinished run had other options or another source.
     #[error("was started differently, so it cannot continue: {what}")]
     Changed { what: String },
     /// Parts or shards are missing.
     #[error("the conversion is not finished: {what}; run its other parts, or resume it")]
     Unfinished {
-        /// What is missing, or says so.
+        /// The missing part, or the file that names it.
         what: String,
     },
-    /// §5.4.
+    /// The order of nibbles is wrong: §5.4.
     #[error("its values fit the other nibble order better")]
     Nibbles,
-    /// A file has no configuration.
+    /// The scheme needs a configuration, which a file lacks.
     #[error(
         "{scheme} is declared in {file}, which a file by itself does not have; give a folder, or one of {}",
         comfy()
     )]
     Declared {
         scheme: String,
-        /// Where it is declared.
+        /// The file that declares it.
         file: String,
     },
-    /// The codes of one file become a file of the same kind.
+    /// Quantized files become files of the same kind only.
     #[error("quantized tensors and their results go to .safetensors or .gguf files; choose such a destination")]
     NotSafetensors,
-    /// No other files are understood as checkpoints.
+    /// Checkpoints become folders or GGUF files only.
     #[error("a .gguf file is written from a .safetensors or .gguf file, or from a checkpoint folder")]
     IntoGguf,
-    /// Such files have types of their own.
+    /// The GGUF format has its own types.
     #[error("{scheme} is not a type of .gguf files; these can be written: gguf:Q8_0 and gguf:MXFP4")]
     NotOfGguf { scheme: String },
-    /// Other files have no such types.
+    /// The scheme exists in GGUF files only.
     #[error("{scheme} is a type of .gguf files; name a .gguf destination")]
     OfGguf { scheme: String },
-    /// Stopped on request, with something to go on from.
+    /// Interrupted, with finished work to resume.
     #[error("interrupted; {finished} of {} finished", counted(*.of as u64, "shard"))]
     Interrupted {
-        /// Shards that stay.
+        /// Number of finished shards.
         finished: usize,
-        /// Those of this run.
+        /// Number of shards of this run.
         of: usize,
     },
-    /// A dense result has no place for codes.
+    /// A dense result cannot hold codes.
     #[error(
         "tensor {} is quantized ({scheme}), and the result would keep it without its scales",
         Escaped(.tensor)
     )]
     Kept { tensor: String, scheme: String },
-    /// The scales of the source would be dropped for a type that needs some.
+    /// The source's scales would be dropped, but the new type needs scales.
     #[error("the source is quantized ({scheme}, for example tensor {}): {to} would drop the scales", Escaped(.tensor))]
     Narrow {
-        /// The first tensor of which that is true.
+        /// The first such tensor.
         tensor: String,
         scheme: String,
         to: DType,
@@ -110,12 +110,12 @@ pub enum CheckpointError {
     /// A scheme cannot hold some tensors.
     #[error("{first}{}", alike(.others))]
     NoForm {
-        /// What is said of the first.
+        /// The reason for the first.
         first: String,
-        /// The names of the others.
+        /// Names of the others.
         others: Vec<String>,
     },
-    /// Loaders of the scheme need scales of activations that nothing tells.
+    /// The scheme's loaders need scales of activations, which are unknown.
     #[error(
         "{scheme} also quantizes activations, and its loaders need the largest input magnitude of each layer; it is \
          not known for {}{}",
@@ -124,28 +124,28 @@ pub enum CheckpointError {
     )]
     NoActivations {
         scheme: String,
-        /// The first weight without.
+        /// The first weight without scales.
         tensor: String,
-        /// How many others there are.
+        /// Number of others.
         others: u64,
-        /// A scheme that needs none.
+        /// A scheme without scales of activations.
         weights_only: Option<String>,
     },
-    /// The file of largest magnitudes is not understood.
+    /// The file of activation ranges is invalid.
     #[error("expected an object that maps layers to the largest magnitudes of their inputs: {why}")]
     Ranges { why: String },
-    /// Loaders add it to a model.
+    /// An adapter, which loaders add to a model.
     #[error("no loader takes an adapter quantized; merge it into its model and quantize that, or cast it with convert")]
     Adapter,
-    /// An option that the scheme or the kind of file does not have, or that names nothing.
+    /// An option without effect for the scheme, the kind of file or the names.
     #[error("{option} has no effect: {why}")]
     NoEffect { option: &'static str, why: String },
 }
 
-/// So many names are listed.
+/// Most names to list.
 const LISTED: usize = 20;
 
-/// Behind the first name of several.
+/// Text after the first of several names.
 pub(crate) fn of_others(count: u64) -> String {
     if count == 0 { String::new() } else { format!(" and {}", counted(count, "other")) }
 }
@@ -160,7 +160,7 @@ fn alike(names: &[String]) -> String {
 }
 
 impl CheckpointError {
-    /// Whose fault it is.
+    /// Who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -1,5 +1,5 @@
-//! What the tensors of a checkpoint mean together: which are quantized, which are dropped, and what its configuration says
-//! afterwards. How that is known is the business of `truecast_schemes`.
+//! Meaning of a checkpoint's tensors: quantized and dropped ones, and the resulting configuration. Detection is the
+//! work of `truecast_schemes`.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::stored::Stored;
@@ -10,16 +10,16 @@ use truecast_io::FileFormat;
 use truecast_io::folder::{Folder, Shard};
 use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, Role, detect, detect_gguf};
 
-/// The tensors of a checkpoint and what they are.
+/// The tensors of a checkpoint with their meaning.
 pub(crate) struct Contents {
-    /// Every tensor that counts, in the order of files and data.
+    /// Every relevant tensor, in the order of files and data.
     pub stored: Vec<Stored>,
     pub documents: Documents,
     pub found: Detection,
 }
 
 impl Contents {
-    /// Looks at headers, JSON files, and small tensors that describe others.
+    /// Reads headers, JSON files, and small tensors that describe others.
     ///
     /// # Errors
     /// Quantized tensors that are not understood.
@@ -30,20 +30,20 @@ impl Contents {
         Ok(Contents { stored, documents, found })
     }
 
-    /// Some tensors are not what their headers say.
+    /// True if tensors differ in meaning from their headers.
     pub fn is_quantized(&self) -> bool {
         self.found.roles.iter().any(|role| *role != Role::Plain)
     }
 }
 
-/// Every tensor that counts, in the order of files and data.
+/// Every relevant tensor, in the order of files and data.
 fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
     let of_shard =
         |(shard, held): (usize, &Shard)| held.tensors.clone().into_iter().map(move |tensor| Stored { shard, tensor });
     folder.shards().iter().enumerate().flat_map(of_shard)
 }
 
-/// The JSON files of a folder that say how its tensors are quantized.
+/// JSON files of a folder about its quantization.
 fn documents(folder: &Folder) -> Result<Documents, Error> {
     let read = |name| Ok::<_, Error>(folder.json(name)?.map(|file| file.value));
     let [config, hf_quant_config, params, description] = Documents::FILES.map(read);
@@ -55,7 +55,7 @@ fn documents(folder: &Folder) -> Result<Documents, Error> {
     })
 }
 
-/// What the tensors are; `stored` are all that count.
+/// Detects the meaning of tensors; `stored` are the relevant ones.
 fn detection(
     folder: &Folder,
     stored: &[Stored],
@@ -83,7 +83,7 @@ fn detection(
     detect(checkpoint, &mut read, options).map_err(|cause| Error::scheme(folder.path(), cause))
 }
 
-/// A group with the places of its parts.
+/// The quantized tensor of a group, with the places of its parts.
 pub(crate) fn quantized(folder: &Folder, stored: &[Stored], group: &Group) -> Quantized {
     let parts: Vec<(Part, Stored)> = group.parts.iter().map(|&(part, number)| (part, stored[number])).collect();
     let bytes = parts.iter().map(|(_, at)| at.header(folder).bytes()).sum();

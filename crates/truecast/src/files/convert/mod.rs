@@ -1,9 +1,6 @@
-//! Converting files and folders. Each is a checkpoint of shards: what becomes of every tensor (`plan`, made by `planner`
-//! or `container::by_value`), then one pass over the shards (`run`), which may be interrupted, resumed and divided among
-//! processes.
-//!
-//! `truecast_io::folder` says what a folder is.
-//! Read first: `docs/spec/checkpoints.md §2`, §11.
+//! Conversion of files and folders. Each is a checkpoint of shards: a plan for every tensor (`plan`, made by `planner`
+//! or `container::by_value`), then one pass over the shards (`run`), which can be interrupted, resumed and divided
+//! among processes. `truecast_io::folder` defines folders. Read first: `docs/spec/checkpoints.md §2`, §11.
 
 pub(crate) mod action;
 mod builder;

@@ -1,4 +1,4 @@
-//! What becomes of a source, by its kind and that of the destination; and results that are one file.
+//! Plans for each kind of source and destination; single-file results.
 
 use crate::files::convert::container::format_of;
 use crate::files::convert::container::gguf;
@@ -17,12 +17,11 @@ use truecast_io::{FileFormat, OpenOptions, Source, follow, look};
 use truecast_schemes::Scheme;
 
 impl Plan {
-    /// Opens the source and settles what becomes of each tensor. Nothing is written. The scheme `plain` takes codes by value.
-    /// Where the destination is a `.gguf` file the source may be the folder of a checkpoint.
+    /// Opens the source and plans each tensor. Writes nothing. The scheme `plain` takes codes by value. For a `.gguf`
+    /// destination the source may be a checkpoint's folder.
     ///
     /// # Errors
-    /// Everything that is wrong with the folder, the headers or the options; scales that belong to nothing that is
-    /// understood.
+    /// An invalid folder, header or option; scales without an understood tensor.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let plan = Plan::settled(src, dst, options)?;
         if options.seed.is_some() {
@@ -52,7 +51,7 @@ impl Plan {
         if !is_gguf && (by_value || of_source != Some(FileFormat::Safetensors)) {
             FileFormat::known(src)?;
             format_of(dst)?;
-            // In a checkpoint a rule says which tensors are reinterpreted. A model says itself what its tensors are.
+            // In a checkpoint rules select reinterpreted tensors; a model states its types.
             let from = options.selection.from.filter(|_| of_source != Some(FileFormat::Safetensors));
             let source = Source::open_with(src, OpenOptions { from, onnx: options.onnx })?;
             return Plan::by_value(source, dst, options);
@@ -75,7 +74,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan of a file or a folder that becomes a GGUF file.
+    /// Plans a GGUF file from a file or a folder.
     fn into_gguf(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let is_checkpoint =
             truecast_io::gguf::is_named(src) || FileFormat::of_path(src) == Some(FileFormat::Safetensors);
@@ -93,7 +92,7 @@ impl Plan {
         Plan::of_checkpoint(folder, dst, options)
     }
 
-    /// Whether the one file could be written.
+    /// Checks that the file could be written.
     pub(crate) fn check_file(&self, dst: &Path) -> Result<(), Error> {
         self.refuse_source(dst)?;
         self.shards.iter().try_for_each(|shard| self.check_output(dst, shard))
@@ -106,10 +105,10 @@ impl Plan {
         }
     }
 
-    /// The file at `path` is a source.
+    /// True if the file at `path` is a source.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// A path that the system cannot inspect.
     pub fn is_source(&self, path: &Path) -> Result<bool, Error> {
         for shard in self.folder.shards() {
             if shard.source.same_file(path)? {
@@ -119,7 +118,7 @@ impl Plan {
         Ok(false)
     }
 
-    /// Converts the one file. The destination is complete or untouched.
+    /// Converts to one file. The destination is complete or untouched.
     pub(crate) fn run_file(
         mut self,
         stop: &AtomicBool,
@@ -130,7 +129,7 @@ impl Plan {
         self.refuse_source(dst)?;
         self.widen_texts(stop)?;
         let mut shards = Shards::new(&self, stop);
-        // Nobody asks for its digest.
+        // Without a digest: single files have no manifest.
         shards.write(0, (dst, Vec::new()), (self.options.existing, false), progress)?;
         let outputs = [vec![dst.clone()], std::mem::take(&mut shards.data)].concat();
         Ok(shards.report(self.warnings(), outputs))

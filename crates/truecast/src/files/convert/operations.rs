@@ -1,5 +1,4 @@
-//! The operations that convert tensors. Tensors that are treated alike share one. Of unlike ones only some are kept, so that
-//! memory does not grow with their number.
+//! Cached operations of a conversion, shared by similar tensors. The size of the cache is bounded.
 
 use crate::files::convert::action::Action;
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
@@ -16,10 +15,10 @@ use truecast_core::{CastSpec, DType};
 use truecast_kernel::CastOptions;
 use truecast_kernel::scaled::Repacker;
 
-/// Plans take some kilobytes each.
+/// Plans per cache; each takes some kilobytes.
 const KEPT: usize = 256;
 
-/// What was planned, by what tensors have in common that are treated alike.
+/// Cache of plans by the common properties of tensors.
 struct Kept<K, P>(Mutex<HashMap<K, P>>);
 
 impl<K: Eq + Hash, P: Clone> Kept<K, P> {
@@ -42,14 +41,14 @@ impl<K: Eq + Hash, P: Clone> Kept<K, P> {
     }
 }
 
-/// The operations of a conversion, planned when they are first asked for.
+/// The operations of a conversion, planned at first use.
 pub(crate) struct Operations {
     seed: Option<u64>,
     pub measure: Measuring,
     exec: CastOptions,
     casts: Kept<(DType, Option<CastSpec>), Arc<Action>>,
     dequantize: Kept<(Layout, Option<CastSpec>), Arc<TensorDequantizer>>,
-    /// By the type and the layout that is written, and the layout of a quantized source.
+    /// By output type, output layout, and layout of a quantized source.
     quantize: Kept<(DType, Layout, Option<Layout>), Arc<Plans>>,
     repack: Kept<Repacking, Arc<Repacker>>,
 }
@@ -67,12 +66,11 @@ impl Operations {
         }
     }
 
-    /// Casts elements, or copies them.
+    /// The cast or copy of a plain tensor.
     pub fn cast(&self, planned: &Planned) -> Result<Arc<Action>, Cause> {
         self.casts.get((planned.from, planned.cast), || Ok(Arc::new(Action::new(planned, self.seed, &self.exec)?)))
     }
 
-    /// Makes dense elements of quantized ones.
     pub fn dequantize(&self, quantized: &Quantized, planned: &Planned) -> Result<Arc<TensorDequantizer>, Cause> {
         let key = (quantized.layout, planned.cast);
         self.dequantize.get(key, || {
@@ -81,13 +79,11 @@ impl Operations {
         })
     }
 
-    /// Quantizes a tensor.
     pub fn quantize(&self, scaled: &Scaled) -> Result<Arc<Plans>, Cause> {
         let source = scaled.source.as_ref().map(|quantized| quantized.layout);
         self.quantize.get((scaled.dtype, scaled.layout, source), || Ok(Arc::new(Plans::new(scaled, &self.exec)?)))
     }
 
-    /// Packs entries anew.
     pub fn repack(&self, how: &Repacking) -> Result<Arc<Repacker>, Cause> {
         self.repack.get(*how, || Ok(Arc::new(Repacker::new(how, &self.exec)?)))
     }

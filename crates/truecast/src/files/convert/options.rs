@@ -1,4 +1,4 @@
-//! How a file or a folder is converted: everything that is asked for.
+//! Options of a conversion.
 
 use crate::files::select::{QuantizeOptions, Selection, SourceScheme};
 use crate::request::Request;
@@ -10,41 +10,41 @@ use truecast_kernel::CastOptions;
 use truecast_kernel::measure::Sample;
 use truecast_schemes::ShapeOf;
 
-/// How to convert a file or a folder.
+/// Options for a conversion of a file or a folder.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which tensors become what.
+    /// Selected tensors and their types.
     pub selection: Selection,
-    /// The specification that decides.
+    /// The deciding specification.
     pub request: Request,
-    /// Casts round stochastically, by this seed and the index of each element in its tensor.
+    /// Seed for stochastic rounding of casts, by the index of each element in its tensor.
     pub seed: Option<u64>,
-    /// Bytes that buffers may take in all.
+    /// Total bytes for buffers.
     pub max_memory: u64,
-    /// What happens to an existing destination.
+    /// Behavior for an existing destination.
     pub existing: Existing,
-    /// Which elements have their errors measured.
+    /// The elements whose errors are measured.
     pub measure: Measuring,
     /// Level and threads; counting is always on.
     pub exec: CastOptions,
     /// Smaller tensors of a model are kept unless a rule names them.
     pub min_elements: u64,
-    /// How strictly ONNX files are read; `follow_links` is about the links of a folder too.
+    /// Strictness for ONNX files; `follow_links` applies to a folder's links too.
     pub onnx: truecast_io::onnx::Options,
-    /// Files beside the shards are copied.
+    /// Copies the files beside the shards.
     pub sidecars: bool,
-    /// Goes on where an earlier run stopped.
+    /// Continues an interrupted run.
     pub resume: bool,
-    /// Which of the shards are converted.
+    /// The shards to convert.
     pub share: RunScope,
-    /// How quantized tensors of the source are understood.
+    /// Given facts about quantized tensors of the source.
     pub reading: SourceScheme,
-    /// How dense tensors are quantized, if they are.
+    /// Quantization of dense tensors.
     pub writing: Option<QuantizeOptions>,
 }
 
 impl Options {
-    /// How the source is understood; `reference` says the shape of a dense tensor.
+    /// Options for detection; `reference` gives shapes of dense tensors.
     pub(crate) fn schemes<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
         let SourceScheme { from_scheme, trust_scales, nibbles, reference: _ } = self.reading;
         truecast_schemes::Options { from_scheme, trust_scales, nibbles, lists: false, reference }
@@ -73,21 +73,21 @@ impl Default for Options {
 }
 
 words! {
-    /// Which elements have their errors measured; counts that need no values are always of all.
+    /// The elements whose errors are measured; counts without values always cover all.
     ///
     /// Source: `docs/spec/checkpoints.md §10`.
     pub enum Measuring {
-        /// One to two Mi of each tensor.
+        /// One to two Mi elements of each tensor.
         Sample = "sample",
-        /// All.
+        /// All elements.
         Full = "full",
-        /// No element.
+        /// None.
         Off = "off",
     }
 }
 
 impl Measuring {
-    /// The sample of a tensor of so many elements.
+    /// The sample for a tensor of this length.
     pub(crate) fn of(self, elements: u64) -> Sample {
         match self {
             Measuring::Sample => Sample::of(elements),
@@ -97,19 +97,19 @@ impl Measuring {
     }
 }
 
-/// How much of a checkpoint one run converts.
+/// Scope of one run on a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunScope {
-    /// All of it.
+    /// All shards.
     #[default]
     Whole,
-    /// One of several parts; the run that finds all of them finished ends the work.
+    /// One of several parts; the run that finds all parts finished completes the result.
     Part(Partition),
-    /// No shard: it ends the work of finished parts.
+    /// No shards: completes the result of finished parts.
     Merge,
 }
 
-/// One of several parts: every so many shards one, in the order of their names (`docs/spec/checkpoints.md §2.9`).
+/// One of several parts: every `of`-th shard in the order of names (`docs/spec/checkpoints.md §2.9`).
 ///
 /// # Examples
 /// ```
@@ -125,22 +125,22 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// More parts are nobody's.
+    /// Upper bound on N in `--part I/N`.
     const MOST: usize = 100_000;
 
-    /// Part `number`, from 1 on, of so many; `None` if there is none.
+    /// Part `number`, from 1 on; `None` if it is not within `of`.
     #[must_use]
     pub fn new(number: usize, of: usize) -> Option<Partition> {
         ((1..=of).contains(&number) && of <= Partition::MOST).then_some(Partition { number, of })
     }
 
-    /// A shard, by its position from 0, belongs to the part.
+    /// True if the shard, by its position from 0, belongs to the part.
     #[must_use]
     pub fn has(self, shard: usize) -> bool {
         shard % self.of == self.number - 1
     }
 
-    /// All the parts that this is one of.
+    /// All parts of the same division.
     pub(crate) fn all(self) -> impl Iterator<Item = Partition> {
         (1..=self.of).map(move |number| Partition { number, of: self.of })
     }

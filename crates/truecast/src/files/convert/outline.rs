@@ -1,4 +1,4 @@
-//! What is done for a shard: in which order, and where in the file the results lie.
+//! Order of a shard's work, and offsets of its results in the file.
 
 use crate::files::convert::job::{Job, Piece, TensorJob};
 use crate::files::convert::operations::Operations;
@@ -7,21 +7,21 @@ use crate::files::stream::Item;
 use std::collections::HashMap;
 use truecast_io::Writer;
 
-/// What is done for a shard, in the order in which it is done.
+/// Ordered work for a shard.
 pub(crate) struct Outline<'a> {
     pub works: &'a [TensorJob],
-    /// Each has the place of its work.
+    /// Each has the index of its work.
     pub items: Vec<Item>,
-    /// Where the tensors of all works begin, of all data.
+    /// Offsets of all tensors in the data.
     offsets: Vec<u64>,
-    /// Of each work the place of its first tensor among them.
+    /// For each work, the index of its first tensor in `offsets`.
     firsts: Vec<usize>,
-    /// The largest magnitudes of the matrices of works that need them.
+    /// Largest magnitudes of matrices, for works that need them.
     amax: HashMap<usize, Vec<f32>>,
 }
 
 impl<'a> Outline<'a> {
-    /// The works in the order in which the first of their tensors lie in the file.
+    /// Orders works by the position of their first tensor in the file.
     pub fn new(shard: &'a ShardPlan, amax: HashMap<usize, Vec<f32>>, writer: &Writer) -> Outline<'a> {
         let works = &shard.works;
         let first = |next: &mut usize, work: &TensorJob| {
@@ -39,22 +39,20 @@ impl<'a> Outline<'a> {
         Outline { works, items, offsets, firsts, amax }
     }
 
-    /// Where a tensor of a work begins, of all data.
+    /// Offset of a tensor in the data.
     pub fn offset(&self, work: usize, output: usize) -> u64 {
         self.offsets[self.firsts[work] + output]
     }
 
-    /// The largest magnitudes of the matrices of a work, where they are needed.
+    /// Largest magnitudes of a work's matrices, if needed.
     pub fn amax(&self, work: usize) -> &[f32] {
         self.amax.get(&work).map_or(&[], Vec::as_slice)
     }
 
-    /// What makes an item.
     pub fn job(&self, at: usize) -> &dyn Job {
         &*self.works[self.items[at].index].job
     }
 
-    /// A piece of an item.
     pub fn piece(&'a self, operations: &'a Operations, at: usize, first: u64, len: u64) -> Piece<'a> {
         let (work, amax) = (&self.works[self.items[at].index], self.amax(self.items[at].index));
         Piece { planned: &work.planned, operations, amax, item: &self.items[at], first, len }

@@ -1,5 +1,4 @@
-//! What becomes of a checkpoint, file by file and tensor by tensor. `planner` makes it;
-//! `container::files` has the files beside the shards.
+//! Plan of a conversion, by file and tensor. `planner` makes it; `container::files` has the files beside the shards.
 
 use crate::files::convert::container::Container;
 use crate::files::convert::container::config::Configuration;
@@ -19,40 +18,40 @@ use truecast_io::folder::Folder;
 use truecast_io::{Escaped, FileFormat, Tensor};
 use truecast_kernel::{Counts, PlanError, StochasticCaster};
 
-/// A conversion of a checkpoint whose every question is settled: nothing was written yet.
+/// A planned conversion of a checkpoint, before anything is written.
 #[derive(Debug)]
 pub struct Plan {
-    /// Where the result will stand.
+    /// Path of the result.
     pub(crate) dst: PathBuf,
     pub(crate) folder: Folder,
     pub(crate) container: Container,
     pub(crate) provenance: Provenance,
     pub(crate) shards: Vec<ShardPlan>,
-    /// Files beside the shards that are written anew, or not copied.
+    /// Changes to the files beside the shards.
     pub(crate) configuration: Configuration,
-    /// Checkpoints in the folder, by their folders in it; they are converted before it.
+    /// Checkpoints inside the folder, with their paths; they are converted first.
     pub(crate) components: Vec<(PathBuf, Plan)>,
     /// Sets of tensors with a common global scale.
     pub(crate) shares: Vec<Vec<Stored>>,
-    /// Of the tensors in them their places among the works of their shards.
+    /// For the tensors in `shares`: their indices among the works of their shards.
     pub(crate) sharing: HashMap<Stored, usize>,
     /// Quantized tensors whose codes and scales are carried over.
     pub(crate) relaid: Vec<Relaid>,
-    /// Tensors that the result lacks because they mean nothing without others, with the reason.
+    /// Tensors left out because they depend on others, with the reason.
     pub(crate) dropped: Vec<(String, String)>,
-    /// Those that settling it gave.
+    /// Warnings from planning.
     pub(crate) warnings: Vec<String>,
     pub(crate) options: Options,
 }
 
 impl Plan {
-    /// The source that was opened.
+    /// The opened source.
     #[must_use]
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// What decides the result.
+    /// The options that decide the result.
     #[must_use]
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
@@ -62,18 +61,18 @@ impl Plan {
         self.shards.iter().flat_map(|shard| &shard.works)
     }
 
-    /// The tensors that have a global scale in common with this one, itself among them.
+    /// The tensors with the same global scale, including this one.
     pub(crate) fn shared(&self, scaled: &Scaled) -> &[Stored] {
         scaled.share.map_or(&[], |set| &self.shares[set])
     }
 
-    /// A tensor that has a global scale in common with others, by its place in the source.
+    /// A tensor with a shared global scale, by its place in the source.
     pub(crate) fn scaled(&self, at: Stored) -> Option<&Scaled> {
         let work = *self.sharing.get(&at)?;
         self.shards[at.shard].works[work].job.scaled()
     }
 
-    /// The shard is converted by this run.
+    /// True if this run converts the shard.
     pub(crate) fn is_mine(&self, shard: usize) -> bool {
         match self.options.share {
             RunScope::Whole => true,
@@ -82,13 +81,13 @@ impl Plan {
         }
     }
 
-    /// The result is one file.
+    /// True if the result is one file.
     #[must_use]
     pub fn is_one_file(&self) -> bool {
         !matches!(self.container, Container::Folder)
     }
 
-    /// Bytes of tensor data that this run will read and write.
+    /// Bytes of tensor data that this run reads and writes.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)).map(|(_, shard)| shard.bytes());
@@ -96,10 +95,10 @@ impl Plan {
         mine.chain(others).fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1))
     }
 
-    /// What a user should know before relying on the result.
+    /// Cautions about the result.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        // Arrays that safetensors files cannot hold are not left out of GGUF files.
+        // A GGUF result keeps the metadata arrays that safetensors files cannot hold.
         let is_gguf = || self.folder.shards().iter().all(|shard| shard.source.format() == FileFormat::Gguf);
         let of_folder =
             if matches!(self.container, Container::Gguf(_)) && is_gguf() { &[] } else { self.folder.warnings() };
@@ -121,7 +120,7 @@ impl Plan {
         warnings
     }
 
-    /// What was asked for is said where no tensor becomes anything else by it.
+    /// Warning if the options change no tensor.
     fn changes_nothing(&self) -> Option<String> {
         let is_converted = |work: &TensorJob| self.row(work, Counts::default()).converted;
         let is_repacked = |relaid: &Relaid| {
@@ -140,7 +139,7 @@ impl Plan {
         Some(format!("{}: every tensor is kept: {asked} changes nothing", self.folder.path().display()))
     }
 
-    /// Every cast can be rounded by random bits, and nothing else is rounded.
+    /// Checks that random bits round every cast and nothing else.
     pub(crate) fn check_stochastic(&self) -> Result<(), Error> {
         self.components.iter().try_for_each(|(_, plan)| plan.check_stochastic())?;
         if self.works().any(|work| work.job.scaled().is_some()) {
@@ -160,7 +159,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Every worker has room for the least piece of every tensor.
+    /// Checks that every worker has memory for the smallest piece of every tensor.
     pub(crate) fn check_memory(&self) -> Result<(), Error> {
         let items = self.works().enumerate().map(|(index, work)| work.item(index));
         let least = items.map(|item: Item| item.least_memory()).fold(LEAST_MEMORY, u64::max);
@@ -171,7 +170,7 @@ impl Plan {
     }
 }
 
-/// A file of the result: that of the source with the same name.
+/// A file of the result; the source has one of the same name.
 #[derive(Debug)]
 pub(crate) struct ShardPlan {
     pub name: String,
@@ -181,18 +180,18 @@ pub(crate) struct ShardPlan {
 }
 
 impl ShardPlan {
-    /// The tensors that it holds; none of a shard that is not written.
+    /// Its tensors; empty if the shard is not written.
     pub fn targets(&self) -> Vec<Tensor> {
         self.works.iter().flat_map(TensorJob::targets).cloned().collect()
     }
 
-    /// Bytes of tensors that are read and written for it.
+    /// Bytes of tensors read and written for it.
     pub fn bytes(&self) -> (u64, u64) {
         let read = self.works.iter().map(TensorJob::bytes_in).sum();
         (read, self.works.iter().map(TensorJob::bytes_out).sum())
     }
 
-    /// A shard without tensors is not written.
+    /// True for a shard without tensors, which is not written.
     pub fn is_empty(&self) -> bool {
         self.works.is_empty()
     }

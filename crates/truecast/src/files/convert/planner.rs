@@ -1,4 +1,4 @@
-//! Settling what becomes of a checkpoint, tensor by tensor and file by file: the one way to make a [`Plan`].
+//! Plans a checkpoint, tensor by tensor and file by file: the only maker of a [`Plan`].
 
 use crate::files::convert::consistency::global_scales;
 use crate::files::convert::container::Container;
@@ -31,14 +31,14 @@ use truecast_io::{FileFormat, Tensor};
 use truecast_schemes::{Detection, Family, Group, Model, Nibbles, Outcome, Role, Scheme};
 
 impl Plan {
-    /// The plan of a checkpoint.
+    /// Plans a checkpoint.
     pub(crate) fn of_checkpoint(folder: Folder, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
         Plan::of(folder, found, options, reference, dst)
     }
 
-    /// Settles what becomes of each tensor of a checkpoint that was opened.
+    /// Plans each tensor of an opened checkpoint.
     pub(crate) fn of(
         folder: Folder,
         contents: Contents,
@@ -50,7 +50,7 @@ impl Plan {
         let Contents { stored, documents, found } = contents;
         let (src, selection) = (folder.path(), &options.selection);
         check_undecoded(&folder, (&stored, &found), selection, into)?;
-        // A GGUF file keeps the keys that say so.
+        // A GGUF file keeps the keys of original shapes.
         let original = if into == FileFormat::Gguf { HashMap::new() } else { original_shapes(&folder)? };
         let (listed, mut dropped) = listed(&folder, &stored, &found, &original);
         let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
@@ -118,7 +118,7 @@ impl Plan {
             false => Container::Folder,
         };
         let provenance = Provenance { detected: detected(&found), ..Provenance::of(options) };
-        // Choices among names are about files that are not GGUF.
+        // Choices by name concern files other than GGUF.
         let choices = if is_gguf && holds_gguf(&folder) { Vec::new() } else { found.choices };
         let mut warnings = [choices, found.warnings, of_quantized, configuration.warnings.clone()].concat();
         warnings.extend(relayout::warning(src, &relaid));
@@ -154,11 +154,11 @@ impl Plan {
     }
 }
 
-/// A tensor of the source with the name, type and shape that it has for people: of a quantized one that of its codes.
+/// A source tensor with its user-visible name, type and shape; for a quantized tensor, those of its codes.
 type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
 
-/// The tensors of a source, in the order of files and data, a quantized one where its codes are; and names of tensors that the
-/// result lacks, with the reason.
+/// Source tensors in the order of files and data, quantized ones at the place of their codes; and the names of dropped
+/// tensors, with the reason.
 fn listed<'a>(
     folder: &Folder,
     stored: &[Stored],
@@ -186,7 +186,7 @@ fn listed<'a>(
     (listed, dropped)
 }
 
-/// Blocks that are not decoded are copied where that is asked for and a file has them, and nothing else is done with them.
+/// Undecoded blocks can only be copied, and only where the file format has them.
 fn check_undecoded(
     folder: &Folder,
     (stored, found): (&[Stored], &Detection),
@@ -209,12 +209,12 @@ fn holds_gguf(folder: &Folder) -> bool {
     folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf)
 }
 
-/// The result is one file: a GGUF file, or what a file becomes, whose parts may be several.
+/// True if the result is one file: a GGUF file, or the result of a file, which may have parts.
 fn is_one(folder: &Folder, into: FileFormat) -> bool {
     into == FileFormat::Gguf || folder.is_file()
 }
 
-/// The files of the result.
+/// The files of the result, without tensors.
 fn empty_shards(folder: &Folder, found: &Detection, into: FileFormat) -> Vec<ShardPlan> {
     let has_other_tensors = !found.groups.is_empty() || holds_gguf(folder);
     let of_shard = |shard: &Shard| {
@@ -223,7 +223,7 @@ fn empty_shards(folder: &Folder, found: &Detection, into: FileFormat) -> Vec<Sha
             true => truecast_schemes::metadata(metadata, &found.groups),
             false => metadata.clone(),
         };
-        // The result is whole.
+        // The result is not split.
         metadata.retain(|key, _| !(holds_gguf(folder) && key.starts_with(SPLIT)));
         ShardPlan { name: shard.name.clone(), works: Vec::new(), metadata }
     };
@@ -231,29 +231,29 @@ fn empty_shards(folder: &Folder, found: &Detection, into: FileFormat) -> Vec<Sha
     folder.shards().iter().take(files).map(of_shard).collect()
 }
 
-/// Goes through the tensors of a checkpoint, in the order of files and data.
+/// Plans the tensors of a checkpoint, in the order of files and data.
 struct Planner<'a> {
     folder: &'a Folder,
     stored: &'a [Stored],
     options: &'a Options,
     into: FileFormat,
-    /// Codes are carried over to this scheme. What is open of it is as it is in the first tensor.
+    /// Target scheme of carried-over codes; the first tensor fixes its open parameters.
     carried: Option<(Scheme, Relayout)>,
-    /// For tensors that are not quantized: as without a scheme.
+    /// Selection for unquantized tensors, as without a scheme.
     unquantized: &'a Selection,
     activations: Activations,
     quantizing: Option<Quantizing<'a>>,
-    /// Of the tensors of the result.
+    /// Names of the result's tensors.
     names: HashSet<Arc<str>>,
     shards: Vec<ShardPlan>,
     relaid: Vec<Relaid>,
-    /// Modules that stay dense beside those that are carried over.
+    /// Dense modules among carried-over ones.
     dense: Vec<String>,
     carried_modules: Vec<String>,
 }
 
 impl<'a> Planner<'a> {
-    /// Settles what becomes of a tensor, which is quantized if it has a group.
+    /// Plans a tensor, which is quantized if it has a group.
     fn settle(
         &mut self,
         tensor: &'a Tensor,
@@ -307,7 +307,7 @@ impl<'a> Planner<'a> {
         at.source(self.folder).path()
     }
 
-    /// Adds what makes tensors of the result, whose names are new.
+    /// Adds a job, whose output names must be new.
     fn add(&mut self, at: Stored, work: TensorJob) -> Result<(), Error> {
         if let Some(twice) = work.targets().find(|target| !self.names.insert(target.name.clone())) {
             let cause = truecast_schemes::Error::DuplicateName { tensor: twice.name.to_string() };
@@ -318,7 +318,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The file of the result that a tensor comes into.
+    /// Index of the output file of a tensor.
     fn of_result(&self, at: Stored) -> usize {
         if is_one(self.folder, self.into) { 0 } else { at.shard }
     }
@@ -342,7 +342,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Makes a quantized tensor dense.
+    /// Job that makes a quantized tensor dense.
     fn dequantized(
         &self,
         tensor: &Tensor,
@@ -366,7 +366,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Its tensors are added to those of a model: it is named as PEFT names it, or every matrix is one of LoRA.
+/// True for an adapter, whose tensors are added to a model's: named by PEFT's convention, or with LoRA matrices only.
 fn is_adapter(folder: &Folder) -> bool {
     let tensors = folder.shards().iter().flat_map(|shard| shard.source.tensors());
     let mut matrices = tensors.filter(|tensor| tensor.shape.len() > 1).peekable();
@@ -375,12 +375,12 @@ fn is_adapter(folder: &Folder) -> bool {
     is_named || (matrices.peek().is_some() && matrices.all(is_of_lora))
 }
 
-/// Types of which weights are written with scales.
+/// True for types whose weights need scales.
 fn is_narrow(to: DType) -> bool {
     to.storage_bits().is_some_and(|bits| bits <= 8)
 }
 
-/// Of the tensors with a common global scale their places among the works of their shards.
+/// For the tensors with a common global scale: their indices among the works of their shards.
 fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
     let mut sharing = HashMap::new();
     for shard in shards {
@@ -395,7 +395,7 @@ fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
     sharing
 }
 
-/// What was found out of a source and decides its values.
+/// The detected facts that decide a source's values.
 fn detected(found: &Detection) -> Detected {
     let order = |group: &Group| match (group.scheme.family, group.layout.planes()?.codes.packing) {
         (Family::ComfyNvfp4, Packing::HighFirst) => Some(Nibbles::High),

@@ -1,5 +1,5 @@
-//! Converting a checkpoint: shard by shard (`write`), each complete before the next is begun, and what makes a folder a
-//! checkpoint last (`docs/spec/checkpoints.md §2.8`, §2.9).
+//! Runs the conversion of a checkpoint: shard by shard (`write`), each complete before the next, and the files that
+//! make a folder a checkpoint last (`docs/spec/checkpoints.md §2.8`, §2.9).
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::RunScope;
@@ -21,15 +21,14 @@ use truecast_io::atomic::{Claim, leftover};
 use truecast_io::{Existing, NewFolder, folder, follow, look};
 
 impl Plan {
-    /// Converts. `progress` is told the source bytes that are done, and the tensor.
+    /// Converts. `progress` gets the finished source bytes, and the tensor.
     ///
-    /// Result: every file of the destination is complete or as it was; of a folder index and configuration are there if
-    /// everything is. Cost:
-    /// memory within `max_memory` of the options and that of the headers, whatever the size of shards and tensors.
+    /// Result: every file of the destination is complete or unchanged; a folder gets index and configuration last.
+    /// Cost: memory within the options' `max_memory`, plus headers, for shards and tensors of any size.
     ///
     /// # Errors
-    /// Reading, writing, a value that an `error` policy refuses; [`Error::Interrupted`] once `stop` is set. Shards that are
-    /// finished stay, and another run may go on from there.
+    /// An unreadable or unwritable file, a value that an `error` policy refuses; [`Error::Interrupted`] once `stop` is
+    /// set. Finished shards stay, and another run may continue from there.
     pub fn run(mut self, stop: &AtomicBool, mut progress: impl FnMut(Progress<'_>) + Send) -> Result<Report, Error> {
         if self.is_one_file() {
             return self.run_file(stop, &mut progress);
@@ -37,7 +36,7 @@ impl Plan {
         if !self.components.is_empty() {
             self.check()?;
         }
-        // What makes the folder a model is written last.
+        // The files that make the folder a model are written last.
         let (mut done, mut reports) = (0, Vec::new());
         for (path, plan) in std::mem::take(&mut self.components) {
             let bytes = plan.bytes().0;
@@ -55,14 +54,14 @@ impl Plan {
         let dst = &follow(&self.dst)?;
         self.check_memory()?;
         let fresh = self.manifest()?;
-        // Nothing is made where nothing may be written.
+        // Check before creating anything.
         destination::look(&self, dst, &self.options, &fresh)?;
         let made = NewFolder::make(dst)?;
         let _claim = match claim(dst, &self.options.share) {
             Ok(claim) => claim,
             Err(error) => {
                 if matches!(error, Error::Checkpoint { cause: CheckpointError::Busy, .. }) {
-                    // The process that has the claim writes into the folder, whoever made it.
+                    // The claiming process writes into the folder, so keep it.
                     made.keep();
                 }
                 return Err(error);
@@ -77,12 +76,12 @@ impl Plan {
         this.write((dst, at), made, (fresh, manifest), stop, progress)
     }
 
-    /// Of a source that was written to since shards were finished, those are proved anew.
+    /// Verifies finished shards again if the source was modified later.
     fn unless_stale(self, dst: &Path, begun: &Manifest, stop: &AtomicBool) -> Result<Plan, Error> {
         let mut first = None;
         for shard in begun.shards.iter().filter(|shard| shard.output.is_some()) {
             let path = dst.join(&shard.name);
-            // Where there are no times, whatever was finished is proved.
+            // Without file times, verify all finished shards.
             let written = look::at(&path)?.map(|found| found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
             first = [first, written].into_iter().flatten().min();
         }
@@ -94,7 +93,7 @@ impl Plan {
             }
         }
         let Some(path) = changed else { return Ok(self) };
-        // Those that were changed themselves are converted again.
+        // Convert modified results again.
         let mut intact = Vec::new();
         for shard in &begun.shards {
             let Some(output) = &shard.output else { continue };
@@ -125,7 +124,7 @@ impl Plan {
         }
         let mut folder = NewFolder::make(&at)?;
         if is_new && self.options.share == RunScope::Whole {
-            // Without a finished shard there is nothing to go on from.
+            // Without a finished shard there is nothing to resume.
             folder.note(&at.join(MANIFEST));
         }
         let made = vec![folder, made];
@@ -155,7 +154,7 @@ impl Plan {
     }
 }
 
-/// The right to write the share into the folder.
+/// Claims the share in the folder.
 fn claim(dst: &Path, share: &RunScope) -> Result<Claim, Error> {
     let part = match share {
         RunScope::Part(part) => Some(part.to_string().replace('/', "-of-")),
@@ -165,8 +164,7 @@ fn claim(dst: &Path, share: &RunScope) -> Result<Claim, Error> {
     claim.ok_or_else(|| Error::checkpoint(dst, CheckpointError::Busy))
 }
 
-/// When a file was written to last, or on Unix anything about it was changed, which no program can set; `None` where there
-/// are no times.
+/// Time of the last write, or on Unix of the last status change, which no program can set; `None` without file times.
 fn last_change(path: &Path) -> Result<Option<SystemTime>, Error> {
     let Some(found) = look::at(path)? else { return Ok(None) };
     let modified = found.modified().ok();
@@ -179,21 +177,21 @@ fn last_change(path: &Path) -> Result<Option<SystemTime>, Error> {
     Ok(modified)
 }
 
-/// A conversion that goes on.
+/// A running conversion.
 struct Run<'a> {
     plan: &'a Plan,
-    /// Where the result will stand.
+    /// Path of the result.
     dst: &'a Path,
-    /// Where it is made.
+    /// Folder in work.
     at: &'a Path,
-    /// Folders, and files in them, that go if nothing is finished.
+    /// Folders, and files in them, to remove if nothing gets finished.
     made: Vec<NewFolder>,
     stop: &'a AtomicBool,
-    /// Nothing is done.
+    /// Manifest without finished work.
     fresh: Manifest,
     shards: Shards<'a>,
     warnings: Vec<String>,
-    /// Files of the result: those of tensors by this run or before, then those beside them, once all is complete.
+    /// Files of the result: those of tensors by this run or before, then at completion those beside them.
     outputs: Vec<PathBuf>,
 }
 
@@ -239,7 +237,7 @@ impl Run<'_> {
         }
     }
 
-    /// What of an earlier run holds: shards whose files are as it says.
+    /// Valid results of an earlier run: shards whose files match its manifest.
     fn trusted(
         &mut self,
         begun: Option<Manifest>,
@@ -269,15 +267,15 @@ impl Run<'_> {
         if options.resume { Existing::Replace } else { options.existing }
     }
 
-    /// Something is finished: what was made for it stays.
+    /// Keeps created folders after the first finished work.
     fn keep(&mut self) {
         std::mem::take(&mut self.made).into_iter().for_each(NewFolder::keep);
     }
 
-    /// Every shard is there: what makes them a checkpoint, and the manifest last.
+    /// Completes the checkpoint after all shards, manifest last.
     fn end(&mut self, manifest: &mut Manifest, report: &mut FolderReport) -> Result<(), Error> {
         let plan = self.plan;
-        // Another part may be at the same.
+        // Another part may do the same at this time.
         let existing = if plan.options.share == RunScope::Whole { self.existing() } else { Existing::Replace };
         let follow_links = plan.folder.follows_links();
         let mut others = Vec::new();
@@ -302,7 +300,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The files of tensors that were written, by this run or before.
+    /// Files of tensors written by this run or before.
     fn written(&self, manifest: &Manifest) -> Vec<PathBuf> {
         let written = manifest.shards.iter().filter(|entry| entry.output.is_some());
         written.map(|entry| self.dst.join(&entry.name)).collect()

@@ -1,4 +1,4 @@
-//! By which schemes the tensors of what was opened are quantized. Nothing is converted here.
+//! Names of the schemes in an opened file or folder.
 
 use crate::files::convert::found::Contents;
 use crate::files::error::Error;
@@ -8,8 +8,8 @@ use truecast_io::FileFormat;
 use truecast_io::folder::Folder;
 use truecast_schemes::Options;
 
-/// Each scheme of a folder or a `.safetensors` file by its name, with how many tensors have it; none where no tensor is
-/// quantized. Reads headers, configuration and markers, and gives back what it was given.
+/// Each scheme of a folder or a `.safetensors` file by name, with its number of tensors; empty without quantized
+/// tensors. Reads headers, configuration and markers, and returns `opened` itself too.
 ///
 /// # Errors
 /// Quantized tensors that are not understood.

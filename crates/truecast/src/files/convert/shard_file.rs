@@ -1,4 +1,4 @@
-//! Writing a shard while its checksum is taken.
+//! Writes a shard and computes its checksum.
 
 use crate::files::digest::{Checksum, Summing};
 use crate::files::error::Error;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_io::{Finished, NewFolder, Writer};
 
-/// A file of tensors, and its checksum, where it is asked for: that of what is written, as long as it is written from front to
-/// back; otherwise the file is read again at the end.
+/// A file of tensors with an optional checksum, computed while it is written from front to back; otherwise the file is
+/// read again at the end.
 pub(crate) struct ShardFile {
     writer: Writer,
     path: PathBuf,
     sum: Option<Summing>,
     wants_sum: bool,
-    /// Bytes of data that it has seen.
+    /// Bytes of data included in the checksum.
     seen: u64,
 }
 
@@ -27,7 +27,7 @@ impl ShardFile {
         ShardFile { writer, path: path.into(), sum, wants_sum, seen: 0 }
     }
 
-    /// Writes bytes that begin at `offset` of the data.
+    /// Writes bytes at `offset` of the data.
     pub fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         self.fill(Some(offset));
         match &mut self.sum {
@@ -40,7 +40,7 @@ impl ShardFile {
         Ok(self.writer.write_at(offset, bytes)?)
     }
 
-    /// Adds the zeros that the writer puts before `offset`, or at the end.
+    /// Adds the writer's zeros before `offset`, or at the end.
     fn fill(&mut self, offset: Option<u64>) {
         if let Some(sum) = &mut self.sum {
             let zeros = self.writer.filling(offset);
@@ -49,7 +49,7 @@ impl ShardFile {
         }
     }
 
-    /// Gives the file its name. Returns its length, and its checksum if that was asked for.
+    /// Gives the file its name. Returns its length, and the requested checksum.
     pub fn finish(mut self, made: Vec<NewFolder>, stop: &AtomicBool) -> Result<(u64, Option<Checksum>), Error> {
         self.fill(None);
         let bytes = made.into_iter().fold(self.writer.complete()?, Finished::and_folder).commit()?;

@@ -1,4 +1,4 @@
-//! Where a tensor of the source lies.
+//! Place of a tensor in the source.
 
 use crate::files::error::Error;
 use crate::files::stream::zeros;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use truecast_io::folder::Folder;
 use truecast_io::{Source, Tensor};
 
-/// A tensor of the source: its file, and its place there.
+/// A tensor of the source, by file and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Stored {
     pub shard: usize,
@@ -14,20 +14,18 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// The file that holds it.
     pub fn source(self, folder: &Folder) -> &Source {
         &folder.shards()[self.shard].source
     }
 
-    /// As its file describes it.
     pub fn header(self, folder: &Folder) -> &Tensor {
         &self.source(folder).tensors()[self.tensor]
     }
 
-    /// Some of its bytes.
+    /// Reads some of its bytes.
     ///
     /// # Errors
-    /// Reading; no memory.
+    /// An unreadable file; out of memory.
     pub fn read(self, folder: &Folder, bytes: Range<u64>) -> Result<Vec<u8>, Error> {
         let mut read = zeros(bytes.end - bytes.start)?;
         self.source(folder).read_at(self.tensor, bytes.start, &mut read)?;

@@ -1,5 +1,5 @@
-//! Does a folder hold what the definition says it should? As `verify` of a file, shard by shard; and index, configuration
-//! and the files beside the weights are what they should be.
+//! Verification of a result against the definition, shard by shard, including index, configuration and the files beside
+//! the weights.
 
 use crate::files::convert::container::Container;
 use crate::files::convert::error::CheckpointError;
@@ -30,23 +30,23 @@ use truecast_io::npy::HeaderError;
 use truecast_io::{FileFormat, OpenOptions, Source, look};
 use truecast_kernel::parallel;
 
-/// A conversion of a checkpoint that is to be checked: everything about it is settled, and no element was read.
+/// A planned verification of a checkpoint, before any element is read.
 #[derive(Debug)]
 pub struct Verification {
     plan: Plan,
-    /// What is recomputed of each tensor, in the order of the works.
+    /// Stretches to recompute for each tensor, in the order of the works.
     stretches: Vec<Vec<Stretch>>,
     seed: Option<u64>,
-    /// Of checkpoints in the folder, by their folders.
+    /// Verifications of components, by folder.
     components: Vec<(PathBuf, Verification)>,
 }
 
 impl Verification {
-    /// Settles what the conversion of `src` under `options` should have written at `dst`, and which elements are recomputed.
-    /// A sample is drawn from `seed`.
+    /// Plans the expected result of converting `src` under `options` to `dst`, and the elements to recompute. A sample
+    /// is drawn from `seed`.
     ///
     /// # Errors
-    /// A source that cannot be read, options that make no sense for it.
+    /// An unreadable source, or invalid options for it.
     pub fn new(
         src: &Path,
         dst: &Path,
@@ -57,7 +57,7 @@ impl Verification {
         Ok(Verification::of(Plan::new(src, dst, options)?, coverage, seed))
     }
 
-    /// What a plan should have written.
+    /// Verification of a plan's result.
     pub(crate) fn of(mut plan: Plan, coverage: Coverage, seed: u64) -> Verification {
         let components = std::mem::take(&mut plan.components).into_iter();
         let components = components.map(|(path, plan)| (path, Verification::of(plan, coverage, seed))).collect();
@@ -66,24 +66,24 @@ impl Verification {
         Verification { stretches, seed, plan, components }
     }
 
-    /// What the conversion does.
+    /// The plan of the conversion.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The element type of a tensor of the source, by the name that it has in the destination.
+    /// Element type of a source tensor, by its name in the destination.
     #[must_use]
     pub fn source_type(&self, tensor: &str) -> Option<DType> {
         self.plan.works().find(|work| &*work.planned.target.name == tensor).map(|work| work.planned.from)
     }
 
-    /// The names that the destination's tensors should have, but for those of components.
+    /// Expected names of the destination's tensors, without components.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.plan.works().flat_map(TensorJob::targets).map(|target| &*target.name)
     }
 
-    /// Bytes of the source that will be read.
+    /// Source bytes to read.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let bytes = |(work, some): (&TensorJob, &Vec<Stretch>)| {
@@ -94,8 +94,8 @@ impl Verification {
         self.plan.works().zip(&self.stretches).map(bytes).chain(others).sum()
     }
 
-    /// Compares what was written with what should have been, bit for bit, on all threads of the current pool of rayon.
-    /// `progress` is told the source bytes that are done, and the tensor.
+    /// Compares the result with the expectation, bit for bit, on all threads of the current pool of rayon. `progress`
+    /// gets the finished source bytes, and the tensor.
     ///
     /// # Errors
     /// Files that cannot be read; [`Error::Interrupted`] once `stop` is set. Differences are not errors.
@@ -159,8 +159,8 @@ impl Verification {
         Ok(verdict)
     }
 
-    /// Opens the destination. Where the header of an array does not say which narrow type its bytes are
-    /// (`docs/interfaces.md §4`), they are read as bytes, and later as what they should be.
+    /// Opens the destination. A narrow type that an array's header lacks (`docs/interfaces.md §4`) is read as bytes,
+    /// and later as the expected type.
     fn open_result(&self, dst: &Path) -> Result<Folder, truecast_io::Error> {
         let format = match self.plan.container {
             Container::Folder => return Folder::open(dst, self.plan.folder.follows_links()),
@@ -179,7 +179,7 @@ impl Verification {
         source.map(Folder::of_source)
     }
 
-    /// What differs in the shards of a result. Returns how many elements their tensors have.
+    /// Compares the shards of a result. Returns the number of elements in their tensors.
     fn shards(
         &self,
         result: &Folder,
@@ -273,7 +273,7 @@ impl Verification {
         Ok(of)
     }
 
-    /// What lies beside the weights.
+    /// Compares the files beside the weights.
     fn files(&self, dst: &Path, stop: &AtomicBool, verdict: &mut VerifyReport) -> Result<(), Error> {
         let manifest = recorded_in(dst)?;
         let mut differs = |path: &Path, why: &str| {
@@ -304,7 +304,7 @@ impl Verification {
                 }
             }
         }
-        // Files are read as a whole only where everything is.
+        // Read whole files only without sampling.
         let shards = manifest.iter().flat_map(|manifest| &manifest.shards).filter(|_| self.seed.is_none());
         let written: Vec<_> =
             shards.filter_map(|shard| Some((dst.join(&shard.name), shard.output.as_ref()?))).collect();
@@ -322,7 +322,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Whether shards that an earlier run finished are what this one would write; and the plan again.
+    /// Verifies the finished shards of an earlier run against this plan, and returns the plan.
     ///
     /// # Errors
     /// As [`Verification::run`].
@@ -343,7 +343,7 @@ impl Verification {
         Ok((verification.plan, verdict.differences.is_empty()))
     }
 
-    /// The result was made from files of other lengths or headers.
+    /// Reports a result that was made from files of other lengths or headers.
     fn other_source(&self, dst: &Path) -> Result<Option<FileDifference>, Error> {
         let Some(manifest) = recorded_in(dst)? else { return Ok(None) };
         let Some(what) = manifest.other_source(&self.plan.manifest()?) else { return Ok(None) };
@@ -353,7 +353,7 @@ impl Verification {
     }
 }
 
-/// The manifest of a result, if it can be read.
+/// The manifest of a result, if it is readable.
 fn recorded_in(dst: &Path) -> Result<Option<Manifest>, Error> {
     match Manifest::read(dst, MANIFEST) {
         Err(error) if error.kind() == ErrorKind::Input => Ok(None),
@@ -361,10 +361,10 @@ fn recorded_in(dst: &Path) -> Result<Option<Manifest>, Error> {
     }
 }
 
-/// Why a result that is there cannot be opened, as a difference.
+/// A difference that tells why an existing result cannot be opened.
 ///
 /// # Errors
-/// There is no such file or folder; a call of the system failed; links that were not to be followed.
+/// A missing file or folder; a failed system call; links that may not be followed.
 fn damaged(dst: &Path, error: truecast_io::Error) -> Result<FileDifference, Error> {
     let is_of_user = match &error {
         truecast_io::Error::Folder { cause, .. } => matches!(cause, FolderError::Link),
@@ -379,21 +379,21 @@ fn damaged(dst: &Path, error: truecast_io::Error) -> Result<FileDifference, Erro
     Ok(FileDifference::File { path, why })
 }
 
-/// The tensors of a result that holds one array, or was made from one: no name says which it is.
+/// Tensors of a result with a single array on either side, which has no comparable name.
 fn nameless<'a>(shard: &'a ShardPlan, actual: Option<&Shard>, source: &Folder) -> Option<HashMap<&'a str, usize>> {
     let (found, [work]) = (&actual?.source, &shard.works[..]) else { return None };
     let holds_one = source.shards()[0].source.format().holds_one() || found.format().holds_one();
     (holds_one && found.tensors().len() == 1).then(|| HashMap::from([(&*work.planned.target.name, 0)]))
 }
 
-/// The header's type can stand for the right one: it is the same, or the container does not tell them apart.
+/// True if the types are equal, or the container does not distinguish them.
 fn fits(result: &Source, expected: DType, actual: DType) -> bool {
     let is_array = matches!(result.format(), FileFormat::Npy | FileFormat::Npz);
     let as_bytes = actual == DType::U8 && expected.bits_in(Layout::Bytes) == Some(8);
     expected == actual || (is_array && (as_bytes || (expected, actual) == (DType::Tf32, DType::F32)))
 }
 
-/// A model has to be the expected one byte for byte, wherever it keeps its external data, and so has that.
+/// Compares a model with the expected one byte for byte, and its external data, for any name of that file.
 fn model(plan: &Plan, result: &Source) -> Result<Option<FileDifference>, Error> {
     let Some(model) = result.model() else { return Ok(None) };
     let location = model.external_location().unwrap_or_default();
@@ -419,10 +419,10 @@ fn metadata<'a>(shard: &'a ShardPlan, found: &'a Shard) -> impl Iterator<Item = 
     wrong.into_iter().map(|key| FileDifference::Metadata { key: key.clone() })
 }
 
-/// What decided a result, as its manifest records it; `None` if it has none.
+/// The options of a result, from its manifest; `None` without a manifest.
 ///
 /// # Errors
-/// A manifest that cannot be read, is of another version, or says that the conversion is not finished.
+/// An unreadable manifest, one of another version, or one of an unfinished conversion.
 pub fn recorded(dst: &Path) -> Result<Option<Provenance>, Error> {
     let unfinished = |what| Err(Error::checkpoint(dst, CheckpointError::Unfinished { what }));
     let Some(Manifest { options, complete, .. }) = Manifest::read(dst, MANIFEST)? else {

@@ -1,4 +1,4 @@
-//! Converting one shard into a file, in bounded memory: what is read, what is made of it on any thread, where it is written.
+//! Converts one shard to a file, in bounded memory.
 
 use crate::files::convert::job::{SourceReader, TensorJob};
 use crate::files::convert::operations::Operations;
@@ -29,15 +29,15 @@ use truecast_schemes::Content;
 pub(crate) struct Shards<'a> {
     plan: &'a Plan,
     stop: &'a AtomicBool,
-    /// What was done to the tensors so far.
+    /// Reports of the tensors so far.
     rows: Vec<TensorReport>,
-    /// Bytes of the source that are done.
+    /// Finished source bytes.
     pub read: u64,
     /// Files of external data beside models.
     pub data: Vec<PathBuf>,
-    /// What is odd about the results.
+    /// Warnings about the results.
     warnings: Vec<String>,
-    /// Of tensors whose scales need it.
+    /// For tensors whose scales need it.
     amax: Amax,
     operations: Operations,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Shards<'a> {
 impl<'a> Shards<'a> {
     pub fn new(plan: &'a Plan, stop: &'a AtomicBool) -> Shards<'a> {
         let options = &plan.options;
-        // Pieces are converted at the same time, each by one thread.
+        // Pieces run in parallel, each on one thread.
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
         let operations = Operations::new(options.seed, options.measure, exec);
         Shards {
@@ -60,7 +60,7 @@ impl<'a> Shards<'a> {
         }
     }
 
-    /// What was done, with what else there is to warn of.
+    /// The report, with further warnings.
     pub fn report(self, mut warnings: Vec<String>, outputs: Vec<PathBuf>) -> Report {
         warnings.extend(self.warnings);
         warnings.extend(ODD_VALUES.iter().filter_map(|odd| odd_values(&self.rows, odd)));
@@ -68,8 +68,8 @@ impl<'a> Shards<'a> {
         Report { outputs, dropped: self.plan.dropped.clone(), ..report }
     }
 
-    /// Converts shard `at` into the file `path`; with it stays what was made for it. Returns its length, and its checksum
-    /// if that is asked for.
+    /// Converts shard `at` into the file `path`, and keeps the folders made for it. Returns its length, and the
+    /// requested checksum.
     pub fn write(
         &mut self,
         at: usize,
@@ -84,7 +84,7 @@ impl<'a> Shards<'a> {
         let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
         let (read, operations) = (&mut self.read, &self.operations);
         self.amax.find(plan, shard, operations, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
-        // What cannot be done is known before anything is written.
+        // Find planning errors before anything is written.
         for work in &shard.works {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
@@ -146,7 +146,7 @@ impl<'a> Shards<'a> {
     }
 }
 
-/// Outputs whose bytes are known before the first piece: the global scale, and what only describes.
+/// Outputs with bytes known before the first piece: the global scale, and descriptions.
 fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
     let global = encoder.global().map(|global| global.to_le_bytes().to_vec());
     let bytes = |(at, output): (usize, &truecast_schemes::Output)| match &output.content {
@@ -157,7 +157,8 @@ fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
     scaled.outputs.iter().enumerate().filter_map(bytes).collect()
 }
 
-/// A global scale that readers take for one of the other convention (`docs/spec/checkpoints.md §4.5.1`).
+/// Warning about a global scale that readers would take for one of the other convention (`docs/spec/checkpoints.md
+/// §4.5.1`).
 fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<String> {
     let (rule, value) = (scaled.layout.planes()?.global?.rule, encoder.global()?);
     let is_likely = if rule == GlobalRule::Divide { value >= 1.0 } else { value < 1.0 };
@@ -170,10 +171,10 @@ fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<Stri
     })
 }
 
-/// So many values of a tensor that are odd, what they are, and why that may be.
+/// Count, name and reason of odd values in a tensor.
 type OddValues = (fn(&TensorReport) -> u64, &'static str, &'static str);
 
-/// Values of a quantized source that its scales make (§5.7).
+/// Odd values that the scales of a quantized source cause (§5.7).
 const ODD_VALUES: [OddValues; 3] = [
     (|row| row.counts.nan_in, "NaN", "codes or scales are NaN"),
     (|row| row.counts.inf_in, "Inf", "scales are Inf or too large"),

@@ -1,4 +1,4 @@
-//! Files whose tensors are what they look like: arrays, models, and safetensors files that are not quantized.
+//! Files whose tensors are plain values: arrays, models, and safetensors files without quantization.
 
 use crate::files::convert::action::Action;
 use crate::files::convert::container::{Container, format_of};
@@ -20,7 +20,7 @@ use truecast_io::{Escaped, FileFormat, Source};
 use truecast_kernel::text::{CellCaster, TextError};
 
 impl Plan {
-    /// Settles what becomes of each tensor of a file whose tensors are taken by value.
+    /// Plans the conversion of such a file.
     pub(crate) fn by_value(source: Source, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let (format, src) = (format_of(dst)?, source.path().to_path_buf());
         if source.same_file(dst)? {
@@ -69,7 +69,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Gives texts the width of the longest: the header says it, so that they are printed twice.
+    /// Sets the width of texts to the longest: the header states it, so they are printed twice.
     pub(crate) fn widen_texts(&mut self, stop: &AtomicBool) -> Result<(), Error> {
         let (most, exec, folder) = (self.options.max_memory / 16, self.options.exec, &self.folder);
         for work in self.shards.iter_mut().flat_map(|shard| &mut shard.works) {
@@ -90,7 +90,7 @@ impl Plan {
     }
 }
 
-/// Codes of quantized tensors that are taken for values.
+/// Warning about codes of quantized tensors that are taken for values.
 fn codes_by_value(path: &Path, planned: &[&Planned]) -> Option<String> {
     let found = planned.iter().find(|tensor| truecast_schemes::is_auxiliary(&tensor.name))?;
     let (path, name) = (path.display(), Escaped(&found.name));
@@ -99,7 +99,7 @@ fn codes_by_value(path: &Path, planned: &[&Planned]) -> Option<String> {
     ))
 }
 
-/// Characters of the longest text that a tensor is printed as, at least one: no width is an error elsewhere.
+/// Characters of the longest printed element; at least one, since other code rejects zero.
 fn longest(mut parts: Parts, caster: &CellCaster, stop: &AtomicBool) -> Result<Result<u32, TextError>, Error> {
     let (mut first, mut width) = (0, 1);
     while let Some(codes) = parts.next()? {

@@ -1,5 +1,5 @@
-//! The configuration of the result, as text (`docs/spec/checkpoints.md §2.6`): what it says of types. What it says of
-//! schemes is the business of `truecast_schemes`.
+//! Types in the configuration of the result, edited as text (`docs/spec/checkpoints.md §2.6`). `truecast_schemes`
+//! handles schemes.
 
 use crate::files::error::Error;
 use serde_json::{Value, json};
@@ -8,37 +8,37 @@ use truecast_core::{DType, Ecosystem};
 use truecast_io::folder::{Edit, Folder, JsonFile, edit};
 use truecast_schemes::{Change, Documents, Outcome, changes};
 
-/// The file that names the type of the tensors.
+/// The file with the type of the tensors.
 const CONFIG: &str = "config.json";
 
-/// A file of the result whose text is not that of the source.
+/// A file of the result with a new text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NewFile {
     pub name: String,
     pub text: String,
 }
 
-/// What is written and left out beside the weights.
+/// Changes to the files beside the weights.
 #[derive(Debug, Default)]
 pub(crate) struct Configuration {
     pub files: Vec<NewFile>,
     /// Names of files that are not copied.
     pub dropped: Vec<String>,
-    /// What was changed, for people.
+    /// Changes, for display.
     pub changes: Vec<String>,
-    /// What a loader will miss.
+    /// Cautions about loaders.
     pub warnings: Vec<String>,
 }
 
-/// Where a configuration says the type of the tensors, at any depth (§2.6 step 2).
+/// Keys with the type of the tensors, at any depth (§2.6 step 2).
 const TYPES: [&str; 2] = ["torch_dtype", "dtype"];
-/// Sections that are about quantization, and say other types.
+/// Sections about quantization, whose types are others.
 const OF_SCHEMES: [&str; 3] = ["quantization_config", "compression_config", "quantization"];
-/// Types that a model can be made in. Loaders refuse the names of others, and take any of these for such tensors.
+/// Types that loaders accept for a model; they load other tensors as any of these.
 const OF_MODELS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
 
 impl Configuration {
-    /// What changes if tensors become of type `to`, and if what was quantized, or is, is `outcome`.
+    /// Changes for tensors of type `to`, and for the given outcome of quantization.
     pub fn of(
         folder: &Folder,
         documents: &Documents,
@@ -75,7 +75,7 @@ impl Configuration {
                 Some(JsonFile { text, path, .. }) => {
                     edit(&text, &edits).map_err(|cause| truecast_io::Error::Folder { path, cause })?
                 }
-                // What declares a scheme is made where there is none.
+                // Create the file that declares the scheme.
                 None => {
                     let keys: Vec<String> = edits.iter().map(|edit| edit.path.join(".")).collect();
                     all.warnings.push(format!(
@@ -99,7 +99,7 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("JSON has a text") + "\n"
 }
 
-/// Where a configuration names another floating-point type than `to`, if that is a type of models.
+/// Finds keys with a floating-point type other than `to`, if models can have type `to`.
 fn types(section: &Value, path: &[String], to: DType, found: &mut Vec<Vec<String>>) {
     for (key, value) in section.as_object().into_iter().flatten() {
         let path = [path, std::slice::from_ref(key)].concat();

@@ -1,5 +1,5 @@
-//! The files of a result beside its shards: the index, sidecars, and the manifest before anything is done. What a configuration
-//! says is the business of `config`.
+//! The result's files besides its shards: the index, sidecars, and the initial manifest. `config` edits the
+//! configuration.
 
 use crate::files::convert::container::config::Configuration;
 use crate::files::convert::job::TensorJob;
@@ -13,11 +13,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use truecast_io::folder::Index;
 
-/// The index of a checkpoint that had none.
+/// Name of a new index.
 const INDEX: &str = "model.safetensors.index.json";
 
 impl Plan {
-    /// The manifest before anything is done.
+    /// The initial manifest.
     pub(crate) fn manifest(&self) -> Result<Manifest, Error> {
         let mut shards = Vec::with_capacity(self.shards.len());
         for shard in self.folder.shards() {
@@ -40,10 +40,10 @@ impl Plan {
         Ok(Manifest { truecast: env!("CARGO_PKG_VERSION").into(), options, complete: false, shards })
     }
 
-    /// The index of the result with its name, if it gets one (`docs/spec/checkpoints.md §2.4`).
+    /// The result's index and its name, if it gets one (`docs/spec/checkpoints.md §2.4`).
     pub(crate) fn index(&self) -> Option<(String, String)> {
         let written = self.shards.iter().filter(|shard| !shard.is_empty());
-        // One that is left of several is a part by its name.
+        // The only shard left of several still has the name of a part, which needs an index.
         if self.folder.index().is_none() && self.folder.shards().len() < 2 {
             return None;
         }
@@ -59,7 +59,7 @@ impl Plan {
             Some(index) => (index.name.clone(), index.metadata.clone()),
             None => (INDEX.into(), Default::default()),
         };
-        // Codes, scales and what is dropped change how many parameters are counted.
+        // Codes, scales and dropped tensors change the number of parameters.
         if !self.dropped.is_empty() || !self.relaid.is_empty() || self.works().any(|work| work.job.stored().is_none()) {
             metadata.shift_remove("total_parameters");
         }
@@ -67,7 +67,7 @@ impl Plan {
         Some((name, text))
     }
 
-    /// The names of all files of the result at its top, but the sidecars.
+    /// Names of all top-level files of the result, except the sidecars.
     pub(crate) fn names(&self) -> Vec<String> {
         let shards = self.shards.iter().filter(|shard| !shard.is_empty()).map(|shard| shard.name.clone());
         shards
@@ -76,12 +76,12 @@ impl Plan {
             .collect()
     }
 
-    /// Every file of the result, by its path there.
+    /// Paths of all files in the result.
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.names().into_iter().map(PathBuf::from).chain(self.copied().map(|sidecar| sidecar.path.clone()))
     }
 
-    /// Sidecars that are copied as they are.
+    /// Sidecars that are copied.
     pub(crate) fn copied(&self) -> impl Iterator<Item = &truecast_io::folder::Sidecar> {
         let all = if self.options.sidecars { self.folder.sidecars() } else { &[] };
         let Configuration { files, dropped, .. } = &self.configuration;

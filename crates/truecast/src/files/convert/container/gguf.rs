@@ -1,5 +1,5 @@
-//! A GGUF file as the result: which keys and which types of blocks it has (`docs/spec/checkpoints.md §9.8`). How such a file is
-//! laid out is the business of `truecast_io::gguf`.
+//! A GGUF file as the result: its keys and types of blocks (`docs/spec/checkpoints.md §9.8`). `truecast_io::gguf`
+//! defines the layout.
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::job::TensorJob;
@@ -20,17 +20,17 @@ use truecast_schemes::{Documents, Family, Group, Scheme, Writing};
 const FILE_TYPE: &str = "general.file_type";
 const QUANTIZATION_VERSION: &str = "general.quantization_version";
 
-/// ggml takes no longer names.
+/// Limit of ggml.
 const LONGEST_NAME: usize = 63;
-/// ggml takes no more dimensions.
+/// Limit of ggml.
 const GGML_RANK: usize = 4;
 
-/// What a checkpoint becomes, by the name of the destination.
+/// Format of the result for a checkpoint, from the destination's name.
 pub(crate) fn container(dst: &Path) -> FileFormat {
     if is_named(dst) { FileFormat::Gguf } else { FileFormat::Safetensors }
 }
 
-/// Options that mean nothing where the result is one file.
+/// Rejects options without a meaning for a single-file result.
 pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> {
     let given = [
         (options.resume, "--resume"),
@@ -44,14 +44,14 @@ pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> 
     found.map_or(Ok(()), refused)
 }
 
-/// A scheme and a container that do not go together.
+/// Rejects a scheme in the wrong container.
 pub(crate) fn check_scheme(src: &Path, scheme: Scheme, into: FileFormat) -> Result<(), Error> {
     let is_blocks = matches!(scheme.family, Family::Gguf(_));
     let name = || scheme.to_string();
     let cause = match into {
         _ if scheme.is_plain() => return Ok(()),
         FileFormat::Gguf if !is_blocks => CheckpointError::NotOfGguf { scheme: name() },
-        // Of blocks that are written nowhere that is said.
+        // Read-only blocks get another error.
         FileFormat::Safetensors if is_blocks && scheme.family.writing() != Writing::Never => {
             CheckpointError::OfGguf { scheme: name() }
         }
@@ -60,8 +60,7 @@ pub(crate) fn check_scheme(src: &Path, scheme: Scheme, into: FileFormat) -> Resu
     Err(Error::checkpoint(src, cause))
 }
 
-/// The keys of the result, which is made by `works`: those of a GGUF file but for what they say of types, or what a folder
-/// tells.
+/// Keys of the result of `works`: those of the source's GGUF file except for types, or those derived from a folder.
 pub(crate) fn keys(
     folder: &Folder,
     documents: &Documents,
@@ -69,7 +68,7 @@ pub(crate) fn keys(
     works: &[TensorJob],
 ) -> Result<Keys, Error> {
     let mut keys = match folder.shards() {
-        // Of several parts the first has them.
+        // The first of several parts has the keys.
         [shard, ..] if shard.source.format() == FileFormat::Gguf => {
             let mut keys = Keys::of(&shard.source)?;
             keys.retain(|key| !key.starts_with(SPLIT));
@@ -90,7 +89,7 @@ pub(crate) fn keys(
         }
     };
     let scheme = options.writing.as_ref().map(|writing| writing.scheme.family);
-    // The bytes of blocks: the format has no such type.
+    // Bytes of blocks: the format has no type U8.
     match works.iter().flat_map(TensorJob::targets).any(|target| target.dtype == DType::U8) {
         true => keys.set_u32(QUANTIZATION_VERSION, 2),
         false => keys.remove(QUANTIZATION_VERSION),
@@ -102,7 +101,7 @@ pub(crate) fn keys(
     Ok(keys)
 }
 
-/// What most tensors are, as a number (§9.2).
+/// Number for the type of most tensors (§9.2).
 fn file_type(scheme: Option<Family>, to: Option<DType>) -> Option<u32> {
     match (scheme, to) {
         (Some(Family::Gguf(BlockType::Q8_0)), _) => Some(7),
@@ -114,13 +113,13 @@ fn file_type(scheme: Option<Family>, to: Option<DType>) -> Option<u32> {
     }
 }
 
-/// The tensors of a group, whose blocks stay as they are; `None` if a GGUF file has no such blocks.
+/// Copies the tensors of a group with their blocks; `None` if a GGUF file has no such blocks.
 pub(crate) fn copied(folder: &Folder, stored: &[Stored], group: &Group) -> Option<Vec<TensorJob>> {
     let Family::Gguf(_) = group.scheme.family else { return None };
     Some(group.parts.iter().map(|(_, number)| copy(folder, stored[*number])).collect())
 }
 
-/// A tensor whose blocks stay as they are.
+/// Copies a tensor with its blocks.
 pub(crate) fn copy(folder: &Folder, at: Stored) -> TensorJob {
     let tensor = at.header(folder).clone();
     let Tensor { name, dtype: from, layout: src_layout, .. } = tensor.clone();
@@ -128,7 +127,7 @@ pub(crate) fn copy(folder: &Folder, at: Stored) -> TensorJob {
     TensorJob { planned, job: Arc::new(at) }
 }
 
-/// Blocks that are made are those that the source has.
+/// True if the requested blocks are those of the source.
 pub(crate) fn is_alike(work: &TensorJob, group: &Group) -> bool {
     let blocks = |layout: &Layout| match layout.coding {
         Coding::Blocks { block, factor: false } => Some(block),
@@ -139,7 +138,7 @@ pub(crate) fn is_alike(work: &TensorJob, group: &Group) -> bool {
         .is_some_and(|scaled| blocks(&scaled.layout).is_some() && blocks(&scaled.layout) == blocks(&group.layout))
 }
 
-/// What a user should know of such a file.
+/// Cautions about loading the file.
 pub(crate) fn warnings(folder: &Folder, tensors: &[NewTensor]) -> Vec<String> {
     let path = folder.path().display();
     let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);

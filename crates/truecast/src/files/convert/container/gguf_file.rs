@@ -1,4 +1,4 @@
-//! The GGUF file of a plan: its header, and how another file differs from it. Which keys and blocks it has is in `gguf`.
+//! The GGUF file of a plan: its header, and its comparison with another file. `gguf` chooses keys and blocks.
 
 use crate::files::convert::container::Container;
 use crate::files::convert::job::{TensorJob, elements_in};
@@ -14,7 +14,7 @@ use truecast_io::{Escaped, Source, Tensor};
 use truecast_kernel::Counts;
 
 impl Plan {
-    /// The file that is written, if it is one of this kind.
+    /// The file to write, if it is a GGUF file.
     pub(crate) fn gguf(&self) -> Option<NewFile> {
         let Container::Gguf(keys) = &self.container else { return None };
         let keys = keys.clone();
@@ -22,7 +22,7 @@ impl Plan {
         Some(NewFile { keys, tensors: tensors.collect() })
     }
 
-    /// What a report says of a work.
+    /// Report of a job.
     pub(crate) fn row(&self, work: &TensorJob, counts: Counts) -> TensorReport {
         let row = work.report(counts);
         let Some(block) = work.kept_block(&self.folder) else { return row };
@@ -30,7 +30,7 @@ impl Plan {
         let code = scaled.map_or(row.from, |coding| Layout::new(1, [1, block.elements()], coding).code_type());
         let scheme = Some(format!("gguf:{block}").into());
         let elements = elements_in(Some(block), row.elements);
-        // None of them is decoded: they are as equal as their bytes.
+        // Blocks are not decoded; equal bytes count as equal values.
         let equal = Counts { finite_pairs: elements, ..Counts::copied(elements) };
         let counts = if counts.elements == 0 { counts } else { equal }.into();
         let shape = self.block_tensor(work, &work.planned.target).shape;
@@ -47,10 +47,10 @@ impl Plan {
         NewTensor { name: target.name.clone(), block, shape }
     }
 
-    /// How keys and types of blocks of a file differ from what they should be.
+    /// Differences in keys and block types between a file and the plan.
     ///
     /// # Errors
-    /// Reading.
+    /// An unreadable file.
     pub(crate) fn gguf_differences(&self, found: &Source) -> Result<Vec<FileDifference>, Error> {
         let Some(new) = self.gguf() else { return Ok(Vec::new()) };
         let metadata = |key| FileDifference::Metadata { key };

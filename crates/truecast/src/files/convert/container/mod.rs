@@ -1,4 +1,4 @@
-//! What the result of a conversion is: a folder, a file of tensors, a GGUF file, a model.
+//! Container of the result: a folder, a file of tensors, a GGUF file or a model.
 
 pub(crate) mod by_value;
 pub(crate) mod config;
@@ -14,20 +14,20 @@ use truecast_io::gguf::Keys;
 use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
 use truecast_io::{Existing, FileFormat, Foreign, OutputFile, Writer, check_output, follow, look};
 
-/// What the result is.
+/// Container of the result.
 #[derive(Debug)]
 pub(crate) enum Container {
-    /// Files of tensors with what lies beside them.
+    /// Files of tensors with their accompanying files.
     Folder,
     /// A file of tensors.
     File(FileFormat),
     /// A GGUF file with these keys.
     Gguf(Keys),
-    /// The model of the source, with changes.
+    /// The source's model with changes.
     Model(Arc<ModelFile>, Changes),
 }
 
-/// The format of a file at `dst`, by its name.
+/// Format of a file at `dst`, by its name.
 pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
     if let Some(format) = FileFormat::of_path(dst) {
         return Ok(format);
@@ -40,7 +40,7 @@ pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
 }
 
 impl Plan {
-    /// The model to be written at `dst`, if the result is one.
+    /// The model to write at `dst`, if the result is a model.
     pub(crate) fn new_model(&self, dst: &Path) -> Result<Option<NewModel>, Error> {
         match self.container {
             Container::Model(..) => self.new_model_with(&unused_location(dst)?),
@@ -48,22 +48,22 @@ impl Plan {
         }
     }
 
-    /// The model to be written, with a given name for its file of external data.
+    /// The model to write, with this name for its file of external data.
     pub(crate) fn new_model_with(&self, location: &str) -> Result<Option<NewModel>, Error> {
         let Container::Model(file, changes) = &self.container else { return Ok(None) };
         Ok(Some(NewModel::new(file, changes, location)?))
     }
 
-    /// The file of external data that comes into being beside a model, if one does.
+    /// The file of external data to be created beside a model.
     ///
     /// # Errors
-    /// As [`run`](Plan::run), before anything is written.
+    /// As [`run`](Plan::run), before it writes.
     pub fn external_data(&self) -> Result<Option<PathBuf>, Error> {
         let dst = &follow(&self.dst)?;
         Ok(self.new_model(dst)?.and_then(|new| new.data_path(dst)))
     }
 
-    /// The file at `path` can be made of a shard. Nothing is written.
+    /// Checks that a shard can become the file at `path`. Writes nothing.
     pub(crate) fn check_output(&self, path: &Path, shard: &ShardPlan) -> Result<(), Error> {
         let existing = self.options.existing;
         if let Some(new) = self.gguf() {
@@ -82,7 +82,7 @@ impl Plan {
         }
     }
 
-    /// Begins the file at `path` that a shard becomes. Says where external data of a model comes into being.
+    /// Opens the file of a shard at `path`. Also returns the path of a model's external data.
     pub(crate) fn writer(
         &self,
         path: &Path,

@@ -1,6 +1,6 @@
-//! Dense elements of quantized tensors: where the parts lie, how pieces of them are read, and what is made of them.
+//! Dense elements of quantized tensors, computed piece by piece from the parts in files.
 //!
-//! A part may lie in any file of the checkpoint. Only what a piece needs is read, so that no tensor has to fit in memory.
+//! A part may lie in any file of the checkpoint. Each piece reads only its own bytes, so tensors may exceed memory.
 
 use crate::files::convert::action::NumberCaster;
 use crate::files::convert::quantize::flat::flat;
@@ -21,29 +21,28 @@ use truecast_kernel::{CastOptions, Counts, Elements, ElementsMut};
 /// A quantized tensor of the source.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantized {
-    /// The name of the dense tensor.
+    /// Name of the dense tensor.
     pub name: Arc<str>,
     pub layout: Layout,
     pub parts: Vec<(Part, Stored)>,
-    /// The name of its scheme.
     pub scheme: Arc<str>,
-    /// Bytes of its parts.
+    /// Total bytes of its parts.
     pub bytes: u64,
 }
 
 impl Quantized {
-    /// The same, a stack of small matrices as one.
+    /// The same tensor with a stack of small matrices as one.
     pub fn flat(self) -> Quantized {
         Quantized { layout: flat(&self.layout), ..self }
     }
 
-    /// The same values with rows as columns.
+    /// The same values, transposed.
     pub fn transposed(self) -> Quantized {
         let layout = Layout { transposed: !self.layout.transposed, ..self.layout };
         Quantized { layout, ..self }
     }
 
-    /// Bits of all parts for each element, and of the f32 between them and the result; rounded up.
+    /// Bits per element of all parts and of the intermediate f32; rounded up.
     pub fn bits(&self) -> u32 {
         let bits = (self.bytes.saturating_mul(8)).div_ceil(self.layout.elements().max(1));
         32 + u32::try_from(bits).unwrap_or(64).min(64)
@@ -55,33 +54,33 @@ impl Quantized {
     }
 }
 
-/// Makes the elements of one tensor, on any thread.
+/// Computes the elements of one tensor, on any thread.
 #[derive(Debug)]
 pub(crate) struct TensorDequantizer {
     dequantizer: Dequantizer,
     last: Last,
 }
 
-/// What is done to the f32 values.
+/// Last step after the f32 values.
 #[derive(Debug)]
 enum Last {
-    /// They are rounded once more.
+    /// A second rounding to the result's type.
     Cast(DType, NumberCaster),
-    /// They are the result.
+    /// None: f32 is the result's type.
     Keep(Box<Measure>),
 }
 
 thread_local! {
-    /// The f32 values of a piece.
+    /// f32 values of a piece.
     static VALUES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl TensorDequantizer {
-    /// Plans it. `cast` says how f32 values become the result, if they are not the result themselves, with the seed of its
-    /// random bits.
+    /// Plans a dequantization. `cast`, with the seed of its random bits, converts the f32 values to the result; `None`
+    /// keeps f32.
     ///
     /// # Errors
-    /// A layout that is not understood, a conversion that is not.
+    /// A layout or conversion that is not supported.
     pub fn new(
         quantized: &Quantized,
         cast: Option<(&CastSpec, Option<u64>)>,
@@ -96,8 +95,7 @@ impl TensorDequantizer {
         Ok(TensorDequantizer { dequantizer, last })
     }
 
-    /// Reads what the elements `first .. first + len` are made of into the beginning of `buffer`. Returns how many bytes that
-    /// are.
+    /// Reads the source bytes of elements `first .. first + len` into the start of `buffer`. Returns their number.
     pub fn read(
         &self,
         folder: &Folder,
@@ -112,8 +110,8 @@ impl TensorDequantizer {
         read_all(folder, &reads, buffer)
     }
 
-    /// Makes the elements `first .. first + len` of what was read. Counts in parts, to be added in order: of the last step,
-    /// from the f32 value to the result.
+    /// Computes elements `first .. first + len` from the bytes read. Returns counts of the last step, from f32 to the
+    /// result, in parts, to be added in order.
     pub fn run(
         &self,
         (first, len): (u64, usize),
@@ -136,7 +134,7 @@ impl TensorDequantizer {
         }
     }
 
-    /// The f32 values, as bytes.
+    /// Computes the f32 values, as bytes.
     pub fn values(&self, first: u64, len: usize, mut src: &[u8], dst: &mut [u8]) -> Result<(), Cause> {
         let next = |read: &Read| {
             let (bytes, rest) = src.split_at(read.bytes() as usize);
@@ -147,12 +145,12 @@ impl TensorDequantizer {
     }
 }
 
-/// Pieces that lie so near are read together.
+/// Largest gap between reads that are joined.
 const GAP: u64 = 4096;
-/// At most so many bytes are read together.
+/// Most bytes per joined read.
 const TOGETHER: u64 = 1 << 20;
 
-/// Does these reads, one after the other, into the beginning of `buffer`. Returns how many bytes that are.
+/// Performs the reads, in order, into the start of `buffer`. Returns the number of bytes.
 pub(crate) fn read_all(folder: &Folder, reads: &[(Stored, Read)], buffer: &mut Vec<u8>) -> Result<usize, Error> {
     let mut bytes = room(buffer, reads.iter().map(|(_, read)| read.bytes()).sum())?;
     let all = bytes.len();

@@ -1,4 +1,4 @@
-//! The values of quantized tensors: of a piece (`dequantizer`), of any tensor of a source (`values`), beside those of a dense
+//! Values of quantized tensors: by piece (`dequantizer`), for any tensor of a source (`values`), compared with a dense
 //! checkpoint (`reference`).
 
 pub(crate) mod dequantizer;

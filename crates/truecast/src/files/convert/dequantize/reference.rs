@@ -1,4 +1,4 @@
-//! A dense checkpoint beside a quantized one: the shapes that padding hides, and which order of nibbles its values have
+//! A dense reference for a quantized checkpoint: gives the shapes that padding hides, and tells the order of nibbles
 //! (`docs/spec/checkpoints.md §4.6.2`, §5.4).
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
@@ -19,20 +19,19 @@ use truecast_kernel::CastOptions;
 use truecast_kernel::measure::Measure;
 use truecast_schemes::ShapeOf;
 
-/// A checkpoint whose tensors have the names of those that are to be.
+/// A checkpoint with dense tensors of the same names.
 pub(crate) struct Reference {
     opened: Opened,
     shapes: HashMap<Arc<str>, Arc<[u64]>>,
 }
 
 impl Reference {
-    /// Opens the one that was asked for.
+    /// Opens the requested reference.
     pub fn of(options: &Options) -> Result<Option<Reference>, Error> {
         let path = options.reading.reference.as_deref();
         path.map(|path| Reference::open(path, options.onnx.follow_links)).transpose()
     }
 
-    /// Opens a file or a folder.
     fn open(path: &Path, follow_links: bool) -> Result<Reference, Error> {
         let options = OpenOptions { from: None, onnx: OnnxOptions { follow_links, ..OnnxOptions::default() } };
         let (opened, _) = values::open(path, options)?;
@@ -40,19 +39,18 @@ impl Reference {
         Ok(Reference { opened, shapes })
     }
 
-    /// The shape of a tensor.
     pub fn shape(&self, name: &str) -> Option<Vec<u64>> {
         self.shapes.get(name).map(|shape| shape.to_vec())
     }
 
-    /// Compares the beginning of each tensor whose nibbles may lie in either order. What was found, as a sentence.
+    /// Compares the beginning of each tensor with an ambiguous order of nibbles. Returns the finding as a sentence.
     ///
     /// # Errors
-    /// The other order is nearer to the values here.
+    /// The other order is nearer to the reference.
     pub fn check_nibbles(&self, folder: &Folder, all: &[Quantized]) -> Result<Option<String>, Error> {
         let tensors = logical(&self.opened)?;
         let by_name: HashMap<&str, &Logical<'_>> = tensors.iter().map(|tensor| (&*tensor.name, tensor)).collect();
-        // Of the order that was taken, and of the other.
+        // For the order in use, and for the other.
         let (mut noise, mut compared) = ([0.0, 0.0], 0);
         for quantized in all {
             let (Some(swapped), Some(dense)) = (swapped(quantized), by_name.get(&*quantized.name)) else {
@@ -86,14 +84,14 @@ impl Reference {
     }
 }
 
-/// The tensors of a checkpoint and what they are, under the options of a conversion.
+/// The detected contents of a checkpoint, under the options of a conversion.
 pub(crate) fn contents(folder: &Folder, options: &Options, reference: Option<&Reference>) -> Result<Contents, Error> {
     let shape = |name: &str| reference.and_then(|reference| reference.shape(name));
     let shape: Option<&ShapeOf<'_>> = if reference.is_some() { Some(&shape) } else { None };
     Contents::of(folder, &options.schemes(shape))
 }
 
-/// The same codes with the nibbles of each byte in the other order, where a file does not say which.
+/// The tensor with swapped nibbles, if its file does not state their order.
 fn swapped(quantized: &Quantized) -> Option<Quantized> {
     let Coding::Planes(planes) = quantized.layout.coding else { return None };
     let packing = match planes.codes.packing {

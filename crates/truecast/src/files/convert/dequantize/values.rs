@@ -1,4 +1,4 @@
-//! The tensors of a file or a folder by their values: those that are quantized as the f32 that their codes stand for.
+//! Tensors of a file or a folder as values: quantized ones as the f32 values of their codes.
 
 use crate::files::convert::dequantize::dequantizer::{Quantized, TensorDequantizer};
 use crate::files::convert::found::{Contents, quantized};
@@ -15,16 +15,16 @@ use truecast_io::{FileFormat, OpenOptions, Source};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_schemes::Role;
 
-/// A tensor by its values.
+/// A tensor as values.
 #[derive(Clone)]
 pub(crate) struct Logical<'a> {
     pub name: Arc<str>,
     pub shape: Arc<[u64]>,
-    /// The type of the values.
+    /// Type of the values.
     pub dtype: DType,
-    /// Bytes of all that it is made of.
+    /// Total stored bytes, including scales.
     pub bytes: u64,
-    /// The blocks, if they are not decoded: the values are bytes.
+    /// Type of blocks that are not decoded; the values are then bytes.
     pub undecoded: Option<Block>,
     origin: Origin<'a>,
 }
@@ -36,7 +36,7 @@ enum Origin<'a> {
 }
 
 impl<'a> Logical<'a> {
-    /// The type of what is stored: of the values, or of the codes.
+    /// Type of the values, or of the codes of a quantized tensor.
     pub fn code_type(&self) -> DType {
         match &self.origin {
             Origin::Held(_) => self.dtype,
@@ -44,7 +44,6 @@ impl<'a> Logical<'a> {
         }
     }
 
-    /// The name of its scheme, if it is quantized.
     pub fn scheme(&self) -> Option<Arc<str>> {
         match &self.origin {
             Origin::Held(_) => None,
@@ -52,7 +51,7 @@ impl<'a> Logical<'a> {
         }
     }
 
-    /// What codes and scales of `folder` make.
+    /// The values of a quantized tensor of `folder`.
     pub(crate) fn of_quantized(folder: &'a Folder, quantized: Quantized, shape: Arc<[u64]>) -> Logical<'a> {
         let (name, bytes) = (quantized.name.clone(), quantized.bytes);
         let origin = Origin::Quantized(folder, Box::new(quantized));
@@ -60,7 +59,8 @@ impl<'a> Logical<'a> {
     }
 }
 
-/// Opens a container, or a folder; a quantized file as a checkpoint. Says why scales of a file are not applied.
+/// Opens a container, or a folder; a quantized file as a checkpoint. Also returns the reason if a file's scales are not
+/// applied.
 ///
 /// # Errors
 /// As [`Opened::open`].
@@ -79,16 +79,16 @@ pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<
     Ok((Opened::File(Box::new(source)), note))
 }
 
-/// The tensors of what was opened: of a file each is described when it is asked for, for there may be very many.
+/// The tensors of a file or folder. A file may have very many, so each is described on request.
 pub(crate) enum Contained<'a> {
-    /// A file, with the names of the values of a model.
+    /// A file, with the value names of a model.
     File(&'a Source, Vec<Arc<str>>),
-    /// What was found in a folder.
+    /// Detected tensors of a folder.
     Folder(Vec<Logical<'a>>),
 }
 
 impl<'a> Contained<'a> {
-    /// Of a folder as [`logical`] lists it.
+    /// For folders, lists the tensors as [`logical`] does.
     ///
     /// # Errors
     /// Quantized tensors that are not understood.
@@ -106,7 +106,6 @@ impl<'a> Contained<'a> {
         }
     }
 
-    /// The name of one.
     pub fn name(&self, index: usize) -> &Arc<str> {
         match self {
             Contained::File(source, names) => names.get(index).unwrap_or_else(|| &source.tensors()[index].name),
@@ -114,7 +113,6 @@ impl<'a> Contained<'a> {
         }
     }
 
-    /// One of them.
     pub fn get(&self, index: usize) -> Logical<'a> {
         match self {
             Contained::File(source, _) => of_held(Held { source, index, shard: None }, self.name(index).clone()),
@@ -154,7 +152,7 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
     Ok(all)
 }
 
-/// The shapes that tensors had before they were stored in a GGUF file.
+/// Shapes of tensors before they were stored in a GGUF file.
 ///
 /// # Errors
 /// [`Source::original_shapes`].
@@ -172,13 +170,13 @@ fn of_held(held: Held<'_>, name: Arc<str>) -> Logical<'_> {
     Logical { name, shape, dtype, bytes, undecoded: None, origin: Origin::Held(held) }
 }
 
-/// The values of a tensor in pieces of as many elements, whatever it is made of.
+/// The values of a tensor in pieces of equal length, from any kind of storage.
 pub(crate) enum Values<'a> {
     Stored(Box<Parts>),
     Made(Box<MadeValues<'a>>),
 }
 
-/// Values that are made of codes.
+/// Values computed from codes.
 pub(crate) struct MadeValues<'a> {
     folder: &'a Folder,
     quantized: &'a Quantized,

@@ -1,4 +1,4 @@
-//! A tensor that is copied or cast, and one whose bytes are known.
+//! Jobs for a tensor that is copied or cast, and for one with known bytes.
 
 use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader, elements_in};
 use crate::files::convert::planned::Planned;
@@ -19,7 +19,7 @@ impl Job for Stored {
     }
 
     fn block(&self, folder: &Folder, planned: &Planned) -> Option<Block> {
-        // The format has no such type: these are the bytes of blocks.
+        // Bytes of blocks: the format has no type U8.
         let blocks = self.source(folder).blocks();
         (planned.target.dtype == DType::U8).then(|| blocks.get(self.tensor).copied())?
     }
@@ -43,7 +43,7 @@ impl Job for Stored {
     }
 }
 
-/// A tensor whose bytes are known before anything is read.
+/// A tensor whose bytes are known without reading.
 #[derive(Debug)]
 pub(crate) struct Known(pub Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! A quantized tensor that becomes dense.
+//! Job that makes a quantized tensor dense.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader};
@@ -55,7 +55,7 @@ impl Job for Quantized {
     fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
         let JobCheck { of, prepared, methods, progress, .. } = check;
         let (layout, target) = (&self.layout, &of.planned.target);
-        // That of the cast from f32.
+        // The last step: the cast from f32.
         let checker = prepared.checker(of.planned.cast.unwrap_or(CastSpec::copy(DType::F32)), target);
         let values = Recomputed { folder: of.folder, quantized: self };
         let bytes = |seen: u64| (self.bytes as f64 * seen as f64 / layout.elements().max(1) as f64) as u64;
@@ -64,7 +64,7 @@ impl Job for Quantized {
         for Stretch { first, len } in of.stretches {
             let (mut at, end) = (*first, first + len);
             while at < end {
-                // Matrices that are only read as a whole one by one, the others together.
+                // A matrix that is read as a whole ends a piece.
                 let stop = end.min(size.map_or(u64::MAX, |size| (at / size + 1) * size));
                 let held = size.map(|size| values.matrix(at / size)).transpose()?;
                 let of_piece = |elements: &Range<u64>| match &held {
@@ -86,7 +86,7 @@ impl Job for Quantized {
     }
 }
 
-/// Elements of the result that are not what they should be.
+/// Wrong elements among `elements`.
 fn piece(
     rows: &HeldRows<'_>,
     elements: Range<u64>,
@@ -94,7 +94,7 @@ fn piece(
     checker: &Checker<'_>,
 ) -> Result<Seen<WrongElement>, Error> {
     let Range { start: from, end: to } = elements;
-    // Elements narrower than a byte begin with one.
+    // Elements narrower than a byte begin at a byte.
     let begin = from / 8 * 8;
     let target = &of.planned.target;
     let bytes = |len| target.dtype.bytes_in(target.layout, len).expect("a container's layout fits its type");

@@ -1,5 +1,5 @@
-//! What becomes of the tensors of a checkpoint. A kind of work is one file here: which tensors it makes, of which bytes of the
-//! source, how a piece is read, made and placed, what a report says of it, and how the result is checked.
+//! Jobs for the tensors of a checkpoint. Each file has one kind of job: its output tensors, its source bytes, how to
+//! read, compute and place a piece, its report, and the check of its result.
 
 mod copy;
 mod dequantize;
@@ -35,11 +35,11 @@ use truecast_kernel::measure::Sample;
 pub(crate) use copy::Known;
 pub(crate) use transcode::{PlaneOperation, Transcode};
 
-/// A piece of what a job makes.
+/// A piece of a job's work.
 pub(crate) struct Piece<'a> {
     pub planned: &'a Planned,
     pub operations: &'a Operations,
-    /// The largest magnitude of each matrix, where it is needed before the first piece.
+    /// Largest magnitude of each matrix, for jobs that need it before the first piece.
     pub amax: &'a [f32],
     pub item: &'a Item,
     pub first: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// The elements of the tensor whose errors are measured.
+    /// The measured elements of the tensor.
     fn sample(&self) -> Sample {
         self.operations.measure.of(self.item.len)
     }
@@ -57,7 +57,7 @@ impl Piece<'_> {
     }
 }
 
-/// Where pieces are read: those of a tensor in their order.
+/// Access to source pieces, which are read in order within a tensor.
 pub(crate) struct SourceReader<'a> {
     pub folder: &'a Folder,
     open: Option<TensorReader>,
@@ -68,7 +68,7 @@ impl<'a> SourceReader<'a> {
         SourceReader { folder, open: None }
     }
 
-    /// Fills `bytes` with the next ones of a tensor, or its first.
+    /// Fills `bytes` with the next bytes of a tensor, or its first.
     fn next(&mut self, at: Stored, is_first: bool, bytes: &mut [u8]) -> Result<(), Error> {
         let reader = match self.open.take().filter(|_| !is_first) {
             Some(reader) => reader,
@@ -78,7 +78,7 @@ impl<'a> SourceReader<'a> {
     }
 }
 
-/// What was written, and what is used to compare it.
+/// The expected output, and the tools to compare it.
 pub(crate) struct JobCheck<'a, 'p> {
     pub of: Written<'a, 'p>,
     pub prepared: &'a mut Prepared,
@@ -87,55 +87,54 @@ pub(crate) struct JobCheck<'a, 'p> {
     pub progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 }
 
-/// What differs, and how many elements were compared.
+/// Differences, and number of elements compared.
 pub(crate) type JobChecked = Result<(Vec<FileDifference>, u64), Error>;
 
-/// Takes bytes, with the number of the tensor and the offset in it where they belong.
+/// Writes bytes to (number of the output tensor, offset in it).
 pub(crate) type Put<'a> = &'a mut dyn FnMut(usize, u64, &[u8]) -> Result<(), Error>;
 
-/// How one tensor of the result is made, or several that belong together. What is not said otherwise is right for elements
-/// that are copied or cast.
+/// Computes one output tensor, or several that belong together. The defaults fit elements that are copied or cast.
 pub(crate) trait Job: Debug + Send + Sync {
-    /// As the stream sees it.
+    /// Description for the stream.
     fn item(&self, planned: &Planned, index: usize) -> Item {
         planned.item(index)
     }
 
-    /// Bytes of the source that it reads.
+    /// Source bytes to read.
     fn bytes_in(&self, planned: &Planned) -> u64 {
         planned.from.bytes_in(planned.src_layout, planned.target.len()).unwrap_or(0)
     }
 
-    /// What is quantized, if something is.
+    /// The quantization, if any.
     fn scaled(&self) -> Option<&Scaled> {
         None
     }
 
-    /// The tensor of the source whose elements it copies, casts or changes one by one: where none is, an index no longer says
-    /// how many parameters there are.
+    /// The source tensor whose elements are copied, cast or changed one by one; without one, the index can no longer
+    /// tell the number of parameters.
     fn stored(&self) -> Option<Stored> {
         None
     }
 
-    /// The blocks of a GGUF file that it copies or makes.
+    /// Type of the GGUF blocks that it copies or makes.
     fn block(&self, _: &Folder, _: &Planned) -> Option<Block> {
         None
     }
 
-    /// The type of what is read, where a report tells another than that of the result.
+    /// Source type in reports, if it differs from the planned one.
     fn from(&self) -> Option<DType> {
         None
     }
 
-    /// Plans it, so that what cannot be done is known before anything is written.
+    /// Plans the work, to find errors before anything is written.
     fn plan(&self, planned: &Planned, operations: &Operations) -> Result<(), Cause> {
         operations.cast(planned).map(drop)
     }
 
-    /// Reads what a piece is made of into the beginning of `buffer`. Returns how many bytes that are.
+    /// Reads the source of a piece into the start of `buffer`. Returns the number of bytes.
     fn read(&self, piece: &Piece<'_>, from: &mut SourceReader<'_>, buffer: &mut Vec<u8>) -> Result<usize, Error>;
 
-    /// Makes a piece of what was read. What it cost, and how many bytes `dst` begins with.
+    /// Computes a piece from its source. Returns the errors, and the number of bytes at the start of `dst`.
     fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let Piece { planned, operations, item, first, len, .. } = *piece;
         let action = operations.cast(planned)?;
@@ -144,44 +143,44 @@ pub(crate) trait Job: Debug + Send + Sync {
         Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()))
     }
 
-    /// Where elements begin in the tensor that is written.
+    /// Offset of an element in the output tensor.
     fn offset(&self, item: &Item, first: u64) -> u64 {
         item.dst_bytes(first)
     }
 
-    /// Gives the bytes of a piece to `put`.
+    /// Passes the bytes of a piece to `put`.
     fn place(&self, piece: &Piece<'_>, bytes: &[u8], put: Put<'_>) -> Result<(), Error> {
         put(0, self.offset(piece.item, piece.first), bytes)
     }
 
-    /// The counts of the tensor, where they were known before.
+    /// Counts of the tensor, if known in advance.
     fn counts(&self, _: &Planned) -> Option<Counts> {
         None
     }
 
-    /// What a report says of it beyond its types and counts.
+    /// Adds to the tensor's report.
     fn report(&self, _: &mut TensorReport) {}
 
-    /// Compares what was written with what should have been, without code that may have written it.
+    /// Compares the output with the expectation, without code that may have written it.
     fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked;
 }
 
-/// So many elements are meant where bytes are counted: of blocks that are copied.
+/// Number of elements behind a count of bytes of copied blocks.
 pub(crate) fn elements_in(block: Option<Block>, counted: u64) -> u64 {
     block.map_or(counted, |block| counted / block.bytes() * block.elements())
 }
 
-/// What makes tensors of the result that belong together.
+/// Work for one or several tensors of the result.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorJob {
-    /// What it becomes. Of a quantized tensor `from` is the type of its codes, and `cast` goes from f32; of one that is to be
-    /// quantized `target` stands for all that it becomes, with the type of the codes.
+    /// Types and cast. For a quantized source, `from` is the type of the codes, and `cast` starts from f32; for a
+    /// quantized result, `target` represents all output tensors, with the type of the codes.
     pub planned: Planned,
     pub job: Arc<dyn Job>,
 }
 
 impl TensorJob {
-    /// What becomes of a tensor that is not quantized and will not be: a file here decides whether it takes it.
+    /// Job for a plain tensor that stays plain; checks that a file at `path` accepts it.
     pub fn of_plain(
         at: Stored,
         tensor: &Tensor,
@@ -192,12 +191,12 @@ impl TensorJob {
         Ok(TensorJob { planned: Planned::new(tensor, choice, into, path, request)?, job: Arc::new(at) })
     }
 
-    /// As the stream sees it.
+    /// Description for the stream.
     pub fn item(&self, index: usize) -> Item {
         self.job.item(&self.planned, index)
     }
 
-    /// The tensors of the result.
+    /// The output tensors.
     pub fn targets(&self) -> impl Iterator<Item = &Tensor> + Clone {
         let (one, several) = match self.job.scaled() {
             Some(scaled) => (None, &scaled.outputs[..]),
@@ -206,22 +205,22 @@ impl TensorJob {
         one.into_iter().chain(several.iter().map(|output| &output.tensor))
     }
 
-    /// Bytes of the source that it reads.
+    /// Source bytes to read.
     pub fn bytes_in(&self) -> u64 {
         self.job.bytes_in(&self.planned)
     }
 
-    /// Bytes of the tensors of the result.
+    /// Bytes of the output tensors.
     pub fn bytes_out(&self) -> u64 {
         self.targets().map(Tensor::bytes).sum()
     }
 
-    /// The type of the blocks that are copied, byte for byte; `None` if something else is done.
+    /// Type of blocks that are copied byte for byte; `None` for other work.
     pub fn kept_block(&self, folder: &Folder) -> Option<Block> {
         self.job.stored().and_then(|_| self.job.block(folder, &self.planned))
     }
 
-    /// What a report says of it.
+    /// The tensor's report.
     pub fn report(&self, counts: Counts) -> TensorReport {
         let mut row = TensorReport::new(self.planned.clone(), counts);
         self.job.report(&mut row);

@@ -1,4 +1,4 @@
-//! A tensor that becomes codes and scales, and what else belongs to them.
+//! Job that quantizes a tensor to codes, scales and further parts.
 
 use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, Put, SourceReader};
 use crate::files::convert::operations::Operations;
@@ -56,7 +56,7 @@ impl Job for Scaled {
         for write in encoder.writes(piece.first, piece.len) {
             let output = self.output(write.part).expect("what is made has its tensor");
             let now = bytes.split_off(..write.bytes() as usize).expect("a piece has the bytes of its parts");
-            // A scale of more rows than a piece has is made with each of them.
+            // A scale may span several pieces, each of which computes it; write it once.
             if write.part == Part::Codes || encoder.begins_block(piece.first) {
                 put(output, write.first, now)?;
             }

@@ -1,6 +1,5 @@
-//! A tensor of the result that holds the entries of a plane of a quantized one in another packing or type. The entries are checked by the definition
-//! (`truecast_core::scaled::Repacking`), which shares no code with what may have written them; bits that belong to no entry are
-//! 0.
+//! Job that rewrites a plane of a quantized tensor in another packing or type. The definition
+//! (`truecast_core::scaled::Repacking`), which shares no code with the writer, checks the entries; padding bits are 0.
 
 use crate::files::convert::dequantize::dequantizer::read_all;
 use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader};
@@ -25,7 +24,7 @@ use truecast_io::folder::Folder;
 use truecast_kernel::scaled::Repacker;
 use truecast_kernel::{CastOptions, Counts};
 
-/// A plane of the source, and what is made of it.
+/// A plane of the source, and its new form.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneOperation {
     pub part: Part,
@@ -33,28 +32,28 @@ pub(crate) struct PlaneOperation {
     pub how: Repacking,
 }
 
-/// A plane whose entries are written anew.
+/// Rewrites the entries of a plane.
 #[derive(Clone, Debug)]
 pub(crate) struct Transcode {
     plane: PlaneOperation,
     matrices: u64,
     /// Bytes of the plane in the source.
     bytes: u64,
-    /// Rows that are made together.
+    /// Rows per unit of work.
     unit: u64,
 }
 
-/// Columns of a transposed matrix are read so many together.
+/// Columns of a transposed matrix that are read together.
 const COLUMNS: u64 = 64;
 
-/// Rows of a matrix of the result.
+/// Matrix and rows of the result.
 type Rows = (u64, Range<u64>);
 
 impl Transcode {
-    /// Settles how the plane is cut.
+    /// Plans the units of the plane.
     ///
     /// # Errors
-    /// A packing that it cannot have.
+    /// A packing that does not fit the plane.
     pub fn new(folder: &Folder, plane: PlaneOperation, matrices: u64) -> Result<Transcode, ScaledError> {
         let how = plane.how;
         let granule = Repacker::new(&how, &CastOptions::default())?.granule();
@@ -63,13 +62,13 @@ impl Transcode {
         Ok(Transcode { plane, matrices, bytes, unit })
     }
 
-    /// As the stream sees it: cut between rows, and between matrices.
+    /// Description for the stream: cut between rows, and between matrices.
     fn cut(&self, index: usize) -> Item {
         let Repacking { from, to, to_shape: [rows, cols], transposed, .. } = self.plane.how;
         let matrix = rows * cols;
         let bits = |bits: u64| u32::try_from(bits.div_ceil(matrix.max(1))).unwrap_or(u32::MAX).min(1 << 16);
         let dst_bits = bits(to.bytes([rows, cols]).unwrap_or(0).saturating_mul(8));
-        // Rows that were columns are made of entries in slots of whole bytes.
+        // Transposition unpacks entries into slots of whole bytes.
         let slots = if transposed { 2 * from.code.bits().next_multiple_of(8) } else { 0 };
         let src_bits = bits(self.bytes * 8 / self.matrices.max(1)).max(from.code.bits()) + slots;
         let (len, unit) = (self.matrices * matrix, (self.unit.min(rows) * cols).max(1));
@@ -83,7 +82,7 @@ impl Transcode {
         (matrix, row..row + len / cols)
     }
 
-    /// Reads what some rows are made of into the beginning of `buffer`. Returns how many bytes that are.
+    /// Reads the source of some rows into the start of `buffer`. Returns the number of bytes.
     fn read_rows(
         &self,
         repacker: &Repacker,
@@ -95,7 +94,7 @@ impl Transcode {
         read_all(folder, read.as_slice(), buffer)
     }
 
-    /// Packs entries that were read. How many bytes `dst` begins with, and whether each entry has a code there.
+    /// Packs entries into `dst`. Returns the number of bytes, and true if every entry has a code.
     fn run_rows(
         &self,
         repacker: &Repacker,
@@ -109,10 +108,10 @@ impl Transcode {
         Ok((dst.len(), is_right))
     }
 
-    /// Every entry has a code there, and the bytes that they become are such.
+    /// True if every entry has a code, and the resulting bytes satisfy the condition.
     ///
     /// # Errors
-    /// Reading.
+    /// An unreadable file.
     pub fn are_all(&self, folder: &Folder, is_such: impl Fn(&[u8]) -> bool) -> Result<bool, Error> {
         let failed = |cause: Cause| {
             let at = self.plane.from;
@@ -136,7 +135,7 @@ impl Transcode {
     }
 }
 
-/// Elements that are the same elsewhere: nothing of them is left out of a measure.
+/// Unchanged elements, which measures do not leave out.
 fn copied(elements: u64) -> Counts {
     Counts { finite_pairs: elements, ..Counts::copied(elements) }
 }
@@ -206,11 +205,11 @@ impl Job for Transcode {
     }
 }
 
-/// About the entries of a band.
+/// Approximate number of entries per band.
 const BAND: u64 = 1 << 16;
 
 impl PlaneOperation {
-    /// Rows are read as they are needed.
+    /// True if rows are read on demand.
     fn is_read_in_rows(&self) -> bool {
         lies_in_rows(&self.how.from, self.how.from_shape) && !self.how.transposed
     }
@@ -221,7 +220,7 @@ impl PlaneOperation {
         (!self.is_read_in_rows()).then(|| self.stored(folder, matrix, &all)).transpose()
     }
 
-    /// Rows of a matrix of the source.
+    /// Rows of a source matrix.
     fn stored(&self, folder: &Folder, matrix: u64, rows: &Range<u64>) -> Result<Vec<u8>, Error> {
         let Repacking { from, from_shape: [all, cols], .. } = self.how;
         let bytes = |rows| from.bytes([rows, cols]).unwrap_or(0);
@@ -231,7 +230,7 @@ impl PlaneOperation {
 }
 
 impl Transcode {
-    /// Rows of a matrix that are recomputed together: all, where the result does not lie in rows.
+    /// Bands of rows for the check; one band if the result is not stored in rows.
     fn bands(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let Repacking { to, to_shape: [rows, cols], .. } = self.plane.how;
         let least = if lies_in_rows(&to, [rows, cols]) { 1 } else { rows };
@@ -239,7 +238,7 @@ impl Transcode {
         (0..rows).step_by(step as usize).map(move |row| row..(row + step).min(rows))
     }
 
-    /// Bytes of some rows of the result that are not what they should be.
+    /// Wrong bytes in some rows of the result.
     fn wrong(
         &self,
         of: &Written<'_, '_>,
@@ -268,7 +267,7 @@ impl Transcode {
                     let place = [at[0] - rows.start, at[1]];
                     to.packing.set(to.code.bits(), shape, place, &mut expected, code);
                 }
-                // It has no code there: whatever stands there is wrong.
+                // Without a code every byte is wrong.
                 None => found.wrong(begin, || (code, code)),
             }
         }

@@ -1,4 +1,4 @@
-//! The folder that a checkpoint is written to: whether it may be, what stands there, whether there is room.
+//! Checks of a destination folder: permission, existing contents, disk space.
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::{Options, RunScope};
@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 use truecast_io::folder::{INDEX_SUFFIX, free_bytes};
 use truecast_io::{Existing, FileFormat, OutputFile, look};
 
-/// What a run finds at its destination.
+/// State of the destination.
 #[derive(Debug)]
 pub(crate) struct Destination {
-    /// The folder that is written to: the destination, or one in it beside an old result.
+    /// The folder to write to: the destination, or one inside it beside an old result.
     pub at: PathBuf,
-    /// What an earlier run of the same share wrote down.
+    /// The manifest of an earlier run of the same share.
     pub manifest: Option<Manifest>,
 }
 
-/// Whether the result may be written at `dst`, and what stands there.
+/// Checks that the result may be written at `dst`, and returns its state.
 ///
 /// # Errors
-/// A destination in the source or around it, one that holds what this run may not touch, a disk that is too small.
+/// A destination inside or around the source, one with files that this run may not touch, a full disk.
 pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest) -> Result<Destination, Error> {
     let refused = |cause| Error::checkpoint(dst, cause);
     if is_nested(plan.folder.path(), dst)? {
@@ -38,7 +38,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         look::inside(dst, &folder)?;
     }
     let mut names = if there.is_some() { names_in(dst)? } else { Vec::new() };
-    // Components are looked at by themselves.
+    // Components are checked separately.
     names.retain(|name| !plan.folder.components().iter().any(|component| component.starts_with(name)));
     let mut found = Destination { at: dst.into(), manifest: None };
     let part = match options.share {
@@ -52,7 +52,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
         None => Ok(manifest),
     };
     let is_of_others = |name: &&String| match part {
-        // Of another division of the same work.
+        // Files of another division of the same work.
         Some(part) => {
             let is_whole = options.resume && **name == MANIFEST;
             name.starts_with(PREFIX) && !is_whole && !part.all().any(|part| **name == name_of(Some(part)))
@@ -64,7 +64,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     let stale = || names.iter().filter(|name| !ours.contains(name)).find(is_weights);
     let is_whole = |name: &&String| **name == MANIFEST || (is_about_all(name) && !name.starts_with(PREFIX));
     let occupied = |holds: &String| {
-        // What is not read is not gone on with.
+        // An unreadable manifest is not resumed.
         let is_begun = [&own, MANIFEST]
             .iter()
             .any(|name| matches!(Manifest::read(dst, name), Ok(Some(of)) if of.difference(fresh).is_none()));
@@ -77,7 +77,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
             if part.is_none() {
                 found.at = stage::begun(dst)?;
             }
-            // Where all parts were finished, one manifest is left of them.
+            // After all parts are finished, one manifest remains.
             let of = |name| Manifest::read(&found.at, name);
             let begun = of(&own)?.map_or_else(|| of(MANIFEST), |own| Ok(Some(own)));
             found.manifest = begun?.map(same).transpose()?;
@@ -128,7 +128,7 @@ pub(crate) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     }
 }
 
-/// Every file of the result may take its place in the old one.
+/// Checks that every file of the result may replace one of the old result.
 fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
     for path in plan.files().map(|file| dst.join(file)) {
         if look::at_itself(&path)?.is_some() {
@@ -138,10 +138,10 @@ fn replaceable(plan: &Plan, dst: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// C7, by where the paths lead.
+/// Condition C7, by real paths.
 fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
     let Some(src) = look::real(src)? else { return Ok(false) };
-    // Of what does not exist yet, the part that does.
+    // The existing part of a new path.
     for above in dst.ancestors() {
         if let Some(real) = look::real(above)? {
             let dst = real.join(dst.strip_prefix(above).expect("it is above"));
@@ -151,7 +151,7 @@ fn is_nested(src: &Path, dst: &Path) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Hidden files are nobody's business; what killed runs left is hidden.
+/// Visible names. Hidden files are ignored; leftovers of killed runs are hidden.
 fn names_in(dst: &Path) -> Result<Vec<String>, Error> {
     let names = look::names(dst)?.into_iter().map(|name| name.to_string_lossy().into_owned());
     Ok(names.filter(|name| !name.starts_with('.')).collect())

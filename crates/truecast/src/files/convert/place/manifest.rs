@@ -1,5 +1,5 @@
-//! What a conversion of a checkpoint writes down about itself: what decides every byte of the result, of what it was made,
-//! and what is finished (`docs/spec/checkpoints.md §2.9`).
+//! Manifest of a conversion of a checkpoint: everything that decides the bytes of the result, the source, and the
+//! finished work (`docs/spec/checkpoints.md §2.9`).
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::Partition;
@@ -12,12 +12,12 @@ use std::sync::atomic::AtomicBool;
 use truecast_io::folder::JsonFile;
 use truecast_io::{Escaped, look};
 
-/// The manifest of a whole conversion.
+/// Manifest of a whole conversion.
 pub(crate) const MANIFEST: &str = "truecast-manifest.json";
-/// What the name of every manifest begins with.
+/// Prefix of all manifests.
 pub(crate) const PREFIX: &str = "truecast-manifest.";
 
-/// The manifest of a part.
+/// Name of a part's manifest.
 pub(crate) fn name_of(part: Option<Partition>) -> String {
     match part {
         Some(part) => format!("{PREFIX}{}.json", part.to_string().replace('/', "-of-")),
@@ -25,33 +25,33 @@ pub(crate) fn name_of(part: Option<Partition>) -> String {
     }
 }
 
-/// The manifests in a folder, of the whole conversion and of parts.
+/// The manifests in a folder: that of the whole conversion and those of parts.
 pub(crate) fn names(folder: &Path) -> Result<Vec<String>, Error> {
     let names = look::names(folder)?.into_iter().filter_map(|name| name.into_string().ok());
     Ok(names.filter(|name| name.starts_with(PREFIX)).collect())
 }
 
-/// What was asked for, of what, and what came of it so far.
+/// Options, source and progress of a conversion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the object of a manifest")]
 pub(crate) struct Manifest {
-    /// The version that wrote it.
+    /// Version of the writer.
     pub truecast: String,
-    /// Everything else that decides the bytes of the result.
+    /// All other inputs that decide the bytes of the result.
     pub options: Value,
-    /// Index, configuration and sidecars are written too.
+    /// True if index, configuration and sidecars are written too.
     pub complete: bool,
-    /// Every shard of the source, in the order of their names.
+    /// The source's shards, by name.
     pub shards: Vec<ShardEntry>,
 }
 
-/// A shard of the source and what came of it.
+/// A shard of the source and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the object of a shard")]
 pub(crate) struct ShardEntry {
     pub name: String,
     pub source: SourceEntry,
-    /// `None` until it is finished, and of a shard from which nothing is written.
+    /// `None` for an unfinished shard, and for one without a result.
     pub output: Option<FileEntry>,
 }
 
@@ -60,18 +60,18 @@ pub(crate) struct ShardEntry {
 #[serde(deny_unknown_fields, expecting = "the object of a file")]
 pub(crate) struct SourceEntry {
     pub bytes: u64,
-    /// Of the header.
+    /// Checksum of the header.
     pub header_xxh3: Checksum,
 }
 
 impl SourceEntry {
-    /// It is of the same length, with the same header.
+    /// True for equal length and header.
     fn is_like(&self, other: &SourceEntry) -> bool {
         (self.bytes, &self.header_xxh3) == (other.bytes, &other.header_xxh3)
     }
 }
 
-/// A file that was written.
+/// A written file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the object of a file")]
 pub(crate) struct FileEntry {
@@ -80,7 +80,7 @@ pub(crate) struct FileEntry {
 }
 
 impl FileEntry {
-    /// Whether the file at `path` is the one that was written.
+    /// True if the file at `path` is the written one.
     pub fn is_at(&self, path: &Path, stop: &AtomicBool) -> Result<bool, Error> {
         let Some(found) = look::at(path)?.filter(|found| found.is_file()) else { return Ok(false) };
         Ok(found.len() == self.bytes && Checksum::of(path, stop)?.1 == self.xxh3)
@@ -88,12 +88,12 @@ impl FileEntry {
 }
 
 impl Manifest {
-    /// Its text, to the byte.
+    /// Its exact text.
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("a manifest has a text") + "\n"
     }
 
-    /// Reads a manifest of a folder; `None` if there is none of that name.
+    /// Reads a manifest of a folder; `None` if it does not exist.
     pub fn read(folder: &Path, name: &str) -> Result<Option<Manifest>, Error> {
         let failed = |why: String| Error::checkpoint(folder, CheckpointError::Manifest { file: name.into(), why });
         let Some(JsonFile { value, .. }) = JsonFile::read(folder, name, false)? else { return Ok(None) };
@@ -105,14 +105,14 @@ impl Manifest {
         }
     }
 
-    /// Adds what another run finished.
+    /// Adds the finished shards of another run.
     pub fn join(&mut self, other: Manifest) {
         for (entry, theirs) in self.shards.iter_mut().zip(other.shards) {
             entry.output = entry.output.take().or(theirs.output);
         }
     }
 
-    /// What of its source is not as in `other`.
+    /// The first difference from the source in `other`.
     pub fn other_source(&self, other: &Manifest) -> Option<String> {
         let names = |of: &Manifest| of.shards.iter().map(|shard| shard.name.clone()).collect::<Vec<_>>();
         let (mine, others) = (names(self), names(other));
@@ -129,14 +129,14 @@ impl Manifest {
         })
     }
 
-    /// The first thing in which it was begun otherwise than `other`; what is finished does not matter.
+    /// The first difference in options or source from `other`; progress is ignored.
     pub fn difference(&self, other: &Manifest) -> Option<String> {
         if self.truecast != other.truecast {
             return Some(format!("truecast {} wrote it, this is {}", self.truecast, other.truecast));
         }
         let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
         let (mine, others) = (fields(&self.options), fields(&other.options));
-        // Where links are needed and not followed, nothing is begun; where none is needed, they change nothing.
+        // `follow_links` changes no result: a needed link that is not followed is an error.
         for key in mine.keys().chain(others.keys()).filter(|key| *key != "follow_links") {
             let value = |of: &serde_json::Map<String, Value>| of.get(key).map_or("nothing".into(), Value::to_string);
             if mine.get(key) != others.get(key) {

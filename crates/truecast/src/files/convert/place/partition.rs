@@ -1,4 +1,4 @@
-//! A conversion that is divided among processes: what their manifests say together.
+//! Joint state of processes that share a conversion, from their manifests.
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::options::Partition;
@@ -8,7 +8,7 @@ use crate::files::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Every part is finished, and all were begun alike: what they did together.
+/// The joint manifest, if every part is finished and all began alike.
 pub(crate) fn of_all_parts(
     plan: &Plan,
     dst: &Path,
@@ -26,12 +26,12 @@ pub(crate) fn of_all_parts(
     Ok(is_whole(plan, &whole).then_some(whole))
 }
 
-/// Every shard that is written is finished.
+/// True if every shard with a result is finished.
 pub(crate) fn is_whole(plan: &Plan, manifest: &Manifest) -> bool {
     manifest.shards.iter().zip(&plan.shards).all(|(entry, shard)| entry.output.is_some() || shard.is_empty())
 }
 
-/// What finished parts did together; every file is read again.
+/// The joint manifest of finished parts; reads every file again.
 pub(crate) fn merged(plan: &Plan, dst: &Path, fresh: &Manifest, stop: &AtomicBool) -> Result<Manifest, Error> {
     let failed = |cause| Error::checkpoint(dst, cause);
     let mut whole = fresh.clone();

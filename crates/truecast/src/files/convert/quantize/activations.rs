@@ -1,5 +1,5 @@
-//! The scales of activations that a result has beside its weights: made of those of the source, or of a file with the largest
-//! magnitude of each layer's inputs (`docs/spec/checkpoints.md §7.8`).
+//! Scales of activations in the result, from those of the source, or from a file with the largest magnitude of each
+//! layer's inputs (`docs/spec/checkpoints.md §7.8`).
 
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::quantize::code::{little_endian, to_f32};
@@ -13,25 +13,25 @@ use truecast_io::Tensor;
 use truecast_io::folder::Folder;
 use truecast_schemes::{ActivationScale, Detection, Dropped, MAX_READ_BYTES, Need, Output, Role, Scheme};
 
-/// What is known of the inputs of layers, and which scales the result has.
+/// Known input magnitudes of layers, and the scales of the result.
 #[derive(Default)]
 pub(crate) struct Activations {
     wanted: Option<(ActivationScale, Need)>,
-    /// The largest magnitudes, by modules or names of weights.
+    /// Largest magnitudes, by modules or names of weights.
     ranges: HashMap<String, f64>,
-    /// Those of the source, by modules: the tensor's name, what it is, and its values.
+    /// Scales of the source, by modules: the tensor's name, its kind, and its values.
     of_source: HashMap<String, (String, ActivationScale, Vec<f32>)>,
-    /// Tensors of the source that the result has in another form, or as they are.
+    /// Source tensors that the result has, unchanged or in another form.
     carried: HashSet<String>,
-    /// Weights for which nothing is known.
+    /// Weights without a known input magnitude.
     missing: Vec<String>,
 }
 
 impl Activations {
-    /// Reads what the source and the file say, if the target has such scales.
+    /// Reads the source and the file, if the target has such scales.
     ///
     /// # Errors
-    /// Reading; a file that is not understood, or given for a target without such scales.
+    /// An unreadable or invalid file; a file for a target without such scales.
     pub fn new(
         folder: &Folder,
         stored: &[Stored],
@@ -72,12 +72,12 @@ impl Activations {
             let mut buffer = vec![0; bytes as usize];
             source.read_at(tensor, 0, &mut buffer)?;
             let values: Vec<f32> = buffer.chunks_exact(size).map(|code| to_f32(*dtype, little_endian(code))).collect();
-            // A scale of 0, or one that is no number, was never calibrated.
+            // An uncalibrated scale is 0 or not finite.
             if !values.is_empty() && values.iter().all(|value| value.is_finite() && *value > 0.0) {
                 all.of_source.insert(module.to_string(), (name.to_string(), scale, values));
             }
         }
-        // Weights alone are quantized where nothing is known of some activations.
+        // If some activations are unknown, quantize weights only.
         let is_partial =
             all.ranges.is_empty() && found.groups.iter().any(|group| !all.of_source.contains_key(&group.module));
         if matches!(wanted, Some((_, Need::AllOrNone)))
@@ -88,7 +88,7 @@ impl Activations {
         Ok(all)
     }
 
-    /// The scale beside a weight that is quantized, if it has one.
+    /// Activation scale for a quantized weight, if it has one.
     pub fn output(&mut self, weight: &Tensor) -> Option<Output> {
         let (scale, need) = self.wanted?;
         let module = weight.name.strip_suffix(".weight").unwrap_or(&weight.name);
@@ -111,20 +111,20 @@ impl Activations {
         Some(scale.output(weight, &values))
     }
 
-    /// The configuration says that activations are quantized by these scales.
+    /// True if the configuration declares these scales of activations.
     pub fn are_declared(&self) -> bool {
         self.wanted.is_some()
     }
 
-    /// The result has this tensor of the source, in its own form.
+    /// True if the result has this source tensor, unchanged or in another form.
     pub fn carries(&self, tensor: &str) -> bool {
         self.carried.contains(tensor)
     }
 
-    /// Ends it.
+    /// Checks the result.
     ///
     /// # Errors
-    /// Layers whose loader would find no scale.
+    /// Layers without a scale that their loader needs.
     pub fn check(&self, folder: &Path, scheme: Scheme) -> Result<(), Error> {
         match self.missing.split_first() {
             None => Ok(()),
@@ -138,10 +138,10 @@ impl Activations {
     }
 }
 
-/// Reads a file with an object of numbers: the largest magnitude of the inputs of each layer.
+/// Reads a JSON object of numbers: the largest magnitude of the inputs of each layer.
 ///
 /// # Errors
-/// What the file is instead.
+/// The problem with the file.
 pub fn activation_ranges(path: &Path) -> Result<HashMap<String, f64>, Error> {
     let failed = |why: String| Error::checkpoint(path, CheckpointError::Ranges { why });
     let text = std::fs::read_to_string(path).map_err(|source| truecast_io::Error::Io {

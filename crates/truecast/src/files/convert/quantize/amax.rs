@@ -1,5 +1,5 @@
-//! Largest magnitudes of whole tensors, where the scale of the first piece needs them: a pass over the source before that
-//! which converts.
+//! Largest magnitudes of whole tensors, for scales that need them in the first piece: a pass over the source before the
+//! conversion.
 
 use crate::files::convert::operations::Operations;
 use crate::files::convert::plan::{Plan, ShardPlan};
@@ -13,15 +13,15 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::ScaledError;
 
-/// Those that are known, of each matrix of a tensor.
+/// Known magnitudes of each tensor's matrices.
 #[derive(Debug, Default)]
 pub(crate) struct Amax(HashMap<Stored, Vec<f32>>);
 
 impl Amax {
-    /// Finds those that the tensors of a shard need, wherever the tensors lie that count for them.
+    /// Finds the magnitudes for the tensors of a shard, including other tensors that share their global scale.
     ///
     /// # Errors
-    /// Reading; a value that is not finite, where that is an error; [`Error::Interrupted`].
+    /// An unreadable file; a value that is not finite, where that is an error; [`Error::Interrupted`].
     pub fn find(
         &mut self,
         plan: &Plan,
@@ -57,7 +57,7 @@ impl Amax {
             let src = plans[at].elements(first, len, src, values).map_err(|cause| in_tensor(scaled, cause))?;
             let size = bytes_of(scaled.dtype);
             let (mut seen, mut done) = (Vec::new(), 0);
-            // Each matrix has its own.
+            // Keep matrices apart.
             while done < len {
                 let (matrix, within) = ((first + done) / scaled.matrix(), (first + done) % scaled.matrix());
                 let now = (scaled.matrix() - within).min(len - done);
@@ -86,7 +86,7 @@ impl Amax {
         Ok(())
     }
 
-    /// What counts for a tensor: the largest of those that share a global scale with it.
+    /// Magnitudes for a tensor: the largest among the tensors with the same global scale.
     pub fn of(&self, plan: &Plan, scaled: &Scaled) -> Vec<f32> {
         let mut amax = self.0.get(&scaled.from).cloned().unwrap_or_default();
         for other in plan.shared(scaled) {

@@ -1,4 +1,4 @@
-//! Which dense tensors are quantized, and what they become together (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
+//! Selection of dense tensors to quantize, and their form (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::error::CheckpointError;
@@ -18,37 +18,37 @@ use truecast_core::{DType, Layout};
 use truecast_io::{Escaped, Tensor, counted};
 use truecast_schemes::{Family, Layer, Limit, Model, Scheme, target};
 
-/// The dense tensors of a checkpoint, one after the other.
+/// Accumulates decisions for the dense tensors of a checkpoint.
 pub(crate) struct Quantizing<'a> {
     writing: &'a QuantizeOptions,
-    /// Sets of tensors that have a global scale in common: those that were asked for, or those that loaders expect.
+    /// Groups with a common global scale: requested, or expected by loaders.
     shares_of: Vec<SharedGlobalScale>,
     selection: &'a Selection,
     model: &'a Model<'a>,
-    /// Tensors that the scheme cannot hold, with the reason of the first.
+    /// Tensors that the scheme cannot hold, with the error of the first.
     refused: Option<(truecast_schemes::Error, Vec<String>)>,
-    /// Modules with a matrix that is not quantized, and those with one that is.
+    /// Modules with an unquantized matrix, and those with a quantized one.
     kept: Vec<String>,
     modules: Vec<String>,
-    /// Tensors that are kept although they might be weights of layers, by what they are: the first, and how many.
+    /// Kept tensors that might be weights of layers, by reason: the first, and the number.
     left: BTreeMap<String, (String, usize)>,
-    /// What loaders are known not to do with tensors that are quantized: program, what, the first of the tensors.
+    /// Known limits of loaders for the quantized tensors: program, limit, first tensor.
     limits: BTreeMap<(&'static str, &'static str), String>,
-    /// Of each set of tensors with a common global scale its place in `shares`.
+    /// Index in `shares` of each group with a common global scale.
     groups: HashMap<(usize, String), usize>,
     shares: Vec<Vec<Stored>>,
     /// Patterns of shares that matched.
     used: Vec<Vec<bool>>,
     quantized: usize,
     has_powers_of_two: bool,
-    /// How tensors are cut, by their layouts and types.
+    /// Pieces of tensors, by layout and type.
     cuts: HashMap<(scaled::Layout, DType), Cut>,
 }
 
-/// What is known once all tensors were seen.
+/// Decisions after all tensors.
 #[derive(Default)]
 pub(crate) struct Decision {
-    /// Modules with a matrix that is not quantized, and those with one that is.
+    /// Modules with an unquantized matrix, and those with a quantized one.
     pub kept: Vec<String>,
     pub modules: Vec<String>,
     /// Tensors with a common global scale.
@@ -80,11 +80,11 @@ impl<'a> Quantizing<'a> {
         }
     }
 
-    /// What the tensor becomes if it is quantized; `None` of one that is not. Of one that was quantized `tensor` has the type
-    /// of its values, f32.
+    /// Job that quantizes the tensor, or `None` to keep it. For a tensor that was quantized before, `tensor` has the
+    /// type of its values, f32.
     ///
     /// # Errors
-    /// A scheme that is not written. What the scheme cannot hold is told by [`finish`](Quantizing::finish), all together.
+    /// A scheme that cannot be written. [`finish`](Quantizing::finish) reports all tensors that the scheme cannot hold.
     pub fn work(
         &mut self,
         (at, is_quantized): (Stored, bool),
@@ -138,13 +138,13 @@ impl<'a> Quantizing<'a> {
         Ok(Some(TensorJob { planned, job: Arc::new(scaled) }))
     }
 
-    /// The scheme with scales as a loader will have them: of the type of the weights where that is what the scheme stores.
+    /// The scheme with the loader's type of scales: that of the weights, if the scheme stores it.
     fn stored(&self, tensor: &Tensor) -> Scheme {
         self.writing.scheme.with_scales_of(self.selection.to.or(self.model.dtype()).unwrap_or(tensor.dtype))
     }
 
-    /// The tensor is quantized: a rule says so, or the table does and no rule says otherwise. One that the source has
-    /// quantized is some layer.
+    /// True if a rule says so, or the table does and no rule disagrees. A tensor that is quantized in the source counts
+    /// as a layer.
     fn quantizes(&self, tensor: &Tensor, is_quantized: bool) -> bool {
         match self.selection.rule(&tensor.name) {
             Some(rule) => rule.quantizes(),
@@ -158,7 +158,7 @@ impl<'a> Quantizing<'a> {
         }
     }
 
-    /// Notes a tensor that is not quantized.
+    /// Notes an unquantized tensor.
     fn keep(&mut self, tensor: &Tensor) {
         self.kept.extend(truecast_schemes::loaded_module(tensor));
         if !QuantizeOptions::is_about(tensor) || self.selection.rule(&tensor.name).is_some() {
@@ -182,18 +182,18 @@ impl<'a> Quantizing<'a> {
         self.leave(tensor, why.to_string());
     }
 
-    /// Lists a tensor that somebody may have expected to be quantized.
+    /// Lists a tensor that users may expect to be quantized.
     fn leave(&mut self, tensor: &Tensor, why: String) {
         self.left.entry(why).or_insert_with(|| (tensor.name.to_string(), 0)).1 += 1;
     }
 
-    /// Why a tensor that could be quantized is not, if it is for what it is.
+    /// Reason for keeping a tensor that could be quantized, if the reason is its layer or shape.
     pub fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
         let could_be = QuantizeOptions::is_about(tensor) && self.selection.rule(&tensor.name).is_none();
         could_be.then(|| KeptBy::Layer(self.model.layer(tensor)))
     }
 
-    /// The place of the set that the tensor belongs to.
+    /// Index of the tensor's set in `shares`.
     fn share(&mut self, at: Stored, name: &str) -> Option<usize> {
         let mut found = None;
         for (i, share) in self.shares_of.iter().enumerate() {
@@ -211,10 +211,10 @@ impl<'a> Quantizing<'a> {
         Some(place)
     }
 
-    /// Ends it.
+    /// Completes the decisions.
     ///
     /// # Errors
-    /// Tensors that the scheme cannot hold; options that it does not have; patterns that match nothing.
+    /// Tensors that the scheme cannot hold; options that it lacks; patterns without a match.
     pub fn finish(self, path: &Path) -> Result<Decision, Error> {
         let failed = |cause| Err(Error::checkpoint(path, cause));
         let QuantizeOptions { scheme, how, share, .. } = self.writing;
@@ -254,7 +254,7 @@ impl<'a> Quantizing<'a> {
     }
 }
 
-/// A sentence about tensors that were left as they are: the reason, the first of them, and how many there are.
+/// Warning about kept tensors: the reason, the first, and their number.
 fn not_quantized((why, (first, count)): (String, (String, usize))) -> String {
     let others = match count - 1 {
         0 => " is".to_string(),

@@ -1,4 +1,4 @@
-//! Codes and scales of dense tensors: what becomes of a piece of whole units (`scaled`). `error_meter` tells the cost.
+//! Quantizes pieces of whole units (`scaled`) to codes and scales. `error_meter` measures the error.
 
 use crate::files::convert::dequantize::dequantizer::TensorDequantizer;
 use crate::files::convert::quantize::error_meter::{ErrorMeter, ErrorSums, Made};
@@ -14,10 +14,10 @@ use truecast_kernel::measure::Sample;
 use truecast_kernel::scaled::{BlockCounts, PartsMut, Quantizer, Read};
 use truecast_kernel::{CastOptions, Counting};
 
-/// What is planned for all tensors of a layout and a type together.
+/// Common plans for the tensors of a layout and a type.
 #[derive(Debug)]
 pub(crate) struct Plans {
-    /// Of a quantized source: makes the values.
+    /// For a quantized source: computes its values.
     pub maker: Option<TensorDequantizer>,
     pub quantizer: Quantizer,
     meter: ErrorMeter,
@@ -26,10 +26,10 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Plans it.
+    /// Plans an encoding.
     ///
     /// # Errors
-    /// A layout that is only read.
+    /// A read-only layout.
     pub fn new(scaled: &Scaled, exec: &CastOptions) -> Result<Plans, Cause> {
         let Scaled { layout, dtype, how, .. } = *scaled;
         let maker = scaled.source.as_ref().map(|quantized| TensorDequantizer::new(quantized, None, exec));
@@ -43,18 +43,18 @@ impl Plans {
     }
 }
 
-/// Makes codes and scales of one tensor, on any thread.
+/// Computes codes and scales of one tensor, on any thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Encoder<'a> {
     pub plans: &'a Plans,
-    /// The largest magnitude of each matrix, where it is needed before the first piece.
+    /// Largest magnitude of each matrix, if needed before the first piece.
     pub amax: &'a [f32],
 }
 
 thread_local! {
-    /// The elements of a piece, of a quantized tensor.
+    /// Elements of a piece of a quantized tensor.
     static ELEMENTS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// A matrix that is filled up with zeros.
+    /// A padded matrix.
     static FILLED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -64,8 +64,7 @@ impl Encoder<'_> {
         self.plans.quantizer.global(self.amax.first().copied().unwrap_or(0.0))
     }
 
-    /// Where the results of some elements lie in the tensors that are written: in the order of the bytes that
-    /// [`run`](Encoder::run) makes.
+    /// Ranges of the results in the output tensors, in the order of the bytes from [`run`](Encoder::run).
     pub fn writes(&self, first: u64, len: u64) -> Vec<Read> {
         self.writes_of(&self.plans.quantizer, first, len)
     }
@@ -82,21 +81,21 @@ impl Encoder<'_> {
         writes
     }
 
-    /// A row of blocks begins with this element.
+    /// True if a row of blocks begins with this element.
     pub fn begins_block(&self, first: u64) -> bool {
         let Layout { kept: [rows, cols], .. } = self.plans.layout;
         let block = self.plans.layout.planes().map_or(1, |planes| planes.scales.block[0]);
         (first % (rows * cols) / cols).is_multiple_of(block)
     }
 
-    /// The rows of these elements, with those that fill up the last.
+    /// The rows of these elements, including padding after the last.
     fn rows(&self, segment: &Segment) -> Range<u64> {
         let Layout { kept: [rows, cols], rows: all, .. } = self.plans.layout;
         let (start, end) = (segment.first / cols, (segment.first + segment.len) / cols);
         start..if end == rows { all } else { end }
     }
 
-    /// Quantizes whole units: `len` elements, made of what was read. What it cost, and how many bytes `dst` begins with.
+    /// Quantizes `len` elements of whole units. Returns the errors, and the number of bytes at the start of `dst`.
     pub fn run(
         &self,
         first: u64,
@@ -119,12 +118,12 @@ impl Encoder<'_> {
         Ok((loss, made.bytes.len()))
     }
 
-    /// Bytes of an element.
+    /// Bytes per element.
     fn size(&self) -> usize {
         self.plans.dtype.storage_bits().unwrap_or(8) as usize / 8
     }
 
-    /// Makes codes and scales of whole units, and counts what became of them.
+    /// Computes and counts codes and scales of whole units.
     fn quantize<'d>(
         &self,
         quantizer: &Quantizer,
@@ -156,7 +155,7 @@ impl Encoder<'_> {
         Ok((Made { writes, bytes: &dst[..bytes as usize], global }, blocks))
     }
 
-    /// The same of one matrix or a part of it.
+    /// Same for one matrix or a part of it.
     fn quantize_one(
         &self,
         quantizer: &Quantizer,
@@ -177,7 +176,7 @@ impl Encoder<'_> {
         };
         let amax = match self.amax.get(segment.matrix as usize) {
             Some(amax) => *amax,
-            // The matrix is here as a whole.
+            // The whole matrix is present.
             None if quantizer.needs_amax() => quantizer.amax(src).map_err(in_tensor(kept_cols))?,
             None => 0.0,
         };

@@ -1,5 +1,4 @@
-//! What a quantized piece cost: its values as they are read back, beside what they were. How codes and scales are made is the
-//! business of `encode`.
+//! Quantization error of a piece: dequantizes the result and compares it with the source. `encode` computes the result.
 
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::error::Cause;
@@ -13,14 +12,14 @@ use truecast_kernel::measure::{BLOCK, Measure, Sample};
 use truecast_kernel::scaled::{BlockCounts, Dequantizer, Read};
 use truecast_kernel::{CastOptions, Counts, Elements};
 
-/// What a piece cost: counts in parts, to be added in order.
+/// Counts of a piece in parts, to be added in order.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorSums {
     pub counts: Vec<Counts>,
     pub blocks: BlockCounts,
 }
 
-/// Measures what was made of tensors of a layout and a type.
+/// Measures the errors for tensors of a layout and a type.
 #[derive(Debug)]
 pub(crate) struct ErrorMeter {
     dequantizer: Dequantizer,
@@ -30,25 +29,25 @@ pub(crate) struct ErrorMeter {
     unit: u64,
 }
 
-/// The parts of a piece, as they were made.
+/// The encoded parts of a piece.
 pub(crate) struct Made<'a> {
-    /// Where they lie in their tensors, in the order of the bytes.
+    /// Ranges in their tensors, in the order of the bytes.
     pub writes: Vec<Read>,
     pub bytes: &'a [u8],
-    /// The global scale; 1 if there is none.
+    /// The global scale, or 1.
     pub global: [u8; 4],
 }
 
 thread_local! {
-    /// The values of a unit.
+    /// Values of a unit.
     static VALUES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 impl ErrorMeter {
-    /// Plans it.
+    /// Plans the measurement.
     ///
     /// # Errors
-    /// A layout that is not understood.
+    /// A layout that is not supported.
     pub fn new(scaled: &Scaled, exec: &CastOptions) -> Result<ErrorMeter, Cause> {
         let Scaled { layout, dtype, unit, .. } = *scaled;
         Ok(ErrorMeter {
@@ -60,13 +59,13 @@ impl ErrorMeter {
         })
     }
 
-    /// Bytes of an element.
+    /// Bytes per element.
     fn size(&self) -> usize {
         self.dtype.storage_bits().unwrap_or(8) as usize / 8
     }
 
-    /// What was lost, unit by unit, in parts of [`BLOCK`] elements: what values tell. Of a part outside the sample only what
-    /// needs no error is counted, and only if `needs_values`.
+    /// Counts of values in parts of [`BLOCK`] elements, unit by unit. Outside the sample, errors are left out, and
+    /// other counts depend on `needs_values`.
     pub fn counts(
         &self,
         first: u64,
@@ -78,7 +77,7 @@ impl ErrorMeter {
             let (mut counts, mut from) = (Vec::new(), first);
             for src in src.chunks(self.unit as usize * self.size()) {
                 let is_whole = needs_values || sample == Sample::ALL;
-                // All at once, or each part that is measured by itself.
+                // All at once, or one step per measured part.
                 let step = if is_whole { src.len() } else { BLOCK * self.size() };
                 for src in src.chunks(step.max(1)) {
                     let n = src.len() / self.size();
@@ -99,7 +98,7 @@ impl ErrorMeter {
         })
     }
 
-    /// Puts in what codes tell: results that are subnormal or saturated.
+    /// Adds the counts of codes: subnormal and saturated results.
     pub fn mark(&self, counts: &mut [Counts], blocks: &BlockCounts) {
         if !blocks.needs_values {
             for part in &mut *counts {
@@ -109,7 +108,7 @@ impl ErrorMeter {
                 (part.zero_in, part.flushed_to_zero) = (blocks.zero_in, blocks.zero_out - blocks.zero_in);
             }
         }
-        // Integers of blocks are neither: their values stay what they are.
+        // Integer blocks have neither.
         if matches!(self.layout.coding, Coding::Blocks { block: BlockType::Q8_0, .. }) {
             return;
         }
@@ -123,7 +122,7 @@ impl ErrorMeter {
 }
 
 impl Made<'_> {
-    /// The bytes of a part, and where they lie in its tensor.
+    /// The bytes of a part, and their range in its tensor.
     fn part(&self, part: Part) -> Option<(&Read, &[u8])> {
         let mut at = 0;
         for write in &self.writes {
@@ -136,7 +135,7 @@ impl Made<'_> {
         None
     }
 
-    /// What the dequantizer asks for.
+    /// Serves the dequantizer's reads.
     fn get(&self, read: &Read) -> Cow<'_, [u8]> {
         let Some((write, bytes)) = self.part(read.part) else { return Cow::Borrowed(&self.global) };
         gathered(bytes, write.first, read)

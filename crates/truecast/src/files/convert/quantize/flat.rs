@@ -1,15 +1,15 @@
-//! Stacks of small matrices as one matrix of the same bytes, so that nothing is done for each matrix by itself.
+//! Treats a stack of small matrices as one matrix with the same bytes, to avoid per-matrix overhead.
 
 use truecast_core::scaled::{Coding, Group, Layout, Packing, Part, Plane, Planes, Scales};
 
-/// Larger matrices stay what they are.
+/// Larger matrices are kept apart.
 const SMALL: u64 = 65_536;
 
-/// The parts that lie on the grid of the elements or on that of the scales.
+/// The parts on the grid of the elements or on that of the scales.
 pub(crate) const ON_GRID: [Part; 3] = [Part::Codes, Part::Scales, Part::Zeros];
 
-/// The same tensor: codes and scales are the same bytes with the same meaning. A matrix with one scale becomes a row; rows
-/// that share no scale become those of one matrix.
+/// The same tensor with the same bytes: matrices with one scale become rows; rows without common scales become the rows
+/// of one matrix.
 pub(crate) fn flat(layout: &Layout) -> Layout {
     let Layout { matrices, rows, cols, kept, transposed, coding } = *layout;
     let planes = match coding {
@@ -32,19 +32,19 @@ pub(crate) fn flat(layout: &Layout) -> Layout {
     if are_planes_in_rows(layout) && flat.check().is_ok() { flat } else { *layout }
 }
 
-/// Entries lie one after the other in whole bytes: rows of any length are the same.
+/// True if entries follow each other without row padding, in whole bytes.
 fn is_stream(plane: &Plane, cols: u64) -> bool {
     plane.packing == Packing::BYTES && plane.code.bits() == 8 && plane.bytes([1, cols]) == Some(cols)
 }
 
-/// The bytes of the rows of a matrix lie one after the other.
+/// True if the bytes of a matrix's rows follow each other.
 pub(crate) fn lies_in_rows(plane: &Plane, [rows, cols]: [u64; 2]) -> bool {
     let in_rows = matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst | Packing::Padded);
     let row = plane.bytes([1, cols]).and_then(|row| row.checked_mul(rows));
     in_rows && row == plane.bytes([rows, cols])
 }
 
-/// Codes, scales and zero points lie so.
+/// The same for codes, scales and zero points.
 pub(crate) fn are_planes_in_rows(layout: &Layout) -> bool {
     let mut planes = ON_GRID.into_iter().filter_map(|part| layout.plane(part));
     planes.all(|(plane, block)| lies_in_rows(&plane, layout.grid(block)))
@@ -56,7 +56,7 @@ mod tests {
     use truecast_core::DType;
     use truecast_core::scaled::{Code, Parts, Zero};
 
-    /// The definition gives the same values of the same bytes.
+    /// The definition gives equal values for both layouts.
     #[test]
     fn values_stay_the_same() {
         let bytes: Vec<u8> = (0..4096u32).map(|i| (i * 37 % 251) as u8 & 0x77).collect();

@@ -1,4 +1,4 @@
-//! The elements that are quantized, wherever they come from: a dense tensor, or the f32 values of a quantized one.
+//! The elements to quantize: those of a dense tensor, or the f32 values of a quantized one.
 
 use crate::files::convert::quantize::encode::Plans;
 use crate::files::convert::quantize::scaled::Scaled;
@@ -9,8 +9,7 @@ use truecast_io::Source;
 use truecast_io::folder::Folder;
 
 impl Plans {
-    /// Reads what the elements `first .. first + len` are made of into the beginning of `buffer`. Returns how many bytes that
-    /// are.
+    /// Reads the source bytes of elements `first .. first + len` into the start of `buffer`. Returns their number.
     pub fn read(
         &self,
         folder: &Folder,
@@ -33,7 +32,7 @@ impl Plans {
         Ok(bytes.len())
     }
 
-    /// The elements `first .. first + len` of what was read; `values` is room for them.
+    /// Elements `first .. first + len` from the bytes read; `values` is a buffer for them.
     pub fn elements<'a>(
         &self,
         first: u64,
@@ -48,8 +47,7 @@ impl Plans {
     }
 }
 
-/// Elements from `first` on, each of so many bytes, of matrices of this shape whose rows are the columns of the source.
-/// Whole rows are wanted.
+/// Reads whole rows of transposed matrices from element `first` on, with `size` bytes per element.
 fn read_transposed(
     source: &Source,
     tensor: usize,

@@ -1,5 +1,5 @@
-//! Quantizing tensors: which ones (`choice`), what each becomes (`scaled`), its codes and scales (`encode`), and the error that
-//! this causes (`error_meter`).
+//! Quantization of tensors: selection (`choice`), output tensors (`scaled`), codes and scales (`encode`), and errors
+//! (`error_meter`).
 
 pub(crate) mod activations;
 pub(crate) mod amax;

@@ -1,4 +1,4 @@
-//! Tensors that are quantized: which tensors each becomes, and how it is cut into pieces.
+//! Tensors to quantize, their output tensors, and their division into pieces.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::quantize::flat::flat;
@@ -13,35 +13,34 @@ use truecast_kernel::CastOptions;
 use truecast_kernel::scaled::{BlockCounts, Quantizer};
 use truecast_schemes::{Content, Output, Scheme};
 
-/// A tensor of the source, dense or quantized, and the tensors that it becomes.
+/// A tensor of the source, dense or quantized, and its output tensors.
 #[derive(Clone, Debug)]
 pub(crate) struct Scaled {
-    /// Where it lies; of a quantized one the codes.
+    /// Its place; that of the codes, if it is quantized.
     pub from: Stored,
-    /// What its values are made of, if it is quantized.
+    /// Its parts, if it is quantized.
     pub source: Option<Box<Quantized>>,
-    /// Its type; of a quantized one that of its values, f32.
+    /// Its type; f32, if it is quantized.
     pub dtype: DType,
-    /// What the tensors are together, a stack of small matrices as one if it may be. Rows and columns that are not kept are
-    /// zeros.
+    /// Layout of the outputs, with a stack of small matrices as one where possible. Padding rows and columns are zeros.
     pub layout: Layout,
-    /// The source has the rows of the layout as columns.
+    /// True if the rows of the layout are columns of the source.
     pub transposed: bool,
     pub outputs: Vec<Output>,
     pub scheme: Arc<str>,
     pub how: Quantization,
-    /// The tensors that have a global scale in common with it, in the plan.
+    /// Index of its group with a common global scale in the plan.
     pub share: Option<usize>,
-    /// The largest magnitude must be known before the first piece.
+    /// True if the first piece needs the largest magnitude.
     pub needs_amax: bool,
-    /// Elements that are quantized, and measured, together.
+    /// Number of elements that are quantized and measured together.
     pub unit: u64,
 }
 
-/// Errors are summed over at least so many elements, whatever the pieces (`docs/spec/checkpoints.md §10`).
+/// Fewest elements per sum of errors, for any pieces (`docs/spec/checkpoints.md §10`).
 const MEASURED: u64 = 65_536;
 
-/// What must be asked of a plan to cut a tensor.
+/// Properties of a plan that decide the pieces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     granule: u64,
@@ -49,10 +48,10 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Of a layout that [`flat`] made.
+    /// Properties for a layout that [`flat`] made.
     ///
     /// # Errors
-    /// A layout that is only read.
+    /// A read-only layout.
     pub fn of(layout: &Layout, dtype: DType, how: &Quantization) -> Result<Cut, ScaledError> {
         let quantizer = Quantizer::new(layout, dtype, how, &CastOptions::default())?;
         Ok(Cut { granule: quantizer.granule().max(1), needs_amax: quantizer.needs_amax() })
@@ -60,10 +59,10 @@ impl Cut {
 }
 
 impl Scaled {
-    /// Settles how the tensor is cut. `cut` answers for a layout.
+    /// Plans the pieces. `cut` answers for a layout.
     ///
     /// # Errors
-    /// Those of `cut`.
+    /// The errors of `cut`.
     pub fn new(
         (from, dtype, source): (Stored, DType, Option<Box<Quantized>>),
         (layout, outputs): (Layout, Vec<Output>),
@@ -72,7 +71,7 @@ impl Scaled {
         cut: impl FnOnce(&Layout) -> Result<Cut, ScaledError>,
     ) -> Result<Scaled, ScaledError> {
         let transposed = layout.transposed && source.is_none();
-        // In the order in which the result is stored.
+        // Use the order of the stored result.
         let (layout, source) = match layout.transposed {
             true => (Layout { transposed: false, ..layout }, source.map(|source| Box::new(source.transposed()))),
             false => (flat(&layout), source.map(|source| Box::new(source.flat()))),
@@ -86,7 +85,7 @@ impl Scaled {
             (granule * MEASURED.div_ceil((granule * cols).max(1))).min(rows) * cols
         };
         let has_global = layout.planes().is_some_and(|planes| planes.global.is_some());
-        // A piece that has its matrix as a whole has its largest magnitude too.
+        // A piece with a whole matrix can find the magnitude itself.
         let needs_amax = needs_amax && (has_global || unit < matrix);
         let (scheme, unit) = (scheme.to_string().into(), unit.max(1));
         Ok(Scaled { from, source, dtype, layout, transposed, outputs, scheme, how, share: None, needs_amax, unit })
@@ -96,32 +95,32 @@ impl Scaled {
         self.outputs.iter().map(|output| &output.tensor)
     }
 
-    /// Bytes of all tensors that it becomes.
+    /// Bytes of all output tensors.
     pub fn bytes_out(&self) -> u64 {
         self.tensors().map(Tensor::bytes).sum()
     }
 
-    /// The place of a part among the outputs.
+    /// Index of a part among the outputs.
     pub fn output(&self, part: Part) -> Option<usize> {
         self.outputs.iter().position(|output| matches!(output.content, Content::Part(of) if of == part))
     }
 
-    /// Counts of its blocks with what was added to its matrices.
+    /// Counts of its blocks, with the padding of its matrices.
     pub fn blocks(&self, counts: &BlockCounts) -> Blocks {
         let Layout { rows, cols, kept, .. } = self.layout;
         Blocks { counts: counts.total(), pad_rows: rows - kept[0], pad_cols: cols - kept[1] }
     }
 
-    /// Elements of a matrix.
+    /// Elements per matrix.
     pub fn matrix(&self) -> u64 {
         self.layout.kept[0] * self.layout.kept[1]
     }
 
-    /// As the stream sees it: cut between units, and between matrices that are larger than one.
+    /// Description for the stream: cut between units, and between matrices that are larger than a unit.
     pub fn item(&self, index: usize) -> Item {
         let bits = self.dtype.storage_bits().unwrap_or(64);
         let out = (self.bytes_out() * 8).div_ceil(self.layout.elements().max(1));
-        // Values that are measured, and a copy that is filled up.
+        // Memory for measured values, and for a padded copy.
         let is_padded = self.layout.kept != [self.layout.rows, self.layout.cols];
         let (values, copy) = (32, if is_padded { bits } else { 0 });
         let dst_bits = u32::try_from(out).unwrap_or(64).min(128) + values + copy;
@@ -129,7 +128,7 @@ impl Scaled {
         Item { index, len: self.layout.elements(), src_bits: self.src_bits(), dst_bits, unit: self.unit, period }
     }
 
-    /// Bits for each element of what is read, with those of the values that are made of it.
+    /// Source bits per element, including the values computed from them.
     pub fn src_bits(&self) -> u32 {
         self.source.as_ref().map_or(self.dtype.storage_bits().unwrap_or(64), |quantized| quantized.bits())
     }

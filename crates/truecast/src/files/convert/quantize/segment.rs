@@ -1,16 +1,16 @@
-//! Elements by the matrices that they belong to.
+//! Division of elements by matrices.
 
 use truecast_core::scaled::Layout;
 
 /// Elements of one matrix.
 pub(crate) struct Segment {
     pub matrix: u64,
-    /// Counted from the first of the matrix.
+    /// Index within the matrix.
     pub first: u64,
     pub len: u64,
 }
 
-/// Elements cut between matrices. Those of a piece are part of one, or whole matrices.
+/// Divides elements by matrices. A piece has a part of one matrix, or whole matrices.
 pub(crate) fn segments(layout: &Layout, first: u64, len: u64) -> impl Iterator<Item = Segment> + use<> {
     let [rows, cols] = layout.kept;
     let (size, end, mut at) = (rows * cols, first + len, first);

@@ -1,6 +1,6 @@
-//! Blocks of GGUF files compared with what elements become, which shares no code with what may have written them: by the
-//! arithmetic of this language, and by the definition (`truecast_core::scaled`) where that leaves a doubt. Whole blocks are
-//! compared, since every element of one decides its scale.
+//! Checks blocks of GGUF files against their source elements, without code of the writer: by Rust's own arithmetic, and
+//! by the definition (`truecast_core::scaled`) for blocks that the arithmetic does not accept. Compares whole blocks,
+//! since every element affects the scale.
 
 use crate::files::convert::quantize::scaled::Scaled;
 use crate::files::convert::recompute::pieces::{Seen, merge, prove};
@@ -15,17 +15,17 @@ use std::ops::{ControlFlow, Range};
 use truecast_core::scaled::{BlockType, ScaledError};
 use truecast_core::{CastSpec, DType};
 
-/// About the elements that are recomputed together.
+/// Approximate number of elements per piece.
 const PIECE: u64 = 1 << 16;
 
-/// What differs in the blocks that hold these elements, and how the elements of those blocks were compared.
+/// Differences in the blocks with these elements, and the methods of comparison.
 pub(crate) fn compare<'p>(
     (scaled, block): (&'p Scaled, BlockType),
     of: &Written<'_, 'p>,
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 ) -> Result<(Vec<FileDifference>, Methods), Error> {
     let of_block = block.elements();
-    // Rows are whole numbers of blocks: these lie one after the other.
+    // Rows are whole numbers of blocks, so blocks are contiguous.
     let pieces = of.stretches.iter().flat_map(|stretch| {
         let (first, end) = (stretch.first / of_block, (stretch.first + stretch.len).div_ceil(of_block));
         let step = PIECE / of_block;
@@ -43,7 +43,7 @@ pub(crate) fn compare<'p>(
     Ok((FileDifference::of_found(tensor, &found).into_iter().collect(), by))
 }
 
-/// The bytes of some blocks that are not what they should be: what each should be and is.
+/// Wrong bytes in some blocks: expected and actual.
 fn piece<'p>(
     (scaled, block): (&'p Scaled, BlockType),
     of: &Written<'_, 'p>,
@@ -77,7 +77,7 @@ fn piece<'p>(
     Ok((found, by))
 }
 
-/// A block is right for certain (`docs/spec/checkpoints.md §9.3`, §9.4).
+/// True if a block is certainly right (`docs/spec/checkpoints.md §9.3`, §9.4).
 fn holds(block: BlockType, values: &[u32], bytes: &[u8]) -> bool {
     let amax = largest(values);
     if amax >= INFINITE {
@@ -95,7 +95,8 @@ fn holds(block: BlockType, values: &[u32], bytes: &[u8]) -> bool {
                     == 0
         }
         BlockType::Mxfp4 => {
-            // 2^(floor(log2(amax)) - 2) of the values that are twice those of E2M1; of small ones the definition knows.
+            // Scale 2^(floor(log2(amax)) - 2), for values that are twice those of E2M1; small scales go to the
+            // definition.
             let exponent = amax >> 23;
             let byte = exponent.saturating_sub(2);
             if u32::from(bytes[0]) != byte || byte < 2 {
@@ -115,7 +116,7 @@ fn or(a: u8, b: u8) -> u8 {
     a | b
 }
 
-/// The nearest integer of eight bits, ties away from zero.
+/// Nearest integer of eight bits, ties away from zero.
 fn to_i8(x: f32) -> u8 {
     let whole = x as i32;
     let rest = x - whole as f32;
@@ -123,7 +124,7 @@ fn to_i8(x: f32) -> u8 {
     nearest.clamp(-128, 127) as u8
 }
 
-/// The code whose doubled value is nearest, of two the one that is less, and 0 for what is nearest to zero.
+/// Code with the nearest doubled value; ties go to the smaller code, and 0 wins near zero.
 fn doubled(x: f32) -> u8 {
     let above = [0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0].iter().fold(0, |code, limit| code + u8::from(x.abs() > *limit));
     if x < 0.0 && above > 0 { above | 8 } else { above }
@@ -135,7 +136,7 @@ mod tests {
     use truecast_core::scaled::NonFinite;
     use truecast_testkit::random::Random;
 
-    /// Blocks of the definition are accepted, and no other: ordinary, of halves, tiny, huge, special.
+    /// Accepts exactly the definition's blocks: ordinary, of halves, tiny, huge, special.
     #[test]
     fn blocks_are_those_of_the_definition() {
         let mut random = Random::seeded(9);

@@ -1,8 +1,8 @@
-//! Blocks that are right for certain, by the arithmetic of this language; about all others the definition is asked.
+//! Quick tests of blocks by Rust's own arithmetic; the definition decides about blocks that fail.
 //!
-//! The formulas are those of `docs/spec/checkpoints.md §7`. Each of their steps is one operation on numbers of f32 that is
-//! rounded once, and an operation of this language is just that. Quotients become floating-point codes by intervals that the
-//! definition was asked for (`verify::intervals`), and integers by adding a number in whose binade the last bit is a one.
+//! The formulas are those of `docs/spec/checkpoints.md §7`. Each step is one f32 operation, rounded once, as in Rust.
+//! Quotients become floating-point codes by the definition's intervals (`verify::intervals`), and integers by adding a
+//! number in whose binade the last bit is a one.
 
 use crate::files::convert::recompute::source::{INFINITE, largest};
 use crate::files::convert::recompute::values::Numbers;
@@ -14,13 +14,13 @@ use truecast_core::policy::Overflow;
 use truecast_core::scaled::{Code, GlobalRule, MxScale, Planes, Quantization, Quantized, Search, Zero};
 use truecast_core::{CastPolicy, CastSpec, DType};
 
-/// A cast of f32 that stops at the largest finite number.
+/// A cast from f32 that saturates to the largest finite number.
 fn saturating(dst: DType) -> CastSpec {
     let policy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..CastPolicy::IEEE };
     CastSpec { src: DType::F32, dst, policy, undefined: &[], clause: "" }
 }
 
-/// The intervals of narrow types, found when they are first needed.
+/// Intervals of narrow types, computed at first use.
 #[derive(Default)]
 pub(crate) struct Roundings(HashMap<DType, Option<Arc<Intervals<u32>>>>);
 
@@ -31,18 +31,18 @@ impl Roundings {
     }
 }
 
-/// Tests the blocks of a tensor.
+/// Quick test for the blocks of a tensor.
 pub(crate) struct Quick {
     planes: Planes,
-    /// Of scales.
+    /// Values of scale entries.
     numbers: Numbers,
-    /// The rule of scales that are powers of two.
+    /// The rule for power-of-two scales.
     mx: Option<MxScale>,
     global: f32,
-    /// What becomes of a block of zeros.
+    /// Result for a block of zeros.
     of_zeros: Quantized,
     element: CodeRule,
-    /// Of a scale of eight bits.
+    /// Intervals of an eight-bit scale type.
     scale: Option<Arc<Intervals<u32>>>,
 }
 
@@ -53,10 +53,10 @@ enum CodeRule {
 
 #[derive(Clone, Copy)]
 struct Integer {
-    /// The ends of the range.
+    /// Lower end of the range.
     least: f32,
     most: f32,
-    /// What is added to a number to store it, and the bits that it has then.
+    /// Offset of the stored form, and its mask.
     half: u32,
     mask: u32,
     has_zero: bool,
@@ -66,7 +66,7 @@ struct Integer {
 const TO_INTEGER: f32 = 12_582_912.0;
 
 impl Integer {
-    /// The nearest integer of the range, as it is stored.
+    /// Nearest integer of the range, in stored form.
     fn stored(&self, value: f32) -> u32 {
         let nearest = (value.clamp(self.least, self.most) + TO_INTEGER).to_bits().wrapping_sub(TO_INTEGER.to_bits());
         nearest.wrapping_add(self.half) & self.mask
@@ -78,9 +78,9 @@ impl Integer {
 pub(crate) struct Block<'a> {
     pub values: &'a [u32],
     pub codes: &'a [u32],
-    /// Elements from a row to the next.
+    /// Distance between rows, in elements.
     pub wide: usize,
-    /// Elements of a row that belong to the block, and rows.
+    /// Columns and rows of the block.
     pub size: [usize; 2],
 }
 
@@ -93,7 +93,7 @@ impl<'a> Block<'a> {
 }
 
 impl Quick {
-    /// `None` where there is no quick test.
+    /// `None` without a quick test.
     pub fn new(planes: &Planes, how: &Quantization, global: u32, roundings: &mut Roundings) -> Option<Quick> {
         if how.search != Search::Formula {
             return None;
@@ -127,13 +127,13 @@ impl Quick {
         Some(Quick { planes: *planes, numbers, mx, global: f32::from_bits(global), of_zeros, element, scale })
     }
 
-    /// Its elements are tested by intervals that the definition gave.
+    /// True if intervals of the definition test its elements.
     pub fn has_intervals(&self) -> bool {
         matches!(self.element, CodeRule::Float { .. })
     }
 
-    /// All codes of a block are right, its scale and its zero point too. `amax` is the largest magnitude of all elements that
-    /// have the scale, if these are not all of them.
+    /// True if all codes, scale and zero point are right. `amax` is the largest magnitude among all elements of the
+    /// scale, if the block has only some of them.
     pub fn holds(&self, block: Block<'_>, amax: Option<u32>, scale: u32, zero: Option<u32>) -> bool {
         let here = block.rows().fold(0, |most, (values, _)| most.max(largest(values)));
         let amax = amax.unwrap_or(here);
@@ -159,7 +159,7 @@ impl Quick {
                 let Integer { least, most, has_zero, .. } = *integer;
                 let steps = most - least;
                 if !has_zero {
-                    // Half the steps, which are odd, instead of twice the range.
+                    // Half of the odd number of steps, instead of twice the range.
                     return zero.is_none()
                         && self.is_scale(amax, || Some(f32::from_bits(amax) / (steps / 2.0)), scale)
                         && are_integers(block, integer, |x| x / t);
@@ -179,7 +179,7 @@ impl Quick {
         }
     }
 
-    /// The scale is right: that of zeros, or the formula's as its type has it.
+    /// True if the scale is right: that of zeros, or the formula's in the type of scales.
     fn is_scale(&self, amax: u32, formula: impl Fn() -> Option<f32>, scale: u32) -> bool {
         if amax == 0 {
             return u64::from(scale) == self.of_zeros.scale;
@@ -195,7 +195,7 @@ impl Quick {
         }
     }
 
-    /// The scale of floating-point elements before it is rounded to its type.
+    /// Unrounded scale of floating-point elements.
     fn of_floats(&self, amax: u32, most: f32) -> Option<f32> {
         let a = f32::from_bits(amax);
         let Some(mx) = self.mx else {
@@ -220,7 +220,7 @@ impl Quick {
     }
 }
 
-/// All codes are those of values that a formula makes.
+/// True if every code is that of the formula's value.
 fn are_integers(block: Block<'_>, integer: &Integer, value: impl Fn(f32) -> f32) -> bool {
     block.rows().all(|(values, codes)| {
         let differs = |(x, code): (&u32, &u32)| integer.stored(value(f32::from_bits(*x))) ^ code;
@@ -235,7 +235,7 @@ mod tests {
     use truecast_core::scaled::{Global, NonFinite, Plane};
     use truecast_testkit::random::Random;
 
-    /// What is written, with its global scales.
+    /// Writable schemes, with global scales.
     fn cases() -> Vec<(Planes, Quantization, u32)> {
         let int = |code| Plane { code, ..Plane::of(DType::F32) };
         let block = [1, 16];
@@ -279,7 +279,7 @@ mod tests {
                 1 => (sign | (0x3c00_0000 + (r & 0x01ff_ffff))) & 0xffff_0000,
                 2 => sign | (r << 1 >> 1),
                 3 => sign | r & 0x00ff_ffff,
-                // Small integers and their halves, so that quotients are halfway between codes.
+                // Small integers and their halves, for quotients halfway between codes.
                 4 => ((r % 63) as f32 / 2.0 - 15.5).to_bits(),
                 5 => ((r % 1000) as f32 - 300.0).to_bits(),
                 6 if r.is_multiple_of(20) => special[(stream.next() % 9) as usize],
@@ -290,7 +290,7 @@ mod tests {
         (0..16).map(|_| value(stream)).collect()
     }
 
-    /// What is accepted is what the definition makes, and neither code, scale nor zero point may be another.
+    /// Accepts the definition's results only: no other code, scale or zero point.
     #[test]
     fn nothing_wrong_is_accepted() {
         let mut stream = Random::seeded(3);
@@ -339,7 +339,7 @@ mod tests {
                     tested += 3;
                 }
             }
-            // Scales of eight bits need a second one.
+            // Eight-bit scales need a global scale for these values.
             let has_range = planes.scales.plane.code != Code::Float(DType::F8E4M3Fn) && planes.global.is_none();
             assert!(!has_range || accepted == ordinary, "{planes:?} {how:?}: {accepted} of {ordinary}");
         }

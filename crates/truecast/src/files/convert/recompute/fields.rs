@@ -1,5 +1,5 @@
-//! The fields of a row of a plane, many at once. Where the first of them lie says the definition (`Packing::bit`); those after
-//! them lie as far apart again and again.
+//! Reads many fields of a plane's row at once. The definition (`Packing::bit`) gives the places of the first fields,
+//! which repeat periodically.
 
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Plane};
@@ -12,7 +12,7 @@ pub(crate) struct Fields<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Where a field begins, how many of its bits lie together from there on, and where the others do.
+/// Start of a field, number of contiguous bits there, and the place of the other bits.
 #[derive(Clone, Copy, PartialEq)]
 struct FieldPlace {
     low: u64,
@@ -21,7 +21,7 @@ struct FieldPlace {
 }
 
 impl Fields<'_> {
-    /// The fields of some columns of a row.
+    /// Reads the fields of some columns in a row.
     pub fn read(&self, row: u64, cols: Range<u64>, fields: &mut [u32]) {
         debug_assert_eq!(cols.end - cols.start, fields.len() as u64, "a field for each column");
         let bits = self.plane.code.bits();
@@ -72,7 +72,7 @@ impl Fields<'_> {
         }
     }
 
-    /// After how many columns fields lie as those before them, so many bits further.
+    /// Period of the places: in columns, and in bits.
     fn period(&self) -> Option<(u64, u64)> {
         let bits = self.plane.code.bits().into();
         match self.plane.packing {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use truecast_core::scaled::Code;
 
-    /// Against fields read one by one, bit by bit: every packing and width, from every column on.
+    /// Compares with fields read bit by bit: every packing and width, from every column on.
     #[test]
     fn fields_are_those_of_the_definition() {
         let bytes: Vec<u8> = (0..20_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();

@@ -1,6 +1,6 @@
-//! The values of quantized tensors recomputed, which shares no code with what may have written them: by arithmetic
-//! (`values`), and by the definition (`truecast_core::scaled`) where that leaves a doubt. Bands of rows are read where
-//! rows lie together, else whole matrices.
+//! Recomputes values of quantized tensors without code of the writer: by Rust's own arithmetic (`values`), and by the
+//! definition (`truecast_core::scaled`) for uncertain elements. Reads bands of rows if rows are contiguous, otherwise
+//! whole matrices.
 
 pub(crate) mod blocks;
 pub(crate) mod codes;
@@ -21,7 +21,7 @@ use std::ops::Range;
 use truecast_core::scaled::{Book, Coding, Group, Layout, Part, Parts, Planes};
 use truecast_io::folder::Folder;
 
-/// About the elements of a band.
+/// Approximate number of elements per band.
 const BAND: u64 = 1 << 16;
 
 /// The f32 values of a quantized tensor.
@@ -31,7 +31,7 @@ pub(crate) struct Recomputed<'a> {
 }
 
 impl<'a> Recomputed<'a> {
-    /// Elements that are only read together: those of a matrix, unless a few rows can be read without the others.
+    /// Number of elements that must be read together: a matrix, unless a few rows can be read alone.
     pub fn together(&self) -> Option<u64> {
         let layout = &self.quantized.layout;
         (!are_rows_together(layout)).then(|| layout.out().iter().product::<u64>().max(1))
@@ -40,7 +40,7 @@ impl<'a> Recomputed<'a> {
     /// Bits of these elements.
     ///
     /// # Errors
-    /// Reading; codes that have no value.
+    /// An unreadable file; codes without a value.
     pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
         for piece in row_pieces(&self.quantized.layout, elements) {
@@ -49,7 +49,7 @@ impl<'a> Recomputed<'a> {
         Ok(all)
     }
 
-    /// The rows that hold a piece, or their matrix.
+    /// The rows of a piece, or their matrix.
     pub fn rows(&self, piece: &Range<u64>) -> Result<HeldRows<'a>, Error> {
         let layout = &self.quantized.layout;
         let [rows, cols] = layout.out();
@@ -64,7 +64,7 @@ impl<'a> Recomputed<'a> {
     /// A matrix that is read as a whole.
     ///
     /// # Errors
-    /// Reading; no memory.
+    /// An unreadable file; out of memory.
     pub fn matrix(&self, matrix: u64) -> Result<HeldRows<'a>, Error> {
         self.held(matrix, 0..self.quantized.layout.rows)
     }
@@ -90,27 +90,27 @@ impl<'a> Recomputed<'a> {
     }
 }
 
-/// Stored rows that were read.
+/// Stored rows in memory.
 pub(crate) struct HeldRows<'a> {
     values: Recomputed<'a>,
     parts: Vec<(Part, Vec<u8>)>,
-    /// Of the rows.
+    /// Layout of the rows.
     layout: Layout,
-    /// Elements of the tensor before them.
+    /// Number of tensor elements before them.
     before: u64,
 }
 
 impl HeldRows<'_> {
-    /// Bits of these elements of the tensor by arithmetic; NaN of those that only the definition knows.
+    /// Bits of these elements by arithmetic; NaN for uncertain ones.
     pub fn quick(&self, elements: Range<u64>) -> Vec<u32> {
         let Range { start, end } = elements;
         Arithmetic::new(&self.layout, self.parts()).values(start - self.before..end - self.before)
     }
 
-    /// Bits of these elements of the tensor.
+    /// Bits of these elements.
     ///
     /// # Errors
-    /// Codes that have no value.
+    /// Codes without a value.
     pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         let mut all = self.quick(elements.clone());
         for (index, value) in elements.zip(&mut all) {
@@ -121,10 +121,10 @@ impl HeldRows<'_> {
         Ok(all)
     }
 
-    /// Bits of an element of the tensor by the definition.
+    /// Bits of an element by the definition.
     ///
     /// # Errors
-    /// A code that has no value.
+    /// A code without a value.
     pub fn value(&self, index: u64) -> Result<u32, Error> {
         let Recomputed { folder, quantized } = &self.values;
         let value = self.layout.value(&self.parts(), index - self.before);
@@ -136,8 +136,7 @@ impl HeldRows<'_> {
     }
 }
 
-/// Elements that are made together: those of a few rows of a matrix. They do not begin within a block unless they end in the
-/// same.
+/// Pieces of a few rows within a matrix. A piece begins within a block only if it ends in the same block.
 pub(crate) fn row_pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     let [rows, cols] = layout.out().map(|len| len.max(1));
     let blocks = if are_rows_together(layout) { blocks(layout) } else { Vec::new() };
@@ -155,20 +154,20 @@ pub(crate) fn row_pieces(layout: &Layout, elements: Range<u64>) -> impl Iterator
     })
 }
 
-/// Rows that share an entry of a grid.
+/// Numbers of rows that share an entry of a grid.
 fn blocks(layout: &Layout) -> Vec<u64> {
     let planes = layout.planes();
     let of = |planes: &Planes| [Some(planes.scales.block[0]), planes.global.map(|global| global.block[0])];
     planes.map_or(Vec::new(), |planes| of(planes).into_iter().flatten().collect())
 }
 
-/// Every plane has the bytes of a row together, row after row.
+/// True if every plane has contiguous rows.
 pub(crate) fn are_rows_together(layout: &Layout) -> bool {
     let Some(planes) = layout.planes() else { return !layout.transposed };
     !layout.transposed && planes.group != Group::OfRow && are_planes_in_rows(layout)
 }
 
-/// The bytes of a part that hold some rows of a matrix; `None` of a part that the layout does not have.
+/// Bytes of a part for some rows of a matrix; `None` if the layout lacks the part.
 pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
     if let Coding::Blocks { block, factor } = layout.coding {
         return match part {
@@ -193,7 +192,7 @@ pub(crate) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u6
     let shape = layout.grid(block);
     let whole = plane.bytes(shape)?;
     let rows = rows.start / block[0]..rows.end.div_ceil(block[0]);
-    // All of a matrix, however it lies.
+    // A whole matrix works with any arrangement.
     if rows == (0..shape[0]) {
         return Some(matrix * whole..(matrix + 1) * whole);
     }

@@ -1,5 +1,4 @@
-//! The loop of every proof: pieces of a tensor on all threads, a few for each before what was found is put together. What a
-//! piece is, and what is wrong in it, is the business of the proofs.
+//! Parallel loop of all proofs: pieces of a tensor, in rounds of a few per thread, with merged findings.
 
 use crate::files::error::Error;
 use crate::files::verify::Methods;
@@ -9,13 +8,14 @@ use std::ops::ControlFlow;
 use truecast_core::DType;
 use truecast_kernel::parallel;
 
-/// Pieces for each thread between two calls of `progress`.
+/// Pieces per thread between two calls of `progress`.
 const ROUND: usize = 16;
 
-/// Adds to `found` what is found of each piece. `progress` is told the pieces that are done, and says whether to go on.
+/// Adds the findings of all pieces to `found`. `progress` gets the number of finished pieces and decides whether to
+/// continue.
 ///
 /// # Errors
-/// Those of a piece; [`Error::Interrupted`].
+/// The errors of a piece; [`Error::Interrupted`].
 pub(crate) fn prove<P: Sync, T: Send>(
     pieces: impl IntoIterator<Item = P>,
     mut found: T,
@@ -38,16 +38,15 @@ pub(crate) fn prove<P: Sync, T: Send>(
     }
 }
 
-/// What was found, and how it was compared.
+/// Findings, and methods of comparison.
 pub(crate) type Seen<T> = (Found<T>, Methods);
 
-/// What several pieces found.
 pub(crate) fn merge<T>((found, mut by): Seen<T>, (other, others): Seen<T>) -> Seen<T> {
     by.add(&others);
     (found.merge(other), by)
 }
 
-/// What elements differ in, from one type to another.
+/// Difference report for elements of a cast.
 pub(crate) fn of_elements(tensor: &str, found: Found<WrongElement>, types: (DType, DType)) -> Option<FileDifference> {
     let (tensor, count) = (tensor.to_string(), found.count);
     match (found.refused, found.first) {

@@ -1,5 +1,4 @@
-//! The planes of a quantized tensor that was written, for proofs: their entries as they are, and bits that belong to none. What
-//! the entries should be is the business of `scaled`.
+//! Reads planes of a written tensor for proofs: entries, and bits outside entries. `scaled` computes the expectation.
 
 use crate::files::convert::quantize::flat::{ON_GRID, lies_in_rows};
 use crate::files::convert::quantize::scaled::Scaled;
@@ -11,16 +10,16 @@ use crate::files::verify::written::Written;
 use std::ops::Range;
 use truecast_core::scaled::{Part, Plane};
 
-/// The planes of a tensor that was written.
+/// The planes of a written tensor.
 pub(crate) struct StoredPlanes<'a, 'p> {
     scaled: &'a Scaled,
     of: &'a Written<'a, 'p>,
-    /// Planes that do not lie row after row, as a whole.
+    /// Whole planes, if their rows are not contiguous.
     held: Vec<(Part, Vec<u8>)>,
 }
 
 impl<'a, 'p> StoredPlanes<'a, 'p> {
-    /// Reads what can only be read as a whole.
+    /// Reads the planes that must be read as a whole.
     pub fn new(scaled: &'a Scaled, of: &'a Written<'a, 'p>) -> Result<StoredPlanes<'a, 'p>, Error> {
         let mut written = StoredPlanes { scaled, of, held: Vec::new() };
         for part in ON_GRID {
@@ -38,11 +37,11 @@ impl<'a, 'p> StoredPlanes<'a, 'p> {
         Some((plane, self.scaled.layout.grid(block)))
     }
 
-    /// Bits that belong to no entry are 0: those that fill up words at the end of a row, and tiles. Bytes where they are not.
+    /// Nonzero bytes among the padding of words at the end of a row, and of tiles.
     pub fn filling(&self, part: Part) -> Result<Found<(u64, u64)>, Error> {
         let mut wrong = Found::new();
         let (Some(at), Some((plane, shape))) = (self.scaled.output(part), self.plane(part)) else { return Ok(wrong) };
-        // Whole matrices, or rows that are alike.
+        // Whole matrices, or equal rows.
         let whole = self.held.iter().find(|(of, _)| *of == part);
         let [rows, cols] = if whole.is_some() { shape } else { [1, shape[1]] };
         let bits = plane.code.bits();
@@ -75,7 +74,7 @@ impl<'a, 'p> StoredPlanes<'a, 'p> {
         Ok(wrong)
     }
 
-    /// The entries of a box of a plane, row after row.
+    /// The entries in a box of a plane, row by row.
     pub fn entries(
         &self,
         part: Part,
@@ -99,7 +98,7 @@ impl<'a, 'p> StoredPlanes<'a, 'p> {
         let octets = cols.start / 8..cols.end.div_ceil(8);
         let (first, end) = (octets.start * u64::from(bits), (octets.end * u64::from(bits)).min(row_bytes));
         let local = cols.start - octets.start * 8..cols.end - octets.start * 8;
-        // Whole rows lie together.
+        // Whole rows are contiguous.
         let together = if first == 0 && end == row_bytes { tall } else { 1 };
         let groups = all.chunks_mut((together * wide).max(1));
         for (row, entries) in rows.clone().step_by(together.max(1)).zip(groups) {

@@ -1,6 +1,5 @@
-//! Values before and after codes and scales were carried over, both by the definition (`truecast_core::scaled`): they are the
-//! same bits. That the bytes are those that they should be is proved as of any tensor that is
-//! copied.
+//! Proof that carried-over codes and scales give the same values, by the definition (`truecast_core::scaled`) on both
+//! sides. The bytes are proved separately, like those of a copied tensor.
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::recompute::pieces::{of_elements, prove};
@@ -15,19 +14,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
 use truecast_io::folder::Folder;
 
-/// Elements that are made together.
+/// Elements per piece.
 const PIECE: u64 = 1 << 16;
 
-/// A tensor of the source and what became of it.
+/// A tensor of the source and its result.
 pub(crate) struct RelaidProof<'a> {
     pub folder: &'a Folder,
     pub relaid: &'a Relaid,
-    /// The result.
     pub result: &'a Folder,
 }
 
 impl RelaidProof<'_> {
-    /// What differs in the elements, all or the first of them, and how many those are. `shard` is the file of the result.
+    /// Differences in the elements, all or the first, and the number of elements. `shard` is the file of the result.
     pub fn compare(
         &self,
         shard: usize,
@@ -41,7 +39,7 @@ impl RelaidProof<'_> {
             Some(Stored { shard, tensor })
         };
         let found = parts.iter().map(|(part, name)| Some((*part, stored(name)?))).collect::<Option<Vec<_>>>();
-        // What is missing or of another size was told.
+        // Missing and wrongly sized parts are reported elsewhere.
         let is_whole = |(part, at): &(_, Stored)| {
             layout.part_bytes(*part).is_ok_and(|bytes| bytes == Some(source.tensors()[at.tensor].bytes()))
         };
@@ -80,7 +78,7 @@ impl RelaidProof<'_> {
     }
 }
 
-/// A matrix as a whole, of a tensor of which no few rows can be read.
+/// Loads a matrix, if rows cannot be read alone.
 fn hold<'a>(side: &Recomputed<'a>, matrix: u64) -> Result<Option<HeldRows<'a>>, Error> {
     side.together().map(|_| side.matrix(matrix)).transpose()
 }

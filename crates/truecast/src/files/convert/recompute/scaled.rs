@@ -1,8 +1,6 @@
-//! Codes and scales compared with what dense elements become, which shares no code with what may have written them: by
-//! arithmetic (`codes`), and by the definition (`truecast_core::scaled`) where that leaves a doubt. Whole blocks are
-//! compared, since every element of one decides its scale.
-//!
-//! Which blocks those are says `units`; elements are read by `source`, codes and scales by `planes`.
+//! Checks codes and scales against their dense source elements, without code of the writer: by arithmetic (`codes`),
+//! and by the definition (`truecast_core::scaled`) for uncertain blocks. Compares whole blocks, since every element
+//! affects the scale. `units` selects blocks; `source` reads elements, `planes` reads codes and scales.
 
 use crate::files::convert::quantize::flat::ON_GRID;
 use crate::files::convert::quantize::scaled::Scaled;
@@ -19,13 +17,13 @@ use std::ops::ControlFlow;
 use truecast_core::scaled::{Part, Planes, ScaledError, Search, Zero};
 use truecast_schemes::Content;
 
-/// A tensor of the source and what became of it.
+/// A tensor of the source and its result.
 pub(crate) struct ScaledProof<'a, 'p> {
     pub scaled: &'p Scaled,
     pub of: Written<'a, 'p>,
 }
 
-/// What was found of a part.
+/// Findings in a part.
 type OfPart = (Part, Found<(u64, u64)>);
 
 struct UnitDifferences {
@@ -35,8 +33,7 @@ struct UnitDifferences {
 }
 
 impl ScaledProof<'_, '_> {
-    /// What differs in the blocks of planes that hold these elements, as many as there are elements; and how those elements were
-    /// compared.
+    /// Differences in the blocks with these elements, and the methods of comparison.
     pub fn compare(
         &self,
         roundings: &mut Roundings,
@@ -99,24 +96,24 @@ impl ScaledProof<'_, '_> {
         output.map_or_else(|| self.of.planned.name.clone(), |tensor| tensor.name.clone()).to_string()
     }
 
-    /// An output whose bytes are known as a whole.
+    /// Compares an output with known bytes.
     fn bytes(&self, at: usize, expected: &[u8], differences: &mut Vec<FileDifference>) -> Result<(), Error> {
         let found = self.of.read(at, 0..expected.len() as u64)?;
         differences.extend(FileDifference::of_bytes(&self.scaled.outputs[at].tensor.name, expected, &found));
         Ok(())
     }
 
-    /// The scale of a matrix depends on nothing but its largest magnitude: it need not be held to be recomputed.
+    /// True if a matrix's scale depends on its largest magnitude only: the matrix need not be in memory.
     fn is_one_scale(&self, planes: &Planes) -> bool {
         let [rows, cols] = planes.scales.block;
         let layout = &self.scaled.layout;
         let is_formula = self.scaled.how.search == Search::Formula && !matches!(planes.zero, Zero::Grid { .. });
-        // Small ones of a stack are recomputed as a whole.
+        // Small matrices of a stack are recomputed as a whole.
         let is_large = layout.matrices == 1 || self.scaled.needs_amax;
         is_formula && is_large && rows >= layout.rows && cols >= layout.cols
     }
 
-    /// What differs in a unit.
+    /// Differences in a unit.
     fn unit(
         &self,
         (planes, quick): (&Planes, Option<&Quick>),
@@ -129,10 +126,10 @@ impl ScaledProof<'_, '_> {
         let [kept_rows, kept_cols] = layout.kept;
         let is_one = self.is_one_scale(planes);
         let [block_rows, block_cols] = planes.scales.block;
-        // What fills up the tensor is zeros.
+        // Padding is zeros.
         let (wide, used) = ((cols.end - cols.start) as usize, cols.start.min(kept_cols)..cols.end.min(kept_cols));
         let mut source: Vec<u32> = Vec::new();
-        // Whole rows lie together.
+        // Whole rows are contiguous.
         let together = if used == (0..kept_cols) && wide as u64 == kept_cols { rows.end - rows.start } else { 1 };
         for row in rows.clone().step_by(together as usize).filter(|row| *row < kept_rows) {
             let first = (matrix * kept_rows + row) * kept_cols;
@@ -161,10 +158,10 @@ impl ScaledProof<'_, '_> {
             Zero::Grid { .. } => Some(on_grid(Part::Zeros)?),
             _ => None,
         };
-        // One that has the largest magnitude stands for the rows that are not here.
+        // Use the matrix-wide amax in place of rows that are not loaded.
         let largest = is_one.then(|| amaxes[*matrix as usize]);
         let mut seen = UnitDifferences::new();
-        // Of what fills up the tensor.
+        // Wrong codes of padding.
         let mut of_codes = Found::new();
         let (mut of_scales, mut of_zeros) = (Found::new(), Found::new());
         let on_grid = grid_rows.clone().flat_map(|row| grid_cols.clone().map(move |col| (row, col)));
@@ -211,7 +208,7 @@ impl ScaledProof<'_, '_> {
                     of_codes.wrong((matrix * layout.rows + row) * layout.cols + col, || (expected, actual));
                     continue;
                 };
-                // Its source is read when the first of all is known.
+                // The source code is read later, for the first difference only.
                 seen.codes.wrong(index, || WrongElement { index, source: 0, expected, actual });
             }
         }

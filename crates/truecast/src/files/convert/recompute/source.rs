@@ -1,5 +1,4 @@
-//! The elements that were quantized, for proofs: their values as bits of f32, and the largest magnitudes of matrices. Nothing
-//! is known here of what became of them.
+//! Source elements for proofs: their values as bits of f32, and the largest magnitudes of matrices.
 
 use crate::files::convert::quantize::code::{little_endian, to_f32};
 use crate::files::convert::quantize::scaled::Scaled;
@@ -15,23 +14,22 @@ use truecast_core::scaled::{ScaledError, amax};
 use truecast_io::folder::Folder;
 use truecast_kernel::parallel;
 
-/// Elements that are read together where a whole tensor is.
+/// Elements per read for whole tensors.
 const PIECE: u64 = 1 << 18;
 
-/// The values of all codes of f16, as bits of f32.
 static HALVES: LazyLock<Vec<u32>> =
     LazyLock::new(|| (0..=u16::MAX).map(|code| to_f32(DType::F16, code.into()).to_bits()).collect());
 
-/// The source of tensors that were quantized.
+/// Source elements of quantized tensors.
 pub(crate) struct SourceValues<'a> {
     folder: &'a Folder,
-    /// The last matrix of a quantized source whose rows cannot be read one by one.
+    /// The last matrix of a quantized source, if its rows cannot be read alone.
     last: Mutex<Option<LastMatrix<'a>>>,
-    /// The largest magnitudes that were asked for: tensors that have a global scale in common ask for those of all of them.
+    /// Cache of largest magnitudes: all tensors with a common global scale ask for the same ones.
     amaxes: Mutex<HashMap<Stored, Vec<u32>>>,
 }
 
-/// A matrix of a quantized tensor.
+/// Tensor, number and rows of a matrix.
 type LastMatrix<'a> = (Stored, u64, Arc<HeldRows<'a>>);
 
 impl<'a> SourceValues<'a> {
@@ -39,7 +37,7 @@ impl<'a> SourceValues<'a> {
         SourceValues { folder, last: Mutex::new(None), amaxes: Mutex::new(HashMap::new()) }
     }
 
-    /// The values of elements, as bits of f32.
+    /// Values of elements, as bits of f32.
     pub fn of(&self, scaled: &'a Scaled, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         if let Some(quantized) = &scaled.source {
             let values = Recomputed { folder: self.folder, quantized };
@@ -62,7 +60,7 @@ impl<'a> SourceValues<'a> {
         })
     }
 
-    /// The code of an element; of a quantized tensor its value.
+    /// Code of an element; its value, if the tensor is quantized.
     pub fn code(&self, scaled: &'a Scaled, index: u64) -> Result<u64, Error> {
         match &scaled.source {
             Some(_) => Ok(self.of(scaled, index..index + 1)?[0].into()),
@@ -78,7 +76,7 @@ impl<'a> SourceValues<'a> {
         scaled.from.read(self.folder, elements.start * size..elements.end * size)
     }
 
-    /// The bytes of elements that lie column by column: whole rows of them are looked up in the columns that were read.
+    /// Bytes of transposed elements, gathered from the columns of whole rows.
     fn of_columns(&self, scaled: &Scaled, elements: Range<u64>, size: u64) -> Result<Vec<u8>, Error> {
         let [rows, cols] = scaled.layout.kept;
         let source = scaled.from.source(self.folder);
@@ -100,7 +98,7 @@ impl<'a> SourceValues<'a> {
         Ok(bytes[((elements.start - first) * size) as usize..((elements.end - first) * size) as usize].to_vec())
     }
 
-    /// The same elements of a tensor of which whole matrices of some size are read.
+    /// Values of a tensor that is read by matrices of `size` elements.
     fn of_matrices(
         &self,
         at: Stored,
@@ -120,7 +118,7 @@ impl<'a> SourceValues<'a> {
         Ok(all)
     }
 
-    /// The largest magnitude of each matrix, as bits of f32; or why an element has none, with its place in the tensor.
+    /// Largest magnitude of each matrix, as bits of f32; or the error of an element, with its index in the tensor.
     pub fn amax(&self, scaled: &'a Scaled) -> Result<Result<Vec<u32>, ScaledError>, Error> {
         let known = || self.amaxes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known().get(&scaled.from) {
@@ -156,10 +154,10 @@ impl<'a> SourceValues<'a> {
     }
 }
 
-/// Magnitudes from here on are no numbers.
+/// Bits of infinity; larger magnitudes are NaN.
 pub(crate) const INFINITE: u32 = 0x7f80_0000;
 
-/// The largest magnitude, as bits of f32, of all that there is.
+/// Largest magnitude of the values, as bits of f32.
 pub(crate) fn largest(values: &[u32]) -> u32 {
     values.iter().fold(0, |largest, value| largest.max(value & 0x7fff_ffff))
 }

@@ -1,13 +1,13 @@
-//! Which blocks of a quantized tensor are recomputed together, all or those that a sample touches.
+//! Division of a quantized tensor's blocks, all or sampled, into units of recomputation.
 
 use crate::files::scan::Stretch;
 use std::ops::Range;
 use truecast_core::scaled::Layout;
 
-/// About the elements of a unit.
+/// Approximate number of elements per unit.
 const UNIT: u64 = 1 << 16;
 
-/// Blocks of one row of the grid, or of several as wide as the matrix; rows of elements where one scale serves them all.
+/// Blocks in one row of the grid, or in several full rows; rows of elements, if one scale serves the matrix.
 pub(crate) struct Unit {
     pub matrix: u64,
     pub rows: Range<u64>,
@@ -15,15 +15,15 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Its elements that are not filling.
+    /// Number of its elements without padding.
     pub fn kept(&self, [rows, cols]: [u64; 2]) -> u64 {
         let len = |of: &Range<u64>, kept: u64| of.end.min(kept).saturating_sub(of.start);
         len(&self.rows, rows) * len(&self.cols, cols)
     }
 }
 
-/// What is recomputed of a stretch, in blocks of so many rows and columns: all of a whole tensor; of a sample as many elements,
-/// the last block of the tensor for the last of them.
+/// Units of a stretch, with blocks of `rows` by `cols`. A sample has at least the blocks for its number of elements;
+/// one that reaches the end of the tensor has the last block.
 pub(crate) fn units(layout: &Layout, [rows, cols]: [u64; 2], stretch: &Stretch) -> impl Iterator<Item = Unit> + use<> {
     let layout = *layout;
     let [kept_rows, kept_cols] = layout.kept;
@@ -46,7 +46,7 @@ pub(crate) fn units(layout: &Layout, [rows, cols]: [u64; 2], stretch: &Stretch) 
     std::iter::from_fn(move || {
         let (row, from) = (block / across, block % across);
         let (matrix, of_matrix) = (row / down, row % down);
-        // Rows of blocks as a whole, or blocks of one.
+        // Full rows of blocks, or blocks within a row.
         let whole = (end - block) / across;
         let (now, n_rows) = match from {
             0 if whole > 0 => (across, whole.min(together).min(down - of_matrix)),

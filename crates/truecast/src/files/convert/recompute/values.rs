@@ -1,9 +1,8 @@
-//! The f32 values of codes and scales by the arithmetic of this language, row by row.
+//! Values of codes and scales by Rust's own f32 arithmetic, row by row.
 //!
-//! Codes of at most eight bits and scales are numbers of f32, and so are the terms that `docs/spec/checkpoints.md §3.2` rounds.
-//! Each step there is one operation whose exact result is rounded once to f32, and an operation of this language is just that.
-//! What it does not give for sure is told as NaN: the definition (`Layout::value`) has to say what such an element is, or that
-//! it is none.
+//! Codes of at most eight bits and scales are f32 numbers, and so are the rounded terms of `docs/spec/checkpoints.md
+//! §3.2`. Each step there is one operation, rounded once to f32, as in Rust. Uncertain results are NaN: the definition
+//! (`Layout::value`) then gives the value or the error.
 
 use crate::files::convert::quantize::code::to_f32;
 use crate::files::convert::recompute::fields::Fields;
@@ -12,27 +11,27 @@ use truecast_core::DType;
 use truecast_core::exact::Exact;
 use truecast_core::scaled::{BlockType, Code, Coding, Form, GlobalRule, Group, Layout, Parts, Plane, Planes, Zero};
 
-/// What stands for an element that only the definition knows.
+/// Marks an element that needs the definition.
 const UNKNOWN: f32 = f32::NAN;
 
-/// Zero points up to here are exact beside a code of eight bits.
+/// Largest zero point whose difference with an eight-bit code is exact.
 const LARGEST_ZERO: i64 = 1 << 22;
 
-/// Makes the values of one matrix.
+/// Computes the values of one matrix.
 pub(crate) struct Arithmetic<'a> {
     layout: &'a Layout,
     parts: Parts<'a>,
     /// By code.
     codes: [f32; 256],
-    /// Of scales and biases.
+    /// Values of scale and bias entries.
     numbers: Numbers,
-    /// The rows of the grids that `terms` are of.
+    /// Grid rows of `terms`.
     row: Option<[u64; 2]>,
-    /// Of each column of the grid.
+    /// One per column of the grid.
     terms: Vec<Term>,
 }
 
-/// What is combined with a code.
+/// The operands that a code is combined with.
 #[derive(Clone, Copy)]
 struct Term {
     zero: f32,
@@ -41,7 +40,7 @@ struct Term {
 }
 
 impl<'a> Arithmetic<'a> {
-    /// Of a layout of one matrix.
+    /// For a layout of one matrix.
     pub fn new(layout: &'a Layout, parts: Parts<'a>) -> Arithmetic<'a> {
         let mut codes = [UNKNOWN; 256];
         if let Some(planes) = layout.planes() {
@@ -59,7 +58,7 @@ impl<'a> Arithmetic<'a> {
         Arithmetic { layout, parts, codes, numbers, row: None, terms: Vec::new() }
     }
 
-    /// Bits of these elements of the matrix; NaN of those that only the definition knows.
+    /// Bits of these elements of the matrix; NaN for uncertain ones.
     pub fn values(&mut self, elements: Range<u64>) -> Vec<u32> {
         let [_, cols] = self.layout.out();
         let mut all = vec![0; (elements.end - elements.start) as usize];
@@ -72,7 +71,7 @@ impl<'a> Arithmetic<'a> {
             let first = elements.start - rows.start * cols;
             for stored in 0..cols {
                 self.row(stored, rows.clone(), &mut columns);
-                // Elements of a partial row at either end are not all there.
+                // Drop the unrequested elements of a partial row at either end.
                 for (row, value) in (0..).zip(&columns) {
                     let at = (row * cols + stored).wrapping_sub(first);
                     if let Some(element) = all.get_mut(at as usize) {
@@ -93,7 +92,7 @@ impl<'a> Arithmetic<'a> {
         all
     }
 
-    /// Columns of a stored row.
+    /// Computes columns of a stored row.
     fn row(&mut self, row: u64, cols: Range<u64>, values: &mut [u32]) {
         match &self.layout.coding {
             Coding::Planes(planes) => self.of_planes(planes, row, cols, values),
@@ -144,7 +143,7 @@ impl<'a> Arithmetic<'a> {
         }
     }
 
-    /// Scales, zero points and biases of a row of the grid.
+    /// Reads scales, zero points and biases for a row of the grid.
     fn terms(&mut self, planes: &Planes, grid: [u64; 2], [row, of_global]: [u64; 2]) {
         let len = grid[1] as usize;
         let read = |plane, bytes| {
@@ -197,7 +196,7 @@ impl<'a> Arithmetic<'a> {
         self.terms = (0..len).map(term).collect();
     }
 
-    /// Blocks of GGUF files: their integers and factors are those of the definition.
+    /// Blocks of GGUF files, with the definition's integers and factors.
     fn of_blocks(&self, block: BlockType, factor: bool, row: u64, cols: Range<u64>, values: &mut [u32]) {
         let (of_block, group) = (block.elements(), block.group());
         let last = self.parts.global.first_chunk().map(|bytes| f32::from_le_bytes(*bytes)).filter(|_| factor);
@@ -231,7 +230,7 @@ impl<'a> Arithmetic<'a> {
     }
 }
 
-/// Codes become values.
+/// Replaces codes by values.
 fn combine((form, scale_type): (Form, Code), of_code: &[f32; 256], term: Term, codes: &mut [u32]) {
     let Term { zero, scale, bias } = term;
     let value = |code: &u32| of_code[(code & 255) as usize] - zero;
@@ -250,13 +249,13 @@ fn combine((form, scale_type): (Form, Code), of_code: &[f32; 256], term: Term, c
     }
 }
 
-/// A sum or a product of numbers of a type, once rounded to f32, as a number of the type: with 24 bits, 2 more than twice its
-/// bits, the first rounding changes nothing. Products of a code of eight bits are exact.
+/// Rounds a sum or product, already rounded to f32, to the type of its operands. With 24 bits, 2 more than twice the
+/// type's bits, the first rounding changes nothing. Products with an eight-bit code are exact.
 fn rounded(of: Code, x: f32) -> f32 {
     let (beyond, range) = match of {
         Code::Float(DType::F32) => return x,
         Code::Float(DType::Bf16) => (16, 0.0..=f32::MAX),
-        // What is normal there, but for the largest numbers.
+        // Normal range, without the largest numbers.
         Code::Float(DType::F16) => (13, 6.2e-5..=65000.0),
         _ => return UNKNOWN,
     };
@@ -268,10 +267,10 @@ fn rounded(of: Code, x: f32) -> f32 {
     f32::from_bits((bits + (1 << (beyond - 1)) - 1 + even) >> beyond << beyond)
 }
 
-/// The numbers that entries of a plane stand for.
+/// Values of a plane's entries.
 pub(crate) struct Numbers {
     of: Code,
-    /// Of types of eight bits and fewer, by code.
+    /// Values by code, for types of at most eight bits.
     narrow: Vec<f32>,
 }
 
@@ -295,7 +294,7 @@ impl Numbers {
     }
 }
 
-/// A number that f32 has.
+/// The f32 with this exact value.
 fn of_exact(value: Exact) -> f32 {
     match value {
         Exact::Finite { neg, sig, exp, .. } => {
@@ -306,7 +305,6 @@ fn of_exact(value: Exact) -> f32 {
     }
 }
 
-/// A small integer.
 fn exact(zero: i64) -> f32 {
     if zero.abs() <= LARGEST_ZERO { zero as f32 } else { UNKNOWN }
 }
@@ -359,7 +357,7 @@ mod tests {
         all
     }
 
-    /// Every value that arithmetic gives is that of the definition. How many of them it gives.
+    /// Checks all arithmetic values against the definition. Returns the number of certain values and of all.
     fn check(layout: &Layout, is_ordinary: bool, stream: &mut Random) -> (u64, u64) {
         layout.check().unwrap();
         let bytes = |part, of: Code, stream: &mut Random| {
@@ -376,7 +374,7 @@ mod tests {
         }
         let mut codes = bytes(Part::Codes, Code::unsigned(8), stream);
         if let (Coding::Blocks { block, .. }, true) = (layout.coding, is_ordinary) {
-            // f16 and E8M0 that are ordinary, wherever they lie.
+            // Ordinary f16 and E8M0, at any place.
             codes.chunks_mut(block.bytes() as usize).flatten().for_each(|byte| *byte = 0x20 | *byte & 0x1f);
         }
         let (scales, zeros) = (bytes(Part::Scales, scale_type, stream), bytes(Part::Zeros, Code::unsigned(8), stream));
@@ -476,7 +474,7 @@ mod tests {
         assert!(known > 1_000_000, "{known}");
     }
 
-    /// What people have is not left to the definition, element by element.
+    /// Common values do not fall back to the definition for each element.
     #[test]
     fn ordinary_values_are_known() {
         let mut stream = Random::seeded(7);

@@ -1,17 +1,17 @@
-//! The groups of rows or columns by an index: whether it says what a division says.
+//! Group index of rows or columns, checked against division by the group size.
 
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use truecast_io::folder::Folder;
 
-/// Groups of so many entries, in order.
+/// An index of groups of `group` entries, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Index {
     pub len: u64,
     pub group: u64,
 }
 
-/// An index of groups says what a division says.
+/// True if the index equals division by the group size.
 pub(crate) fn is_trivial(folder: &Folder, stored: Stored, index: &Index) -> Result<bool, Error> {
     const PIECE: u64 = 1 << 16;
     for first in (0..index.len).step_by(PIECE as usize) {

@@ -1,6 +1,6 @@
-//! Codes and scales that are carried over to another scheme with their values (`docs/spec/checkpoints.md §8`): which tensor of
-//! the source becomes which of the result, or why none does. Nothing is quantized anew. What lies in the same bytes is copied,
-//! the rest is packed anew (`job::transcode`).
+//! Carries codes and scales over to another scheme with equal values (`docs/spec/checkpoints.md §8`), without
+//! quantizing again: maps source tensors to output tensors, or tells why that is impossible. Equal bytes are copied,
+//! others repacked (`job::transcode`).
 
 mod index;
 mod plane_map;
@@ -22,24 +22,23 @@ use truecast_io::Escaped;
 use truecast_io::folder::Folder;
 use truecast_schemes::{Content, Output, Scheme, Target};
 
-/// A quantized tensor that has the same values in the result.
+/// A quantized tensor with the same values in source and result.
 #[derive(Clone, Debug)]
 pub(crate) struct Relaid {
-    /// In the source.
+    /// The source tensor.
     pub quantized: Quantized,
-    /// In the result, with the names of its tensors and the file that holds them.
+    /// The result, with the names of its tensors and their file.
     pub layout: Layout,
     pub parts: Vec<(Part, String)>,
     pub shard: usize,
-    /// Its global scale is the nearest f32, and its values are not quite the same.
+    /// True if its global scale was rounded to f32, which changes values slightly.
     pub is_rounded: bool,
 }
 
-/// What becomes of a quantized tensor that is carried over.
+/// Maps a quantized tensor to the other scheme.
 ///
 /// # Errors
-/// What the other scheme cannot hold; reading of the global scale, and of scales, zero points and groups whose values decide
-/// whether it can.
+/// A layout or value that the other scheme cannot hold; an unreadable global scale, scale, zero point or group.
 pub(crate) fn relaid(
     folder: &Folder,
     (quantized, from): (Quantized, Scheme),
@@ -99,14 +98,13 @@ pub(crate) fn relaid(
     Ok((works, Relaid { is_rounded, ..relaid }))
 }
 
-/// Writes a plane anew.
 fn transcode(folder: &Folder, quantized: &Quantized, part: Part, of: &PlaneMapping) -> Result<Transcode, Error> {
     let plane = PlaneOperation { part, from: quantized.stored(part), how: of.how };
     let made = Transcode::new(folder, plane, of.matrices);
     made.map_err(|cause| Error::tensor(folder.path(), &quantized.name, Cause::Scaled(cause)))
 }
 
-/// The tensors of the result, each part by what makes it.
+/// The tensors of the result, each with the job of its part.
 fn together(
     folder: &Folder,
     quantized: Quantized,
@@ -120,7 +118,7 @@ fn together(
             Content::Part(part) => {
                 parts.push((*part, output.tensor.name.to_string()));
                 let stored = quantized.parts.iter().find(|(of, _)| of == part).map(|(_, stored)| *stored);
-                // What the source lacks is told by its own name.
+                // An added part has its own name.
                 let name = stored.map_or(&output.tensor.name, |stored| &stored.header(folder).name);
                 (name.clone(), made(*part)?)
             }
@@ -131,7 +129,7 @@ fn together(
     Ok((works, Relaid { layout: target.layout, quantized, parts, shard, is_rounded: false }))
 }
 
-/// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.
+/// Job for an output tensor. Reports give it its own type, except scales that change type.
 fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> TensorJob {
     let (from, src_layout) = (job.from().unwrap_or(output.tensor.dtype), output.tensor.layout);
     TensorJob {
@@ -140,17 +138,17 @@ fn work(output: &Output, name: Arc<str>, job: Arc<dyn Job>) -> TensorJob {
     }
 }
 
-/// The global scale of another rule that gives the same scales, and whether it does.
+/// The other rule's equivalent global scale, and whether all scales stay equal.
 fn second(rules: [GlobalRule; 2], scale: f32) -> Result<(f32, bool), &'static str> {
     match rules {
-        // RN32(g / 2688) is what scales are multiplied by (§4.12).
+        // RN32(g / 2688) is the factor of scales (§4.12).
         [GlobalRule::Amax, GlobalRule::Times] => Ok((scale / 2688.0, true)),
         [GlobalRule::Amax, GlobalRule::Divide] => inverse(GlobalRule::Times, scale / 2688.0),
         [rule, _] => inverse(rule, scale),
     }
 }
 
-/// The global scale of the other rule, and whether every block scale gives the same product or quotient with it.
+/// The inverse global scale, and whether every block scale gives the same product or quotient with it.
 fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
     let inverse = 1.0 / scale;
     if rule == GlobalRule::Amax || !scale.is_normal() || !inverse.is_normal() {
@@ -164,11 +162,11 @@ fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
         };
         scale.to_bits() == other.to_bits()
     };
-    // Without sign; 7F is NaN.
+    // Codes without sign; 7F is NaN.
     Ok((inverse, 1.0 / inverse == scale && (0..0x7f).all(is_same)))
 }
 
-/// What a user should know of codes and scales that are carried over.
+/// Warning about carried-over codes and scales.
 pub(crate) fn warning(src: &Path, relaid: &[Relaid]) -> Option<String> {
     let mut rounded = relaid.iter().filter(|relaid| relaid.is_rounded);
     let (first, others) = (rounded.next()?, of_others(rounded.count() as u64));
@@ -180,7 +178,7 @@ pub(crate) fn warning(src: &Path, relaid: &[Relaid]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Powers of two have an inverse that gives the same products; few others do.
+    /// Powers of two have an inverse with the same products; few others do.
     #[test]
     fn second_scales_are_inverted() {
         for scale in [1.0, 0.25, 2f32.powi(-20), 2f32.powi(40)] {

@@ -1,43 +1,43 @@
-//! Two layouts of the same tensor (`docs/spec/checkpoints.md §8`): which plane of one becomes which of the other, and what
-//! its values must be so that no value of the tensor changes.
+//! Mapping between two layouts of a tensor (`docs/spec/checkpoints.md §8`): its planes, and conditions on their values
+//! for the tensor's values to stay equal.
 
 use crate::files::convert::quantize::flat::lies_in_rows;
 use crate::files::convert::relayout::index::Index;
 use truecast_core::DType;
 use truecast_core::scaled::{Change, Code, Form, GlobalRule, Group, Layout, Packing, Plane, Planes, Repacking, Zero};
 
-/// What becomes of the parts of a tensor.
+/// Mapping of a tensor's parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneMap {
     pub codes: PlaneMapping,
     pub scales: PlaneMapping,
     /// Zero points on both sides.
     pub zeros: Option<PlaneMapping>,
-    /// Zero points that the result lacks: each must be this, so that none is needed.
+    /// Dropped zero points: each must equal this value.
     pub midpoint: Option<PlaneMapping>,
     /// The rules of global scales.
     pub globals: Option<[GlobalRule; 2]>,
-    /// Rows or columns that share a group have an index, which must say what a division says.
+    /// Group index of rows or columns, which must equal division by the group size.
     pub index: Option<Index>,
 }
 
-/// The tensor as it is read: what is rows there.
+/// One side of the mapping, with its rows as read.
 pub(crate) struct LayoutSide<'a> {
     pub layout: &'a Layout,
     pub planes: &'a Planes,
 }
 
-/// A plane of the source, and the one that is made of it.
+/// A plane of the source, and its counterpart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaneMapping {
     pub how: Repacking,
     pub matrices: u64,
-    /// Each entry has a code there, whatever it is.
+    /// True if every entry has a code in the counterpart.
     pub is_total: bool,
 }
 
 impl PlaneMapping {
-    /// The bytes of both are the same.
+    /// True if both have the same bytes.
     pub fn is_same(&self) -> bool {
         let Repacking { from, from_shape, to, to_shape, kept, transposed, change } = self.how;
         let cols = [1, from_shape[1]];
@@ -54,7 +54,7 @@ fn require(holds: bool, why: Why) -> Result<(), Why> {
     if holds { Ok(()) } else { Err(why) }
 }
 
-/// How the parts of one layout become those of another with the same values.
+/// Maps the parts of one layout to those of another with equal values.
 pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
     let (Some(old), Some(new)) = (from.planes(), to.planes()) else {
         return Err("its codes and scales are in blocks of one tensor");
@@ -90,7 +90,7 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
             zeros = Some(of_plane(&sides, [plane, other], blocks, change, false)?);
         }
         (Zero::Grid { plane, plus }, zero) => {
-            // What is left of each is looked at: nothing.
+            // The difference from the expected value must be zero.
             let expected = constant(zero) - i64::from(add);
             let difference = Plane { code: Code::signed(8), packing: Packing::BYTES };
             let change = Change::Integer { add: -expected as i32, plus: [plus, 0] };
@@ -116,7 +116,7 @@ pub(crate) fn matching(from: &Layout, to: &Layout) -> Result<PlaneMap, Why> {
     Ok(PlaneMap { codes: of_codes, scales: of_scales, zeros, midpoint, globals, index })
 }
 
-/// What is added to integer codes: each has one there.
+/// Offset between integer codes: each code has a counterpart.
 fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
     let other = "its codes have another type in the target";
     let (Code::Int(from), Code::Int(to)) = (old.codes.code, new.codes.code) else {
@@ -134,7 +134,7 @@ fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
     Ok(add)
 }
 
-/// The zero point of all codes, where it is one.
+/// The common zero point of all codes, if there is one.
 fn constant(zero: Zero) -> i64 {
     match zero {
         Zero::Constant(zero) => zero.into(),
@@ -142,7 +142,7 @@ fn constant(zero: Zero) -> i64 {
     }
 }
 
-/// What becomes of scales, and whether each has its equal there.
+/// Change of scales, and whether each has an equal counterpart.
 fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
     let (Code::Float(from), Code::Float(to)) = (old.code, new.code) else {
         return Err("its scales have another type in the target");
@@ -152,7 +152,7 @@ fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
 }
 
 impl LayoutSide<'_> {
-    /// Rows and columns of the tensor that share a scale; where that matters, with its rows.
+    /// Rows and columns that share a scale, and rows of a global scale if they matter.
     fn blocks(&self) -> [u64; 3] {
         let Layout { matrices, transposed, .. } = *self.layout;
         let [mut block, mut grid] = [self.planes.scales.block, self.grid(self.planes.scales.block)];
@@ -168,14 +168,14 @@ impl LayoutSide<'_> {
         }
     }
 
-    /// Rows and columns of the grid of a block that belong to the tensor, as they are stored.
+    /// Rows and columns of a block grid without padding, in stored order.
     fn grid(&self, block: [u64; 2]) -> [u64; 2] {
         let [rows, cols] = self.layout.kept;
         [rows.div_ceil(block[0]), cols.div_ceil(block[1])]
     }
 }
 
-/// A plane on the grid of a block on either side.
+/// Maps a plane on the block grid of either side.
 fn of_plane(
     [from, to]: &[LayoutSide<'_>; 2],
     [old, new]: [Plane; 2],
@@ -193,7 +193,7 @@ fn of_plane(
     let flat = of_rows(from, &old, from_shape, blocks[0]).zip(of_rows(to, &new, to_shape, blocks[1]));
     let mut matrices = from.layout.matrices;
     match flat {
-        // Rows of all matrices are those of one.
+        // Rows of all matrices as rows of one.
         Some((from_rows, to_rows)) if !transposed && from_rows == to_rows => {
             (how.from_shape, how.to_shape, how.kept, matrices) = (from_rows, to_rows, to_rows, 1);
         }
