@@ -73,8 +73,9 @@ def load(folder):
 
 
 def convert(source, result, *options, to="bf16"):
-    """Runs the command without any option but the type."""
-    command = [os.environ["TRUECAST_BIN"], "convert", str(source), str(result), "--to", to, *options]
+    """Runs the command without any option but the type, if there is one."""
+    typed = ["--to", to] if to else []
+    command = [os.environ["TRUECAST_BIN"], "convert", str(source), str(result), *typed, *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 

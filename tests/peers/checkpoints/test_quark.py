@@ -126,6 +126,20 @@ def test_classes_of_layers(tmp_path):
     check(tmp_path / "source", export(tmp_path / "source", layers))
 
 
+@pytest.mark.parametrize("name", ["int4_group", "uint4_channel_asymmetric", "int8_group_asymmetric"])
+def test_relayout(tmp_path, name):
+    """Integers go to compressed-tensors as they are."""
+    export(tmp_path / "source", {"global_quant_config": specs.QLayerConfig(weight=spec(name))})
+    scheme = "ct:int-quantized" if name.startswith("int8") else "ct:pack-quantized"
+    carried = convert(tmp_path / "source", tmp_path / "other", "--scheme", scheme, "--relayout", "exact", to=None)
+    assert carried.returncode == 0, carried.stderr
+    for folder in ("source", "other"):
+        assert convert(tmp_path / folder, tmp_path / f"{folder}-f32", to="f32").returncode == 0
+    one, other = (load_file(tmp_path / f"{folder}-f32" / "model.safetensors") for folder in ("source", "other"))
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[key].view(torch.int32), other[key].view(torch.int32)) for key in one)
+
+
 @pytest.mark.parametrize("weights,named", [
     (lambda: specs.FP8E5M2PerTensorSpec(**MIN_MAX).to_quantization_spec(), "quark:fp8_e5m2"),
     (lambda: [spec("fp8_tensor"), spec("int4_channel")], "quark:[fp8_e4m3, int4]"),
