@@ -26,7 +26,7 @@ use crate::scheme::Family;
 use crate::table::Entry;
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    const TABLES: [&[Entry]; 13] = [
+    const TABLES: &[&[Entry]] = &[
         fp8::ENTRIES,
         deepseek_v4::ENTRIES,
         gpt_oss::ENTRIES,
@@ -41,7 +41,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         torchao::ENTRIES,
         quark::ENTRIES,
     ];
-    TABLES.into_iter().flatten()
+    TABLES.iter().copied().flatten()
 }
 
 /// The entry of a family; `None` of tensors without a scheme.
