@@ -4,11 +4,64 @@ use serde_json::{Map, Value};
 use truecast_core::scaled::Part;
 
 use super::declaration::{Declaration, Targets};
+use super::keys::{Inner, Keys};
+use super::known::{COMMON, EXCEPTIONS};
 use super::value::{block, count, flag, object, text, wrong};
 use crate::error::Error;
 use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
+
+/// The arguments of weights or activations of compressed-tensors. The types of tensors say what `zp_dtype` says; `dynamic` of
+/// weights is about weights that are not stored quantized.
+pub(super) const ARGUMENTS: Keys = Keys {
+    used: &["num_bits type symmetric group_size strategy block_structure scale_dtype actorder"],
+    silent: &["dynamic observer observer_kwargs zp_dtype"],
+    ..Keys::NONE
+};
+
+/// A group of modules. `pre_quant_scale` says that there is a tensor of that name, which is looked at.
+pub(super) const GROUP: Keys = Keys {
+    used: &["targets weights format"],
+    silent: &["pre_quant_scale quant_algo"],
+    only: &[("has_zero_point", &["false"])],
+    objects: &[
+        ("weights", Inner::One(&ARGUMENTS)),
+        ("input_activations", Inner::One(&ARGUMENTS)),
+        ("output_activations", Inner::One(&ARGUMENTS)),
+    ],
+    ..Keys::NONE
+};
+
+/// `sparsity_config`: zeros that are stored as such are no matter.
+const SPARSITY: Keys = Keys {
+    silent: &["global_sparsity sparsity_structure ignore targets registry_requires_subclass"],
+    only: &[("format", &["\"dense\""])],
+    ..Keys::NONE
+};
+
+/// compressed-tensors (§4.4). `transform_config` holds rotations that the runtime undoes, `moe_sparsity_config` experts that
+/// are not stored.
+pub(super) const KEYS: Keys = Keys {
+    used: &[EXCEPTIONS, "quant_method format version config_groups"],
+    silent: &[
+        COMMON,
+        "quantization_status global_compression_ratio use_optimized_inference total_num_heads \
+            total_num_kv_heads",
+    ],
+    only: &[("transform_config", &["{}", "{\"config_groups\":{}}"]), ("moe_sparsity_config", &["{}"])],
+    objects: &[("config_groups", Inner::Each(&GROUP)), ("sparsity_config", Inner::One(&SPARSITY))],
+    ..Keys::NONE
+};
+
+/// Around a configuration that files of 2024 nest.
+pub(super) const AROUND: Keys = Keys {
+    used: &["quantization_config"],
+    silent: &[COMMON, "quant_method"],
+    only: KEYS.only,
+    objects: &[("sparsity_config", Inner::One(&SPARSITY))],
+    ..Keys::NONE
+};
 
 /// Formats of sparse weights, as `sparsity_config` names them.
 const SPARSE: [&str; 3] = ["sparse-bitmask", "sparse-24-bitmask", "marlin-24"];

@@ -1,6 +1,6 @@
 //! Every key of a declaration is read, is known to say nothing about the values of weights, or is an error.
 //!
-//! A [`Keys`] is data: what an object may hold. [`super::known`] has one for each method.
+//! A [`Keys`] is data: what an object may hold. It stands beside what reads it, or in [`super::known`].
 
 use serde_json::{Map, Value};
 
@@ -97,7 +97,7 @@ enum Unknown {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{known, read};
+    use super::super::{autoround, compressed_tensors, known, mlx, modelopt, quark, read};
     use super::*;
     use crate::checkpoint::Documents;
     use serde_json::json;
@@ -111,10 +111,10 @@ mod tests {
             "weights": {"num_bits": 4, "group_size": 32}}}});
         let mixed = json!({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
             "a": {"quant_algo": "FP8_PB_WO"}}});
-        let group = known::COMPRESSED_TENSORS.objects[0].1;
+        let group = compressed_tensors::KEYS.objects[0].1;
         let (Inner::One(group) | Inner::Each(group)) = group;
         let (Inner::One(arguments) | Inner::Each(arguments)) = group.objects[0].1;
-        let (Inner::One(layer) | Inner::Each(layer)) = known::MODELOPT.objects[0].1;
+        let (Inner::One(layer) | Inner::Each(layer)) = modelopt::KEYS.objects[0].1;
         vec![
             ("fp8", json!({"quant_method": "fp8"}), vec![("", &known::FP8)]),
             ("mxfp8", json!({"quant_method": "mxfp8"}), vec![("", &known::MXFP8)]),
@@ -129,18 +129,14 @@ mod tests {
             (
                 "auto-round",
                 json!({"quant_method": "auto-round", "bits": 4, "packing_format": "auto_round", "data_type": "int"}),
-                vec![("", &known::AUTO_ROUND)],
+                vec![("", &autoround::KEYS)],
             ),
             (
                 "quark",
                 json!({"quant_method": "quark", "global_quant_config": {"weight": {
                     "dtype": "fp4", "qscheme": "per_group", "group_size": 32, "scale_format": "e8m0"}},
                     "export": {"pack_method": "reorder"}}),
-                vec![
-                    ("", &known::QUARK),
-                    ("/global_quant_config/weight", &known::QUARK_WEIGHT),
-                    ("/export", &known::QUARK_EXPORT),
-                ],
+                vec![("", &quark::KEYS), ("/global_quant_config/weight", &quark::WEIGHT), ("/export", &quark::EXPORT)],
             ),
             ("torchao", json!({"quant_method": "torchao"}), vec![("", &known::TORCHAO)]),
             ("gptq", json!({"quant_method": "gptq", "bits": 4}), vec![("", &known::GPTQ)]),
@@ -149,16 +145,16 @@ mod tests {
                 "compressed-tensors",
                 ct,
                 vec![
-                    ("", &known::COMPRESSED_TENSORS),
+                    ("", &compressed_tensors::KEYS),
                     ("/config_groups/g", group),
                     ("/config_groups/g/weights", arguments),
                 ],
             ),
-            ("modelopt", mixed, vec![("", &known::MODELOPT), ("/quantized_layers/a", layer)]),
+            ("modelopt", mixed, vec![("", &modelopt::KEYS), ("/quantized_layers/a", layer)]),
             (
                 "mlx",
                 json!({"bits": 4, "group_size": 64, "a": {"bits": 8}}),
-                vec![("", &known::MLX), ("/a", known::MLX.others.unwrap())],
+                vec![("", &mlx::KEYS), ("/a", mlx::KEYS.others.unwrap())],
             ),
         ]
     }
@@ -197,9 +193,9 @@ mod tests {
         let mut todo: Vec<&Keys> =
             examples().into_iter().flat_map(|(.., tables)| tables).map(|(_, keys)| keys).collect();
         todo.extend([
-            &known::MODELOPT_FILE,
+            &modelopt::FILE_KEYS,
             &known::MISTRAL,
-            &known::COMPRESSION,
+            &compressed_tensors::AROUND,
             &known::COMFY,
             &known::COMFY_HEADER,
             &known::TORCHAO_TENSOR,

@@ -3,10 +3,18 @@
 use serde_json::{Map, Value};
 
 use super::declaration::{Declaration, Targets};
+use super::keys::Keys;
 use super::value::{count, wrong};
 use crate::error::Error;
 use crate::found::Setting;
 use crate::scheme::{Family, Parameters, Scheme};
+
+/// A module of MLX.
+const MODULE: Keys = Keys { used: &["group_size bits mode"], ..Keys::NONE };
+
+/// MLX (§4.12), with settings for single modules under their names; `false` is one that stays as it is.
+pub(super) const KEYS: Keys =
+    Keys { used: &["group_size bits mode quant_method"], others: Some(&MODULE), ..Keys::NONE };
 
 pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
     let mut declaration = Declaration::new(place);

@@ -46,16 +46,16 @@ pub(crate) fn read(documents: &Documents, is_asked: bool) -> Result<Vec<Declarat
     let mut reading = Reading { all: Vec::new(), is_asked };
     reading.config(documents)?;
     if let Some(file) = object(documents.hf_quant_config.as_ref(), "hf_quant_config.json", "the file")? {
-        reading.take(file, "hf_quant_config.json", &known::MODELOPT_FILE, None)?;
+        reading.take(file, "hf_quant_config.json", &modelopt::FILE_KEYS, None)?;
         if let Some(value) = object(file.get("quantization"), "hf_quant_config.json", "quantization")? {
             let declaration = modelopt::read(value, "hf_quant_config.json", false)?;
             let declaration = declaration.map(|declaration| except(declaration, value)).transpose()?;
-            reading.take(value, "hf_quant_config.json: quantization", &known::MODELOPT, declaration)?;
+            reading.take(value, "hf_quant_config.json: quantization", &modelopt::KEYS, declaration)?;
         }
     }
     if let Some(file) = object(documents.quant_model_description.as_ref(), modelslim::FILE, "the file")? {
         let own = file.iter().filter(|(key, _)| !key.contains('.')).map(|(key, value)| (key.clone(), value.clone()));
-        reading.take(&own.collect(), modelslim::FILE, &known::MODELSLIM, modelslim::read(file)?)?;
+        reading.take(&own.collect(), modelslim::FILE, &modelslim::KEYS, modelslim::read(file)?)?;
     }
     for key in ["quantization", "quantization_config"] {
         let value = documents.params.as_ref().and_then(|value| value.get(key));
@@ -81,7 +81,7 @@ impl Reading {
             // Files of 2024 nest the configuration once more.
             match object(outer.get("quantization_config"), &place, "quantization_config")? {
                 Some(value) => {
-                    self.take(outer, &place, &known::COMPRESSION, None)?;
+                    self.take(outer, &place, &compressed_tensors::AROUND, None)?;
                     self.method(value, &place, expert, documents.hf_quant_config.is_some())?;
                 }
                 None => self.method(outer, &place, expert, documents.hf_quant_config.is_some())?,
@@ -89,7 +89,7 @@ impl Reading {
         }
         if let Some(value) = object(config.get("quantization"), "config.json", "quantization")? {
             let place = "config.json: quantization";
-            self.take(value, place, &known::MLX, Some(mlx::read(value, place)?))?;
+            self.take(value, place, &mlx::KEYS, Some(mlx::read(value, place)?))?;
         }
         if let Some(algorithm) = config.get("moe_quant_algo").filter(|value| !value.is_null()) {
             self.all.push(modelopt::experts(algorithm, "config.json: moe_quant_algo")?);
@@ -131,18 +131,18 @@ impl Reading {
         let (keys, declaration) = match method {
             "fp8" => (&known::FP8, Some(fp8::read(value, place, expert)?)),
             "mxfp8" => (&known::MXFP8, Some(fp8::mxfp8(value, place)?)),
-            "compressed-tensors" => (&known::COMPRESSED_TENSORS, Some(compressed_tensors::read(value, place)?)),
+            "compressed-tensors" => (&compressed_tensors::KEYS, Some(compressed_tensors::read(value, place)?)),
             "modelopt" | "modelopt_fp4" | "modelopt_fp8" => {
-                (&known::MODELOPT, modelopt::read(value, place, is_elsewhere)?)
+                (&modelopt::KEYS, modelopt::read(value, place, is_elsewhere)?)
             }
             "awq" => (&known::AWQ, Some(integers::awq(value, place)?)),
             "gptq" => (&known::GPTQ, Some(integers::gptq(value, place)?)),
             "bitsandbytes" => (&known::BITSANDBYTES, Some(integers::bitsandbytes(value, place)?)),
             "bitnet" => (&known::BITNET, Some(integers::bitnet(value, place)?)),
             "torchao" => (&known::TORCHAO, simple(Family::Torchao)),
-            "auto-round" | "auto_round" | "intel/auto-round" => (&known::AUTO_ROUND, autoround::read(value, place)?),
-            "quark" => (&known::QUARK, quark::read(value, place)?),
-            "mlx" => (&known::MLX, Some(mlx::read(value, place)?)),
+            "auto-round" | "auto_round" | "intel/auto-round" => (&autoround::KEYS, autoround::read(value, place)?),
+            "quark" => (&quark::KEYS, quark::read(value, place)?),
+            "mlx" => (&mlx::KEYS, Some(mlx::read(value, place)?)),
             other => match catalogue::declared_by(other) {
                 Some((family, keys)) => (keys, simple(family)),
                 None => return Err(Error::Unsupported { place: place.to_owned(), scheme: other.to_owned() }),

@@ -2,12 +2,40 @@
 
 use serde_json::{Map, Value};
 
+use super::compressed_tensors::{ARGUMENTS, GROUP};
 use super::declaration::{Declaration, Targets};
+use super::keys::{Inner, Keys};
+use super::known::{ACTIVATIONS, COMMON, EXCEPTIONS};
 use super::value::{block, count, wrong};
 use crate::error::Error;
 use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme};
+
+/// A module of ModelOpt's `quantized_layers`.
+const LAYER: Keys = Keys {
+    used: &["quant_algo group_size weight_block_size"],
+    silent: &["pre_quant_scale kv_cache_quant_algo"],
+    only: &[("has_zero_point", &["false"])],
+    ..Keys::NONE
+};
+
+/// ModelOpt (§4.5), in `config.json` and under `quantization` of `hf_quant_config.json`. Groups repeat what `quant_algo` says.
+pub(super) const KEYS: Keys = Keys {
+    used: &[EXCEPTIONS, "quant_method quant_algo group_size weight_block_size quantized_layers"],
+    silent: &[COMMON, ACTIVATIONS, "pre_quant_scale smoothquant_val quant_type"],
+    only: &[("has_zero_point", &["false"]), ("scale_fmt", &["\"ue8m0\"", "\"float\""])],
+    objects: &[
+        ("quantized_layers", Inner::Each(&LAYER)),
+        ("config_groups", Inner::Each(&GROUP)),
+        ("weights", Inner::One(&ARGUMENTS)),
+        ("input_activations", Inner::One(&ARGUMENTS)),
+    ],
+    ..Keys::NONE
+};
+
+/// `hf_quant_config.json` as a whole.
+pub(super) const FILE_KEYS: Keys = Keys { used: &["quantization"], silent: &["producer"], ..Keys::NONE };
 
 /// What `quant_algo` declares; `None` if it names no algorithm, as where only caches are quantized.
 ///

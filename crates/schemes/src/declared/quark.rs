@@ -4,11 +4,55 @@ use serde_json::{Map, Value};
 use truecast_core::scaled::Part;
 
 use super::declaration::{Declaration, Targets};
+use super::keys::{Inner, Keys};
+use super::known::{COMMON, EXCEPTIONS};
 use super::value::{block, count, flag, object, text, wrong};
 use crate::error::Error;
 use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
+
+/// How Quark stores the weights of a module. Scales of scales (`is_scale_quant`) are of weights that are quantized twice.
+pub(super) const WEIGHT: Keys = Keys {
+    used: &["dtype qscheme ch_axis group_size block_size scale_format symmetric zero_point_type"],
+    silent: &[
+        "enable_buffer_reuse is_dynamic max_input_numel mx_element_dtype observer_cls observer_kwargs percentile \
+            qat_spec round_method scale_calculation_mode scale_type",
+    ],
+    only: &[("is_scale_quant", &["false"])],
+    ..Keys::NONE
+};
+
+/// What Quark says of a module.
+const LAYER: Keys = Keys {
+    silent: &["input_tensors output_tensors target_device"],
+    objects: &[("weight", Inner::One(&WEIGHT))],
+    ..Keys::NONE
+};
+
+/// How Quark writes files.
+pub(super) const EXPORT: Keys = Keys {
+    used: &["pack_method"],
+    silent: &["kv_cache_group min_kv_scale weight_merge_groups"],
+    only: &[("weight_format", &["\"real_quantized\""])],
+    ..Keys::NONE
+};
+
+/// AMD Quark (§4.19).
+pub(super) const KEYS: Keys = Keys {
+    used: &[EXCEPTIONS, "quant_method exclude algo_config"],
+    silent: &[
+        COMMON,
+        "kv_cache_post_rope kv_cache_quant_config log_severity_level quant_mode softmax_quant_spec version",
+    ],
+    objects: &[
+        ("global_quant_config", Inner::One(&LAYER)),
+        ("layer_quant_config", Inner::Each(&LAYER)),
+        ("layer_type_quant_config", Inner::Each(&LAYER)),
+        ("export", Inner::One(&EXPORT)),
+    ],
+    ..Keys::NONE
+};
 
 /// Families whose tensors look the same. No tensor says of which class its module is.
 const ALIKE: [[Family; 2]; 3] = [
