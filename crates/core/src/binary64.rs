@@ -1,7 +1,7 @@
-//! Binary64 arithmetic, for scales that are given as real numbers and for bounds that a standard words in it. Never for
-//! results of casts.
+//! Binary64 arithmetic for scales given as real numbers and for bounds that a standard states in it, not for results of
+//! casts.
 //!
-//! Inputs are exact and far from binary64's own subnormals: values of at most 32 bits, and such values times a block
+//! Inputs are exact and far from binary64's subnormals: values of at most 32 bits, and their products with a block
 //! scale.
 
 use crate::exact::Exact;
@@ -12,19 +12,19 @@ pub(crate) const fn pow2(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// The least integer that is not below a value of less than 2^62.
+/// Smallest integer not below `value`, which is less than 2^62.
 pub(crate) fn ceil(value: f64) -> i64 {
     let cut = value as i64;
     cut + i64::from((cut as f64) < value)
 }
 
-/// The largest integer that is not above a value of less than 2^62.
+/// Largest integer not above `value`, which is less than 2^62.
 pub(crate) fn floor(value: f64) -> i64 {
     let cut = value as i64;
     cut - i64::from(cut as f64 > value)
 }
 
-/// The nearest integer; ties away from zero. Beyond 64 bits the last integer of 64 bits.
+/// Nearest integer, ties away from zero; clamped to 64 bits.
 pub(crate) fn round(value: f64) -> i64 {
     let cut = value as i64;
     let rest = value - cut as f64; // exact
@@ -36,7 +36,7 @@ pub(crate) fn exponent(value: f64) -> i32 {
     ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
 }
 
-/// The value, which has at most 53 significant bits.
+/// Value with at most 53 significant bits, as f64.
 pub(crate) fn value(exact: Exact) -> f64 {
     let (neg, magnitude) = match exact {
         Exact::Nan { .. } => return f64::NAN,

@@ -1,8 +1,8 @@
 //! Decimal text to [`Exact`] and back, with nothing lost.
 //!
 //! Text is rounded once, straight into its destination: [`scan`] keeps the digits, [`parse`] 64 bits and a sticky bit
-//! (`docs/spec/onnx.md §6.5`), and [`to_decimal`] writes every digit. Which text stands for an element, and which element
-//! for a text, is [`crate::text`]'s.
+//! (`docs/spec/onnx.md §6.5`), and [`to_decimal`] writes every digit. The text of an element, and the reverse, are in
+//! [`crate::text`].
 
 use crate::big::Big;
 use crate::exact::{Exact, Whole};
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Result<Exact, ParseDecimalError> {
     Ok(scan(text.as_bytes())?.to_exact())
 }
 
-/// What a text says, with nothing lost and nothing computed.
+/// A number as written: every digit, nothing computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number<'a> {
     /// Not a number.
@@ -60,7 +60,7 @@ pub enum Number<'a> {
 }
 
 impl Number<'_> {
-    /// As [`parse`] gives it.
+    /// Same value as [`parse`] returns.
     #[must_use]
     pub fn to_exact(&self) -> Exact {
         match *self {
@@ -76,11 +76,11 @@ impl Number<'_> {
 pub struct Decimal<'a> {
     /// Sign.
     pub neg: bool,
-    /// Digits before the point, possibly none.
+    /// Digits before the point, possibly empty.
     pub whole: &'a [u8],
-    /// Digits behind the point, possibly none; with the others at least one.
+    /// Digits after the point, possibly empty; `whole` and `fraction` together have at least one.
     pub fraction: &'a [u8],
-    /// The exponent as written; beyond 64 bits it stays at their end.
+    /// Exponent as written, clamped to 64 bits.
     pub exponent: i64,
 }
 
@@ -156,13 +156,13 @@ impl Decimal<'_> {
         digits.into_exact(self.neg, self.exponent)
     }
 
-    /// The magnitude cut at the point, however many digits it has: what integers are made from.
+    /// Magnitude split at the point, for any number of digits; integers are rounded from it.
     ///
     /// Source: `docs/spec/onnx.md §6.5`.
     pub(crate) fn cut(&self) -> Whole {
         let digits = || self.whole.iter().chain(self.fraction).map(|digit| (digit - b'0') as u64);
         let written = (self.whole.len() + self.fraction.len()) as i64;
-        // Where the point stands among the digits; before the first or behind the last of them are only zeros.
+        // Position of the point relative to the digits; outside them are only zeros.
         let point = (self.whole.len() as i64).saturating_add(self.exponent);
         let before = point.clamp(0, written) as usize;
         let zeros = (point - before as i64).max(0);

@@ -1,7 +1,7 @@
 //! The element types: one table row per type, everything about names and storage derived from it.
 //!
-//! No arithmetic lives here. Names are those of `docs/interfaces.md §1`; what other ecosystems call a type stands in
-//! the same row, so that a name is looked up in exactly one place.
+//! No arithmetic lives here. Names are those of `docs/interfaces.md §1`; other ecosystems' names are in the same row,
+//! so that a name is looked up in one place.
 
 use crate::format::*;
 use alloc::string::String;
@@ -54,7 +54,7 @@ pub enum DType {
     C64,
 }
 
-/// What kind of number a type holds, with its descriptor.
+/// Kind of number, with its descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Truth value; any nonzero code is true.
@@ -89,24 +89,23 @@ impl Kind {
     }
 }
 
-/// How elements narrower than a byte, and text, lie in a buffer. Other types look the same in all.
+/// Layout of text and of elements narrower than a byte; other types are stored the same way in all layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Layout {
-    /// One little-endian bit stream: element `i` occupies the bits `i * bits ..`, counted from the least significant bit
-    /// of the first byte. The unused bits of the last byte are zero.
+    /// One little-endian bit stream: element `i` occupies the bits `i * bits ..`, counted from the least significant
+    /// bit of the first byte. The unused bits of the last byte are zero.
     #[default]
     Packed,
     /// One element a byte, in its low bits (NumPy's layout).
     Bytes,
-    /// Text in cells of `width` code points of 32 bits each; those that a text does not use, at its end, are zero (NumPy's
-    /// `<U`).
+    /// Text in cells of `width` 32-bit code points, padded with zeros (NumPy's `<U`).
     Utf32 {
-        /// Code points of a cell.
+        /// Code points per cell.
         width: u32,
     },
 }
 
-/// Whose vocabulary a type name belongs to.
+/// Vocabulary that a type name belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Ecosystem {
@@ -211,7 +210,7 @@ const TABLE: &[Row] = rows! {
     C64 "c64" Kind::Complex(F32), 64, ["COMPLEX64" "complex64" "complex64 cfloat" "complex<f32>" "" "" "" "C64"];
 };
 
-/// Short or half-said names, with what they could mean. They are errors even where a single
+/// Short or abbreviated names with their possible meanings. They are errors even where a single ecosystem uses them.
 /// ecosystem uses them.
 const AMBIGUOUS: &[(&str, &[DType])] = {
     use DType::*;
@@ -254,7 +253,7 @@ pub enum ParseTypeError {
     Ambiguous {
         /// The name as written.
         name: String,
-        /// What it could mean.
+        /// Types that the name can mean.
         choices: Vec<DType>,
     },
     /// The prefix is not an ecosystem.
@@ -292,7 +291,7 @@ impl DType {
         self.row().name
     }
 
-    /// What it holds.
+    /// Kind of number.
     #[inline]
     #[must_use]
     pub const fn kind(self) -> Kind {
@@ -308,7 +307,8 @@ impl DType {
         }
     }
 
-    /// Bits of a code as [`crate::exact`] takes it. Differs from the storage of bool and i1 (1 of 8) and tf32 (19 of 32).
+    /// Bits of a code as [`crate::exact`] takes it. Differs from the storage of bool and i1 (1 of 8) and tf32 (19 of
+    /// 32).
     #[must_use]
     pub const fn code_bits(self) -> u32 {
         self.kind().code_bits()
@@ -348,7 +348,7 @@ impl DType {
         }
     }
 
-    /// Bits of one element in a buffer of the given layout; `None` for text in another layout than its own.
+    /// Bits per element in a buffer; `None` for text in a layout other than [`Layout::Utf32`].
     #[must_use]
     pub const fn bits_in(self, layout: Layout) -> Option<u32> {
         match (self.storage_bits(), layout) {
@@ -358,7 +358,7 @@ impl DType {
         }
     }
 
-    /// Bytes of `len` elements, `None` where [`DType::bits_in`] is, or on overflow.
+    /// Bytes of `len` elements; `None` where [`DType::bits_in`] is `None`, or on overflow.
     #[must_use]
     pub const fn bytes_in(self, layout: Layout, len: u64) -> Option<u64> {
         let Some(bits) = self.bits_in(layout) else { return None };
@@ -407,7 +407,7 @@ impl DType {
         }
     }
 
-    /// What an ecosystem calls the type, its preferred spelling first.
+    /// Names of the type in an ecosystem, preferred spelling first.
     pub fn names_in(self, ecosystem: Ecosystem) -> impl Iterator<Item = &'static str> {
         self.row().names[ecosystem.column()].split(' ').filter(|n| !n.is_empty())
     }
@@ -450,8 +450,8 @@ impl DType {
         }
     }
 
-    /// Reads a name as one ecosystem uses it. Case does not matter; a canonical name that the ecosystem does not use for
-    /// anything else is understood too.
+    /// Reads a name as one ecosystem uses it. Case does not matter; a canonical name is accepted unless the ecosystem
+    /// uses it for another type.
     ///
     /// # Errors
     /// [`ParseTypeError::Unknown`].

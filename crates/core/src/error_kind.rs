@@ -1,6 +1,6 @@
-//! Whose fault an error is: what every error type of the workspace answers.
+//! The classes of errors: each error type of the workspace returns one.
 
-/// Whose fault an error is. A command's exit code follows from it.
+/// Class of an error: request, input or system. The command's exit code follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

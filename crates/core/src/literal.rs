@@ -1,8 +1,8 @@
 //! Numbers as people type them: decimals with `_` between digits, hexadecimal floats, fractions, and codes in
 //! hexadecimal.
 //!
-//! Data are read by the stricter grammar of [`crate::decimal`], which a standard fixes; this one is for command lines and
-//! nothing else. Every number is exact, or its leading 64 bits with `sticky`, as [`Exact`] has it.
+//! Data files are read by the stricter grammar of [`crate::decimal`], which a standard fixes; this one is for command
+//! lines only. Every number is exact, or its leading 64 bits with `sticky`, as in [`Exact`].
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -12,7 +12,7 @@ use crate::decimal::{HUGE, Number, TINY, scan};
 use crate::exact::Exact;
 pub use crate::ratio::Ratio;
 
-/// What was typed.
+/// A number or code as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Literal {
     /// The code of an element.
@@ -21,32 +21,32 @@ pub enum Literal {
     Number(Exact),
 }
 
-/// Why a text is no number.
+/// Why a text is not a number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum LiteralError {
-    /// A character that cannot stand there.
+    /// A character that is not allowed at its position.
     #[error("{what} at byte {at}")]
     Character {
         what: &'static str,
         /// Byte position in the text.
         at: usize,
     },
-    /// A code of more than 64 bits, or of none.
+    /// A code of 0 bits or of more than 64.
     #[error("not a hexadecimal code of at most 64 bits; a hexadecimal number has a point or an exponent: 0x1.8p4")]
     Code,
     /// A code with a sign.
     #[error("a code has no sign; a hexadecimal number has a point or an exponent: -0x1.8p4")]
     SignedCode,
-    /// A fraction that is not of two integers.
+    /// A fraction that does not consist of two integers.
     #[error(
         "a fraction has two integers of at most {MOST_DIGITS} digits, such as 1/3, and its denominator is not zero"
     )]
     Fraction,
 }
 
-/// The integers of a fraction have no more digits.
+/// Most digits of an integer in a fraction.
 const MOST_DIGITS: usize = 1000;
 
 /// Reads `1.5e3`, `1_000`, `nan`, `-inf`, `1/3`, `0x1.8p-3`, or `0x7f80_0001`, which is a code.
@@ -79,7 +79,7 @@ pub fn read(text: &str) -> Result<Literal, LiteralError> {
         None => {
             let plain = without_separators(text)?;
             let number = scan(plain.as_bytes()).map_err(|e| {
-                // Positions are those of the text as it was typed.
+                // Positions refer to the text as typed.
                 let skipped = text.bytes().scan(0, |digits, b| {
                     *digits += (b != b'_') as usize;
                     Some(*digits)
@@ -92,11 +92,11 @@ pub fn read(text: &str) -> Result<Literal, LiteralError> {
     }
 }
 
-/// A number that is read with more digits or a larger exponent has no [`Ratio`].
+/// A number with more digits or a larger exponent has no [`Ratio`].
 const MOST_PLACES: usize = 10_000;
 
-/// The number that [`read`] rounds to 64 bits, with nothing lost. `None` of anything but a finite number, and of one with
-/// more than 10,000 digits or such an exponent.
+/// The number of [`read`] with nothing lost. `None` unless it is finite and has at most 10,000 digits and an exponent
+/// of that size.
 ///
 /// # Examples
 /// ```
@@ -135,7 +135,7 @@ pub fn ratio(text: &str) -> Option<Ratio> {
     Some(Ratio { neg, over, under, exp: 0 })
 }
 
-/// `_` stands between two digits and means nothing.
+/// Removes each `_` between two digits.
 fn without_separators(text: &str) -> Result<Cow<'_, str>, LiteralError> {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -156,7 +156,7 @@ fn code(digits: &str) -> Result<u64, LiteralError> {
     }
 }
 
-/// `H.HpD`, from byte `start` of the text on.
+/// `H.HpD`, from byte `start`.
 fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralError> {
     let bytes = text.as_bytes();
     let (mut sig, mut exp, mut sticky) = (0u64, 0i64, false);
@@ -165,7 +165,7 @@ fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralErro
         match (byte as char).to_digit(16) {
             Some(digit) => {
                 digits += 1;
-                // A digit for which there is no room moves the point instead.
+                // A digit that does not fit moves the point instead.
                 match sig >> 60 {
                     0 => sig = sig << 4 | u64::from(digit),
                     _ => {
@@ -200,14 +200,14 @@ fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralErro
         return Ok(Exact::Finite { neg, sig: 0, exp: 0, sticky: false });
     }
     if sticky {
-        // All 64 bits are used, as a sticky value has them: the leading digit may have left some of them empty.
+        // Use all 64 bits, as sticky values must: the leading digit may have left some empty.
         let shift = sig.leading_zeros();
         return Ok(Exact::Finite { neg, sig: sig << shift, exp: bounded(exp) - shift as i32, sticky });
     }
     Ok(Exact::Finite { neg, sig, exp: bounded(exp), sticky })
 }
 
-/// Beyond every format: the exponents of an [`Exact`] lie within ±100,000.
+/// Exponent clamped beyond every format, within the ±100,000 of an [`Exact`].
 fn bounded(exp: i64) -> i32 {
     exp.clamp(4 * TINY, 4 * HUGE) as i32
 }

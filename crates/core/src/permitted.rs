@@ -1,7 +1,7 @@
-//! Which results a standard permits: what a check asks.
+//! The results that a standard permits, for checks.
 //!
-//! A standard lists what it leaves open as data ([`crate::policy::Undefined`]). From that and from the definition follows
-//! the set of results that it permits for one value. No standard is named here; `spec` knows the clause for a value.
+//! A standard lists the cases it leaves open as data ([`crate::policy::Undefined`]). These and the definition give the
+//! set of permitted results of one value. No standard is named here; `spec` knows the clause for a value.
 
 use crate::dtype::DType;
 use crate::exact::{Exact, Outcome, cast_one, decode};
@@ -18,14 +18,14 @@ use alloc::vec::Vec;
 pub enum Permitted {
     /// Every code.
     Any,
-    /// These codes, the documented one first; none if an `error` policy refuses the value.
+    /// These codes, the documented one first; empty if an `error` policy refuses the value.
     Codes(Vec<u64>),
-    /// Every text of the grammar that reads back, to nearest even, as the source; the documented one is this. `None` if an
-    /// `error` policy refuses the value.
+    /// Every text of the grammar that reads back to the source under nearest even; the documented text is given. `None`
+    /// if an `error` policy refuses the value.
     ReadsBack(Option<String>),
 }
 
-/// How a NaN is compared.
+/// Comparison of NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum NanComparison {
     /// Where NaN is permitted, every NaN code is: no specification fixes sign or payload.
@@ -47,9 +47,9 @@ pub enum Verdict {
     },
     /// It is not permitted.
     Wrong {
-        /// What would have been.
+        /// The permitted results.
         permitted: Permitted,
-        /// The clause.
+        /// Clause that decides.
         clause: &'static str,
     },
 }
@@ -139,7 +139,7 @@ fn compare(
     }
 }
 
-/// Whether what became of a text is allowed. One that is not a number has no result that could be wrong.
+/// Whether the result of a text is permitted. A text that is not a number has no wrong result.
 ///
 /// Source: `docs/spec/onnx.md §4.11` U7.
 ///
@@ -158,7 +158,7 @@ fn compare(
 pub fn check_parsed(spec: &CastSpec, text: &[u8], actual: u64, nan: NanComparison) -> Verdict {
     match parse_one(spec, text) {
         Err(_) => Verdict::Open { reason: NOT_A_NUMBER },
-        // What is open is so for every result (U8, U10).
+        // An open case is open for every result (U8, U10).
         Ok(Outcome::Undefined { reason, .. }) => Verdict::Open { reason },
         Ok(outcome) => compare(spec, Permitted::Codes(outcome.code().into_iter().collect()), None, actual, nan),
     }

@@ -1,4 +1,4 @@
-//! What standards decide differently, as data.
+//! Differences between standards, as data.
 //!
 //! Each field of [`CastPolicy`] is an *observed difference* between standards; none of them names a standard. A
 //! standard fills them in (`spec/`), [`crate::exact`] obeys them, and the kernels are derived from both.
@@ -9,12 +9,12 @@ use crate::round::Rounding;
 use crate::words::words;
 
 words! {
-    /// What a value beyond the largest finite one becomes.
+    /// Result for a value beyond the largest finite one.
     pub enum Overflow {
         /// Inf if the format has one, else NaN if it has one, else the largest finite value.
         Nonfinite = "nonfinite",
-        /// As [`Overflow::Nonfinite`], also under a rounding that stops at the largest finite value (IEEE 754-2019 §7.4):
-        /// a value overflows if rounding with unlimited exponents leaves it beyond that value.
+        /// As [`Overflow::Nonfinite`], also under a rounding that stops at the largest finite value (IEEE 754-2019
+        /// §7.4): a value overflows if rounding with unlimited exponents leaves it beyond that value.
         NonfiniteAlways = "nonfinitealways",
         /// The largest finite value of the same sign.
         Saturate = "saturate",
@@ -22,9 +22,10 @@ words! {
         Error = "error",
     }
 
-    /// What becomes of the sign and payload of a NaN.
+    /// Sign and payload of the NaN that a NaN becomes.
     pub enum NanRule {
-        /// Quiet, with the source's sign; between IEEE-like formats the leading payload bits that fit; same type: bits kept.
+        /// Quiet, with the source's sign; between IEEE-like formats the leading payload bits that fit; same type: bits
+        /// kept.
         Keep = "keep",
         /// The canonical quiet NaN with the source's sign.
         Canonical = "canonical",
@@ -33,7 +34,7 @@ words! {
     }
 }
 
-/// What stands for NaN in a format that has none.
+/// Replacement for NaN in a format without NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NanSubstitute {
     /// Zero with the inverted sign of the NaN (`docs/spec/onnx.md §4.8`).
@@ -47,7 +48,7 @@ pub enum NanSubstitute {
 }
 
 words! {
-    /// What an integer out of the destination's range becomes (infinities included).
+    /// Result for an integer out of the destination's range (infinities included).
     pub enum IntOverflow {
         /// The low bits; ±Inf is 0.
         Wrap = "wrap",
@@ -61,11 +62,11 @@ words! {
         Error = "error",
     }
 
-    /// What NaN becomes as an integer.
+    /// Result for NaN as an integer.
     pub enum NanToInt {
         /// 0.
         Zero = "zero",
-        /// The largest value of the type, whatever the sign of the NaN.
+        /// The largest value of the type, for NaN of either sign.
         Saturate = "saturate",
         /// As [`IntOverflow::Indefinite`].
         Indefinite = "indefinite",
@@ -75,7 +76,7 @@ words! {
         Error = "error",
     }
 
-    /// What happens to subnormals.
+    /// Treatment of subnormals.
     pub enum Subnormals {
         /// Gradual underflow.
         Keep = "keep",
@@ -89,7 +90,7 @@ words! {
 }
 
 impl Subnormals {
-    /// Which of the two are flushed.
+    /// Policy that flushes sources, results, both or neither.
     #[must_use]
     pub const fn of(source: bool, result: bool) -> Subnormals {
         match (source, result) {
@@ -113,7 +114,7 @@ impl Subnormals {
     }
 }
 
-/// Which value the range test of a floating-point destination looks at.
+/// Value that the range test of a floating-point destination examines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RangeTest {
     /// The rounded value.
@@ -139,7 +140,8 @@ words! {
     /// The notation of floating-point numbers as text. It changes neither the digits nor what is read.
     #[derive(Default)]
     pub enum TextStyle {
-        /// As the reference evaluator of ONNX: very small and very large values have an exponent (`docs/spec/onnx.md §6.2` rule 2).
+        /// As the reference evaluator of ONNX: very small and very large values have an exponent (`docs/spec/onnx.md
+        /// §6.2` rule 2).
         #[default]
         Reference = "reference",
         /// As the text of ONNX: plain notation, never an exponent (`docs/spec/onnx.md §6.2` rule 9).
@@ -168,25 +170,26 @@ pub struct CastPolicy {
     pub nan_to_int: NanToInt,
     /// Subnormals of source and destination.
     pub subnormals: Subnormals,
-    /// Which value the range test looks at.
+    /// Value that the range test examines.
     pub range: RangeTest,
     /// Negative value into an unsigned floating-point type.
     pub negative: Unrepresentable,
     /// Zero, or a value that underflows, into a type without zero.
     pub vanishing: Unrepresentable,
-    /// The value becomes one of this type first, under the same policy, and that one is converted: it is rounded twice.
+    /// Type that the value is rounded to first, under the same policy; the result is then converted, a second rounding.
     pub via: Option<DType>,
     /// NaN becomes the canonical NaN, and a negative value +0 (`docs/spec/ptx.md`).
     pub relu: bool,
-    /// A finite value is multiplied by 2 to this power before it is rounded (`docs/spec/arm.md`, `docs/spec/amd.md`): codes of
-    /// 32 bits or fewer, for which counts are exact; text is not scaled.
+    /// A finite value is multiplied by 2 to this power before it is rounded (`docs/spec/arm.md`, `docs/spec/amd.md`):
+    /// codes of 32 bits or fewer, for which counts are exact; text is not scaled.
     pub scale_exponent: i16,
     /// Floating-point numbers as text.
     pub text: TextStyle,
 }
 
 impl CastPolicy {
-    /// IEEE 754-2019 §5.4: nearest even, Inf on overflow, quiet NaN with payload, no flushing; integers truncate and wrap.
+    /// IEEE 754-2019 §5.4: nearest even, Inf on overflow, quiet NaN with payload, no flushing; integers truncate and
+    /// wrap.
     pub const IEEE: CastPolicy = CastPolicy {
         to_float: Rounding::NearestEven,
         to_int: Rounding::TowardZero,
@@ -237,11 +240,12 @@ pub enum Condition {
     Zero,
     /// Positive, but below the smallest value of a destination without zero.
     Underflow,
-    /// Beyond the largest finite value ([`CastPolicy::range`] says before or after rounding), or an integer out of range.
+    /// Beyond the largest finite value ([`CastPolicy::range`] says before or after rounding), or an integer out of
+    /// range.
     Overflow,
     /// Not an integer, into an integer.
     Fraction,
-    /// A source magnitude between two others, both exclusive: [`Condition::between`]. A row has one at most.
+    /// A source magnitude between two others, both exclusive: [`Condition::between`]. A table has at most one such row.
     Between {
         /// The lower one, an f64.
         above: u64,
@@ -263,7 +267,7 @@ impl Condition {
         Condition::Between { above: above.to_bits(), below: below.to_bits() }
     }
 
-    /// The words of an error that refuses such a value.
+    /// Words of the error that refuses such a value.
     #[must_use]
     pub const fn refusal(self) -> &'static str {
         match self {
@@ -279,14 +283,14 @@ impl Condition {
     }
 }
 
-/// One row of what a standard leaves open.
+/// One case that a standard leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Undefined {
     /// The property that leaves it open.
     pub condition: Condition,
     /// Where the standard (or our page) says so.
     pub reason: &'static str,
-    /// What a checker accepts there beside the documented code.
+    /// Results that a checker accepts in addition to the documented code.
     pub accepted: Accepted,
 }
 
@@ -296,7 +300,7 @@ pub struct Undefined {
 pub enum Accepted {
     /// Every code.
     Any,
-    /// The documented code, and what the same cast gives under each of these changes of its policy.
+    /// The documented code, and the result of the same cast under each of these changes of its policy.
     Under(&'static [PolicyChange]),
 }
 
@@ -331,7 +335,7 @@ impl Undefined {
 
 /// A fully resolved request: no attribute, default or version is left open.
 ///
-/// Source: whoever made it; [`CastSpec::clause`] says.
+/// Source: [`CastSpec::clause`].
 ///
 /// # Examples
 /// ```
@@ -348,14 +352,14 @@ pub struct CastSpec {
     pub dst: DType,
     /// How values are treated.
     pub policy: CastPolicy,
-    /// What the standard leaves open for this pair.
+    /// Cases that the standard leaves open for this pair.
     pub undefined: &'static [Undefined],
     /// Where the standard says so.
     pub clause: &'static str,
 }
 
 impl CastSpec {
-    /// The two casts of a value that becomes one of another type first ([`CastPolicy::via`]); `None` for a single cast.
+    /// The two casts of [`CastPolicy::via`]; `None` for a single cast.
     #[must_use]
     pub const fn legs(&self) -> Option<[CastSpec; 2]> {
         let CastSpec { src, dst, policy, undefined, clause } = *self;
@@ -368,14 +372,14 @@ impl CastSpec {
         ])
     }
 
-    /// To f64, only scaled: the value that is rounded, for sources of 32 bits and fewer.
+    /// Cast to f64 that only scales: the value before rounding, for sources of 32 bits and fewer.
     #[must_use]
     pub const fn scaled_value(&self) -> CastSpec {
         let policy = CastPolicy { scale_exponent: self.policy.scale_exponent, ..CastPolicy::IEEE };
         CastSpec { dst: DType::F64, policy, ..CastSpec::copy(self.src) }
     }
 
-    /// The identity of a type: every code stays what it is, and only the layout of a buffer may change.
+    /// Identity cast of a type: codes are unchanged, and only the layout of a buffer may change.
     #[must_use]
     pub const fn copy(dtype: DType) -> CastSpec {
         CastSpec {

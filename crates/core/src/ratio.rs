@@ -1,6 +1,6 @@
-//! Numbers that no binary fraction holds, such as 0.1 and 1/3, and how far they lie from one that does.
+//! Numbers that are not binary fractions, such as 0.1 and 1/3, and their distance from one.
 //!
-//! Not for conversions, which round a number once into their destination (`decimal`): this says what was lost.
+//! Conversions do not use this; they round a number once into their destination (`decimal`). It measures the loss.
 
 use crate::big::Big;
 use crate::exact::Exact;
@@ -19,7 +19,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// A finite value; of one with `sticky` what its 64 bits say. `None` of NaN and infinities.
+    /// A finite value; a sticky value is represented by its 64 bits. `None` for NaN and infinities.
     #[must_use]
     pub fn from_exact(value: Exact) -> Option<Ratio> {
         let Exact::Finite { neg, sig, exp, .. } = value else { return None };

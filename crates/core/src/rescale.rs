@@ -1,8 +1,8 @@
-//! The arithmetic of RESCALE in 64-bit integers: a value less a zero point, times `multiplier * 2^-shift`, rounded, plus
-//! a zero point, held to the output type.
+//! The arithmetic of RESCALE in 64-bit integers: a value less a zero point, times `multiplier * 2^-shift`, rounded,
+//! plus a zero point, held to the output type.
 //!
-//! What attributes and operands make of it, and what a standard forbids, stands in `spec/tosa`. The letters and the names
-//! of the requirements (R0 to R5) are those of `docs/spec/tosa.md §4.4, §4.5`.
+//! Attributes, operands and the standard's prohibitions are in `spec/tosa`. Letters and names of requirements (R0 to
+//! R5) are from `docs/spec/tosa.md §4.4, §4.5`.
 
 use crate::binary64::{pow2, round};
 use crate::format::IntFormat;
@@ -10,22 +10,20 @@ use crate::words::words;
 use alloc::vec::Vec;
 
 words! {
-    /// How a scaled value is rounded.
-    ///
-    /// In the order of their numbers in a file.
+    /// Rounding of a scaled value, in the order of the numbers in files.
     #[derive(Default)]
     pub enum RoundingMode {
         /// One rounding, half up.
         #[default]
         Single = "single",
-        /// Any integer of an interval; truecast computes [`RoundingMode::Single`].
+        /// Any integer of an interval; truecast returns the result of [`RoundingMode::Single`].
         Inexact = "inexact",
         /// Rounded to bit 30 first if the shift is above 31.
         Double = "double",
     }
 }
 
-/// What the scale of one channel is: `multiplier * 2^-shift`.
+/// Scale of one channel: `multiplier * 2^-shift`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Channel {
     /// Multiplier.
@@ -34,12 +32,12 @@ pub struct Channel {
     pub shift: i8,
 }
 
-/// The shifts of the requirement R2, from the least to the largest.
+/// Range of shifts of requirement R2.
 const LEAST_SHIFT: i32 = 2;
 const LARGEST_SHIFT: i32 = 62;
 
 impl Channel {
-    /// The requirements that concern no element.
+    /// The requirements that do not depend on elements.
     ///
     /// # Errors
     /// R1, R2.
@@ -50,8 +48,8 @@ impl Channel {
         if (LEAST_SHIFT..=LARGEST_SHIFT).contains(&self.shift.into()) { Ok(()) } else { Err(Requirement::Shift) }
     }
 
-    /// The multiplier of 31 significant bits (15 without `scale32`) and the shift whose scale is nearest, halfway cases away
-    /// from zero. A scale below `2^-32` (`2^-48`) has fewer bits, since shifts end at 62; 0 is multiplier 0.
+    /// Nearest scale with a multiplier of 31 significant bits (15 without `scale32`), ties away from zero. A scale
+    /// below `2^-32` (`2^-48`) has fewer bits, since shifts end at 62; 0 has multiplier 0.
     ///
     /// Source: `docs/spec/tosa.md §4.7`: the normalization that compilers use, rounded once.
     ///
@@ -81,14 +79,14 @@ impl Channel {
         Ok(Channel { multiplier: at(shift) as i32, shift: shift as i8 })
     }
 
-    /// The scale that it is.
+    /// Scale as a number.
     #[must_use]
     pub fn scale(&self) -> f64 {
         f64::from(self.multiplier) * pow2(-i32::from(self.shift))
     }
 }
 
-/// Why a number is no scale.
+/// Why a number is not a scale.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -100,7 +98,7 @@ pub enum ScaleError {
     #[error("scale {scale} is too large; RESCALE reaches up to {largest}")]
     TooLarge {
         scale: f64,
-        /// The largest power of two that can be given.
+        /// The largest power of two that is allowed.
         largest: f64,
     },
 }
@@ -158,7 +156,7 @@ pub struct RescaleSpec {
     pub scale32: bool,
     /// Rounding.
     pub rounding: RoundingMode,
-    /// One, or one for each index of the last dimension.
+    /// One, or one for each index in the last dimension.
     pub channels: Vec<Channel>,
     /// Input zero point, in the signedness in force.
     pub input_zp: i64,
@@ -166,7 +164,7 @@ pub struct RescaleSpec {
     pub output_zp: i64,
 }
 
-/// The result of one element.
+/// Result for one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rescaled {
     /// The code: the low bits of the output.
@@ -180,7 +178,7 @@ fn fits_i32(value: i64) -> bool {
 }
 
 impl RescaleSpec {
-    /// The channel of an element: its index in the last dimension.
+    /// Channel of an element: its index in the last dimension.
     #[must_use]
     pub fn channel_of(&self, index: u64) -> usize {
         (index % self.channels.len() as u64) as usize

@@ -1,9 +1,9 @@
-//! Rounding: the one place that decides "away from zero or not".
+//! Rounding: the one function that decides "away from zero or not".
 
 use crate::words::words;
 
 words! {
-    /// How a value between two neighbors of the destination becomes one of them.
+    /// Choice between the two neighbors of a value in the destination.
     ///
     /// # Examples
     /// ```
@@ -28,15 +28,16 @@ words! {
         Up = "up",
         /// Toward -Inf.
         Down = "down",
-        /// To the odd code if inexact; never to Inf. A later rounding sees everything it needs (`docs/kernels.md §3`).
+        /// To the odd code if inexact; never to Inf. A later rounding then gives the same result as a single one
+        /// (`docs/kernels.md §3`).
         ToOdd = "odd",
     }
 }
 
-/// What lies between the kept part of a magnitude and the value, as a fraction of one unit in the last place.
+/// Difference between the value and the kept part of its magnitude, as a fraction of one unit in the last place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Remainder {
-    /// Nothing: the kept part is the value.
+    /// Zero: the kept part is the value.
     Zero,
     /// More than zero, less than one half.
     BelowHalf,

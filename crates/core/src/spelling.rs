@@ -1,8 +1,7 @@
-//! Finds the known name that an unknown one probably stands for, and lists names. The caller decides what to do with
-//! it.
+//! Finds the known name that a misspelled one probably means, and lists names. The caller decides how to use it.
 
-/// The known name that is nearest to a word, without regard to case, if it is at most `most` edits away: a letter added,
-/// left out or replaced, or two that changed places. Of several equally near the first. Without the feature `std` none is.
+/// The known name nearest to a word, ignoring case, at most `most` edits away: a letter added, removed or replaced, or
+/// two swapped. The first of several equally near. Always `None` without the feature `std`.
 ///
 /// # Examples
 /// ```
@@ -21,8 +20,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: u
 #[cfg(feature = "std")]
 const LONGEST: usize = 256;
 
-/// How many edits two words are apart, as [`nearest`] counts them; `None` if more than `most`, or one of them is longer than
-/// names are.
+/// Number of edits between two words, as in [`nearest`]; `None` if more than `most`, or if one is too long.
 ///
 /// # Examples
 /// ```
@@ -44,7 +42,7 @@ pub fn nearest<'a>(_: &str, _: impl IntoIterator<Item = &'a str>, _: usize) -> O
     None
 }
 
-/// Names as a sentence lists choices.
+/// Names in a sentence, as choices.
 ///
 /// # Examples
 /// ```

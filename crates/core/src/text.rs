@@ -1,7 +1,7 @@
 //! Elements as text and text as elements: the definition.
 //!
 //! [`parse_one`] reads a text by the grammar of [`crate::decimal`] and rounds it once; [`print_one`] writes the fewest
-//! digits that read back. Nothing here is fast (`truecast_kernel::text` is, and is tested against this). Read it beside
+//! digits that read back. The fast version is `truecast_kernel::text`, which is tested against this. Read with
 //! `docs/spec/onnx.md §6`.
 
 use crate::decimal::{Decimal, Number, ParseDecimalError, scan, to_decimal};
@@ -11,15 +11,15 @@ use crate::policy::{CastPolicy, CastSpec, Condition, NanRule, Subnormals, TextSt
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// No element is longer as text in the style of the reference, in bytes.
+/// Maximum length of an element as text in the style of the reference, in bytes.
 pub const MAX_LEN: usize = 24;
 
-/// No element of a type is longer as text, in bytes.
+/// Maximum length of an element of a type as text, in bytes.
 ///
-/// In plain notation the last digit of an f64 stands at most 324 places behind the point, that of any other type 45. Two
-/// neighbors are at least 2^-1074 (2^-149) apart. Half of that is more than `0.5 * 10^-324` (`0.5 * 10^-45`), so the nearest
-/// multiple of that power of ten reads back as the value, unless the digits that always suffice end before it.
-///
+/// In plain notation the last digit of an f64 is at most 324 places after the point, of any other type 45: two
+/// neighbors are at least 2^-1074 (2^-149) apart, half of that is more than `0.5 * 10^-324` (`0.5 * 10^-45`), so the
+/// nearest multiple of that power of ten reads back as the value, unless the always sufficient number of digits is
+/// reached first.
 /// # Examples
 /// ```
 /// use truecast_core::{DType, policy::TextStyle, text::max_len};
@@ -57,7 +57,7 @@ pub fn parse_one(spec: &CastSpec, text: &[u8]) -> Result<Outcome, ParseDecimalEr
     Ok(encode_number(spec.dst, &spec.policy, &number).outcome(spec.undefined))
 }
 
-/// What a text says to a destination, which is bool, an integer or a float.
+/// Reads a text for a destination, which is bool, an integer or a float.
 ///
 /// Source: `docs/spec/onnx.md §6.4`, §6.6 (`true` and `false` in any case, to bool only), §6.5 (no Inf or NaN to an
 /// integer).
@@ -80,13 +80,13 @@ pub fn read(dst: DType, text: &[u8]) -> Result<Number<'_>, ParseDecimalError> {
     }
 }
 
-/// Vertical tabs are among them, unlike in `u8::is_ascii_whitespace`.
+/// Includes vertical tabs, unlike `u8::is_ascii_whitespace`.
 #[inline]
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// Rounds what a text says once. Integers see every digit, however many there are.
+/// Rounds a number once. Integers use every digit, for any number of digits.
 ///
 /// # Panics
 /// If the destination is complex or text.
@@ -141,8 +141,8 @@ pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Condition> {
     })
 }
 
-/// A policy as printing sees it: what [`print_one`] does not look at is that of [`CastPolicy::IEEE`]. So two policies
-/// that are equal here print every element alike.
+/// A policy with only the fields that [`print_one`] uses, the others as in [`CastPolicy::IEEE`]. Policies that are
+/// equal here print every element alike.
 #[must_use]
 pub const fn printing(policy: &CastPolicy) -> CastPolicy {
     CastPolicy {
@@ -153,8 +153,8 @@ pub const fn printing(policy: &CastPolicy) -> CastPolicy {
     }
 }
 
-/// The type to which the digits of an element read back. Where rounding is coarser than decimal digits "the fewest that
-/// read back" would be misleading (448 as 450), so narrow types print as the f32 of the same value.
+/// Type that the digits of an element read back to. Where rounding is coarser than decimal digits "the fewest that read
+/// back" would be misleading (448 as 450), so narrow types print like the f32 of the same value.
 ///
 /// Source: `docs/spec/onnx.md §6.2` rules 1 and 6.
 #[must_use]
@@ -165,7 +165,7 @@ pub const fn digits_type(src: DType) -> DType {
     }
 }
 
-/// Where the point goes.
+/// Position of the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// `123.0`.
@@ -175,7 +175,8 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// By the power of ten of the **exact** value's first digit. Source: `docs/spec/onnx.md §6.2` rules 2 and 9.
+    /// Notation for the power of ten of the **exact** value's first digit. Source: `docs/spec/onnx.md §6.2` rules 2 and
+    /// 9.
     #[must_use]
     pub const fn of(exponent: i32, style: TextStyle) -> Notation {
         match style {
@@ -186,7 +187,7 @@ impl Notation {
     }
 }
 
-/// The digits of a positive number, in ASCII, without zeros at either end; and the power of ten of the first.
+/// ASCII digits of a positive number without zeros at either end, and the power of ten of the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Digits {
     digits: Vec<u8>,
@@ -208,7 +209,7 @@ impl Digits {
         self
     }
 
-    /// The fewest that round to the same code as all of them; of several the nearest, of two equally near the even one.
+    /// The fewest digits that round to the same code as all of them; of several the nearest, on a tie the even one.
     fn shortest(&self, read: impl Fn(&Decimal<'_>) -> Option<u64>) -> Digits {
         let own = read(&self.decimal());
         let same = |digits: &Digits| read(&digits.decimal()) == own;
@@ -230,7 +231,7 @@ impl Digits {
         candidates.unwrap_or_else(|| self.clone()).trimmed()
     }
 
-    /// The next number with as many digits.
+    /// Next number with the same number of digits.
     fn next(&self) -> Digits {
         let mut next = self.clone();
         for digit in next.digits.iter_mut().rev() {
@@ -251,7 +252,7 @@ impl Digits {
     }
 }
 
-/// Writes digits, without zeros at either end, in a notation. Source: `docs/spec/onnx.md §6.2` rules 3 to 5.
+/// Writes digits, without zeros at either end, in the given notation. Source: `docs/spec/onnx.md §6.2` rules 3 to 5.
 ///
 /// Shapes: `digits` is ASCII; `exponent` is the power of ten of the first.
 ///

@@ -1,6 +1,7 @@
-//! Enums whose values are words.
+//! Enums with a word for each variant.
 
-/// For the crates of truecast: enums with a word for each variant: `ALL` of them, `name`, `of_name`, and `Display`, which pads the name.
+/// For the crates of truecast: an enum with a word for each variant, with `ALL`, `name`, `of_name` and `Display`, which
+/// pads the name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! words {
@@ -10,16 +11,16 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_doc])* $variant),* }
 
         impl $name {
-            /// Every one, in order.
+            /// Every variant, in order.
             pub const ALL: [$name; [$($word),*].len()] = [$($name::$variant),*];
 
-            /// Its name in requests, reports and files.
+            /// Name in requests, reports and files.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $word),* }
             }
 
-            /// The one of a name.
+            /// Variant with this name.
             #[must_use]
             pub fn of_name(name: &str) -> Option<$name> {
                 $name::ALL.into_iter().find(|one| one.name() == name)

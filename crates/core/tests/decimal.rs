@@ -65,7 +65,6 @@ fn random_text() {
     }
 }
 
-/// 2^1024 - 2^970 (`docs/spec/onnx.md §2.5`).
 const TIE_ABOVE_MAX: [&str; 4] = [
     "1797693134862315807937289714053034150799341327100378269361737789804449682927647509466490179775872070",
     "9633028641669288791094655554785194040263065748867150582068190890200070838367627385484581771153176447",
@@ -73,7 +72,7 @@ const TIE_ABOVE_MAX: [&str; 4] = [
     "174497792",
 ];
 
-/// The exact middle between two neighboring doubles, which is a tie; and the texts just below and just above it.
+/// The exact middle between two neighboring doubles, which is a tie, and the texts just below and above it.
 #[test]
 fn halfway_f64() {
     let mut random = Random::new("halfway_f64");
@@ -82,7 +81,7 @@ fn halfway_f64() {
     for bits in edges.into_iter().chain(sample) {
         check_around(&middle(f64::from_bits(bits), f64::from_bits(bits + 1)));
     }
-    // Beyond the largest: 2^1024 - 2^970 is a tie that overflows, anything below it does not.
+    // The value 2^1024 - 2^970 is a tie that overflows; anything below it does not.
     check_around(&format!("{}.0", TIE_ABOVE_MAX.concat()));
 }
 
@@ -198,7 +197,7 @@ fn grammar_errors() {
     }
 }
 
-/// "Time and memory must stay linear in the text length": megabytes of digits of every kind come back.
+/// "Time and memory must stay linear in the text length": megabytes of digits of every kind are parsed.
 #[test]
 fn hostile_length() {
     let n = 4 << 20;
@@ -252,7 +251,7 @@ fn every_digit() {
     }
 }
 
-/// Every value of every type of 16 bits or fewer survives the way through text.
+/// Every value of every type of 16 bits or fewer survives a round trip through text.
 #[test]
 fn text_round_trips() {
     for dtype in DType::ALL.into_iter().filter(|t| t.is_numeric() && t.code_bits() <= 16) {

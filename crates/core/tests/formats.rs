@@ -7,8 +7,8 @@ use truecast_core::format::*;
 use truecast_core::{CastPolicy, DType, Ecosystem, Exact, Kind, Layout, cast_one, spec::ieee};
 use truecast_testkit::formats::{FORMATS, NF4, NF4_THRESHOLDS, SMALL_FLOATS, SPECIAL_CODES, TYPES};
 
-/// `docs/kernels.md §3.3`: p, q, T = significand * 2^exponent, parity of max ("odd" is true), and margins
-/// (p_H - p_D, q_D - q_H) towards each intermediate format that serves. `SERVES`: the page says yes without numbers.
+/// `docs/kernels.md §3.3`: p, q, T = significand * 2^exponent, parity of max ("odd" is true), and margins (p_H - p_D,
+/// q_D - q_H) for each usable intermediate format. `SERVES`: the page says yes without numbers.
 const SERVES: Option<(i32, i32)> = Some((0, 0));
 const NO: Option<(i32, i32)> = None;
 type Margins = Option<(i32, i32)>;
@@ -56,7 +56,7 @@ fn derived_quantities() {
     }
 }
 
-/// `docs/kernels.md §3.1`, conditions 1 to 3 with k = 2, each at its limit. No named format comes this close.
+/// `docs/kernels.md §3.1`, conditions 1 to 3 with k = 2, each at its limit, which no named format reaches.
 #[test]
 fn intermediate_conditions() {
     let dst = |exp_bits, man_bits, bias| FloatFormat { exp_bits, man_bits, bias, ..F16 };
@@ -278,7 +278,8 @@ fn every_code_round_trips() {
     assert_eq!(seen, expected + 16 + 2 * 64 + 9 * 256 + 2 * 65536 + (1 << 19) + 256 + 16);
 }
 
-/// Decoding against the formula of `docs/spec/onnx.md §2.2`, evaluated in f64, where every one of these values is exact.
+/// Decoding against the formula of `docs/spec/onnx.md §2.2`, evaluated in f64, where every one of these values is
+/// exact.
 #[test]
 fn decoding_formula() {
     for dtype in DType::ALL {
@@ -299,8 +300,8 @@ fn decoding_formula() {
     }
 }
 
-/// bool and i1: any nonzero code is true, -1 (`docs/spec/tile-ir.md §3.2`). tf32 storage: pattern << 13, low bits dropped
-/// (`docs/spec/tile-ir.md §3.3`).
+/// bool and i1: any nonzero code is true, -1 (`docs/spec/tile-ir.md §3.2`). tf32 storage: pattern << 13, low bits
+/// dropped (`docs/spec/tile-ir.md §3.3`).
 #[test]
 fn storage_of_codes() {
     for byte in 0..=0xff {
@@ -442,7 +443,7 @@ fn names_of_other_ecosystems() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// Every name that a row lists leads back to its row within its ecosystem: no column holds a name twice.
+/// Every name in a row resolves to that row within its ecosystem: no column has a name twice.
 #[test]
 fn names_lead_back() {
     for (prefix, ecosystem) in Ecosystem::PREFIXES {
@@ -455,7 +456,7 @@ fn names_lead_back() {
     }
 }
 
-/// Names that mean several types are errors without a prefix (`docs/interfaces.md §1`); each must list at least these.
+/// Names of several types are errors without a prefix (`docs/interfaces.md §1`); each must list at least these.
 #[rustfmt::skip]
 const AMBIGUOUS: &[(&str, &[DType])] = &[
     ("f8e4m3", &[DType::F8E4M3Fn, DType::F8E4M3Ieee]), ("f8E4M3", &[DType::F8E4M3Fn, DType::F8E4M3Ieee]),
@@ -486,7 +487,7 @@ fn ambiguous_names() {
     assert!(message.contains("f8e4m3fn") && message.contains("f8e4m3ieee") && message.contains("ov:"), "{message}");
 }
 
-/// A bare name is understood only if no two ecosystems, by their own names, mean different types by it.
+/// A bare name is accepted only if all ecosystems that have it mean the same type.
 #[test]
 fn no_bare_name_hides_a_second_meaning() {
     for dtype in DType::ALL {
@@ -522,7 +523,6 @@ fn unknown_names() {
 
 // ---- helpers ----
 
-/// A finite value that f64 holds exactly.
 fn value(exact: Exact) -> f64 {
     let Exact::Finite { neg, sig, exp, sticky: false } = exact else {
         panic!("{exact:?} is not an exact finite value")

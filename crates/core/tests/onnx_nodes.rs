@@ -1,4 +1,5 @@
-//! Legality of nodes: `docs/spec/onnx.md §1.3, §1.4, §1.7, §1.8` as literal rows. Section numbers are those of that page.
+//! Legality of nodes: `docs/spec/onnx.md §1.3, §1.4, §1.7, §1.8` as literal rows. Section numbers are those of that
+//! page.
 
 use truecast_core::DType::{self, *};
 use truecast_core::spec::SpecError;
@@ -39,7 +40,7 @@ fn data_types() {
     assert_eq!(DataType::of(I48), None);
 }
 
-/// What is wrong with a node, as far as a caller can tell errors apart.
+/// Kind of error, as far as a caller can distinguish errors.
 fn kind(result: Result<Attributes, SpecError>) -> &'static str {
     match result {
         Ok(_) => "ok",
@@ -65,7 +66,7 @@ fn nodes_that_are_illegal() {
         (28, &[("to", Int(29))], "to"), (28, &[("to", Int(-1))], "to"), (28, &[("to", Int(i64::MAX))], "to"),
         (28, &[("to", text("FLOAT"))], "to"), (6, &[("to", text("FLOAT"))], "to"), (28, &[("to", Other("FLOAT"))], "to"),
         (28, &[float, float], "to"),
-        // Cast-1: upper-case names of its own types, and nothing else
+        // Cast-1: upper-case names of its own types only
         (1, &[("to", text("FLOAT"))], "ok"), (5, &[("to", text("DOUBLE"))], "ok"), (1, &[("to", text("BOOL"))], "ok"),
         (1, &[float], "to"), (5, &[float], "to"), (6, &[float], "ok"),
         (1, &[("to", text("float"))], "to"), (1, &[("to", text("STRING"))], "to"), (1, &[("to", text("BFLOAT16"))], "to"),
@@ -96,10 +97,10 @@ fn nodes_that_are_illegal() {
     }
 }
 
-/// Opset, attributes, kind of what is read.
+/// Opset, attributes, expected kind.
 type Row<'a> = (u32, &'a [(&'a str, AttributeValue<'a>)], &'a str);
 
-/// §1.4: versions 15 to 25; `to` is no attribute; there is no CastLike-28.
+/// §1.4: versions 15 to 25; `to` is not an attribute; there is no CastLike-28.
 #[test]
 fn cast_like() {
     let rows: &[Row] = &[
@@ -135,7 +136,6 @@ fn cast_like() {
     assert_eq!(Attributes::default().cast(Operator::CastLike, 25, None), None);
 }
 
-/// What is read is what was written, and nothing else.
 #[test]
 fn attributes_are_read() {
     let all = [("round_mode", text("down")), ("to", Int(24)), ("saturate", Int(0))];

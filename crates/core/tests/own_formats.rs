@@ -1,4 +1,4 @@
-//! Formats that are no element type, against a reading of their own: values as f64 by the fields, neighbors by search.
+//! Custom formats, against an independent reading: values as f64 from the fields, neighbors by search.
 
 use core::cmp::Ordering;
 use truecast_core::exact::{decode, decode_float, encode_float};
@@ -7,7 +7,7 @@ use truecast_core::policy::{Condition, Overflow, Unrepresentable};
 use truecast_core::{CastPolicy, DType, Exact, FloatFormat, Rounding, Specials};
 use truecast_testkit::random::Random;
 
-/// The finite value of a magnitude, which f64 holds.
+/// Finite value of a magnitude; f64 holds it.
 fn value(f: &FloatFormat, magnitude: u64) -> f64 {
     let (field, fraction) = (magnitude >> f.man_bits, magnitude & ((1 << f.man_bits) - 1));
     let fraction = fraction as f64 / (1u64 << f.man_bits) as f64;
@@ -19,7 +19,7 @@ fn value(f: &FloatFormat, magnitude: u64) -> f64 {
     }
 }
 
-/// How many magnitudes are finite numbers.
+/// Number of finite magnitudes.
 fn numbers(f: &FloatFormat) -> u64 {
     let all = 1 << (f.exp_bits + f.man_bits);
     match f.specials {
@@ -30,7 +30,6 @@ fn numbers(f: &FloatFormat) -> u64 {
     }
 }
 
-/// The code of -0 is NaN.
 fn has_lone_nan(f: &FloatFormat) -> bool {
     f.signed && matches!(f.specials, Specials::Fnuz | Specials::Extended)
 }
@@ -39,7 +38,7 @@ fn exact(x: f64) -> Exact {
     decode(DType::F64, x.to_bits())
 }
 
-/// Formats of 5 to 10 bits that no table of the crate has.
+/// Formats of 5 to 10 bits that are in no table of the crate.
 fn formats() -> Vec<FloatFormat> {
     let ieee = |e, m| FloatFormat::ieee(e, m).unwrap();
     let all = vec![
@@ -51,7 +50,7 @@ fn formats() -> Vec<FloatFormat> {
         FloatFormat { specials: Specials::Fnuz, bias: 8, ..ieee(4, 2) },
         FloatFormat { specials: Specials::Extended, ..ieee(4, 2) },
         FloatFormat { specials: Specials::Extended, signed: false, ..ieee(3, 1) },
-        // Without zero: as E8M0 but with a fraction, with a sign, with infinities.
+        // Without zero: like E8M0 but with a fraction, with a sign, with infinities.
         FloatFormat { specials: Specials::Fn, signed: false, has_zero: false, ..ieee(4, 3) },
         FloatFormat { specials: Specials::Finite, has_zero: false, ..ieee(3, 2) },
         FloatFormat { has_zero: false, bias: 0, ..ieee(4, 1) },
@@ -62,7 +61,7 @@ fn formats() -> Vec<FloatFormat> {
     all
 }
 
-/// binary16 by its numbers of bits: every code means what it means as f16.
+/// binary16 constructed from its numbers of bits: every code has the same value as in f16.
 #[test]
 fn binary16_by_hand() {
     let hand =
@@ -78,7 +77,7 @@ fn binary16_by_hand() {
     }
 }
 
-/// Every code means what its fields say, and every number comes back.
+/// Every code has the value of its fields, and every number round-trips.
 #[test]
 fn codes_by_their_fields() {
     for f in formats() {
@@ -105,7 +104,7 @@ fn codes_by_their_fields() {
     }
 }
 
-/// Whether a magnitude between two neighbors takes the upper one; `odd` is the lower one's code.
+/// Whether a value between two neighbors rounds to the upper one; `odd` is the parity of the lower one's code.
 fn takes_upper(rounding: Rounding, neg: bool, odd: bool, to_lower: f64, to_upper: f64) -> bool {
     let tie = to_lower == to_upper;
     match rounding {
@@ -120,22 +119,22 @@ fn takes_upper(rounding: Rounding, neg: bool, odd: bool, to_lower: f64, to_upper
     }
 }
 
-/// What a nonzero number within the range or one step beyond it becomes: the code, or `None` where nothing is left of it.
+/// Code of a nonzero number within the range or one step beyond it; `None` if it vanishes.
 fn searched(f: &FloatFormat, rounding: Rounding, x: f64) -> Option<u64> {
     let (neg, x) = (x < 0.0, x.abs());
     let lower = (0..numbers(f)).rev().find(|&m| value(f, m) <= x);
     let (below, next) = match lower {
         Some(m) if value(f, m) == x => return Some(m | if neg { f.sign_bit() } else { 0 }),
         Some(m) => (value(f, m), m + 1),
-        None => (0.0, 0), // only without zero: nothing, then the smallest value
+        None => (0.0, 0), // only in a format without zero: zero, then the smallest value
     };
-    let above = value(f, next); // beyond the last number: what the code would mean
+    let above = value(f, next); // beyond the last number: the value that the code would have
     let is_odd = lower.is_none_or(|m| m % 2 == 1);
     let code = if takes_upper(rounding, neg, is_odd, x - below, above - x) { next } else { lower? };
     Some(code | if neg && (code != 0 || !f.has_zero || !has_lone_nan(f)) { f.sign_bit() } else { 0 })
 }
 
-/// Between all neighbors, at their middles and beside them, under every rounding.
+/// Between all neighbors, at their midpoints and next to them, under every rounding.
 #[test]
 fn every_rounding() {
     let mut random = Random::new("own_formats");
@@ -159,7 +158,7 @@ fn every_rounding() {
     }
 }
 
-/// Half a step beyond the largest value is where rounding to nearest leaves the range.
+/// Rounding to nearest leaves the range half a step beyond the largest value.
 #[test]
 fn beyond_the_largest() {
     for f in formats() {
@@ -175,7 +174,7 @@ fn beyond_the_largest() {
     }
 }
 
-/// Zero where there is none: as the policy says.
+/// Zero in a format without zero follows the policy.
 #[test]
 fn no_zero() {
     for f in formats().iter().filter(|f| !f.has_zero) {
@@ -189,7 +188,7 @@ fn no_zero() {
     }
 }
 
-/// Fields that describe no format are an error that says why.
+/// Invalid fields give an error with the reason.
 #[test]
 fn unsound() {
     let ieee = |e, m| FloatFormat::ieee(e, m).unwrap();
@@ -223,7 +222,7 @@ fn unsound() {
     assert!(built_in.inspect(|f| assert_eq!(f.check(), Ok(()), "{f:?}")).count() > 15);
 }
 
-/// The widest formats that are sound: every step of the arithmetic has room for them.
+/// The widest valid formats: no step of the arithmetic overflows.
 #[test]
 fn the_widest() {
     let wide = FloatFormat { bias: i16::MAX, ..FloatFormat::ieee(15, 48).unwrap() };
@@ -239,7 +238,7 @@ fn the_widest() {
     }
 }
 
-/// One order of all values: against f64's own, and of what it has no room for.
+/// One order for all values, checked against f64's and for values that f64 cannot hold.
 #[test]
 fn one_order() {
     let mut random = Random::new("one_order");

@@ -1,5 +1,5 @@
-//! IEEE P3109: what `docs/spec/p3109.md` says of its formats, and projections against the rules of the report's §4.7.4
-//! and §4.7.5 in f64, which holds every value of these formats and every significand of theirs.
+//! IEEE P3109: formats by `docs/spec/p3109.md`, and projections by the rules of the report's §4.7.4 and §4.7.5 in f64,
+//! which holds every value and significand of these formats.
 
 use std::collections::BTreeSet;
 use truecast_core::exact::{RandomBits, Stochastic, decode, decode_float};
@@ -11,7 +11,6 @@ fn format(name: &str) -> Format {
     name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Every format of these widths.
 fn formats(widths: core::ops::RangeInclusive<u8>) -> Vec<Format> {
     let of_width = |bits: u8| {
         let kinds = Signedness::ALL.into_iter().flat_map(|s| Domain::ALL.map(|d| (s, d)));
@@ -20,7 +19,7 @@ fn formats(widths: core::ops::RangeInclusive<u8>) -> Vec<Format> {
     widths.flat_map(of_width).collect()
 }
 
-/// K, P, whether signed, whether extended, by the name.
+/// K, P, signedness, domain by the name.
 fn parts(format: &Format) -> (u32, u32, bool, bool) {
     let name = format.to_string();
     let (bits, rest) = name.strip_prefix("binary").unwrap().split_once('p').unwrap();
@@ -73,7 +72,7 @@ fn published_facts() {
     assert_eq!([format("binary8p4sf"), format("binary8p3sf")].map(|f| *f.float()), [F8E4M3FNUZ, F8E5M2FNUZ]);
 }
 
-/// One zero and one NaN, at their codes; values ascend with the codes; every name and every code comes back.
+/// One zero and one NaN, at their codes; values ascend with the codes; names and codes round-trip.
 #[test]
 fn every_code() {
     let all = formats(3..=10);
@@ -128,7 +127,7 @@ fn formats_that_do_not_exist() {
     assert_eq!(format("binary64p60se").float().bits(), 64);
 }
 
-/// How a significand is rounded to an integer, with what is left of it.
+/// Rounding of a significand to an integer.
 #[derive(Clone, Copy)]
 enum Mode {
     Fixed(&'static str),
@@ -165,7 +164,7 @@ fn rounded(precision: i32, bias: i32, mode: Mode, x: f64) -> f64 {
     (whole + f64::from(away as u8)) * 2f64.powi(q) * x.signum()
 }
 
-/// Saturate of §4.7.5, for what is not NaN.
+/// Saturate of §4.7.5, for values that are not NaN.
 fn saturated((lo, hi): (f64, f64), saturation: Saturation, mode: Mode, x: f64, signed: bool, extended: bool) -> f64 {
     let is = |names: &[&str]| matches!(mode, Mode::Fixed(name) if names.contains(&name));
     if lo <= x && x <= hi {
@@ -203,7 +202,7 @@ fn saturated((lo, hi): (f64, f64), saturation: Saturation, mode: Mode, x: f64, s
     }
 }
 
-/// The values of a format, what lies beside and between them, and beyond.
+/// Values of a format, points next to and between them, and beyond.
 fn places(values: &[f64]) -> Vec<f64> {
     let mut magnitudes: Vec<f64> = values.iter().copied().filter(|x| x.is_finite() && *x >= 0.0).collect();
     magnitudes.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! What a checker accepts: the last column of `docs/spec/onnx.md §4.11`, row by row.
+//! Results that a checker accepts: the last column of `docs/spec/onnx.md §4.11`, row by row.
 
 use truecast_core::DType::{self, *};
 use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed, permitted};
@@ -67,7 +67,7 @@ fn every_row_of_the_page() {
     }
 }
 
-/// "any NaN code where the right answer is NaN"; where bits are asked for, the one of the NaN rule.
+/// "any NaN code where the right answer is NaN"; under bitwise comparison the one of the NaN rule.
 #[test]
 fn nan_compares_as_a_class_unless_asked() {
     let spec = onnx(F32, Cast::to(F8E5M2));
@@ -75,10 +75,10 @@ fn nan_compares_as_a_class_unless_asked() {
     let nan = f32::NAN.to_bits().into();
     let bits: Vec<u64> = (0..256).filter(|&c| !wrong(check_code(&spec, nan, c, NanComparison::Bits))).collect();
     assert_eq!(bits, [0x7e]);
-    // A NaN where a number is right is wrong in both.
+    // A NaN instead of a number is wrong in both.
     for comparison in [NanComparison::Class, NanComparison::Bits] {
         let verdict = check_code(&spec, 1f32.to_bits().into(), 0x7e, comparison);
-        // 1 is in range: the clause on overflow, which the pair has too, says nothing of it.
+        // 1 is in range, so the pair's clause on overflow does not apply.
         let clause = "ONNX Cast, to nearest even; docs/spec/onnx.md §4.6";
         assert_eq!(verdict, Verdict::Wrong { permitted: Permitted::Codes(vec![0x3c]), clause });
     }
@@ -93,14 +93,14 @@ fn refused_values_permit_nothing() {
     assert!(wrong(check_code(&cast, 1e30f32.to_bits().into(), 0x7c00, NanComparison::Class)));
 }
 
-/// U7, U8, U10: what is not a number, or not one in range of an integer, may become anything; U9: what reads back.
+/// U7, U8, U10: a text that is not a number, or out of an integer's range, has any result; U9: texts that read back.
 #[test]
 fn text() {
     let from = |dst| onnx(String, Cast::to(dst));
     let open = |verdict| matches!(verdict, Verdict::Open { .. });
     let read = |dst, text: &str, code| check_parsed(&from(dst), text.as_bytes(), code, NanComparison::Class);
     assert_eq!(read(F16, "65519.9999999999999999999", 0x7bff), Verdict::Right);
-    assert!(wrong(read(F16, "65519.9999999999999999999", 0x7c00))); // what engines give (§5 row 24)
+    assert!(wrong(read(F16, "65519.9999999999999999999", 0x7c00))); // result of engines (§5 row 24)
     assert!(open(read(F16, "1_000", 0x1234)) && open(read(U8, "2.718", 3)) && open(read(U8, "300", 255)));
     assert!(open(read(Bool, "0", 1)) && open(read(I8, "nan", 5)));
     assert_eq!(read(I8, "-7", 0xf9), Verdict::Right);

@@ -1,4 +1,4 @@
-//! The promotion tables of `docs/spec/openvino.md`, read from the page itself, and the promises around them.
+//! The promotion tables of `docs/spec/openvino.md`, read from the page, and the rules about them.
 
 use std::collections::BTreeMap;
 use std::string::String; // not the element type
@@ -11,7 +11,6 @@ use truecast_core::{CastPolicy, Ecosystem, Exact, Kind, exact};
 
 const PAGE: &str = include_str!("../../../docs/spec/openvino.md");
 
-/// The text of a section.
 fn section(heading: &str) -> &'static str {
     let from = PAGE.split(&format!("\n### {heading} ")).nth(1).unwrap_or_else(|| panic!("no section {heading}"));
     from.split("\n##").next().unwrap()
@@ -33,7 +32,7 @@ fn matrix(heading: &str) -> Vec<(DType, DType, &'static str)> {
     cells
 }
 
-/// `P3`, or the name that the page uses.
+/// `P3`, or the page's name of the type.
 fn shown(outcome: Result<Element, PromotionError>) -> String {
     match outcome {
         Ok(element) => truecast_core::promote::openvino::name(element).into(),
@@ -101,7 +100,7 @@ fn grid(mut visit: impl FnMut(ConvertPromoteTypes, (Element, Rank), (Element, Ra
     }
 }
 
-/// §3.5: 146,016 rows, and how often each outcome occurs.
+/// §3.5: 146,016 rows, and the number of each outcome.
 #[test]
 fn outcome_counts() {
     let mut counts = BTreeMap::<String, u32>::new();
@@ -155,7 +154,7 @@ fn strict_pairs() {
     }
 }
 
-/// §2.7: commutative, and associative but for u64 with signed integers.
+/// §2.7: commutative, and associative except for u64 with signed integers.
 #[test]
 fn algebra() {
     for (target, expected) in [(F32, 84), (F64, 104)] {
@@ -258,7 +257,7 @@ fn messages() {
         ),
     ];
     for ((a, rank), b, message) in rows {
-        // Only scalars are promoted by the rule for them.
+        // Only scalars are promoted by their rule.
         let attributes = of(false, rank == Scalar, F64);
         let inputs = ((Element::Type(a), rank), (Element::Type(b), Dimensioned));
         let error = attributes.promote(inputs.0, inputs.1, SafeMode::Strict).unwrap_err();
@@ -292,7 +291,7 @@ fn matrices_of_other_systems() {
         for (a, b, cell) in cells {
             let ours = cell_of(system.promote(a.into(), b.into()));
             let cell = DType::parse_in(Ecosystem::OpenVino, cell).map_or(cell, DType::name);
-            // Said below the matrix of §12.3.
+            // Stated below the matrix of §12.3.
             let weak = heading == "12.3"
                 && [a, b].contains(&U64)
                 && cell == "f64"
@@ -313,10 +312,10 @@ fn matrices_of_other_systems() {
     }
 }
 
-/// §12.3, last paragraph; §12.5, the rules beside the matrix.
+/// §12.3, last paragraph; §12.5, the rules next to the matrix.
 #[test]
 fn further_rules() {
-    // The two types and the result, or - if there is none.
+    // Two types and the result; - if the pair is refused.
     let rows = [
         (
             System::Jax(X64::Off),
@@ -402,7 +401,7 @@ fn python_numbers_and_zero_dimensional_tensors() {
     assert_eq!(refused.to_string(), "openvino has no element type py:int");
 }
 
-/// §12.6: TensorFlow's modes are OpenVINO's safe and unsafe, but for u64 with a signed integer.
+/// §12.6: TensorFlow's modes are OpenVINO's safe and unsafe, except for u64 with a signed integer.
 #[test]
 fn tensorflow_is_openvino() {
     let types = [Bool, U8, U16, U32, U64, I8, I16, I32, I64, Bf16, F16, F32, F64];
@@ -420,12 +419,12 @@ fn tensorflow_is_openvino() {
     }
 }
 
-/// `DType::embeds_in` by converting every value of the narrow types there and back.
+/// `DType::embeds_in`, checked by converting every value of the narrow types there and back.
 #[test]
 fn embedding_is_what_conversion_keeps() {
     for a in DType::ALL.into_iter().filter(|t| t.is_numeric() && t.code_bits() <= 16) {
         for b in DType::ALL.into_iter().filter(|t| t.is_numeric() && *t != a) {
-            // Truth values take any number and keep none; the values of code books and fixed point are not asked about.
+            // Truth values take any number and keep none; code books and fixed point are left out.
             if matches!(b.kind(), Kind::Bool | Kind::Book(_) | Kind::Fixed(_)) || matches!(a.kind(), Kind::Fixed(_)) {
                 continue;
             }

@@ -1,7 +1,7 @@
-//! What must hold of every conversion, whatever the code does (`docs/style.md §15.3`).
+//! Properties of every conversion (`docs/style.md §15.3`).
 //!
-//! Expectations come from the test's own reading of the formats (`docs/spec/onnx.md §2.1, §2.2`), in f64 where all values
-//! and midpoints are exact, and in i128 for integers. No table and no function of the crate takes part in an expectation.
+//! Expectations come from the test's own reading of the formats (`docs/spec/onnx.md §2.1, §2.2`), in f64 where all
+//! values and midpoints are exact, and in i128 for integers. They use no table and no function of the crate.
 
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::ops::Deref;
@@ -12,7 +12,7 @@ use truecast_core::{CastPolicy, CastSpec, FloatFormat, Kind, Outcome, Rounding, 
 use truecast_testkit::formats::{self, NF4_THRESHOLDS, Top, pow2};
 use truecast_testkit::random::Random;
 
-/// A format of the pages and our name of it.
+/// A format of the pages with our name.
 #[derive(Clone, Copy, Debug)]
 struct Format {
     dtype: DType,
@@ -115,8 +115,8 @@ fn wide_sources_round_correctly() {
     }
 }
 
-/// `outcome` is the rounding of `x` under the IEEE policy: a negative value in an unsigned format and a vanishing one in a
-/// format without zero are NaN, overflow is Inf, else NaN, else the largest value.
+/// `outcome` is the rounding of `x` under the IEEE policy: NaN for a negative value in an unsigned format and a value
+/// that vanishes in a format without zero; on overflow Inf, else NaN, else the largest value.
 fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
     let what = || format!("{x:e} to {} {rounding}: {outcome:x?}", f.dtype);
     let check = |is_right: bool, why: &str| assert!(is_right, "{}: {why}", what());
@@ -131,7 +131,7 @@ fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
     if a.is_infinite() {
         return check(code == f.over(neg), "Inf");
     }
-    // The index of the result: the code of its magnitude, max + 1 for overflow, -1 for what vanishes.
+    // Index of the result: the code of its magnitude, max + 1 for overflow, -1 for a value that vanishes.
     let overflowed = f.top != Top::Finite && code == f.over(neg);
     let index = match overflowed {
         true if f.dtype == F8E8M0 && a < 1.0 => -1,
@@ -157,10 +157,10 @@ fn check_rounded(f: &Format, rounding: Rounding, x: f64, outcome: Outcome) {
     let ok = match direction(rounding, neg) {
         Direction::Toward => at <= a && (unbounded || a < above),
         Direction::Away => below.is_none_or(|below| below < a) && (unbounded || a <= at) && (index >= 0 || a == 0.0),
-        Direction::Odd if index == f.max() && at < a => true, // stops at max, whatever its parity
+        Direction::Odd if index == f.max() && at < a => true, // stops at max, of either parity
         Direction::Odd => a == at || (odd && below.is_none_or(|below| below < a) && a < above),
         Direction::Nearest { up_on_tie } => {
-            // A tie between k and k + 1 goes up if the rule says so, or, to even, if k is odd.
+            // A tie between k and k + 1 rounds up if the rule says so, or, to even, if k is odd.
             let tie_goes_up = |k: i64| up_on_tie.unwrap_or(k & 1 == 1);
             let low = below.is_none_or(|below| match compare(a, (below + at) / 2.0) {
                 Less => false,
@@ -297,7 +297,7 @@ fn integers_to_integers() {
     }
 }
 
-/// 32-, 48- and 64-bit integers to floats, in i128: the two neighbors on the grid of `p` bits, and the choice.
+/// 32-, 48- and 64-bit integers to floats, in i128: the two neighbors on the grid of `p` bits, and the rounded result.
 #[test]
 fn wide_integers_to_floats() {
     let mut random = Random::new("wide_integers_to_floats");
@@ -393,7 +393,8 @@ fn to_fixed_point() {
     }
 }
 
-/// nf4 (`docs/spec/openvino.md §1.3, §6.8`): to nearest by the thresholds, else to the neighbor that the rounding names.
+/// nf4 (`docs/spec/openvino.md §1.3, §6.8`): to nearest by the thresholds, else to the neighbor in the rounding's
+/// direction.
 #[test]
 fn to_code_book() {
     let values: Vec<f64> = (0..16).map(nf4_value).collect();
@@ -428,7 +429,7 @@ fn to_code_book() {
 
 // ---- monotone, mirrored, identity, clamp ----
 
-/// The policy with every result brought into the range.
+/// The policy with every result clamped to the range.
 fn saturating(policy: CastPolicy) -> CastPolicy {
     CastPolicy {
         overflow: Overflow::Saturate,
@@ -458,7 +459,7 @@ fn conversion_is_monotone() {
                 let mut last = f64::NEG_INFINITY;
                 for &(x, code) in &sorted {
                     let result = cast_one(&spec, code).code().unwrap();
-                    let y = value(dst, result).unwrap_or(f64::INFINITY.copysign(x)); // NaN stands for an overflow
+                    let y = value(dst, result).unwrap_or(f64::INFINITY.copysign(x)); // NaN is an overflow here
                     assert!(last <= y, "{src} {x:e} to {dst} {rounding} gives {y:e} after {last:e}");
                     last = y;
                 }
@@ -497,8 +498,8 @@ fn conversion_mirrors() {
     }
 }
 
-/// Where every value of one format is a value of the other, the way there and back changes nothing, under any rounding;
-/// and `embeds_in` says so for exactly these pairs.
+/// If every value of one format is a value of the other, a round trip changes nothing, under any rounding; `embeds_in`
+/// is true for exactly these pairs.
 #[test]
 fn widening_then_narrowing_is_the_identity() {
     let mut embedded = 0;
@@ -577,8 +578,8 @@ fn saturate_is_clamp() {
 
 // ---- policies ----
 
-/// Inf, and NaN into formats with and without NaN, for each policy value: (format, +Inf kept, +Inf saturated, then +NaN as
-/// canonical; -NaN). `docs/kernels.md §4.6, §4.7`.
+/// Inf, and NaN into formats with and without NaN, for each policy value: (format, +Inf kept, +Inf saturated, then +NaN
+/// as canonical; -NaN). `docs/kernels.md §4.6, §4.7`.
 #[rustfmt::skip]
 const SPECIALS: [(DType, u64, u64, u64, u64); 15] = [
     (F64, 0x7ff0 << 48, 0x7fefffffffffffff, 0x7ff8 << 48, 0xfff8 << 48),
@@ -630,7 +631,7 @@ fn infinity_and_nan() {
     }
 }
 
-/// Values that a format has no room for, under each policy value.
+/// Values that a format cannot represent, under each policy value.
 #[test]
 fn unrepresentable_values() {
     use Unrepresentable::*;
@@ -664,7 +665,7 @@ fn unrepresentable_values() {
     }
 }
 
-/// Each `Error` refuses exactly the values that it is about, and changes no other.
+/// Each `Error` refuses exactly its values, and changes no other.
 #[test]
 fn errors_refuse_exactly() {
     let ieee = CastPolicy::IEEE;
@@ -694,7 +695,7 @@ fn errors_refuse_exactly() {
                 unsigned && matches!(x, Some(x) if x < 0.0)
             });
             only(CastPolicy { vanishing: Unrepresentable::Error, ..ieee }, "vanishing", &|x| {
-                // To nearest even, 2^-128 is a tie of 2^-127 (even) and nothing.
+                // To nearest even, 2^-128 is a tie of 2^-127 (even) and zero.
                 dst == F8E8M0 && matches!(x, Some(x) if x == 0.0 || (x > 0.0 && x < 2f64.powi(-128)))
             });
             only(CastPolicy { overflow: Overflow::Error, ..ieee }, "overflow", &|x| match (x, float, dst) {
@@ -716,8 +717,8 @@ fn errors_refuse_exactly() {
     }
 }
 
-/// `overflow: Error` under every rounding: the rounded magnitude, with unlimited exponents, exceeds the largest finite one.
-/// With `range: Source` it is the value itself that is tested.
+/// `overflow: Error` under every rounding: the magnitude, rounded with unlimited exponents, exceeds the largest finite
+/// one. With `range: Source` the unrounded value is tested.
 #[test]
 fn overflow_is_decided_before_a_rounding_stops() {
     for f in *FORMATS {
@@ -759,7 +760,7 @@ fn overflow_is_decided_before_a_rounding_stops() {
     }
 }
 
-/// `subnormals: Flush`: a subnormal source reads as, and a subnormal result becomes, a zero of its sign.
+/// `subnormals: Flush`: subnormal sources and results become a zero of the same sign.
 #[test]
 fn flush() {
     for src in narrow_sources() {
@@ -795,7 +796,6 @@ fn flush() {
     }
 }
 
-/// The halves of `Flush`: a subnormal source reads as zero, a subnormal result becomes zero.
 #[test]
 fn half_a_flush() {
     let of = |subnormals| CastPolicy { subnormals, ..CastPolicy::IEEE };
@@ -814,7 +814,7 @@ fn half_a_flush() {
     }
 }
 
-/// What directed roundings stop at is overflow under `NonfiniteAlways`, once the rounded value is beyond.
+/// `NonfiniteAlways` under roundings that stop at the largest value: overflow once the rounded value is beyond it.
 #[test]
 fn overflow_under_directed_rounding() {
     let code = |rounding, dst, x: f64| {
@@ -912,7 +912,7 @@ fn odd_intermediates() {
 
 // ---- helpers: the test's own reading of the formats ----
 
-/// Positive values, midpoints and the first values beyond the range: all of them for 8 bits or fewer, else a sample.
+/// Positive values, midpoints and the first values beyond the range: all of them for at most 8 bits, else a sample.
 fn boundaries(f: &Format, random: &mut Random) -> Vec<f64> {
     let lowest = if f.has_zero() { 0 } else { -1 };
     let indices: Vec<i64> = if f.bits() <= 8 {
@@ -926,7 +926,6 @@ fn boundaries(f: &Format, random: &mut Random) -> Vec<f64> {
     values.chain([f64::MAX, f64::MIN_POSITIVE, 5e-324]).filter(|&x| x > 0.0).collect()
 }
 
-/// A comparison of numbers.
 fn compare(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap()
 }
@@ -935,7 +934,7 @@ fn nf4_value(code: u64) -> f64 {
     f32::from_bits(formats::NF4[code as usize]) as f64
 }
 
-/// The value of a source code, by the test's own reading, infinities included; `None` for NaN.
+/// Value of a source code by the test's own reading, infinities included; `None` for NaN.
 fn value(dtype: DType, code: u64) -> Option<f64> {
     if let Some(f) = FORMATS.iter().find(|f| f.dtype == dtype) {
         return f.read(code);
@@ -1013,7 +1012,7 @@ fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
     CastSpec { src, dst, policy, undefined: &[], clause: "a test" }
 }
 
-/// The code that a conversion gives; `None` if it refuses.
+/// Resulting code; `None` if the conversion refuses.
 fn cast(src: DType, dst: DType, policy: CastPolicy, code: u64) -> Option<u64> {
     cast_one(&spec(src, dst, policy), code).code()
 }

@@ -1,5 +1,5 @@
-//! Dequantization by the definition: the vectors of `docs/spec/checkpoints.md`, packings, and the arithmetic beside the
-//! machine's own f32 operations.
+//! Dequantization by the definition: the vectors of `docs/spec/checkpoints.md`, packings, and the arithmetic compared
+//! with the machine's f32 operations.
 
 use truecast_core::exact::decode;
 use truecast_core::format::{BF16, F16, F32};
@@ -49,7 +49,7 @@ fn arithmetic_is_that_of_f32() {
         match i % 4 {
             0 => special[bits as usize % special.len()] | bits & 1 << 31,
             1 => 0x3f00_0000 + (bits & 0x81ff_ffff), // about 1
-            2 => bits & 0x81ff_ffff,                 // about the least
+            2 => bits & 0x81ff_ffff, // about the smallest
             _ => bits,
         }
     };
@@ -105,7 +105,7 @@ fn affine_rounds_twice_to_the_type_of_the_scales() {
     assert_eq!(of(&BF16, 85.5, 1.0), 256.0);
 }
 
-/// §3.6: NaN is canonical; its sign is that of a code that is NaN. Signs of zeros are kept.
+/// §3.6: NaN is canonical, with the sign of a NaN code. Signs of zeros are kept.
 #[test]
 fn nan_and_zeros() {
     let value = |codes: DType, code: u8, scales: DType, scale: u32| {
@@ -119,7 +119,7 @@ fn nan_and_zeros() {
     assert_eq!(value(e4m3, 0x7f, f32, 0x3f80_0000), 0x7fc0_0000);
     assert_eq!(value(e4m3, 0xff, f32, 0x3f80_0000), 0xffc0_0000);
     assert_eq!(value(e4m3, 0xff, f32, 0xffc0_0001), 0xffc0_0000);
-    assert_eq!(value(e4m3, 0xb8, f32, 0xffc0_0001), 0x7fc0_0000); // of the scale alone: positive
+    assert_eq!(value(e4m3, 0xb8, f32, 0xffc0_0001), 0x7fc0_0000); // a NaN scale: positive
     assert_eq!(value(e2m1, 0x0f, e8m0, 0xff), 0x7fc0_0000);
     assert_eq!(value(e4m3, 0x80, f32, 0x7f80_0000), 0x7fc0_0000); // -0 times Inf
     assert_eq!(value(e4m3, 0xb8, f32, 0x7f80_0000), 0xff80_0000);
@@ -178,7 +178,7 @@ fn swizzled_scales() {
     }
 }
 
-/// What is set is read, no two fields share a bit, and all lie within the bytes.
+/// Fields read back as set, no two share a bit, and all are within the bytes.
 #[test]
 fn fields_do_not_overlap() {
     let every = [
@@ -210,8 +210,8 @@ fn fields_do_not_overlap() {
     }
 }
 
-/// A4 with zero points on the grid, GPTQ's first format (§4.10): z - 1 is stored, and 2^b - 1 wraps to 0; transposed, with
-/// the groups of rows named by an index.
+/// A4 with zero points on the grid, GPTQ's first format (§4.10): z - 1 is stored, and 2^b - 1 wraps to 0; transposed,
+/// with an index of the rows' groups.
 #[test]
 fn gptq() {
     let planes = Planes {
@@ -224,7 +224,7 @@ fn gptq() {
         )
     };
     let layout = Layout { transposed: true, ..layout(16, 2, planes) };
-    // Column 0 has codes 0..15, column 1 the same backwards; group 0 has the zero points 8 and 0, group 1 has 1 and 1.
+    // Column 0 has codes 0..15, column 1 the same in reverse; group 0 has zero points 8 and 0, group 1 has 1 and 1.
     let codes = words(&[0x7654_3210, 0x89AB_CDEF, 0xFEDC_BA98, 0x0123_4567]);
     let zeros = words(&[0xF7, 0x00]);
     let scales: Vec<u8> = [0x3c00u16, 0x4000, 0x3800, 0xbc00].iter().flat_map(|s| s.to_le_bytes()).collect();
@@ -243,7 +243,7 @@ fn gptq() {
     assert_eq!(wrong, Err(ScaledError::Index { index: 6, group: 2, groups: 2 }));
 }
 
-/// §4.11: (code - 1) / scale; code 3 is none.
+/// §4.11: (code - 1) / scale; code 3 is invalid.
 #[test]
 fn bitnet() {
     let codes = Plane { code: Code::unsigned(2), packing: Packing::Planes };
@@ -260,7 +260,7 @@ fn bitnet() {
     assert_eq!(value(3), Err(ScaledError::Code { index: 3, code: 3 }));
 }
 
-/// Edge blocks, matrices of experts, and rows and columns that were only added when the tensor was stored.
+/// Edge blocks, matrices of experts, and padding rows and columns.
 #[test]
 fn grids_and_matrices() {
     let planes = Planes::times(Plane::of(DType::F8E4M3Fn), Plane::of(DType::F32), [2, 3]);

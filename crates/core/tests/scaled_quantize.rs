@@ -1,4 +1,4 @@
-//! Quantization by the definition, beside the formulas of `docs/spec/checkpoints.md §7` in the machine's f32.
+//! Quantization by the definition, compared with the formulas of `docs/spec/checkpoints.md §7` in the machine's f32.
 
 use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32};
 use truecast_core::format::{self, F8E4M3FN};
@@ -28,7 +28,7 @@ fn blocks(random: &mut Random, n: usize) -> Vec<Vec<f32>> {
         blocks.push(x.collect());
     }
     for i in 0..200u32 {
-        // A largest magnitude at and beside the thresholds of the scale rules, and small values that are ties.
+        // Largest magnitudes at and next to the thresholds of the scale rules, and small values that are ties.
         let eighths = 1.0 + i as f32 / 200.0;
         let mut block: Vec<f32> = (0..n).map(|j| j as f32 * 0.125 - 1.5).collect();
         block[0] = [eighths * 4.0, 7.0, -7.0, 6.0, 448.0, 7.5, 464.0, f32::from_bits(0x40df_ffff)][i as usize % 8];
@@ -69,7 +69,7 @@ fn fp8() {
         }
         // ue8m0, stored as f32 and as E8M0.
         let d = (amax_of(&x) / 448.0).to_bits();
-        let b = ((d >> 23) + u32::from(d << 9 != 0)).min(246); // 448 times 2^119 is the largest that f32 has
+        let b = ((d >> 23) + u32::from(d << 9 != 0)).min(246); // 448 times 2^119 is the largest within f32
         let s = value(F8E8M0, b.into());
         let expected: Vec<u64> = x.iter().map(|x| code(F8E4M3Fn, (f64::from(*x) / f64::from(s)) as f32)).collect();
         let planes = |scales| Planes::times(Plane::of(F8E4M3Fn), Plane::of(scales), [1, 24]);
@@ -79,7 +79,7 @@ fn fp8() {
     }
 }
 
-/// The table of §7.3: from which fraction of `a` in [1, 2) on the exponent is one higher.
+/// The table of §7.3: the fraction of `a` in [1, 2) from which the exponent is one higher.
 #[test]
 fn mx_rules() {
     use MxScale::{Auto, Ct, Even, Floor, Rceil};
@@ -222,7 +222,7 @@ fn values_that_are_not_finite() {
     assert_eq!(planes.quantize(&how, 0, &x).unwrap().codes, [0, 15, 8, 15]);
 }
 
-/// The best scale is never worse than that of the formula, and sometimes better.
+/// The best scale is never worse than the formula's, and sometimes better.
 #[test]
 fn search() {
     let mut random = Random::new("search");
@@ -256,7 +256,7 @@ fn search() {
                 };
                 x.iter().zip(&got.codes).map(|(x, c)| (f64::from(of(c) * s) - f64::from(*x)).powi(2)).sum()
             };
-            // The rule of the formula that leaves most to find.
+            // The formula's rule with the most room for improvement.
             let formula = Quantization { mx: MxScale::Rceil, ..Quantization::default() };
             let [formula, best] = [formula, Quantization { search: Search::Mse, ..formula }]
                 .map(|how| error(&planes.quantize(&how, 0.01f32.to_bits(), &bits(&x)).unwrap()));

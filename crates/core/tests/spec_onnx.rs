@@ -1,7 +1,7 @@
 //! The tables of `docs/spec/onnx.md §1, §4, §5` as literal rows.
 //!
-//! A number in a row is the exact value of the source element; it is put into every source type of the row's class that
-//! holds it. Section numbers below are those of that page.
+//! A number in a row is the exact value of the source element, tested with every source type of the row's class that
+//! holds it. Section numbers are those of the page.
 #![allow(clippy::excessive_precision)] // neighbors of a limit are written with all their digits
 
 use truecast_core::DType::{self, *};
@@ -117,7 +117,7 @@ fn round_mode_strings() {
 
 // ---- §4.3: to F ----
 
-/// Value, then the codes of F64, F32, F16, BF16; `None`: not said here.
+/// Value, then the codes of F64, F32, F16, BF16; `None`: not in the table.
 #[test]
 fn to_f() {
     // Thresholds of §2.5; +-Inf beyond; signed zero; gradual underflow.
@@ -337,8 +337,8 @@ fn float_to_integer_in_range() {
 
 const P64: i128 = 1 << 64;
 
-/// The table of §4.5 in full: source, then `wrap` to INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64 and to 4 and
-/// 2 bits. Values that the page prints as decimal are typed as printed.
+/// The table of §4.5 in full: source, then `wrap` to INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64 and to 4
+/// and 2 bits. Decimal values are typed as the page prints them.
 #[rustfmt::skip]
 const WRAP: [(f64, [i128; 8]); 9] = [
     (3e9,  [0, 0, 24064, 24064, -1294967296, 3000000000, 3000000000, 3000000000]),
@@ -487,7 +487,7 @@ const TINY: f64 = f64::from_bits((1023 - 127) << 52); // 2^-127
 const HUGE: f64 = f64::from_bits((1023 + 127) << 52); // 2^127
 
 /// The second table of §4.7, "results for all six attribute combinations": sat=1 up, down, nearest; sat=0 the same.
-/// Where REF deviates (third table) the values here stand (§5 rows 9, 10, 19, 20).
+/// These values also hold where REF deviates (third table; §5 rows 9, 10, 19, 20).
 #[rustfmt::skip]
 const TO_E8M0: &[(f64, [u64; 6])] = &[
     (0.0,          [0x00, 0x00, 0x00, 0xff, 0xff, 0xff]),
@@ -625,7 +625,7 @@ const NAN: [(DType, u64, u64); 13] = [
     (Bool, 1, 1),
 ];
 
-/// NaN codes that carry no payload below the quiet bit, with their sign; FNUZ counts as negative, E8M0 as positive.
+/// NaN codes without payload below the quiet bit, with their sign; FNUZ counts as negative, E8M0 as positive.
 #[rustfmt::skip]
 const NAN_SOURCES: [(DType, u64, bool); 15] = [
     (F64, 0x7ff8 << 48, false), (F64, 0xfff8 << 48, true), (F32, 0x7fc00000, false), (F32, 0xffc00000, true),
@@ -649,7 +649,7 @@ fn nan() {
             assert_eq!(run(src, code, Cast::to(dst)), 0, "{src} {code:x} to {dst}");
         }
     }
-    // The examples, and what follows from "keeps the leading payload bits that fit".
+    // The examples, and consequences of "keeps the leading payload bits that fit".
     #[rustfmt::skip]
     let payloads = [
         (F32, 0x7fc00000, F8E5M2, 0x7e), (F32, 0x7fe00000, F8E5M2, 0x7f), (F32, 0x7f800001, F16, 0x7e00),
@@ -714,9 +714,10 @@ fn same_type_copies() {
     }
 }
 
-// ---- §4.11: what is undefined ----
+// ---- §4.11: undefined results ----
 
-/// All codes of all sources of 16 bits or fewer and edge values of the others, to every destination, under all attributes.
+/// All codes of all sources of 16 bits or fewer and edge values of the others, to every destination, with all
+/// attributes.
 #[test]
 fn undefined_results() {
     for src in ALL {
@@ -735,7 +736,7 @@ fn undefined_results() {
     }
 }
 
-/// U6: at opset 19 to 23 the text says NaN where everyone saturates.
+/// U6: at opset 19 to 23 the text says NaN, and all implementations saturate.
 #[test]
 fn infinities_to_fnuz_are_undefined_before_opset_24() {
     let codes: Vec<u64> = wide_edges().into_iter().map(|x| code_of(F32, x)).collect();
@@ -791,7 +792,7 @@ fn undefined_id(src: DType, x: Exact, cast: Cast) -> Option<&'static str> {
     }
 }
 
-/// `interpretations` lists attribute sets that cannot differ once. To the same type only E5M2's can (§4.10).
+/// `interpretations` lists equivalent attribute sets once. To the same type only E5M2's differ (§4.10).
 #[test]
 fn interpretations_of_a_copy() {
     for dtype in ALL {
@@ -829,7 +830,6 @@ fn e8m0_casts() -> [Cast; 6] {
     [(true, Up), (true, Down), (true, Nearest), (false, Up), (false, Down), (false, Nearest)].map(|(s, m)| cast(s, m))
 }
 
-/// All attribute sets that an opset allows.
 fn attribute_sets(dst: DType, opset: u32) -> Vec<Cast> {
     let modes: &[Option<RoundMode>] =
         if opset >= 24 { &[Some(RoundMode::Up), Some(RoundMode::Down), Some(RoundMode::Nearest)] } else { &[None] };
@@ -853,7 +853,6 @@ fn low_bits(x: i128, dst: DType) -> u64 {
     x as u64 & (u64::MAX >> (64 - dst.code_bits()))
 }
 
-/// A value that f64 holds, or an infinity.
 fn number(exact: Exact) -> f64 {
     let (neg, magnitude) = match exact {
         Exact::Inf { neg } => (neg, INF),
@@ -863,7 +862,7 @@ fn number(exact: Exact) -> f64 {
     if neg { -magnitude } else { magnitude }
 }
 
-/// The code of a value that the type holds exactly, found without the code under test: by the hardware or by search.
+/// Code of a value that the type holds exactly, found without the code under test: by hardware or search.
 fn find_code(dtype: DType, x: f64) -> Option<u64> {
     let same = |y: f64| y.to_bits() == x.to_bits();
     match dtype {

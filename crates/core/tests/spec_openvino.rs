@@ -80,7 +80,7 @@ fn boolean() {
         let one = exact::decode(dst, convert(Bool, dst, Bool.code_of_storage(0xff)).0);
         assert_eq!(one, exact::decode(dst, convert(U8, dst, 1).0), "{dst}");
     }
-    assert_eq!(convert(Bool, F8E8M0, 0), (0, true)); // zero has no code there
+    assert_eq!(convert(Bool, F8E8M0, 0), (0, true)); // zero has no code
 }
 
 /// §6.4: the low bits, never flagged.
@@ -100,7 +100,7 @@ fn integers() {
     }
 }
 
-/// §6.5 and its flags; the values beyond 2^64 follow its last sentence.
+/// §6.5 and its flags; values beyond 2^64 follow its last sentence.
 #[test]
 fn floats_to_integers() {
     let two = |e: i32| 2f64.powi(e);
@@ -146,7 +146,7 @@ fn floats_to_integers() {
     }
 }
 
-/// §6.6: thresholds of overflow and of vanishing; the table of the section.
+/// §6.6: thresholds of overflow and underflow; the table of the section.
 #[test]
 fn to_ordinary_floats() {
     let two = |e: i32| 2f64.powi(e);
@@ -218,7 +218,7 @@ fn to_e8m0() {
     }
 }
 
-/// §6.8, with the steps beside each threshold, and the thresholds of nf4 of §1.3.
+/// §6.8, with steps around each threshold, and the thresholds of nf4 in §1.3.
 #[test]
 fn to_f4_and_nf4() {
     for (value, expected) in [
@@ -269,7 +269,7 @@ fn to_f4_and_nf4() {
     }
 }
 
-/// §9: the exact column is what the rules give, the other columns differ, and each difference is described.
+/// §9: the rules give the exact column, the other columns differ, and each difference is described.
 #[test]
 fn witnesses() {
     for w in WITNESSES {

@@ -3,12 +3,12 @@
 use truecast_core::spec::table::Cast;
 use truecast_core::{DType, Outcome, cast_one};
 
-/// A type of the language with its element type.
+/// Type of the language for an element type.
 trait Native: Copy {
     const DTYPE: DType;
     fn of(code: u64) -> Self;
     fn code(self) -> u64;
-    /// A NaN stands for every other.
+    /// Whether this is NaN; all NaN are equal here.
     fn is_nan(self) -> bool;
 }
 

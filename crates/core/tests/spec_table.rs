@@ -1,4 +1,4 @@
-//! Specifications that are tables: every row can be reached, every choice can be made, every clause stands on a page.
+//! Specifications that are tables: every row is reachable, every choice can be made, every clause is on a page.
 
 use std::collections::HashSet;
 use std::fs;
@@ -54,7 +54,7 @@ fn every_row_decides_some_pair() {
     }
 }
 
-/// The kernels count one range of magnitudes for each pair.
+/// The kernels count one range of magnitudes per pair.
 #[test]
 fn a_row_has_at_most_one_range_of_open_magnitudes() {
     for table in TABLES {
@@ -65,7 +65,7 @@ fn a_row_has_at_most_one_range_of_open_magnitudes() {
     }
 }
 
-/// What a request chooses out loud gives what the row says by default, for one value of each choice.
+/// An explicit choice of the row's default changes nothing, for one value of each choice.
 #[test]
 fn every_choice_can_be_made() {
     for table in TABLES {
@@ -92,7 +92,7 @@ fn every_choice_can_be_made() {
                 let same = |cast: &truecast_core::CastSpec| {
                     let (a, b) = (cast.policy, default.policy);
                     match choice {
-                        // One word sets both; the other does not matter for the destination.
+                        // One word sets both roundings; only one matters for the destination.
                         Choice::Rounding(_) if matches!(row.to[0].kind(), truecast_core::Kind::Int(_)) => {
                             a.to_int == b.to_int
                         }
@@ -128,7 +128,7 @@ fn clauses_stand_on_pages() {
     }
 }
 
-/// Facts that people ask about, each as its own source states it.
+/// Well-known facts, each as stated by its own source.
 #[test]
 fn known_results() {
     let of = |name, version, src, code, to| cast_one(&cast(name, version, to).resolve(src).unwrap(), code);
@@ -146,14 +146,14 @@ fn known_results() {
     assert_eq!(of("avx10", None, DType::F32, three_billion, DType::I32), Outcome::Defined(0x8000_0000));
     assert!(matches!(of("wasm", None, DType::F32, three_billion, DType::I32), Outcome::Refused { .. }));
     assert!(matches!(of("c", None, DType::F32, three_billion, DType::I32), Outcome::Undefined { .. }));
-    // NaN to 64 bits has only its top bit set in PTX.
+    // NaN to a 64-bit integer has only its top bit set in PTX.
     let nan = u64::from(f32::NAN.to_bits());
     assert_eq!(of("ptx", None, DType::F32, nan, DType::I64), Outcome::Defined(1 << 63));
     // Rounded to f32 first: 1 + 2^-25 above a tie of bf16 is lost.
     let above_tie = (1.0 + 2f64.powi(-8) + 2f64.powi(-40)).to_bits();
     assert_eq!(of("torch", None, DType::F64, above_tie, DType::Bf16), Outcome::Defined(0x3f80));
     assert_eq!(of("rust", None, DType::F64, 300f64.to_bits(), DType::U8), Outcome::Defined(255));
-    // NaN is 0 in JAX, the largest value in TensorFlow Lite, which left it open before.
+    // NaN is 0 in JAX, the largest value in TensorFlow Lite, where it was open before.
     assert_eq!(of("jax", None, DType::F32, nan, DType::I8), Outcome::Defined(0));
     assert_eq!(of("tflite", Some("2.3"), DType::F32, nan, DType::I8), Outcome::Defined(0x7f));
     assert!(matches!(of("tflite", Some("2.1"), DType::F32, nan, DType::I8), Outcome::Undefined { .. }));
@@ -161,11 +161,12 @@ fn known_results() {
     for name in ["jax", "tflite"] {
         assert_eq!(of(name, None, DType::F64, (-300f64).to_bits(), DType::I8), Outcome::Defined(0x80), "{name}");
     }
-    // JAX reads a subnormal as zero and gives zero for one, but not on the way to bf16.
+    // JAX reads subnormals as zero and returns zero for subnormal results, but not on the way to bf16.
     assert_eq!(of("jax", None, DType::F32, 1, DType::F64), Outcome::Defined(0));
     assert_eq!(of("jax", None, DType::F64, 1e-40f64.to_bits(), DType::F32), Outcome::Defined(0));
     assert_eq!(of("jax", None, DType::F32, 0x0001_8000, DType::Bf16), Outcome::Defined(2));
-    // Its bounds for 6 of f4e2m1 are open, 4 is not; so are small values to f8e8m0, exclusive of 2^-127 and 1.5 x 2^-127.
+    // Its bounds for 6 of f4e2m1 are open, for 4 not; small values to f8e8m0 are open strictly between 2^-127 and 1.5 x
+    // 2^-127.
     assert!(matches!(of("jax", None, DType::F4E2M1, 7, DType::I8), Outcome::Undefined { .. }));
     assert_eq!(of("jax", None, DType::F4E2M1, 6, DType::I8), Outcome::Defined(4));
     for (bits, is_open) in [(0x40_0000, false), (0x40_0001, true), (0x5f_ffff, true), (0x60_0000, false)] {
@@ -181,7 +182,7 @@ fn known_results() {
     }
 }
 
-/// One rounding after the scale, by the texts of `docs/spec/arm.md §2.1`, `amd.md §2.3` and `ptx.md §2.3`.
+/// One rounding after scaling, by the texts of `docs/spec/arm.md §2.1`, `amd.md §2.3` and `ptx.md §2.3`.
 #[test]
 fn scales() {
     let of = |name, src: DType, dst: DType, scale_exponent, code: u64| {
@@ -190,7 +191,7 @@ fn scales() {
     };
     let f32 = |x: f32| u64::from(x.to_bits());
     let defined = Outcome::Defined;
-    // 465 * 2^-1 lies between 224 and 240; without scale it overflows.
+    // 465 * 2^-1 is between 224 and 240; unscaled it overflows.
     assert_eq!(of("arm", DType::F32, DType::F8E4M3Fn, -1, f32(465.0)), defined(0x77)); // 240
     assert_eq!(of("arm", DType::F32, DType::F8E4M3Fn, 0, f32(465.0)), defined(0x7f));
     assert_eq!(of("arm", DType::F32, DType::F8E4M3Fn, 127, 1), defined(0)); // 2^-149 to 2^-22
@@ -215,7 +216,7 @@ fn scales() {
     assert_eq!(of("ptx", DType::MxInt8, DType::Bf16, -127, 0x01), defined(1)); // 2^-6 * 2^-127
     assert_eq!(of("ptx", DType::MxInt8, DType::Bf16, 127, 0x80), defined(0xff80)); // -2 * 2^127
     assert_eq!(of("ptx", DType::F4E2M1, DType::Bf16, 126, 0b0111), defined(0x7f80)); // 6 * 2^126
-    // Beyond the field of the scale.
+    // Beyond the scale's field.
     for (name, src, scale_exponent) in [("arm", DType::F16, 16), ("arm", DType::F32, 128), ("amd", DType::F32, -128)] {
         let cast = Cast { scale_exponent: Some(scale_exponent), ..cast(name, None, DType::F8E4M3Fn) };
         assert!(matches!(cast.resolve(src), Err(SpecError::Attribute { name: "scale-exponent", .. })), "{name} {src}");

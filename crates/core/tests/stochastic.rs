@@ -53,7 +53,7 @@ fn the_bias_of_avx10_to_e4m3() {
     }
 }
 
-/// `docs/spec/ptx.md §4.1`: 13 bits are added to the 13 that are cut off.
+/// `docs/spec/ptx.md §4.1`: 13 bits are added to the 13 truncated ones.
 #[test]
 fn rs_of_ptx_to_f16() {
     let cast = ieee::Cast::to(DType::F16).resolve(DType::F32).unwrap();
@@ -70,8 +70,8 @@ fn rs_of_ptx_to_f16() {
     }
 }
 
-/// Over all random numbers a value goes up as often as the part that is cut off says, so that the mean is the value; every
-/// result is a neighbor, and what is exact stays.
+/// Over all random numbers a value rounds up in proportion to its truncated part, so that the mean is the value; every
+/// result is a neighbor, and exact values stay.
 #[test]
 fn the_mean_is_the_value() {
     for (to, count) in [(DType::F8E4M3Fn, 10), (DType::F8E5M2, 10), (DType::F4E2M1, 10), (DType::I8, 10)] {
@@ -94,7 +94,7 @@ fn the_mean_is_the_value() {
             if low == high {
                 assert_eq!(ups, 0, "{code:#x} to {to}");
             } else if !is_beyond(&cast, code) {
-                // The fraction of the step, in 2^-count.
+                // Fraction of a step, in 2^-count.
                 let f64_of = |code, dtype| match decode(dtype, code) {
                     Exact::Finite { neg, sig, exp, .. } => (if neg { -1.0 } else { 1.0 }) * sig as f64 * 2f64.powi(exp),
                     _ => f64::NAN,
@@ -107,7 +107,6 @@ fn the_mean_is_the_value() {
     }
 }
 
-/// The result may lie beyond the range.
 fn is_beyond(cast: &CastSpec, code: u64) -> bool {
     let policy = CastPolicy {
         overflow: Overflow::Error,

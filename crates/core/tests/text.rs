@@ -1,4 +1,4 @@
-//! `docs/spec/onnx.md §6`: every example of the page, and properties that hold for every element.
+//! `docs/spec/onnx.md §6`: every example of the page, and properties of all elements.
 #![allow(clippy::approx_constant)] // 3.14 is an example of the page
 
 use truecast_core::DType::{self, *};
@@ -41,11 +41,11 @@ fn examples_of_printing() {
     for &(src, code, text) in rows {
         assert_eq!(print(src, code), text, "{src} {code:x}");
     }
-    // §7.6: what the node tests up to 1.18 held.
+    // §7.6: contents of the node tests up to 1.18.
     assert_eq!(print(F32, 0.9767611f32.to_bits() as u64), "0.9767611");
 }
 
-/// §6.2 rule 9: the digits of the other style, where plain notation puts them.
+/// §6.2 rule 9: the digits of the other style in plain notation.
 #[test]
 fn examples_of_plain_notation() {
     let zeros = |n: usize| "0".repeat(n);
@@ -71,7 +71,7 @@ fn print_plain(src: DType, code: u64) -> std::string::String {
     print_one(&spec, code).unwrap()
 }
 
-/// Both styles have the same digits, read back alike, and are as long as is said at most.
+/// Both styles have the same digits, read back alike, and respect the stated maximum length.
 #[test]
 fn styles_differ_in_notation_only() {
     let mut random = Random::new("styles");
@@ -84,7 +84,7 @@ fn styles_differ_in_notation_only() {
         let mask = u64::MAX >> (64 - bits);
         let codes: Vec<u64> = match bits {
             ..=16 => (0..=mask).collect(),
-            // Every power of two, subnormal ones too, with what is around it; and anything.
+            // Every power of two, including subnormal ones, with its neighbors; and random codes.
             _ => {
                 let powers = (0..bits).map(|i| 1 << i).chain((0..2048u64).map(|e| e << (bits - 12)));
                 let around = powers.flat_map(|c| [c.wrapping_sub(1), c, c + 1]);
@@ -107,7 +107,7 @@ fn styles_differ_in_notation_only() {
 }
 
 /// "The fewest significant decimal digits that give back the same value", for every code of 16 bits or fewer: the text
-/// reads back, in its own type and exactly to the bit. E8M0 reads back with `round_mode` nearest (§6.2).
+/// reads back to the same bits. E8M0 reads back with `round_mode` nearest (§6.2).
 #[test]
 fn narrow_types_read_back() {
     for src in DType::ALL.into_iter().filter(|t| t.is_numeric() && t.code_bits() <= 16) {
@@ -124,8 +124,8 @@ fn narrow_types_read_back() {
     }
 }
 
-/// Shortest and nearest, against a search that shares nothing with the definition: every decimal of fewer digits than the
-/// text fails to read back, and no other of as many digits is nearer. By exact integers over a common denominator.
+/// Shortest and nearest, against an independent search with exact integers over a common denominator: no shorter
+/// decimal reads back, and no other of the same length is nearer.
 #[test]
 fn no_shorter_and_no_nearer() {
     for (src, codes) in [(F16, 1..0x7c00u64), (Bf16, 0x3000..0x4f00)] {
@@ -152,7 +152,7 @@ fn no_shorter_and_no_nearer() {
     }
 }
 
-/// Rust's own shortest digits differ in ties only (§6.2, the warning): the same number of digits, and reading back.
+/// Rust's own shortest digits differ in ties only (§6.2, the warning): the same number of digits, and they read back.
 #[test]
 fn wide_types_print_as_many_digits_as_rust() {
     let mut random = Random::new("wide_types");
@@ -248,7 +248,7 @@ fn values() {
         ("65519.9999999999999999999", onnx::Cast::to(F16), 0x7bff),
         ("1.00390625000000000000001", onnx::Cast::to(Bf16), 0x3f81),
         ("464.0000000000000000001", saturate(F8E4M3Fn, false), 0x7f),
-        // Integers see every digit (§6.5: modulo 2^N)
+        // Integers use every digit (§6.5: modulo 2^N)
         ("18446744073709551617", onnx::Cast::to(U64), 1), ("1e63", onnx::Cast::to(U64), 1 << 63), ("1e64", onnx::Cast::to(U64), 0),
         ("-18446744073709551617", onnx::Cast::to(I64), u64::MAX), ("340282366920938463463374607431768211457", onnx::Cast::to(U32), 1),
         ("3402823669209384634633746074317682114570.00001e-1", onnx::Cast::to(U32), 1),
@@ -300,7 +300,7 @@ fn integers_out_of_range() {
         assert_eq!(with(text, to, IntOverflow::Saturate, None), Some(saturated), "{text}");
         assert_eq!(with(text, to, IntOverflow::Error, None), None, "{text}");
     }
-    // The cut at the point, wherever the digits stand.
+    // Splitting at the point, for any position among the digits.
     use Rounding::{Down, NearestAway, NearestEven, TowardZero, Up};
     for (text, expected) in [
         ("2.5", [2, 2, 3, 3, 2]),
@@ -347,8 +347,8 @@ fn long_integers() {
     }
 }
 
-/// Rounded once, against a rational oracle: at the middle between neighbors of every narrow float, and one unit of a
-/// long decimal's last digit below and above it.
+/// Rounded once, against a rational oracle: midpoints of neighbors of every narrow float, and one unit of a long
+/// decimal's last digit below and above them.
 #[test]
 fn midpoints() {
     for dst in [F16, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F6E2M3, F6E3M2, F4E2M1] {
@@ -396,7 +396,7 @@ fn text_to_bool() {
     }
 }
 
-// ---- what is open, §4.11, and since when ----
+// ---- open results, §4.11, by opset ----
 
 #[test]
 fn open_results() {
@@ -439,7 +439,7 @@ fn text_exists_from_cast_9_on() {
         let cast = onnx::Cast { opset, ..onnx::Cast::to(String) };
         assert!(cast.resolve(F32).is_ok() && cast.resolve(String).is_ok(), "{opset}");
     }
-    // A type that came later than text did.
+    // Types added later than text.
     assert!(onnx::Cast { opset: 12, ..onnx::Cast::to(Bf16) }.resolve(String).is_err());
     assert!(onnx::Cast { opset: 13, ..onnx::Cast::to(Bf16) }.resolve(String).is_ok());
 }
@@ -455,7 +455,6 @@ fn code(text: &str, cast: onnx::Cast) -> u64 {
     parse_one(&spec, text.as_bytes()).unwrap_or_else(|e| panic!("{text:?}: {e}")).code().unwrap()
 }
 
-/// The value of a code whose type fits f64.
 fn number(dtype: DType, code: u64) -> f64 {
     let Exact::Finite { neg, sig, exp, .. } = decode(dtype, code) else { panic!("{dtype} {code:x}") };
     let magnitude = sig as f64 * 2f64.powi(exp);

@@ -9,7 +9,7 @@ use crate::policy::{CastPolicy, Condition, NanSubstitute, Overflow};
 use crate::round::Rounding;
 use core::cmp::Ordering;
 
-/// Rounds, then holds the result to the range.
+/// Rounds, then clamps to the range.
 pub(super) fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) -> Encoded {
     match value {
         Exact::Nan { neg, .. } => {
@@ -32,7 +32,7 @@ pub(super) fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) ->
     }
 }
 
-/// Beyond the range: its end, whatever `overflow` says short of `error`.
+/// End of the range; only [`Overflow::Error`] refuses instead.
 fn end(rule: Overflow, condition: Condition, code: u64) -> Encoded {
     Encoded::at(condition, if rule == Overflow::Error { None } else { Some(code) })
 }

@@ -1,4 +1,4 @@
-//! What a code means (IEEE 754-2019 §3.3, §3.4).
+//! Code to value (IEEE 754-2019 §3.3, §3.4).
 
 use super::value::Exact;
 use crate::dtype::{DType, Kind};
@@ -34,7 +34,7 @@ const fn integer(value: i128, exp: i32) -> Exact {
     Exact::Finite { neg: value < 0, sig: value.unsigned_abs() as u64, exp, sticky: false }
 }
 
-/// The exact value of a code of any binary format, of an element type or not.
+/// The exact value of a code in any binary format, element type or not.
 ///
 /// A code has a sign bit `s`, an exponent field `e` and a fraction `f` of `t` bits. With `q = emin - t`:
 ///
@@ -51,10 +51,9 @@ const fn integer(value: i128, exp: i32) -> Exact {
 ///
 /// # Examples
 /// ```
-/// use truecast_core::{Exact, FloatFormat, exact::decode_float};
-/// let seven_bits = FloatFormat::ieee(3, 3)?;
-/// assert_eq!(decode_float(&seven_bits, 0b0_011_100), Exact::Finite { neg: false, sig: 12, exp: -3, sticky: false }); // 1.5
-/// assert_eq!(decode_float(&seven_bits, 0b1_111_000), Exact::Inf { neg: true });
+/// use truecast_core::{Exact, FloatFormat, exact::decode_float}; let seven_bits = FloatFormat::ieee(3, 3)?;
+/// assert_eq!(decode_float(&seven_bits, 0b0_011_100), Exact::Finite { neg: false, sig: 12, exp: -3, sticky: false });
+/// // 1.5 assert_eq!(decode_float(&seven_bits, 0b1_111_000), Exact::Inf { neg: true });
 /// # Ok::<(), truecast_core::format::FormatError>(())
 /// ```
 #[inline(always)]

@@ -1,5 +1,5 @@
-//! A value to a floating-point code: rounded once (IEEE 754-2019 §4.3, §5.4), with gradual underflow (§7.5). What has no
-//! value of its own is `special`; what a standard does otherwise is a field of [`CastPolicy`].
+//! A value to a floating-point code: rounded once (IEEE 754-2019 §4.3, §5.4), with gradual underflow (§7.5). Specials
+//! are in `special`; differences between standards are fields of [`CastPolicy`].
 //!
 //! Magnitudes are codes without their sign bit. They ascend as the values do, so that one step of the code is the next
 //! value, also from one binade to the next:
@@ -18,7 +18,7 @@ use crate::format::FloatFormat;
 use crate::policy::{CastPolicy, Condition, NanRule, Overflow, RangeTest};
 use crate::round::Remainder;
 
-/// Rounds a value once into any binary format, of an element type or not.
+/// Rounds a value once into any binary format, element type or not.
 ///
 /// Shapes: the code is right-aligned. The format is one that [`FloatFormat::check`] accepts.
 /// Source: IEEE 754-2019 §5.4.1, §5.4.2 (conversions), §6.1 (infinities), §6.3 (the sign).
@@ -86,11 +86,11 @@ fn encode_finite(f: &FloatFormat, policy: &CastPolicy, neg: bool, sig: u64, exp:
     Encoded { code: Some(signed(f, if flushed { 0 } else { code as u64 }, neg)), condition }
 }
 
-/// The largest code whose value is at most the magnitude, as if exponents had no upper end, and what is left of the
-/// magnitude, in steps to the next code. Below the smallest value of a format without zero that code is -1.
+/// The largest code with a value not above the magnitude (exponents unbounded above), and the remainder in steps to the
+/// next code. The code is -1 below the smallest value of a format without zero.
 ///
-/// With `n` units of `2^(emin + b - t)`, `2^t <= n < 2^(t + 1)`, in binade `b` above the lowest, the code is `n + b 2^t`
-/// with zero, where subnormals come before, and `n - 2^t + b 2^t` without.
+/// With `n` units of `2^(emin + b - t)`, `2^t <= n < 2^(t + 1)`, in binade `b` above the lowest, the code is `n + b
+/// 2^t` in a format with zero, where subnormals come first, and `n - 2^t + b 2^t` without.
 #[inline(always)]
 fn truncate(f: &FloatFormat, sig: u64, exp: i32, sticky: bool) -> (i128, Remainder) {
     let (t, first) = (f.man_bits as i32, leading(sig, exp));
@@ -103,7 +103,7 @@ fn truncate(f: &FloatFormat, sig: u64, exp: i32, sticky: bool) -> (i128, Remaind
     (n as i128 - smallest + ((unit - f.quantum()) as i128) * (1 << t), remainder)
 }
 
-/// [`RangeTest::Source`], which IEEE 754 does not have: what lies beyond the ends before it is rounded.
+/// [`RangeTest::Source`], which IEEE 754 does not have: the result for a source outside the range before rounding.
 #[inline(always)]
 fn outside_before_rounding(
     f: &FloatFormat,

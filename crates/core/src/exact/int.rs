@@ -1,4 +1,4 @@
-//! A value to an integer (IEEE 754-2019 §5.8; what is out of range, §7.2).
+//! A value to an integer (IEEE 754-2019 §5.8; out of range, §7.2).
 
 use super::outcome::Encoded;
 use super::value::{Exact, leading, split};
@@ -52,17 +52,16 @@ pub(crate) fn encode_whole(f: IntFormat, policy: &CastPolicy, neg: bool, whole: 
     )
 }
 
-/// [`IntOverflow::Indefinite`].
 const fn indefinite(f: IntFormat) -> u64 {
     f.code(if f.signed { f.min() } else { f.max() })
 }
 
-/// The end of the range on one side of zero.
+/// Bound of the range on one side of zero.
 pub(super) const fn int_bound(f: IntFormat, neg: bool) -> u64 {
     f.code(if neg { f.min() } else { f.max() })
 }
 
-/// The same, rounded toward zero to the precision of f32.
+/// [`int_bound`], rounded toward zero to the precision of f32.
 const fn int_bound_in_f32(f: IntFormat, neg: bool) -> u64 {
     let bound = if neg { f.min() } else { f.max() };
     let magnitude = bound.unsigned_abs();
@@ -71,13 +70,13 @@ const fn int_bound_in_f32(f: IntFormat, neg: bool) -> u64 {
     f.code(if neg { -kept } else { kept })
 }
 
-/// A magnitude cut at the point: of a value here, of all digits of a text in [`crate::decimal`].
+/// A magnitude split at the point: made from a value here, from all digits of a text in [`crate::decimal`].
 pub(crate) struct Whole {
     /// The part before the point, modulo 2^64.
     pub low: u64,
-    /// That part is below 2^64.
+    /// The integer part is below 2^64.
     pub fits: bool,
-    /// The part behind the point.
+    /// Part after the point.
     pub remainder: Remainder,
 }
 
@@ -92,7 +91,7 @@ impl Whole {
         Whole { low, fits: true, remainder }
     }
 
-    /// To an integral value. Source: IEEE 754-2019 §4.3, §5.8.
+    /// Rounds to an integral value. Source: IEEE 754-2019 §4.3, §5.8.
     pub(super) fn round(self, neg: bool, rounding: Rounding) -> Integral {
         let Whole { low, fits, remainder } = self;
         let more = rounding.increments(neg, low & 1 == 1, remainder) as u64;

@@ -1,18 +1,18 @@
 //! The definition: decode, round once, encode.
 //!
-//! [`cast_one`] is what a conversion means. Every fast path is tested against it, bit for bit. Integer arithmetic only;
-//! no standard but IEEE 754-2019 is named here, and nothing here is fast.
+//! [`cast_one`] defines every conversion. Every fast path is tested against it, bit for bit. It uses integer arithmetic
+//! only, cites no standard but IEEE 754-2019, and is not fast.
 //!
-//! | file | what it holds | read it beside |
+//! | file | contents | read with |
 //! |---|---|---|
-//! | `value` | a number with nothing lost; where it is cut | IEEE 754-2019 §3.3 |
+//! | `value` | a number with nothing lost; splitting it | IEEE 754-2019 §3.3 |
 //! | `decode` | code to value | §3.4 |
 //! | `float` | value to floating-point code: the one rounding | §4.3, §5.4, §7.5 |
 //! | `special` | overflow, infinities, NaN, signs | §6, §7.4 |
 //! | `int` | value to integer | §5.8, §7.2 |
 //! | `book` | value to fixed point and to code books | |
-//! | `outcome` | what a conversion gives | |
-//! | `stochastic`, `philox` | rounding by random bits, and where arrays have them from | P3109 §4.7.4 |
+//! | `outcome` | the result of a conversion | |
+//! | `stochastic`, `philox` | rounding by random bits; the random bits of an array | P3109 §4.7.4 |
 //!
 //! The letters `p t q emin` are those of [`mod@crate::format`].
 
@@ -46,8 +46,7 @@ use crate::policy::{CastPolicy, CastSpec, Condition, NanRule};
 /// Result: the definition. Source: [`CastSpec::clause`].
 ///
 /// # Panics
-/// If the source or destination is complex and they differ, which no [`CastSpec`] of `spec/` asks for; or text, which
-/// [`crate::text`] converts.
+/// If source and destination differ and one is complex, or if one is text, which [`crate::text`] converts.
 ///
 /// # Examples
 /// ```
@@ -71,7 +70,7 @@ pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
     }
 }
 
-/// [`cast_one`], but for what is open because of the source alone.
+/// [`cast_one`] without the cases that depend on the source alone.
 #[inline]
 fn convert(spec: &CastSpec, code: u64) -> Outcome {
     let CastSpec { src, dst, policy, undefined, .. } = spec;
@@ -93,7 +92,7 @@ fn code_mask(dtype: DType) -> u64 {
 }
 
 impl CastSpec {
-    /// What is rounded: the value of a code, flushed and scaled as the policy says.
+    /// The value before rounding: flushed and scaled as the policy says.
     #[inline]
     #[must_use]
     pub fn source_value(&self, code: u64) -> Exact {
@@ -120,7 +119,7 @@ pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
     }
 }
 
-/// Nothing negative: [`CastPolicy::relu`].
+/// [`CastPolicy::relu`]: a negative value becomes +0.
 fn relu(value: Exact) -> Exact {
     match value {
         Exact::Nan { .. } => Exact::Nan { neg: false, payload: None },

@@ -1,4 +1,4 @@
-//! What a conversion gives: a code, a code that a standard leaves open, or a refusal.
+//! The result of a conversion: a code, a code that a standard leaves open, or a refusal.
 
 use super::decode::decode_float;
 use super::value::Exact;
@@ -6,7 +6,7 @@ use crate::format::F64;
 use crate::policy::{Condition, Undefined};
 use core::cmp::Ordering;
 
-/// What one conversion gives.
+/// Result of one conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The one right code.
@@ -20,7 +20,7 @@ pub enum Outcome {
     },
     /// An `error` policy applies to this value.
     Refused {
-        /// What is wrong with the value.
+        /// Property of the value that the policy refuses.
         condition: Condition,
     },
 }
@@ -54,7 +54,7 @@ impl Encoded {
         Self { code, condition: Some(condition) }
     }
 
-    /// What it is to a standard that leaves these open.
+    /// Outcome under a standard that leaves these conditions open.
     #[inline]
     #[must_use]
     pub fn outcome(self, undefined: &[Undefined]) -> Outcome {
@@ -68,7 +68,7 @@ impl Encoded {
     }
 }
 
-/// Why a source is left open whose magnitude lies between two others ([`Condition::Between`]).
+/// Reason if the source's magnitude lies in an open interval ([`Condition::Between`]).
 #[inline]
 pub(super) fn open_between(undefined: &[Undefined], source: impl Fn() -> Exact) -> Option<&'static str> {
     undefined.iter().find_map(|open| match open.condition {

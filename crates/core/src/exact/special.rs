@@ -1,11 +1,11 @@
-//! Floating-point results beyond the numbers: overflow (IEEE 754-2019 §7.4), infinities (§6.1), NaN (§6.2), signs (§6.3),
-//! and values for which a format has no room.
+//! Floating-point results outside the numbers: overflow (IEEE 754-2019 §7.4), infinities (§6.1), NaN (§6.2), signs
+//! (§6.3), and values that a format cannot represent.
 
 use super::outcome::Encoded;
 use crate::format::{FloatFormat, Specials};
 use crate::policy::{CastPolicy, Condition, NanRule, NanSubstitute, Overflow, Unrepresentable};
 
-/// Beyond the largest finite value once it is rounded: a rounding toward zero on this side stops there.
+/// Code of a value beyond the largest finite one after rounding; a rounding toward zero on this side stops there.
 /// Source: IEEE 754-2019 §7.4.
 #[inline]
 pub(super) fn overflow(f: &FloatFormat, policy: &CastPolicy, neg: bool) -> Encoded {
@@ -27,7 +27,7 @@ pub(super) fn beyond_max(f: &FloatFormat, rule: Overflow, condition: Condition, 
     Encoded::at(condition, Some(signed(f, code, neg)))
 }
 
-/// Nothing is left of the magnitude, so converting it gives the smallest value.
+/// Code of a magnitude that vanished; [`Unrepresentable::Magnitude`] gives the smallest value.
 pub(super) fn vanish(f: &FloatFormat, policy: &CastPolicy, condition: Condition) -> Encoded {
     unrepresentable(f, policy.vanishing, condition, || Encoded::at(condition, Some(0)))
 }
@@ -53,7 +53,7 @@ pub(super) fn signed(f: &FloatFormat, magnitude: u64, neg: bool) -> u64 {
     if neg && (!is_zero || f.has_negative_zero()) { magnitude | f.sign_bit() } else { magnitude }
 }
 
-/// The one NaN rule (`ARCHITECTURE.md` §8). Source: IEEE 754-2019 §6.2, §6.2.3, which recommends that the payload is kept.
+/// The one NaN rule (`ARCHITECTURE.md` §8). Source: IEEE 754-2019 §6.2, §6.2.3, which recommends keeping the payload.
 pub(super) fn nan(f: &FloatFormat, policy: &CastPolicy, neg: bool, payload: Option<u64>) -> u64 {
     let Some(canonical) = f.nan_code() else {
         return match policy.nan_substitute {

@@ -1,9 +1,9 @@
 //! Stochastic rounding of one value, with the random bits as an argument.
 //!
-//! The magnitude is cut, and grows by one unit in the last place if the first `count` bits of the part that is cut off, as
-//! an integer, and the random bits add up to `2^count` or more. That is StochasticA of P3109, `.rs` of PTX, the bias of
-//! AVX10.2 and the SR conversions of AMD (`docs/spec/p3109.md §4`, `ptx.md §4.1`, `avx10.md §3.1`, `amd.md`), which differ in
-//! how many bits they take. P3109 has two other variants ([`Stochastic`]).
+//! The magnitude is truncated, and grows by one unit in the last place if the first `count` bits of the truncated part,
+//! as an integer, plus the random bits reach `2^count`. That is StochasticA of P3109, `.rs` of PTX, the bias of AVX10.2
+//! and the SR conversions of AMD (`docs/spec/p3109.md §4`, `ptx.md §4.1`, `avx10.md §3.1`, `amd.md`), which differ in
+//! the number of bits. P3109 has two other variants ([`Stochastic`]).
 
 use super::philox::philox4x32;
 use super::value::{Exact, leading, split};
@@ -14,12 +14,12 @@ use crate::round::Rounding;
 use crate::words::words;
 
 words! {
-    /// The variants of P3109, for `N` random bits `R` and the fraction `v` of a unit in the last place that is cut off
+    /// Variants of P3109, for `N` random bits `R` and the truncated fraction `v` of one unit in the last place
     /// (`docs/spec/p3109.md §4`).
     pub enum Stochastic {
         /// The magnitude grows if `floor(v 2^N) + R >= 2^N`.
         A = "StochasticA",
-        /// As A with one random bit more, which is set.
+        /// As A with one more random bit, which is set.
         B = "StochasticB",
         /// As A, with `v 2^N` rounded to the nearest integer, ties to even.
         C = "StochasticC",
@@ -34,10 +34,10 @@ pub struct RandomBits {
 }
 
 impl RandomBits {
-    /// The most bits that are taken.
+    /// Largest number of random bits.
     pub const MOST: u32 = 32;
 
-    /// `count` bits, 1 to 32, as an integer below `2^count`; `None` of others.
+    /// `count` bits, 1 to 32, as an integer below `2^count`; `None` outside these ranges.
     ///
     /// # Examples
     /// ```
@@ -49,11 +49,11 @@ impl RandomBits {
         if count == 0 || count > Self::MOST || bits >> count != 0 { None } else { Some(RandomBits { bits, count }) }
     }
 
-    /// The 32 bits of an element of an array: a function of a seed and of the element's index alone, so that threads, parts
-    /// of arrays and CPUs change nothing.
+    /// The 32 random bits of an array element: a function of seed and index alone, so that threads, parts of arrays and
+    /// CPUs do not change results.
     ///
-    /// Philox4x32-10: the key is the seed, the counter is the index divided by 4, and the index modulo 4 chooses one of four
-    /// words.
+    /// Philox4x32-10: the key is the seed, the counter is the index divided by 4, and the index modulo 4 chooses one of
+    /// four words.
     ///
     /// # Examples
     /// ```
@@ -71,7 +71,7 @@ impl RandomBits {
         self.bits
     }
 
-    /// How many they are.
+    /// Number of bits.
     #[must_use]
     pub const fn count(self) -> u32 {
         self.count
@@ -79,9 +79,9 @@ impl RandomBits {
 }
 
 impl CastSpec {
-    /// The cast of this code with its rounding decided by random bits: toward zero or away from it. A result beyond the
-    /// largest finite value overflows in either case. It is the only rounding: [`CastPolicy::via`] is left out. A cast of a
-    /// type to itself stays what it is.
+    /// The cast with the rounding of this code decided by random bits: toward zero or away from it. A result beyond the
+    /// largest finite value overflows in either case. It is the only rounding: [`CastPolicy::via`] is ignored. A cast
+    /// of a type to itself copies.
     ///
     /// # Panics
     /// If a type is complex or text.
@@ -129,10 +129,10 @@ pub struct LastPlace {
     pub least: i32,
 }
 
-/// The last place of a type. `None` of truth values, code books, complex numbers and text.
+/// The last place of a type; `None` for truth values, code books, complex numbers and text.
 #[must_use]
 pub fn last_place(dst: DType) -> Option<LastPlace> {
-    // More than any value has.
+    // More bits than any value has.
     const ALL: i32 = 1 << 20;
     match dst.kind() {
         Kind::Float(f) => Some(f.last_place()),
@@ -149,17 +149,17 @@ impl FloatFormat {
     }
 }
 
-/// Exponent of the last place that a finite value keeps.
+/// Exponent of the last bit that a finite value keeps.
 pub(crate) fn unit(place: LastPlace, value: Exact) -> i32 {
     let Exact::Finite { sig, exp, .. } = value else { return 0 };
     (leading(sig, exp) - place.fraction).max(place.least)
 }
 
 impl RandomBits {
-    /// Where a magnitude goes that is cut at `2^unit`: away from zero if what is cut off and the random bits carry.
+    /// Rounding of a magnitude truncated at `2^unit`: away from zero if the truncated part and the random bits carry.
     pub(crate) fn rounding(self, variant: Stochastic, unit: i32, value: Exact) -> Rounding {
         let Exact::Finite { sig: sig @ 1.., exp, sticky, .. } = value else { return Rounding::TowardZero };
-        // B is A with one bit more, which is set.
+        // B is A with one more bit, which is set.
         let (bits, count) = match variant {
             Stochastic::B => (2 * self.bits + 1, self.count + 1),
             Stochastic::A | Stochastic::C => (self.bits, self.count),
@@ -169,7 +169,7 @@ impl RandomBits {
         let scaled = match shift {
             64.. => 0,
             0.. => u128::from(sig) >> shift,
-            // Nothing is cut off beyond these bits, and what lies above `unit` does not matter.
+            // No bits remain below these, and bits above `unit` do not matter.
             _ => u128::from(sig) << (-shift).min(64),
         };
         let cut = scaled & ((1 << count) - 1);

@@ -1,4 +1,4 @@
-//! A number with nothing lost (IEEE 754-2019 §3.3), how two of them compare, and where one is cut.
+//! A number with nothing lost (IEEE 754-2019 §3.3), comparison of two, and splitting one.
 
 use crate::round::Remainder;
 use core::cmp::Ordering;
@@ -6,8 +6,8 @@ use core::cmp::Ordering;
 /// A number with nothing lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exact {
-    /// Not a number. `payload` holds the fraction bits, the quiet bit on top (bit 63); `None` if the format it came from
-    /// has no payload.
+    /// Not a number. `payload` holds the fraction bits, the quiet bit on top (bit 63); `None` if the format it came
+    /// from has no payload.
     Nan {
         /// Sign.
         neg: bool,
@@ -35,7 +35,7 @@ pub enum Exact {
 }
 
 impl Exact {
-    /// It times `2^exponent`; infinities and NaN stay what they are.
+    /// The value times `2^exponent`; infinities and NaN unchanged.
     ///
     /// # Examples
     /// ```
@@ -52,8 +52,8 @@ impl Exact {
         }
     }
 
-    /// Compares any two by value. -0 equals +0; every NaN is the same and above everything else. Of two sticky values,
-    /// those with the same 64 bits count as equal.
+    /// Compares any two by value. -0 equals +0; all NaN are equal and above everything else. Sticky values with the
+    /// same 64 bits are equal.
     ///
     /// # Examples
     /// ```
@@ -78,7 +78,7 @@ impl Exact {
         })
     }
 
-    /// -Inf, negative, zero, positive, Inf, NaN: -2 to 3.
+    /// Rank of the class: -Inf, negative, zero, positive, Inf, NaN are -2 to 3.
     #[inline]
     fn class(self) -> i32 {
         match self {
@@ -102,8 +102,8 @@ impl Exact {
     }
 }
 
-/// Compares two nonzero magnitudes `(sig, exp, sticky)`. If their first bits stand alike, their exponents differ by at most
-/// 63; with one bit below for `sticky`, 128 bits hold both.
+/// Compares two nonzero magnitudes `(sig, exp, sticky)`. If their leading bits have the same exponent, `exp` differs by
+/// at most 63; with one bit below for `sticky`, 128 bits hold both.
 #[inline]
 fn compare([a, b]: [(u64, i32, bool); 2]) -> Ordering {
     leading(a.0, a.1).cmp(&leading(b.0, b.1)).then_with(|| {
@@ -114,12 +114,12 @@ fn compare([a, b]: [(u64, i32, bool); 2]) -> Ordering {
     })
 }
 
-/// Exponent of the first bit of `sig * 2^exp`, which is not 0.
+/// Exponent of the leading bit of `sig * 2^exp`, which is not 0.
 pub(super) const fn leading(sig: u64, exp: i32) -> i32 {
     exp + 63 - sig.leading_zeros() as i32
 }
 
-/// `floor(sig * 2^(exp - q))` and what is left, in units of `2^q`. The floor must fit 64 bits.
+/// `floor(sig * 2^(exp - q))` and the remainder, in units of `2^q`. The floor must fit 64 bits.
 #[inline(always)]
 pub(super) fn split(sig: u64, exp: i32, sticky: bool, q: i32) -> (u64, Remainder) {
     let shift = q - exp;

@@ -1,4 +1,4 @@
-//! Formats that are no element type: how one is written down, and which descriptors are sound.
+//! Custom formats: construction and validity of descriptors.
 
 use super::{FloatFormat, Specials};
 
@@ -20,7 +20,7 @@ pub enum FormatError {
     /// Inf takes the one code of the highest exponent.
     #[error("IEEE specials without a fraction leave no code for NaN; use Fn, or a fraction of 1 bit")]
     NoRoomForNan,
-    /// The codes of the highest exponent are special, and there is no other but that of the subnormals.
+    /// The codes of the highest exponent are special, and the only other exponent is that of the subnormals.
     #[error("no code is a normal number: an exponent of 1 bit is too narrow for these specials")]
     NoNormal,
     /// The code of -0 cannot be NaN.
@@ -81,7 +81,7 @@ impl FloatFormat {
 
 /// Exponents stay within ±100,000, so that [`crate::Exact`] holds every value.
 pub(crate) const MAX_EXPONENT: u8 = 15;
-/// A value of 64 bits with something behind it has a bit to spare.
+/// A sticky value of 64 bits has a bit to spare.
 const MAX_FRACTION: u8 = 60;
 /// A code with its sign has at most 64 bits.
 const MAX_MAGNITUDE: u8 = 63;

@@ -1,7 +1,7 @@
 //! Number formats as `const` descriptors: six fields for a float, everything else derived.
 //!
-//! No algorithms live here, only quantities. Values are checked against the tables of `docs/kernels.md §3.3, §4.7`
-//! and `docs/spec/onnx.md §2.1` in `tests/formats.rs`. What makes a format of one's own sound is in `design`.
+//! Quantities only, no algorithms. `tests/formats.rs` checks them against the tables of `docs/kernels.md §3.3, §4.7`
+//! and `docs/spec/onnx.md §2.1`. Validity of custom formats is in `design`.
 //!
 //! Terminology (used by [`crate::exact`] and the kernels): `p` precision with the hidden bit, `t = p - 1` stored
 //! fraction bits, `emin` exponent of the smallest normal, `q = emin - t` exponent of one unit in the last place at the
@@ -12,7 +12,7 @@ mod design;
 pub use design::FormatError;
 pub(crate) use design::MAX_EXPONENT;
 
-/// What the codes at the top of the range (and the code of -0) mean.
+/// Meaning of the codes at the top of the range and of the code of -0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Specials {
     /// All-ones exponent: Inf with a zero fraction, NaN otherwise.
@@ -21,8 +21,8 @@ pub enum Specials {
     Fn,
     /// No Inf and no -0; the code of -0 is the only NaN.
     Fnuz,
-    /// The code of -0 is the only NaN if there is a sign, else the last code is; the largest magnitude that is not NaN is
-    /// Inf (IEEE P3109's extended formats).
+    /// The code of -0 is the only NaN if there is a sign, else the last code is; the largest magnitude that is not NaN
+    /// is Inf (IEEE P3109's extended formats).
     Extended,
     /// Every code is a number.
     Finite,
@@ -72,7 +72,7 @@ impl FloatFormat {
         self.man_bits as u32 + 1
     }
 
-    /// All magnitude bits set: the code without its sign bit can be no larger.
+    /// All magnitude bits, the largest code without a sign bit.
     #[must_use]
     pub const fn magnitude_mask(&self) -> u64 {
         (1 << (self.exp_bits as u32 + self.man_bits as u32)) - 1
@@ -92,7 +92,7 @@ impl FloatFormat {
         (sign, (code & self.magnitude_mask()) >> self.man_bits, fraction)
     }
 
-    /// Exponent of the smallest normal, whose field is 1 if there is a zero and 0 if there is none.
+    /// Exponent of the smallest normal; its field is 1 in a format with zero, else 0.
     #[must_use]
     pub const fn emin(&self) -> i32 {
         self.has_zero as i32 - self.bias as i32
@@ -104,7 +104,7 @@ impl FloatFormat {
         self.emin() - self.man_bits as i32
     }
 
-    /// Exponent of the smallest positive value: `q`, or `emin` of a format without zero.
+    /// Exponent of the smallest positive value: `q`, or `emin` in a format without zero.
     #[must_use]
     pub const fn smallest(&self) -> i32 {
         if self.has_zero { self.quantum() } else { self.emin() }
@@ -139,7 +139,7 @@ impl FloatFormat {
         }
     }
 
-    /// The canonical quiet NaN of positive sign (of a FNUZ or extended format: its only NaN).
+    /// The canonical quiet NaN with positive sign (FNUZ and extended formats: their only NaN).
     #[must_use]
     pub const fn nan_code(&self) -> Option<u64> {
         match self.specials {
@@ -162,8 +162,8 @@ impl FloatFormat {
         if self.has_zero { 1 << self.man_bits } else { 0 }
     }
 
-    /// `T`, the smallest magnitude that a nearest rounding with unlimited exponent range takes above the largest finite
-    /// value or, if the largest finite value is even, ties at: `max + ulp(max)/2`, as `(significand, exponent)`.
+    /// `T = max + ulp(max)/2` as `(significand, exponent)`: the smallest magnitude that nearest rounding with unlimited
+    /// exponents takes above the largest finite value, or ties at if that value is even.
     #[must_use]
     pub const fn overflow_threshold(&self) -> (u64, i32) {
         let fraction = self.max_code() & ((1 << self.man_bits) - 1);
@@ -185,12 +185,12 @@ impl FloatFormat {
     /// Every value of `integer` is a value of this format.
     #[must_use]
     pub const fn holds_integers_of(&self, integer: &IntFormat) -> bool {
-        // Magnitudes are the integers below 2^v, and 2^v itself if there is a sign.
+        // Magnitudes are the integers below 2^v, and 2^v itself in signed types.
         let v = integer.bits as i32 - integer.signed as i32;
         if !self.has_zero || (integer.signed && !self.signed) || (self.precision() as i32) < v || self.quantum() > 0 {
             return false;
         }
-        // Within one binade of the end, 2^v - 1 has to be compared with the largest significand.
+        // Within one binade of the end, 2^v - 1 is compared with the largest significand.
         let t = self.man_bits as i32;
         let largest = self.max_code() & ((1 << t) - 1) | 1 << t;
         self.emax() >= v || (!integer.signed && self.emax() == v - 1 && largest >= ((1 << v) - 1) << (t - (v - 1)))
@@ -211,8 +211,8 @@ impl FloatFormat {
         const GUARD: i32 = 2;
         let (sig, exp) = dst.overflow_threshold();
         let threshold_exponent = exp + 63 - sig.leading_zeros() as i32;
-        // The threshold has at most p_dst + 1 <= p_self significant bits, so only its exponent can keep it out of range;
-        // at equal exponents the largest value of `self`, all ones, is at least as large.
+        // The threshold has at most p_dst + 1 <= p_self significant bits, so only its exponent can put it out of range;
+        // at equal exponents the largest value of `self`, all ones, is not below it.
         let covers = self.emax() >= threshold_exponent;
         matches!(self.specials, Specials::Ieee)
             && self.signed
@@ -273,7 +273,7 @@ pub struct FixedFormat {
     pub frac_bits: u8,
 }
 
-/// Sixteen values without structure, and where one turns into the next.
+/// Sixteen values without structure, and the thresholds between them.
 ///
 /// Source: `docs/spec/openvino.md §1.3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,14 +12,14 @@ use alloc::string::String;
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum PromotionError {
-    /// P1: the operator does not take the type, whatever the other one is.
+    /// P1: the operator does not take the type, for any type of the other input.
     #[error(
         "ConvertPromoteTypes does not take element type {} (input {input}); it takes {}, and {}",
         ov(*.element), openvino::names(&openvino::ACCEPTED), openvino::DYNAMIC
     )]
     Element {
         element: DType,
-        /// Which input, 0 or 1.
+        /// Index of the input, 0 or 1.
         input: usize,
     },
     /// P2: the float is less than twice as wide as the integer.
@@ -32,7 +32,7 @@ pub enum PromotionError {
         integer: DType,
         float: DType,
         float_bits: u32,
-        /// Twice the integer's.
+        /// Twice the width of the integer.
         needed_bits: u32,
     },
     /// P3: the scalar does not fit the type of the dimensioned input.
@@ -46,7 +46,7 @@ pub enum PromotionError {
         /// Type of the other input.
         dimensioned: DType,
     },
-    /// P4: no signed integer of the needed width is at hand.
+    /// P4: no signed integer of the needed width exists.
     #[error(
         "safe promotion of {} with {} refused: a signed integer of {needed_bits} bits is required and {1} has \
          {signed_bits}; unsafe promotion would give {}",
@@ -57,12 +57,12 @@ pub enum PromotionError {
         unsigned: DType,
         signed: DType,
         signed_bits: u32,
-        /// Twice the unsigned one's.
+        /// Twice the width of the unsigned integer.
         needed_bits: u32,
-        /// What unsafe promotion would give.
+        /// Result under unsafe promotion.
         unsafe_result: DType,
     },
-    /// P5: two floats of one width.
+    /// P5: two floats of the same width.
     #[error(
         "safe promotion of {} with {} refused: same width, different formats; unsafe promotion would give {}",
         ov(*.lhs), ov(*.rhs), ov(*.unsafe_result)
@@ -72,7 +72,7 @@ pub enum PromotionError {
         lhs: DType,
         /// Type of input 1.
         rhs: DType,
-        /// What unsafe promotion would give.
+        /// Result under unsafe promotion.
         unsafe_result: DType,
     },
     /// P6: the attribute is not a type that Convert can produce from u64.
@@ -120,7 +120,7 @@ fn spelling(meant: Option<DType>) -> String {
 }
 
 impl PromotionError {
-    /// Whose fault it is: the attribute is asked for, the types are given.
+    /// Class of the error: the attribute is part of the request, the types are input.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {

@@ -6,16 +6,16 @@ use crate::dtype::DType;
 /// The release whose rules these are. Source: `docs/spec/openvino.md §12.3`.
 pub const VERSION: &str = "0.10.2";
 
-/// The types that JAX has.
+/// Types of JAX.
 pub const TYPES: [DType; 30] = super::numpy::TYPES;
 
-/// `jax_enable_x64`: whether types of 64 bits exist.
+/// `jax_enable_x64`: whether 64-bit types exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum X64 {
-    /// They do.
+    /// 64-bit types exist.
     #[default]
     On,
-    /// They are replaced by those of 32 bits.
+    /// 64-bit types are replaced by 32-bit ones.
     Off,
 }
 
@@ -66,14 +66,14 @@ fn common(a: DType, b: DType, x64: X64) -> Option<Promoted> {
         _ if a == b => Some(Promoted::strong(a)),
         (Class::Bool, _) => Some(Promoted::strong(b)),
         (_, Class::Bool) => Some(Promoted::strong(a)),
-        // Below a byte, integers promote with nothing else.
+        // Integers below a byte promote only with themselves.
         (Class::Integer { bits: ..8, .. }, _) | (_, Class::Integer { bits: ..8, .. }) => None,
         (Class::Integer { bits, signed }, Class::Integer { bits: b_bits, signed: b_signed }) => {
             let widest = if x64 == X64::On { 64 } else { 32 };
             let common = common_integer((bits, signed), (b_bits, b_signed));
             Some(match common.filter(|t| t.code_bits() <= widest) {
                 Some(common) => Promoted::strong(common),
-                // Nothing holds both: f64 that gives way, or the widest signed integer where there is no i64.
+                // No integer holds both: a weak f64, or the widest signed integer where i64 does not exist.
                 None if x64 == X64::On => Promoted::weak(DType::F64),
                 None => Promoted::strong(DType::I32),
             })

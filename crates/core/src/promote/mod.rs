@@ -1,8 +1,8 @@
 //! The common element type of two operands, as five systems choose it.
 //!
-//! Here: operands, the outcome, the errors, and the facts about types that every system's rule asks for. One module per
-//! system holds its types and its rule. Not here: values; those are converted by [`crate::exact`] once the type is known.
-//! Read beside `docs/spec/openvino.md §2` and §12.
+//! Here: operands, the outcome, errors, and facts about types that every system's rule uses. Each system's types and
+//! rule are one module. Values are converted by [`crate::exact`] once the type is known. Read with
+//! `docs/spec/openvino.md §2` and §12.
 
 mod error;
 pub mod jax;
@@ -26,11 +26,11 @@ pub enum Element {
 }
 
 impl Element {
-    /// Reads an element as it is typed: in the words of an ecosystem first, if a single one is asked, and then by any name
-    /// of `docs/interfaces.md §1`. Case does not matter.
+    /// Reads an element name: first in the vocabulary `words`, if given, then any name of `docs/interfaces.md §1`. Case
+    /// does not matter.
     ///
     /// # Errors
-    /// Names that nobody has, or that mean several types.
+    /// Unknown names and names of several types.
     ///
     /// # Examples
     /// ```
@@ -50,7 +50,7 @@ impl Element {
 }
 
 words! {
-    /// A number of the Python language: it has a kind, and no type until it meets one.
+    /// Kind of a Python number, which has no type of its own.
     #[allow(missing_docs)]
     pub enum PythonNumber {
         Bool = "py:bool",
@@ -68,7 +68,7 @@ pub enum Operand {
     Python(PythonNumber),
 }
 
-/// What is known of a tensor's rank.
+/// Rank of a tensor, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Rank {
     /// Rank 0.
@@ -76,7 +76,7 @@ pub enum Rank {
     /// Known, and above 0.
     #[default]
     Dimensioned,
-    /// Not known (OpenVINO only).
+    /// Unknown (OpenVINO only).
     Dynamic,
 }
 
@@ -85,10 +85,10 @@ impl Rank {
     pub const ALL: [Rank; 3] = [Rank::Scalar, Rank::Dimensioned, Rank::Dynamic];
 }
 
-/// An operand with its rank, which a Python number does not have.
+/// An operand with its rank; a Python number has no rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Input {
-    /// What it is.
+    /// Tensor or Python number.
     pub operand: Operand,
     /// Its rank.
     pub rank: Rank,
@@ -107,7 +107,7 @@ impl From<DType> for Input {
 pub struct Promoted {
     /// The type.
     pub element: Element,
-    /// It gives way to any stronger type in the next promotion (JAX and TensorFlow).
+    /// Gives way to any stronger type in the next promotion (JAX and TensorFlow).
     pub is_weak: bool,
 }
 
@@ -121,7 +121,7 @@ impl Promoted {
     }
 }
 
-/// Who decides, with every option.
+/// Promotion system with all of its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum System {
@@ -138,7 +138,7 @@ pub enum System {
 }
 
 impl System {
-    /// Its name in requests and reports.
+    /// Name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -162,7 +162,7 @@ impl System {
         }
     }
 
-    /// Whose vocabulary the system speaks.
+    /// Vocabulary of the system.
     #[must_use]
     pub const fn ecosystem(self) -> Ecosystem {
         match self {
@@ -172,7 +172,7 @@ impl System {
         }
     }
 
-    /// What the system calls an element.
+    /// The system's name for an element.
     #[must_use]
     pub fn name_of(self, element: Element) -> &'static str {
         match element {
@@ -181,7 +181,7 @@ impl System {
         }
     }
 
-    /// Every element that the system knows, those that it knows and refuses included.
+    /// Every element that the system knows, including those that it refuses.
     pub fn elements(self) -> impl Iterator<Item = Element> {
         let dynamic = matches!(self, System::OpenVino(..)).then_some(Element::Dynamic);
         DType::ALL.into_iter().filter(move |&t| self.knows(t)).map(Element::Type).chain(dynamic)
@@ -200,7 +200,7 @@ impl System {
     /// The common type of two operands. Source: `docs/spec/openvino.md §2`, §12.
     ///
     /// # Errors
-    /// What the system refuses, or does not know.
+    /// Operands that the system refuses or does not know.
     ///
     /// # Examples
     /// ```
@@ -262,7 +262,7 @@ impl core::fmt::Display for Operand {
     }
 }
 
-// ---- what the rules ask of a type ----
+// ---- facts about types ----
 
 /// The class of a type, with its width in bits. Code books and fixed point belong to no class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,13 +281,12 @@ const fn class(dtype: DType) -> Option<Class> {
     }
 }
 
-/// The integer of a width and signedness.
 fn integer(bits: u32, signed: bool) -> Option<DType> {
     DType::ALL.into_iter().find(|&t| class(t) == Some(Class::Integer { bits, signed }))
 }
 
-/// The narrowest integer of the common widths that holds two; `None` for u64 with a signed one. `bits` and `signed` of
-/// each.
+/// The narrowest common integer that holds two integers, each given as `bits` and `signed`; `None` for u64 with a
+/// signed integer.
 fn common_integer(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
     if a.1 == b.1 {
         return integer(a.0.max(b.0), a.1);
@@ -296,7 +295,7 @@ fn common_integer(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
     integer(signed.0.max(2 * unsigned.0), true)
 }
 
-/// Of two different floats of at least 16 bits: the wider one, and f32 for bf16 with f16.
+/// Common type of two different floats of at least 16 bits: the wider one, and f32 for bf16 with f16.
 fn common_float(a: DType, b: DType) -> DType {
     match a.code_bits().cmp(&b.code_bits()) {
         core::cmp::Ordering::Greater => a,

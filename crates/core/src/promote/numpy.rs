@@ -1,8 +1,8 @@
 //! NumPy with ml_dtypes: `numpy.promote_types`, and `numpy.result_type` for Python numbers.
 //! Reference: `docs/spec/openvino.md §12.2`.
 //!
-//! NumPy's own types widen until integers fit. The types of ml_dtypes follow tables of safe casts, which are uneven: the
-//! groups below are what those tables come to.
+//! NumPy's own types widen until integers fit. The types of ml_dtypes follow uneven tables of safe casts; the groups
+//! below are equivalent to those tables.
 
 use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_integer};
 use crate::dtype::DType;
@@ -10,7 +10,7 @@ use crate::dtype::DType;
 /// The releases whose rules these are. Source: `docs/spec/openvino.md §12.2`.
 pub const VERSION: &str = "2.4.6, ml_dtypes 0.6.0";
 
-/// The types that NumPy has with ml_dtypes.
+/// Types of NumPy with ml_dtypes.
 pub const TYPES: [DType; 30] = {
     use DType::*;
     [
@@ -47,7 +47,7 @@ pub const TYPES: [DType; 30] = {
     ]
 };
 
-/// Narrow floats of which two promote to the later one.
+/// Narrow floats; two of them promote to the later one.
 const CHAIN: [DType; 9] = {
     use DType::*;
     [F4E2M1, F6E3M2, F6E2M3, F8E5M2Fnuz, F8E4M3Fnuz, F8E4M3Fn, F8E4M3B11Fnuz, F8E4M3Ieee, F8E3M4]
@@ -72,7 +72,7 @@ const fn default_of(number: PythonNumber) -> DType {
     }
 }
 
-/// A number has no width of its own. With types of ml_dtypes NumPy's answers disagree with each other; here they are
+/// Common type with a Python number. For types of ml_dtypes NumPy's answers contradict each other, so these pairs are
 /// refused.
 fn with_python(array: DType, number: PythonNumber) -> Option<DType> {
     match (class(array)?, number) {
@@ -105,8 +105,8 @@ fn common(a: DType, b: DType) -> Option<DType> {
     }
 }
 
-/// No signed integer below a byte promotes with an unsigned one, but an unsigned one below a byte with those of whole
-/// bytes, to the latter.
+/// Common integer of `(bits, signed)`. A signed integer below a byte does not promote with an unsigned one; an unsigned
+/// integer below a byte promotes to an integer of whole bytes.
 fn integers(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
     let (unsigned, signed) = match (a.1, b.1) {
         (true, false) => (b, a),

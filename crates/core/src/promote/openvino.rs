@@ -1,6 +1,6 @@
 //! OpenVINO ConvertPromoteTypes-14: the type rule. Reference: `docs/spec/openvino.md §2` to §5.
 //!
-//! What becomes of values is Convert's business ([`crate::spec::openvino`]).
+//! Values are converted by [`crate::spec::openvino`].
 
 use super::{Class, Element, PromotionError, Rank, class, common_integer};
 use crate::dtype::{DType, Ecosystem};
@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 /// The release whose rules these are. Source: `docs/spec/openvino.md §2`.
 pub const VERSION: &str = "2026.4.1";
 
-/// The types that the operator takes, in the order of the reference page. `dynamic` comes on top.
+/// Types that the operator takes, in the order of the reference page, without `dynamic`.
 pub const ACCEPTED: [DType; 18] = {
     use DType::*;
     [Bool, U1, U4, U8, U16, U32, U64, I4, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, Bf16, F16, F32, F64]
@@ -22,7 +22,7 @@ pub const REJECTED: [DType; 7] = {
     [U2, U3, U6, Nf4, F8E8M0, F4E2M1, String]
 };
 
-/// How the unknown type is written.
+/// Name of the unknown type.
 pub const DYNAMIC: &str = "dynamic";
 
 pub(super) fn knows(dtype: DType) -> bool {
@@ -38,7 +38,7 @@ pub fn name(element: Element) -> &'static str {
     }
 }
 
-/// Both words are read alike. Source: `docs/spec/openvino.md §1.1`.
+/// Both spellings are accepted. Source: `docs/spec/openvino.md §1.1`.
 pub(super) fn is_dynamic(text: &str) -> bool {
     [DYNAMIC, "undefined"].iter().any(|word| word.eq_ignore_ascii_case(text))
 }
@@ -47,7 +47,7 @@ pub(super) fn names(types: &[DType]) -> String {
     types.iter().map(|&t| name(Element::Type(t))).collect::<Vec<_>>().join(", ")
 }
 
-/// Reads an element type as an attribute writes it: case does not matter, legacy names (`FP32`) are not understood.
+/// Reads an element type in the spelling of attributes: case does not matter, legacy names (`FP32`) are not accepted.
 ///
 /// Source: `docs/spec/openvino.md §1.1`, §11.3.
 pub fn element(text: &str) -> Option<Element> {
@@ -58,7 +58,7 @@ pub fn element(text: &str) -> Option<Element> {
     known.into_iter().find(|&e| name(e).eq_ignore_ascii_case(text))
 }
 
-/// `u64_integer_promotion_target`: a type that Convert can make of u64 and of every signed integer.
+/// `u64_integer_promotion_target`: a type that Convert can produce from u64 and from every signed integer.
 ///
 /// Source: `docs/spec/openvino.md §2.4`.
 ///
@@ -72,13 +72,13 @@ pub fn element(text: &str) -> Option<Element> {
 pub struct U64Target(DType);
 
 impl U64Target {
-    /// Every type that may be given.
+    /// All valid targets.
     pub const ALL: [DType; 21] = {
         use DType::*;
         [Bool, U1, U2, U3, U4, U6, U8, U16, U32, U64, I4, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, Bf16, F16, F32, F64]
     };
 
-    /// The target of a type.
+    /// Target of this type.
     ///
     /// # Errors
     /// [`PromotionError::U64Target`] for a type outside [`U64Target::ALL`].
@@ -111,17 +111,17 @@ impl core::str::FromStr for U64Target {
     }
 }
 
-/// What safe promotion promises.
+/// Guarantee of safe promotion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum SafeMode {
-    /// As release 2026.4 does, with its holes.
+    /// Behavior of release 2026.4, including its gaps.
     #[default]
     OpenVino,
     /// Every value of both inputs is a value of the result.
     Strict,
 }
 
-/// The operator's attributes. The default is the operator's.
+/// Attributes of the operator, with its defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ConvertPromoteTypes {
     /// `promote_unsafe`.
@@ -133,7 +133,7 @@ pub struct ConvertPromoteTypes {
 }
 
 impl ConvertPromoteTypes {
-    /// The type of both outputs. Source: `docs/spec/openvino.md §2.2`, whose steps the comments count, and §2.6.
+    /// Type of both outputs. Source: `docs/spec/openvino.md §2.2` (the comments number its steps), §2.6.
     ///
     /// # Errors
     /// P1 to P5, and P7 in the strict mode.
@@ -162,7 +162,7 @@ impl ConvertPromoteTypes {
         }
     }
 
-    /// What the strict mode says of a safe promotion that the mode `openvino` lets pass.
+    /// Error of the strict mode for a safe promotion that mode `openvino` accepts.
     #[must_use]
     pub fn loss(&self, lhs: Element, rhs: Element, result: Element) -> Option<PromotionError> {
         let Element::Type(result) = result else { return None };
@@ -213,7 +213,7 @@ impl ConvertPromoteTypes {
         Err(PromotionError::IntegerWithFloat { integer, float, float_bits, needed_bits })
     }
 
-    /// Step 6b: the tensor's type wins. That its width is doubled, and not the scalar's, lets values be lost
+    /// Step 6b: the tensor's type wins. Its width is doubled, not the scalar's, so values can be lost
     /// (`docs/spec/openvino.md §4` D3, D4).
     fn scalar(&self, scalar: DType, dimensioned: DType) -> Result<DType, PromotionError> {
         let fits = match (is_signed(scalar), is_signed(dimensioned)) {

@@ -7,7 +7,6 @@ use crate::dtype::DType;
 /// The release whose rules these are. Source: `docs/spec/openvino.md §12.4`.
 pub const VERSION: &str = "2.21.0";
 
-/// The types that promote.
 const PROMOTED: [DType; 13] = {
     use DType::*;
     [Bool, U8, U16, U32, U64, I8, I16, I32, I64, Bf16, F16, F32, F64]
@@ -25,7 +24,7 @@ pub enum Mode {
     /// Every promotion of the table.
     #[default]
     All,
-    /// Those that keep bits and values in check.
+    /// Promotions that keep bits and values.
     Safe,
 }
 
@@ -38,7 +37,7 @@ pub(super) fn promote(lhs: Operand, rhs: Operand, mode: Mode) -> Option<Promoted
     (mode == Mode::All || is_safe).then_some(result)
 }
 
-/// What an operand is in the table: a strong type, or for Python's int and float a weak one.
+/// Row of an operand in the table: a strong type, or a weak one for Python's int and float.
 fn entry(operand: Operand) -> Option<Entry> {
     match operand {
         Operand::Tensor(Element::Type(dtype)) => PROMOTED.contains(&dtype).then_some(Entry { dtype, is_weak: false }),
@@ -55,7 +54,7 @@ struct Entry {
     is_weak: bool,
 }
 
-/// The result, and whether the mode `safe` has it.
+/// Result, and whether mode `safe` allows it.
 fn common(a: Entry, b: Entry) -> (Promoted, bool) {
     let classes = |e: Entry| class(e.dtype).expect("numbers of the table have a class");
     let keep = |e: Entry| Promoted { element: Element::Type(e.dtype), is_weak: e.is_weak };
@@ -70,7 +69,7 @@ fn common(a: Entry, b: Entry) -> (Promoted, bool) {
     }
 }
 
-/// The wider of two integers or two floats; of one of each, the float.
+/// The wider of two integers or two floats; the float of an integer and a float.
 fn both_weak(a: DType, b: DType) -> Promoted {
     Promoted::weak(match (class(a), class(b)) {
         (Some(Class::Float { .. }), Some(Class::Float { .. })) => common_float(a, b),
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// `docs/spec/openvino.md §12.4`, weak rows and columns included, which no operand can name.
+    /// `docs/spec/openvino.md §12.4`, including weak rows and columns, which no operand can name.
     #[test]
     fn the_whole_table() {
         let page = include_str!("../../../../docs/spec/openvino.md");

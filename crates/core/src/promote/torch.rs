@@ -7,7 +7,7 @@ use crate::dtype::DType;
 /// The release whose rules these are. Source: `docs/spec/openvino.md §12.5`.
 pub const VERSION: &str = "2.15.0";
 
-/// The types that PyTorch has.
+/// Types of PyTorch.
 pub const TYPES: [DType; 27] = {
     use DType::*;
     [
@@ -16,7 +16,7 @@ pub const TYPES: [DType; 27] = {
     ]
 };
 
-/// Who prevails: a later one over an earlier one of the same category.
+/// Precedence: a later level wins over an earlier one of the same category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Number,

@@ -1,16 +1,14 @@
 //! Product, quotient and sum of numbers with at most 48 significant bits, and their rounding to a format.
 //!
-//! Results are exact, or exact enough that one rounding to at most 53 bits is the right one (sticky). NaN has no sign
-//! and no payload here: who combines codes decides about them (§3.6).
+//! Results are exact, or sticky such that one rounding to at most 53 bits is correct. NaN has no sign and no payload
+//! here; the caller adds them (§3.6).
 
 use crate::exact::{Exact, decode_float, encode_float};
 use crate::format::FloatFormat;
 use crate::policy::CastPolicy;
 
-/// The one NaN of this arithmetic.
 pub(super) const NAN: Exact = Exact::Nan { neg: false, payload: None };
 
-/// An integer.
 pub(super) const fn integer(value: i64) -> Exact {
     Exact::Finite { neg: value < 0, sig: value.unsigned_abs(), exp: 0, sticky: false }
 }
@@ -23,7 +21,6 @@ pub(super) fn rounded(f: &FloatFormat, value: Exact) -> Exact {
     }
 }
 
-/// `a * b`.
 pub(super) fn product(a: Exact, b: Exact) -> Exact {
     match (a, b) {
         (Exact::Nan { .. }, _) | (_, Exact::Nan { .. }) => NAN,
@@ -35,7 +32,6 @@ pub(super) fn product(a: Exact, b: Exact) -> Exact {
     }
 }
 
-/// `a / b`.
 pub(super) fn quotient(a: Exact, b: Exact) -> Exact {
     let neg = is_neg(a) != is_neg(b);
     match (a, b) {
@@ -51,9 +47,8 @@ pub(super) fn quotient(a: Exact, b: Exact) -> Exact {
     }
 }
 
-/// `a + b`.
 pub(super) fn sum(a: Exact, b: Exact) -> Exact {
-    /// Beyond this distance of the last bits the smaller number decides nothing but a direction.
+    /// Beyond this distance of the last bits the smaller number only decides a direction.
     const FAR: i32 = 70;
     match (a, b) {
         (Exact::Nan { .. }, _) | (_, Exact::Nan { .. }) => NAN,
@@ -87,7 +82,6 @@ pub(super) fn sum(a: Exact, b: Exact) -> Exact {
     }
 }
 
-/// `-a`.
 pub(super) fn negated(a: Exact) -> Exact {
     match a {
         Exact::Nan { .. } => a,
@@ -96,19 +90,17 @@ pub(super) fn negated(a: Exact) -> Exact {
     }
 }
 
-/// `|a|`.
 pub(super) fn magnitude(a: Exact) -> Exact {
     if is_neg(a) { negated(a) } else { a }
 }
 
-/// The sign.
 pub(super) const fn is_neg(a: Exact) -> bool {
     match a {
         Exact::Nan { neg, .. } | Exact::Inf { neg } | Exact::Finite { neg, .. } => neg,
     }
 }
 
-/// A significand of 128 bits in the 64 of [`Exact`]: what does not fit is sticky.
+/// A 128-bit significand in the 64 bits of [`Exact`]; dropped bits are sticky.
 fn wide(neg: bool, sig: u128, exp: i32, more: bool) -> Exact {
     let beyond = 64u32.saturating_sub(sig.leading_zeros());
     let lost = sig & ((1 << beyond) - 1) != 0;

@@ -1,7 +1,7 @@
 //! Blocks of GGUF files: the integer and the f32 factors of an element (§9.2 to §9.5).
 //!
-//! Every value is `RN32(d1 * q)`, or `RN32(RN32(d1 * q) + m1)`, with an integer `q`. Letters: `d`, `m` the f16 of a block,
-//! `d1`, `m1` those of a group of its elements, `i` the element of the block.
+//! Every value is `RN32(d1 * q)`, or `RN32(RN32(d1 * q) + m1)`, with an integer `q`. Letters: `d`, `m` the f16 factors
+//! of a block, `d1`, `m1` the factors of a group of elements, `i` the index of an element in its block.
 
 use super::arithmetic::{integer, negated, product, rounded};
 use crate::exact::{Exact, decode_float};
@@ -46,7 +46,7 @@ const TABLE: [(BlockType, &str, u32, u64, u64, u64); 12] = [
 /// Twice the values of E2M1; code 8 is +0 (§9.4).
 pub const DOUBLED_E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
-/// What the value of an element of a block is made of.
+/// Terms of the value of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockTerms {
     /// `q`.
@@ -58,7 +58,7 @@ pub struct BlockTerms {
 }
 
 impl BlockType {
-    /// Every type, in the order of their numbers.
+    /// Every type, in ascending order of numbers.
     pub const ALL: [BlockType; TABLE.len()] = {
         let mut all = [BlockType::Q4_0; TABLE.len()];
         let mut i = 0;
@@ -70,13 +70,13 @@ impl BlockType {
         all
     };
 
-    /// Its name.
+    /// Name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         TABLE[self as usize].1
     }
 
-    /// Its number in a file.
+    /// Number in files.
     #[must_use]
     pub const fn id(self) -> u32 {
         TABLE[self as usize].2
@@ -106,14 +106,14 @@ impl BlockType {
         BlockType::ALL.into_iter().find(|block| block.id() == id)
     }
 
-    /// Bytes of a matrix; `None` if its columns are no whole number of blocks.
+    /// Bytes of a matrix; `None` if its columns are not a whole number of blocks.
     #[must_use]
     pub fn bytes_of(self, [rows, cols]: [u64; 2]) -> Option<u64> {
         let blocks = cols.is_multiple_of(self.elements()).then(|| (cols / self.elements()).checked_mul(rows))??;
         blocks.checked_mul(self.bytes()).filter(|bytes| *bytes <= 1 << 60)
     }
 
-    /// The terms of element `i` of a block. `None` if the block has a scale that is no value (§9.4).
+    /// Terms of element `i` of a block. `None` if the scale of the block is not a value (§9.4).
     ///
     /// # Panics
     /// If the block has too few bytes, or there is no such element.
@@ -134,9 +134,9 @@ impl BlockType {
         // The first half of 32 elements lies in low nibbles, the second in high ones.
         let nibble = |at: usize| byte(at + i % 16) >> (i / 16 * 4) & 15;
         let bit = |at: usize| byte(at + i / 8) >> (i % 8) & 1;
-        // Field `i / 32` of bytes that 32 elements share, of `bits` each.
+        // Field `i / 32` (`bits` wide) of bytes shared by 32 elements.
         let plane = |at: usize, bits: usize| byte(at + i % 32) >> (i / 32 * bits) & ((1 << bits) - 1);
-        // Fields of two bits of 128 elements in 32 bytes.
+        // Two-bit fields: 128 elements in 32 bytes.
         let two_bits = |at: usize| byte(at + i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
         match self {
             BlockType::Q4_0 => i64::from(nibble(2)) - 8,
@@ -164,7 +164,7 @@ impl BlockType {
         }
     }
 
-    /// `d1` and `m1` of element `i` of a block, which are those of its group. `None` if the scale is no value (§9.4).
+    /// `d1` and `m1` of the group that contains element `i`. `None` if the scale is not a value (§9.4).
     ///
     /// # Panics
     /// As [`BlockType::terms`].
@@ -204,7 +204,7 @@ impl BlockType {
     }
 }
 
-/// Scale and minimum of group `g`, six bits each, of the twelve bytes of Q4_K and Q5_K:
+/// Scale and minimum of group `g`, six bits each, in the twelve bytes of Q4_K and Q5_K:
 ///
 /// ```text
 ///   bytes 0 .. 3    scale 0..3 in bits 0..5    bits 4..5 of scale 4..7 in bits 6..7
@@ -219,16 +219,14 @@ fn six_bits(bytes: &[u8], g: usize) -> (u32, u32) {
     }
 }
 
-/// The byte of a block of NVFP4 that holds element `i`, and the first bit there: after four scales, 16 elements in 8 bytes,
-/// the first half of them in low nibbles.
+/// Byte in an NVFP4 block that holds element `i`, and its first bit: after four scales, 16 elements in 8 bytes, the
+/// first half in low nibbles.
 const fn nvfp4_nibble(i: usize) -> (usize, u32) {
     let (group, j) = (i / 16, i % 16);
     (4 + group * 8 + j % 8, j as u32 / 8 * 4)
 }
 
-/// Half of an unsigned E4M3 of bias 7: 00 and 7F are 0, the sign bit is ignored (§9.5).
-///
-/// The sign bit of FF is: it is 480, as the byte is not 7F.
+/// Half of an unsigned E4M3 with bias 7: 00 and 7F are 0, the sign bit is ignored (§9.5), so that FF is 480.
 fn half_of_ue4m3(byte: u8) -> Exact {
     let (field, fraction) = (i32::from(byte >> 3 & 15), u64::from(byte & 7));
     let (sig, exp) = match (byte, field) {

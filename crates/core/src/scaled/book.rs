@@ -1,13 +1,13 @@
-//! Codes whose values are listed: those of bitsandbytes. Source: `docs/spec/checkpoints.md §4.16`.
+//! Code books of bitsandbytes. Source: `docs/spec/checkpoints.md §4.16`.
 
 use crate::format::NF4;
 
-/// Which list.
+/// A list of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Book {
     /// The 16 values of NF4.
     Nf4,
-    /// The 16 values of bitsandbytes' FP4: a sign, and three bits in an order of their own.
+    /// The 16 values of bitsandbytes' FP4: a sign, and three bits in a special order.
     Fp4,
     /// 256 values of f32 that are stored with the tensor ([`Part::Book`](super::Part::Book)).
     Stored,
@@ -29,7 +29,7 @@ impl Book {
         }
     }
 
-    /// The values of 16 codes as bits of f32; `None` of a list that is stored.
+    /// The values of 16 codes as f32 bits; `None` for a stored list.
     ///
     /// # Examples
     /// ```

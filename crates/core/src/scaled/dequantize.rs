@@ -14,10 +14,10 @@ use crate::exact::{Exact, decode_float, encode_float};
 use crate::format::{F32, FloatFormat};
 use crate::policy::CastPolicy;
 
-/// What the value of an element is made of.
+/// Terms of the value of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// The decoded code; of integers with the zero point taken away.
+    /// The decoded code, for integers less the zero point.
     pub code: Exact,
     /// The scale.
     pub scale: Exact,
@@ -74,14 +74,14 @@ pub(super) fn effective_scale(rule: GlobalRule, scale: Exact, global: Exact) -> 
     }
 }
 
-/// The bits of a value that is an f32.
+/// Bits of a value that f32 holds exactly.
 pub(super) fn f32_bits(value: Exact) -> u32 {
     let code = encode_float(&F32, &CastPolicy::IEEE, value).code;
     code.map_or(0x7fc0_0000, |code| code as u32)
 }
 
 impl Code {
-    /// The value of a code; NaN of one whose values are stored elsewhere.
+    /// The value of a code; NaN if its values are stored elsewhere.
     #[must_use]
     pub fn value(self, code: u64) -> Exact {
         match (self, self.format()) {
@@ -108,16 +108,16 @@ impl Plane {
 }
 
 impl Layout {
-    /// The f32 value of an element of the tensor, as bits: the definition of dequantization. A cast of it to the type that
-    /// is asked for is the second and last step (§3.2).
+    /// The f32 value of an element as bits: the definition of dequantization. A cast of it to the requested type is the
+    /// second and last step (§3.2).
     ///
-    /// `index` counts the elements of the tensor as it is read, row after row.
+    /// `index` counts the elements of the tensor as read, in row-major order.
     ///
     /// # Errors
-    /// A code, scale or group that is no value.
+    /// An invalid code, scale or group.
     ///
     /// # Panics
-    /// If the parts are not those that [`Layout::check_parts`] accepts, or there is no such element.
+    /// If the parts do not pass [`Layout::check_parts`], or there is no such element.
     ///
     /// # Examples
     /// ```
@@ -230,7 +230,7 @@ impl Layout {
     }
 }
 
-/// The zero point that an entry stands for: it wraps at its width (§4.10).
+/// Zero point of an entry; the sum wraps at the entry's width (§4.10).
 pub(super) fn zero_point(plane: &Plane, plus: u8, code: u64) -> i64 {
     match plane.code {
         Code::Int(f) => f.value(code.wrapping_add(plus.into()) & f.mask()) as i64,
@@ -238,7 +238,6 @@ pub(super) fn zero_point(plane: &Plane, plus: u8, code: u64) -> i64 {
     }
 }
 
-/// The bytes of one matrix.
 fn of_matrix(bytes: &[u8], each: u64, matrix: u64) -> &[u8] {
     &bytes[(matrix * each) as usize..][..each as usize]
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a layout, or with the bytes of a tensor.
+//! Errors of layouts and of the bytes of a tensor.
 
 use super::part::Part;
 
@@ -10,7 +10,7 @@ pub enum ScaledError {
     /// The fields of a layout contradict each other.
     #[error("the layout is not valid: {why}")]
     Layout { why: &'static str },
-    /// A matrix of this shape cannot be packed so.
+    /// A matrix of this shape cannot have this packing.
     #[error("a matrix {shape:?} cannot have its {} in this packing", part.name())]
     Shape {
         part: Part,
@@ -26,30 +26,30 @@ pub enum ScaledError {
         /// Bytes that it has.
         got: u64,
     },
-    /// A tensor is given as another number of arrays than its form has.
+    /// A tensor is given as another number of arrays than its form requires.
     #[error("the tensor needs {expected} arrays, got {got}")]
     Arrays {
         /// Arrays of the form.
         expected: usize,
-        /// Arrays that there are.
+        /// Arrays given.
         got: usize,
     },
-    /// The results take another number of bytes.
+    /// The results need another number of bytes.
     #[error("the results need {expected} bytes, the buffer has {got}")]
     Results {
-        /// Bytes that they take.
+        /// Bytes needed.
         expected: u64,
-        /// Bytes that there are.
+        /// Bytes given.
         got: u64,
     },
-    /// An element has a code that its scheme does not have (§4.11).
+    /// An element has a code that its scheme excludes (§4.11).
     #[error("element {index} has the code {code}, which has no value")]
     Code {
         /// Index of the element in the tensor.
         index: u64,
         code: u64,
     },
-    /// A block has a scale that its scheme does not have (§9.4).
+    /// A block has a scale that its scheme excludes (§9.4).
     #[error("the block of element {index} has the scale {scale:#04x}, which has no value")]
     Scale {
         /// Index of an element of the block.
@@ -63,7 +63,7 @@ pub enum ScaledError {
     /// No scaled format carries NaN or infinities (§3.6).
     #[error("element {index} is NaN or infinite, or beyond f32; no scaled format can hold it")]
     NotFinite {
-        /// Index of the first such element of what was given.
+        /// Index of the first such element in the input.
         index: u64,
     },
     /// A row or column is in a group that does not exist.
@@ -71,7 +71,7 @@ pub enum ScaledError {
     Index {
         index: u64,
         group: i64,
-        /// Groups that there are.
+        /// Number of groups.
         groups: u64,
     },
 }

@@ -8,10 +8,10 @@ use super::part::{Part, Parts};
 use crate::dtype::{DType, Kind};
 use crate::format::{FloatFormat, IntFormat};
 
-/// A logical tensor as it is stored: `matrices` matrices `[rows, cols]`, one after the other in each of its parts.
+/// A logical tensor as stored: `matrices` matrices `[rows, cols]`, one after the other in each part.
 ///
-/// A tensor `[.., M, K]` has one matrix for each index of its leading dimensions. Where a scale does not begin anew with
-/// each of them, its rows may as well be those of one matrix.
+/// A tensor `[.., M, K]` has one matrix for each index of its leading dimensions. If scale blocks do not restart at
+/// each matrix, all rows may be those of a single one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Number of matrices.
@@ -20,9 +20,9 @@ pub struct Layout {
     pub rows: u64,
     /// Columns of a stored matrix, in elements.
     pub cols: u64,
-    /// Rows and columns that belong to the tensor; what is beyond them was added when it was stored (§4.6.2).
+    /// Rows and columns that belong to the tensor; the others are padding (§4.6.2).
     pub kept: [u64; 2],
-    /// The tensor has the columns of a stored matrix as its rows (§4.3, §4.9, §4.10).
+    /// Rows of the tensor are the columns of a stored matrix (§4.3, §4.9, §4.10).
     pub transposed: bool,
     /// How its elements are coded.
     pub coding: Coding,
@@ -36,14 +36,14 @@ pub enum Coding {
     Planes(Planes),
     /// Blocks of a GGUF file along the columns, each with its codes and scales (§9).
     Blocks {
-        /// Which.
+        /// Type of the blocks.
         block: BlockType,
         /// Values are multiplied by an f32 ([`Part::Global`], one for each matrix; §9.5).
         factor: bool,
     },
 }
 
-/// What one entry of a plane is.
+/// Type of one entry of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// A floating-point code, by value. `DType` is one of floating-point [`Kind::Float`].
@@ -63,12 +63,12 @@ pub struct Plane {
     pub packing: Packing,
 }
 
-/// Codes with scales: the stored parts of a tensor, and what is made of them.
+/// Codes with scales: the stored parts of a tensor, and how they are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Planes {
     /// One entry for each element.
     pub codes: Plane,
-    /// What is taken from an integer code.
+    /// Zero point, subtracted from integer codes.
     pub zero: Zero,
     /// Scales on a grid.
     pub scales: Scales,
@@ -76,7 +76,7 @@ pub struct Planes {
     pub global: Option<Global>,
     /// How code and scale are combined.
     pub form: Form,
-    /// Rows or columns of the grid are those that [`Part::Index`] names (§4.4.1, §4.10).
+    /// Whether [`Part::Index`] maps rows or columns to the grid (§4.4.1, §4.10).
     pub group: Group,
     /// A code that no element may have (§4.11).
     pub refused: Option<u64>,
@@ -91,18 +91,18 @@ pub struct Scales {
     pub block: [u64; 2],
 }
 
-/// What is taken from an integer code before it is scaled (§3.2, form A4).
+/// Zero point, subtracted from an integer code before scaling (§3.2, form A4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Zero {
     /// Nothing.
     None,
-    /// A number: `2^(b-1)` of codes that are stored without a sign.
+    /// A number: `2^(b-1)` for codes that are stored without a sign.
     Constant(i32),
     /// An entry on the grid of the scales.
     Grid {
         /// Integers; or f32, f16 or bf16, and the difference is rounded to f32 (§4.18).
         plane: Plane,
-        /// Is added to an entry, and wraps at its width: 1 for GPTQ's first format (§4.10).
+        /// Added to an entry, wrapping at its width: 1 for GPTQ's first format (§4.10).
         plus: u8,
     },
 }
@@ -136,13 +136,13 @@ pub enum Form {
     Times,
     /// `RN32(c / s)`: A5.
     Divide,
-    /// `RNt(RNt(q * s) + b)`, `t` the type of the scales: A6. Biases ([`Part::Biases`]) lie as the scales do.
+    /// `RNt(RNt(q * s) + b)`, `t` the type of the scales: A6. Biases ([`Part::Biases`]) are arranged like the scales.
     Affine,
     /// `RN32(RN32(c * s) * k)`, `k` the f32 of these bits: A7.
     TimesConstant(u32),
 }
 
-/// How rows and columns find their place on the grid.
+/// Mapping of rows and columns to the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
     /// By division.
@@ -196,13 +196,13 @@ impl Plane {
         Plane { code: Code::Float(dtype), packing: Packing::BYTES }
     }
 
-    /// The same in another packing.
+    /// The same plane with another packing.
     #[must_use]
     pub const fn packed(self, packing: Packing) -> Plane {
         Plane { packing, ..self }
     }
 
-    /// Bytes of a matrix of entries; `None` if there is no such matrix.
+    /// Bytes of a matrix of entries; `None` if this packing cannot hold it.
     #[must_use]
     pub fn bytes(&self, shape: [u64; 2]) -> Option<u64> {
         self.packing.bytes(self.code.bits(), shape)
@@ -238,14 +238,14 @@ impl Layout {
         Layout { matrices, rows, cols, kept: [rows, cols], transposed: false, coding }
     }
 
-    /// Rows and columns of a matrix of the tensor, as it is read.
+    /// Rows and columns of a matrix of the tensor, as read.
     #[must_use]
     pub const fn out(&self) -> [u64; 2] {
         let [rows, cols] = self.kept;
         if self.transposed { [cols, rows] } else { [rows, cols] }
     }
 
-    /// The type of the codes, or the narrowest whole byte that holds them.
+    /// The type of the codes, or the narrowest type of whole bytes that holds them.
     #[must_use]
     pub fn code_type(&self) -> DType {
         match self.coding {
@@ -273,7 +273,7 @@ impl Layout {
         [self.rows.div_ceil(block[0]), self.cols.div_ceil(block[1])]
     }
 
-    /// The planes, if it has any.
+    /// The planes, if this is [`Coding::Planes`].
     #[must_use]
     pub const fn planes(&self) -> Option<&Planes> {
         match &self.coding {
@@ -282,8 +282,8 @@ impl Layout {
         }
     }
 
-    /// Rows and columns of the grid of the scales. With [`Group::OfRow`] and [`Group::OfColumn`] it has as many groups as
-    /// by division.
+    /// Rows and columns of the grid of scales. With [`Group::OfRow`] and [`Group::OfColumn`] it has the same number of
+    /// groups as by division.
     #[must_use]
     pub const fn scale_grid(&self) -> Option<[u64; 2]> {
         match self.planes() {
@@ -292,8 +292,8 @@ impl Layout {
         }
     }
 
-    /// The plane of a part, and the rows and columns that share an entry of it; `None` of a part that the layout does not
-    /// have, or that is not a plane.
+    /// Plane of a part, and the rows and columns that share an entry; `None` if the layout does not have the part or
+    /// the part is not a plane.
     #[must_use]
     pub fn plane(&self, part: Part) -> Option<(Plane, [u64; 2])> {
         let planes = self.planes()?;
@@ -326,7 +326,7 @@ impl Layout {
         bytes.map(Some).ok_or(ScaledError::Shape { part, shape })
     }
 
-    /// Bytes of a part: `None` if the layout does not have it.
+    /// Bytes of a part; `None` if the layout does not have it.
     ///
     /// # Errors
     /// [`ScaledError::Shape`] if a matrix of this shape cannot be packed so.
@@ -336,10 +336,10 @@ impl Layout {
         bytes.checked_mul(self.matrices).filter(|b| *b <= 1 << 60).map(Some).ok_or(ScaledError::Shape { part, shape })
     }
 
-    /// Whether its fields describe a tensor.
+    /// Checks that the fields describe a tensor.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the layout.
     pub fn check(&self) -> Result<(), ScaledError> {
         let invalid = |why| Err(ScaledError::Layout { why });
         if self.kept[0] > self.rows || self.kept[1] > self.cols {
@@ -362,10 +362,10 @@ impl Layout {
         Ok(())
     }
 
-    /// Whether the parts have the bytes that they should.
+    /// Checks the size of each part.
     ///
     /// # Errors
-    /// [`ScaledError::Size`], and what [`Layout::check`] says.
+    /// [`ScaledError::Size`], and the errors of [`Layout::check`].
     pub fn check_parts(&self, parts: &Parts<'_>) -> Result<(), ScaledError> {
         self.check()?;
         for part in Part::ALL {

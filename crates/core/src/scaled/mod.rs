@@ -1,25 +1,26 @@
-//! Scaled and packed elements: what the value of one is, and how a block of them is made.
+//! Scaled and packed elements: the value of an element, and the encoding of a block.
 //!
 //! A [`Layout`] describes one logical tensor as data: its matrices, where the code of each element lies
 //! ([`Packing`]), which scales, zero points and biases belong to it, and in which order they are combined ([`Form`]).
-//! [`Layout::value`] is the definition of reading, [`Planes::quantize`] that of writing. `truecast-kernel` does the same fast. Which tensors of a checkpoint
-//! belong together, and which layout they have, is not asked here.
+//! [`Layout::value`] is the definition of reading, [`Planes::quantize`] of writing; `truecast-kernel` does both fast.
+//! Grouping the tensors of a checkpoint and finding their layout is done elsewhere.
 //!
-//! Source: `docs/spec/checkpoints.md` §3, §4, §6, §7, §9. Every operation is integer arithmetic on [`Exact`](crate::Exact)
-//! values with the roundings that the page writes, so that no floating-point environment matters.
+//! Source: `docs/spec/checkpoints.md` §3, §4, §6, §7, §9. Every operation is integer arithmetic on
+//! [`Exact`](crate::Exact) values with the roundings stated in the page, so that the floating-point environment does
+//! not matter.
 //!
-//! | file | what it holds | read it beside |
+//! | file | contents | read with |
 //! |---|---|---|
-//! | `packing` | where a field lies in the stored bytes | §3.7 to §3.9, §4.4.2, §4.5, §4.9 to §4.11 |
+//! | `packing` | positions of fields in the stored bytes | §3.7 to §3.9, §4.4.2, §4.5, §4.9 to §4.11 |
 //! | `part` | the stored parts of a tensor | §3.1 |
 //! | `layout` | the description of a tensor | §3.1, §4 |
 //! | `arithmetic` | product, quotient, sum; rounded to a format | §0.3 |
 //! | `dequantize` | codes and scales to the value of an element | §3.2, §3.5, §3.6, §6 |
 //! | `blocks` | the blocks of GGUF files | §9.2 to §9.5 |
-//! | `book` | codes whose values are listed | §4.16 |
+//! | `book` | code books of bitsandbytes | §4.16 |
 //! | `quantize` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
 //! | `repack` | entries in another packing or type | §8 |
-//! | `error` | what is wrong with a layout or with stored bytes | |
+//! | `error` | errors of layouts and of stored bytes | |
 
 mod arithmetic;
 mod blocks;

@@ -1,10 +1,10 @@
-//! Where the fields of a matrix lie in its stored bytes: one rule for codes, scales and zero points.
+//! Positions of the fields of a matrix in its stored bytes: one rule for codes, scales and zero points.
 //!
-//! A field is `bits` wide (1 to 32). The matrix is the stored one, `[rows, cols]`, whatever the orientation of the
-//! result. Bits of a byte are counted from the least significant one, bytes from the first; words are little-endian, so
-//! that bit `n` of word `w` is bit `32 w + n` of the bytes.
+//! A field is `bits` wide (1 to 32). The matrix is the stored one, `[rows, cols]`, for either orientation of the
+//! result. Bits of a byte are counted from the least significant one, bytes from the first; words are little-endian:
+//! bit `n` of word `w` is bit `32 w + n` of the bytes.
 
-/// How fields are packed.
+/// Order of the fields in stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Packing {
@@ -19,8 +19,8 @@ pub enum Packing {
     HighFirst,
     /// As `Rows { align: 4 }` with `32 div bits` fields in each word; its upper bits are zero. Source: §4.4.2.
     Padded,
-    /// The fields of a column are one bit stream, cut into words; word `i` of all columns is row `i` of the stored words.
-    /// Words of 32 bits: GPTQ (§4.10), zero points of pack-quantized (§4.4.1); of 8: INT4 of ModelOpt (§4.5).
+    /// The fields of a column are one bit stream, cut into words; word `i` of all columns is row `i` of the stored
+    /// words. Words of 32 bits: GPTQ (§4.10), zero points of pack-quantized (§4.4.1); of 8: INT4 of ModelOpt (§4.5).
     Columns {
         /// 8 or 32.
         word: u8,
@@ -33,7 +33,7 @@ pub enum Packing {
     AwqColumns,
     /// Two-bit field `i` of byte row `r` is row `i * rows/4 + r`. Source: §4.11.
     Planes,
-    /// Bytes in tiles of 128 rows and 4 columns, of a matrix that is filled up with zeros. Source: §3.8.
+    /// Bytes in tiles of 128 rows and 4 columns; the matrix is padded with zeros. Source: §3.8.
     Swizzled,
 }
 
@@ -41,12 +41,12 @@ pub enum Packing {
 const AWQ_NIBBLE: [u64; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
 
 impl Packing {
-    /// Rows of bytes without gaps: the packing of every type that has a whole number of bytes.
+    /// Rows of bytes without gaps: the packing of every type with whole bytes.
     pub const BYTES: Packing = Packing::Rows { align: 1 };
     /// Rows of 32-bit words.
     pub const WORDS: Packing = Packing::Rows { align: 4 };
 
-    /// Bytes that a matrix takes; `None` beyond 2^60, or if such fields have no such packing.
+    /// Bytes of a matrix; `None` beyond 2^60, or if these fields cannot have this packing.
     #[must_use]
     pub fn bytes(self, bits: u32, [rows, cols]: [u64; 2]) -> Option<u64> {
         let (rows, cols, wide) = (u128::from(rows), u128::from(cols), u128::from(bits));
@@ -70,8 +70,8 @@ impl Packing {
         u64::try_from(bytes).ok().filter(|bytes| *bytes <= 1 << 60)
     }
 
-    /// Where bit `n` of a field lies, counted from the first bit of the matrix. The matrix is one that
-    /// [`Packing::bytes`] accepts, the field one of it.
+    /// Position of bit `n` of a field, counted from the first bit of the matrix. The matrix is one that
+    /// [`Packing::bytes`] accepts and contains the field.
     #[must_use]
     pub fn bit(self, bits: u32, [rows, cols]: [u64; 2], [row, col]: [u64; 2], n: u32) -> u64 {
         let (wide, n) = (u64::from(bits), u64::from(n));
@@ -120,7 +120,7 @@ impl Packing {
     }
 }
 
-/// Bits of a row with those that fill up its last byte or word.
+/// Bits of a row, padded to whole bytes or words.
 fn row_bits(bits: u32, cols: u64, align: u64) -> Option<u64> {
     cols.checked_mul(bits.into())?.checked_next_multiple_of(8 * align)
 }

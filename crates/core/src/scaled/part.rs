@@ -17,12 +17,12 @@ words! {
         Biases = "biases",
         /// The group of each row or column, i32.
         Index = "group index",
-        /// The values of codes of scales, f32.
+        /// The values of the scales' codes, f32.
         Book = "code book",
     }
 }
 
-/// The bytes of each part; of parts that a layout does not have, none.
+/// The bytes of each part; empty for parts that a layout does not have.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs)] // Named as in [`Part`].
 pub struct Parts<'a> {
@@ -36,7 +36,7 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// With the bytes that `get` gives of each part.
+    /// Collects the bytes that `get` returns for each part.
     pub fn of(get: impl Fn(Part) -> &'a [u8]) -> Parts<'a> {
         Parts {
             codes: get(Part::Codes),

@@ -1,8 +1,8 @@
 //! The scale and the codes of a block (§7), and of the blocks of GGUF files that are written (§9.3, §9.4).
 //!
-//! A block is a list of f32 values, as bits. Every written operation is rounded once (§7.1); codes are computed with the
-//! scale as it is stored. Letters: `a` the largest magnitude, `s` scale, `g` global scale, `t` effective scale, `z` zero
-//! point.
+//! A block is a list of f32 values, as bits. Every operation of the page is rounded once (§7.1); codes are computed
+//! with the stored scale. Letters: `a` the largest magnitude, `s` scale, `g` global scale, `t` effective scale, `z`
+//! zero point.
 
 use super::arithmetic::{integer, magnitude, negated, product, quotient, rounded, sum};
 use super::blocks::{BlockType, DOUBLED_E2M1};
@@ -19,12 +19,12 @@ use crate::round::Rounding;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-/// How scales are chosen and what becomes of values that no format carries.
+/// Choice of scales and treatment of NaN and infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Quantization {
     /// The rule of E8M0 scales.
     pub mx: MxScale,
-    /// What becomes of NaN and infinities.
+    /// Treatment of NaN and infinities.
     pub nonfinite: NonFinite,
     /// Whether scales near that of the formula are tried.
     pub search: Search,
@@ -36,7 +36,8 @@ pub struct Quantization {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[allow(missing_docs)] // The other variants are the names of the page's table.
 pub enum MxScale {
-    /// The rule with the least error on normally distributed values: `even` for elements of 4 and 6 bits, `rceil` for 8.
+    /// The rule with the smallest error for normally distributed values: `even` for elements of 4 and 6 bits, `rceil`
+    /// for 8.
     #[default]
     Auto,
     Floor,
@@ -45,23 +46,23 @@ pub enum MxScale {
     Ct,
 }
 
-/// What becomes of NaN and infinities (§3.6).
+/// Treatment of NaN and infinities (§3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum NonFinite {
     /// They are errors.
     #[default]
     Error,
-    /// An infinity becomes the largest element, NaN zero; scales are those of the finite elements.
+    /// An infinity becomes the largest element, NaN zero; scales are computed from the finite elements.
     Saturate,
 }
 
-/// Which scales are tried.
+/// Candidate scales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Search {
-    /// The formula's.
+    /// The scale of the formula.
     #[default]
     Formula,
-    /// Those near it too; the one with the least sum of squared errors is taken, of equals the formula's.
+    /// Its neighbors too: the smallest sum of squared errors wins, on a tie the formula.
     Mse,
 }
 
@@ -75,7 +76,7 @@ impl MxScale {
         ("ct", MxScale::Ct),
     ];
 
-    /// The rule for elements of a format: [`MxScale::Auto`] becomes another.
+    /// The rule for elements of a format, with [`MxScale::Auto`] resolved.
     #[must_use]
     pub const fn for_elements(self, element: &FloatFormat) -> MxScale {
         match self {
@@ -85,8 +86,8 @@ impl MxScale {
         }
     }
 
-    /// The byte for elements of a format, given the largest magnitude as f32 bits. `None` if the rule is not defined for
-    /// the format.
+    /// The byte for elements of a format, given the largest magnitude as f32 bits. `None` if the rule is not defined
+    /// for the format.
     ///
     /// # Examples
     /// ```
@@ -114,27 +115,27 @@ impl MxScale {
                 _ => return None,
             },
         };
-        // Above it the largest element is beyond f32.
+        // Above it the largest element exceeds f32.
         Some(byte.clamp(0, 254 - element.emax()) as u8)
     }
 }
 
-/// A block that was quantized.
+/// A quantized block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantized {
     /// The code of the scale.
     pub scale: u64,
-    /// The code of the zero point, of a layout that has them.
+    /// Code of the zero point, if the layout has zero points.
     pub zero: u64,
-    /// The codes of the elements, as they are stored.
+    /// Codes of the elements, as stored.
     pub codes: Vec<u64>,
 }
 
 impl GlobalRule {
-    /// The global scale of a tensor with this largest magnitude (§7.4), all f32 bits.
+    /// Global scale of a tensor with this largest magnitude (§7.4), both as f32 bits.
     ///
     /// # Errors
-    /// [`ScaledError::Layout`] for a rule that is only read.
+    /// [`ScaledError::Layout`] for a rule that is supported for reading only.
     pub fn of_amax(self, amax: u32) -> Result<u32, ScaledError> {
         let amax = f32_value(amax);
         let zero = matches!(amax, Exact::Finite { sig: 0, .. });
@@ -153,7 +154,7 @@ const NOT_WRITTEN: ScaledError = ScaledError::Layout { why: "such scales are rea
 /// The largest magnitude of the finite values, as bits.
 ///
 /// # Errors
-/// [`ScaledError::NotFinite`] with the first NaN or infinity, if those are errors.
+/// [`ScaledError::NotFinite`] with the first NaN or infinity, under [`NonFinite::Error`].
 pub fn amax(nonfinite: NonFinite, values: &[u32]) -> Result<u32, ScaledError> {
     let mut amax = 0;
     for (index, value) in values.iter().enumerate() {
@@ -168,12 +169,12 @@ pub fn amax(nonfinite: NonFinite, values: &[u32]) -> Result<u32, ScaledError> {
 }
 
 impl Planes {
-    /// Quantizes a block: the definition. `values` are f32 bits; `global` is the global scale, where there is one.
+    /// Quantizes a block: the definition. `values` are f32 bits; `global` is the global scale of layouts that have one.
     ///
     /// Source: `docs/spec/checkpoints.md §7`.
     ///
     /// # Errors
-    /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a layout that is only read.
+    /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a layout that is supported for reading only.
     pub fn quantize(&self, how: &Quantization, global: u32, values: &[u32]) -> Result<Quantized, ScaledError> {
         let amax = amax(how.nonfinite, values)?;
         let block = Block { planes: self, how, global: f32_value(global), values };
@@ -197,7 +198,7 @@ impl Block<'_> {
         self.planes.scales.plane.code.format().unwrap_or(F32)
     }
 
-    /// A scale as it is stored.
+    /// Code of a scale as stored.
     fn stored(&self, scale: Exact) -> u64 {
         encode_float(&self.scale_format(), &SATURATE, scale).code.unwrap_or(0)
     }
@@ -313,7 +314,7 @@ impl Block<'_> {
         Ok(self.best(formula, codes))
     }
 
-    /// The scale of the formula, or the best of those near it.
+    /// The formula's scale, or the best of its neighbors.
     fn best(&self, formula: u64, codes: impl Fn(u64) -> (u64, Vec<u64>)) -> Quantized {
         let quantized = |scale: u64| {
             let (zero, codes) = codes(scale);
@@ -334,7 +335,7 @@ impl Block<'_> {
         best
     }
 
-    /// The sum of squared errors, of the finite values in order.
+    /// Sum of squared errors over the finite values, in order.
     fn error(&self, block: &Quantized) -> f64 {
         let scale = decode_float(&self.scale_format(), block.scale);
         let zero = match (self.planes.zero, self.planes.codes.code) {
@@ -358,7 +359,7 @@ impl Block<'_> {
 }
 
 impl Planes {
-    /// The scales that are tried beside that of the formula, as codes, in order. Source: §7.7.
+    /// Codes of the candidate scales near the formula's, in order. Source: §7.7.
     pub fn near(&self, how: &Quantization, formula: u64) -> Vec<u64> {
         match self.scales.plane.code {
             Code::Float(DType::F8E8M0) => around(formula, &[-1, 1], 0..=254),
@@ -386,10 +387,10 @@ impl BlockType {
     /// Quantizes the values of a block, f32 bits, into its bytes (§9.3, §9.4).
     ///
     /// # Errors
-    /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a type that is only read.
+    /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a type that is supported for reading only.
     ///
     /// # Panics
-    /// If there are not as many values and bytes as a block has.
+    /// If the number of values or bytes is not that of a block.
     pub fn quantize(self, nonfinite: NonFinite, values: &[u32], block: &mut [u8]) -> Result<(), ScaledError> {
         assert_eq!((values.len() as u64, block.len() as u64), (self.elements(), self.bytes()), "one block");
         let amax = amax(nonfinite, values)?;
@@ -419,7 +420,7 @@ impl BlockType {
             }
             BlockType::Mxfp4 => {
                 let exponent = (amax >> 23) as i32;
-                // floor(log2(amax)): of a subnormal the place of its first bit.
+                // floor(log2(amax)); for a subnormal the place of its first bit.
                 let log2 = if exponent == 0 { -118 - amax.leading_zeros() as i32 } else { exponent - 127 };
                 block[0] = if amax == 0 { 0 } else { (log2 + 125).clamp(0, 254) as u8 };
                 let scale = Exact::Finite { neg: false, sig: 1, exp: i32::from(block[0]) - 128, sticky: false };
@@ -445,7 +446,7 @@ impl BlockType {
     }
 }
 
-/// The first code whose value is nearest, by f32 differences.
+/// First code with the nearest value, by f32 differences.
 fn nearest_doubled(x: Exact, scale: Exact) -> u8 {
     let error = |code: usize| {
         let value = rounded(&F32, product(integer(DOUBLED_E2M1[code].into()), scale));
@@ -458,7 +459,6 @@ fn nearest_doubled(x: Exact, scale: Exact) -> u8 {
 const ONE: u64 = 0x38;
 const ONE_EIGHTH: u64 = 0x20;
 
-/// Beyond the largest finite value is that value.
 const SATURATE: CastPolicy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..CastPolicy::IEEE };
 
 /// f32 to i8, ties away from zero.
@@ -474,7 +474,7 @@ const fn to_int(dst: DType, rounding: Rounding) -> CastSpec {
     CastSpec { src: DType::F32, dst, policy, undefined: &[], clause: "docs/spec/checkpoints.md §7.5" }
 }
 
-/// `RNI(clamp(v))`, which is the nearest integer of a format.
+/// `RNI(clamp(v))`: the nearest integer of a format.
 fn nearest(value: Exact, format: &IntFormat) -> i64 {
     const TO_I32: CastSpec = to_int(DType::I32, Rounding::NearestEven);
     let code = cast_one(&TO_I32, f32_bits(value).into()).code().unwrap_or(0);
@@ -485,12 +485,11 @@ fn f32_value(bits: u32) -> Exact {
     decode_float(&F32, bits.into())
 }
 
-/// The value, if it is finite.
 fn finite(bits: u32) -> Option<Exact> {
     (bits & 0x7fff_ffff < 0x7f80_0000).then(|| f32_value(bits))
 }
 
-/// What stands for a value that is not finite: an infinity, or +0 for NaN.
+/// Replacement for a value that is not finite: an infinity, or +0 for NaN.
 fn beyond(bits: u32) -> Exact {
     match f32_value(bits) {
         Exact::Inf { neg } => Exact::Inf { neg },

@@ -1,4 +1,4 @@
-//! A plane of entries as another plane of the same values: what each of its entries is (`docs/spec/checkpoints.md §8`).
+//! A plane of entries as another plane with the same values (`docs/spec/checkpoints.md §8`).
 
 use super::dequantize::zero_point;
 use super::layout::{Code, Plane};
@@ -9,40 +9,40 @@ use core::cmp::Ordering;
 /// A plane that holds the entries of another. Rows and columns are those of stored matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Repacking {
-    /// What there is, and its rows and columns.
+    /// Source plane.
     pub from: Plane,
     /// Rows and columns of `from`.
     pub from_shape: [u64; 2],
-    /// What is made of it.
+    /// Destination plane.
     pub to: Plane,
     /// Rows and columns of `to`.
     pub to_shape: [u64; 2],
-    /// Rows and columns of `to` that are made of entries of `from`; all bits beyond them are 0.
+    /// Rows and columns of `to` that come from `from`; all other bits are 0.
     pub kept: [u64; 2],
     /// Rows of `to` are columns of `from`.
     pub transposed: bool,
-    /// What becomes of an entry.
+    /// Change of each entry.
     pub change: Change,
 }
 
-/// What becomes of an entry.
+/// Change of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// Its bits stay.
+    /// Bits are kept.
     None,
-    /// An integer: `add` is added to its value.
+    /// Integer with `add` added to its value.
     Integer {
         /// The difference.
         add: i32,
-        /// What is added to a stored entry on either side, as [`super::Zero::Grid`] has it.
+        /// Offset of stored entries in `from` and `to`, as in [`super::Zero::Grid`].
         plus: [u8; 2],
     },
-    /// A floating-point number: it is written in another type.
+    /// Floating-point number, converted to another type.
     Float,
 }
 
 impl Change {
-    /// The code of an entry of `to` that stands for a code of `from`; `None` if none has its value.
+    /// Code in `to` for a code of `from`; `None` if no code has its value.
     #[must_use]
     pub fn code(self, [from, to]: [Plane; 2], code: u64) -> Option<u64> {
         match (self, to.code) {
@@ -64,7 +64,7 @@ impl Change {
 }
 
 impl Repacking {
-    /// The code that stands for a code of `from`; `None` if no code of `to` has its value.
+    /// Code in `to` for a code of `from`; `None` if no code has its value.
     ///
     /// # Examples
     /// ```
@@ -87,7 +87,7 @@ impl Repacking {
         self.change.code([self.from, self.to], code)
     }
 
-    /// The entry of `from` that an entry of `to` is made of; `None` beyond those that are kept.
+    /// Entry of `from` that an entry of `to` comes from; `None` beyond `kept`.
     #[must_use]
     pub fn source(&self, [row, col]: [u64; 2]) -> Option<[u64; 2]> {
         let is_kept = row < self.kept[0] && col < self.kept[1];

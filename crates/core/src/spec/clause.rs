@@ -1,12 +1,12 @@
-//! Finds the clause for one value, where a pair of types rests on several.
+//! The clause for one value, where a pair of types rests on several.
 //!
-//! A [`CastSpec`] cites what decides most about its pair. What is rounded, out of range, infinite or NaN may stand
-//! elsewhere; where it does is a row of the table here.
+//! A [`CastSpec`] cites the clause that decides most about its pair. Rounding, range, infinities or NaN may be defined
+//! elsewhere; those clauses are in the table here.
 
 use crate::exact::{Exact, decode, encode};
 use crate::policy::{CastSpec, Condition};
 
-/// What happens to a value.
+/// Subject of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Matter {
     Nan,
@@ -15,7 +15,7 @@ enum Matter {
     Rounded,
 }
 
-/// Of a pair's clause: what it is about, and where that stands.
+/// Clause of a pair, a subject, and the clause that decides it.
 const TABLE: &[(&str, Matter, &str)] = &[
     (SATURATE, Matter::Rounded, "ONNX Cast, to nearest even; docs/spec/onnx.md §4.6"),
     (SATURATE, Matter::Nan, "ONNX Cast, NaN; docs/spec/onnx.md §4.6, §4.9"),
@@ -34,7 +34,7 @@ pub(super) const ONNX_FLOAT: &str = "ONNX Cast; docs/spec/onnx.md §4.3";
 pub(super) const E8M0: &str = "ONNX Cast, float8e8m0 table; docs/spec/onnx.md §4.7";
 pub(super) const IEEE: &str = "IEEE 754-2019 §5.4, §7.4; docs/interfaces.md §2";
 
-/// Where the specification says what becomes of this value.
+/// Clause of the specification that decides this value.
 ///
 /// # Panics
 /// If a type is complex or text.

@@ -1,4 +1,4 @@
-//! `ieee`: no attributes of its own but every policy of the engine, for every pair of numbers and text.
+//! `ieee`: every policy of the engine and no other attributes, for every pair of numbers and text.
 //!
 //! Defaults: IEEE 754-2019 §5.4 (nearest even, overflow to Inf or NaN), `docs/interfaces.md §2`.
 
@@ -42,7 +42,7 @@ pub struct Cast {
     pub subnormals: Subnormals,
 }
 
-/// What no format of the pair can say, so that IEEE 754 has no answer.
+/// Values that no format of the pair can represent, for which IEEE 754 gives no answer.
 const UNDEFINED: &[Undefined] = &[
     Undefined::any(Condition::Nan, "the destination has no NaN; docs/interfaces.md §2"),
     Undefined::any(Condition::Negative, "the destination has no sign; docs/interfaces.md §2"),
@@ -52,7 +52,7 @@ const UNDEFINED: &[Undefined] = &[
 ];
 
 impl Cast {
-    /// The defaults.
+    /// A cast with the defaults.
     #[must_use]
     pub const fn to(to: DType) -> Self {
         Self {
@@ -67,13 +67,13 @@ impl Cast {
         }
     }
 
-    /// Settles every question.
+    /// Resolves every option.
     ///
     /// # Errors
     /// [`SpecError::Pair`] for complex numbers that are not copied.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         convertible(src, self.to)?;
-        // A value that an unsigned or zero-less format has no room for is out of its range.
+        // A value that an unsigned or zero-less format cannot represent is out of its range.
         let no_room = match self.overflow {
             Overflow::Nonfinite | Overflow::NonfiniteAlways => Unrepresentable::Nan,
             Overflow::Saturate => Unrepresentable::Smallest,
@@ -98,7 +98,7 @@ impl Cast {
     }
 }
 
-/// IEEE 754 is about floats; what other types become stands on the pages that define them.
+/// IEEE 754 covers floats; other types rest on the pages that define them.
 fn clause(src: DType, dst: DType) -> &'static str {
     match (src.kind(), dst.kind()) {
         (Kind::String, _) | (_, Kind::String) => TEXT_CLAUSE,
@@ -111,12 +111,12 @@ fn clause(src: DType, dst: DType) -> &'static str {
     }
 }
 
-/// The defaults, and saturation where it makes a difference; nothing for pairs that are not converted.
+/// The defaults, and saturation where it makes a difference; empty for pairs that are not converted.
 #[must_use]
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let plain = Cast::to(dst);
     let saturating = Cast { overflow: Overflow::Saturate, int_overflow: IntOverflow::Saturate, ..plain };
-    // Text has room for every value, so that there is nothing to saturate.
+    // Text can represent every value, so nothing saturates.
     let saturated = match dst.kind() {
         Kind::Int(_) => "int-overflow=saturate",
         _ => "overflow=saturate",

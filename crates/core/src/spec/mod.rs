@@ -37,16 +37,16 @@ pub enum SpecError {
         dtype: DType,
         /// Where the standard says so.
         clause: &'static str,
-        /// The first version of the standard that has what was asked for, by name (`tosa@1.1`, `opset 19`); `None` if no
-        /// later one does.
+        /// First version of the standard with the requested feature, by name (`tosa@1.1`, `opset 19`); `None` if no
+        /// later one has it.
         since: Option<String>,
     },
-    /// The type is in no version of the standard, and none of ours.
+    /// The type is in no version of the standard, and truecast does not have it.
     #[error("{spec} does not have type {name}, nor does any other version ({clause})")]
     ForeignType {
         /// The standard and its version.
         spec: String,
-        /// What the standard's own files call the type.
+        /// Name of the type in the standard's files.
         name: &'static str,
         /// Where the standard says so.
         clause: &'static str,
@@ -68,7 +68,7 @@ pub enum SpecError {
         spec: String,
         /// The attribute, as the node has it.
         name: String,
-        /// Those that the version has.
+        /// Attributes of that version.
         known: String,
         /// Where the standard says so.
         clause: &'static str,
@@ -85,13 +85,13 @@ pub enum SpecError {
     /// Tile IR's verifier refuses the operation.
     #[error("{}: {}", .violation.code(), .violation)]
     Tile {
-        /// Which rule is broken.
+        /// The broken rule.
         violation: Box<tile::Violation>,
     },
-    /// The values of the standard are those of no single cast, so that only evaluation gives them.
+    /// The standard's values do not come from a single cast; only evaluation computes them.
     #[error("{spec}: {src} to {dst} is not a single cast; evaluate a model, or choose other attributes")]
     NoSingleCast {
-        /// The standard, its version and what else was chosen.
+        /// The standard, its version and other choices.
         spec: String,
         src: DType,
         /// Destination type.
@@ -102,9 +102,9 @@ pub enum SpecError {
     Missing {
         /// The standard and its version.
         spec: String,
-        /// What was asked for.
+        /// Requested feature.
         what: String,
-        /// What it needs and does not have.
+        /// Profile or extension that it needs.
         needs: String,
         /// Where the standard says so.
         clause: &'static str,
@@ -120,17 +120,17 @@ pub enum SpecError {
         /// Where the standard says so.
         clause: &'static str,
     },
-    /// A name that is a table has no row for the pair.
+    /// The table has no row for the pair.
     #[error("{} (docs/spec/{}.md){}", lacking(.spec, *.src, *.dst, .sources), spec.split('@').next().unwrap_or_default(), since.as_ref().map_or(String::new(), |version| format!("; {version} does")))]
     NoConversion {
-        /// The name and its version.
+        /// Name and version of the table.
         spec: String,
         src: DType,
         /// Destination type.
         dst: DType,
         /// The source types that this version converts to the destination.
         sources: Vec<DType>,
-        /// The first version that has the pair, by name (`amd@cdna3`); `None` if there is none.
+        /// First version with the pair, by name (`amd@cdna3`); `None` if no version has it.
         since: Option<String>,
     },
     /// Complex numbers are not converted, and a standard may lack a pair.
@@ -140,13 +140,13 @@ pub enum SpecError {
         /// Destination type.
         dst: DType,
         why: &'static str,
-        /// The first version of the standard that has the pair, by name (`tosa@1.1`); `None` if no later one does.
+        /// First version of the standard with the pair, by name (`tosa@1.1`); `None` if no later one has it.
         since: Option<String>,
     },
 }
 
 impl SpecError {
-    /// Whose fault it is: an attribute or a version is asked for, types and graphs are given.
+    /// Class of the error: attributes and versions are part of the request, types and graphs are input.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -155,7 +155,7 @@ impl SpecError {
         }
     }
 
-    /// An attribute whose value is none of the known words.
+    /// Error for an attribute with an unknown value.
     fn not_one_of(spec: &str, name: &'static str, value: &str, known: &[&str], clause: &'static str) -> SpecError {
         let why = format!("{value:?} is not one of {}", known.join(", "));
         SpecError::Attribute { spec: spec.into(), name, why, clause }
@@ -164,7 +164,7 @@ impl SpecError {
 
 const ONLY_COPIED: &str = "complex numbers can only be copied";
 
-/// What else there is to say of a type that is missing.
+/// Remark on a missing type: the version that has it.
 fn later(dtype: DType, since: &Option<String>) -> String {
     match since {
         Some(version) => format!("; {version} has it"),
@@ -173,7 +173,7 @@ fn later(dtype: DType, since: &Option<String>) -> String {
     }
 }
 
-/// Where it stands how the versions of a table differ.
+/// Section that lists the differences between a table's versions.
 fn changes(spec: &str) -> String {
     match table::Table::of_name(spec) {
         Some(table) if table.versions.len() > 1 => format!("; docs/spec/{spec}.md says how they differ"),
@@ -197,7 +197,7 @@ impl From<tile::Violation> for SpecError {
     }
 }
 
-/// One way in which one standard answers a request: what `truecast explain` lists.
+/// One interpretation of a request by one standard: a row of `truecast explain`.
 #[derive(Clone, Debug)]
 pub struct Interpretation {
     /// The standard, as requests name it.
@@ -206,20 +206,20 @@ pub struct Interpretation {
     pub version: String,
     /// The attributes, in the standard's words; empty if none matter for the pair.
     pub attributes: String,
-    /// The resolved request; where values are those of no single cast (Tile IR), only its types and its clause.
+    /// The resolved request; where values do not come from a single cast (Tile IR), only its types and its clause.
     pub cast: CastSpec,
 }
 
 impl Interpretation {
-    /// What the specification is of.
+    /// Group of the specification.
     #[must_use]
     pub fn group(&self) -> table::Group {
         table::Table::of_name(self.spec).map_or(table::Group::Standard, |table| table.group)
     }
 }
 
-/// Every standard that allows the pair, with every set of those attributes that matter for its destination: at its newest
-/// version, and at older ones where they differ.
+/// Every standard that allows the pair, with every set of those attributes that matter for its destination: at its
+/// newest version, and at older ones where they differ.
 ///
 /// # Examples
 /// ```
@@ -239,7 +239,7 @@ pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     standards.into_iter().flat_map(|of| of(src, dst)).collect()
 }
 
-/// A pair that can be converted by value at all: numbers, truth values and text, or a copy.
+/// Checks that a pair can be converted by value: numbers, truth values and text, or a copy.
 fn convertible(src: DType, dst: DType) -> Result<(), SpecError> {
     let is_complex = |dtype: DType| matches!(dtype.kind(), Kind::Complex(_));
     if src != dst && (is_complex(src) || is_complex(dst)) {

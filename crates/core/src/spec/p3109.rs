@@ -1,7 +1,7 @@
-//! IEEE P3109 (interim report 4.0): its formats, by their names, and the projection of a number into one.
+//! IEEE P3109 (interim report 4.0): its formats by name, and the projection of a number into one.
 //!
-//! No element type has these formats, so that a projection gives a code, not a [`crate::CastSpec`]. [`encode_float`]
-//! rounds; here is what becomes of values beyond the range. Read `docs/spec/p3109.md` first.
+//! No element type has these formats, so a projection returns a code, not a [`crate::CastSpec`]. [`encode_float`]
+//! rounds; results beyond the range are decided here. Read `docs/spec/p3109.md` first.
 
 use crate::exact::{Exact, RandomBits, Stochastic, encode_float, unit};
 use crate::format::{FloatFormat, FormatError, MAX_EXPONENT, Specials};
@@ -12,13 +12,13 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-/// The version of the interim report.
+/// Version of the interim report.
 pub const VERSION: &str = "4.0";
 
-/// Where the rules of projections stand.
+/// Clause with the rules of projections.
 pub const CLAUSE: &str = "P3109 interim report 4.0 §4.7; docs/spec/p3109.md §3";
 
-/// The rounding modes that need no random bits (§4.7.4), and what they are in truecast.
+/// Rounding modes without random bits (§4.7.4), and their names in truecast.
 pub const ROUNDINGS: [(&str, Rounding); 6] = [
     ("NearestTiesToEven", Rounding::NearestEven),
     ("NearestTiesToAway", Rounding::NearestAway),
@@ -29,7 +29,7 @@ pub const ROUNDINGS: [(&str, Rounding); 6] = [
 ];
 
 words! {
-    /// Whether there are negative numbers: a letter of a format's name.
+    /// Signedness of a format: a letter of its name.
     pub enum Signedness {
         /// With a sign bit.
         Signed = "s",
@@ -37,7 +37,7 @@ words! {
         Unsigned = "u",
     }
 
-    /// Whether there are infinities: the last letter of a format's name.
+    /// Whether a format has infinities: the last letter of its name.
     pub enum Domain {
         /// With infinities.
         Extended = "e",
@@ -45,13 +45,13 @@ words! {
         Finite = "f",
     }
 
-    /// What a rounded value beyond the finite range becomes (§4.7.5).
+    /// Result for a rounded value beyond the finite range (§4.7.5).
     pub enum Saturation {
-        /// The largest finite value, infinities too.
+        /// The largest finite value, for infinities too.
         Finite = "SatFinite",
-        /// The largest finite value; infinities stay what they are.
+        /// The largest finite value; infinities are kept.
         Propagate = "SatPropagate",
-        /// An infinity, or NaN below zero without a sign, unless the rounding goes the other way.
+        /// An infinity, or NaN below zero in an unsigned format, unless the rounding stops at the largest finite value.
         None = "SatNone",
     }
 }
@@ -69,20 +69,20 @@ pub enum InvalidFormat {
     /// Fewer than 3 bits.
     #[error("a format of P3109 has at least 3 bits, not {bits}")]
     Bits {
-        /// The bits asked for.
+        /// Requested bits.
         bits: u8,
     },
-    /// No exponent is left, or no hidden bit.
+    /// No room for an exponent, or for a hidden bit.
     #[error("precision {precision}: with {bits} bits, a format of P3109 of this signedness has 1 to {most}")]
     Precision {
         /// Bits of the format.
         bits: u8,
-        /// The precision asked for.
+        /// Requested precision.
         precision: u8,
         /// The highest precision.
         most: u8,
     },
-    /// P3109 has the format; truecast does not hold it.
+    /// P3109 has the format; truecast does not support it.
     #[error("too wide for truecast: {0}")]
     Width(#[from] FormatError),
 }
@@ -108,7 +108,7 @@ impl Format {
     /// Source: `docs/spec/p3109.md §1`.
     ///
     /// # Errors
-    /// [`InvalidFormat`]: P3109 has no such format, or truecast does not hold it.
+    /// [`InvalidFormat`]: P3109 does not have the format, or truecast does not support it.
     pub const fn new(bits: u8, precision: u8, signedness: Signedness, domain: Domain) -> Result<Format, InvalidFormat> {
         let signed = matches!(signedness, Signedness::Signed);
         if bits < 3 {
@@ -124,7 +124,7 @@ impl Format {
             (Domain::Finite, Signedness::Signed) => Specials::Fnuz,
             (Domain::Finite, Signedness::Unsigned) => Specials::Fn,
         };
-        // Of an exponent that is too wide, the bias does not matter.
+        // The bias does not matter if the exponent is too wide.
         let bias = if exp_bits > MAX_EXPONENT { 0 } else { 1 << (exp_bits - 1) };
         let format = FloatFormat { signed, exp_bits, man_bits, bias, specials, has_zero: true };
         match format.check() {
@@ -133,15 +133,15 @@ impl Format {
         }
     }
 
-    /// What its codes mean.
+    /// Descriptor of the format.
     #[must_use]
     pub const fn float(&self) -> &FloatFormat {
         &self.0
     }
 
-    /// The code of a value: rounded once, as if exponents had no upper end, then saturated.
+    /// The code of a value: rounded once with exponents unbounded above, then saturated. Roundings that P3109 does not
+    /// have are accepted too.
     ///
-    /// It takes roundings that P3109 does not have, too.
     /// Source: `docs/spec/p3109.md §3`.
     #[must_use]
     pub fn project(&self, rounding: Rounding, saturation: Saturation, value: Exact) -> u64 {
@@ -156,7 +156,7 @@ impl Format {
         self.saturated(CastPolicy { to_float: rounding, overflow, negative, ..CastPolicy::IEEE }, saturation, value)
     }
 
-    /// The same, rounded by random bits.
+    /// [`Format::project`] with the rounding decided by random bits.
     ///
     /// Source: `docs/spec/p3109.md §4`.
     #[must_use]
@@ -172,7 +172,7 @@ impl Format {
         self.saturated(policy, saturation, value)
     }
 
-    /// `none` is how SatNone treats numbers in an extended format, and negative ones in a format without a sign.
+    /// `none` is the policy of SatNone for all numbers in an extended format, for negative ones in an unsigned format.
     fn saturated(&self, none: CastPolicy, saturation: Saturation, value: Exact) -> u64 {
         let f = &self.0;
         let policy = match (saturation, f.specials) {
@@ -206,7 +206,7 @@ impl fmt::Display for Format {
 impl FromStr for Format {
     type Err = InvalidFormat;
 
-    /// Reads `binary8p4se`, in upper or lower case.
+    /// Reads `binary8p4se`; case does not matter.
     fn from_str(name: &str) -> Result<Format, InvalidFormat> {
         let number = |digits: &str| digits.parse().ok().filter(|_| !digits.starts_with(['+', '0']));
         let read = || {

@@ -100,7 +100,7 @@ const MATRIX: [[&str; 10]; 10] = [
     ["EZNPA", "EZNPA", "EZNPA", "EZNPA", "EZNPA", "E", "E", "E", "ZP", "-"],
 ];
 
-/// What the matrix of §4.4 becomes in each release, §4.6.
+/// Cells of the matrix of §4.4 by release, §4.6.
 fn accepted(release: Release, row: usize, column: usize) -> &'static str {
     match (release, FLOATS[column]) {
         _ if row == column => "",
@@ -111,7 +111,7 @@ fn accepted(release: Release, row: usize, column: usize) -> &'static str {
     }
 }
 
-/// Every release, pair and mode: ftof accepts exactly what the tables say.
+/// Every release, pair and mode: ftof accepts exactly the modes of the tables.
 #[test]
 fn rounding_matrix() {
     for release in Release::ALL {
@@ -147,8 +147,8 @@ fn rounding_matrix() {
     }
 }
 
-/// §4.10: under `seed` every mode that the text of 13.1 lists and that means something, between its types; under the other
-/// profiles, and for newer types, what the release accepts.
+/// §4.10: `seed` accepts every mode that the text of 13.1 lists and defines, for its types; other profiles, and newer
+/// types, follow the release.
 #[test]
 fn rounding_modes_of_the_text() {
     let old = ["f64", "f32", "tf32", "bf16", "f16", "e4m3", "e5m2"];
@@ -319,7 +319,7 @@ fn one_defect_each() {
     assert_eq!(error.code(), "T002");
 }
 
-/// §4.1: of two defects, the one of the earlier step is reported.
+/// §4.1: of two errors, the one of the earlier step is reported.
 #[test]
 fn order_of_errors() {
     let tile = |shape: &[u64], name| TileType { shape: shape.to_vec(), element: element(name) };
@@ -333,7 +333,7 @@ fn order_of_errors() {
     assert_eq!(code(ftof('E'), tile(&[3], "i32"), tile(&[3], "f16")).code(), "T014");
 }
 
-/// The other messages of the catalogue, §5, are in the tests of modules.
+/// The other messages of §5 are in the tests of modules.
 #[test]
 fn message_of_shapes() {
     let shapes = Violation::Shape { op: Op::Ftof, operand: vec![4], result: vec![2, 2] };

@@ -8,7 +8,7 @@ mod values;
 use truecast_core::DType;
 use truecast_core::spec::tile::*;
 
-/// Our type behind a short name of §1.3.
+/// Element type of a short name of §1.3.
 fn number(name: &str) -> DType {
     match name {
         "e4m3" => DType::F8E4M3Fn,

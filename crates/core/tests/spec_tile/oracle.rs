@@ -1,5 +1,5 @@
 //! A second opinion that shares no code with the engine: tables of all values of a format as f64, a search, and a
-//! comparison with the midpoint. Every value and midpoint of a format of at most 19 bits, and every f32, is an f64.
+//! comparison with the midpoint. f64 holds every f32 and every value and midpoint of a format of at most 19 bits.
 
 use super::*;
 use truecast_core::Outcome;
@@ -13,7 +13,7 @@ struct Format {
     signed: bool,
     /// Magnitude of the largest finite value.
     max: u64,
-    /// IEEE-like: Inf above `max`, NaN above Inf. Otherwise NaN, if anything, is above `max`.
+    /// IEEE-like: Inf above `max`, NaN above Inf. Otherwise only NaN, if anything, is above `max`.
     inf: bool,
 }
 
@@ -38,7 +38,7 @@ impl Format {
         self.exponent_bits + self.fraction_bits + self.signed as u32
     }
 
-    /// The value of a magnitude, as if the exponent went on above `max`.
+    /// Value of a magnitude; above `max` exponents continue.
     fn magnitude(&self, code: u64) -> f64 {
         let field = (code >> self.fraction_bits) as i32;
         let fraction = (code & ((1 << self.fraction_bits) - 1)) as f64 / (1u64 << self.fraction_bits) as f64;
@@ -60,12 +60,12 @@ impl Format {
         Some(if code & self.sign() != 0 { -value } else { value })
     }
 
-    /// §6.3 on a magnitude: the code of the rounded magnitude, which may be `max + 1`: overflow.
+    /// §6.3 for a magnitude: the code of the rounded magnitude, `max + 1` on overflow.
     fn round(&self, x: f64, letter: char, negative: bool) -> u64 {
         // The largest code at or below x, by bisection.
         let (mut floor, mut above) = (0, self.max + 1);
         if x < self.magnitude(0) {
-            return 0; // below the least value of e8m0
+            return 0; // below the smallest value of e8m0
         }
         while above - floor > 1 {
             let middle = (floor + above) / 2;
@@ -87,7 +87,7 @@ impl Format {
         floor + up as u64
     }
 
-    /// §6.7 in profile spec for numbers and Inf; whether the result is undefined by U5.
+    /// §6.7 in profile spec for numbers and Inf; the flag: undefined by U5.
     fn convert(&self, x: f64, letter: char) -> (u64, bool) {
         let negative = x.is_sign_negative();
         let sign = if negative { self.sign() } else { 0 };
@@ -154,7 +154,7 @@ fn ftof_against_tables() {
     assert!(compared > 1_000_000, "{compared}");
 }
 
-/// The flag means what Rust's `as` means: clamp, NaN is 0.
+/// The flag has the semantics of Rust's `as`: clamp, NaN is 0.
 #[test]
 fn saturating_ftoi_against_rust() {
     let check = |src: &str, code: u64, x: f64| {
@@ -170,7 +170,7 @@ fn saturating_ftoi_against_rust() {
                     let flagged = ftoi(signedness, true).meaning(element(src), element(dst), profile, &OFF).unwrap();
                     assert_eq!(flagged.element(code).outcome, Outcome::Defined(expected), "{src} {code:X} to {dst}");
                 }
-                // Without the flag, in profile spec: the same code, defined exactly if the truncated value fits.
+                // Without the flag, in profile spec: the same code, defined if and only if the truncated value fits.
                 let plain = ftoi(signedness, false).meaning(element(src), element(dst), Profile::Spec, &OFF).unwrap();
                 let outcome = plain.element(code).outcome;
                 let width = number(dst).code_bits() as i32;
@@ -216,12 +216,12 @@ fn itof_against_tables() {
     }
 }
 
-/// The types of the text of 13.1 among the formats.
+/// Formats of the text of 13.1.
 fn old_formats() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(|f| ["f16", "bf16", "tf32", "e4m3", "e5m2"].contains(&f.name))
 }
 
-/// §4.10: profile seed rounds as the text lists, also where no release accepts it.
+/// §4.10: profile seed rounds as in the text, even where no release accepts it.
 #[test]
 fn ftof_of_the_text() {
     for dst in old_formats() {
@@ -240,7 +240,7 @@ fn ftof_of_the_text() {
     }
 }
 
-/// §4.10, §6.9: an integer beyond the type becomes Inf or NaN, unless its mode rounds toward the finite side.
+/// §4.10, §6.9: an integer beyond the range becomes Inf or NaN, unless its mode rounds toward the finite side.
 #[test]
 fn itof_of_the_text() {
     for dst in old_formats() {
@@ -254,7 +254,7 @@ fn itof_of_the_text() {
                     let beyond = dst.round(x.abs(), letter, negative) > dst.max;
                     let stops = letter == 'Z' || letter == 'N' && !negative || letter == 'P' && negative;
                     let sign = if negative { dst.sign() } else { 0 };
-                    // Inf, or the NaN of e4m3, stands one above the largest finite code.
+                    // Inf, or the NaN of e4m3, is one above the largest finite code.
                     let expected = if beyond && !stops { (dst.max + 1) | sign } else { dst.convert(x, letter).0 };
                     let width = if step == 1 { 0xFFFF } else { 0xFFFF_FFFF };
                     let found = meaning.element(n as u64 & width).outcome;
@@ -265,7 +265,7 @@ fn itof_of_the_text() {
     }
 }
 
-/// §4.10, §6.8: floor, ceiling, nearest even and truncation; then what `seed` says of values out of range.
+/// §4.10, §6.8: floor, ceiling, nearest even and truncation; then values out of range in `seed`.
 #[test]
 fn ftoi_of_the_text() {
     type Rounded = fn(f64) -> f64;

@@ -27,7 +27,7 @@ fn operations_by_type() {
     assert_eq!(conversion(F32, F32), Conversion::Bitcast);
 }
 
-/// Where a request becomes one cast, the cast says what the operation says, for every code of narrow sources.
+/// A request that is a single cast agrees with the operation, for every code of narrow sources.
 #[test]
 fn casts_agree_with_their_meaning() {
     let mut casts = 0;

@@ -14,7 +14,6 @@ fn meaning(conversion: Conversion, src: &str, dst: &str, profile: Profile, optio
     conversion.meaning(src, dst, profile, options).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The element under the defaults of a profile.
 fn of(conversion: Conversion, src: &str, dst: &str, profile: Profile, code: u64) -> Element {
     meaning(conversion, src, dst, profile, &OFF).element(code)
 }
@@ -38,8 +37,8 @@ fn power(exponent: i32) -> f32 {
     2f64.powi(exponent) as f32
 }
 
-/// §8.1. Columns: e4m3 sat, nonsat; e5m2 sat, nonsat; f16; bf16; tf32 E/A/Z; e2m1; e8m0 Z/P; ue5m3. The `nonsat` columns
-/// are itof's, in [`itof_values`].
+/// §8.1. Columns: e4m3 sat, nonsat; e5m2 sat, nonsat; f16; bf16; tf32 E/A/Z; e2m1; e8m0 Z/P; ue5m3. The `nonsat`
+/// columns are itof's, in [`itof_values`].
 #[test]
 fn f32_to_small_floats() {
     let rows: [(f32, [&str; 8]); 20] = [
@@ -151,7 +150,7 @@ fn directed_rounding() {
     everywhere(ftof('Z'), "f32", "bf16", below, 0x477F);
 }
 
-/// §8.3: the correct value, then what two roundings give where a released tool rounds twice.
+/// §8.3: the correct value, then the result of two roundings where a released tool rounds twice.
 #[test]
 fn single_rounding() {
     let legacy = Options { legacy_double_rounding: true, ..OFF };
@@ -247,7 +246,7 @@ fn nan_and_signed_zero() {
     }
 }
 
-/// U3, U5, U6 and the options that choose otherwise.
+/// U3, U5, U6 and the options that change them.
 #[test]
 fn options_of_ftof() {
     let nan = 0xFFC12345;
@@ -298,7 +297,7 @@ fn types_without_sign() {
     assert_eq!(of(ftof('P'), "f64", "e8m0", Profile::Spec, witness).outcome, undefined(0x80));
 }
 
-/// A cell `U7F / D2C / D7F`, spec, hw and seed; one value stands for all.
+/// A cell `U7F / D2C / D7F`: spec, hw and seed, or one value for all.
 fn cell(text: &str, conversion: Conversion, src: &str, dst: &str, code: u64, reason: &'static str) {
     let width = number(dst).code_bits();
     let parts: Vec<_> = text.split('/').collect();
@@ -320,7 +319,7 @@ fn cell(text: &str, conversion: Conversion, src: &str, dst: &str, code: u64, rea
     }
 }
 
-/// §8.6. A digit string that begins with `i` is decimal.
+/// §8.6. A digit string with prefix `i` is decimal.
 #[test]
 fn ftoi_values() {
     use Signedness::{Signed, Unsigned};
@@ -476,7 +475,7 @@ fn ftoi_to_i1() {
             let minus_zero = 1 << (number(narrow).code_bits() - 1);
             assert_eq!(to_i1(narrow, Profile::Hw, minus_zero).outcome, Outcome::Defined(1), "{narrow}");
         }
-        // The flag: every element is defined, and a note says where the clamp gives another value.
+        // The flag: every element is defined, and has a note if the clamp changes its value.
         let flagged = |profile, x: f32| of(ftoi(signedness, true), "f32", "i1", profile, x.to_bits().into());
         for x in [0.5, f32::NAN] {
             let element = flagged(Profile::Spec, x);
@@ -501,7 +500,7 @@ fn ftoi_to_i1() {
     assert_eq!(of(f32::NAN), Outcome::Undefined { code: 0, reason: NOT_A_NUMBER });
 }
 
-/// §8.8. `spec/hw` where they differ; in ue5m3 a leading U is undefined in spec.
+/// §8.8. `spec/hw` where they differ; a leading U of ue5m3 is undefined in spec.
 #[test]
 fn itof_values() {
     let columns = ["e4m3", "e5m2", "e2m1", "ue5m3", "f16", "bf16", "tf32", "f32"];
@@ -537,7 +536,7 @@ fn itof_values() {
                     (_, None) => Outcome::Defined(hex(spec)),
                 };
                 assert_eq!(element.outcome, expected, "{n} to {dst}, {}", profile.name());
-                // §6.9: a note wherever a small float overflows and the result is defined.
+                // §6.9: a note for every small float that overflows with a defined result.
                 let limit = match dst {
                     "e4m3" => 465,
                     "e5m2" => 61440,
@@ -600,7 +599,7 @@ fn integer_width() {
     }
 }
 
-/// §6.6 by its own words: every dropped bit is the top bit of the result, or zero, or both.
+/// §6.6 by its own words: every dropped bit equals the top bit of the result, or zero, or both.
 #[test]
 fn promises_bit_by_bit() {
     for (dst, width) in [("i1", 1), ("i4", 4), ("i8", 8)] {
@@ -646,7 +645,7 @@ fn copied_bits() {
     assert_eq!(with("f32", "i32", 0x1FFF), Outcome::Defined(0x1FFF));
 }
 
-/// U24: release 13.2 accepts these, nobody has a value for them.
+/// U24: release 13.2 accepts these, but no source defines their value.
 #[test]
 fn no_value_for_nearest_even_to_e8m0() {
     let value = |conversion: Conversion, src, dst| {
@@ -657,7 +656,7 @@ fn no_value_for_nearest_even_to_e8m0() {
     };
     let (code, message) = value(ftof('E'), "f32", "e8m0");
     assert_eq!(code, "T008");
-    // No release is named that was not asked for.
+    // The message names only the requested release.
     let expected = "nearest_even from f32 to f8E8M0FNU passes the verifiers before 13.3 but has no value; use zero";
     assert!(message.contains(expected), "{message}");
     assert_eq!(value(itof(Signedness::Signed), "i32", "e8m0").0, "T012");

@@ -56,8 +56,8 @@ fn values(element: DType) -> Vec<f64> {
     all
 }
 
-/// The scale is the smallest at which every element has a nearest value (one beyond the largest is not nearest to it
-/// unless it is less than half a step away), and each element is nearest to its quotient. By search in a list of values.
+/// The scale is the smallest at which every element has a nearest value (for one beyond the largest: less than half a
+/// step beyond it), and each element is nearest to its quotient. By search in a list of values.
 #[test]
 fn against_search() {
     let mut state = 7u64;

@@ -18,7 +18,7 @@ fn at(version: Version, dst: DType) -> Cast {
     Cast { target: Target::of(version), ..Cast::to(dst) }
 }
 
-/// §3.2: the table of the page, cell by cell, with exactly the extensions that it names, each of which is needed.
+/// §3.2: the table of the page, cell by cell, with exactly the extensions that it names, all of them needed.
 #[test]
 fn legality_of_1_0() {
     let rows = table("### 3.2", "| in");
@@ -60,7 +60,7 @@ fn check_needs(version: Version, src: DType, dst: DType, needed: &[Feature]) {
     }
 }
 
-/// §3.3: 52 plain pairs in the draft; the six new ones do not exist in 1.0.
+/// §3.3: 52 plain pairs in the draft; six of them do not exist in 1.0.
 #[test]
 fn additions_of_the_draft() {
     let added = [
@@ -88,7 +88,7 @@ fn types_that_tosa_lacks() {
     assert!(matches!(at(Version::V1_0, I32).resolve(I64), Err(SpecError::Type { .. })));
 }
 
-/// What a later version has is said to be there; for the rest there is another specification.
+/// A missing pair of a later version names that version; for others another specification is suggested.
 #[test]
 fn where_a_missing_pair_is() {
     let message = |version, src, dst| at(version, dst).resolve(src).unwrap_err().to_string();
@@ -135,7 +135,7 @@ fn unsigned_inputs() {
     assert_eq!(one(I32, F32, 0xffff_ffff), Outcome::Defined(0x4f80_0000));
 }
 
-/// Any NaN for NaN, else the code.
+/// Any NaN for an expected NaN, else equal codes.
 fn assert_golden(src: DType, dst: DType, input: u64, expected: Option<u64>) {
     let outcome = cast_one(&Cast::to(dst).resolve(src).unwrap(), input);
     match expected {
@@ -232,7 +232,7 @@ fn truth_values() {
     assert_eq!(cast_one(&spec, 1), Outcome::Defined(0x3f80_0000));
 }
 
-/// `explain` lists the oldest version that has the pair.
+/// `explain` lists the oldest version with the pair.
 #[test]
 fn interpretations_of_pairs() {
     let of = |src, dst| {

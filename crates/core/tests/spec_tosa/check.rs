@@ -1,4 +1,4 @@
-//! The checker: `docs/spec/tosa.md §6`, whose sets are built again here, as they are written.
+//! The checker: `docs/spec/tosa.md §6`, with its sets built again literally.
 
 use crate::number::number as of;
 use truecast_core::DType::{self, *};
@@ -23,7 +23,7 @@ fn max_of(f: &FloatFormat) -> f64 {
     of(decode_float(f, f.max_code()))
 }
 
-/// `floor(log2 |r|)`; logarithms of these values are far from rounding to the wrong side, except at powers of two.
+/// `floor(log2 |r|)`; logarithms of these values are far from an integer, except at powers of two.
 fn exponent(r: f64) -> i32 {
     let near = r.abs().log2().round() as i32;
     if r.abs() < 2f64.powi(near) { near - 1 } else { near }
@@ -39,7 +39,7 @@ fn multiple(x: f64, unit: f64, truncate: bool) -> f64 {
     (if truncate { n.trunc() } else { n.round_ties_even() }) * unit
 }
 
-/// §6.5, sentence by sentence, for finite x other than zero; `None` stands for the overflow value.
+/// §6.5, sentence by sentence, for finite nonzero x; `None` is the overflow value.
 fn in_text_set(src: &FloatFormat, x: f64, dst: &FloatFormat, out: Option<f64>) -> bool {
     let wide = |f: &FloatFormat| f.bits() >= 16;
     let zero = 0f64.copysign(x);
@@ -138,7 +138,7 @@ fn assert_verdicts(src: DType, inputs: impl IntoIterator<Item = u64>, dst: DType
     }
 }
 
-/// Codes near the exact one, the ends and the specials, of either sign.
+/// Codes near the exact one, the ends and the specials, of both signs.
 fn neighborhood(dst: DType) -> impl Fn(u64) -> Vec<u64> {
     let f = format(dst);
     move |exact| {
@@ -161,7 +161,7 @@ fn fp16_and_fp8_verdicts() {
     }
 }
 
-/// Inputs around every threshold of the destination, those that binary64 holds with room for the sums.
+/// Inputs around every threshold of the destination, where binary64 holds the sums exactly.
 #[test]
 fn fp32_and_bf16_verdicts_at_thresholds() {
     for dst in [F16, F8E4M3Fn, F8E5M2] {
@@ -190,7 +190,7 @@ fn f32_to(dst: DType, x: f32, actual: u64) -> Verdict {
     cast::check(&Cast::to(dst).resolve(F32).unwrap(), x.to_bits().into(), actual, Class)
 }
 
-/// What Arm's verifier lets through and the text does not permit.
+/// Results that Arm's verifier accepts and the text does not permit.
 #[test]
 fn wrong_outputs() {
     assert_eq!(f32_to(F8E4M3Fn, 448.0, 0x7f), Verdict::AllowedByVerifierOnly);
@@ -211,7 +211,7 @@ fn wrong_outputs() {
     assert!(Profile::ALL.iter().all(|p| p.passes(Verdict::Exact) && !p.passes(Verdict::Violation)));
 }
 
-/// Exact, truncated and uniformly flushed results of a whole tensor pass the text; a mixture of flushing does not.
+/// Exact, truncated and uniformly flushed results of a whole tensor pass the text; mixed flushing does not.
 #[test]
 fn whole_tensors() {
     let spec = Cast::to(F16).resolve(F32).unwrap();
@@ -248,7 +248,7 @@ fn whole_tensors() {
     assert!(signless.lint(Lint::ZeroSign) > 0 && signless.passes());
 }
 
-/// Inputs flushed, outputs not, and the other way round: each is uniform.
+/// Inputs flushed and outputs not, and the reverse: each is uniform.
 #[test]
 fn flushing_of_inputs_and_outputs_is_told_apart() {
     let spec = Cast::to(Bf16).resolve(F32).unwrap();
@@ -261,7 +261,7 @@ fn flushing_of_inputs_and_outputs_is_told_apart() {
     };
     assert!(passes(&[(subnormal, 0), (rounds_up, 0)])); // inputs are flushed
     assert!(passes(&[(subnormal, 0), (rounds_up, 0x80)])); // outputs are
-    assert!(!passes(&[(subnormal, 0x50), (rounds_up, 0)])); // neither explains it
+    assert!(!passes(&[(subnormal, 0x50), (rounds_up, 0)])); // inconsistent with both
     assert!(!passes(&[(rounds_up, 0), (rounds_up, 0x80)]) || passes(&[(rounds_up, 0x80)]));
 }
 
@@ -295,7 +295,7 @@ fn rescale_verdict(mode: RoundingMode, profile: Profile, input: i32, actual: i32
     check.findings.passes()
 }
 
-/// §4.6's example: 2^24 may become what is 3 away by the older text, 4 by the releases.
+/// §4.6's example: at 2^24 the older text permits a distance of 3, the releases of 4.
 #[test]
 fn rescale_bounds() {
     let x = 1 << 24;
@@ -313,7 +313,7 @@ fn rescale_bounds() {
     assert!(!rescale_verdict(RoundingMode::Single, Profile::ArmVerifier2026_8, x, x + 1));
 }
 
-/// §5.5: a scale far too small, with its elements at their limits, passes the verifier and not the draft.
+/// §5.5: a scale far too small, with its elements at their limits, passes the verifier but not the draft.
 #[test]
 fn block_scales() {
     for (element, top) in [(F4E2M1, 0x7u64), (F6E3M2, 0x1f), (F6E2M3, 0x1f), (MxInt8, 0x7f)] {
@@ -333,7 +333,7 @@ fn block_scales() {
         assert!(passes(Profile::ArmVerifier2026_8, scale - 20, [top; BLOCK]).0, "{element}");
         assert!(!passes(Profile::ArmVerifier2026_8, scale + 2, codes).0, "{element}");
         assert!(!passes(Profile::Spec1_1Draft, scale, [0; BLOCK]).0, "{element}");
-        // Half the scale, elements saturated: what the recipe of OCP gives for some blocks.
+        // Half the scale, elements saturated: the result of OCP's recipe for some blocks.
         assert!(passes(Profile::Spec1_1Draft, scale - 1, [top; BLOCK]).0, "{element}");
         assert!(!passes(Profile::Strict, scale - 1, [top; BLOCK]).0, "{element}");
     }

@@ -1,4 +1,4 @@
-//! What an implementation may choose (`docs/spec/tosa.md §3.9`): every result is permitted by the text, as `check` reads it.
+//! Choices of an implementation (`docs/spec/tosa.md §3.9`): `check` permits every result under the text.
 
 use truecast_core::DType::{self, *};
 use truecast_core::spec::tosa::check::Profile;
@@ -6,7 +6,7 @@ use truecast_core::spec::tosa::check::tensor::CastCheck;
 use truecast_core::spec::tosa::{Cast, Freedoms, Target, Version};
 use truecast_core::{CastSpec, cast_one};
 
-/// Every choice of the four, by its name.
+/// Every combination of the four choices.
 fn all() -> Vec<Freedoms> {
     let words = ["flush-f16", "flush-bf16", "flush-f32", "toward-zero"];
     let named = |set: usize| (0..4).filter(|i| set >> i & 1 == 1).map(|i| words[i]).collect::<Vec<_>>().join("+");
@@ -17,7 +17,7 @@ fn with(freedoms: Freedoms, src: DType, dst: DType) -> CastSpec {
     Cast { freedoms, ..Cast::to(dst) }.resolve(src).unwrap()
 }
 
-/// Every code of 16 bits or fewer; of f32 both sides of whatever is a boundary of a narrower type, and of f32 itself.
+/// Every code of 16 bits or fewer; for f32 both sides of all boundaries of narrower types and of f32 itself.
 fn inputs(src: DType) -> Vec<u64> {
     if src != F32 {
         return (0..1 << src.code_bits()).collect();
@@ -27,7 +27,7 @@ fn inputs(src: DType) -> Vec<u64> {
         for fraction in (0..23).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, 0x7f_ffff ^ (1 << bit)]) {
             all.extend([exponent << 23 | fraction, (exponent << 23 | fraction).wrapping_sub(1) & 0xffff_ffff]);
         }
-        // Quarters of a unit of each destination at the top of the binade: where results overflow.
+        // Quarters of a unit of each destination at the top of the binade, where results overflow.
         all.extend(
             (0..64u64).flat_map(|step| [0xffff, 0x3ff, 0xfffff].map(|m| exponent << 23 | ((m * step) & 0x7f_ffff))),
         );
@@ -45,7 +45,7 @@ fn whatever_is_chosen_is_permitted() {
         for dst in FLOATS.into_iter().filter(|dst| Cast::to(*dst).resolve(src).is_ok()) {
             pairs += 1;
             let strict = with(Freedoms::STRICT, src, dst);
-            // Choices that no value shows are the same cast, and judged once.
+            // Choices without effect give the same cast, which is checked once.
             let mut specs: Vec<CastSpec> = all().into_iter().map(|freedoms| with(freedoms, src, dst)).collect();
             specs.sort_by_key(|spec| format!("{spec:?}"));
             specs.dedup();
@@ -85,7 +85,7 @@ fn what_each_choice_gives() {
         ("flush", F32, F16, 0x387f_ffff, 0x0400),
         ("toward-zero", F32, F16, 0x387f_ffff, 0x03ff),
         ("flush+toward-zero", F32, F16, 0x387f_ffff, 0x0000),
-        // fp8 keeps its subnormals; those of fp16 before it may be flushed.
+        // fp8 keeps its subnormals; subnormals of the fp16 source may be flushed.
         ("flush", F32, F8E5M2, bits(2f32.powi(-16)), 0x0001),
         ("flush", F16, F8E5M2, 0x0200, 0x0000),
         ("strict", F16, F8E5M2, 0x0200, 0x0002),
@@ -94,7 +94,7 @@ fn what_each_choice_gives() {
         ("flush-f16", F16, F32, 0x8001, 0x8000_0000),
         ("flush-f32", F32, Bf16, 0x007f_ffff, 0x0000),
         ("flush-bf16", F32, Bf16, 0x007f_ffff, 0x0080),
-        // The overflow value from where truncation is beyond the largest finite one, not before.
+        // Overflow starts where truncation exceeds the largest finite value.
         ("toward-zero", F32, F16, bits(65535.996), 0x7bff),
         ("toward-zero", F32, F16, bits(65536.0), 0x7c00),
         ("toward-zero", F32, F16, bits(-1e30), 0xfc00),
@@ -109,7 +109,7 @@ fn what_each_choice_gives() {
     }
 }
 
-/// Only float to float is left open: integers, truth values and NaN are as ever.
+/// Only float to float is left open; integers, truth values and NaN are not.
 #[test]
 fn other_pairs_have_no_choice() {
     let types = [Bool, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, F16, Bf16, F32];
@@ -136,7 +136,7 @@ fn names() {
         let message = text.parse::<Freedoms>().unwrap_err().to_string();
         assert!(message.contains("flush-bf16") && message.contains("§3.9"), "{text}: {message}");
     }
-    // A name of `check`'s profiles means the same or nothing.
+    // A name shared with `check`'s profiles means the same or nothing.
     let common: Vec<&str> =
         Profile::ALL.map(Profile::name).into_iter().filter(|n| n.parse::<Freedoms>().is_ok()).collect();
     assert_eq!(common, ["strict"]);

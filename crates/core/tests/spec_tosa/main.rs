@@ -1,4 +1,4 @@
-//! TOSA against the tables of `docs/spec/tosa.md`, which the tests read, and against oracles of their own.
+//! TOSA against the tables of `docs/spec/tosa.md`, which the tests read, and against independent oracles.
 
 mod block;
 mod cast;

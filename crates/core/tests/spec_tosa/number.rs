@@ -1,4 +1,4 @@
-//! Values as binary64, which holds all of those here.
+//! Values as binary64, which holds all values of these tests.
 
 use truecast_core::Exact;
 

@@ -2,7 +2,7 @@
 
 const PAGE: &str = include_str!("../../../../docs/spec/tosa.md");
 
-/// The first table after `after` within the section that begins with `heading`: its rows, header first.
+/// Rows of the first table after `after` in the section that begins with `heading`, header first.
 pub fn table(heading: &str, after: &str) -> Vec<Vec<String>> {
     let section = &PAGE[PAGE.find(&format!("\n{heading}")).unwrap_or_else(|| panic!("no section {heading}"))..];
     let text = &section[section.find(after).unwrap_or_else(|| panic!("no {after:?} in {heading}"))..];

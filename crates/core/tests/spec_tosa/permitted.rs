@@ -1,4 +1,4 @@
-//! What is printed as permitted is what passes: `docs/spec/tosa.md §6`, every code asked.
+//! The printed permitted set equals the set of codes that pass: `docs/spec/tosa.md §6`, for every code.
 
 use std::ops::RangeInclusive;
 use truecast_core::DType::{self, *};
@@ -32,7 +32,7 @@ fn assert_sets(src: DType, dst: DType, inputs: impl IntoIterator<Item = u64>, na
     }
 }
 
-/// Inputs of f32 that lie at and around every kind of value of a destination.
+/// f32 inputs at and around every kind of value of a destination.
 fn singles(dst: DType) -> Vec<u64> {
     let widened = Cast::to(F32).resolve(dst).unwrap();
     let last = (1u64 << (dst.code_bits() - 1)) - 1;
@@ -100,7 +100,7 @@ fn some_sets() {
     assert_eq!(codes, [0..=0, 0x337f_fffe..=0x3380_0000]); // flushed, or one ulp of 2^-24 below it
 }
 
-/// Of 32 bits no one asks every code: all near ones, all NaN, and the ends.
+/// For 32 bits only near codes, all NaN, and the ends are checked.
 #[test]
 fn to_32_bits() {
     let spec = Cast::to(F32).resolve(F8E4M3Fn).unwrap();
@@ -122,7 +122,7 @@ fn from_blocks() {
             let scales = [0u8, 100, 112, 127, 134, 143, 254, 255];
             for (code, scale) in codes.flat_map(|code| scales.map(|scale| (code, scale))) {
                 if plain.code_bits() == 16 && (code + u64::from(scale)) % 4 != 0 {
-                    continue; // 65,536 codes are asked for each
+                    continue; // 65,536 codes are checked for each
                 }
                 let verdicts: Vec<Verdict> = (0..1 << plain.code_bits())
                     .map(|actual| block::check_from_block(&cast, scale, code, actual))

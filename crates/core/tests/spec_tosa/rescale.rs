@@ -7,7 +7,7 @@ use truecast_core::spec::tosa::rescale::*;
 use truecast_core::spec::tosa::{Feature, Features, Rescale, Target, Version};
 use truecast_testkit::random::Random;
 
-/// A graph of one RESCALE, to be made wrong in one place.
+/// A graph of one RESCALE, in which a test breaks one thing.
 #[derive(Clone)]
 struct Graph {
     op: Rescale,
@@ -49,7 +49,6 @@ impl Graph {
         self.with(|operands| self.op.resolve(&self.shape, operands, &self.target))
     }
 
-    /// The error's id.
     fn error(&self) -> Option<std::string::String> {
         match self.resolve() {
             Ok(_) => None,
@@ -209,7 +208,7 @@ fn error_conditions() {
     }
     assert!(rounding_mode(0, &Target::default()).unwrap_err().to_string().contains("E18"));
     assert_eq!(rounding_mode(2, &Target::default()), Ok(RoundingMode::Inexact));
-    // E16 and E17 are about operands that `Graph` cannot have.
+    // `Graph` cannot have the operands of E16 and E17.
     let graph = g(I8, I8);
     let changed = |change: fn(&mut Operands<'_>)| {
         graph.with(|operands| {
@@ -251,7 +250,7 @@ fn legal_variants() {
     assert_eq!(names, [Ok(()), Ok(())]);
 }
 
-/// §6.1: a requirement that fails wins over an error; the first element is named.
+/// §6.1: a broken requirement wins over an error; the first element is named.
 #[test]
 fn results_of_graphs() {
     let result = |g: &Graph, input: &[i64]| {
@@ -273,12 +272,11 @@ fn results_of_graphs() {
     assert!(matches!(result(&wide, &[1 << 40]), GraphResult::Error(_)));
 }
 
-/// floor(n / d) for d > 0.
 fn floor(n: i128, d: i128) -> i128 {
     n.div_euclid(d)
 }
 
-/// The result as a fraction: `v m / 2^s + 1/2`, for DOUBLE_ROUND with the rounding of bit 30 before it; then the limits.
+/// The result as a fraction: `v m / 2^s + 1/2`, for DOUBLE_ROUND after the rounding of bit 30; then the limits.
 fn oracle(spec: &RescaleSpec, channel: Channel, x: i64) -> Option<i64> {
     let (m, s) = (i128::from(channel.multiplier), i128::from(channel.shift));
     let v = i128::from(x - spec.input_zp);
@@ -332,7 +330,7 @@ fn against_fractions() {
             defined += 1;
             let single = RescaleSpec { rounding: RoundingMode::Single, ..spec.clone() };
             let single = single.output.value(single.one(0, code).unwrap().code) as i64;
-            // §4.6: SINGLE_ROUND lies inside both intervals, and the older one inside the newer.
+            // §4.6: SINGLE_ROUND is inside both intervals, and the older interval inside the newer.
             let (lo, hi) = inexact_interval(&spec, 0, code, Bound::Released).unwrap();
             let (seed_lo, seed_hi) = inexact_interval(&spec, 0, code, Bound::Seed).unwrap();
             assert!(lo <= seed_lo && seed_lo <= single && single <= seed_hi && seed_hi <= hi, "{spec:?}, {x}");
@@ -344,8 +342,8 @@ fn against_fractions() {
     assert!(defined > 20_000 && refused > 1_000, "{defined} {refused}");
 }
 
-/// §4.7: DOUBLE_ROUND of normalized multipliers is the two-stage rounding of quantized networks: a doubling high multiply
-/// rounded to nearest, then a division by a power of two rounded to nearest, ties away from zero.
+/// §4.7: DOUBLE_ROUND of normalized multipliers is the two-stage rounding of quantized networks: a doubling high
+/// multiply rounded to nearest, then a division by a power of two rounded to nearest, ties away from zero.
 #[test]
 fn double_rounding_in_two_stages() {
     let mut random = Random::seeded(11);

@@ -3,7 +3,7 @@
 use truecast_core::rescale::{Channel, ScaleError};
 use truecast_testkit::random::Random;
 
-/// The nearest of all multipliers at the shift, and a shift at which the multiplier has every bit that there is room for.
+/// The nearest of all multipliers at the shift, and a shift at which the multiplier has its full number of bits.
 #[test]
 fn nearest_and_normal() {
     let mut random = Random::seeded(1);

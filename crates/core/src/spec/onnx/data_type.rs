@@ -1,5 +1,5 @@
 //! `TensorProto.DataType`: the numbers that stand for types in attributes, tensors and value infos.
-//! Source: `docs/spec/onnx.md §1.7`. What an operator does with a type does not live here.
+//! Source: `docs/spec/onnx.md §1.7`. Rules of operators are elsewhere.
 
 use crate::dtype::DType;
 
@@ -10,7 +10,7 @@ pub struct DataType {
     pub code: i32,
     /// The name.
     pub name: &'static str,
-    /// The type that it stands for: none for UNDEFINED, and for COMPLEX128, which is not read.
+    /// The element type; `None` for UNDEFINED, and for COMPLEX128, which is not read.
     pub dtype: Option<DType>,
 }
 
@@ -58,7 +58,7 @@ pub const DATA_TYPES: &[DataType] = {
 };
 
 impl DataType {
-    /// The row of a number, if there is one.
+    /// Row of a number.
     ///
     /// # Examples
     /// ```
@@ -72,7 +72,7 @@ impl DataType {
         DATA_TYPES.get(usize::try_from(code).ok()?)
     }
 
-    /// The row of a type; none for types that ONNX does not have.
+    /// Row of a type; `None` for types that ONNX does not have.
     #[must_use]
     pub fn of(dtype: DType) -> Option<&'static DataType> {
         DATA_TYPES.iter().find(|row| row.dtype == Some(dtype))

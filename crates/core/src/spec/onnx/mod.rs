@@ -25,7 +25,8 @@ use crate::words::words;
 /// The newest opset of the default domain. Source: `docs/spec/onnx.md §1.6`.
 pub const NEWEST_OPSET: u32 = 28;
 
-/// From here on the table saturates Inf in FNUZ types as everybody always did. Source: `docs/spec/onnx.md §5 row 1`.
+/// First opset with a table that saturates Inf in FNUZ types, as implementations always did. Source: `docs/spec/onnx.md
+/// §5 row 1`.
 const INF_TO_FNUZ_SINCE: u32 = 24;
 
 words! {
@@ -76,7 +77,7 @@ impl core::str::FromStr for RoundMode {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cast {
-    /// Which of the two, and with it the types and attributes that are allowed.
+    /// Cast or CastLike, which decides the types and attributes that are allowed.
     pub operator: Operator,
     /// Destination type.
     pub to: DType,
@@ -95,7 +96,7 @@ impl Cast {
         Self { operator: Operator::Cast, to, saturate: None, round_mode: None, opset: NEWEST_OPSET }
     }
 
-    /// Settles every question. Source: `docs/spec/onnx.md §1`, §4.
+    /// Resolves every option. Source: `docs/spec/onnx.md §1`, §4.
     ///
     /// # Errors
     /// A type or attribute that the version in force at the opset does not have.
@@ -115,13 +116,13 @@ impl Cast {
     }
 }
 
-/// The rules per pair. Source: `docs/spec/onnx.md §4.2` and the sections it points to.
+/// Rules per pair. Source: `docs/spec/onnx.md §4.2` and the sections it refers to.
 fn rules(version: u32, src: DType, dst: DType, saturate: bool, round_mode: RoundMode) -> CastSpec {
     let on_overflow = if saturate { Overflow::Saturate } else { Overflow::Nonfinite };
     let ieee = CastPolicy::IEEE;
     let (policy, undefined, clause): (_, &'static [Undefined], _) = match dst.kind() {
         Kind::Float(_) if src == dst && dst == DType::F8E5M2 && saturate => {
-            // The one identity that is not a copy: it goes through the table of §4.6.
+            // The only identity that is not a copy: it uses the table of §4.6.
             let policy = CastPolicy { inf: Overflow::Saturate, nan: NanRule::Canonical, ..ieee };
             (policy, &[], "ONNX Cast, saturate table; docs/spec/onnx.md §4.10")
         }
@@ -186,7 +187,7 @@ const U10: &str = "text to bool; docs/spec/onnx.md §4.11 U10";
 const FNUZ_INF: &[Undefined] = &[Undefined {
     condition: Condition::Infinite,
     reason: U6,
-    // The largest finite value, which is documented, or NaN, which the text said.
+    // The largest finite value, as documented, or NaN, as in the text.
     accepted: Accepted::Under(&[PolicyChange::Inf(Overflow::Nonfinite)]),
 }];
 const OUT_OF_RANGE: &[Undefined] = &[
@@ -222,7 +223,7 @@ const FINITE_NAN: &[Undefined] = &[Undefined::any(Condition::Nan, U4)];
 /// Every set of those attributes that matter for the destination, at one opset.
 ///
 /// # Errors
-/// A type that the version in force does not have.
+/// A type that is not in the version in force.
 ///
 /// # Examples
 /// ```
@@ -252,7 +253,7 @@ pub fn interpretations_at(opset: u32, src: DType, dst: DType) -> Result<Vec<Inte
         }
         _ => all.push((String::new(), plain)),
     }
-    // A type that is missing is said before an attribute that is.
+    // A missing type is reported before a missing attribute.
     plain.resolve(src)?;
     let resolved = |(attributes, cast): (String, Cast)| {
         let cast = cast.resolve(src)?;
@@ -261,7 +262,8 @@ pub fn interpretations_at(opset: u32, src: DType, dst: DType) -> Result<Vec<Inte
     all.into_iter().map(resolved).collect()
 }
 
-/// Those of the newest opset; after each, what older opsets say otherwise, named by the last opset that says so.
+/// Interpretations at the newest opset; each is followed by differing ones of older opsets, named by the last opset
+/// that has them.
 pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let mut all = interpretations_at(NEWEST_OPSET, src, dst).unwrap_or_default();
     let changes = Operator::Cast.versions().iter().map(|(version, _)| version - 1).rev();

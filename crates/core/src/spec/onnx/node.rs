@@ -1,5 +1,4 @@
-//! Attributes as a node of a model carries them, raw, and the request that they mean.
-//! Source: `docs/spec/onnx.md §1.3`, §1.8.
+//! Raw attributes of a model's node, and the request they stand for. Source: `docs/spec/onnx.md §1.3`, §1.8.
 
 use super::operator::Operator;
 use super::{Cast, DataType, RoundMode, SpecError};
@@ -8,16 +7,16 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The value of a node's attribute, as far as a conversion asks for it.
+/// Value of a node's attribute, as far as conversions use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttributeValue<'a> {
     /// Attribute type INT.
     Int(i64),
     /// Attribute type STRING.
     String(&'a [u8]),
-    /// Any other attribute type, by its name.
+    /// Name of any other attribute type.
     Other(&'a str),
-    /// What the call of the function gives that the node is in: known there and not here.
+    /// Reference to an attribute of the enclosing function: its value is only known at the call.
     OfCall,
 }
 
@@ -32,10 +31,10 @@ impl AttributeValue<'_> {
     }
 }
 
-/// What the attributes of a node say. `None`: not given, or [of the call](AttributeValue::OfCall).
+/// Attributes of a node. `None`: not given, or a [reference](AttributeValue::OfCall).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Attributes {
-    /// `to`; never given for CastLike.
+    /// `to`; always `None` for CastLike.
     pub to: Option<DType>,
     /// `saturate`.
     pub saturate: Option<bool>,
@@ -47,9 +46,9 @@ impl Attributes {
     /// Reads the attributes of a node of the operator at an opset of the default domain.
     ///
     /// # Errors
-    /// [`SpecError::UnknownAttribute`]; [`SpecError::Attribute`] for one that comes with a later version, has another
-    /// kind or a value that is not allowed, occurs twice, or is missing; [`SpecError::Type`] for a `to` that the version
-    /// in force does not have; [`SpecError::Version`].
+    /// [`SpecError::UnknownAttribute`]; [`SpecError::Attribute`] for one of a later version, of another kind, with an
+    /// invalid value, given twice, or missing; [`SpecError::Type`] for a `to` that is not in the version in force;
+    /// [`SpecError::Version`].
     pub fn read<'a>(
         operator: Operator,
         opset: u32,
@@ -92,7 +91,7 @@ impl Attributes {
         Ok(read)
     }
 
-    /// The request, if `target` is the element type of the second input of a CastLike; a Cast has none.
+    /// The request; `target` is the element type of a CastLike's second input, `None` for a Cast.
     #[must_use]
     pub fn cast(&self, operator: Operator, opset: u32, target: Option<DType>) -> Option<Cast> {
         let Attributes { to, saturate, round_mode } = *self;

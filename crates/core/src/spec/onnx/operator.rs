@@ -1,5 +1,5 @@
-//! Cast and CastLike: their versions, with the types and attributes that each has, as one table per operator.
-//! Source: `docs/spec/onnx.md §1.1`, §1.2, §1.4. What a conversion gives does not live here.
+//! Cast and CastLike: one table per operator with the types and attributes of each version. Source: `docs/spec/onnx.md
+//! §1.1`, §1.2, §1.4. Results of conversions are elsewhere.
 
 use super::{DataType, NEWEST_OPSET, SpecError};
 use crate::dtype::DType;
@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 words! {
-    /// An operator that converts.
+    /// A conversion operator.
     #[derive(Default)]
     pub enum Operator {
         /// `Cast`: the destination is the attribute `to`.
@@ -19,7 +19,7 @@ words! {
     }
 }
 
-/// A version of an operator: its number, which is the opset that it came with, and the types that it added.
+/// Version of an operator: its number, which is the opset that introduced it, and the types that it added.
 type Version = (u32, &'static [DType]);
 
 const CAST: &[Version] = {
@@ -51,11 +51,11 @@ const CAST_LIKE: &[Version] = {
     ]
 };
 
-/// The attributes of a version of an operator.
+/// An attribute of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attribute {
     pub(super) name: &'static str,
-    /// The first version that has it.
+    /// First version that has it.
     pub(super) since: u32,
 }
 
@@ -64,7 +64,7 @@ const SATURATE: Attribute = Attribute { name: "saturate", since: 19 };
 const ROUND_MODE: Attribute = Attribute { name: "round_mode", since: 24 };
 
 impl Operator {
-    /// Inputs of a node, none of which may be left out; each node has one output.
+    /// Number of inputs, all required; each node has one output.
     #[must_use]
     pub const fn n_inputs(self) -> usize {
         match self {
@@ -87,7 +87,7 @@ impl Operator {
         }
     }
 
-    /// Where the page lists the types of the versions.
+    /// Section that lists the types of each version.
     const fn clause(self) -> &'static str {
         match self {
             Operator::Cast => "docs/spec/onnx.md §1.2",
@@ -117,21 +117,21 @@ impl Operator {
         })
     }
 
-    /// The types of a version, for input and output alike.
+    /// Types of a version, the same for input and output.
     pub fn types_at(self, version: u32) -> impl Iterator<Item = DType> {
         let upto = self.versions().iter().filter(move |(v, _)| *v <= version);
         upto.flat_map(|(_, types)| types.iter().copied())
     }
 
-    /// The version that added a type.
+    /// Version that added a type.
     fn since(self, dtype: DType) -> Option<u32> {
         self.versions().iter().find(|(_, types)| types.contains(&dtype)).map(|(version, _)| *version)
     }
 
-    /// Whether the version in force at an opset has a type.
+    /// Checks that the version in force at an opset has a type.
     ///
     /// # Errors
-    /// [`SpecError::Type`] if not; [`SpecError::Version`].
+    /// [`SpecError::Type`] if it does not; [`SpecError::Version`].
     pub fn check_type(self, opset: u32, dtype: DType) -> Result<(), SpecError> {
         let version = self.version_at(opset)?;
         match self.since(dtype) {
@@ -143,10 +143,11 @@ impl Operator {
         }
     }
 
-    /// As [`check_type`](Operator::check_type), of a type as files number them; gives the type that it stands for.
+    /// [`check_type`](Operator::check_type) for a type given by its row in files; returns the element type.
     ///
     /// # Errors
-    /// As [`check_type`](Operator::check_type); [`SpecError::ForeignType`] for UNDEFINED and COMPLEX128, which no version has.
+    /// As [`check_type`](Operator::check_type); [`SpecError::ForeignType`] for UNDEFINED and COMPLEX128, which no
+    /// version has.
     ///
     /// # Examples
     /// ```
@@ -163,7 +164,7 @@ impl Operator {
         self.check_type(opset, dtype).map(|()| dtype)
     }
 
-    /// Whether the version in force at an opset has an attribute.
+    /// Checks that the version in force at an opset has an attribute.
     pub(super) fn check_attribute(self, opset: u32, name: &'static str) -> Result<(), SpecError> {
         let version = self.version_at(opset)?;
         match self.attributes().iter().find(|a| a.name == name) {
@@ -179,7 +180,7 @@ impl Operator {
         SpecError::Attribute { spec: self.at(opset, version), name, why, clause: "docs/spec/onnx.md §1.3" }
     }
 
-    /// How errors name an operator at an opset.
+    /// Name of an operator at an opset in errors.
     pub(super) fn at(self, opset: u32, version: u32) -> String {
         format!("onnx opset {opset} ({self}-{version})")
     }

@@ -1,4 +1,4 @@
-//! Operator sets: which IR version goes with one, and whether a node means the same under a later one.
+//! Operator sets: their IR versions, and whether the meaning of a node changes with the opset.
 //!
 //! Source: `docs/spec/onnx.md §1.6`, §3.11.
 
@@ -6,7 +6,7 @@
 const IR_VERSIONS: [(i64, i64); 12] =
     [(1, 3), (9, 4), (10, 5), (11, 6), (12, 7), (15, 8), (19, 9), (21, 10), (23, 11), (24, 12), (25, 13), (28, 14)];
 
-/// The IR version of the release that an opset came with.
+/// IR version of the release that introduced an opset.
 ///
 /// # Examples
 /// ```
@@ -18,21 +18,21 @@ pub fn ir_version_of(opset: i64) -> i64 {
     IR_VERSIONS.iter().rev().find(|(first, _)| *first <= opset).map_or(3, |(_, ir)| *ir)
 }
 
-/// Rows of an operator and the versions that change its meaning.
+/// Rows: an operator, and the versions that change its meaning.
 const CHANGES: &str = include_str!("changes.txt");
 
-/// What becomes of a node when the opset of its model is raised.
+/// Effect on a node of raising the opset of its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raised {
-    /// It means the same.
+    /// The meaning stays the same.
     Same,
-    /// It means something else from this version on.
+    /// The meaning changes at this version.
     ChangedAt(i64),
     /// The operator is not known.
     Unknown,
 }
 
-/// What becomes of a node of the default domain under opset `to` instead of `from`.
+/// Effect of raising the opset from `from` to `to` on a node of the default domain.
 ///
 /// Source: `docs/spec/onnx.md §3.11`.
 ///

@@ -1,15 +1,15 @@
-//! Where released OpenVINO gives another value than [`Convert`](super::Convert): what differs, and witnesses.
+//! Differences between released OpenVINO and [`Convert`](super::Convert), with witnesses.
 //!
-//! Data only: what was observed of one release on x86-64. Source: `docs/spec/openvino.md §7` to §9.
+//! Data only: observations of one release on x86-64. Source: `docs/spec/openvino.md §7` to §9.
 
 use crate::dtype::DType::{self, *};
 use crate::words::words;
 
-/// The release that was observed (the package `openvino`, x86-64 with AVX-512, with and without AVX512-FP16).
+/// Observed release (package `openvino`, x86-64 with AVX-512, with and without AVX512-FP16).
 pub const OBSERVED: &str = "2026.4.1";
 
 words! {
-    /// Who gives the other value.
+    /// Implementation that returns another value.
     #[non_exhaustive]
     pub enum Implementation {
         /// OpenVINO's operator evaluator: `Model.evaluate` and constant folding.
@@ -19,39 +19,39 @@ words! {
     }
 }
 
-/// A way in which an implementation differs, for every source of `src` with every destination of `dst`.
+/// A difference of an implementation, for every pair from `src` to `dst`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// Who differs.
+    /// Implementation that differs.
     pub implementation: Implementation,
     /// Source types.
     pub src: &'static [DType],
     /// Destination types.
     pub dst: &'static [DType],
-    /// For which values, and what they become.
+    /// Affected values and their results.
     pub what: &'static str,
-    /// Where it is described.
+    /// Section that describes it.
     pub clause: &'static str,
 }
 
-/// What one implementation gives for a witness.
+/// Result of one implementation for a witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     /// The exact result.
     Exact,
     /// Another code.
     Code(u64),
-    /// One code in complete groups of four elements from the start of the tensor, another one in the rest.
+    /// One code in complete groups of four elements from the start of the tensor, another in the remaining elements.
     ByPosition {
-        /// In a complete group.
+        /// Code in a complete group.
         group: u64,
-        /// In the rest.
+        /// Code in the remaining elements.
         rest: u64,
     },
 }
 
-/// One value for which an implementation differs.
+/// A value for which an implementation differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Witness {
@@ -59,18 +59,18 @@ pub struct Witness {
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// The source element, as it is stored: a boolean may be any byte.
+    /// The source element as stored: a boolean may be any byte.
     pub input: u64,
-    /// The right code.
+    /// The exact result.
     pub exact: u64,
-    /// What the reference evaluator gives.
+    /// Result of the reference evaluator.
     pub reference: Given,
-    /// What the CPU plugin gives.
+    /// Result of the CPU plugin.
     pub cpu: Given,
 }
 
 impl Witness {
-    /// What an implementation gives.
+    /// Result of an implementation.
     #[must_use]
     pub const fn given(&self, by: Implementation) -> Given {
         match by {
@@ -115,12 +115,12 @@ const fn cpu(src: &'static [DType], dst: &'static [DType], what: &'static str) -
     Difference { implementation: Implementation::CpuPlugin, src, dst, what, clause: "docs/spec/openvino.md §8.2" }
 }
 
-/// Every way in which an implementation was seen to differ.
+/// Every observed difference of an implementation.
 #[rustfmt::skip]
 pub const DIFFERENCES: &[Difference] = &[
     reference(&[Bool], &[U2, U3, U4, U6, U8, U16, U32, U64, I4, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, Bf16, F16, F32, F64], "docs/spec/openvino.md §7.2 R3",
         "a byte other than 0 and 1 is read as a signed number: 2 gives 2, 255 gives -1"),
-    // f32 beyond i32 are multiples of 256, bf16 multiples of 2^24: only wider destinations see other low bits than 0.
+    // f32 beyond i32 are multiples of 256, bf16 of 2^24: only wider destinations have nonzero low bits.
     reference(&[F64], UP_TO_16, "docs/spec/openvino.md §7.2 R4", "values beyond i32 give 0 instead of the low bits"),
     reference(&[F32], &[U16, I16], "docs/spec/openvino.md §7.2 R4", "values beyond i32 give 0 instead of the low bits"),
     reference(FLOATS, &[I32], "docs/spec/openvino.md §7.2 R4", "NaN, infinities and values out of range give -2^31"),
@@ -171,7 +171,7 @@ const fn row(src: DType, dst: DType, input: u64, exact: u64, reference: Given, c
 
 use Given::{ByPosition, Code, Exact};
 
-/// Values that tell an implementation from the exact result. Source: `docs/spec/openvino.md §9`.
+/// Values that distinguish an implementation from the exact result. Source: `docs/spec/openvino.md §9`.
 #[rustfmt::skip]
 pub const WITNESSES: &[Witness] = &[
     row(I64, I64, 0x80000000, 0x80000000, Exact, Code(0xffffffff80000000)),

@@ -1,7 +1,7 @@
-//! OpenVINO Convert-1, by the profile `exact`: one rounding, no saturation, wrap-around into integers; and where released
-//! implementations are known to give other values ([`differences`]). Reference: `docs/spec/openvino.md §6` to §9.
+//! OpenVINO Convert-1, by the profile `exact`: one rounding, no saturation, wrap-around into integers; known
+//! differences of released implementations are in [`differences`]. Reference: `docs/spec/openvino.md §6` to §9.
 //!
-//! The type rule of ConvertPromoteTypes, whose values are those of Convert, is [`crate::promote::openvino`].
+//! The type rule of ConvertPromoteTypes, which converts values as Convert does, is [`crate::promote::openvino`].
 
 use alloc::format;
 use alloc::string::String;
@@ -28,7 +28,7 @@ pub fn version(version: Option<&str>) -> Result<(), SpecError> {
     }
 }
 
-/// The types that Convert takes and gives. Source: `docs/spec/openvino.md §6.2`.
+/// Source and destination types of Convert. Source: `docs/spec/openvino.md §6.2`.
 pub const TYPES: [DType; 24] = {
     use DType::*;
     [
@@ -95,7 +95,7 @@ const E8M0: &[Undefined] = &[
 ];
 const NO_NAN: &[Undefined] = &[Undefined::any(Condition::Nan, UNSPECIFIED)];
 
-/// The rules per pair.
+/// Rules per pair.
 fn rules(src: DType, dst: DType) -> CastSpec {
     let ieee = CastPolicy::IEEE;
     let saturating = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..ieee };
@@ -122,7 +122,7 @@ fn rules(src: DType, dst: DType) -> CastSpec {
     CastSpec { src, dst, policy, undefined, clause }
 }
 
-/// How Convert answers for a pair: at most one way.
+/// Interpretation of a pair by Convert: at most one.
 #[must_use]
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let resolved = Convert::to(dst).resolve(src).ok();

@@ -32,7 +32,7 @@ const ROUND: Choice = Choice::Rounding(&[NearestEven, Up, Down, TowardZero]);
 /// MODE.FP_DENORM of the source.
 const DENORM: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
 
-/// The scale of V_CVT_SCALEF32_*: divided by to a small type, multiplied by from one.
+/// The scale of V_CVT_SCALEF32_*: conversions to a small type divide by it, conversions from one multiply.
 const SCALE: Choice = Choice::ScaleExponent(-127, 127);
 
 const BASE: &str = "CDNA3, CDNA4, RDNA4 ISA, V_CVT_*; docs/spec/amd.md §2.1";

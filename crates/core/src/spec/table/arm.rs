@@ -12,12 +12,12 @@ const INTS: &[DType] = &[I16, U16, I32, U32, I64, U64];
 
 /// FPCR.DN = 0, FPCR.AHP = 0; integers saturate and NaN is 0.
 const ARM: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
-/// FP8 instructions: the default NaN, no flushing, to nearest even. FPMR.OSC = 0.
+/// FP8 instructions: default NaN, no flushing, nearest even. FPMR.OSC = 0.
 const FP8_RULE: CastPolicy = CastPolicy { nan: NanRule::Canonical, ..ARM };
 
 /// FPCR.RMode.
 const RMODE: Choice = Choice::Rounding(&[NearestEven, Up, Down, TowardZero]);
-/// The same, and FCVTXN.
+/// FPCR.RMode, and FCVTXN.
 const RMODE_OR_ODD: Choice = Choice::Rounding(&[NearestEven, Up, Down, TowardZero, ToOdd]);
 /// FCVTZ, FCVTN, FCVTP, FCVTM, FCVTA.
 const TO_INT: Choice = Choice::Rounding(&[TowardZero, NearestEven, Up, Down, NearestAway]);

@@ -11,9 +11,9 @@ const WORDS: &[DType] = &[I32, U32, I64, U64];
 const INTS: &[DType] = &[I16, U16, I32, U32, I64, U64];
 const FP8: &[DType] = &[F8E4M3Fn, F8E5M2];
 
-/// NaN keeps its payload; to integers, the saturating forms.
+/// NaN keeps its payload; integer results saturate.
 const X86: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
-/// The forms that do not saturate.
+/// Forms that do not saturate.
 const LEGACY: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Indefinite, nan_to_int: NanToInt::Indefinite, ..CastPolicy::IEEE };
 /// As if MXCSR.DAZ and MXCSR.FTZ were set.
@@ -24,7 +24,7 @@ const RC: Choice = Choice::Rounding(&[NearestEven, Down, Up, TowardZero]);
 const NEAREST_OR_TRUNCATE: Choice = Choice::Rounding(&[NearestEven, TowardZero]);
 /// MXCSR.DAZ.
 const DAZ: Choice = Choice::Subnormals(&[Subnormals::Keep, Subnormals::FlushSource]);
-/// The forms whose name ends in S.
+/// Forms with names that end in S.
 const SATURATING: Choice = Choice::Overflow(&[Overflow::Nonfinite, Overflow::Saturate]);
 
 const TO_FP8: &str = "Bochs bf8.h, hf8.h; docs/spec/avx10.md §2.1";
@@ -35,7 +35,7 @@ const BYTE: &str = "Bochs, VCVTPS2IBS and others; docs/spec/avx10.md §2.3";
 const INT: &str = "Intel SDM, VCVTTPS2DQ and others; Bochs; docs/spec/avx10.md §2.3";
 const FROM_INT: &str = "Bochs, VCVTDQ2PS and others; docs/spec/avx10.md §2.3";
 
-/// The integer forms whose name ends in S, and those before AVX10.2.
+/// Integer forms with names that end in S, and those before AVX10.2.
 const TO_INT: Choice =
     Choice::IntOverflow(&[(IntOverflow::Indefinite, NanToInt::Indefinite), (IntOverflow::Saturate, NanToInt::Zero)]);
 

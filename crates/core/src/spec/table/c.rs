@@ -1,4 +1,4 @@
-//! C23 with Annex F: what an assignment or a cast makes of a number. `docs/spec/c.md`.
+//! C23 with Annex F: assignments and casts of numbers. `docs/spec/c.md`.
 
 use super::{Choice, Group, Table, row};
 use crate::dtype::DType::{self, Bf16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
@@ -11,15 +11,15 @@ const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const INTS_AND_BOOL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, U64];
 const ALL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, U64, F16, Bf16, F32, F64];
 
-/// One rounding by the current mode; infinity beyond the largest value, or that value if the mode stops there.
+/// One rounding by the current mode; beyond the largest value infinity, or that value if the mode stops there.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
-/// Truncation; out of range what AArch64 gives.
+/// Truncation; out of range the results of AArch64.
 const TO_INT: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Zero, ..CastPolicy::IEEE };
 /// Modulo 2^N.
 const INT_TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, ..CastPolicy::IEEE };
 
-/// The modes that `fesetround` and `FENV_ROUND` take.
+/// Modes of `fesetround` and `FENV_ROUND`.
 const MODES: &[Choice] = &[Choice::Rounding(&[
     Rounding::NearestEven,
     Rounding::NearestAway,

@@ -8,10 +8,10 @@ use crate::dtype::DType::{
 use crate::policy::*;
 use crate::round::Rounding;
 
-/// NumPy's own types; what is between them is `numpy`.
+/// NumPy's own types; pairs of them are in `numpy`.
 const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const FLOATS: &[DType] = &[F16, F32, F64];
-/// Those that f32 holds, and those that it does not.
+/// Types that f32 holds, and types that it does not.
 const FIT: &[DType] = &[Bool, I8, U8, I16, U16, F16, F32];
 const WIDE: &[DType] = &[I32, U32, I64, U64, F64];
 const OWN: &[DType] =
@@ -27,11 +27,11 @@ const TINY: &[DType] = &[I1, U1, I2, U2];
 const NIBBLES: &[DType] = &[I4, U4];
 const SMALL_INTS: &[DType] = &[I1, U1, I2, U2, I4, U4];
 
-/// To nearest even; beyond the largest value Inf, in a format without Inf NaN, without NaN the largest value. NaN
-/// to a format without NaN is a zero of the other sign.
+/// Nearest even; beyond the largest value Inf, or NaN in a format without Inf, or the largest value in one without NaN.
+/// NaN to a format without NaN is a zero with the opposite sign.
 const RN: CastPolicy = CastPolicy::IEEE;
 const RN_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..RN };
-/// Rounded up from 1.5 times a power of two; zero, negative values, Inf, and what rounds to 2^128, are NaN.
+/// Rounded up from 1.5 times a power of two; NaN for zero, negative values, Inf, and values that round to 2^128.
 const E8M0: CastPolicy = CastPolicy { to_float: Rounding::NearestAway, ..RN };
 const E8M0_TWICE: CastPolicy = CastPolicy { via: Some(F32), ..E8M0 };
 const WRAP: CastPolicy = CastPolicy { int_overflow: IntOverflow::Wrap, nan_to_int: NanToInt::Zero, ..RN };

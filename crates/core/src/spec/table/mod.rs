@@ -1,7 +1,7 @@
 //! Specifications that are tables: libraries, languages and chips.
 //!
-//! Each file holds one name: its versions, and a row for each group of pairs with the rule for it. The first row that has
-//! the version, the source and the destination decides. A pair without a row is one that the name does not convert.
+//! Each file has one name: its versions, and a row with the rule for each group of pairs. The first row with the
+//! version, source and destination decides. A pair without a row is not converted.
 
 mod amd;
 mod arm;
@@ -30,7 +30,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Every table, in the order in which they are listed.
+/// Every table, in listing order.
 pub static TABLES: [&Table; 17] = [
     &c::TABLE,
     &rust::TABLE,
@@ -52,7 +52,7 @@ pub static TABLES: [&Table; 17] = [
 ];
 
 words! {
-    /// What a specification is of.
+    /// Kind of specification.
     pub enum Group {
         /// A published standard of tensors.
         Standard = "standards",
@@ -68,38 +68,38 @@ words! {
 /// One specification.
 #[derive(Debug)]
 pub struct Table {
-    /// As requests name it.
+    /// Name in requests.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description in one line.
     pub about: &'static str,
-    /// What it is of.
+    /// Kind of specification.
     pub group: Group,
-    /// Its versions, oldest first; empty if there are none.
+    /// Versions, oldest first; may be empty.
     pub versions: &'static [&'static str],
-    /// The rules; the first that fits decides.
+    /// Rules; the first that fits decides.
     pub rows: &'static [Row],
 }
 
 /// The rule for a group of pairs.
 #[derive(Debug)]
 pub struct Row {
-    /// The versions that it is of; empty for every one.
+    /// Versions with this rule; empty for all.
     pub versions: &'static [&'static str],
     /// Source types.
     pub from: &'static [DType],
     /// Destination types.
     pub to: &'static [DType],
-    /// How values are treated, without choices.
+    /// Treatment of values, without choices.
     pub policy: CastPolicy,
-    /// What a request may choose otherwise.
+    /// Choices that a request has.
     pub choices: &'static [Choice],
-    /// What is left open.
+    /// Cases that are left open.
     pub undefined: &'static [Undefined],
-    /// Where the rule stands.
+    /// Clause of the rule.
     pub clause: &'static str,
 }
 
-/// A row of every version.
+/// A row for every version.
 const fn row(
     from: &'static [DType],
     to: &'static [DType],
@@ -111,13 +111,13 @@ const fn row(
     Row { versions: &[], from, to, policy, choices, undefined, clause }
 }
 
-/// To an integer by an instruction of x86: one value stands for all that is out of range.
+/// To an integer by an instruction of x86: one result for everything out of range.
 const X86: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Indefinite, nan_to_int: NanToInt::Indefinite, ..CastPolicy::IEEE };
-/// The integers that x86 has such instructions for.
+/// Destinations of these instructions of x86.
 const X86_SIGNED: &[DType] = &[DType::I32, DType::I64];
 
-/// What C and C++ leave undefined in conversions to integers, with what is known of each.
+/// Cases that C and C++ leave undefined in conversions to integers, with a reason for each.
 const fn out_of_range_open(overflow: &'static str, infinite: &'static str, nan: &'static str) -> [Undefined; 3] {
     [
         Undefined::any(Condition::Overflow, overflow),
@@ -127,30 +127,30 @@ const fn out_of_range_open(overflow: &'static str, infinite: &'static str, nan: 
 }
 
 impl Row {
-    /// The same row of these versions alone.
+    /// The same row for these versions only.
     const fn at(self, versions: &'static [&'static str]) -> Row {
         Row { versions, ..self }
     }
 }
 
-/// A field of the policy that a request may set, with the values that it may take.
+/// A field of the policy that a request may set, with its allowed values.
 #[derive(Clone, Copy, Debug)]
 pub enum Choice {
     /// Rounding to floats and integers.
     Rounding(&'static [Rounding]),
-    /// What is out of range of a float, infinities included.
+    /// Values out of range of a float, infinities included.
     Overflow(&'static [Overflow]),
-    /// What is out of range of an integer, and what NaN becomes then.
+    /// Values out of range of an integer, with the matching result for NaN.
     IntOverflow(&'static [(IntOverflow, NanToInt)]),
     /// Subnormals.
     Subnormals(&'static [Subnormals]),
     /// [`CastPolicy::relu`].
     Relu,
-    /// [`CastPolicy::scale_exponent`]: the least and the largest.
+    /// [`CastPolicy::scale_exponent`]: minimum and maximum.
     ScaleExponent(i16, i16),
 }
 
-/// Stands for every integer among the values of a setting.
+/// Placeholder for every integer among the values of a setting.
 pub const INTEGER: &str = "N";
 
 /// A request of one table.
@@ -165,23 +165,23 @@ pub const INTEGER: &str = "N";
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Cast {
-    /// Whose rules.
+    /// Table of the specification.
     pub table: &'static Table,
-    /// At which version; `None` where there are none.
+    /// Version; `None` for tables without versions.
     pub version: Option<&'static str>,
     /// Destination type.
     pub to: DType,
-    /// Rounding to floats and integers; default: that of the row.
+    /// Rounding to floats and integers; default: the row's.
     pub rounding: Option<Rounding>,
-    /// What is out of range of a float; default: that of the row.
+    /// Values out of range of a float; default: the row's.
     pub overflow: Option<Overflow>,
-    /// What is out of range of an integer; default: that of the row.
+    /// Values out of range of an integer; default: the row's.
     pub int_overflow: Option<IntOverflow>,
-    /// Subnormals; default: those of the row.
+    /// Subnormals; default: the row's.
     pub subnormals: Option<Subnormals>,
-    /// Negative values and NaN are replaced.
+    /// Replaces negative values and NaN.
     pub relu: bool,
-    /// The power of two that values are multiplied by; default: 0.
+    /// Exponent of the power of two that values are multiplied by; default: 0.
     pub scale_exponent: Option<i16>,
 }
 
@@ -198,25 +198,25 @@ impl PartialEq for Cast {
 impl Eq for Cast {}
 
 impl Table {
-    /// The table of a name.
+    /// Table with this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<&'static Table> {
         TABLES.into_iter().find(|table| table.name == name)
     }
 
-    /// Its row for a pair at a version.
+    /// Row for a pair at a version.
     fn row(&self, version: Option<&str>, src: DType, dst: DType) -> Option<&'static Row> {
         let is_of =
             |row: &&Row| row.versions.is_empty() || version.is_some_and(|version| row.versions.contains(&version));
         self.rows.iter().filter(is_of).find(|row| row.from.contains(&src) && row.to.contains(&dst))
     }
 
-    /// The types that it converts to a destination at a version, the destination itself apart.
+    /// Types that are converted to a destination at a version, the destination itself excluded.
     fn sources(&self, version: Option<&str>, dst: DType) -> Vec<DType> {
         DType::ALL.into_iter().filter(|src| *src != dst && self.row(version, *src, dst).is_some()).collect()
     }
 
-    /// Every value that some row lets a request choose for a setting, as words.
+    /// Values, as words, that any row allows for a setting.
     #[must_use]
     pub fn values(&self, setting: &str) -> Vec<&'static str> {
         let mut all = Vec::new();
@@ -230,7 +230,7 @@ impl Table {
 }
 
 impl Choice {
-    /// The values of a setting, as words; none of another setting.
+    /// Values of a setting as words; empty for another setting.
     fn words(&self, setting: &str) -> Vec<&'static str> {
         match (self, setting) {
             (Choice::Rounding(all), "rounding") => all.iter().map(|one| one.name()).collect(),
@@ -243,9 +243,9 @@ impl Choice {
         }
     }
 
-    /// The policy with what a request chose of this field; `None` if it may not choose that.
+    /// The policy with the request's choice for this field; `None` if the choice is not allowed.
     fn apply(&self, cast: &Cast, policy: CastPolicy) -> Option<CastPolicy> {
-        /// What was asked for, if it is allowed; `None` where nothing was.
+        /// The requested choice if it is allowed; `None` without a request.
         fn pick<T: Copy, U>(asked: Option<T>, all: &[U], is: impl Fn(&U, T) -> bool) -> Result<Option<&U>, ()> {
             asked.map(|asked| all.iter().find(|one| is(one, asked)).ok_or(())).transpose()
         }
@@ -282,11 +282,11 @@ impl Choice {
 }
 
 impl Cast {
-    /// The request of a name at a version (default: the newest), without choices; `None` if no table has the name. Its
+    /// The request of a name at a version (default: the newest), without choices; `None` if there is no such table. Its
     /// destination is not set.
     ///
     /// # Errors
-    /// [`SpecError::Version`] for a version that the table does not have.
+    /// [`SpecError::Version`] for an unknown version.
     pub fn of(name: &str, version: Option<&str>) -> Result<Option<Cast>, SpecError> {
         let Some(table) = Table::of_name(name) else { return Ok(None) };
         let version = match version {
@@ -299,7 +299,7 @@ impl Cast {
         Ok(Some(Cast::of_table(table, version)))
     }
 
-    /// Without choices.
+    /// A request without choices.
     const fn of_table(table: &'static Table, version: Option<&'static str>) -> Cast {
         Cast {
             table,
@@ -314,13 +314,13 @@ impl Cast {
         }
     }
 
-    /// The specification and its version: `torch@2.15`.
+    /// Specification and version: `torch@2.15`.
     #[must_use]
     fn named(&self) -> String {
         self.version.map_or_else(|| self.table.name.into(), |version| format!("{}@{version}", self.table.name))
     }
 
-    /// What was chosen, as setting and value.
+    /// Choices made, as setting and value.
     #[must_use]
     pub fn choices(&self) -> [(&'static str, Option<String>); 6] {
         let word = |value: Option<&str>| value.map(String::from);
@@ -334,11 +334,11 @@ impl Cast {
         ]
     }
 
-    /// Settles every question.
+    /// Resolves every option.
     ///
     /// # Errors
-    /// [`SpecError::Pair`] for a pair that the name does not convert, [`SpecError::Attribute`] for a choice that the pair
-    /// does not have.
+    /// [`SpecError::Pair`] for a pair that is not converted, [`SpecError::Attribute`] for a choice that the pair does
+    /// not have.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let (dst, Table { name, versions, .. }) = (self.to, self.table);
         let row = self.table.row(self.version, src, dst).ok_or_else(|| {
@@ -371,7 +371,7 @@ impl Cast {
         Ok(CastSpec { src, dst, policy, undefined: row.undefined, clause: row.clause })
     }
 
-    /// What the table makes of a pair: by default, and with each other value of what happens out of range.
+    /// The table's interpretations of a pair: by default, and with each other value for results out of range.
     #[must_use]
     pub fn every_interpretation(&self, src: DType) -> Vec<Interpretation> {
         let plain = Cast { to: self.to, ..Cast::of_table(self.table, self.version) };
@@ -398,7 +398,7 @@ impl Cast {
     }
 }
 
-/// What each table makes of a pair, the newest version of each first.
+/// Every table's interpretations of a pair, the newest version of each first.
 pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let at = |table: &'static Table, version| Cast::of(table.name, version).ok().flatten();
     let versions = |table: &'static Table| {

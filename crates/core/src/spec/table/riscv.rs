@@ -13,7 +13,7 @@ const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const WIDE_INTS: &[DType] = &[I16, U16, I32, U32, I64, U64];
 const FP8: &[DType] = &[F8E4M3Fn, F8E5M2];
 
-/// Canonical NaN; integers are clipped, and NaN is the largest.
+/// Canonical NaN; integers are clamped, and NaN is the largest.
 const RISCV: CastPolicy = CastPolicy {
     nan: NanRule::Canonical,
     int_overflow: IntOverflow::Saturate,
@@ -23,7 +23,7 @@ const RISCV: CastPolicy = CastPolicy {
 
 /// RNE, RTZ, RDN, RUP, RMM.
 const FRM: Choice = Choice::Rounding(&[NearestEven, TowardZero, Down, Up, NearestAway]);
-/// The same, and vfncvt.rod.
+/// RNE, RTZ, RDN, RUP, RMM, and vfncvt.rod.
 const FRM_OR_ODD: Choice = Choice::Rounding(&[NearestEven, TowardZero, Down, Up, NearestAway, ToOdd]);
 /// vfncvt.sat.
 const SAT: Choice = Choice::Overflow(&[Overflow::Nonfinite, Overflow::Saturate]);

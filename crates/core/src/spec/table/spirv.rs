@@ -11,17 +11,17 @@ use crate::round::Rounding;
 const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 const FLOATS: &[DType] = &[F8E4M3Fn, F8E5M2, F16, Bf16, F32, F64];
 const NUMBERS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64, F8E4M3Fn, F8E5M2, F16, Bf16, F32, F64];
-/// Sources of bf16 that are not exact as f32.
+/// Sources that f32 does not hold exactly on the way to bf16.
 const WIDE: &[DType] = &[I32, U32, I64, U64, F64];
 
-/// Rounded once; Inf, else NaN, on overflow.
+/// Rounded once; on overflow Inf, else NaN.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
-/// Through f32 into bf16.
+/// To bf16 through f32.
 const VIA_F32: CastPolicy = CastPolicy { via: Some(F32), ..CastPolicy::IEEE };
-/// Toward zero; out of range as `SaturatedConversion` of kernels.
+/// Toward zero; out of range like `SaturatedConversion` of kernels.
 const TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
 
-/// `FPRoundingMode` and the execution modes of rounding; denormals as `DenormPreserve` and `DenormFlushToZero`.
+/// `FPRoundingMode` and the execution modes of rounding; denormals by `DenormPreserve` and `DenormFlushToZero`.
 const MODES: &[Choice] = &[
     Choice::Rounding(&[Rounding::NearestEven, Rounding::TowardZero, Rounding::Up, Rounding::Down]),
     Choice::Subnormals(&[Subnormals::Keep, Subnormals::Flush]),

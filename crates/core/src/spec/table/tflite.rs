@@ -9,7 +9,7 @@ const INTS_AND_BOOL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64];
 const FLOATS: &[DType] = &[F16, Bf16, F32, F64];
 const ALL: &[DType] = &[Bool, I8, U8, I16, U16, I32, U32, I64, F16, Bf16, F32, F64];
 const PACKED: &[DType] = &[I2, I4, U4];
-/// What f32 does not hold.
+/// Types that f32 does not hold.
 const WIDE: &[DType] = &[I32, U32, I64, F64];
 
 const RN: CastPolicy = CastPolicy::IEEE;

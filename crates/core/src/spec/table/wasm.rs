@@ -11,7 +11,7 @@ const INTS: &[DType] = &[I8, U8, I16, U16, I32, U32, I64, U64];
 
 /// `promote`, `demote`, `convert`: nearest even, infinity on overflow.
 const TO_FLOAT: CastPolicy = CastPolicy { nan: NanRule::Canonical, ..CastPolicy::IEEE };
-/// `trunc`: toward zero, and a trap for what has no result.
+/// `trunc`: toward zero, with a trap for values that have no result.
 const TRUNC: CastPolicy =
     CastPolicy { int_overflow: IntOverflow::Error, nan_to_int: NanToInt::Error, ..CastPolicy::IEEE };
 /// `wrap`, `extend`, loads and stores: the low bits.

@@ -7,10 +7,10 @@ use crate::round::Rounding;
 
 const ALL: &[DType] = &[Bool, I32, U32, F16, F32];
 
-/// Either neighbor; beyond the range Inf or the largest value, and both stand for any value.
+/// Either neighbor; Inf or the largest value beyond the range, where any value is permitted.
 const TO_FLOAT: CastPolicy = CastPolicy::IEEE;
 
-/// Toward zero, to the nearest value that the source type has, too.
+/// Toward zero, clamped to values that the source type has too.
 const TO_INT: CastPolicy = CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..CastPolicy::IEEE };
 
 /// An implementation may round up or down.

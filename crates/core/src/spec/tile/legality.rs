@@ -1,7 +1,7 @@
-//! What a release accepts: the rules of one operation on two types, as data, and the errors T001 to T012 (§4, §5).
+//! Legality in a release: the rules for one operation on two types, as data, and the errors T001 to T012 (§4, §5).
 //!
-//! Rules are checked in the order of §4.1, so that the first error has the cause that other verifiers report. What
-//! belongs to a whole module (versions of files, syntax, structure: T013 to T020) lives with its readers.
+//! Rules are checked in the order of §4.1, so that the first error has the cause that other verifiers report. Rules for
+//! whole modules (file versions, syntax, structure: T013 to T020) are with the module readers.
 
 use super::op::{Conversion, Op, RoundingMode};
 use super::types::{ElementType, Malformed, Number, TileType, shape_text};
@@ -12,7 +12,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A set of element types that an operation takes or gives.
+/// Set of element types for an operand or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
     /// Every number type but i4.
@@ -42,7 +42,7 @@ impl Set {
         }
     }
 
-    /// What an element outside of the set is not.
+    /// Noun for the members of the set, in messages.
     const fn noun(self) -> &'static str {
         match self {
             Set::Numbers => "a number type of at least one byte or i1",
@@ -54,7 +54,7 @@ impl Set {
         }
     }
 
-    /// What would be allowed.
+    /// Allowed types, in messages.
     const fn members(self) -> &'static str {
         match self {
             Set::Numbers => "every integer but i4, and every float",
@@ -67,31 +67,31 @@ impl Set {
     }
 }
 
-/// How the two element types of an operation must relate.
+/// Relation between the two element types of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// In no way.
+    /// No condition.
     Any,
-    /// Of equal width (§4.3).
+    /// Equal width (§4.3).
     SameWidth,
     /// The result is strictly wider.
     Wider,
     /// The result is strictly narrower.
     Narrower,
-    /// Not the same type.
+    /// Different types.
     Different,
 }
 
 /// The rule of one operation. Source: §4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Legality {
-    /// The operation.
+    /// Operation.
     pub op: Op,
-    /// What it takes.
+    /// Allowed operands.
     pub operand: Set,
-    /// What it gives.
+    /// Allowed results.
     pub result: Set,
-    /// How they relate.
+    /// Relation between them.
     pub relation: Relation,
 }
 
@@ -113,7 +113,7 @@ pub const RULES: [Legality; 9] = {
     ]
 };
 
-/// Which of the two values of an operation.
+/// Operand or result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The operand.
@@ -131,8 +131,8 @@ impl core::fmt::Display for Side {
     }
 }
 
-/// Why an operation is not legal. The message has the operation, the types, the rule and the repair; the reader of a
-/// module adds the name of the value and its place. Source: §5.
+/// Why an operation is not legal. The message has the operation, the types, the rule and the fix; the reader of a
+/// module adds the name and position of the value. Source: §5.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are what the messages say.
@@ -171,7 +171,7 @@ pub enum Violation {
         release: Release,
         allowed: Vec<RoundingMode>,
     },
-    /// T008: releases before 13.3 accept it, and nothing gives it a value (U24).
+    /// T008: accepted by releases before 13.3, but no release defines its value (U24).
     #[error(
         "{op}: {rounding} from {operand} to {result} passes the verifiers before 13.3 but has no value; use {}",
         names(TO_E8M0)
@@ -197,7 +197,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// The number of the error in the catalogue of §5.
+    /// Error number in the catalogue of §5.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -248,12 +248,12 @@ const TO_E8M0: &[RoundingMode] = &[Zero, PositiveInf];
 const EVEN_ZERO: &[RoundingMode] = &[NearestEven, Zero];
 const F64_TO_F32: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf];
 const F32_TO_TF32: &[RoundingMode] = &[NearestEven, Zero, NearestAway];
-/// What the text of 13.1 lists, without what means nothing there.
+/// Modes in the text of 13.1 that have a meaning there.
 const TEXT: &[RoundingMode] = F64_TO_F32;
 const TEXT_TO_INTEGER: &[RoundingMode] = &[NearestIntToZero, NearestEven, Zero, NegativeInf, PositiveInf];
 const ANY: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf, NearestAway];
 
-/// The rounding modes that an operation may have for a pair in a release; empty if it has none.
+/// Rounding modes that an operation allows for a pair in a release; empty if it has none.
 ///
 /// Source: §4.4 to §4.6.
 ///
@@ -277,8 +277,8 @@ pub fn rounding_modes(op: Op, operand: DType, result: DType, release: Release) -
     }
 }
 
-/// The rounding modes that the text of release 13.1 lists for an operation, and gives a meaning, between two of its types;
-/// empty if it has none. Profile `seed` has them beside those of the release.
+/// Rounding modes that the text of release 13.1 lists and defines for an operation on two of its types; empty if it has
+/// none. Profile `seed` allows them in addition to those of the release.
 ///
 /// Source: §4.10.
 ///
@@ -300,7 +300,7 @@ pub fn text_rounding_modes(op: Op, operand: DType, result: DType) -> &'static [R
     }
 }
 
-/// The order of the tests is that of §4.5.
+/// The tests are in the order of §4.5.
 fn float_modes(src: (DType, FloatFormat), dst: (DType, FloatFormat), release: Release) -> &'static [RoundingMode] {
     let to_e8m0 = dst.0 == DType::F8E8M0;
     match release {
@@ -318,7 +318,7 @@ fn float_modes(src: (DType, FloatFormat), dst: (DType, FloatFormat), release: Re
     }
 }
 
-/// Every mode that an operation may have for a pair, in a release and under a profile.
+/// Modes that an operation allows for a pair, in a release and under a profile.
 pub(super) fn accepted_modes(
     op: Op,
     operand: DType,
@@ -334,24 +334,26 @@ pub(super) fn accepted_modes(
     modes
 }
 
-/// Compares formats, not values: exponent range and precision. E8M0, whose least exponent is -127, does not lie in f32.
+/// Compares formats, not values, by exponent range and precision. f32 does not contain E8M0, whose minimum exponent is
+/// -127.
 fn contains(wide: &FloatFormat, narrow: &FloatFormat) -> bool {
     narrow.precision() <= wide.precision() && narrow.emin() >= wide.emin() && narrow.emax() <= wide.emax()
 }
 
 impl Conversion {
-    /// The rule of the operation.
+    /// Rule of the operation.
     #[must_use]
     pub fn rule(self) -> &'static Legality {
         RULES.iter().find(|r| r.op == self.op()).expect("every operation has a rule")
     }
 
-    /// Whether a release accepts the operation between these types; profile `seed` also has the rounding modes of the text.
+    /// Checks that a release accepts the operation for these types; profile `seed` also has the rounding modes of the
+    /// text.
     ///
-    /// Source: §4.1 to §4.6, §4.10; types are well formed first (§3.7).
+    /// Source: §4.1 to §4.6, §4.10; malformed types are reported first (§3.7).
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first broken rule.
     ///
     /// # Examples
     /// ```
@@ -383,10 +385,10 @@ impl Conversion {
         self.check_relation(operand.element, result.element, release, profile, options)
     }
 
-    /// The same for element types alone.
+    /// [`Conversion::check`] for element types only.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first broken rule.
     pub fn check_pair(
         self,
         operand: ElementType,
@@ -399,7 +401,7 @@ impl Conversion {
         self.check_relation(operand, result, release, profile, options)
     }
 
-    /// The element-type constraints of the operand, then of the result.
+    /// Element types of the operand, then of the result.
     fn check_elements(self, operand: ElementType, result: ElementType, release: Release) -> Result<(), Violation> {
         let rule = self.rule();
         let pointer = |e| matches!(e, ElementType::Pointer(_));
@@ -443,10 +445,10 @@ impl Conversion {
         }
     }
 
-    /// Accepted by the verifier of release 13.2, but without a value anywhere (U24).
+    /// Operations that the verifier of release 13.2 accepts but no source defines (U24).
     ///
     /// # Errors
-    /// T008 and T012, as later releases say of the operation.
+    /// T008 and T012, as in later releases.
     pub fn has_value(self, operand: ElementType, result: ElementType) -> Result<(), Violation> {
         if result != ElementType::Number(DType::F8E8M0) {
             return Ok(());
@@ -461,7 +463,7 @@ impl Conversion {
     }
 }
 
-/// Source: §4.6. The type itself came with 13.2.
+/// Source: §4.6. The type itself was added in 13.2.
 const fn itof_reaches_e8m0(release: Release) -> bool {
     matches!(release, Release::V13_2)
 }

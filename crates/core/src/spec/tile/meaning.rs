@@ -1,8 +1,8 @@
-//! What every element becomes: an operation on two types under a profile, resolved once (§6).
+//! Results of an operation on two types under a profile, resolved once (§6).
 //!
-//! Wherever an operation is a cast it becomes a [`CastSpec`], and the definition in [`crate::exact`] does the work. What
-//! is left over is small and stands here: bits that are copied, two conversions in a row, a test of the encoding. Which
-//! elements are undefined is also asked of casts: the *judges*, whose `undefined` lists are the standard's.
+//! An operation that is a cast becomes a [`CastSpec`] for the definition in [`crate::exact`]. The few others are
+//! handled here: copied bits, two conversions in a row, a test of the encoding. Casts also decide which elements are
+//! undefined: the *judges*, whose `undefined` lists come from the standard.
 //!
 //! Reasons and notes begin with the number of the behavior in §7.
 
@@ -55,38 +55,38 @@ const PROMISE: &[Undefined] = &[Undefined::any(Condition::Overflow, PROMISE_BROK
 pub struct Element {
     /// The bits, and whether the sources define them. Never [`Outcome::Refused`].
     pub outcome: Outcome,
-    /// Another source gives another value: a behavior of §7. Never changes the outcome.
+    /// Behavior of §7 where another source gives another value. Never changes the outcome.
     pub note: Option<&'static str>,
 }
 
-/// How a code is computed.
+/// Computation of a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compute {
     /// One conversion.
     Cast(CastSpec),
-    /// Two, one after the other.
+    /// Two conversions, one after the other.
     Twice(CastSpec, CastSpec),
-    /// The bits, moved to the left (to the right if negative).
+    /// Bits shifted left (right if negative).
     Bits(i8),
-    /// Whether any bit is set.
+    /// Test for any set bit.
     AnyBit,
-    /// f32 to tf32, ties away, by adding to the pattern; NaN and Inf only lose their low bits (§6.7.3).
+    /// f32 to tf32, ties away, by addition to the pattern; NaN and Inf only lose their low bits (§6.7.3).
     TiesAwayOnPattern,
 }
 
-/// What is worth saying about an element that is defined.
+/// Remark about a defined element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remark {
     None,
     /// These edges of the first conversion.
     Edges(&'static [Undefined]),
-    /// A NaN as operand.
+    /// A NaN operand.
     Nan(&'static str),
-    /// This cast gives another code.
+    /// Another code under this cast.
     Differs(CastSpec, &'static str),
 }
 
-/// One operation on two element types, with nothing left to decide.
+/// One operation on two element types, fully resolved.
 ///
 /// # Examples
 /// ```
@@ -102,15 +102,15 @@ enum Remark {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// The types that the code is read and written as.
+    /// Types that the code is read and written as.
     src: DType,
     dst: DType,
     compute: Compute,
-    /// What NaN becomes instead.
+    /// Replacement code for NaN.
     nan: Option<u64>,
-    /// A NaN that comes out is replaced by the canonical one.
+    /// Replaces a NaN result by the canonical NaN.
     canonical_nan: bool,
-    /// Casts whose undefined edges the element has.
+    /// Casts that decide which elements are undefined.
     judges: [Option<CastSpec>; 2],
     remark: Remark,
 }
@@ -120,12 +120,12 @@ impl Meaning {
         Self { src, dst, compute, nan: None, canonical_nan: false, judges: [None; 2], remark: Remark::None }
     }
 
-    /// A single conversion, judged by its own list.
+    /// A single conversion, with its own list of undefined values.
     fn cast(cast: CastSpec) -> Self {
         Self { judges: [Some(cast), None], ..Meaning::new(cast.src, cast.dst, Compute::Cast(cast)) }
     }
 
-    /// The one cast that says everything about defined and undefined codes, if there is one.
+    /// The single cast that decides both defined and undefined codes, if there is one.
     #[must_use]
     pub fn as_cast(&self) -> Option<CastSpec> {
         let judges_itself = |cast| self.judges.iter().flatten().all(|j| *j == cast || j.undefined.is_empty());
@@ -136,7 +136,7 @@ impl Meaning {
         }
     }
 
-    /// Where the page says so.
+    /// Section of the page.
     #[must_use]
     pub fn clause(&self) -> &'static str {
         match self.compute {
@@ -147,7 +147,7 @@ impl Meaning {
         }
     }
 
-    /// What one element becomes. `code` is right-aligned, as [`cast_one`] takes it.
+    /// Result of one element. `code` is right-aligned, as for [`cast_one`].
     #[must_use]
     pub fn element(&self, code: u64) -> Element {
         let result = self.code(code);
@@ -202,7 +202,7 @@ fn converted(cast: &CastSpec, code: u64) -> u64 {
     cast_one(cast, code).code().expect("no policy of Tile IR refuses a value")
 }
 
-/// Half a unit is added to the pattern and the low bits are cut; a carry runs into the exponent.
+/// Adds half a unit to the pattern and cuts the low bits; a carry runs into the exponent.
 fn ties_away_on_pattern(pattern: u32) -> u32 {
     const INF: u32 = 0x7f80_0000;
     let finite = (pattern & i32::MAX as u32) < INF;
@@ -218,11 +218,11 @@ const FTOI: &str = "Tile IR ftoi; docs/spec/tile-ir.md §6.8";
 const ITOF: &str = "Tile IR itof; docs/spec/tile-ir.md §6.9";
 
 impl Conversion {
-    /// What elements become under a profile. Legality is another question ([`Conversion::check`]); the profile never
-    /// changes it.
+    /// Results of an operation under a profile. Legality is separate ([`Conversion::check`]) and independent of the
+    /// profile.
     ///
     /// # Errors
-    /// Conversions to f8E8M0FNU that release 13.2 accepts but nobody gives a value (U24), and rounding modes of other
+    /// Conversions to f8E8M0FNU that release 13.2 accepts but no source defines (U24), and rounding modes of other
     /// operations.
     pub fn meaning(
         self,
@@ -276,7 +276,7 @@ fn spec(src: DType, dst: DType, policy: CastPolicy, undefined: &'static [Undefin
     CastSpec { src, dst, policy, undefined, clause }
 }
 
-/// A word of memory holds tf32 above 13 zero bits.
+/// Shift of tf32 in a memory word, where 13 zero bits are below it.
 const fn tf32_shift(src: DType, dst: DType) -> i8 {
     match (src, dst) {
         (DType::Tf32, DType::Tf32) => 0,
@@ -286,8 +286,8 @@ const fn tf32_shift(src: DType, dst: DType) -> i8 {
     }
 }
 
-/// §6.6. Read as signed, a value loses nothing if every dropped bit equals the top bit of the result; read as unsigned,
-/// if every dropped bit is zero.
+/// §6.6. A signed value loses nothing if every dropped bit equals the top bit of the result; an unsigned value, if
+/// every dropped bit is zero.
 fn trunci(src: DType, dst: DType, overflow: IntegerOverflow, profile: Profile) -> Meaning {
     use IntegerOverflow::*;
     let undefined = if profile == Profile::Hw { &[] } else { PROMISE };
@@ -304,7 +304,7 @@ fn trunci(src: DType, dst: DType, overflow: IntegerOverflow, profile: Profile) -
     }
 }
 
-/// How a float is rounded into another. 8-bit and 4-bit types saturate, infinities included; the others follow IEEE 754.
+/// Rounding of a float to another. 8-bit and 4-bit types saturate, infinities included; the others follow IEEE 754.
 ///
 /// Source: §6.7.2 to §6.7.5.
 fn to_float(dst: DType, rounding: Rounding, options: &Options) -> CastPolicy {
@@ -356,11 +356,11 @@ fn ftof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &
     }
 }
 
-/// The flag of ftoi.
+/// `saturating` of ftoi.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Saturating(bool);
 
-/// §6.8. `dst` says how the integer is read.
+/// §6.8. `dst` decides the signedness of the integer.
 fn ftoi(src: DType, dst: DType, rounding: Rounding, flag: Saturating, profile: Profile, options: &Options) -> Meaning {
     let clamp = CastPolicy { to_int: rounding, int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
     let undefined: &'static [Undefined] = match profile {
@@ -379,7 +379,7 @@ fn ftoi(src: DType, dst: DType, rounding: Rounding, flag: Saturating, profile: P
     }
 }
 
-/// §6.8.5, by value: what the text leaves open stays open.
+/// §6.8.5, by value: values that the text leaves open stay open.
 fn not_zero(src: DType, text: Meaning) -> Meaning {
     let truncated = text.judges[0].expect("ftoi is a cast");
     let test = spec(src, DType::Bool, CastPolicy::IEEE, &[], FTOI);
@@ -394,7 +394,7 @@ fn machine_not_zero(src: DType, text: Meaning) -> Meaning {
     Meaning { compute, judges: [None; 2], remark: Remark::Differs(by_value, RAW_ENCODING), ..text }
 }
 
-/// §6.8.3: i8 is the low byte of a conversion to 16 bits, and NaN is the code with only the top bit for f64 and for i64.
+/// §6.8.3: i8 is the low byte of a conversion to 16 bits; for f64 and i64 NaN is the code with only the top bit set.
 fn machine_ftoi(src: DType, text: Meaning, clamp: CastPolicy) -> Meaning {
     let bits = text.dst.code_bits();
     if bits == 8 {
@@ -407,7 +407,7 @@ fn machine_ftoi(src: DType, text: Meaning, clamp: CastPolicy) -> Meaning {
     Meaning { nan: top_bit.then_some(1 << (bits - 1)), ..text }
 }
 
-/// §6.9. `src` says how the integer is read.
+/// §6.9. `src` decides the signedness of the integer.
 fn itof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &Options) -> Meaning {
     let small = dst.code_bits() <= 8;
     let saturating = to_float(dst, rounding, options);

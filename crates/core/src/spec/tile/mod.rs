@@ -1,10 +1,9 @@
 //! CUDA Tile IR: the nine conversion operations, their types, releases, legality and values.
 //! Reference: `docs/spec/tile-ir.md`; section numbers in this folder are those of that page.
 //!
-//! [`types`] has the element and tile types, [`op`] the operations with their attributes, [`legality`] what a release
-//! accepts (the rules of one operation on two types), [`meaning`] what every element becomes, [`request`] the view of
-//! one conversion between two of truecast's types. Modules, their text and their bytecode are no concern of this folder:
-//! they live in crate `truecast-models`.
+//! [`types`] has the element and tile types, [`op`] the operations with their attributes, [`legality`] the rules of a
+//! release for one operation on two types, [`meaning`] the result of every element, [`request`] one conversion between
+//! two of truecast's types. Modules, their text and their bytecode are in crate `truecast-models`.
 
 pub mod legality;
 pub mod meaning;
@@ -22,9 +21,7 @@ use super::SpecError;
 use crate::words::words;
 
 words! {
-    /// A release of Tile IR, and equally a version of a file. Source: §2.1.
-    ///
-    /// Oldest first.
+    /// A release of Tile IR, also a version of a file, oldest first. Source: §2.1.
     #[allow(missing_docs)] // The variants are the numbers.
     pub enum Release {
         V13_1 = "13.1",
@@ -36,10 +33,10 @@ words! {
 }
 
 impl Release {
-    /// What `latest` means.
+    /// Release of `latest`.
     pub const NEWEST: Release = Release::V13_5;
 
-    /// The release of these two numbers, as the header of a bytecode file has them.
+    /// Release with these numbers, as in the header of a bytecode file.
     #[must_use]
     pub fn of_numbers(major: u8, minor: u8) -> Option<Release> {
         let index = usize::from(minor).checked_sub(1).filter(|_| major == 13)?;
@@ -58,9 +55,9 @@ impl Release {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rules {
-    /// One release, whatever the version of the file.
+    /// One release, for files of any version.
     Of(Release),
-    /// The release equal to the version of the file.
+    /// The release with the number of the file's version.
     OfFile,
 }
 
@@ -71,7 +68,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The release for a file of a version.
+    /// Release for a file's version.
     #[must_use]
     pub const fn release(self, file: Release) -> Release {
         match self {
@@ -96,15 +93,15 @@ impl core::str::FromStr for Rules {
 }
 
 words! {
-    /// Whose values: the sources contradict each other. Source: §6.2.
+    /// Source of the values, since the sources contradict each other. Source: §6.2.
     #[derive(Default)]
     pub enum Profile {
-        /// The newest published text, with the page's decisions where it is silent.
+        /// The newest published text, with the page's decisions on its gaps.
         #[default]
         Spec = "spec",
-        /// What the machine code of `tileiras` 13.5.37 computes; every element is defined.
+        /// Results of the machine code of `tileiras` 13.5.37; every element is defined.
         Hw = "hw",
-        /// The text of release 13.1, with the rounding modes that it lists (§4.10).
+        /// The text of release 13.1, with its rounding modes (§4.10).
         Seed = "seed",
     }
 }
@@ -136,7 +133,7 @@ pub struct Options {
     pub preserve_inf: bool,
     /// ftof of NaN to f8e4m3fn gives 448 (U3).
     pub e4m3_nan_spec_literal: bool,
-    /// Every NaN that a conversion makes is the canonical one, positive (U6).
+    /// Every NaN that a conversion creates is canonical and positive (U6).
     pub canonical_nan: bool,
     /// ftoi to i1 truncates instead of testing "not zero" (U11).
     pub i1_ftoi_truncate: bool,
@@ -149,7 +146,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// How each is written, in the order of the table of §2.3.
+    /// Spelling of each option, in the order of the table of §2.3.
     pub const NAMES: [&'static str; 7] = [
         "preserve_inf",
         "e4m3_nan=spec-literal",
@@ -160,7 +157,7 @@ impl Options {
         "strict",
     ];
 
-    /// In the order of the names.
+    /// Fields in the order of the names.
     fn fields(&mut self) -> [&mut bool; 7] {
         [
             &mut self.preserve_inf,
@@ -176,7 +173,7 @@ impl Options {
     /// Switches an option on, written `NAME` or `NAME=VALUE` as in the table of §2.3.
     ///
     /// # Errors
-    /// Anything that is not in the table.
+    /// Text that is not in the table.
     pub fn set(&mut self, text: &str) -> Result<(), SpecError> {
         let named = Options::NAMES.into_iter().zip(self.fields()).find(|(name, _)| *name == text);
         let Some((_, field)) = named else {
@@ -187,7 +184,7 @@ impl Options {
         Ok(())
     }
 
-    /// The options that are on, as [`set`](Options::set) takes them.
+    /// Names of the options that are on, as accepted by [`set`](Options::set).
     pub fn names(mut self) -> impl Iterator<Item = &'static str> {
         let is_on = self.fields().map(|field| *field);
         Options::NAMES.into_iter().zip(is_on).filter_map(|(name, is_on)| is_on.then_some(name))

@@ -5,16 +5,16 @@ use crate::round::Rounding;
 use crate::words::words;
 
 words! {
-    /// How an integer is read.
+    /// Signedness of an integer.
     pub enum Signedness {
         /// Plain binary.
         Unsigned = "unsigned",
         /// Two's complement.
         Signed = "signed",
     }
-    /// What trunci promises about the bits that it drops (§6.6).
+    /// Promise of trunci about the dropped bits (§6.6).
     pub enum IntegerOverflow {
-        /// Nothing.
+        /// No promise.
         None = "none",
         /// They equal the top bit of the result.
         NoSignedWrap = "no_signed_wrap",
@@ -33,9 +33,9 @@ words! {
         NegativeInf = "negative_inf",
         /// Toward +Inf.
         PositiveInf = "positive_inf",
-        /// Of other operations.
+        /// Other operations only.
         Approx = "approx",
-        /// Of other operations.
+        /// Other operations only.
         Full = "full",
         /// Toward zero, to an integer.
         NearestIntToZero = "nearest_int_to_zero",
@@ -68,7 +68,7 @@ words! {
 macro_rules! numbered {
     ($($name:ident)*) => {$(
         impl $name {
-            /// The one of a number of the bytecode.
+            /// Variant with this number in the bytecode.
             #[must_use]
             pub fn of_number(number: u64) -> Option<$name> {
                 usize::try_from(number).ok().and_then(|n| $name::ALL.get(n).copied())
@@ -80,7 +80,7 @@ macro_rules! numbered {
 numbered! { Signedness IntegerOverflow RoundingMode }
 
 impl RoundingMode {
-    /// The first version of a file that may hold the mode. Source: §4.7.
+    /// First file version with the mode. Source: §4.7.
     #[must_use]
     pub const fn since(self) -> Release {
         match self {
@@ -89,7 +89,7 @@ impl RoundingMode {
         }
     }
 
-    /// What it means to the engine; `None` for the modes of other operations.
+    /// The engine's rounding; `None` for modes of other operations.
     #[must_use]
     pub const fn rounding(self) -> Option<Rounding> {
         Some(match self {
@@ -103,7 +103,7 @@ impl RoundingMode {
     }
 }
 
-/// One operation with its attributes.
+/// An operation with its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // The variants are those of `Op`, the fields the attributes of §4.2.
 pub enum Conversion {
@@ -119,7 +119,7 @@ pub enum Conversion {
 }
 
 impl Conversion {
-    /// Which operation.
+    /// Operation without attributes.
     #[must_use]
     pub const fn op(self) -> Op {
         match self {
@@ -135,7 +135,7 @@ impl Conversion {
         }
     }
 
-    /// Its rounding mode, if it has one.
+    /// Rounding mode, if the operation has one.
     #[must_use]
     pub const fn rounding(self) -> Option<RoundingMode> {
         match self {
@@ -148,7 +148,7 @@ impl Conversion {
 }
 
 impl Op {
-    /// The operation with the attributes that text may leave out at their defaults (§9.3). `signedness` is used where the
+    /// The operation with the attributes that text may omit at their defaults (§9.3). `signedness` is used where the
     /// operation has one.
     #[must_use]
     pub const fn with_defaults(self, signedness: Signedness) -> Conversion {

@@ -1,6 +1,6 @@
-//! One conversion between two of truecast's types, as a request asks for it: the types choose the operation.
+//! One requested conversion between two of truecast's types, which select the operation.
 //!
-//! Tile IR's integers carry no sign: `i8` and `u8` are both its i8, read as signed and as unsigned, and `bool` is an
+//! Tile IR's integers have no sign: `i8` and `u8` are both its i8, read as signed or unsigned, and `bool` is an
 //! unsigned i1 (§3.2, §11.3).
 
 use super::op::{Conversion, Op, RoundingMode, Signedness};
@@ -28,11 +28,11 @@ pub struct Cast {
     pub to: DType,
     /// Rounding mode; the default is the operation's.
     pub rounding: Option<RoundingMode>,
-    /// The flag of ftoi.
+    /// `saturating` of ftoi.
     pub saturating: bool,
-    /// Whose rules.
+    /// Release with the rules.
     pub release: Release,
-    /// Whose values.
+    /// Source of the values.
     pub profile: Profile,
     /// The options of §2.3.
     pub options: Options,
@@ -60,11 +60,11 @@ impl Cast {
         }
     }
 
-    /// The operation that the pair of types stands for, with its two element types.
+    /// Operation for the pair of types, with its two element types.
     ///
     /// # Errors
-    /// Types that the release lacks, `saturating` before 13.4, and whatever the verifier of the operation refuses.
-    /// Attributes that the operation does not have do not matter for it.
+    /// Types that the release lacks, `saturating` before 13.4, and errors of the operation's verifier. Attributes that
+    /// the operation does not have are ignored.
     pub fn conversion(&self, src: DType) -> Result<(Conversion, ElementType, ElementType), SpecError> {
         let (from, from_sign) = self.element(src)?;
         let (to, to_sign) = self.element(self.to)?;
@@ -82,7 +82,7 @@ impl Cast {
         Ok((conversion, operand, result))
     }
 
-    /// Tile IR's type and how it is read.
+    /// Tile IR's type and its signedness.
     fn element(&self, dtype: DType) -> Result<(DType, Signedness), SpecError> {
         let signless = match dtype {
             DType::Bool => DType::I1,
@@ -141,7 +141,7 @@ impl Cast {
         all.filter(is_new).collect()
     }
 
-    /// The attributes that were given, in the words of the text.
+    /// The given attributes, in the words of the text.
     #[must_use]
     pub fn attribute_text(&self) -> String {
         let rounding = self.rounding.map(|mode| format!("rounding={mode}"));
@@ -149,7 +149,7 @@ impl Cast {
         rounding.into_iter().chain(saturating).collect::<Vec<_>>().join(", ")
     }
 
-    /// What every element becomes.
+    /// Results of every element.
     ///
     /// # Errors
     /// As [`Cast::conversion`].
@@ -158,13 +158,13 @@ impl Cast {
         Ok(conversion.meaning(operand, result, self.profile, &self.options)?)
     }
 
-    /// Settles every question.
+    /// Resolves every option.
     ///
     /// # Errors
-    /// As [`Cast::conversion`]; and [`SpecError::NoSingleCast`] where the profile's values are not those of one cast.
+    /// As [`Cast::conversion`]; [`SpecError::NoSingleCast`] where the profile's values do not come from a single cast.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let single = self.meaning(src)?.as_cast().map(|cast| (cast, CastSpec { src, dst: self.to, ..cast }));
-        // Between integers of one width only the name changes; whether a bool is a test or a bit is not a name.
+        // Between integers of one width only the name changes, except to and from bool: a test differs from a bit.
         let renamed = single.filter(|(cast, asked)| {
             let same_kind = (cast.dst.kind() == Kind::Bool) == (asked.dst.kind() == Kind::Bool);
             same_kind || (cast.src == cast.dst && asked.src.code_bits() == 1)

@@ -9,11 +9,11 @@ use alloc::vec::Vec;
 /// One number type. Its width is [`DType::code_bits`]: 19 for tf32, 1 for i1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// Our name; integers carry no sign, so the signed one stands for both.
+    /// Our name; integers have no sign, so the signed type represents both.
     pub dtype: DType,
     /// Tag of the type in the bytecode.
     pub tag: u64,
-    /// The first version of a file that may hold it.
+    /// First file version with the type.
     pub since: Release,
 }
 
@@ -45,31 +45,31 @@ pub const NUMBERS: [Number; 16] = {
 };
 
 impl Number {
-    /// The row of a type, if Tile IR has it.
+    /// Row of a type, if Tile IR has it.
     #[must_use]
     pub fn of(dtype: DType) -> Option<Number> {
         NUMBERS.into_iter().find(|n| n.dtype == dtype)
     }
 
-    /// The row that text calls so; spellings of release 13.1 are understood (§3.1). Case matters.
+    /// Row for a spelling in text; spellings of release 13.1 are accepted (§3.1). Case matters.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Number> {
         NUMBERS.into_iter().find(|n| n.dtype.names_in(Ecosystem::Tile).any(|spelling| spelling == name))
     }
 }
 
-/// What text calls a number type.
+/// Spelling of a number type in text.
 #[must_use]
 pub fn spelling(dtype: DType) -> &'static str {
     dtype.names_in(Ecosystem::Tile).next().unwrap_or(dtype.name())
 }
 
-/// What a tile is made of.
+/// Element type of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ElementType {
-    /// A number; one of [`NUMBERS`].
+    /// A number, one of [`NUMBERS`].
     Number(DType),
-    /// An address of 64 bits, and what stands there.
+    /// A 64-bit address, and the type it points to.
     Pointer(DType),
 }
 
@@ -86,7 +86,7 @@ impl ElementType {
         matches!(self, ElementType::Number(n) if matches!(n.kind(), Kind::Float(_)))
     }
 
-    /// The type whose codes an element of a buffer holds: an address is an unsigned integer (§3.6).
+    /// Type of an element's code in a buffer: an address is an unsigned integer (§3.6).
     #[must_use]
     pub const fn storage(self) -> DType {
         match self {
@@ -95,13 +95,13 @@ impl ElementType {
         }
     }
 
-    /// Bits that the verifier counts.
+    /// Bits as the verifier counts them.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.storage().code_bits()
     }
 
-    /// The first version of a file that may hold it.
+    /// First file version with the type.
     #[must_use]
     pub fn since(self) -> Release {
         let (ElementType::Number(n) | ElementType::Pointer(n)) = self;
@@ -118,10 +118,10 @@ impl core::fmt::Display for ElementType {
     }
 }
 
-/// Most elements that a tile may have. Source: §3.7.
+/// Maximum number of elements in a tile. Source: §3.7.
 pub const MAX_ELEMENTS: u64 = 1 << 24;
 
-/// A shape and what it is filled with. Rank 0 is a scalar.
+/// A shape and its element type. Rank 0 is a scalar.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TileType {
     /// The dimensions.
@@ -135,31 +135,31 @@ pub struct TileType {
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum Malformed {
-    /// A dimension is no power of two.
+    /// A dimension that is not a power of two.
     #[error("{tile} has a dimension of {dimension}, which is not a positive power of two; pad the tile")]
     Dimension { dimension: u64, tile: TileType },
     /// Too many elements.
     #[error("{0} has more than 16777216 elements; split the tile")]
     Elements(TileType),
-    /// An odd number of f4E2M1FN elements does not fill bytes.
+    /// An odd number of f4E2M1FN elements, which does not fill whole bytes.
     #[error("{0} has an odd number of 4-bit elements; f4E2M1FN tiles need a dimension of at least 2")]
     HalfByte(TileType),
-    /// Pointers to f4E2M1FN stand alone.
+    /// A pointer to f4E2M1FN in a tile of rank above 0.
     #[error("{0} is a tile of pointers to f4E2M1FN, which must have rank 0")]
     PackedPointers(TileType),
-    /// A pointer to a type that has no address.
+    /// A pointer to a type without an address.
     #[error("ptr<{0}> points to a type without an address; use ptr<i8>")]
     Pointee(String),
 }
 
 impl TileType {
-    /// Elements; meaningful once [`TileType::check`] has passed.
+    /// Number of elements; meaningful after [`TileType::check`].
     #[must_use]
     pub fn len(&self) -> u64 {
         self.shape.iter().fold(1, |n, &d| n.saturating_mul(d))
     }
 
-    /// Has no elements: such a type is malformed.
+    /// Whether it has no elements; such a type is malformed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -168,7 +168,7 @@ impl TileType {
     /// The rules of §3.7.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first broken rule.
     pub fn check(&self) -> Result<(), Malformed> {
         if let Some(&bad) = self.shape.iter().find(|d| !d.is_power_of_two()) {
             return Err(Malformed::Dimension { dimension: bad, tile: self.clone() });
@@ -195,14 +195,14 @@ impl core::fmt::Display for TileType {
     }
 }
 
-/// Dimensions as messages have them: `[4x8]`, `[]` for a scalar.
+/// Dimensions in messages: `[4x8]`, `[]` for a scalar.
 pub(super) fn shape_text(shape: &[u64]) -> String {
     let dimensions: Vec<_> = shape.iter().map(u64::to_string).collect();
     format!("[{}]", dimensions.join("x"))
 }
 
 impl Signedness {
-    /// The type whose codes an integer of this signedness is read or written as.
+    /// Type that an integer with this signedness is read or written as.
     #[must_use]
     pub const fn dtype(self, integer: DType) -> DType {
         match (self, integer) {

@@ -1,7 +1,8 @@
-//! CAST to and from block-scaled tensors of the 1.1 draft: legality and exact results. Reference: `docs/spec/tosa.md §5`.
+//! CAST to and from block-scaled tensors of the 1.1 draft: legality and exact results. Reference: `docs/spec/tosa.md
+//! §5`.
 //!
-//! A block is 32 elements along the last dimension that share one f8e8m0 scale. How values and scales lie in files is no
-//! concern of this module.
+//! A block is 32 elements along the last dimension that share one f8e8m0 scale. Storage of values and scales in files
+//! is elsewhere.
 
 use super::super::SpecError;
 use super::cast::no_type;
@@ -24,7 +25,7 @@ pub const ZERO_SCALE: u8 = 0;
 
 const CLAUSE: &str = "docs/spec/tosa.md §3.3, §3.4, §5.1";
 
-/// The types of block elements, with the extension that each needs.
+/// Types of block elements, with the extension that each needs.
 pub const ELEMENTS: [(DType, Feature); 6] = [
     (DType::F8E4M3Fn, Feature::ExtMxFp8E4M3),
     (DType::F8E5M2, Feature::ExtMxFp8E5M2),
@@ -34,7 +35,7 @@ pub const ELEMENTS: [(DType, Feature); 6] = [
     (DType::MxInt8, Feature::ExtMxInt8),
 ];
 
-/// The types of the plain side, with the extension that each needs beyond those of the blocks.
+/// Types of the plain side, with the extensions that each needs beyond those of the blocks.
 pub const PLAIN: [(DType, Features); 5] = [
     (DType::F8E4M3Fn, Features::of(&[Feature::ExtFp8E4M3])),
     (DType::F8E5M2, Features::of(&[Feature::ExtFp8E5M2])),
@@ -43,7 +44,7 @@ pub const PLAIN: [(DType, Features); 5] = [
     (DType::F32, Features::NONE),
 ];
 
-/// Which side of a CAST is block-scaled.
+/// The block-scaled side of a CAST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// The output.
@@ -65,7 +66,7 @@ pub enum Direction {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockCast {
-    /// Which side has the blocks.
+    /// The block-scaled side.
     pub direction: Direction,
     /// Type of the elements in the blocks.
     pub element: DType,
@@ -74,7 +75,7 @@ pub struct BlockCast {
 }
 
 impl BlockCast {
-    /// What the pair needs; `None` if there is no such CAST.
+    /// Features that the pair needs; `None` if there is no such CAST.
     #[must_use]
     pub fn needs(&self) -> Option<Features> {
         let (_, block) = ELEMENTS.iter().find(|(t, _)| *t == self.element)?;
@@ -82,10 +83,10 @@ impl BlockCast {
         Some(Features::of(&[Feature::ExtMxCommon, *block]).union(*plain))
     }
 
-    /// Whether the CAST is legal for tensors of this shape.
+    /// Checks that the CAST is legal for tensors of this shape.
     ///
     /// # Errors
-    /// 1.0 has no blocks; a type that cannot be in blocks; C1 to C3; an extension that is not enabled.
+    /// Version 1.0; a type that cannot be in blocks; C1 to C3; a disabled extension.
     pub fn check(&self, shape: &[u64], target: &Target) -> Result<(), SpecError> {
         let condition = |id, why| {
             Err(SpecError::Condition { spec: target.spec(), id, why: format!("CAST: {why}"), clause: CLAUSE })
@@ -115,9 +116,9 @@ impl BlockCast {
         }
     }
 
-    /// Scales and rounds one block: its scale and the codes of its elements. Source: `docs/spec/tosa.md §5.2`.
+    /// Scales and rounds one block; returns the scale and the elements' codes. Source: `docs/spec/tosa.md §5.2`.
     ///
-    /// The codes of a block with [`NAN_SCALE`] mean nothing: they are NaN, or 0 in a type without NaN.
+    /// In a block with [`NAN_SCALE`] the codes are meaningless: NaN, or 0 in a type without NaN.
     #[must_use]
     pub fn to_block(&self, codes: &[u64; BLOCK]) -> (u8, [u64; BLOCK]) {
         let values = codes.map(|code| decode(self.plain, code));
@@ -146,13 +147,13 @@ fn nan_or_zero(element: DType) -> u64 {
     }
 }
 
-/// One rounding to nearest even; fp8 does not saturate, types without Inf and NaN do. NaNs are canonical.
+/// One rounding to nearest even; fp8 does not saturate, types without Inf and NaN do. NaN is canonical.
 fn rounded(dtype: DType, value: Exact) -> u64 {
     let policy = CastPolicy { nan: NanRule::Canonical, ..CastPolicy::IEEE };
     encode(dtype, &policy, value).code.expect("no policy refuses a value")
 }
 
-/// The exponent of a scale that is not NaN.
+/// Exponent of a scale that is not NaN.
 #[must_use]
 pub const fn exponent_of(scale: u8) -> i32 {
     scale as i32 - 127
@@ -178,7 +179,7 @@ fn scale_of(element: DType, values: &[Exact; BLOCK]) -> u8 {
         return ZERO_SCALE;
     }
     let (limit, reaches) = overflow_limit(element);
-    // Significands lie in [1, 2), so that one comparison decides between two neighboring exponents.
+    // Significands are in [1, 2), so one comparison decides between two neighboring exponents.
     let over = match largest.significand.cmp(&limit.significand) {
         Ordering::Less => false,
         Ordering::Equal => !reaches,
@@ -188,7 +189,7 @@ fn scale_of(element: DType, values: &[Exact; BLOCK]) -> u8 {
     (exponent.clamp(-127, 127) + 127) as u8
 }
 
-/// Where rounding to nearest even begins to overflow, and whether the limit itself still rounds down.
+/// Magnitude at which rounding to nearest even begins to overflow, and whether it still rounds down itself.
 fn overflow_limit(element: DType) -> (Magnitude, bool) {
     match element.kind() {
         Kind::Float(f) => {
@@ -203,7 +204,7 @@ fn overflow_limit(element: DType) -> (Magnitude, bool) {
     }
 }
 
-/// A magnitude as its leading exponent and its significand, leading bit on top: their order is that of the values.
+/// A magnitude as its leading exponent and its significand, leading bit on top; ordered like the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Magnitude {
     exponent: i32,

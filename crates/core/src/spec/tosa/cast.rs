@@ -1,4 +1,4 @@
-//! CAST of plain tensors: which pairs exist, what each needs, and its one exact result. Reference: `docs/spec/tosa.md §3`.
+//! CAST of plain tensors: the pairs, their requirements and their exact results. Reference: `docs/spec/tosa.md §3`.
 
 use super::super::{Interpretation, SpecError};
 use super::freedoms::Freedoms;
@@ -10,14 +10,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
-/// The destinations of [`CASTS`], one column each.
+/// Destinations of [`CASTS`], one per column.
 const COLUMNS: [DType; 10] = {
     use DType::*;
     [Bool, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, F16, Bf16, F32]
 };
 
-/// What each pair needs, a row per source: `I` PRO-INT, `F` PRO-FP, `L` EXT-INT64, `B` EXT-BF16, `4` EXT-FP8E4M3,
-/// `5` EXT-FP8E5M2; with `'` the pair exists from the 1.1 draft on; `-` there is no such CAST.
+/// Requirements of each pair, a row per source: `I` PRO-INT, `F` PRO-FP, `L` EXT-INT64, `B` EXT-BF16, `4` EXT-FP8E4M3,
+/// `5` EXT-FP8E5M2; `'` marks pairs since the 1.1 draft; `-` means that there is no such CAST.
 ///
 /// Source: `docs/spec/tosa.md §3.2`, §3.3.
 #[rustfmt::skip]
@@ -38,7 +38,7 @@ const CASTS: [(DType, [&str; 10]); 10] = {
     ]
 };
 
-/// What a pair needs, and since when it exists; `None` if no version has it.
+/// First version and features of a pair; `None` if no version has it.
 #[must_use]
 pub fn needs(src: DType, dst: DType) -> Option<(Version, Features)> {
     let (_, row) = CASTS.iter().find(|(from, _)| *from == src)?;
@@ -78,7 +78,7 @@ pub struct Cast {
     pub input_unsigned: Option<bool>,
     /// Version, profiles and extensions.
     pub target: Target,
-    /// What the implementation chooses where the text leaves it a choice.
+    /// Choices of the implementation that the text allows.
     pub freedoms: Freedoms,
 }
 
@@ -89,12 +89,13 @@ impl Cast {
         Self { to, input_unsigned: None, target: Target::default(), freedoms: Freedoms::STRICT }
     }
 
-    /// Settles every question. `src` is signless: with `input_unsigned` the source of the [`CastSpec`] is its unsigned
+    /// Resolves every option. `src` is signless: with `input_unsigned` the source of the [`CastSpec`] is its unsigned
+    /// counterpart.
     /// twin.
     ///
     /// # Errors
-    /// A type or pair that the version does not have; a pair whose profile or extension is not enabled, which is named;
-    /// `input_unsigned` in 1.0, or of a source that is not an integer (C4).
+    /// A type or pair that is not in the version; a pair with a disabled profile or extension, which is named;
+    /// `input_unsigned` in 1.0, or for a source that is not an integer (C4).
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let Cast { to: dst, input_unsigned, target, freedoms } = *self;
         let pair = needs(src, dst);
@@ -116,7 +117,7 @@ impl Cast {
         Ok(rules(if input_unsigned == Some(true) { unsigned } else { src }, dst, freedoms))
     }
 
-    /// The source's unsigned twin, if `input_unsigned` is given legally; the source itself if it is not given.
+    /// The source's unsigned counterpart if `input_unsigned` is legal; the source itself if it is not given.
     fn unsigned_source(&self, src: DType) -> Result<DType, SpecError> {
         let error = |why: &str| SpecError::Attribute {
             spec: self.target.spec(),
@@ -144,13 +145,13 @@ pub(super) fn unsigned(dtype: DType) -> Option<DType> {
     }
 }
 
-/// The signless integer that tensors of this source have, if `input_unsigned` made it unsigned; else the type itself.
+/// Signless integer of a source that `input_unsigned` made unsigned; any other type unchanged.
 #[must_use]
 pub fn signless(dtype: DType) -> DType {
     [DType::I8, DType::I16, DType::I32, DType::I64].into_iter().find(|t| unsigned(*t) == Some(dtype)).unwrap_or(dtype)
 }
 
-/// A type that CAST does not take; `since` is the version that has what was asked for.
+/// Error for a type that CAST does not take; `since` is the first version that has it.
 pub(super) fn no_type(spec: String, dtype: DType, clause: &'static str, since: Option<String>) -> SpecError {
     SpecError::Type { spec, dtype, clause, since }
 }
@@ -184,7 +185,7 @@ fn rules(src: DType, dst: DType, freedoms: Freedoms) -> CastSpec {
 const NAN_TO_INT: &[Undefined] =
     &[Undefined::any(Condition::Nan, "NaN to an integer is unpredictable; docs/spec/tosa.md §3.5")];
 
-/// How one version answers for a pair.
+/// Interpretations of a pair in one version.
 ///
 /// # Errors
 /// As [`Cast::resolve`].
@@ -193,7 +194,7 @@ pub fn interpretations_at(version: Version, src: DType, dst: DType) -> Result<Ve
     Ok(vec![Interpretation { spec: "tosa", version: version.name().into(), attributes: String::new(), cast }])
 }
 
-/// The oldest version that has the pair.
+/// Interpretations of the oldest version with the pair.
 pub(in super::super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     Version::ALL.into_iter().find_map(|version| interpretations_at(version, src, dst).ok()).unwrap_or_default()
 }

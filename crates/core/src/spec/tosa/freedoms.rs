@@ -1,5 +1,5 @@
-//! What the text leaves to an implementation where CAST goes from float to float: subnormals may be flushed, and a result
-//! may be rounded toward zero. A choice gives every element one result; what a checker accepts is in `check`.
+//! Choices that the text leaves to an implementation in CAST from float to float: flushing subnormals, and rounding
+//! results toward zero. A choice gives every element one result; the results that a checker accepts are in `check`.
 //!
 //! Reference: `docs/spec/tosa.md §3.9`.
 
@@ -28,17 +28,17 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Freedoms {
-    /// Subnormals of fp16 are zeros of their sign, wherever fp16 is input or output.
+    /// fp16 subnormals are zeros of the same sign, in inputs and outputs.
     pub flush_f16: bool,
-    /// The same of bf16.
+    /// bf16 subnormals likewise.
     pub flush_bf16: bool,
-    /// The same of fp32.
+    /// fp32 subnormals likewise.
     pub flush_f32: bool,
-    /// Results are rounded toward zero; one that is beyond the largest finite value even so is the overflow value.
+    /// Results are rounded toward zero; one still beyond the largest finite value is the overflow value.
     pub toward_zero: bool,
 }
 
-/// Every choice by its name; `flush` stands for all three types.
+/// Name of every choice; `flush` is all three types.
 const WORDS: [(&str, Freedoms); 5] = {
     let strict = Freedoms::STRICT;
     [
@@ -54,13 +54,13 @@ impl Freedoms {
     /// Nothing is flushed, and everything rounded to nearest even.
     pub const STRICT: Freedoms = Freedoms { flush_f16: false, flush_bf16: false, flush_f32: false, toward_zero: false };
 
-    /// No choice, all that flush, the rounding, and all choices. If these four agree on a value, every choice does.
+    /// No choice, all flushing, the rounding, and all choices. If these four agree on a value, every choice does.
     pub const ENDS: [Freedoms; 4] = {
         let (flush, cut) = (WORDS[0].1, WORDS[4].1);
         [Freedoms::STRICT, flush, cut, flush.and(cut)]
     };
 
-    /// Every word of a name.
+    /// Every name of a choice.
     pub fn words() -> impl Iterator<Item = &'static str> {
         core::iter::once("strict").chain(WORDS.map(|(name, _)| name))
     }
@@ -83,11 +83,11 @@ impl Freedoms {
         }
     }
 
-    /// What becomes of a policy. A choice that no value of the pair can show changes nothing.
+    /// Policy under these choices. A choice that has no effect on any value of the pair changes nothing.
     pub(super) fn applied(self, policy: CastPolicy, src: DType, dst: DType) -> CastPolicy {
         let (Kind::Float(from), Kind::Float(to)) = (src.kind(), dst.kind()) else { return policy };
         debug_assert!([(src, from), (dst, to)].iter().all(|(t, f)| !self.flushes(*t) || may_flush(f)));
-        // Subnormals of the source that round to zero, or results that are never subnormal, look the same flushed.
+        // Flushing has no effect on source subnormals that round to zero, or where no result is subnormal.
         let source = self.flushes(src) && from.emin() > to.quantum() - 1;
         let result = self.flushes(dst) && from.quantum() < to.emin();
         let rounds = self.toward_zero && !from.embeds_in(&to);
@@ -100,14 +100,14 @@ impl Freedoms {
     }
 }
 
-/// fp16, bf16 and fp32: the types whose subnormals may be flushed. Source: `docs/spec/tosa.md §2.3`.
+/// fp16, bf16 and fp32, whose subnormals may be flushed. Source: `docs/spec/tosa.md §2.3`.
 pub(super) fn may_flush(f: &FloatFormat) -> bool {
     f.bits() >= 16
 }
 
 impl core::str::FromStr for Freedoms {
     type Err = SpecError;
-    /// `strict`, or words with `+` between them.
+    /// Reads `strict`, or words joined by `+`.
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let word = |word: &str| WORDS.iter().find(|(name, _)| *name == word).map(|(_, freedoms)| *freedoms);
         let chosen = match text {
@@ -128,7 +128,7 @@ impl core::str::FromStr for Freedoms {
 }
 
 impl fmt::Display for Freedoms {
-    /// As it is read: the fewest words.
+    /// The shortest text that reads back.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut said = Freedoms::STRICT;
         let mut words = Vec::new();

@@ -1,9 +1,9 @@
-//! TOSA CAST and RESCALE: versions, profiles and extensions, legality, results, and what a conforming implementation
-//! may return instead. Reference: `docs/spec/tosa.md`.
+//! TOSA CAST and RESCALE: versions, profiles and extensions, legality, results, and the other results of conforming
+//! implementations. Reference: `docs/spec/tosa.md`.
 //!
-//! [`target`] says what a graph may use, [`cast`] and [`block`] are the two halves of CAST, [`rescale`] is RESCALE, whose
-//! arithmetic is [`crate::rescale`]. [`freedoms`] are those results of CAST that an implementation may choose, and
-//! [`check`] asks whether the results of others are allowed.
+//! [`target`] has the features of a graph, [`cast`] and [`block`] are the two halves of CAST, [`rescale`] is RESCALE,
+//! whose arithmetic is [`crate::rescale`]. [`freedoms`] are the choices of an implementation in CAST, and [`check`]
+//! decides whether results of other implementations are allowed.
 
 pub mod block;
 pub mod cast;

@@ -1,5 +1,6 @@
-//! RESCALE as a graph has it: attributes, operands, error conditions (E1 to E18), profiles, and the interval that
-//! INEXACT_ROUND permits. Its arithmetic is [`crate::rescale`]. Reference: `docs/spec/tosa.md §4`, whose names are used.
+//! RESCALE in a graph: attributes, operands, error conditions (E1 to E18), profiles, and the interval that
+//! INEXACT_ROUND permits. The arithmetic is [`crate::rescale`]. Reference: `docs/spec/tosa.md §4`, whose names are
+//! used.
 
 use super::super::SpecError;
 use super::cast::unsigned;
@@ -14,18 +15,18 @@ pub use crate::rescale::{Channel, Requirement, RescaleSpec, Rescaled, RoundingMo
 
 const CLAUSE: &str = "docs/spec/tosa.md §4.3";
 
-/// A RESCALE as its attributes say. Types are signless: i8, i16, i32, and i48 for the input.
+/// Attributes of a RESCALE. Types are signless: i8, i16, i32, and i48 for the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rescale {
     /// in_t.
     pub input: DType,
     /// out_t.
     pub output: DType,
-    /// Multipliers are i32, not i16, and values are held to the range that the shift allows.
+    /// Multipliers are i32, not i16, and values are limited to the range that the shift allows.
     pub scale32: bool,
-    /// How the scaled value is rounded.
+    /// Rounding of the scaled value.
     pub rounding: RoundingMode,
-    /// One multiplier and shift for each index of the last dimension.
+    /// One multiplier and shift for each index in the last dimension.
     pub per_channel: bool,
     /// Input and its zero point are zero-extended.
     pub input_unsigned: bool,
@@ -33,7 +34,7 @@ pub struct Rescale {
     pub output_unsigned: bool,
 }
 
-/// A small operand as a graph has it.
+/// A small operand in a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand<'a> {
     /// Element type.
@@ -61,7 +62,7 @@ fn condition(target: &Target, id: &'static str, why: String) -> SpecError {
     SpecError::Condition { spec: target.spec(), id, why: format!("RESCALE: {why}"), clause: CLAUSE }
 }
 
-/// The mode of a number in a file (1 to 3). Source: `docs/spec/tosa.md §8.3`.
+/// Mode with this number in a file (1 to 3). Source: `docs/spec/tosa.md §8.3`.
 ///
 /// # Errors
 /// E18: any other number.
@@ -88,7 +89,7 @@ impl Rescale {
         }
     }
 
-    /// Input and output type in the signedness in force: u8 for an unsigned i8.
+    /// Input and output types with signedness applied: u8 for an unsigned i8.
     #[must_use]
     pub fn types(&self) -> [DType; 2] {
         [(self.input, self.input_unsigned), (self.output, self.output_unsigned)]
@@ -101,7 +102,7 @@ impl Rescale {
         if self.scale32 { DType::I32 } else { DType::I16 }
     }
 
-    /// What attributes, types and rank alone decide.
+    /// Checks that need only attributes, types and rank.
     ///
     /// # Errors
     /// E1 to E10, E18.
@@ -136,7 +137,7 @@ impl Rescale {
         target.require(format!("RESCALE from {input} to {output} (E18)"), self.needs(), CLAUSE)
     }
 
-    /// Profiles and extensions of the types and the mode. Source: `docs/spec/tosa.md §4.1`, §4.2.
+    /// Profiles and extensions that the types and the mode need. Source: `docs/spec/tosa.md §4.1`, §4.2.
     #[must_use]
     pub fn needs(&self) -> Features {
         let types = if self.input == DType::I48 { Feature::ExtInt16 } else { Feature::ProInt };
@@ -148,16 +149,16 @@ impl Rescale {
         Features::of(&[types]).union(mode)
     }
 
-    /// Multipliers and shifts that an input of this shape takes.
+    /// Number of multipliers and shifts for an input of this shape.
     #[must_use]
     pub fn channels(&self, shape: &[u64]) -> u64 {
         if self.per_channel { shape.last().copied().unwrap_or(1) } else { 1 }
     }
 
-    /// Settles every question for an input of this shape.
+    /// Resolves every option for an input of this shape.
     ///
     /// # Errors
-    /// E1 to E18, the first of them that holds, in the order: attributes, operands' types and shapes, zero points.
+    /// The first of E1 to E18, in the order: attributes, operands' types and shapes, zero points.
     pub fn resolve(&self, shape: &[u64], operands: &Operands<'_>, target: &Target) -> Result<RescaleSpec, SpecError> {
         self.check(shape.len(), target)?;
         let error = |id, why| Err(condition(target, id, why));
@@ -195,7 +196,7 @@ impl Rescale {
         Ok(spec)
     }
 
-    /// The arithmetic of operands whose shapes fit, legal or not.
+    /// Arithmetic for operands with fitting shapes, legal or not.
     fn assume_legal(&self, operands: &Operands<'_>) -> RescaleSpec {
         let format = |dtype: DType, unsigned: bool| IntFormat { bits: dtype.code_bits() as u8, signed: !unsigned };
         let (input, output) = (format(self.input, self.input_unsigned), format(self.output, self.output_unsigned));
@@ -213,7 +214,7 @@ impl Rescale {
     }
 }
 
-/// Which text bounds INEXACT_ROUND. Source: `docs/spec/tosa.md §4.6`.
+/// Text that bounds INEXACT_ROUND. Source: `docs/spec/tosa.md §4.6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
     /// 1.0.0 to the 1.1 draft.
@@ -222,9 +223,9 @@ pub enum Bound {
     Seed,
 }
 
-/// The least and the largest value that INEXACT_ROUND permits, in the output's signedness.
+/// Minimum and maximum value that INEXACT_ROUND permits, in the output's signedness.
 ///
-/// The text calculates in binary64, rounding after each operation, and so does this.
+/// Calculated like the text in binary64, rounding after each operation.
 ///
 /// # Errors
 /// As [`RescaleSpec::one`].
@@ -250,16 +251,16 @@ pub fn inexact_interval(
     Ok((lo, hi))
 }
 
-/// What the text says of a whole graph. Source: `docs/spec/tosa.md §6.1`.
+/// Result of a whole graph according to the text. Source: `docs/spec/tosa.md §6.1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphResult {
     /// Every element is defined.
     Valid,
     /// The implementation must report an error.
     Error(SpecError),
-    /// No requirement is left: the first element that shows it, in the order of the input.
+    /// No requirement is left, because of this element, the first in the order of the input.
     Unpredictable {
-        /// The requirement that does not hold.
+        /// The broken requirement.
         requirement: Requirement,
         /// Index of the element; `None` for R0.
         index: Option<u64>,
@@ -267,9 +268,9 @@ pub enum GraphResult {
 }
 
 impl Rescale {
-    /// What a conforming implementation has to make of this graph: a requirement that fails wins over an error.
+    /// Result that a conforming implementation must give for this graph: a broken requirement wins over an error.
     ///
-    /// `input` yields the codes of the input in order.
+    /// `input` yields the input's codes in order.
     pub fn graph_result(
         &self,
         shape: &[u64],
@@ -294,7 +295,7 @@ impl Rescale {
         }
     }
 
-    /// Types and shapes are such that the requirements of an illegal graph can be asked.
+    /// Whether types and shapes permit checking the requirements of an illegal graph.
     fn is_computable(&self, shape: &[u64], operands: &Operands<'_>) -> bool {
         let channels = self.channels(shape);
         let Operands { multiplier, shift, input_zp, output_zp } = operands;

@@ -1,4 +1,4 @@
-//! What a graph may use: version, profiles, extensions, level. Source: `docs/spec/tosa.md §1.2`, §2.4, §3.2.
+//! Features of a graph: version, profiles, extensions, level. Source: `docs/spec/tosa.md §1.2`, §2.4, §3.2.
 
 use super::super::SpecError;
 use crate::rescale::Requirement;
@@ -8,9 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 words! {
-    /// A version of the text.
-    ///
-    /// Oldest first.
+    /// Version of the text, oldest first.
     #[derive(Default)]
     pub enum Version {
         /// 1.0.0 to 1.0.2, which agree about these operators.
@@ -48,12 +46,12 @@ macro_rules! features {
             /// Every profile and extension that these operators can need.
             pub const ALL: &[Feature] = &[$(Feature::$variant),*];
 
-            /// The name in the text.
+            /// Name in the text.
             pub const fn name(self) -> &'static str {
                 match self { $(Feature::$variant => $name),* }
             }
 
-            /// The version that introduced it.
+            /// Version that introduced it.
             pub const fn since(self) -> Version {
                 match self { $(Feature::$variant => Version::$since),* }
             }
@@ -100,7 +98,7 @@ features! {
 
 impl core::str::FromStr for Feature {
     type Err = SpecError;
-    /// `EXT-BF16`, `ext-bf16`, or `tosa-ext-bf16` as test descriptions write it.
+    /// Reads `EXT-BF16`, `ext-bf16`, or `tosa-ext-bf16` as in test descriptions.
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let name = text.strip_prefix("tosa-").unwrap_or(text);
         Feature::ALL.iter().copied().find(|f| f.name().eq_ignore_ascii_case(name)).ok_or_else(|| SpecError::Attribute {
@@ -120,7 +118,7 @@ impl Features {
     /// No profile and no extension.
     pub const NONE: Features = Features(0);
 
-    /// These.
+    /// Set with these members.
     #[must_use]
     pub const fn of(all: &[Feature]) -> Self {
         let mut set = 0;
@@ -132,31 +130,31 @@ impl Features {
         Features(set)
     }
 
-    /// Every one that a version has.
+    /// All features of a version.
     #[must_use]
     pub fn in_version(version: Version) -> Self {
         Feature::ALL.iter().filter(|f| f.since() <= version).copied().collect()
     }
 
-    /// Both sets.
+    /// Union of both sets.
     #[must_use]
     pub const fn union(self, other: Features) -> Features {
         Features(self.0 | other.0)
     }
 
-    /// What `self` has and `other` lacks.
+    /// Members of `self` that `other` lacks.
     #[must_use]
     pub const fn without(self, other: Features) -> Features {
         Features(self.0 & !other.0)
     }
 
-    /// There is none.
+    /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Its members, in the order of [`Feature::ALL`].
+    /// Members, in the order of [`Feature::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Feature> {
         Feature::ALL.iter().copied().filter(move |&f| self.0 & (1 << f as u32) != 0)
     }
@@ -175,7 +173,7 @@ impl core::fmt::Display for Features {
 }
 
 words! {
-    /// The level, as far as it concerns these operators. Source: `docs/spec/tosa.md §2.4`.
+    /// Level, as far as it concerns these operators. Source: `docs/spec/tosa.md §2.4`.
     #[derive(Default)]
     pub enum LevelLimit {
         /// 8K: rank 6 at most.
@@ -197,7 +195,7 @@ impl LevelLimit {
     }
 }
 
-/// What an implementation claims to support.
+/// Features that an implementation claims to support.
 ///
 /// # Examples
 /// ```
@@ -209,7 +207,7 @@ impl LevelLimit {
 pub struct Target {
     /// Version of the text.
     pub version: Version,
-    /// Profiles and extensions that are enabled.
+    /// Enabled profiles and extensions.
     pub enabled: Features,
     /// Level.
     pub level: LevelLimit,
@@ -222,25 +220,25 @@ impl Default for Target {
 }
 
 impl Target {
-    /// Everything that a version has, at level 8K.
+    /// All features of a version, at level 8K.
     #[must_use]
     pub fn of(version: Version) -> Self {
         Self { version, enabled: Features::in_version(version), level: LevelLimit::default() }
     }
 
-    /// The feature is enabled and the version has it.
+    /// Whether the feature is enabled and in the version.
     #[must_use]
     pub fn allows(&self, feature: Feature) -> bool {
         self.missing(Features::of(&[feature])).is_empty()
     }
 
-    /// What of `needed` the target lacks.
+    /// Features of `needed` that the target lacks.
     #[must_use]
     pub fn missing(&self, needed: Features) -> Features {
         needed.without(Features(self.enabled.0 & Features::in_version(self.version).0))
     }
 
-    /// What is needed has to be enabled.
+    /// Error unless all needed features are enabled.
     pub(super) fn require(&self, what: String, needs: Features, clause: &'static str) -> Result<(), SpecError> {
         match self.missing(needs) {
             missing if missing.is_empty() => Ok(()),
@@ -248,7 +246,7 @@ impl Target {
         }
     }
 
-    /// Whether tensors of this rank are within the level.
+    /// Checks that this rank is within the level.
     ///
     /// # Errors
     /// [`Requirement::Rank`]: the result of the graph is unpredictable.
@@ -256,7 +254,7 @@ impl Target {
         if rank > self.level.max_rank() { Err(Requirement::Rank) } else { Ok(()) }
     }
 
-    /// The standard and its version, as messages name it.
+    /// The standard and its version, as in messages.
     #[must_use]
     pub fn spec(&self) -> String {
         format!("tosa {}", self.version.name())

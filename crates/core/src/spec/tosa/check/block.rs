@@ -12,9 +12,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// Judges a block of the output: its scale and the codes of its elements.
+/// Checks a block of the output: its scale and the codes of its elements.
 ///
-/// If the scale is not permitted, that is the verdict of every element.
+/// If the scale is not permitted, every element has its verdict.
 #[must_use]
 pub fn check_to_block(
     cast: &BlockCast,
@@ -34,7 +34,7 @@ pub fn check_to_block(
     (of_scale, core::array::from_fn(|i| check_element(cast, input[i], scale, of_scale, exact[i], actual[i])))
 }
 
-/// Judges one element of a block whose scale is permitted, with this verdict, and is not NaN.
+/// Checks one element of a block whose scale is not NaN and is permitted with verdict `of_scale`.
 fn check_element(cast: &BlockCast, input: u64, scale: u8, of_scale: Verdict, exact: u64, actual: u64) -> Verdict {
     if of_scale == Verdict::Exact && is_same(cast.element, exact, actual) {
         return Verdict::Exact;
@@ -42,13 +42,13 @@ fn check_element(cast: &BlockCast, input: u64, scale: u8, of_scale: Verdict, exa
     let y = value(decode(cast.plain, input)) * pow2(-exponent_of(scale));
     match (of_scale, is_close(cast.element, y, actual)) {
         (_, false) => Verdict::Violation,
-        // The element is within the draft's tolerance, but the scale it goes with is not the exact one.
+        // The element is within the draft's tolerance, but its scale is not the exact one.
         (Verdict::AllowedByVerifierOnly, true) => Verdict::AllowedByVerifierOnly,
         (_, true) => Verdict::Allowed,
     }
 }
 
-/// The codes that would pass as element `at` of the block, as ranges in ascending order.
+/// Codes that would pass as element `at` of the block, as ranges in ascending order.
 pub fn permitted_in_block(
     cast: &BlockCast,
     input: &[u64; BLOCK],
@@ -81,7 +81,7 @@ pub(super) fn check_scale(exact: u8, actual: u8) -> Verdict {
     )
 }
 
-/// The draft's tolerance of one ulp (two for e4m3) around `y`, cut at the limits of types that have no Inf.
+/// The draft's tolerance of one ulp (two for e4m3) around `y`, clamped to the range of types without Inf.
 fn is_close(element: DType, y: f64, actual: u64) -> bool {
     let out = value(decode(element, actual));
     match element.kind() {
@@ -103,7 +103,7 @@ fn is_close(element: DType, y: f64, actual: u64) -> bool {
     }
 }
 
-/// Judges `actual` as the value of one element of a block.
+/// Checks `actual` as the value of one element of a block.
 #[must_use]
 pub fn check_from_block(cast: &BlockCast, scale: u8, code: u64, actual: u64) -> Verdict {
     if is_same(cast.plain, cast.from_block(scale, code), actual) {
@@ -114,7 +114,7 @@ pub fn check_from_block(cast: &BlockCast, scale: u8, code: u64, actual: u64) -> 
     Verdict::of_inexact(close, close)
 }
 
-/// The codes that would pass as the value of an element, as ranges in ascending order.
+/// Codes that would pass as the value of an element, as ranges in ascending order.
 pub fn permitted_from_block(
     cast: &BlockCast,
     scale: u8,

@@ -13,8 +13,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// Judges `actual` as the result of casting `input`. Compared bit for bit, a NaN that is exact as a NaN but has another sign
-/// or payload than truecast's is a violation.
+/// Checks `actual` as the result of casting `input`. In a bitwise comparison, a NaN with another sign or payload than
+/// truecast's exact NaN is a violation.
 ///
 /// # Examples
 /// ```
@@ -30,7 +30,7 @@ pub fn check(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Ve
     let exact = match cast_one(spec, input) {
         Outcome::Undefined { .. } => return Verdict::Unpredictable,
         Outcome::Defined(code) => code,
-        // By [`NanRule::Error`], which is no rule of TOSA's: nothing is the result of a NaN.
+        // [`NanRule::Error`], which TOSA does not have: no result is right for a NaN.
         Outcome::Refused { .. } => return Verdict::Violation,
     };
     if is_same(spec.dst, exact, actual) {
@@ -54,7 +54,7 @@ pub fn check(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Ve
     }
 }
 
-/// Equal codes, any two NaNs, any two codes of true.
+/// Equal codes, any two NaNs, or any two codes of true.
 pub(super) fn is_same(dtype: DType, a: u64, b: u64) -> bool {
     a == b || decode(dtype, a) == decode(dtype, b) || (is_nan(dtype, a) && is_nan(dtype, b))
 }
@@ -74,8 +74,8 @@ pub(super) fn ulp(f: &FloatFormat, r: f64) -> f64 {
 
 /// Set S of `docs/spec/tosa.md §6.5`.
 ///
-/// Sums here are exact where a decision is near: a value so small that binary64 absorbs it is far from every bound but
-/// those of its own size, which are no sums.
+/// Sums here are exact where the decision is close: a value small enough for binary64 to absorb is far from every bound
+/// that is a sum.
 fn text_permits(src: &FloatFormat, x: Exact, dst: &FloatFormat, out: Exact) -> bool {
     let (neg, abs) = match x {
         Exact::Nan { .. } => return matches!(out, Exact::Nan { .. }),
@@ -84,7 +84,7 @@ fn text_permits(src: &FloatFormat, x: Exact, dst: &FloatFormat, out: Exact) -> b
         Exact::Finite { neg, .. } => (neg, value(x).abs()),
     };
     let max = max_value(dst);
-    let beyond = max + ulp(dst, max); // what truncation overflows at
+    let beyond = max + ulp(dst, max); // smallest value that overflows under truncation
     match out {
         Exact::Nan { .. } | Exact::Inf { .. } => is_overflow_value(dst, neg, out) && nearest_overflows(dst, abs),
         Exact::Finite { neg: out_neg, .. } if out_neg != neg => false,
@@ -101,7 +101,7 @@ fn text_permits(src: &FloatFormat, x: Exact, dst: &FloatFormat, out: Exact) -> b
     }
 }
 
-/// Infinity of that sign; any NaN in a type without infinity.
+/// Infinity of that sign; any NaN for a type without infinity.
 fn is_overflow_value(dst: &FloatFormat, neg: bool, out: Exact) -> bool {
     match dst.inf_code() {
         Some(_) => out == Exact::Inf { neg },
@@ -116,11 +116,11 @@ fn nearest_overflows(dst: &FloatFormat, abs: f64) -> bool {
     abs > threshold || (abs == threshold && dst.max_code() & 1 == 1)
 }
 
-/// Predicate V of `docs/spec/tosa.md §6.4`: what Arm's verifier accepts, in binary64 as it calculates.
+/// Predicate V of `docs/spec/tosa.md §6.4`: Arm's verifier, with its calculations in binary64.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     format: FloatFormat,
-    /// Of the reference, which is made positive.
+    /// Sign of the reference; the bounds are for its magnitude.
     negative: bool,
     nan: bool,
     low: f64,
@@ -128,13 +128,13 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// `up` and `low` in units in the last place of `r`.
+    /// Window with `up` and `low` in ulps of `r`.
     pub(super) fn of_ulps(format: &FloatFormat, r: f64, up: f64, low: f64) -> Self {
         let ulp = ulp(format, r);
         Self::new(format, r, up * ulp, low * ulp)
     }
 
-    /// `up` and `low` as differences.
+    /// Window with `up` and `low` as differences.
     pub(super) fn new(format: &FloatFormat, r: f64, up: f64, low: f64) -> Self {
         let max = max_value(format);
         let beyond = |bound: f64| if bound > max { f64::INFINITY } else { bound };
@@ -160,7 +160,7 @@ impl Window {
 }
 
 impl Window {
-    /// The codes that it contains, as ranges in ascending order.
+    /// Codes in the window, as ranges in ascending order.
     pub(super) fn codes(&self, dtype: DType) -> Vec<RangeInclusive<u64>> {
         let f = &self.format;
         let top = f.inf_code().unwrap_or(f.max_code());
@@ -181,10 +181,10 @@ impl Window {
     }
 }
 
-/// The codes that pass `accepts`, as ranges in ascending order.
+/// Codes that pass `accepts`, as ranges in ascending order.
 ///
-/// Cost: some dozens of judgments, whatever the width of the destination. Every permitted code lies near the exact one,
-/// near an end of the range or near zero; NaN codes are judged alike, but for the exact one.
+/// Cost: some dozens of checks for any destination. Every permitted code is near the exact one, near an end of the
+/// range or near zero; all NaN codes but the exact one get the same verdict.
 pub fn permitted(
     spec: &CastSpec,
     input: u64,
@@ -206,7 +206,7 @@ pub fn permitted(
     let nans = nan_codes(&f);
     let ends = nans.iter().flat_map(|range| [*range.start(), *range.end()]);
     if ends.into_iter().find(|code| *code != exact).is_some_and(|other| passes(&other)) {
-        // The exact one was judged above.
+        // The exact one was checked above.
         all.extend(nans.into_iter().flat_map(|range| without(range, exact)));
     }
     merged(all)

@@ -1,11 +1,11 @@
-//! Sets of codes as ranges: which lie near others, are NaN, or stand for values between two bounds. Nothing is judged here.
+//! Sets of codes as ranges: neighbors, NaN, and values between two bounds. No verdicts here.
 
 use crate::dtype::DType;
 use crate::format::FloatFormat;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// How far neighbors reach: an output within one unit in the last place is at most three codes away.
+/// Distance of neighbors: an output within one unit in the last place is at most three codes away.
 const REACH: i64 = 4;
 
 /// Every code of a type.
@@ -13,7 +13,7 @@ pub(super) fn all_codes(dtype: DType) -> RangeInclusive<u64> {
     0..=u64::MAX >> (64 - dtype.code_bits())
 }
 
-/// The codes around these, and these themselves, wrapped into the width of the type.
+/// These codes and those around them, wrapped to the width of the type.
 pub(super) fn neighbors(dtype: DType, centers: impl IntoIterator<Item = u64>) -> impl Iterator<Item = u64> {
     let mask = *all_codes(dtype).end();
     centers.into_iter().flat_map(move |c| (-REACH..=REACH).map(move |d| c.wrapping_add_signed(d) & mask))
@@ -28,7 +28,7 @@ pub(super) fn nan_codes(f: &FloatFormat) -> Vec<RangeInclusive<u64>> {
     [0, f.sign_bit()].map(|sign| first | sign..=f.magnitude_mask() | sign).into()
 }
 
-/// The arguments from 0 to `last` at which a function that rises or falls is between two bounds, which are included.
+/// Arguments from 0 to `last` at which a monotone function is between two bounds, both inclusive.
 pub(super) fn where_monotone(last: u64, f: impl Fn(u64) -> f64, low: f64, high: f64) -> Option<RangeInclusive<u64>> {
     let rises = f(0) <= f(last);
     let start = first(last, |at| if rises { f(at) >= low } else { f(at) <= high });
@@ -36,7 +36,7 @@ pub(super) fn where_monotone(last: u64, f: impl Fn(u64) -> f64, low: f64, high: 
     (start < end).then(|| start..=end - 1)
 }
 
-/// The first argument for which something holds that stays so; one more than `last` if there is none.
+/// First argument from which `holds` stays true; `last + 1` if it never does.
 fn first(last: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, last + 1);
     while low < high {
@@ -46,7 +46,7 @@ fn first(last: u64, holds: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// The same codes, as few ranges in ascending order.
+/// The same codes in the fewest ranges, ascending.
 pub(super) fn merged(mut ranges: Vec<RangeInclusive<u64>>) -> Vec<RangeInclusive<u64>> {
     ranges.sort_unstable_by_key(|range| *range.start());
     let mut all: Vec<RangeInclusive<u64>> = Vec::new();

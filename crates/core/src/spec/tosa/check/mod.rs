@@ -1,7 +1,8 @@
-//! The conformance checker: is this output permitted, by the text and by Arm's verifier? Reference: `docs/spec/tosa.md §6`.
+//! The conformance checker: is this output permitted, by the text and by Arm's verifier? Reference: `docs/spec/tosa.md
+//! §6`.
 //!
-//! `cast`, `block` and `rescale` check one element, [`tensor`] a whole output. Nothing is computed here that a conversion
-//! returns.
+//! `cast`, `block` and `rescale` check one element, [`tensor`] a whole output. No results of conversions are computed
+//! here.
 
 pub mod block;
 pub mod cast;
@@ -14,23 +15,23 @@ use super::target::Version;
 use crate::words::words;
 
 words! {
-    /// By whose rules an output passes. Source: `docs/spec/tosa.md §1.3`.
+    /// Rules by which an output passes. Source: `docs/spec/tosa.md §1.3`.
     pub enum Profile {
         /// The one exact answer.
         Strict = "strict",
-        /// Everything that the text of 1.0.2 permits.
+        /// Everything permitted by the text of 1.0.2.
         Spec1_0 = "spec-1.0",
-        /// The same with the older bound of INEXACT_ROUND.
+        /// [`Profile::Spec1_0`] with the older bound of INEXACT_ROUND.
         SpecSeed202503 = "spec-seed-2025-03",
-        /// The same as [`Profile::Spec1_0`], with what the 1.1 draft adds.
+        /// [`Profile::Spec1_0`] with the additions of the 1.1 draft.
         Spec1_1Draft = "spec-1.1-draft",
-        /// What Arm's verifier accepts as Arm's tests configure it.
+        /// Everything accepted by Arm's verifier in the configuration of Arm's tests.
         ArmVerifier2026_8 = "arm-verifier-2026.8",
     }
 }
 
 impl Profile {
-    /// What a version's own text permits.
+    /// Profile of a version's own text.
     #[must_use]
     pub const fn of_version(version: Version) -> Profile {
         match version {
@@ -39,7 +40,7 @@ impl Profile {
         }
     }
 
-    /// One of the texts, not the exact answer and not the verifier.
+    /// Whether this is a text, not the exact answer and not the verifier.
     #[must_use]
     pub const fn is_text(self) -> bool {
         matches!(self, Profile::Spec1_0 | Profile::SpecSeed202503 | Profile::Spec1_1Draft)
@@ -68,7 +69,7 @@ impl core::str::FromStr for Profile {
 }
 
 words! {
-    /// What is to be said of one element. Source: `docs/spec/tosa.md §6.2`.
+    /// Verdict on one element. Source: `docs/spec/tosa.md §6.2`.
     pub enum Verdict {
         /// The exact result (any NaN where it is NaN).
         Exact = "exact",
@@ -78,7 +79,7 @@ words! {
         AllowedByTextOnly = "allowed-by-text-only",
         /// Accepted by Arm's verifier, not permitted by the text.
         AllowedByVerifierOnly = "allowed-by-verifier-only",
-        /// Neither.
+        /// Neither permitted nor accepted.
         Violation = "violation",
         /// The specification makes no requirement.
         Unpredictable = "unpredictable",
@@ -86,7 +87,7 @@ words! {
 }
 
 impl Verdict {
-    /// Of an output that is not the exact one.
+    /// Verdict on an output that is not exact.
     const fn of_inexact(text: bool, verifier: bool) -> Verdict {
         match (text, verifier) {
             (true, true) => Verdict::Allowed,

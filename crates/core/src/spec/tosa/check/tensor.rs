@@ -1,4 +1,4 @@
-//! A whole output: verdicts counted, the first elements that fail, what no single element shows (flushing that is not
+//! A whole output: counts of verdicts, the first failing elements, faults between elements (flushing that is not
 //! uniform), and lints. Source: `docs/spec/tosa.md §6.3`, §6.10, §2.3.
 
 use super::super::block::{BLOCK, BlockCast};
@@ -17,21 +17,21 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 words! {
-    /// What is worth knowing beside the verdicts; it never changes them.
+    /// Remarks in addition to the verdicts, which they never change.
     #[non_exhaustive]
     pub enum Lint {
-        /// A zero whose sign is not that of the exact zero.
+        /// A zero with the sign opposite to the exact zero's.
         ZeroSign = "zero-sign",
-        /// Not exact, but what rounding to fp32, bf16 or fp16 first would give.
+        /// Not exact, but the result of rounding to fp32, bf16 or fp16 first.
         DoubleRounded = "double-rounded",
-        /// Permitted, and not the exact result.
+        /// Permitted, but not the exact result.
         NotNearestEven = "not-rne",
         /// A block element at its limit where the exact one is not.
         BlockSaturation = "mx-saturation",
     }
 }
 
-/// An element that the profile does not let pass.
+/// An element that does not pass the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Index in the tensor.
@@ -40,30 +40,30 @@ pub struct Failure {
     pub input: u64,
     /// Code of the output.
     pub actual: u64,
-    /// Why: a verdict that does not pass.
+    /// The failing verdict.
     pub verdict: Verdict,
 }
 
-/// What was found in a tensor.
+/// Findings about a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Findings {
     profile: Profile,
     keep: usize,
-    /// Elements that were judged.
+    /// Elements checked.
     pub elements: u64,
     /// Elements that do not pass.
     pub failed: u64,
-    /// The first of them.
+    /// The first failing elements.
     pub failures: Vec<Failure>,
     verdicts: [u64; Verdict::ALL.len()],
     lints: [u64; Lint::ALL.len()],
-    /// The first element that contradicts those before it about whether subnormals are flushed.
+    /// First element that contradicts earlier ones on the flushing of subnormals.
     pub mixed_flush: Option<u64>,
 }
 
 impl Findings {
-    /// Nothing yet. At most `keep` failures are kept with their place.
+    /// Empty findings, which will keep at most `keep` failures with their positions.
     #[must_use]
     pub fn new(profile: Profile, keep: usize) -> Self {
         Self {
@@ -84,26 +84,26 @@ impl Findings {
         self.verdicts[verdict as usize]
     }
 
-    /// Elements that a lint concerns.
+    /// Elements with a lint.
     #[must_use]
     pub fn lint(&self, lint: Lint) -> u64 {
         self.lints[lint as usize]
     }
 
-    /// The tensor passes: each element does and, where the text decides, flushing is uniform.
+    /// Whether the tensor passes: every element does and, under a text, flushing is uniform.
     #[must_use]
     pub fn passes(&self) -> bool {
         self.reasons().is_empty()
     }
 
-    /// Why the tensor does not pass, as reports name it: `elements`, `mixed_flush`; nothing if it passes.
+    /// Reasons for failure in the words of reports: `elements`, `mixed_flush`; empty if it passes.
     #[must_use]
     pub fn reasons(&self) -> Vec<&'static str> {
         let all = [("elements", self.failed > 0), ("mixed_flush", self.mixed_flush_fails())];
         all.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name).collect()
     }
 
-    /// Subnormals are flushed here and kept there, and the profile is a text, which forbids that.
+    /// Subnormals are flushed in some elements and kept in others, and the profile is a text, which forbids that.
     #[must_use]
     pub fn mixed_flush_fails(&self) -> bool {
         self.mixed_flush.is_some() && self.profile.is_text()
@@ -128,31 +128,31 @@ impl Findings {
     }
 }
 
-/// Judges the output of a plain CAST, element by element.
+/// Checks the output of a plain CAST, element by element.
 #[derive(Clone, Debug)]
 pub struct CastCheck {
     spec: CastSpec,
     nan: NanComparison,
     flushing: Flushing,
-    /// What was found so far.
+    /// Findings so far.
     pub findings: Findings,
 }
 
 impl CastCheck {
-    /// Nothing judged yet.
+    /// A check without elements.
     #[must_use]
     pub fn new(spec: CastSpec, profile: Profile, keep: usize) -> Self {
         let nan = NanComparison::default();
         Self { spec, nan, flushing: Flushing::default(), findings: Findings::new(profile, keep) }
     }
 
-    /// Compares NaN in this way.
+    /// Sets the comparison of NaN.
     #[must_use]
     pub fn comparing(self, nan: NanComparison) -> Self {
         Self { nan, ..self }
     }
 
-    /// Judges the next element.
+    /// Checks the next element.
     pub fn push(&mut self, input: u64, actual: u64) {
         let verdict = cast::check(&self.spec, input, actual, self.nan);
         let permitted = matches!(verdict, Verdict::Exact | Verdict::Allowed | Verdict::AllowedByTextOnly);
@@ -193,7 +193,7 @@ impl CastCheck {
     }
 }
 
-/// Which of the four ways to treat subnormals (flush inputs or not, flush outputs or not) explain everything seen so far.
+/// Treatments of subnormals (flush inputs or not, flush outputs or not) that are consistent with all elements so far.
 #[derive(Clone, Copy, Debug)]
 struct Flushing([[bool; 2]; 2]);
 
@@ -217,7 +217,7 @@ impl Flushing {
         let subnormal_input = may_flush(src) && sig < src.min_normal_code();
         let abs = value(x).abs();
         match out_sig {
-            // Rounding alone leads from the smallest subnormal and below to zero.
+            // Rounding alone can turn the smallest subnormal and smaller values into zero.
             0 if abs <= pow2(dst.quantum()) => {}
             0 => {
                 let subnormal_output = may_flush(dst) && abs < pow2(dst.emin());
@@ -239,22 +239,22 @@ impl Flushing {
     }
 }
 
-/// Judges the output of a RESCALE, element by element.
+/// Checks the output of a RESCALE, element by element.
 #[derive(Clone, Debug)]
 pub struct RescaleCheck {
     spec: RescaleSpec,
-    /// What was found so far.
+    /// Findings so far.
     pub findings: Findings,
 }
 
 impl RescaleCheck {
-    /// Nothing judged yet.
+    /// A check without elements.
     #[must_use]
     pub fn new(spec: RescaleSpec, profile: Profile, keep: usize) -> Self {
         Self { spec, findings: Findings::new(profile, keep) }
     }
 
-    /// Judges the next element.
+    /// Checks the next element.
     pub fn push(&mut self, input: u64, actual: u64) {
         let channel = self.spec.channel_of(self.findings.elements);
         let verdict = rescale::check(&self.spec, self.findings.profile, channel, input, actual);
@@ -262,7 +262,7 @@ impl RescaleCheck {
     }
 }
 
-/// A scale that the profile does not let pass.
+/// A scale that does not pass the profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScaleFailure {
@@ -270,34 +270,34 @@ pub struct ScaleFailure {
     pub block: u64,
     /// Code of the scale.
     pub actual: u8,
-    /// The codes that would pass.
+    /// Codes that would pass.
     pub permitted: Vec<RangeInclusive<u64>>,
 }
 
-/// Judges the output of a CAST to blocks, or from them, block by block.
+/// Checks the output of a CAST to or from blocks, block by block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockCheck {
     cast: BlockCast,
-    /// What was found so far.
+    /// Findings so far.
     pub findings: Findings,
-    /// The codes that would pass for each of the kept failures.
+    /// Codes that would pass, for each kept failure.
     pub permitted: Vec<Vec<RangeInclusive<u64>>>,
-    /// Blocks whose scale does not pass.
+    /// Blocks with a failing scale.
     pub failed_scales: u64,
-    /// The first of them.
+    /// The first failing scales.
     pub scale_failures: Vec<ScaleFailure>,
 }
 
 impl BlockCheck {
-    /// Nothing judged yet.
+    /// A check without blocks.
     #[must_use]
     pub fn new(cast: BlockCast, profile: Profile, keep: usize) -> Self {
         let findings = Findings::new(profile, keep);
         Self { cast, findings, permitted: Vec::new(), failed_scales: 0, scale_failures: Vec::new() }
     }
 
-    /// Judges the next block of a CAST to blocks.
+    /// Checks the next block of a CAST to blocks.
     pub fn push_blocked(&mut self, input: &[u64; BLOCK], scale: u8, actual: &[u64; BLOCK]) {
         let (of_scale, verdicts) = block::check_to_block(&self.cast, input, scale, actual);
         let (exact_scale, exact) = self.cast.to_block(input);
@@ -323,7 +323,7 @@ impl BlockCheck {
         }
     }
 
-    /// Judges the next block of a CAST from blocks.
+    /// Checks the next block of a CAST from blocks.
     pub fn push_plain(&mut self, scale: u8, input: &[u64; BLOCK], actual: &[u64; BLOCK]) {
         let profile = self.findings.profile;
         for (&code, &actual) in input.iter().zip(actual) {
@@ -336,7 +336,7 @@ impl BlockCheck {
     }
 }
 
-/// The code of an end of the type's range.
+/// Whether a code is an end of the type's range.
 fn is_limit(dtype: DType, code: u64) -> bool {
     match dtype.kind() {
         Kind::Float(f) => code & f.magnitude_mask() == f.max_code(),
