@@ -1,7 +1,7 @@
-//! Every change that this crate makes to the file system is made in a `step`, so that a test can make the n-th of them fail.
-//! Questions to the file system (`crate::look`) pass it too.
+//! Every change that this crate makes to the file system is made in a `step`, so that a test can make the n-th of them
+//! fail. Queries (`crate::look`) pass it too.
 //!
-//! What a sequence of changes means is [`crate::atomic`]'s. How a system makes one is `crate::os`'s.
+//! Sequences of changes are in [`crate::atomic`], system calls in `crate::os`.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -19,7 +19,7 @@ pub(crate) fn create_anonymous(folder: &Path, access: Access) -> io::Result<File
     step(|| os::create_anonymous(folder, access))
 }
 
-/// The same bytes and permissions in another file.
+/// Copies bytes and permissions to another file.
 pub(crate) fn copy(path: &Path, new: &Path) -> io::Result<()> {
     step(|| {
         let (mut old, mut new) = (File::open(path)?, os::create_named(new, Access::Owner)?);
@@ -28,34 +28,34 @@ pub(crate) fn copy(path: &Path, new: &Path) -> io::Result<()> {
     })
 }
 
-/// An error if there is a file at `new`, also if it appeared just now.
+/// Fails if a file exists at `new`, also if it appeared just now.
 pub(crate) fn rename_to_free(path: &Path, new: &Path) -> io::Result<()> {
     step(|| {
         TempPath::try_from_path(path)?.persist_noclobber(new).map_err(|failed| {
-            // It stays where it was.
+            // The file stays where it was.
             failed.path.keep().ok();
             failed.error
         })
     })
 }
 
-/// How calls fail.
+/// Failures in tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// One does: a device had a bad moment.
+    /// One call fails: a temporary device error.
     One,
-    /// One does, and all after it: the process is gone.
+    /// One call and all later ones fail: the process is dead.
     Rest,
 }
 
 thread_local! {
-    /// Calls that still succeed, and what happens then.
+    /// Number of calls that still succeed, and the fault after them.
     static PLAN: Cell<Option<(u64, Fault)>> = const { Cell::new(None) };
     static HAS_FAILED: Cell<bool> = const { Cell::new(false) };
     static NAMED_ONLY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does what the system is asked to do, or fails as a test planned it.
+/// Makes a system call, or fails as planned by a test.
 pub(crate) fn step<T>(change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     match PLAN.get() {
         None => return change(),
@@ -70,7 +70,7 @@ pub(crate) fn step<T>(change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     Err(io::Error::other("a fault that a test injected"))
 }
 
-/// For tests: does `work`, of whose calls on this thread the one after `n` others fails. Says also whether there was one.
+/// For tests: runs `work` and makes call `n` (from 0) on this thread fail. Also returns whether there was such a call.
 pub fn failing<T>(n: u64, fault: Fault, work: impl FnOnce() -> T) -> (T, bool) {
     HAS_FAILED.set(false);
     PLAN.set(Some((n, fault)));
@@ -79,7 +79,7 @@ pub fn failing<T>(n: u64, fault: Fault, work: impl FnOnce() -> T) -> (T, bool) {
     (result, HAS_FAILED.get())
 }
 
-/// For tests: does `work` as on a file system whose files all have names.
+/// For tests: runs `work` as on a file system without unnamed files.
 pub fn named_only<T>(work: impl FnOnce() -> T) -> T {
     NAMED_ONLY.set(true);
     let result = work();

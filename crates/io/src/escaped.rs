@@ -1,10 +1,10 @@
-//! Names and paths from outside as messages print them: on one line, nothing in them unprintable.
+//! Untrusted names and paths in messages: on one line, without unprintable characters.
 
 use std::fmt;
 use std::path::Path;
 
-/// A name from a file as it may be printed: in double quotes, with control and other unprintable characters escaped,
-/// cut after 200 characters.
+/// A name from a file for printing: in double quotes, control and other unprintable characters escaped, cut after 200
+/// characters.
 ///
 /// # Examples
 /// ```
@@ -27,7 +27,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A path as it may be printed: without quotes, unprintable characters escaped.
+/// A path for printing: without quotes, unprintable characters escaped.
 #[derive(Clone, Copy, Debug)]
 pub struct EscapedPath<'a>(pub &'a Path);
 
@@ -44,7 +44,7 @@ impl fmt::Display for EscapedPath<'_> {
     }
 }
 
-/// How many of a thing there are, the thing in the singular.
+/// A count with its noun, given in the singular.
 ///
 /// # Examples
 /// ```
@@ -68,7 +68,7 @@ pub fn counted(n: u64, thing: &str) -> String {
 pub fn in_units(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut unit) = (bytes as f64, 0);
-    // 999.5 would be shown with four digits.
+    // 999.5 would be printed with four digits.
     while value >= 999.5 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;
@@ -83,7 +83,7 @@ pub fn in_units(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
-/// The noun for so many.
+/// The noun for a count.
 #[must_use]
 pub fn noun(n: u64, thing: &str) -> String {
     match thing.strip_suffix('y') {
@@ -93,7 +93,7 @@ pub fn noun(n: u64, thing: &str) -> String {
     }
 }
 
-/// Text on one line whatever it quotes: characters that are not seen are escaped.
+/// Text on one line: invisible characters are escaped.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -107,11 +107,11 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// Control characters, and those that turn, join or divide what stands beside them, or are not seen at all: a name from a
-/// file could move the cursor with them, or look like another.
+/// Control characters, and characters that reverse, join or separate their neighbors or are invisible: with them a name
+/// from a file could move the cursor, or look like another.
 ///
-/// Source: Unicode's property `Default_Ignorable_Code_Point`, with the separators of lines and paragraphs, and notes
-/// between lines.
+/// Source: Unicode's property `Default_Ignorable_Code_Point`, with line and paragraph separators and interlinear
+/// annotations.
 #[must_use]
 pub fn is_unseen(c: char) -> bool {
     let is_ignorable = matches!(c,

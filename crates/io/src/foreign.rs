@@ -1,13 +1,13 @@
-//! What a path names that this crate neither reads nor writes: folders, streams, other people's files. Known by name and
-//! first bytes, so that an error can say what was found; also what was put in the place of a file of tensors, under its
-//! name. What to do about it is not said here.
+//! Paths that this crate neither reads nor writes: folders, streams, other programs' files. They are recognized by name
+//! and first bytes, so that an error can name the kind; also other files under the name of a container. Advice is given
+//! elsewhere.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-/// What was found where a file of tensors was expected.
+/// Kind of a path that is not a file of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Foreign {
@@ -15,49 +15,47 @@ pub enum Foreign {
     Stream,
     /// A folder.
     Folder {
-        /// Files in it that end in `.safetensors`.
+        /// Number of files in it that end in `.safetensors`.
         safetensors: usize,
     },
     /// The index of a checkpoint of several files.
     Index,
-    /// A pickle, as `torch.save` writes it.
+    /// A pickle of `torch.save`.
     Pickle,
-    /// Weights of another library, whose form this says.
+    /// Weights of another library, with their form.
     Weights(&'static str),
     /// A `.gguf` file.
     Gguf,
-    /// Bytes without a header, by the name.
+    /// Headerless bytes, by the name.
     Raw,
-    /// A pointer of Git LFS, which stands where the file will be.
+    /// A pointer of Git LFS in place of the file.
     LfsPointer,
-    /// A page of a web site, such as a login.
+    /// A web page, such as a login.
     Html,
-    /// Text of another kind.
+    /// Other text.
     Text,
     /// Anything else.
     Unknown,
 }
 
-/// Extensions of pickles.
 const PICKLES: [&str; 5] = ["pt", "pth", "ckpt", "pkl", "pickle"];
-/// Extensions of weights of other libraries.
 const WEIGHTS: [(&str, Foreign); 4] = [
     ("distcp", Foreign::Weights("part of a checkpoint that dcp_to_torch_save of PyTorch merges")),
     ("h5", Foreign::Weights("HDF5, as Keras writes it")),
     ("msgpack", Foreign::Weights("MessagePack, as Flax writes it")),
     ("nemo", Foreign::Weights("a tar archive of NeMo")),
 ];
-/// Extensions of bytes without a header, unless the first bytes say otherwise.
+/// Extensions of headerless bytes, unless the first bytes say otherwise.
 const RAW: [&str; 4] = ["bin", "raw", "dat", "data"];
-/// A zip archive, which `torch.save` writes, and protocols 2 to 5 of pickle.
+/// Start of a zip archive, as written by `torch.save`, and of pickle protocols 2 to 5.
 const PICKLE_BYTES: [&[u8]; 5] = [b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"];
 
-/// So much of a file says whether it is text, if there is no less than the second.
+/// Length of the start that decides whether a file is text.
 const BEGIN_BYTES: u64 = 512;
 const LEAST_TEXT_BYTES: usize = 16;
 
 impl Foreign {
-    /// Looks at a path whose extension names no container. Reads only the first bytes of a regular file.
+    /// Classifies a path without a container's extension. Reads only the first bytes of a regular file.
     ///
     /// # Examples
     /// ```
@@ -94,23 +92,23 @@ impl Foreign {
         }
     }
 
-    /// The first file of a folder that holds weights in another form.
+    /// First file of a folder with weights in another form.
     pub(crate) fn among(folder: &Path, names: &[String]) -> Option<(String, Foreign)> {
         let mut found = names.iter().map(|name| (name.clone(), Foreign::of(&folder.join(name))));
         found.find(|(_, found)| matches!(found, Foreign::Pickle | Foreign::Weights(_) | Foreign::Gguf | Foreign::Raw))
     }
 
-    /// What was put in the place of a file whose bytes are not those of its format: no such format begins as text does.
+    /// Kind of a file with a container's name but other bytes: no container begins like text.
     pub(crate) fn instead(path: &Path) -> Option<Foreign> {
         of_text(&first_bytes(path))
     }
 }
 
-/// What kind of text begins so, if it is text.
+/// Kind of text with this start; `None` if it is not text.
 fn of_text(begin: &[u8]) -> Option<Foreign> {
     let text = match std::str::from_utf8(begin) {
         Ok(text) => text,
-        // The last character may be cut off.
+        // The last character may be incomplete.
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&begin[..error.valid_up_to()]).ok()?,
         Err(_) => return None,
     };
@@ -125,21 +123,21 @@ fn of_text(begin: &[u8]) -> Option<Foreign> {
 }
 
 fn safetensors_in(folder: &Path) -> usize {
-    // Only a sentence depends on it.
+    // Only the wording of a message depends on it.
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter(|e| e.path().extension().is_some_and(|e| e.eq_ignore_ascii_case("safetensors"))).count()
 }
 
 fn first_bytes(path: &Path) -> Vec<u8> {
     let mut begin = Vec::new();
-    // A file that cannot be read is known by its name.
+    // An unreadable file is classified by its name.
     if let Ok(file) = File::open(path) {
         file.take(BEGIN_BYTES).read_to_end(&mut begin).ok();
     }
     begin
 }
 
-/// As it is said of a path, after a colon.
+/// Phrase for use after a path and a colon.
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let files = "; expected a .safetensors, .gguf, .npy, .npz, .pb or .onnx file, or the folder of a checkpoint";

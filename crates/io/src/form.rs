@@ -1,4 +1,4 @@
-//! How a container lays out the elements of a type, if it has a form for the type.
+//! Layout of a type's elements in a container, if the container supports the type.
 
 use truecast_core::spec::onnx::DataType;
 use truecast_core::{DType, Layout};
@@ -8,10 +8,10 @@ use crate::gguf::Block;
 use crate::tensor::FileFormat;
 use crate::{npy, safetensors};
 
-/// The layout that a container gives elements of a type; text the narrowest, which the caller widens to its longest.
+/// Layout of a type in a container; for text the narrowest, which the caller widens to its longest element.
 ///
 /// # Errors
-/// [`NoForm`] if the container cannot hold the type at all.
+/// [`NoForm`] if the container does not support the type.
 ///
 /// # Examples
 /// ```
@@ -27,7 +27,7 @@ pub fn layout_for(kind: FileFormat, dtype: DType) -> Result<Layout, NoForm> {
         FileFormat::Npy | FileFormat::Npz if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
         FileFormat::Npy | FileFormat::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
         FileFormat::TensorProto if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
-        // Text that a Cast would have to read again is no way to store weights.
+        // Text would need another Cast to read it, so it is not a way to store weights.
         FileFormat::Onnx if dtype == DType::String => None,
         FileFormat::Gguf => Block::of_dtype(dtype).map(|_| Layout::Packed),
         FileFormat::TensorProto | FileFormat::Onnx => DataType::of(dtype).map(|_| Layout::Packed),

@@ -1,8 +1,7 @@
-//! The data of an array in Fortran order, where the first index varies fastest, given in C order, where the last one
-//! does.
+//! Data of an array in Fortran order (first index fastest), read in C order (last index fastest).
 //!
-//! A slab of the array is put together in memory: all elements that follow each other in C order and fit. Each slab is
-//! gathered in one pass over the file, forward.
+//! A slab of the array is assembled in memory: consecutive elements in C order, as many as fit. Each slab is gathered
+//! in one forward pass over the file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,12 +14,12 @@ use crate::window::{Window, shrunk};
 /// Bytes of a slab.
 pub(crate) const SLAB_BYTES: u64 = 32 << 20;
 
-/// Where the data is.
+/// Location of the data.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// In a file that is read at any offset.
+    /// In a randomly accessible file.
     Window(Window),
-    /// From this offset on in a compressed member, which is read from its beginning for each slab.
+    /// From this offset in a compressed member, which is read from its beginning for each slab.
     Member { file: Arc<File>, member: Box<Member>, offset: u64 },
 }
 
@@ -30,17 +29,17 @@ pub(crate) struct FortranData {
     place: Place,
     /// Dimensions longer than 1, and the bytes of an element as the last one.
     axes: Vec<Axis>,
-    /// The axis that slabs divide: everything behind it fits.
+    /// The axis divided into slabs: everything after it fits.
     split: usize,
     slab_bytes: u64,
-    /// Bytes `first ..` of the data.
+    /// Bytes of the data from `first`.
     slab: Vec<u8>,
     first: u64,
-    /// The next byte.
+    /// Position of the next byte.
     position: u64,
 }
 
-/// A dimension, and how many bytes its neighbors are apart: here in C order, in the file in Fortran order.
+/// A dimension, with the distance of its neighbors in bytes: here in C order, in the file in Fortran order.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     len: u64,
@@ -49,7 +48,7 @@ struct Axis {
 }
 
 impl FortranData {
-    /// Elements of `element` bytes; the shape and they make up less than 2^63 bytes.
+    /// Elements have `element` bytes; the total is less than 2^63 bytes.
     pub(crate) fn new(place: Place, shape: &[u64], element: u64, slab_bytes: u64) -> FortranData {
         let (mut axes, mut file) = (Vec::new(), element);
         for &len in shape.iter().filter(|len| **len != 1) {
@@ -67,7 +66,7 @@ impl FortranData {
         FortranData { place, axes, split, slab_bytes, slab: Vec::new(), first: 0, position: 0 }
     }
 
-    /// The compressed member that holds the data, if one does.
+    /// The compressed member with the data, if any.
     pub(crate) fn member(&self) -> Option<&str> {
         match &self.place {
             Place::Window(_) => None,
@@ -75,12 +74,11 @@ impl FortranData {
         }
     }
 
-    /// Passes over bytes.
     pub(crate) fn skip(&mut self, bytes: u64) {
         self.position += bytes;
     }
 
-    /// Fills `buf` with the next bytes, of which there are as many.
+    /// Fills `buf` with the next bytes, which must exist.
     pub(crate) fn fill(&mut self, mut buf: &mut [u8]) -> io::Result<()> {
         while !buf.is_empty() {
             let ready = self.position.checked_sub(self.first).and_then(|at| self.slab.get(at as usize..));
@@ -96,13 +94,13 @@ impl FortranData {
         Ok(())
     }
 
-    /// Reads the slab that begins at or before the next byte.
+    /// Reads the slab that contains the next byte.
     fn gather(&mut self) -> io::Result<()> {
         if self.slab.capacity() == 0 {
             self.slab = room::zeros(self.slab_bytes)?;
         }
         let split = self.axes[self.split];
-        // A row is everything behind the divided axis; `row` counts over that axis and those before it.
+        // A row is everything after the divided axis; `row` counts over that axis and those before it.
         let row = self.position / split.here;
         let rows = (self.slab_bytes / split.here).min(split.len - row % split.len);
         let (mut begin, mut rest) = (0, row);
@@ -115,12 +113,12 @@ impl FortranData {
         let mut input = self.input();
         let (element, behind) = match &self.axes[self.split + 1..] {
             [behind @ .., element] => (element.len, behind),
-            // Part of one element.
+            // A part of one element.
             [] => (rows, &[][..]),
         };
         let rows = if self.split + 1 == self.axes.len() { 1 } else { rows };
         for run in 0..behind.iter().map(|axis| axis.len).product() {
-            // The first axis varies fastest, so that offsets in the file ascend.
+            // The first axis varies fastest, so that file offsets ascend.
             let (mut here, mut file, mut rest) = (0, begin, run);
             for axis in behind {
                 let index = rest % axis.len;
@@ -139,7 +137,7 @@ impl FortranData {
         match &self.place {
             Place::Window(window) => Input { at: 0, stream: Stream::Window(BufReader::new(window.clone())) },
             Place::Member { file, member, offset } => {
-                // An offset in the data is one in the member less that of the data.
+                // Offset in the data plus the start of the data is the offset in the member.
                 let stream = Stream::Member { stream: BufReader::new(member.stream(file)), header: *offset };
                 Input { at: 0, stream }
             }
@@ -147,9 +145,9 @@ impl FortranData {
     }
 }
 
-/// The data as it lies in the file, read forward.
+/// The stored data, read forward.
 struct Input {
-    /// The next byte of the stream.
+    /// Position of the stream.
     at: u64,
     stream: Stream,
 }
@@ -160,7 +158,7 @@ enum Stream {
 }
 
 impl Input {
-    /// Fills `buf` from an offset, which is not before the end of what was read last.
+    /// Fills `buf` from an offset at or after the end of the previous read.
     fn read(&mut self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         match &mut self.stream {
             Stream::Window(window) => {
@@ -191,7 +189,7 @@ impl Input {
 mod tests {
     use super::*;
 
-    /// Bytes in C order of an array whose elements in Fortran order are `data`, index by index.
+    /// Bytes in C order of an array with Fortran-order elements `data`, index by index.
     fn by_index(shape: &[u64], element: usize, data: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for flat in 0..shape.iter().product::<u64>() {
@@ -223,7 +221,7 @@ mod tests {
                 found.chunks_mut(5).for_each(|part| opened.fill(part).unwrap());
                 assert_eq!(found, expected, "{shape:?} {element} {slab}");
                 assert!(opened.slab.capacity() as u64 <= slab, "{shape:?} {slab}");
-                // What is passed over is not needed.
+                // Skipped bytes are not needed.
                 let place = Place::Window(Window::new(file.clone(), 4, 4 + len));
                 let mut opened = FortranData::new(place, shape, element, slab);
                 opened.skip(len / 2);

@@ -1,5 +1,5 @@
-//! Looking at the file system. "There is none" and "cannot tell" are different answers everywhere: the first is `None`, the
-//! second an error.
+//! Queries to the file system. "Does not exist" and "cannot tell" are different answers everywhere: `None` and an
+//! error.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -10,20 +10,20 @@ use crate::change::step;
 use crate::error::Error;
 use crate::os::{self, FileId};
 
-/// The answer of the system, where "no such file" is one.
+/// The system's answer, with "no such file" as `None`.
 pub(crate) fn known<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
     match answer {
         Ok(found) => Ok(Some(found)),
-        // A path below a file names nothing.
+        // A path below a file does not exist.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Describes the file or folder at a path, or the one to which it leads if it is a link.
+/// Describes the file or folder at a path, or a link's target.
 ///
 /// # Errors
-/// [`Error::Io`] where the system does not tell.
+/// [`Error::Io`] if the system does not tell.
 ///
 /// # Examples
 /// ```
@@ -45,7 +45,7 @@ pub fn at_itself(path: &Path) -> Result<Option<Metadata>, Error> {
     known(step(|| fs::symlink_metadata(path))).map_err(Error::io(path, "looking at the path"))
 }
 
-/// Whether a folder is there.
+/// Whether a folder exists.
 ///
 /// # Errors
 /// As [`at`].
@@ -53,7 +53,7 @@ pub fn is_folder(path: &Path) -> Result<bool, Error> {
     Ok(at(path)?.is_some_and(|found| found.is_dir()))
 }
 
-/// Whether a regular file is there.
+/// Whether a regular file exists.
 ///
 /// # Errors
 /// As [`at`].
@@ -61,7 +61,7 @@ pub fn is_file(path: &Path) -> Result<bool, Error> {
     Ok(at(path)?.is_some_and(|found| found.is_file()))
 }
 
-/// The path of something in a folder that is written to. The folder may be a link; nothing on the way from it may.
+/// Path of an item in a destination folder. The folder may be a link, but nothing below it.
 ///
 /// # Errors
 /// [`Error::LinkInside`]; as [`at`].
@@ -76,10 +76,10 @@ pub fn inside(folder: &Path, path: &Path) -> Result<PathBuf, Error> {
     Ok(whole)
 }
 
-/// The names in a folder, sorted.
+/// Names in a folder, sorted.
 ///
 /// # Errors
-/// [`Error::Io`] if there is no such folder, or the system does not tell.
+/// [`Error::Io`] if the folder does not exist, or the system does not tell.
 pub fn names(folder: &Path) -> Result<Vec<OsString>, Error> {
     let read = || -> io::Result<Vec<OsString>> {
         step(|| fs::read_dir(folder))?.map(|entry| step(|| Ok(entry?.file_name()))).collect()
@@ -89,21 +89,21 @@ pub fn names(folder: &Path) -> Result<Vec<OsString>, Error> {
     Ok(names)
 }
 
-/// The path without links, if anything is there.
+/// The path without links, if it exists.
 ///
 /// # Errors
 /// As [`at`].
 pub fn real(path: &Path) -> Result<Option<PathBuf>, Error> {
-    // "" stands for the current folder in what `Path::parent` gives.
+    // `Path::parent` returns "" for the current folder.
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     known(step(|| fs::canonicalize(path))).map_err(Error::io(path, "looking at the path"))
 }
 
 impl FileId {
-    /// The file at `path`, links followed; `None` if there is none.
+    /// The file at `path`, with links followed; `None` if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system does not tell.
+    /// [`Error::Io`] if the system does not tell.
     ///
     /// # Examples
     /// ```

@@ -10,10 +10,10 @@ use crate::os;
 use crate::tensor::FileFormat;
 
 impl FileFormat {
-    /// The kind that the extension stands for.
+    /// Format of the extension.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`] with what the path names instead; [`Error::Io`] if it names nothing.
+    /// [`Error::UnknownKind`] with the kind found; [`Error::Io`] if the path does not exist.
     pub fn known(path: &Path) -> Result<FileFormat, Error> {
         FileFormat::of_path(path).ok_or_else(|| match (Foreign::of(path), step(|| fs::metadata(path))) {
             (Foreign::Unknown, Err(error)) => Error::io(path, "opening")(error),
@@ -22,12 +22,12 @@ impl FileFormat {
     }
 }
 
-/// Opens a file for reading from front to back, unless it is anything without a size that can be trusted.
+/// Opens a file for reading from front to back; refuses anything without a reliable size.
 ///
 /// # Errors
 /// [`Error::NotRegular`], [`Error::Io`].
 pub fn open_regular(path: &Path) -> Result<(File, Metadata), Error> {
-    // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
+    // Checked before opening, because opening a pipe blocks, and again on the handle, because names can change.
     let found = step(|| fs::metadata(path)).map_err(Error::io(path, "opening"))?;
     if !found.is_file() {
         return Err(Error::NotRegular { path: path.into() });

@@ -1,21 +1,21 @@
-//! How files are read.
+//! Options for reading files.
 
 use truecast_core::DType;
 
-/// How a source is read.
+/// Options for reading a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Reinterprets the elements of an array, as [`Source::open`](crate::Source::open) says.
     pub from: Option<DType>,
-    /// How strictly ONNX files are read.
+    /// Strictness for ONNX files.
     pub onnx: OnnxOptions,
 }
 
-/// How strictly ONNX files are read.
+/// Strictness for ONNX files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnnxOptions {
-    /// Accepts the rows of `docs/spec/onnx.md §3.5` and §3.6 that say so.
+    /// Accepts the deviations of `docs/spec/onnx.md §3.5` and §3.6 that are marked as lenient.
     pub lenient: bool,
-    /// Accepts external data behind links that lead out of the model's folder (§3.7 rule 3).
+    /// Accepts external data behind links out of the model's folder (§3.7 rule 3).
     pub follow_links: bool,
 }

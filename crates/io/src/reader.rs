@@ -23,7 +23,7 @@ use crate::window::Window;
 
 /// Reads one tensor from its first byte to its last.
 ///
-/// Owns what it needs; any number of readers of one [`Source`](crate::Source) work in parallel.
+/// Owns its data; any number of readers of one [`Source`](crate::Source) work in parallel.
 #[derive(Debug)]
 pub struct TensorReader {
     path: Arc<Path>,
@@ -34,38 +34,38 @@ pub struct TensorReader {
     /// Bytes delivered and bytes to come.
     delivered: u64,
     remaining: u64,
-    /// The rest of an element of which a caller's buffer took the beginning: the last `held` bytes.
+    /// An element partly delivered: the last `held` bytes are left.
     element: [u8; 8],
     held: usize,
 }
 
-/// What happens to bytes on their way.
+/// Processing of bytes on delivery.
 #[derive(Debug)]
 pub(crate) struct Decoding {
-    /// The length of the units whose bytes are reversed.
+    /// Length of the byte-reversed units.
     pub(crate) swap: Option<usize>,
-    /// Which codes there may be.
+    /// Valid codes.
     pub(crate) codes: Validity,
 }
 
-/// Which codes are valid.
+/// Valid codes of a type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Validity {
-    /// Any bits are a code.
+    /// All bits.
     Any,
-    /// A code takes a byte, of which only this many bits may be used.
+    /// A code in a byte with only this many bits used.
     Below(u32),
-    /// A byte is a truth value: any that is not zero is one.
+    /// A truth value in a byte: nonzero is true.
     Truth,
-    /// Of the last byte `used` bits belong to elements, if not 0. The others become zero, or are refused for the tensor
-    /// at this offset.
+    /// Only `used` bits of the last byte belong to elements, if not 0. The others become zero, or are refused for the
+    /// tensor at this offset.
     Tail { used: u32, refuse_at: Option<u64> },
 }
 
-/// Where bytes come from.
+/// Source of the bytes.
 #[derive(Debug)]
 pub(crate) enum Stream {
-    /// A stretch of the file: every read is one positioned read into the caller's buffer.
+    /// A range of the file: every read is one positioned read into the caller's buffer.
     Plain(Window),
     /// A member of an archive, with its checksum so far.
     Member { stream: MemberStream, crc: Crc, name: String, expected: u32 },
@@ -112,20 +112,20 @@ impl TensorReader {
         Ok(reader)
     }
 
-    /// Bytes that are still to be read.
+    /// Bytes left to read.
     pub fn remaining(&self) -> u64 {
         self.remaining
     }
 
     /// Fills `buf` with the next bytes of the tensor; buffers may end anywhere, also inside an element.
     ///
-    /// Result: little-endian elements in the tensor's layout, whatever the file has.
+    /// Result: little-endian elements in the tensor's layout, for any order in the file.
     /// Cost: for an uncompressed tensor one positioned read into `buf`; no allocation.
     ///
     /// # Errors
     /// [`Error::DataLength`] if `buf` is longer than [`remaining`](TensorReader::remaining); [`Error::ReadTensor`];
-    /// [`Error::CodeTooWide`] for a byte that is no code of a type narrower than a byte; [`Error::Npz`] for damaged
-    /// compressed data, which may be found only at the tensor's end. After any of these but the first nothing remains.
+    /// [`Error::CodeTooWide`] for an invalid byte of a type narrower than a byte; [`Error::Npz`] for damaged compressed
+    /// data, possibly only at the tensor's end. After any error but the first nothing remains.
     pub fn read(&mut self, buf: &mut [u8]) -> Result<(), Error> {
         let wanted = buf.len() as u64;
         if wanted > self.remaining {
@@ -135,7 +135,7 @@ impl TensorReader {
         if wanted == 0 {
             return Ok(());
         }
-        // What comes after data that is wrong has no meaning.
+        // Data after wrong data is meaningless.
         self.read_on(buf).inspect_err(|_| self.remaining = 0)
     }
 
@@ -154,8 +154,8 @@ impl TensorReader {
         Ok(())
     }
 
-    /// Passes over the next bytes of the tensor, whole elements of it. What is passed over is not checked, unless it has to
-    /// be read to find what follows.
+    /// Skips the next bytes of the tensor, which are whole elements. Skipped bytes are not checked, unless they have to
+    /// be read to find the following ones.
     ///
     /// Cost: nothing for an uncompressed tensor, nor for an array in Fortran order.
     ///
@@ -189,7 +189,7 @@ impl TensorReader {
         Ok(())
     }
 
-    /// Fills `buf` from the stream as it is.
+    /// Fills `buf` with raw bytes of the stream.
     fn fetch(&mut self, buf: &mut [u8]) -> Result<(), Error> {
         let result = match &mut self.stream {
             Stream::Plain(window) => window.fill(buf),
@@ -222,7 +222,7 @@ impl TensorReader {
         Ok(())
     }
 
-    /// Applies what is asked of codes to bytes that were read.
+    /// Checks or normalizes codes.
     fn settle_codes(&self, buf: &mut [u8]) -> Result<(), Error> {
         match self.decoding.codes {
             Validity::Any => Ok(()),
@@ -246,7 +246,7 @@ impl TensorReader {
     }
 
     fn check_width(&self, buf: &[u8], bits: u32) -> Result<(), Error> {
-        // One pass that does not branch; the culprit is looked for only if there is one.
+        // One pass without branches; the invalid byte is searched only if there is one.
         if buf.iter().fold(0, |all, byte| all | byte) >> bits == 0 {
             return Ok(());
         }
@@ -264,7 +264,7 @@ impl TensorReader {
         })
     }
 
-    /// The tensor is read: a member must end here, and its checksum must be right; no entry may follow.
+    /// Checks the end of the tensor: a member must end here with the right checksum; no entry may follow.
     fn end(&mut self) -> Result<(), Error> {
         let (stream, crc, name, expected) = match &mut self.stream {
             Stream::Plain(_) | Stream::Fortran(_) | Stream::Cells(_) => return Ok(()),

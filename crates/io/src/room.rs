@@ -1,8 +1,8 @@
-//! Buffers whose size a file says: made if there is memory for them, and otherwise an error that says how much was wanted.
+//! Buffers with a size from a file: allocated if memory allows, otherwise an error with the size.
 
 use std::io;
 
-/// So many zeroed bytes.
+/// A zeroed buffer.
 ///
 /// # Errors
 /// [`io::ErrorKind::OutOfMemory`], with the number of bytes.
@@ -21,7 +21,7 @@ pub fn zeros(bytes: u64) -> io::Result<Vec<u8>> {
     Ok(made)
 }
 
-/// There is memory for so many bytes at this moment: for what is made by code that would abort without.
+/// Checks that this much memory is available now, for code that would otherwise abort.
 ///
 /// # Errors
 /// As [`zeros`].

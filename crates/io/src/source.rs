@@ -1,4 +1,4 @@
-//! An opened container: what it holds and where.
+//! An opened container and the location of its tensors.
 //!
 //! Opening reads headers only. Data is read by [`crate::reader`].
 
@@ -25,7 +25,7 @@ use crate::{npy, safetensors};
 
 /// An opened container.
 ///
-/// It holds one open handle and is shared freely between threads: reads are positioned and do not move anything.
+/// It has one open handle and is shared freely between threads: reads are positioned.
 ///
 /// # Examples
 /// ```
@@ -53,29 +53,29 @@ pub struct Source {
     tensors: Vec<Tensor>,
     metadata: BTreeMap<String, String>,
     places: Vec<Place>,
-    /// Of a GGUF file, for each tensor.
+    /// For a GGUF file, one per tensor.
     blocks: Vec<Block>,
     gguf: Option<gguf::Header>,
     messages: Option<Messages>,
-    /// Other files that hold data of tensors.
+    /// Other files with data of tensors.
     others: BTreeSet<PathBuf>,
 }
 
-/// Where a tensor's data is.
+/// Location of a tensor's data.
 #[derive(Debug)]
 enum Place {
     /// At an offset in the file.
     File { offset: u64, order: Order },
     /// At an offset in a member of an archive.
     Member { member: Box<Member>, offset: u64, order: Order },
-    /// In a message, or where it says.
+    /// In a message, or where the message refers to.
     Message,
 }
 
-/// How the bytes are put into the order in which a reader gives them.
+/// Conversion from the stored order to that of a reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Order {
-    /// The length of the units whose bytes are reversed.
+    /// Length of the byte-reversed units.
     swap: Option<usize>,
     /// The elements lie in Fortran order.
     is_fortran: bool,
@@ -87,7 +87,7 @@ impl Order {
     }
 }
 
-/// What a file of messages holds.
+/// Contents of a protobuf file.
 #[derive(Debug)]
 enum Messages {
     Model(Arc<ModelFile>),
@@ -95,24 +95,24 @@ enum Messages {
 }
 
 impl Source {
-    /// Opens the container that the extension names.
+    /// Opens the container of the path's extension.
     ///
-    /// `from` reinterprets the elements of an array (`docs/interfaces.md §3`): it is needed where the file does not
+    /// `from` reinterprets the elements of an array (`docs/interfaces.md §3`): it is required if the file does not
     /// state the type (`<V1`), and otherwise accepted for elements of its storage size, types narrower than a byte
-    /// counting as one byte. In a `.npz` file it applies to the members that state no type; if there are none, to those
-    /// whose elements have that size.
+    /// counting as one byte. In a `.npz` file it applies to the members without a type; if there are none, to those
+    /// with elements of that size.
     ///
     /// Cost: memory proportional to the header, or the archive's directory.
     /// Source: `docs/spec/checkpoints.md §1.6`, `docs/interfaces.md §4`.
     ///
     /// # Errors
-    /// Everything that is wrong with the headers; [`Error::FromNotApplicable`] for `from` on a safetensors file, whose
-    /// header states the types; [`Error::UnknownKind`]; [`Error::Io`].
+    /// All errors of headers; [`Error::FromNotApplicable`] for `from` on a safetensors file, whose header states the
+    /// types; [`Error::UnknownKind`]; [`Error::Io`].
     pub fn open(path: &Path, from: Option<DType>) -> Result<Source, Error> {
         Source::open_with(path, OpenOptions { from, ..OpenOptions::default() })
     }
 
-    /// Opens the container that the extension names, in the given way.
+    /// Opens the container of the path's extension with these options.
     ///
     /// # Errors
     /// As [`open`](Source::open).
@@ -135,14 +135,15 @@ impl Source {
         Ok(source)
     }
 
-    /// A safetensors file that is open already; `path` is what errors name.
+    /// A safetensors file that is already open; `path` is for errors.
     pub(crate) fn of_safetensors(path: &Path, file: File, bytes: u64) -> Result<Source, Error> {
         let mut source = Source::new(path, FileFormat::Safetensors, file, bytes)?;
         source.list_safetensors()?;
         Ok(source)
     }
 
-    /// A GGUF file that is open already: of tensors of blocks, the bytes. Its metadata are the keys that have one value.
+    /// A GGUF file that is already open: tensors of blocks are listed as bytes. Its metadata are the keys with a single
+    /// value.
     pub(crate) fn of_gguf(path: &Path, file: File, bytes: u64) -> Result<Source, Error> {
         let mut source = Source::new(path, FileFormat::Gguf, file, bytes)?;
         source.list_gguf()?;
@@ -249,7 +250,6 @@ impl Source {
         Ok(())
     }
 
-    /// The tensor's message.
     fn message(&self, index: usize) -> Option<(&onnx::Storage, &TensorProto)> {
         match self.messages.as_ref()? {
             Messages::Model(model) => Some((model.storage(), &model.tensors()[index].tensor)),
@@ -257,7 +257,7 @@ impl Source {
         }
     }
 
-    /// The names of the values that the tensors stand for: their own, but for what a model stores in another type.
+    /// Names of the tensors' values: their own, except for values that a model stores in another type.
     pub fn value_names(&self) -> Vec<Arc<str>> {
         match self.model() {
             Some(model) => model.value_names().into_iter().map(Arc::from).collect(),
@@ -265,7 +265,7 @@ impl Source {
         }
     }
 
-    /// The model, if it is one.
+    /// The model, if the file is one.
     pub fn model(&self) -> Option<&Arc<ModelFile>> {
         match self.messages.as_ref()? {
             Messages::Model(model) => Some(model),
@@ -277,27 +277,27 @@ impl Source {
         self.path.to_path_buf()
     }
 
-    /// Which container it is.
+    /// Container format.
     pub fn format(&self) -> FileFormat {
         self.kind
     }
 
-    /// The path that it was opened with.
+    /// The path given to open it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The length of the file when it was opened.
+    /// Length of the file when opened.
     pub fn file_bytes(&self) -> u64 {
         self.file_bytes
     }
 
-    /// The tensors, in the order of their data.
+    /// Tensors in data order.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
 
-    /// The block types of the tensors of a GGUF file; empty for others.
+    /// Block types of a GGUF file's tensors; empty for other files.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -307,21 +307,21 @@ impl Source {
         self.gguf.as_ref()
     }
 
-    /// The shapes that tensors had before they were stored in this GGUF file; empty for others.
+    /// Original shapes of a GGUF file's tensors; empty for other files.
     ///
     /// # Errors
-    /// [`Error::Gguf`] for one that does not fit the tensor.
+    /// [`Error::Gguf`] if a shape does not fit its tensor.
     pub fn original_shapes(&self) -> Result<HashMap<Arc<str>, Arc<[u64]>>, Error> {
         let shapes = self.gguf.as_ref().map_or(Ok(HashMap::new()), gguf::Header::original_shapes);
         shapes.map_err(|cause| cause.at(&self.path))
     }
 
-    /// `__metadata__` of a safetensors file, the keys of a GGUF file that have one value; empty for others.
+    /// `__metadata__` of a safetensors file, the keys of a GGUF file with a single value; empty for other files.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }
 
-    /// The offset in the file of a tensor's first byte; `None` if it is compressed or there is no such tensor.
+    /// File offset of a tensor's first byte; `None` if it is compressed or there is no such tensor.
     pub fn data_offset(&self, index: usize) -> Option<u64> {
         match self.places.get(index)? {
             Place::File { offset, .. } => Some(*offset),
@@ -330,18 +330,18 @@ impl Source {
         }
     }
 
-    /// The bytes of a tensor as they lie in the file; `None` if they are compressed, in messages or in another order, or
-    /// there is no such tensor.
+    /// Stored bytes of a tensor; `None` if they are compressed, in messages or in another order, or there is no such
+    /// tensor.
     pub fn window(&self, index: usize) -> Option<Window> {
         let Place::File { offset, order } = self.places.get(index)? else { return None };
         (*order == Order::default())
             .then(|| Window::new(self.file.clone(), *offset, offset + self.tensors[index].bytes()))
     }
 
-    /// Fills `bytes` with those of a tensor from `first` on, as they lie in the file.
+    /// Fills `bytes` with stored bytes of a tensor, from `first`.
     ///
     /// # Errors
-    /// [`Error::ReadTensor`], also if the tensor ends before.
+    /// [`Error::ReadTensor`], also if the tensor ends earlier.
     ///
     /// # Panics
     /// If the tensor has no [`window`](Source::window).
@@ -355,7 +355,7 @@ impl Source {
         })
     }
 
-    /// Everything before the data of the first tensor: of a safetensors file the header with its length.
+    /// Everything before the data of the first tensor; in a safetensors file the length and the header.
     pub fn head(&self) -> Window {
         let data = |index| self.data_offset(index).unwrap_or(self.file_bytes);
         let end = (0..self.tensors.len()).map(data).min().unwrap_or(self.file_bytes);
@@ -386,7 +386,7 @@ impl Source {
                 if !order.is_fortran {
                     return open(stream, decoding(order.swap));
                 }
-                // The checksum is that of all bytes in their order in the file, so they are read once before.
+                // The checksum covers all bytes in file order, so they are read once before.
                 open(stream, Decoding { swap: None, codes: Validity::Any })?.skip(tensor.bytes())?;
                 let place = match member.file_offset(*offset) {
                     Some(offset) => fortran::Place::Window(window(offset)),
@@ -401,11 +401,11 @@ impl Source {
         }
     }
 
-    /// The file at `path` is this one, or another that holds data of its tensors: same device, same inode. Links are
-    /// followed; a path that names nothing is not.
+    /// Whether the file at `path` is this one, or another with data of its tensors: same device, same inode. Links are
+    /// followed; a path that does not exist is not the same file.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system does not tell.
+    /// [`Error::Io`] if the system does not tell.
     pub fn same_file(&self, path: &Path) -> Result<bool, Error> {
         let Some(found) = FileId::of(path)? else { return Ok(false) };
         if found == self.identity {
@@ -420,7 +420,7 @@ impl Source {
     }
 }
 
-/// The elements of a tensor that lie in Fortran order.
+/// Elements of a tensor in Fortran order.
 fn reordered(tensor: &Tensor, place: fortran::Place) -> Stream {
     let element = tensor.bytes() / tensor.len().max(1);
     Stream::Fortran(FortranData::new(place, &tensor.shape, element, fortran::SLAB_BYTES).into())

@@ -1,4 +1,4 @@
-//! What a tensor is while it rests: a name, a type, a layout, a shape. And which containers exist.
+//! A stored tensor: a name, a type, a layout, a shape. And the container formats.
 //!
 //! No input or output happens here.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use truecast_core::{DType, Layout};
 
-/// The highest rank that is read or written (`docs/spec/checkpoints.md §1.6 V14`; NumPy has the same limit).
+/// Maximum rank (`docs/spec/checkpoints.md §1.6 V14`; NumPy has the same limit).
 pub const MAX_RANK: usize = 64;
 
 /// A container of tensors.
@@ -21,14 +21,15 @@ pub enum FileFormat {
     Npz,
     /// `.pb`: exactly one tensor, a TensorProto.
     TensorProto,
-    /// `.onnx`: a model, whose tensors are rewritten in place.
+    /// `.onnx`: a model, with tensors that are rewritten in place.
     Onnx,
-    /// `.gguf`: tensors of blocks. Only a [`Folder`](crate::folder::Folder) of one file has this kind, and no path names it.
+    /// `.gguf`: tensors of blocks. Only a [`Folder`](crate::folder::Folder) of one file has this format;
+    /// [`FileFormat::of_path`] never returns it.
     Gguf,
 }
 
 impl FileFormat {
-    /// The kind that a file name's extension stands for. Case does not matter.
+    /// Format for a file name's extension. Case does not matter.
     ///
     /// # Examples
     /// ```
@@ -42,17 +43,17 @@ impl FileFormat {
         FileFormat::ALL.into_iter().find(|k| k.extension().eq_ignore_ascii_case(extension))
     }
 
-    /// Every kind that a path may name.
+    /// Every format that has an extension of its own.
     pub const ALL: [FileFormat; 5] =
         [FileFormat::Safetensors, FileFormat::Npy, FileFormat::Npz, FileFormat::TensorProto, FileFormat::Onnx];
 
-    /// Holds arrays, which are converted whatever their type, rather than the weights of a model
-    /// (`docs/interfaces.md §3`).
+    /// Whether it holds arrays, which are converted for any type, rather than weights of a model (`docs/interfaces.md
+    /// §3`).
     pub const fn is_array(self) -> bool {
         matches!(self, FileFormat::Npy | FileFormat::Npz | FileFormat::TensorProto)
     }
 
-    /// Holds exactly one tensor.
+    /// Whether it holds exactly one tensor.
     pub const fn holds_one(self) -> bool {
         matches!(self, FileFormat::Npy | FileFormat::TensorProto)
     }
@@ -70,27 +71,27 @@ impl FileFormat {
     }
 }
 
-/// One tensor of a container. Name and shape are shared by all that speak of it: there may be very many tensors.
+/// One tensor of a container. Name and shape are shared between its users, since there may be very many tensors.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tensor {
-    /// Its name: data, never a path. May be empty and may hold control characters; print it through
+    /// Name: data, never a path. May be empty and may hold control characters; print it through
     /// [`Escaped`](crate::Escaped). A `.npy` file's only tensor is called `data` (`docs/interfaces.md §4`).
     pub name: Arc<str>,
     /// The element type.
     pub dtype: DType,
-    /// How elements narrower than a byte, and text, lie in the file.
+    /// Layout of text and of elements narrower than a byte in the file.
     pub layout: Layout,
     /// The dimensions, in elements. Empty for a scalar.
     pub shape: Arc<[u64]>,
 }
 
 impl Tensor {
-    /// Elements; saturates at `u64::MAX`, which no tensor that was read or may be written reaches.
+    /// Number of elements; saturates at `u64::MAX`, which no valid tensor reaches.
     pub fn len(&self) -> u64 {
         checked_len(&self.shape).unwrap_or(u64::MAX)
     }
 
-    /// Has no elements.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
@@ -99,12 +100,9 @@ impl Tensor {
     ///
     /// # Examples
     /// ```
-    /// use truecast_core::{DType, Layout};
-    /// use truecast_io::Tensor;
-    /// let mut tensor = Tensor { name: "w".into(), dtype: DType::F4E2M1, layout: Layout::Packed, shape: [3, 4].into() };
-    /// assert_eq!((tensor.len(), tensor.bytes()), (12, 6));
-    /// tensor.layout = Layout::Bytes;
-    /// assert_eq!(tensor.bytes(), 12);
+    /// use truecast_core::{DType, Layout}; use truecast_io::Tensor; let mut tensor = Tensor { name: "w".into(), dtype:
+    /// DType::F4E2M1, layout: Layout::Packed, shape: [3, 4].into() }; assert_eq!((tensor.len(), tensor.bytes()), (12,
+    /// 6)); tensor.layout = Layout::Bytes; assert_eq!(tensor.bytes(), 12);
     /// ```
     pub fn bytes(&self) -> u64 {
         self.checked_bytes().unwrap_or(u64::MAX)
@@ -117,7 +115,7 @@ impl Tensor {
 
 /// The number of elements, if the product of the nonzero dimensions is below 2^63.
 ///
-/// Zero dimensions are left out of the limit's product, so that `[0, 2^63, 2^63]` is not accepted either: other readers
+/// Zero dimensions are left out of this product, so that `[0, 2^63, 2^63]` is not accepted either: other readers
 /// multiply from left to right (`docs/spec/checkpoints.md §1.6 V13`).
 pub(crate) fn checked_len(shape: &[u64]) -> Option<u64> {
     let mut product = 1u64;

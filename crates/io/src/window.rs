@@ -1,6 +1,6 @@
-//! A stretch of an open file as a stream of its own.
+//! A range of an open file as a stream of its own.
 //!
-//! Positioned reads only: many windows share one handle, in many threads, and none moves another's position.
+//! Positioned reads only: windows in many threads share one handle without moving each other's position.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::os::ReadAt;
 
-/// A stretch of an open file, read from its beginning to its end.
+/// A range of an open file, read from its beginning to its end.
 #[derive(Clone, Debug)]
 pub struct Window {
     file: Arc<File>,
@@ -23,7 +23,7 @@ impl Window {
         Window { file, start, end: end.max(start), position: start }
     }
 
-    /// The offset in the file of the next byte.
+    /// File offset of the next byte.
     pub fn file_offset(&self) -> u64 {
         self.position
     }
@@ -39,7 +39,7 @@ impl Window {
     }
 }
 
-/// Sizes were checked when the file was opened: an early end means that it changed since.
+/// Sizes were checked when the file was opened: an early end means that it has changed since.
 pub(crate) fn shrunk(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the file became shorter while it was read"),

@@ -1,6 +1,6 @@
 //! A container under construction: header first, then every tensor's bytes, then the name.
 //!
-//! All sizes are known when writing starts, so data is streamed and nothing is kept. Files come into being through
+//! All sizes are known when writing starts, so data is streamed and nothing is kept. Files are made with
 //! [`crate::atomic`] only.
 
 use std::collections::BTreeMap;
@@ -49,12 +49,12 @@ pub struct Writer {
     order: Vec<usize>,
     total_bytes: u64,
     written: u64,
-    /// Where the next bytes of the stream belong, of the data.
+    /// Position of the stream's next bytes in the data.
     next: u64,
-    /// What was written before the data.
+    /// Bytes written before the data.
     header: Vec<u8>,
     header_bytes: u64,
-    /// The data of each tensor begins at a multiple of it, of all data; zeros fill what is between.
+    /// Alignment of each tensor in the data; gaps are zeros.
     alignment: u64,
     output: Output,
 }
@@ -67,10 +67,10 @@ enum Output {
     Texts(CellWriter),
 }
 
-/// Fewer bytes are written aside: the stream stays where it is.
+/// Smaller writes are buffered separately: the stream stays where it is.
 const ASIDE: usize = 1 << 16;
 
-/// How the data of a container is written.
+/// Form of a container's data.
 enum Form {
     Plain,
     Archive,
@@ -80,15 +80,15 @@ enum Form {
 impl Writer {
     /// Starts a container: reserves its space and writes its header.
     ///
-    /// `tensors` stand in the data order of their source; [`order`](Writer::order) says in which order their data is to
-    /// be written. For tensors that have no source sort them by [`safetensors::canonical_order`] first. `metadata` is
-    /// written to safetensors files, with `format` added if absent; other containers have no place for it.
+    /// `tensors` are in the data order of their source; [`order`](Writer::order) is the order in which to write their
+    /// data. Sort tensors without a source by [`safetensors::canonical_order`] first. `metadata` is written to
+    /// safetensors files, with `format` added if absent; other containers have no place for it.
     ///
     /// Source: `docs/spec/checkpoints.md §1.5`, §1.7, §1.8; `docs/interfaces.md §4`.
     ///
     /// # Errors
-    /// [`Error::Refused`], [`Error::NotOneTensor`], [`Error::HeaderTooLong`], and those of
-    /// [`OutputFile::create`] and [`OutputFile::reserve`].
+    /// [`Error::Refused`], [`Error::NotOneTensor`], [`Error::HeaderTooLong`], and the errors of [`OutputFile::create`]
+    /// and [`OutputFile::reserve`].
     pub fn create(
         path: &Path,
         kind: FileFormat,
@@ -125,12 +125,12 @@ impl Writer {
         Ok(Writer::begun(path, tensors, order, header, output))
     }
 
-    /// Starts a GGUF file: reserves its space and writes its header. The data of a tensor are the bytes of its blocks.
+    /// Starts a GGUF file: reserves its space and writes its header. A tensor's data is the bytes of its blocks.
     ///
     /// Source: `docs/spec/checkpoints.md §9.1`.
     ///
     /// # Errors
-    /// Those of [`NewFile::check`], [`OutputFile::create`] and [`OutputFile::reserve`].
+    /// Errors of [`NewFile::check`], [`OutputFile::create`] and [`OutputFile::reserve`].
     pub fn create_gguf(path: &Path, new: &NewFile, existing: Existing) -> Result<Writer, Error> {
         new.check(path)?;
         let tensors: Vec<Tensor> = new.tensors.iter().map(NewTensor::listed).collect();
@@ -144,25 +144,25 @@ impl Writer {
     /// Starts a model.
     ///
     /// # Errors
-    /// Those of [`OutputFile::create`] and [`OutputFile::reserve`], for the model and its file of external data.
+    /// Errors of [`OutputFile::create`] and [`OutputFile::reserve`], for the model and its file of external data.
     pub fn create_model(path: &Path, new: &NewModel, existing: Existing) -> Result<Writer, Error> {
         let output = Output::Model(Box::new(ModelWriter::create(path, new, existing)?));
         Ok(Writer::begun(path, new.tensors().to_vec(), new.order(), Vec::new(), output))
     }
 
-    /// A writer of tensors of which no data is written yet.
+    /// A writer before any data.
     fn begun(path: &Path, tensors: Vec<Tensor>, order: Vec<usize>, header: Vec<u8>, output: Output) -> Writer {
         let (path, total_bytes) = (path.into(), tensors.iter().map(Tensor::bytes).sum());
         let (written, next, header_bytes, alignment) = (0, 0, header.len() as u64, 1);
         Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, alignment, output }
     }
 
-    /// The order in which the tensors' data must be written: indices into the tensors given.
+    /// Order of writing the tensors' data: indices into the given tensors.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// Where the data of each tensor begins, counted from the first byte of data: in the order of the tensors given.
+    /// Start of each tensor's data, counted from the first byte of data, in the given order.
     pub fn offsets(&self) -> Vec<u64> {
         let mut offsets = vec![0; self.tensors.len()];
         let mut next = 0;
@@ -173,12 +173,12 @@ impl Writer {
         offsets
     }
 
-    /// The bytes that were written before the data, once.
+    /// Takes the bytes that were written before the data.
     pub fn take_header(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.header)
     }
 
-    /// Bytes of tensor data that must be written in all.
+    /// Total bytes of tensor data to write.
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
@@ -202,22 +202,22 @@ impl Writer {
         Ok(())
     }
 
-    /// The zeros that [`write_at`](Writer::write_at) puts before data that begins at `offset`, or `finish` after all of it
-    /// if there is none: where a tensor begins that follows what was written last.
+    /// Zeros that [`write_at`](Writer::write_at) puts before data at `offset`, or `finish` after all data for `None`:
+    /// where a tensor follows the last written one.
     pub fn filling(&self, offset: Option<u64>) -> Vec<u8> {
         let begin = self.next.next_multiple_of(self.alignment);
         let is_next = offset.is_none_or(|offset| offset == begin);
         vec![0; if is_next { (begin - self.next) as usize } else { 0 }]
     }
 
-    /// Writes bytes of tensor data that begin at `offset` of all data, in any order; every byte once. Containers whose
-    /// data lies as it is (safetensors, npy, GGUF) can be written so.
+    /// Writes bytes of tensor data at `offset` of all data, in any order, every byte once. For containers that store
+    /// data unchanged (safetensors, npy, GGUF).
     ///
     /// # Errors
     /// As [`write`](Writer::write).
     ///
     /// # Panics
-    /// For a container whose data is not written as it is.
+    /// For a container that does not store data unchanged.
     pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         self.fill(Some(offset))?;
         if offset == self.next {
@@ -246,7 +246,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The bytes of data that were written with these.
+    /// Bytes of data written including these; an error if more than announced.
     fn announced(&self, bytes: &[u8]) -> Result<u64, Error> {
         let written = self.written.saturating_add(bytes.len() as u64);
         if written <= self.total_bytes {
@@ -256,15 +256,15 @@ impl Writer {
         }
     }
 
-    /// Brings the file to rest under its name and returns its size.
+    /// Puts the file in place and returns its size.
     ///
     /// # Errors
-    /// [`Error::DataLength`] unless exactly the announced bytes were written; those of [`Finished::commit`].
+    /// [`Error::DataLength`] unless exactly the announced bytes were written; errors of [`Finished::commit`].
     pub fn finish(self) -> Result<u64, Error> {
         self.complete()?.commit()
     }
 
-    /// Ends the container; it lacks its name only, which it gets with others or alone.
+    /// Ends the container except for its name, which it gets with others or alone.
     ///
     /// # Errors
     /// [`Error::DataLength`] unless exactly the announced bytes were written; [`Error::Io`].
@@ -284,7 +284,7 @@ impl Writer {
     }
 }
 
-/// Whether [`Writer::create`] would succeed, as far as that can be said without writing.
+/// Checks that [`Writer::create`] would succeed, as far as possible without writing.
 ///
 /// # Errors
 /// As [`Writer::create`].
@@ -299,10 +299,10 @@ pub fn check_output(
     OutputFile::check(path, existing)
 }
 
-/// Whether a container can hold these tensors, wherever it may lie; `path` is what errors name.
+/// Checks that a container can hold these tensors, at any location; `path` is for errors.
 ///
 /// # Errors
-/// Those of [`Writer::create`] that are about tensors.
+/// Errors of [`Writer::create`] about tensors.
 pub fn check_tensors(
     path: &Path,
     kind: FileFormat,
@@ -317,7 +317,7 @@ pub fn check_tensors(
     Ok(())
 }
 
-/// Checks what the container and its readers demand; returns the bytes of all data.
+/// Checks the limits of the container and its readers; returns the bytes of all data.
 fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error> {
     if kind == FileFormat::Onnx {
         return Err(Error::NotAModel { path: path.into() });
@@ -381,11 +381,11 @@ fn member_name(tensor: &Tensor) -> String {
     format!("{}.npy", tensor.name)
 }
 
-/// A `.npz` file's members in the making.
+/// Members of a `.npz` file being written.
 #[derive(Debug)]
 struct Archive {
     zip: ArchiveWriter,
-    /// Members started so far, and bytes of data that the last one lacks.
+    /// Members started so far, and missing bytes of the last one.
     started: usize,
     lacking: u64,
 }
@@ -414,7 +414,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Starts the empty members that are left, and gives the file back complete.
+    /// Starts the remaining empty members, and returns the complete file.
     fn finish(mut self, tensors: &[Tensor]) -> io::Result<OutputFile> {
         for tensor in &tensors[self.started..] {
             self.start_member(tensor)?;

@@ -1,5 +1,5 @@
-//! Whatever change to the file system fails, and whenever the process is gone: what was to be written is there as a whole,
-//! or everything is as it was.
+//! Whatever change to the file system fails, and whenever the process is gone: what was to be written is there as a
+//! whole, or everything is as it was.
 
 mod disk;
 
@@ -27,8 +27,8 @@ fn visible(files: &Files) -> Files {
     files.clone().into_iter().filter(|(name, _)| !name.ends_with(".truecast-tmp")).collect()
 }
 
-/// Writes in a folder that holds `old`, and lets each change fail in turn. `is_complete` says whether everything that was
-/// to be written, or everything that was there, is there.
+/// Writes in a folder that holds `old`, and lets each change fail in turn. `is_complete` says whether everything that
+/// was to be written, or everything that was there, is there.
 fn each_change(old: &Files, write: impl Fn(&Path) -> Result<u64, Error>, is_whole: impl Fn(&Files, &Files) -> bool) {
     let prepared = || {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Models: their structure, every tensor in them, and what is rewritten, byte for byte (`docs/spec/onnx.md §3.9`, §3.10).
+//! Models: their structure, every tensor in them, and what is rewritten, byte for byte (`docs/spec/onnx.md §3.9`,
+//! §3.10).
 
 mod disk;
 
@@ -384,7 +385,8 @@ fn broken_models() {
     }
 }
 
-/// Protobuf would join two messages of a singular field; a writer that leaves one in place would make another model of it.
+/// Protobuf would join two messages of a singular field; a writer that leaves one in place would make another model of
+/// it.
 #[test]
 fn messages_that_occur_twice_are_refused() {
     let w = || raw("w", FLOAT, &[1], &[0; 4]);

@@ -59,8 +59,8 @@ fn names_are_those_of_the_table() {
     assert_eq!(named.count(), NAMES.len());
 }
 
-/// What safetensors 0.8.0 writes for these tensors (Python, `serialize`, metadata `{"format": "pt"}`; the input order is
-/// that of a dictionary and does not matter).
+/// What safetensors 0.8.0 writes for these tensors (Python, `serialize`, metadata `{"format": "pt"}`; the input order
+/// is that of a dictionary and does not matter).
 #[test]
 fn canonical_files_are_those_of_safetensors_0_8() {
     let mut expected = 0x5c8u64.to_le_bytes().to_vec();

@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::look;
 use crate::os::{self, Access};
 
-/// The right to write into a folder, for as long as it is kept. A process that is gone keeps none.
+/// The right to write into a folder, held until it is dropped or the process ends.
 ///
-/// Where a file system has no locks everybody has it.
+/// On a file system without locks every process gets it.
 ///
 /// # Examples
 /// ```
@@ -34,8 +34,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The right to write into a folder alone, or to write one part of it beside those who write others; `None` if a live
-    /// process has that right.
+    /// Claims a folder alone, or one part of it alongside writers of other parts; `None` if a live process already
+    /// holds the claim.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -44,7 +44,7 @@ impl Claim {
         let Some(claimed) = claimed else { return Ok(None) };
         let Some(part) = part else { return Ok(Some(Claim { _folder: claimed, _part: None })) };
         let path = name::of_claim(folder, part);
-        // Another process may take what was left at the same time.
+        // Another process may take a leftover at the same time.
         for _ in 0..10 {
             let made =
                 Entry::begin(|| Ok((step(|| os::create_named(&path, Access::Usual))?, Undo::Remove(path.clone()))));
@@ -55,7 +55,7 @@ impl Claim {
                 }
                 Err(_) if os::is_left(&path) => drop(step(|| fs::remove_file(&path))),
                 Err(_) if look::at_itself(&path)?.is_some() => return Ok(None),
-                // Whoever clears up took it for left behind.
+                // A process that clears up took it for a leftover.
                 Err(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! A file whose data goes to the disk while more is being written.
+//! A file whose data goes to disk while more is being written.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -6,22 +6,22 @@ use std::io::{self, Seek, SeekFrom, Write};
 use crate::change::step;
 use crate::os;
 
-/// A file that is being written: what was written is on its way to the disk, so that the fsync at the end finds little
-/// left to do, and its pages in the system's memory are used again and again instead of one for each page of the file.
+/// A file being written. Written bytes are already being sent to disk, so that the final fsync has little left to do,
+/// and the same pages of the page cache are reused instead of one per page of the file.
 #[derive(Debug)]
 pub(super) struct Draining {
     file: File,
     position: u64,
-    /// What lies before it was sent on its way.
+    /// Bytes before this offset were sent to disk.
     sent: u64,
 }
 
 impl Draining {
-    /// Bytes that are sent together: many requests to a disk, and little next to what it takes in a second. Whole pages,
-    /// because a page that is on its way is better not written to.
+    /// Bytes sent together: large for a disk, and little compared with its throughput per second. Whole pages, because
+    /// a page in flight is better not written to.
     const STEP: u64 = 8 << 20;
-    /// Bytes that stay in memory: the newest ones, which a disk may need this long to take. Files up to this length stay
-    /// as a whole.
+    /// Newest bytes kept in memory, which a disk may need this long to take. Files up to this length stay in memory
+    /// whole.
     const KEPT: u64 = 64 << 20;
 
     pub(super) fn new(file: File) -> Draining {
@@ -36,7 +36,7 @@ impl Draining {
         self.file
     }
 
-    /// Writes elsewhere; the next [`Write::write`] goes on where the one before ended.
+    /// Writes at `at`; the next [`Write::write`] continues after the previous one.
     pub(super) fn write_all_at(&mut self, at: u64, mut bytes: &[u8]) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(at))?;
         while !bytes.is_empty() {
@@ -105,7 +105,7 @@ mod tests {
             sent.push(file.sent / Draining::STEP);
         }
         assert_eq!(sent, [0, 0, 1, 1, 1, 2]);
-        // What is filled in behind is left to the fsync.
+        // Bytes filled in later are left to the fsync.
         file.seek(SeekFrom::Start(14)).unwrap();
         file.write_all(&[1; 4]).unwrap();
         assert_eq!((file.position, file.sent), (18, 2 * Draining::STEP));

@@ -1,6 +1,6 @@
-//! What this process has begun in the file system and not finished, with how each is undone.
+//! Unfinished changes of this process in the file system, with the way to undo each.
 //!
-//! A change and its entry are made under one lock, and so is a change and the end of its entry. Whoever holds the lock
+//! A change and its entry are made under one lock, and so are a change and the end of its entry. The lock holder
 //! therefore sees a state that can be undone as a whole, at any moment and from any thread.
 
 use std::fs;
@@ -12,24 +12,24 @@ use crate::change::step;
 use crate::error::Error;
 use crate::look;
 
-/// How something is undone.
+/// Way to undo a change.
 #[derive(Clone, Debug)]
 pub(super) enum Undo {
     Remove(PathBuf),
     RemoveFolder(PathBuf),
-    /// A folder that this process made, with everything in it.
+    /// Remove a folder that this process made, with everything in it.
     RemoveTree(PathBuf),
-    /// The file at `path` was replaced; what it was stands at `old`.
+    /// Restore the file at `path`, which was replaced; the old file is at `old`.
     Restore {
         old: PathBuf,
         path: PathBuf,
     },
-    /// Nothing; but where nothing is undone, the file goes.
+    /// Nothing to undo; on success the file is removed.
     Keep(PathBuf),
 }
 
 impl Undo {
-    /// Nobody is left to tell if it fails, so it is tried twice.
+    /// A failure cannot be reported, so it is tried twice.
     fn perform(&self) {
         let attempt = || match self {
             Undo::Remove(path) => step(|| fs::remove_file(path)),
@@ -41,7 +41,7 @@ impl Undo {
         attempt().or_else(|_| attempt()).ok();
     }
 
-    /// What is left to do when nothing is to be undone.
+    /// Work left when the changes are kept.
     fn settled(self) -> Option<Undo> {
         match self {
             Undo::Restore { old, .. } | Undo::Keep(old) => Some(Undo::Remove(old)),
@@ -71,10 +71,10 @@ fn ledger() -> MutexGuard<'static, Ledger> {
     LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Undoes everything that this process has begun and not finished: no file is there that was not, none is gone that was.
+/// Undoes every unfinished change of this process: no file exists that did not before, and none is missing.
 ///
-/// From then on nothing is begun nor finished any more, whoever tries waits: the process is to be ended. Says whether this
-/// process has finished any file before.
+/// Afterwards nothing can begin or finish; callers that try are blocked, since the process is about to end. Returns
+/// whether this process finished any file before.
 pub fn abandon_all() -> bool {
     let mut ledger = ledger();
     ledger.entries.drain(..).rev().for_each(|(_, undo)| undo.perform());
@@ -83,30 +83,30 @@ pub fn abandon_all() -> bool {
     has_settled
 }
 
-/// Does what must not be cut short by [`abandon_all`]. It must not begin or finish entries.
+/// Does work that [`abandon_all`] must not interrupt. It must not begin or finish entries.
 pub(super) fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     let _ledger = ledger();
     work()
 }
 
-/// Something that is undone when this is dropped.
+/// A change that is undone on drop.
 #[derive(Debug)]
 pub(super) struct Entry(u64);
 
 impl Entry {
-    /// Changes something, and says how that is undone.
+    /// Makes a change together with its entry.
     pub(super) fn begin<T>(change: impl FnOnce() -> io::Result<(T, Undo)>) -> io::Result<(T, Entry)> {
         let mut ledger = ledger();
         let (made, undo) = change()?;
         Ok((made, ledger.add(undo)))
     }
 
-    /// Says how something is undone that did not change yet.
+    /// Makes an entry for a future change.
     pub(super) fn note(undo: Undo) -> Entry {
         ledger().add(undo)
     }
 
-    /// Changes something, after which another thing is to be undone. If the change fails, it is the old one.
+    /// Makes a change that replaces the entry's undo action. If the change fails, the old action stays.
     pub(super) fn replace(&self, change: impl FnOnce() -> io::Result<Undo>) -> io::Result<()> {
         let mut ledger = ledger();
         let undo = change()?;
@@ -125,7 +125,7 @@ impl Drop for Entry {
     }
 }
 
-/// Changes of which the last is still to be made: until then all are undone together, the newest first.
+/// Changes that are undone together, newest first, until the last of them is made.
 #[derive(Debug, Default)]
 pub(super) struct Together(Vec<Entry>);
 
@@ -134,17 +134,17 @@ impl Together {
         self.0.push(entry);
     }
 
-    /// These, and then others.
+    /// Appends other changes.
     pub(super) fn append(&mut self, mut others: Together) {
         self.0.append(&mut others.0);
     }
 
-    /// There is no other change: nothing is undone.
+    /// Keeps all changes; no last one is needed.
     pub(super) fn keep(&self) {
         self.settle_in(&mut ledger());
     }
 
-    /// Makes the last change, after which nothing is undone. If it fails, everything still is. To be called once.
+    /// Makes the last change, after which nothing is undone. If it fails, all are still undone. To be called once.
     pub(super) fn settle(&self, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut ledger = ledger();
         change()?;
@@ -169,13 +169,13 @@ impl Drop for Together {
     }
 }
 
-/// A folder that was made, with those above it that were missing, for files that are being made: gone when this is dropped,
-/// unless [`Finished`](super::Finished) has put the files into it or others have.
+/// A new folder, with missing parents, for files under construction: removed on drop, unless
+/// [`Finished`](super::Finished) put the files into it or others use it.
 #[derive(Debug, Default)]
 pub struct NewFolder(pub(super) Together);
 
 impl NewFolder {
-    /// Makes a folder, if there is none.
+    /// Makes a folder unless it exists.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -191,7 +191,7 @@ impl NewFolder {
         for folder in missing.into_iter().rev() {
             match Entry::begin(|| Ok((step(|| fs::create_dir(folder))?, Undo::RemoveFolder(folder.into())))) {
                 Ok(((), entry)) => made.push(entry),
-                // Somebody else made it meanwhile.
+                // Another process made it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && look::is_folder(folder)? => {}
                 Err(error) => return Err(Error::io(folder, "creating the folder")(error)),
             }
@@ -199,12 +199,12 @@ impl NewFolder {
         Ok(NewFolder(made))
     }
 
-    /// A file that is gone too when this is dropped.
+    /// Removes this file too on drop.
     pub fn note(&mut self, file: &Path) {
         self.0.push(Entry::note(Undo::Remove(file.into())));
     }
 
-    /// It stays, whatever becomes of files.
+    /// Keeps the folder, even if the files fail.
     pub fn keep(self) {
         self.0.keep();
     }

@@ -1,7 +1,7 @@
-//! What runs that were killed left in folders.
+//! Files that killed runs left in folders.
 //!
-//! A system that has files without names leaves nothing. Where it has not, or where a kill comes just when a file gets its
-//! name, a file stays that nobody works on any more.
+//! A system with unnamed files leaves nothing, except when a kill comes just as a file gets its name. On other systems
+//! an unfinished file remains.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::change::step;
 use crate::os;
 use crate::path::folder_of;
 
-/// An unfinished file of a run that is no more.
+/// An unfinished file of a dead process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// The file.
@@ -22,18 +22,18 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// Removes it, unless somebody has begun to work on it.
+    /// Removes it, unless a process has begun to work on it.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn remove(&self) -> io::Result<()> {
         if os::is_left(&self.path) { step(|| fs::remove_file(&self.path)) } else { Ok(()) }
     }
 }
 
-/// What was left of earlier runs that were to write a file to `path`. A file that a live process works on is none.
+/// Leftovers of earlier runs that were writing a file to `path`. A file that a live process works on is not one.
 ///
-/// Nothing depends on the answer: where the system does not tell, there is none.
+/// Nothing depends on the answer: it is empty if the system cannot tell.
 ///
 /// # Examples
 /// ```
@@ -48,7 +48,7 @@ pub fn of(path: &Path) -> Vec<Leftover> {
     left(name::find(folder_of(path), Some(path)))
 }
 
-/// What was left in a folder, whatever it was to become.
+/// Leftovers in a folder, for any destination.
 pub fn in_folder(folder: &Path) -> Vec<Leftover> {
     left(name::find(folder, None))
 }

@@ -1,9 +1,9 @@
 //! Files that appear complete or not at all.
 //!
-//! [`OutputFile`] is a file under construction, which has no name where the system can do without; [`Finished`] puts
-//! files in their places, all of them or none; [`OutputFolder`] is a folder under construction; `ledger` knows what this
-//! process has not finished, and [`leftover`] what dead ones have not. The only place of this crate that makes files.
-//! Read first: `docs/spec/checkpoints.md §2.8`.
+//! [`OutputFile`] is a file under construction, without a name where the system allows it; [`Finished`] puts files in
+//! their places, all or none; [`OutputFolder`] is a folder under construction; `ledger` has this process's unfinished
+//! changes, and [`leftover`] those of dead processes. All files of this crate are made here. Read first:
+//! `docs/spec/checkpoints.md §2.8`.
 
 mod claim;
 mod draining;
@@ -30,13 +30,12 @@ use crate::error::Error;
 use crate::look;
 use crate::path::folder_of;
 
-/// The path itself, or where its links lead if it is one: a name that is no link, whether a file stands there or not.
-///
+/// The path itself, or the end of its links: a path that is not a link, with or without a file.
 /// # Errors
-/// [`Error::Io`] for links without end.
+/// [`Error::Io`] for a cycle of links.
 pub fn follow(path: &Path) -> Result<PathBuf, Error> {
     let mut at = path.to_path_buf();
-    // As many as Linux follows.
+    // Linux's limit.
     for _ in 0..40 {
         match look::at_itself(&at)? {
             Some(found) if found.is_symlink() => {

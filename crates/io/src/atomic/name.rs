@@ -1,4 +1,4 @@
-//! Names of files that are not finished: hidden, told apart by chance, and with the destination's name in them.
+//! Names of unfinished files: hidden, random, and with the destination's name in them.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -7,31 +7,30 @@ use std::path::{Path, PathBuf};
 use crate::look;
 use crate::path::folder_of;
 
-/// What every such name ends with.
 const SUFFIX: &str = ".truecast-tmp";
-/// A name may have 255 bytes; a character of the longest names takes three where it is UTF-16 elsewhere.
+/// A name may have 255 bytes; a character of the longest names takes three where the system uses UTF-16.
 const MOST_CHARACTERS: usize = 60;
 
-/// What such names for a destination begin with.
+/// Common start of these names for a destination.
 fn prefix(path: &Path) -> OsString {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name: String = name.chars().take(MOST_CHARACTERS).collect();
     format!(".{name}.").into()
 }
 
-/// Makes something at a name that no file has, in the destination's folder.
+/// Makes something at an unused name in the destination's folder.
 pub(super) fn make<T>(path: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     let made = tempfile::Builder::new().prefix(&prefix(path)).suffix(SUFFIX).make_in(folder_of(path), |at| make(at))?;
     let (made, at) = made.into_parts();
     Ok((made, at.keep()?))
 }
 
-/// The name of the file by which a process claims a part of a folder.
+/// Name of the file by which a process claims a part of a folder.
 pub(super) fn of_claim(folder: &Path, part: &str) -> PathBuf {
     folder.join(format!(".part-{part}.claim{SUFFIX}"))
 }
 
-/// Such names for a destination, or for any if it is a folder's.
+/// Names of this kind for a destination, or all in a folder if `path` is `None`.
 pub(super) fn find(folder: &Path, path: Option<&Path>) -> Vec<PathBuf> {
     let prefix = path.map_or(".".into(), prefix);
     let is_one = |name: &OsStr| {

@@ -13,17 +13,17 @@ use crate::look;
 use crate::os::{self, Access};
 use crate::path::folder_of;
 
-/// What happens if the destination exists.
+/// Treatment of an existing destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Existing {
-    /// It is an error, also if the file appears while the new one is written.
+    /// An error, also if the file appears while the new one is written.
     Refuse,
-    /// A regular file is replaced and its mode is kept. Anything else is an error.
+    /// A regular file is replaced and its mode kept; anything else is an error.
     Replace,
 }
 
-/// A file under construction: without a name where the system has such files, under a hidden one in the destination's
-/// folder where not, until [`commit`](OutputFile::commit).
+/// A file under construction until [`commit`](OutputFile::commit): unnamed where the system allows it, else under a
+/// hidden name in the destination's folder.
 ///
 /// Dropping it without `commit` leaves nothing behind and the destination as it was.
 ///
@@ -45,22 +45,22 @@ pub enum Existing {
 /// ```
 #[derive(Debug)]
 pub struct OutputFile {
-    /// Large pieces pass the buffer by.
+    /// Large writes bypass the buffer.
     file: BufWriter<Draining>,
     place: Place,
     permissions: Option<Permissions>,
 }
 
-/// Where a file is, and where it is to be.
+/// Current and final location of a file.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// The name that it has, if it has one.
+    /// Temporary name, if it has one.
     pub(super) temporary: Option<(PathBuf, Entry)>,
     pub(super) path: PathBuf,
     pub(super) existing: Existing,
 }
 
-/// A file that is on the disk as a whole, and lacks its name only.
+/// A file that is completely on disk and only lacks its name.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) file: File,
@@ -69,15 +69,14 @@ pub(super) struct Ready {
 }
 
 impl OutputFile {
-    /// Whether a file may be started: what stands at `path`, and that its folder exists. Nothing is written.
-    ///
+    /// Checks that a file may be started: the state of `path`, and that its folder exists. Writes nothing.
     /// # Errors
     /// As [`create`](OutputFile::create).
     pub fn check(path: &Path, existing: Existing) -> Result<(), Error> {
         OutputFile::replaced(path, existing).map(drop)
     }
 
-    /// The permissions of the file that is replaced, if there is one.
+    /// Permissions of the file to be replaced, if it exists.
     fn replaced(path: &Path, existing: Existing) -> Result<Option<Permissions>, Error> {
         match look::at_itself(path)? {
             Some(found) if !found.is_file() => {
@@ -96,15 +95,14 @@ impl OutputFile {
 
     /// Starts a file.
     ///
-    /// The last component of `path` is not followed if it is a symbolic link: a link is refused like every other thing
-    /// that is not a regular file. A caller that wants to write through a link resolves it first.
+    /// A symbolic link as the last component of `path` is not followed; it is refused like everything else that is not
+    /// a regular file. A caller that wants to write through a link resolves it first.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::DestinationNotRegular`], and [`Error::Io`] if the temporary file cannot be created.
     pub fn create(path: &Path, existing: Existing) -> Result<OutputFile, Error> {
         let permissions = OutputFile::replaced(path, existing)?;
-        // While a file with a mode of its own is being replaced, the data is readable by the owner only, until that mode
-        // is set.
+        // While a file with a mode of its own is replaced, only the owner may read the data, until that mode is set.
         let access = if permissions.is_some() { Access::Owner } else { Access::Usual };
         let (file, temporary) = match change::create_anonymous(folder_of(path), access) {
             Ok(file) => (file, None),
@@ -122,23 +120,23 @@ impl OutputFile {
         Ok(OutputFile { file: BufWriter::with_capacity(1 << 16, Draining::new(file)), place, permissions })
     }
 
-    /// Reserves the space of a file that will be at least `bytes` long, before anything is written: a disk that cannot
-    /// hold it says so now and not after the work. Where the file system cannot reserve, nothing happens.
+    /// Reserves the space of a file of at least `bytes` bytes before anything is written: a full disk is an error now
+    /// and not after the work. Does nothing where the file system cannot reserve.
     ///
-    /// What is then not written reads as zeros.
+    /// Bytes never written read as zeros.
     ///
     /// # Errors
-    /// [`Error::Io`] if the space cannot be had.
+    /// [`Error::Io`] if there is no space.
     pub fn reserve(&self, bytes: u64) -> Result<(), Error> {
         let reserved = step(|| os::reserve(self.file.get_ref().file(), bytes));
         reserved.map_err(Error::io(self.path(), "reserving space for the file"))
     }
 
-    /// Writes `bytes` at `offset` of the file, whatever was written before; what is written by [`Write`] goes on where it
-    /// was. Ranges that are written in both ways must not overlap.
+    /// Writes `bytes` at `offset` of the file; [`Write`] continues where it was. Ranges written in the two ways must
+    /// not overlap.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub fn write_all_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.get_mut().write_all_at(offset, bytes)
     }
@@ -148,16 +146,16 @@ impl OutputFile {
         &self.place.path
     }
 
-    /// Brings the file to rest under its name: flush, mode, fsync, name, fsync of the folder. Returns its size.
+    /// Puts the file in place: flush, mode, fsync, name, fsync of the folder. Returns its size.
     ///
     /// # Errors
-    /// [`Error::Exists`] if something appeared at the destination meanwhile and replacing was not asked for;
-    /// [`Error::Io`]. In both cases the destination is what it was, except if the last step alone failed.
+    /// [`Error::Exists`] if something appeared at the destination meanwhile and must not be replaced; [`Error::Io`].
+    /// The destination is unchanged then, unless only the last step failed.
     pub fn commit(self) -> Result<u64, Error> {
         Finished::from(self).commit()
     }
 
-    /// Everything but the name.
+    /// All steps except naming.
     pub(super) fn ready(self) -> Result<Ready, Error> {
         let OutputFile { file, place, permissions } = self;
         let path = &place.path;

@@ -13,8 +13,8 @@ use crate::look;
 use crate::os;
 use crate::path::folder_of;
 
-/// A folder under construction, with a hidden name beside its destination until [`commit`](OutputFolder::commit). Its
-/// files can be made again, so that nothing waits until each is on the disk.
+/// A folder under construction, with a hidden name next to its destination until [`commit`](OutputFolder::commit). Its
+/// files can be made again, so they are not synced one by one.
 ///
 /// Dropping it without `commit` leaves nothing behind and the destination as it was.
 ///
@@ -38,13 +38,13 @@ pub struct OutputFolder {
     at: PathBuf,
     path: PathBuf,
     existing: Existing,
-    /// Goes first: the folders above can be removed only once they are empty.
+    /// Dropped first: the folders above can be removed only once they are empty.
     _made: Entry,
     parents: NewFolder,
 }
 
 impl OutputFolder {
-    /// Begins a folder. With [`Existing::Replace`] its files take their places among those of an older one.
+    /// Begins a folder. With [`Existing::Replace`] its files are moved among those of an older one.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::Io`].
@@ -73,7 +73,7 @@ impl OutputFolder {
             fs::create_dir_all(folder_of(&path))?;
             File::create_new(&path)
         };
-        // What is made while everything is undone would stay.
+        // A file made while everything is being undone would stay.
         ledger::undisturbed(|| step(create)).map_err(Error::io(&self.path.join(name), "creating the file"))
     }
 
@@ -86,11 +86,11 @@ impl OutputFolder {
         step(|| file.write_all(bytes)).map_err(Error::io(&self.path.join(name), "writing"))
     }
 
-    /// Gives the folder its name. Among the files of an older folder the `outdated` ones, named by their paths in it, go
-    /// first, and the one of the name `last` comes last; there a kill may leave files of both.
+    /// Gives the folder its name. In an older folder the `outdated` files, by their paths in it, are removed first, and
+    /// the file `last` is moved last; a kill may leave a mixture of both.
     ///
     /// # Errors
-    /// [`Error::Exists`] if something appeared there meanwhile, [`Error::LinkInside`], [`Error::Io`].
+    /// [`Error::Exists`] if something appeared at the destination meanwhile, [`Error::LinkInside`], [`Error::Io`].
     pub fn commit(self, last: &str, outdated: &[PathBuf]) -> Result<(), Error> {
         match look::is_folder(&self.path)? {
             true if self.existing == Existing::Refuse => return Err(Error::Exists { path: self.path }),

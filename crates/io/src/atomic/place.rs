@@ -1,9 +1,8 @@
 //! Putting finished files in their places: all of them or none.
 //!
-//! Every file is on the disk before the first gets its name. They get their names one by one, in an order in which a later
-//! one may refer to an earlier one, each brought to rest before the next. If one fails, those before it are undone: a file
-//! that is new goes, one that was replaced comes back. The last one settles it: from then on nothing is undone, whatever
-//! fails.
+//! Every file is on disk before the first gets its name. Names are given one by one, so that a later file may refer to
+//! an earlier one, each synced before the next. If one fails, the earlier ones are undone: a new file is removed, a
+//! replaced one restored. After the last one nothing is undone.
 
 use std::fs;
 use std::io;
@@ -18,7 +17,7 @@ use crate::look::known;
 use crate::os;
 use crate::path::folder_of;
 
-/// Files that are written and lack their names only, to be put in their places together.
+/// Files that are written and only lack their names, to be put in place together.
 ///
 /// Dropping it leaves nothing behind and every destination as it was.
 ///
@@ -54,7 +53,7 @@ impl From<OutputFile> for Finished {
 }
 
 impl Finished {
-    /// These, and then others.
+    /// Appends other files.
     pub fn and(mut self, others: impl Into<Finished>) -> Finished {
         let others = others.into();
         self.files.extend(others.files);
@@ -63,24 +62,24 @@ impl Finished {
         self
     }
 
-    /// A folder that was made for them stays with them.
+    /// Keeps a folder that was made for them.
     pub fn and_folder(mut self, folder: NewFolder) -> Finished {
         self.folders.push(folder);
         self
     }
 
-    /// A file to which nothing refers once these are in their places, and that goes then.
+    /// Removes an obsolete file once these are in place.
     pub(crate) fn without(mut self, obsolete: impl IntoIterator<Item = PathBuf>) -> Finished {
         self.obsolete.extend(obsolete);
         self
     }
 
-    /// Brings every file to rest under its name. Returns their size.
+    /// Puts every file in place. Returns their total size.
     ///
     /// # Errors
-    /// [`Error::Exists`] if something appeared at a destination meanwhile and replacing was not asked for; [`Error::Io`].
-    /// Every destination is then what it was, except if the very last step alone failed, the fsync of the last folder: all
-    /// are then complete and in their places.
+    /// [`Error::Exists`] if something appeared at a destination meanwhile and must not be replaced; [`Error::Io`].
+    /// Every destination is unchanged then, unless only the last step failed, the fsync of the last folder: all files
+    /// are then complete and in place.
     pub fn commit(self) -> Result<u64, Error> {
         let Finished { files, folders, obsolete } = self;
         let ready = files.into_iter().map(OutputFile::ready).collect::<Result<Vec<_>, _>>()?;
@@ -112,7 +111,7 @@ impl Finished {
 }
 
 impl Ready {
-    /// Gives the file its name, for as long as the entry is kept.
+    /// Gives the file its name until the entry is dropped.
     fn put(self) -> io::Result<Entry> {
         let Ready { file, place: Place { temporary, path, existing }, .. } = self.named()?;
         match (temporary, existing) {
@@ -131,7 +130,7 @@ impl Ready {
         }
     }
 
-    /// Gives the file its name, for good, as the last of several changes.
+    /// Gives the file its name for good, as the last of several changes.
     fn settle(self, together: &mut Together) -> io::Result<()> {
         let Ready { file, place: Place { temporary, path, existing }, .. } = self.named()?;
         let Some((at, entry)) = temporary else { return together.settle(|| step(|| os::link_open(&file, &path))) };
@@ -142,7 +141,7 @@ impl Ready {
         })
     }
 
-    /// A name cannot be taken from another file but by renaming, so what is to replace one needs a name first.
+    /// Only a rename can replace an existing file, so the new one needs a temporary name first.
     fn named(mut self) -> io::Result<Ready> {
         if self.place.temporary.is_none() && self.place.existing == Existing::Replace {
             let (at, entry) = Entry::begin(|| {
@@ -155,12 +154,12 @@ impl Ready {
     }
 }
 
-/// Replaces the file at `path`, if there is one, so that it can come back.
+/// Replaces the file at `path` and keeps the old one for undoing.
 fn replace(new: &Path, path: PathBuf) -> io::Result<Undo> {
     if known(step(|| fs::symlink_metadata(&path)))?.is_none() {
         return step(|| fs::rename(new, &path)).map(|()| Undo::Remove(path));
     }
-    // Some file systems have no second names.
+    // Some file systems have no hard links.
     let kept = name::make(&path, |at| step(|| fs::hard_link(&path, at)))
         .or_else(|_| name::make(&path, |at| change::copy(&path, at)));
     let ((), old) = kept?;

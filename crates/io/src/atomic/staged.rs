@@ -1,4 +1,4 @@
-//! A folder of files that were made beside older ones and take their places.
+//! Moving a folder of new files into an older folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,13 +9,12 @@ use crate::error::Error;
 use crate::path::folder_of;
 use crate::{look, os};
 
-/// Moves the files of a folder, and of those in it, to the same places in another folder, and removes the first. `outdated`
-/// are files of the other folder that go before. No link in it is followed.
+/// Moves the files of a folder and its subfolders to the same places in another folder, and removes the first.
+/// `outdated` files of the other folder are removed before. No link in it is followed.
 ///
-/// `rank` of a file, by its path in the folder, says when it moves: those of a rank are at rest in their places before the
-/// next rank. A file that is replaced gives its mode to the new one. No request to stop comes between; where a call of the
-/// system fails or the process is killed, the same call again goes on.
-///
+/// `rank` of a file, by its path in the folder, gives the order: files of one rank are synced in place before the next
+/// rank. A replaced file passes its mode on to the new one. Requests to stop are not checked in between; after a failed
+/// system call or a kill, the same call continues.
 /// # Errors
 /// [`Error::LinkInside`], before anything is changed; [`Error::Io`].
 pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[PathBuf]) -> Result<(), Error> {
@@ -59,7 +58,7 @@ pub fn move_all(from: &Path, to: &Path, rank: impl Fn(&Path) -> u8, outdated: &[
     })
 }
 
-/// Removes such a folder with everything in it.
+/// Removes such a folder with all its contents.
 ///
 /// # Errors
 /// [`Error::LinkInside`] if it is a link; [`Error::Io`].
@@ -74,7 +73,7 @@ pub fn remove_all(from: &Path) -> Result<(), Error> {
     remove_folders(from, &folders)
 }
 
-/// The folders in a folder, which are empty, and itself.
+/// Removes the empty subfolders of a folder, and the folder.
 fn remove_folders(from: &Path, folders: &[PathBuf]) -> Result<(), Error> {
     for folder in folders.iter().rev().map(|folder| from.join(folder)).chain([from.to_path_buf()]) {
         step(|| fs::remove_dir(&folder)).map_err(Error::io(&folder, "removing the folder"))?;
@@ -82,7 +81,7 @@ fn remove_folders(from: &Path, folders: &[PathBuf]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The files below a folder that is no link, and the folders, each before those in it.
+/// Files and folders below a folder that is not a link; each folder before its contents.
 fn find_all(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
     look::inside(folder_of(folder), Path::new(folder.file_name().unwrap_or_default()))?;
     let (mut files, mut folders) = (Vec::new(), Vec::new());

@@ -27,7 +27,7 @@ pub enum DeniedTensor {
     /// `__metadata__` is not a tensor's name.
     #[error("name is reserved; rename it")]
     ReservedName,
-    /// A zip archive stores the length of a name in 16 bits; readers of other files take no longer one.
+    /// A zip archive stores a name's length in 16 bits; readers of other files accept no longer name.
     #[error("name of {bytes} bytes is too long for such a file; rename it")]
     NameTooLong { bytes: usize },
     /// `docs/spec/checkpoints.md §1.6` V14.
@@ -54,10 +54,10 @@ pub enum DeniedTensor {
     /// Protobuf messages have less than 2 GiB.
     #[error("{bytes} bytes exceed the 2 GiB of a protobuf message; choose a narrower type or another container")]
     MessageTooLong { bytes: u64 },
-    /// External elements that cannot be read cannot be carried to another place.
+    /// External elements that cannot be read cannot be moved.
     #[error("external COMPLEX128 cannot be copied; store it inside the model")]
     Opaque,
-    /// The bytes are announced in a layout that the container does not have.
+    /// The bytes are announced in another layout than the container's.
     #[error("layout {found:?}, expected {expected:?}; use the layout from layout_for")]
     Layout { found: Layout, expected: Layout },
 }

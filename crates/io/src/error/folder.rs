@@ -1,21 +1,21 @@
-//! What can be wrong with a checkpoint folder and with the JSON files in it.
+//! Errors of a checkpoint folder and its JSON files.
 
 use crate::escaped::Escaped;
 use crate::foreign::Foreign;
 
-/// The longest JSON file that is read (`docs/spec/checkpoints.md §2.2 C4`).
+/// Maximum length of a JSON file (`docs/spec/checkpoints.md §2.2 C4`).
 pub const MAX_JSON_BYTES: u64 = 128 << 20;
-/// How deep objects and arrays may lie in each other (C4).
+/// Maximum nesting of objects and arrays (C4).
 pub const MAX_JSON_DEPTH: usize = 128;
-/// Values of one JSON file, each of which takes more memory than text (C4).
+/// Maximum number of values in one JSON file; a value takes more memory than its text (C4).
 pub const MAX_JSON_VALUES: u64 = 1 << 21;
 
-/// Which rule of `docs/spec/checkpoints.md §2` a folder breaks.
+/// Broken rule of `docs/spec/checkpoints.md §2`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum FolderError {
-    /// Nothing to convert is there.
+    /// Nothing to convert.
     #[error("the folder holds no .safetensors file{}", instead(found, components))]
     NoShards { found: Option<(String, Foreign)>, components: Vec<String> },
     /// §9.9.
@@ -24,7 +24,7 @@ pub enum FolderError {
     /// §2.7.
     #[error("{what} is for one model, and the folder holds several; give {} by itself", listed(components))]
     Several { what: &'static str, components: Vec<String> },
-    /// Two files say where tensors are.
+    /// Two indices.
     #[error("the folder holds several indices, such as {}; give a folder with one", Escaped(&indices[0]))]
     Indices { indices: Vec<String> },
     /// C1.
@@ -75,14 +75,14 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    /// The folder is not what was meant, rather than damaged.
+    /// Whether the request is at fault: another folder was probably meant.
     pub(crate) fn is_usage(&self) -> bool {
         use FolderError::{Indices, NoShards, Several, SeveralGguf};
         matches!(self, NoShards { .. } | SeveralGguf { .. } | Several { .. } | Indices { .. })
     }
 }
 
-/// What a folder without tensors has in their place.
+/// Contents of a folder without tensors.
 fn instead(found: &Option<(String, Foreign)>, components: &[String]) -> String {
     match found {
         _ if !components.is_empty() => format!("; give {} by itself", listed(components)),

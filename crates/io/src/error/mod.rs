@@ -1,7 +1,7 @@
-//! Everything that can go wrong in this crate, one variant per cause.
+//! All errors of this crate, one variant per cause.
 //!
-//! What is wrong with the bytes of one format is in a module of its own; [`Error`] adds where. What a process does with an
-//! error (exit codes, printing) is not here.
+//! Faults in the bytes of one format are in a module each; [`Error`] adds the location. Exit codes and printing are
+//! elsewhere.
 
 pub mod denied;
 pub mod folder;
@@ -33,27 +33,27 @@ pub enum Error {
     #[error("{}: {found}", EscapedPath(path))]
     UnknownKind {
         path: PathBuf,
-        /// What it names instead.
+        /// Kind of file found there.
         found: Foreign,
     },
-    /// Something else lies under the name of a container.
+    /// Another kind of file under the name of a container.
     #[error("{}: {found}", EscapedPath(path))]
     Replaced {
         path: PathBuf,
-        /// What it is instead.
+        /// Kind of file found there.
         found: Foreign,
     },
     /// The destination exists and replacing it was not asked for.
     #[error("{}: destination exists", EscapedPath(path))]
     Exists { path: PathBuf },
-    /// The destination exists and is not a regular file; it is not replaced whatever was asked for.
+    /// The destination exists and is not a regular file; it is never replaced.
     #[error("{}: destination is {found}, not a regular file; choose another name", EscapedPath(path))]
     DestinationNotRegular {
         path: PathBuf,
-        /// What stands there, such as `a folder`.
+        /// Kind of the destination, such as `a folder`.
         found: &'static str,
     },
-    /// A file of a folder that is written, or a folder in it, is a link.
+    /// A file in a destination folder, or a folder in it, is a link.
     #[error(
         "{}: links in a destination are not followed; remove the link, or choose another folder",
         EscapedPath(path)
@@ -63,29 +63,29 @@ pub enum Error {
     #[error("{}: the header states the types, so nothing is read as {from}", EscapedPath(path))]
     FromNotApplicable {
         path: PathBuf,
-        /// The type that was given.
+        /// The given type.
         from: DType,
     },
     /// A type was given for elements of another width.
     #[error("{}: elements are {dtype}; {from} has another width", EscapedPath(path))]
     FromWidth {
         path: PathBuf,
-        /// The type that was given.
+        /// The given type.
         from: DType,
-        /// The type that the file states.
+        /// Type in the file.
         dtype: DType,
     },
-    /// A model is made from a model only.
+    /// A model can be made only from a model.
     #[error("{}: only a model can be converted to a model; choose another container for tensors", EscapedPath(path))]
     NotAModel { path: PathBuf },
     /// A `.npy` or `.pb` file holds one tensor.
     #[error("{}: this kind of file holds exactly one tensor, not {tensors}; use .npz", EscapedPath(path))]
     NotOneTensor {
         path: PathBuf,
-        /// How many were to be written.
+        /// Number of tensors to write.
         tensors: usize,
     },
-    /// A container's rules forbid a tensor that was to be written.
+    /// A container's rules forbid a tensor to be written.
     #[error("{}: tensor {}: {cause}", EscapedPath(path), Escaped(tensor))]
     Refused { path: PathBuf, tensor: String, cause: DeniedTensor },
     /// The header of the file to be written exceeds what readers accept.
@@ -95,17 +95,17 @@ pub enum Error {
         safetensors::MAX_HEADER_BYTES
     )]
     HeaderTooLong { path: PathBuf, bytes: u64 },
-    /// A reader was asked for more bytes than the tensor has left, or a writer was given more or fewer than announced.
+    /// A reader was asked for more bytes than the tensor has left, or a writer was given another number than announced.
     #[error("{}: {actual} bytes of tensor data, expected {expected}", EscapedPath(path))]
     DataLength {
         path: PathBuf,
         /// Bytes announced by the tensors' types and shapes.
         expected: u64,
-        /// Bytes asked for or given.
+        /// Bytes requested or given.
         actual: u64,
     },
-    /// The source is a folder, a device, a pipe: anything without a size that can be trusted
-    /// (`docs/spec/checkpoints.md §1.6 V22`).
+    /// The source is a folder, a device, a pipe: anything without a reliable size (`docs/spec/checkpoints.md §1.6
+    /// V22`).
     #[error("{}: not a regular file", EscapedPath(path))]
     NotRegular { path: PathBuf },
     /// A safetensors header breaks a rule.
@@ -128,29 +128,29 @@ pub enum Error {
     /// A `.onnx` or `.pb` file is malformed or unsupported.
     #[error("{}: {cause}", EscapedPath(path))]
     Proto { path: PathBuf, cause: onnx::ProtoError },
-    /// The elements of a `.npy` file cannot be of the type.
+    /// The elements of a `.npy` file cannot have this type.
     #[error("{}: descr {} does not hold {dtype}", EscapedPath(path), Escaped(descr))]
     Descr { path: PathBuf, descr: String, dtype: DType },
-    /// Packed elements of a `.npy` file end within a byte of a row.
+    /// Packed elements of a `.npy` file end inside a byte of a row.
     #[error("{}: rows of {bytes} bytes are not a whole number of {dtype} elements", EscapedPath(path))]
     Rows { path: PathBuf, bytes: u64, dtype: DType },
-    /// A dimension of a tensor of TOSA is 0.
+    /// A dimension of a TOSA tensor is 0.
     #[error(
         "{}: shape {shape:?} has no elements; every dimension of a TOSA tensor is at least 1 (docs/spec/tosa.md §2.4)",
         EscapedPath(path)
     )]
     Empty { path: PathBuf, shape: Vec<u64> },
-    /// A 64-bit element is beyond 48 bits.
+    /// A 64-bit element exceeds 48 bits.
     #[error("{}: element {index} does not fit in 48 bits", EscapedPath(path))]
     Wide { path: PathBuf, index: u64 },
-    /// There is no memory for the elements.
+    /// Not enough memory for the elements.
     #[error("{}: no memory for {bytes} bytes", EscapedPath(path))]
     Memory {
         path: PathBuf,
-        /// Bytes that are needed.
+        /// Bytes needed.
         bytes: u64,
     },
-    /// An element that takes a byte has bits above its width.
+    /// An element in a byte has bits above its width.
     #[error(
         "{}: tensor {}: element {index} is byte {byte:#04x}, which has bits above the {bits} of {dtype}",
         EscapedPath(path),
@@ -162,7 +162,7 @@ pub enum Error {
         /// The element's index in row-major order.
         index: u64,
         byte: u8,
-        /// The bits of a code.
+        /// Bits of a code.
         bits: u32,
         /// The element type.
         dtype: DType,
@@ -172,7 +172,7 @@ pub enum Error {
     ReadTensor {
         path: PathBuf,
         tensor: String,
-        /// The offset in the file; in a compressed member, in the data that it expands to.
+        /// Offset in the file; for a compressed member, in its expanded data.
         offset: u64,
         /// The system's reason.
         source: io::Error,
@@ -184,20 +184,20 @@ pub enum Error {
         path: PathBuf,
         cause: folder::FolderError,
     },
-    /// The disk has no room for what is to be written.
+    /// The disk is too full.
     #[error("{}: the result needs {}, and {} are free", EscapedPath(path), in_units(*needed), in_units(*free))]
     Space {
         path: PathBuf,
-        /// Bytes that will be written.
+        /// Bytes to be written.
         needed: u64,
-        /// Bytes that may be.
+        /// Bytes available.
         free: u64,
     },
-    /// The system refused something else.
+    /// Another system call failed.
     #[error("{}: {action}: {source}", EscapedPath(path))]
     Io {
         path: PathBuf,
-        /// What was tried, such as `opening`.
+        /// The action that failed, such as `opening`.
         action: &'static str,
         /// The system's reason.
         source: io::Error,
@@ -205,7 +205,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whose fault it is.
+    /// Class of the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::UnknownKind { .. }
@@ -248,13 +248,13 @@ impl Error {
     }
 }
 
-/// What is wrong with the bytes of a file.
+/// Fault in the bytes of a file.
 pub(crate) trait Cause {
-    /// The error that says in which file.
+    /// The error with the file's path.
     fn at(self, path: &Path) -> Error;
 }
 
-/// Each cause with its variant, which has the path beside it.
+/// The variant of each cause, with the path.
 macro_rules! causes {
     ($($cause:ty => $variant:ident { $($more:tt)* })*) => {$(
         impl Cause for $cause {
@@ -274,7 +274,7 @@ causes! {
     onnx::ProtoError => Proto {}
 }
 
-/// Why a part of a file could not be read: the file's fault or the system's.
+/// Why a part of a file could not be read: bad bytes or a system error.
 #[derive(Debug)]
 pub(crate) enum ReadError<C> {
     Cause(C),
@@ -294,7 +294,7 @@ impl<C> From<io::Error> for ReadError<C> {
 }
 
 impl<C: Cause> ReadError<C> {
-    /// The error that says in which file; `action` is what the system refused.
+    /// The error with the file's path; `action` is the action that the system refused.
     pub(crate) fn at(self, path: &Path, action: &'static str) -> Error {
         match self {
             ReadError::Cause(cause) => match Foreign::instead(path) {
@@ -306,7 +306,7 @@ impl<C: Cause> ReadError<C> {
     }
 }
 
-/// Why data of another length than the header says are wrong.
+/// Difference between actual and stated length of data.
 struct OffBy {
     needed: u64,
     found: u64,
@@ -321,7 +321,7 @@ impl fmt::Display for OffBy {
     }
 }
 
-/// The prefix that names a member of an archive, if there is one.
+/// Prefix with the name of a member, if in an archive.
 struct Member<'a>(Option<&'a str>);
 
 impl fmt::Display for Member<'_> {

@@ -1,4 +1,4 @@
-//! What can be wrong with a protobuf message and with the tensors in it, one variant per cause.
+//! Errors of a protobuf message and its tensors, one variant per cause.
 //!
 //! [`Error`](super::Error) adds the path.
 
@@ -6,11 +6,11 @@ use truecast_core::DType;
 
 use crate::escaped::Escaped;
 
-/// What nodes, names and attributes of a model may take in memory: about 260,000 nodes of one attribute. Real models take
-/// a tenth.
+/// Maximum memory for nodes, names and attributes of a model: about 260,000 nodes with one attribute each. Real models
+/// take a tenth.
 pub const MAX_STRUCTURE_BYTES: u64 = 96 << 20;
 
-/// What is wrong with the bytes of a `.onnx` or `.pb` file. Offsets are those of the file.
+/// Error in the bytes of a `.onnx` or `.pb` file. Offsets count from the start of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
@@ -18,42 +18,42 @@ pub enum ProtoError {
     /// A number or fixed value is cut off.
     #[error("offset {offset}: a value extends past the end of its message at {end}; the file is truncated or damaged")]
     Truncated { offset: u64, end: u64 },
-    /// A length exceeds what is left of the enclosing message.
+    /// A length exceeds the rest of the enclosing message.
     #[error(
         "offset {offset}: a field has {len} bytes, but its message has {left} left; the file is truncated or damaged"
     )]
     Length { offset: u64, len: u64, left: u64 },
-    /// A number of more than ten bytes.
+    /// A number with more than ten bytes.
     #[error("offset {offset}: a number of more than ten bytes; the file is damaged or not protobuf")]
     Varint { offset: u64 },
     /// Field number zero or too large, a group, or an unknown wire type.
     #[error("offset {offset}: {tag:#x} is not a field tag; the file is damaged or not protobuf")]
     Tag { offset: u64, tag: u64 },
-    /// A field is encoded as another kind of value than its declaration says.
+    /// A field is encoded as another kind of value than declared.
     #[error("offset {offset}: field {field} is encoded as {found}, expected {expected}")]
     WireType { offset: u64, field: u32, found: &'static str, expected: &'static str },
-    /// A field that may occur once occurs again.
+    /// A field occurs more often than allowed.
     #[error("offset {offset}: field {field} of {message} occurs twice")]
     Repeated { offset: u64, message: &'static str, field: u32 },
-    /// A field without which a message makes no sense is missing.
+    /// A required field is missing.
     #[error("offset {offset}: {message} has no {field}; the file is truncated or something else")]
     Missing { offset: u64, message: &'static str, field: &'static str },
-    /// A name is not text.
+    /// A name that is not UTF-8.
     #[error("offset {offset}: a name is not UTF-8")]
     NotUtf8 { offset: u64 },
-    /// Graphs inside graphs inside graphs.
+    /// Graphs nested too deeply.
     #[error("offset {offset}: messages are nested more than {limit} deep")]
     TooDeep { offset: u64, limit: usize },
-    /// The structure of a model, without its tensors, is beyond any use.
+    /// The structure of a model, without its tensors, is too large.
     #[error(
         "offset {offset}: nodes, names and attributes up to here take more than {} MiB, which is the limit",
         MAX_STRUCTURE_BYTES >> 20
     )]
     TooMuch { offset: u64 },
-    /// A domain is imported twice, and not alike.
+    /// A domain is imported twice with different versions.
     #[error("offset {offset}: domain {} is imported in version {first} and in version {second}", Escaped(domain))]
     TwoVersions { offset: u64, domain: String, first: i64, second: i64 },
-    /// Two functions are called alike.
+    /// Two functions with the same identity.
     #[error(
         "offset {offset}: a second function {} of domain {} and overload {}; no call can say which of them it means",
         Escaped(name),
@@ -61,7 +61,7 @@ pub enum ProtoError {
         Escaped(overload)
     )]
     TwoFunctions { offset: u64, name: String, domain: String, overload: String },
-    /// An attribute's value is not of the kind that its type states.
+    /// An attribute's value has another kind than its stated type.
     #[error("offset {offset}: attribute {}: {why}", Escaped(name))]
     Attribute { offset: u64, name: String, why: &'static str },
     /// A tensor breaks a rule of `docs/spec/onnx.md §3`.
@@ -69,7 +69,7 @@ pub enum ProtoError {
     Tensor { offset: u64, tensor: String, cause: TensorError },
 }
 
-/// Which rule of `docs/spec/onnx.md §3` a tensor breaks.
+/// Broken rule of `docs/spec/onnx.md §3`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
@@ -83,7 +83,7 @@ pub enum TensorError {
     /// §3.5.
     #[error("shape has 2^63 elements or more, or too many bytes")]
     ShapeTooBig,
-    /// More than any reader takes.
+    /// The rank exceeds that of any reader.
     #[error("more than {} dimensions", crate::tensor::MAX_RANK)]
     RankTooHigh,
     /// §3.5.
@@ -98,7 +98,7 @@ pub enum TensorError {
     /// §3.5.
     #[error("{field} has {actual} entries, but type and dims need {expected}")]
     Entries { field: &'static str, expected: u64, actual: u64 },
-    /// §3.5. How many are too many is not counted.
+    /// §3.5. The surplus is not counted.
     #[error("{field} has more entries than the {expected} that type and dims need")]
     MoreEntries { field: &'static str, expected: u64 },
     /// §3.3.
@@ -116,21 +116,21 @@ pub enum TensorError {
     /// §3.5: cells hold code points.
     #[error("element {index} is not UTF-8; such text can only be copied")]
     NotUtf8 { index: u64 },
-    /// The end of a cell is all zeros, whatever was in it.
+    /// An element ends with zeros, which cells cannot represent.
     #[error("element {index} ends with NUL; such text can only be copied")]
     NulAtEnd { index: u64 },
-    /// Cells are as long as the longest element.
+    /// An element is too long: cells are as long as the longest.
     #[error("element {index} has more than {limit} characters; such text can only be copied")]
     TextTooLong { index: u64, limit: usize },
-    /// What was asked for needs a type that has none here.
+    /// The operation needs elements of a type that truecast does not have.
     #[error("{data_type} can only be copied")]
     Unreadable { data_type: &'static str },
-    /// Text where elements of a fixed width were asked for, or the reverse.
+    /// Text where elements of a fixed width are required, or the reverse.
     #[error("elements are {found}, not {wanted}")]
     NotOfKind { found: DType, wanted: &'static str },
 }
 
-/// Which rule of `docs/spec/onnx.md §3.6` or §3.7 external data breaks.
+/// Broken rule of `docs/spec/onnx.md §3.6` or §3.7 on external data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
@@ -165,7 +165,7 @@ pub enum ExternalError {
     /// §3.7 rule 4.
     #[error("location {} of external data is not a regular file", Escaped(location))]
     NotRegular { location: String },
-    /// The file is not there.
+    /// The file does not exist.
     #[error("external data: file {} is not in the model's folder", Escaped(location))]
     NotFound { location: String },
     /// §3.7 rule 5.

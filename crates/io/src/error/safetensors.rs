@@ -1,4 +1,4 @@
-//! What can be wrong with a safetensors header.
+//! Errors of a safetensors header.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use super::OffBy;
 use crate::escaped::Escaped;
 use crate::tensor::MAX_RANK;
 
-/// The longest header that is read or written (`docs/spec/checkpoints.md §1.6 V2`, §1.8).
+/// Maximum length of a header (`docs/spec/checkpoints.md §1.6 V2`, §1.8).
 pub const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// The key of a header that is not a tensor.
+/// The key of a header that does not name a tensor.
 pub const METADATA_KEY: &str = "__metadata__";
 
-/// Which rule of `docs/spec/checkpoints.md §1.6` a file breaks.
+/// Broken rule of `docs/spec/checkpoints.md §1.6`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.

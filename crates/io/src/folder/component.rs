@@ -1,4 +1,4 @@
-//! Folders of a checkpoint that are checkpoints themselves: modules of sentence-transformers, models of a diffusers pipeline,
+//! Folders of a checkpoint that are checkpoints too: modules of sentence-transformers, models of a diffusers pipeline,
 //! adapters (`docs/spec/checkpoints.md §2.7`).
 
 use std::collections::BTreeSet;
@@ -13,14 +13,14 @@ use crate::error::{Cause, Error};
 use crate::foreign::Foreign;
 use crate::look;
 
-/// Describes the models of a pipeline: an object whose keys name their folders.
+/// Description of the models in a pipeline: an object whose keys name their folders.
 const PIPELINE: &str = "model_index.json";
-/// Describes the modules of a model: a list whose paths name their folders, the empty path the folder itself.
+/// Description of a model's modules: a list of paths of their folders; the empty path is the folder itself.
 const MODULES: &str = "modules.json";
-/// The same weights in the form of whoever published them first.
+/// Folder with the same weights in their first published form.
 const COPY: &str = "original";
 
-/// A folder that holds files of tensors.
+/// Whether a folder has files of tensors.
 pub(super) fn is_component(folder: &Path, name: &str) -> Result<bool, Error> {
     let path = folder.join(name);
     if name == COPY || name.starts_with('.') || !look::is_folder(&path)? {
@@ -31,9 +31,9 @@ pub(super) fn is_component(folder: &Path, name: &str) -> Result<bool, Error> {
     shards.try_fold(false, |found, name| Ok(found || look::is_file(&path.join(name))?))
 }
 
-/// What a folder says of the folders in it.
+/// Declarations about the subfolders of a folder.
 pub(super) struct Declared {
-    /// It describes a pipeline, whose models are in folders.
+    /// A pipeline, with its models in subfolders.
     pub is_pipeline: bool,
     /// Folders that belong to the model, relative to it.
     pub folders: BTreeSet<PathBuf>,
@@ -51,7 +51,7 @@ impl Declared {
         Ok(Declared { is_pipeline: pipeline.is_some() && has_models()?, folders })
     }
 
-    /// What belongs to the model and has weights has some that are `read`; `strays` are files of other weights.
+    /// Checks that every declared folder with weights has files that are `read`; `strays` are files of other weights.
     pub fn check(&self, folder: &Path, strays: &[PathBuf], read: &BTreeSet<&Path>) -> Result<(), Error> {
         let is_lost = |of: &Path| self.folders.contains(of) && !read.contains(of);
         let lost = strays.iter().find_map(|stray| Some((stray.parent().filter(|of| is_lost(of))?, stray.file_name()?)));

@@ -1,4 +1,4 @@
-//! Changes to a folder that is written: small files, files that are gone, and whether there is room.
+//! Changes to a destination folder: small files, removals, and free space.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::look;
 use crate::os;
 use crate::path::folder_of;
 
-/// Writes a file as a whole, or not at all.
+/// Writes a file completely, or not at all.
 ///
 /// # Errors
 /// As [`OutputFile::create`] and [`OutputFile::commit`].
@@ -21,7 +21,7 @@ pub fn write(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), Error>
     file.commit().map(drop)
 }
 
-/// Removes a file; that there is none is no error.
+/// Removes a file; a missing file is not an error.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -32,16 +32,16 @@ pub fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Bytes that may still be written below a folder, or below the nearest one above it that exists; `None` where the system
-/// does not say.
+/// Bytes that may still be written below a folder, or below its nearest existing parent; `None` if the system does not
+/// tell.
 ///
 /// # Errors
-/// [`Error::Io`] where it cannot be told which folder exists.
+/// [`Error::Io`] if the existing parent cannot be determined.
 pub fn free_bytes(folder: &Path) -> Result<Option<u64>, Error> {
     Ok(os::free_bytes(nearest(folder)?).ok())
 }
 
-/// The folder, or the nearest one above it that exists.
+/// The folder, or its nearest existing parent.
 fn nearest(folder: &Path) -> Result<&Path, Error> {
     for above in folder.ancestors().filter(|above| !above.as_os_str().is_empty()) {
         if look::is_folder(above)? {

@@ -1,4 +1,4 @@
-//! The index of a folder: which file holds which tensor (`docs/spec/checkpoints.md §2.1`, §2.4).
+//! The index of a folder: the file of each tensor (`docs/spec/checkpoints.md §2.1`, §2.4).
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::open::is_shard_name;
 use crate::error::folder::FolderError;
 use crate::error::{Cause, Error};
 
-/// What every index ends with.
+/// Suffix of every index.
 pub const INDEX_SUFFIX: &str = ".safetensors.index.json";
 
-/// Names of which the first that is there counts.
+/// Usual names, in order of preference.
 const USUAL: [&str; 2] = ["model.safetensors.index.json", "diffusion_pytorch_model.safetensors.index.json"];
 
 /// The index of a folder.
@@ -27,7 +27,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// The name of the index among the files of a folder.
+    /// Name of the index among a folder's files.
     pub(super) fn find(names: &[String]) -> Result<Option<&str>, FolderError> {
         let all: Vec<&String> = names.iter().filter(|name| name.ends_with(INDEX_SUFFIX)).collect();
         let usual = USUAL.into_iter().find(|usual| all.iter().any(|name| name == usual));
@@ -61,17 +61,16 @@ impl Index {
         Ok(Index { name: name.into(), metadata, weight_map })
     }
 
-    /// The text of an index: two blanks for each level, keys sorted, one line feed at the end. `total_size` is the bytes of
-    /// all tensors, and comes to what else stands in `metadata`.
+    /// Text of an index: two spaces per level, sorted keys, a final newline. `total_size`, the bytes of all tensors, is
+    /// added to `metadata`.
     ///
     /// Source: `docs/spec/checkpoints.md §2.4`.
     ///
     /// # Examples
     /// ```
-    /// use truecast_io::folder::Index;
-    /// let map = [("b".to_string(), "model.safetensors".to_string())].into();
-    /// let text = Index { name: "i".into(), metadata: Default::default(), weight_map: map }.text(8);
-    /// let expected = "{\n  \"metadata\": {\n    \"total_size\": 8\n  },\n  \"weight_map\": {\n    \"b\": \"model.safetensors\"\n  }\n}\n";
+    /// use truecast_io::folder::Index; let map = [("b".to_string(), "model.safetensors".to_string())].into(); let text
+    /// = Index { name: "i".into(), metadata: Default::default(), weight_map: map }.text(8); let expected = "{\n
+    /// \"metadata\": {\n    \"total_size\": 8\n  },\n  \"weight_map\": {\n    \"b\": \"model.safetensors\"\n  }\n}\n";
     /// assert_eq!(text, expected);
     /// ```
     #[must_use]

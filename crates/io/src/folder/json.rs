@@ -1,5 +1,5 @@
-//! JSON files of a checkpoint: read within the limits of `docs/spec/checkpoints.md §2.2 C4`, and edited so that every byte
-//! stays that nobody asked to change.
+//! JSON files of a checkpoint: read within the limits of `docs/spec/checkpoints.md §2.2 C4`, and edited so that all
+//! other bytes are kept.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,19 +19,19 @@ use crate::look;
 /// A JSON file of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonFile {
-    /// Where it was read.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its text, to the byte.
+    /// Exact text.
     pub text: String,
-    /// What the text says.
+    /// Parsed value.
     pub value: Value,
 }
 
 impl JsonFile {
-    /// Reads a file of a folder; `None` if there is none of that name.
+    /// Reads a file of a folder; `None` if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Folder`] for what breaks C3 or C4, [`Error::Io`].
+    /// [`Error::Folder`] for violations of C3 or C4, [`Error::Io`].
     pub fn read(folder: &Path, name: &str, follow_links: bool) -> Result<Option<JsonFile>, Error> {
         let path = folder.join(name);
         if look::at_itself(&path)?.is_none() {
@@ -52,10 +52,10 @@ impl JsonFile {
     }
 }
 
-/// Reads JSON in which no object has a key twice, of bounded depth and number of values.
+/// Reads JSON without repeated keys, of bounded depth and number of values.
 ///
 /// # Errors
-/// [`FolderError`]: what is wrong, and in which line.
+/// [`FolderError`] with the line.
 ///
 /// # Examples
 /// ```
@@ -66,7 +66,7 @@ impl JsonFile {
 /// ```
 pub fn parse(text: &str) -> Result<Value, FolderError> {
     let context = Context { left: Cell::new(MAX_JSON_VALUES), cause: RefCell::new(None) };
-    // serde_json itself refuses what lies more than 128 deep.
+    // serde_json itself refuses more than 128 levels.
     let mut json = serde_json::Deserializer::from_str(text);
     let parsed = Tree(&context).deserialize(&mut json).and_then(|value| json.end().map(|()| value));
     parsed.map_err(|error| match context.cause.take() {
@@ -81,7 +81,7 @@ pub fn parse(text: &str) -> Result<Value, FolderError> {
     })
 }
 
-/// What a visitor found out before it gave up; serde's errors carry text only.
+/// Error found by a visitor; serde's errors carry text only.
 struct Context {
     left: Cell<u64>,
     cause: RefCell<Option<FolderError>>,
@@ -167,22 +167,22 @@ impl<'de> Visitor<'de> for Tree<'_> {
     }
 }
 
-/// A change to a JSON file: where, by keys from the outermost object on, and what.
+/// A change to a JSON file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// Keys from the outermost object on; not empty.
+    /// Keys from the outermost object; not empty.
     pub path: Vec<String>,
-    /// What stands there afterwards; `None` removes the key.
+    /// New value; `None` removes the key.
     pub value: Option<Value>,
 }
 
-/// The text with some members of its objects removed, replaced or added; every other byte stays.
+/// The text with some members of its objects removed, replaced or added; every other byte is kept.
 ///
-/// A member that is added comes last. What is to be removed and is not there changes nothing, nor does a path that leads
-/// through something other than an object.
+/// A new member is added last. Removing a missing member changes nothing, nor does a path through something other than
+/// an object.
 ///
 /// # Errors
-/// [`FolderError::Json`] if the text is no JSON object.
+/// [`FolderError::Json`] if the text is not a JSON object.
 ///
 /// # Examples
 /// ```
@@ -200,7 +200,7 @@ pub fn edit(text: &str, edits: &[Edit]) -> Result<String, FolderError> {
     edited_below(text, 1, &edits)
 }
 
-/// The text of an object after edits of its members and of what lies below them, which take one pass for each level.
+/// Text of an object after edits of its members and their descendants, one pass per level.
 fn edited_below(text: &str, depth: usize, edits: &[(&[String], Option<&Value>)]) -> Result<String, FolderError> {
     let mut below: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for (path, value) in edits.iter().filter(|(path, _)| path.len() > 1) {
@@ -220,7 +220,7 @@ fn edited_below(text: &str, depth: usize, edits: &[(&[String], Option<&Value>)])
     own.into_iter().try_fold(whole, |text, (key, value)| edited(&text, depth, key, value))
 }
 
-/// The text of an object, which lies `depth` deep with its members, after the edit of one of them.
+/// Text of an object at `depth` after an edit of one member.
 fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Result<String, FolderError> {
     let members = members(text)?;
     let at = members.iter().position(|member| member.key == *last);
@@ -230,7 +230,7 @@ fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Res
     let (from, to, new) = match (at, value) {
         (None, None) => return Ok(text.into()),
         (Some(at), Some(value)) => (offset(members[at].value), end(members[at].value), printed(value)),
-        // The comma and the blanks before it go too, or of the first one those behind it.
+        // Removes also the comma and blanks before it, or after it if it is the first.
         (Some(0), None) if members.len() > 1 => (offset(members[0].raw_key), offset(members[1].raw_key), String::new()),
         (Some(0), None) => (offset(text.trim_start()) + 1, end(members[0].value), String::new()),
         (Some(at), None) => (end(members[at - 1].value), end(members[at].value), String::new()),
@@ -239,7 +239,7 @@ fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Res
             match members.last() {
                 None => (offset(text.trim_start()) + 1, offset(text.trim_start()) + 1, member),
                 Some(last) => {
-                    // As the members before it are set.
+                    // Same formatting as the members before it.
                     let before = &text[..offset(last.raw_key)];
                     let blanks = &before[before.trim_end().len()..];
                     (end(last.value), end(last.value), format!(",{blanks}{member}"))
@@ -250,7 +250,7 @@ fn edited(text: &str, depth: usize, last: &String, value: Option<&Value>) -> Res
     Ok(format!("{}{new}{}", &text[..from], &text[to..]))
 }
 
-/// A value with an indentation of two blanks for each level, as a member of an object `depth` deep; in one line for 0.
+/// A value indented by two spaces per level, as a member of an object at `depth`; on one line for 0.
 fn indented(value: &Value, depth: usize) -> String {
     let pretty = serde_json::to_string_pretty(value).expect("a value has a text");
     match depth {
@@ -259,7 +259,7 @@ fn indented(value: &Value, depth: usize) -> String {
     }
 }
 
-/// A member of an object, as slices of its text.
+/// Slices of the text for one member of an object.
 struct Member<'a> {
     key: String,
     raw_key: &'a str,

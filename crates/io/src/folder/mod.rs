@@ -1,9 +1,9 @@
-//! A checkpoint that is a folder: an index, files of tensors, and what lies beside them. A checkpoint of one file is a folder
-//! that has nothing else.
+//! A checkpoint that is a folder: an index, files of tensors, and other files. A checkpoint of one file is a folder
+//! without other files.
 //!
-//! A [`Folder`] is opened as a whole: every header is read, every name is checked, and each tensor counts once. Nothing that
-//! a file names is opened outside of the folder. What the tensors mean together is not known here.
-//! Read first: `docs/spec/checkpoints.md §2`.
+//! A [`Folder`] is opened as a whole: every header is read, every name is checked, and each tensor counts once. Names
+//! in files never open anything outside the folder. The meaning of the tensors is not known here. Read first:
+//! `docs/spec/checkpoints.md §2`.
 
 mod component;
 mod files;
@@ -37,7 +37,7 @@ use component::Declared;
 use foldhash::{HashMap, HashMapExt};
 use part::PartName;
 
-/// Files that hold everything where there is no index: the first that is there counts.
+/// Complete files, used without an index, in order of preference.
 const SINGLE: [&str; 2] = ["model.safetensors", "diffusion_pytorch_model.safetensors"];
 /// Weights that PEFT loads on top of others.
 const ADAPTER: &str = "adapter_model.safetensors";
@@ -45,11 +45,11 @@ const ADAPTER: &str = "adapter_model.safetensors";
 /// A file of tensors in a folder.
 #[derive(Debug)]
 pub struct Shard {
-    /// Its name: plain, never a path.
+    /// Plain name, never a path.
     pub name: String,
-    /// What it holds.
+    /// The opened file.
     pub source: Source,
-    /// The tensors of `source` that count, in the order of their data; others are copies of what another shard holds.
+    /// Tensors of `source` that count, in data order; the others are copies of tensors in another shard.
     pub tensors: Vec<usize>,
 }
 
@@ -75,7 +75,7 @@ pub struct Shard {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// The path is that of the only shard.
+    /// The path is a file: the only shard.
     is_file: bool,
     follow_links: bool,
     shards: Vec<Shard>,
@@ -87,13 +87,13 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder: its index, the header of every file that it names, and the list of what lies beside them.
+    /// Opens a folder: its index, the header of every file that it names, and the list of other files.
     ///
     /// Cost: memory proportional to the headers; one open handle for each file.
     /// Source: `docs/spec/checkpoints.md §2.1` to §2.3, §2.7.
     ///
     /// # Errors
-    /// [`Error::Folder`] and those of [`Source::open`].
+    /// [`Error::Folder`] and the errors of [`Source::open`].
     pub fn open(path: &Path, follow_links: bool) -> Result<Folder, Error> {
         let names = names_in(path)?;
         let declared = Declared::of(path, &names, follow_links)?;
@@ -108,7 +108,7 @@ impl Folder {
         let there = || names.iter().map(String::as_str);
         let single = || SINGLE.into_iter().find(|single| there().any(|name| name == *single));
         let wanted: BTreeSet<&str> = match &index {
-            None if declared.is_pipeline => [].into(), // What lies beside its description is a copy of its models.
+            None if declared.is_pipeline => [].into(), // Files next to the description are copies of its models.
             Some(index) => index.weight_map.values().map(String::as_str).collect(),
             None => match single() {
                 Some(single) => [single].into(),
@@ -152,14 +152,14 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a `.safetensors` or `.gguf` file as a checkpoint of one shard; of a GGUF model in parts, each is a shard. What else
-    /// lies beside it does not count. The tensors of a GGUF file that are rows of blocks are listed as bytes;
-    /// [`Source::blocks`] says what they are.
+    /// Opens a `.safetensors` or `.gguf` file as a checkpoint of one shard; each part of a split GGUF model is a shard.
+    /// Other files next to it are ignored. Tensors of a GGUF file that consist of blocks are listed as bytes, with
+    /// their block types in [`Source::blocks`].
     ///
     /// Cost: memory proportional to the header.
     ///
     /// # Errors
-    /// Those of [`Source::open`]; [`Error::Gguf`].
+    /// Errors of [`Source::open`]; [`Error::Gguf`].
     pub fn of_file(path: &Path) -> Result<Folder, Error> {
         if !gguf::is_named(path) {
             let (file, found) = open_regular(path)?;
@@ -182,7 +182,7 @@ impl Folder {
         Ok(Folder { warnings: warning.into_iter().collect(), ..Folder::of_sources(path, parts) })
     }
 
-    /// A container that is open, as a checkpoint of one shard.
+    /// An open container as a checkpoint of one shard.
     #[must_use]
     pub fn of_source(source: Source) -> Folder {
         let path = source.path().to_path_buf();
@@ -212,13 +212,13 @@ impl Folder {
         }
     }
 
-    /// The container, where the checkpoint is one file.
+    /// The container, if the checkpoint is one file.
     #[must_use]
     pub fn into_source(mut self) -> Option<Source> {
         self.shards.pop().filter(|_| self.is_file && self.shards.is_empty()).map(|shard| shard.source)
     }
 
-    /// What the index says otherwise than the files, where no value depends on it (§2.3).
+    /// Contradictions between index and files that affect no value (§2.3).
     fn contradictions(&self) -> Vec<String> {
         let Some(index) = &self.index else { return Vec::new() };
         let (path, name) = (self.path.display(), Escaped(&index.name));
@@ -232,7 +232,7 @@ impl Folder {
         of_size.into_iter().chain(of_parts).collect()
     }
 
-    /// Which copy of each tensor counts (§2.3).
+    /// Chooses the copy of each tensor that counts (§2.3).
     fn choose(&mut self) -> Result<(), Error> {
         let Folder { path, shards, index, warnings, .. } = self;
         if let Some(index) = index {
@@ -284,13 +284,13 @@ impl Folder {
         Ok(())
     }
 
-    /// The path that it was opened with.
+    /// The path given to open it.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The files of tensors, in the order of their names.
+    /// Files of tensors, by name.
     #[must_use]
     pub fn shards(&self) -> &[Shard] {
         &self.shards
@@ -302,62 +302,62 @@ impl Folder {
         self.index.as_ref()
     }
 
-    /// What lies beside the shards and is copied.
+    /// Files other than shards that are copied.
     #[must_use]
     pub fn sidecars(&self) -> &[Sidecar] {
         &self.sidecars
     }
 
-    /// Files of weights that the checkpoint does not name, by their paths in the folder. Some program may load one instead.
+    /// Weight files that the checkpoint does not name, by their paths in the folder. Some program may load one instead.
     #[must_use]
     pub fn strays(&self) -> &[PathBuf] {
         &self.strays
     }
 
-    /// Folders in it that hold weights of their own, at any depth, by their paths in the folder: each is a checkpoint.
+    /// Subfolders with weights of their own, at any depth, by their paths in the folder: each is a checkpoint.
     #[must_use]
     pub fn components(&self) -> &[PathBuf] {
         &self.components
     }
 
-    /// That it holds several checkpoints, where `what` is for one; `None` if it holds one.
+    /// Error if it holds several checkpoints and `what` needs one; `None` if it holds one.
     #[must_use]
     pub fn several(&self, what: &'static str) -> Option<Error> {
-        // Options of folders are not for a file.
+        // Options for folders do not apply to a file.
         let model = self.shards.first().filter(|_| self.shards.len() == 1 && !what.starts_with('-'));
         let others = self.components.iter().map(|path| path.display().to_string());
         let components = model.map(|shard| shard.name.clone()).into_iter().chain(others).collect();
         (!self.components.is_empty()).then(|| FolderError::Several { what, components }.at(&self.path))
     }
 
-    /// What is odd about it.
+    /// Warnings about the checkpoint.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// It is one file, or a GGUF model in parts, and nothing beside it counts.
+    /// Whether it is one file or a split GGUF model, so that other files are ignored.
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.is_file
     }
 
-    /// A JSON file of the folder; `None` if there is none of that name.
+    /// A JSON file of the folder; `None` if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Folder`] for what breaks C3 or C4, [`Error::Io`].
+    /// [`Error::Folder`] for violations of C3 or C4, [`Error::Io`].
     pub fn json(&self, name: &str) -> Result<Option<JsonFile>, Error> {
         if self.is_file { Ok(None) } else { JsonFile::read(&self.path, name, self.follow_links) }
     }
 
-    /// Links may lead anywhere.
+    /// Whether links may lead anywhere.
     #[must_use]
     pub fn follows_links(&self) -> bool {
         self.follow_links
     }
 }
 
-/// Names that are text, sorted.
+/// File names that are UTF-8, sorted.
 fn names_in(path: &Path) -> Result<Vec<String>, Error> {
     Ok(look::names(path)?.into_iter().filter_map(|name| name.into_string().ok()).collect())
 }

@@ -1,4 +1,4 @@
-//! Opening files that are named by the files of a folder (`docs/spec/checkpoints.md §2.2`).
+//! Opening files named by other files of a folder (`docs/spec/checkpoints.md §2.2`).
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -14,19 +14,19 @@ pub(super) fn is_shard_name(name: &str) -> bool {
     is_plain_name(name) && name.ends_with(".safetensors")
 }
 
-/// A name and no path, on any system.
+/// A name that is not a path on any system.
 pub(super) fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', ':', '\0'])
 }
 
-/// Opens a regular file below the folder, with its length. Only its last component may be a link, and of links only one
-/// into the blobs of the cache that the folder lies in, unless all are followed (C2, C3).
+/// Opens a regular file below the folder, with its length. Only its last component may be a link, and only into the
+/// blobs of the folder's cache, unless all links are followed (C2, C3).
 pub(super) fn open_in(folder: &Path, name: &Path, follow_links: bool) -> Result<(File, u64), Error> {
     let path = folder.join(name);
     let found = step(|| fs::symlink_metadata(&path)).map_err(Error::io(&path, "opening"))?;
     let is_link = found.is_symlink();
     let real = step(|| fs::canonicalize(&path)).map_err(Error::io(&path, "opening"))?;
-    // Asked before opening, because opening a pipe waits.
+    // Checked before opening, because opening a pipe blocks.
     if !step(|| fs::metadata(&real)).map_err(Error::io(&path, "opening"))?.is_file() {
         return Err(Error::NotRegular { path });
     }

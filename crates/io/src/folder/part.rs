@@ -1,20 +1,20 @@
-//! Names that say that a file is one of several: `model-00001-of-00003.safetensors` (`docs/spec/checkpoints.md §2.3`). They
-//! count only where no index says which files there are.
+//! Names of numbered parts: `model-00001-of-00003.safetensors` (`docs/spec/checkpoints.md §2.3`). They count only
+//! without an index.
 
 use std::collections::BTreeMap;
 
 use crate::error::folder::FolderError;
 
-/// What such a name says.
+/// A numbered file name.
 pub(super) struct PartName<'a> {
-    /// What stands before and behind the numbers.
+    /// Text before and after the numbers.
     around: (&'a str, &'a str),
     pub number: u64,
     pub of: u64,
 }
 
 impl<'a> PartName<'a> {
-    /// The numbers of a name; `None` if it has none.
+    /// Parses a name; `None` without numbers.
     pub fn new(name: &'a str) -> Option<PartName<'a>> {
         let at = ["-of-", "_of_"].into_iter().filter_map(|word| name.rfind(word)).max()?;
         let (before, after) = (&name[..at], &name[at + "-of-".len()..]);
@@ -25,7 +25,7 @@ impl<'a> PartName<'a> {
     }
 }
 
-/// Files that are named as parts are all parts of their sets, which are numbered from 1, or from 0.
+/// Checks that all numbered files form complete sets, numbered from 1 or from 0.
 pub(super) fn check<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), FolderError> {
     let mut sets: BTreeMap<_, (u64, BTreeMap<u64, &str>)> = BTreeMap::new();
     for (name, part) in names.filter_map(|name| Some((name, PartName::new(name)?))) {
@@ -39,7 +39,7 @@ pub(super) fn check<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), Fold
     for (of, set) in sets.into_values() {
         let Some((&least, &name)) = set.first_key_value() else { continue };
         let first = least.min(1);
-        // The numbers from the first on, as far as they are there.
+        // Numbers present without a gap.
         let there = set.keys().zip(first..).take_while(|(found, number)| **found == *number).count() as u64;
         if there != of || there != set.len() as u64 {
             return Err(FolderError::MissingPart { missing: first + there, of, name: name.into() });

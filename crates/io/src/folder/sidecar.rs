@@ -1,4 +1,4 @@
-//! The files of a folder beside its weights (`docs/spec/checkpoints.md §2.7`): which are copied, and copying them.
+//! Files of a folder other than its weights (`docs/spec/checkpoints.md §2.7`): selection and copying.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,37 +12,37 @@ use crate::error::{Cause, Error};
 use crate::look;
 use crate::path::folder_of;
 
-/// Files of weights in other forms, and weights that the index does not know.
+/// Files of weights in other forms, and weights outside the index.
 const WEIGHTS: [&str; 11] =
     ["safetensors", "bin", "pt", "pth", "ckpt", "msgpack", "h5", "gguf", "onnx", "nemo", "distcp"];
-/// What a conversion writes about itself.
+/// Report of a conversion.
 const OWN: &str = "truecast-manifest";
-/// Deeper folders are nobody's.
+/// Deeper folders are ignored.
 const MAX_DEPTH: usize = 32;
 
-/// A file that is copied as it is.
+/// A file that is copied unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sidecar {
     /// Relative to the folder; plain names only.
     pub path: PathBuf,
-    /// Its length when it was found.
+    /// Length when found.
     pub bytes: u64,
 }
 
-/// What lies beside the shards.
+/// Files other than the shards.
 #[derive(Default)]
 pub(super) struct Beside {
-    /// What is copied, in the order of the names.
+    /// Files to copy, by name.
     pub sidecars: Vec<Sidecar>,
-    /// Files of weights that the checkpoint does not name, relative to the folder.
+    /// Weight files that the checkpoint does not name, relative to the folder.
     pub strays: Vec<PathBuf>,
-    /// Folders that hold weights of their own; what lies in them is theirs.
+    /// Subfolders with weights of their own, including everything in them.
     pub components: Vec<PathBuf>,
-    /// What is said of files that are left out.
+    /// Warnings about files that are left out.
     pub warnings: Vec<String>,
 }
 
-/// The files beside the shards.
+/// Finds the files other than the shards.
 pub(super) fn find(folder: &Path, follow_links: bool, is_shard: impl Fn(&str) -> bool) -> Result<Beside, Error> {
     let mut found = Beside::default();
     walk(folder, Path::new(""), (&is_shard, follow_links), &mut found)?;
@@ -70,7 +70,7 @@ fn walk(
             continue;
         }
         let whole = folder.join(&path);
-        // It may have gone since the folder was listed.
+        // It may be gone since the folder was listed.
         let Some(kind) = look::at_itself(&whole)? else { continue };
         if (kind.is_dir() || kind.is_symlink()) && is_component(&here, name)? {
             if kind.is_symlink() && !follow_links {
@@ -97,7 +97,7 @@ fn walk(
             found.strays.push(path);
             continue;
         }
-        // Of a link, what it leads to.
+        // Follow a link to its target.
         match look::at(&whole)? {
             Some(target) if target.is_file() => found.sidecars.push(Sidecar { path, bytes: target.len() }),
             Some(target) if target.is_dir() => skip(found, "links to folders are not followed"),
@@ -114,18 +114,18 @@ fn is_weights(name: &str) -> bool {
 }
 
 impl Sidecar {
-    /// Opens it, to know before any work that it can be copied.
+    /// Opens it, to check before any work that it can be copied.
     ///
     /// # Errors
-    /// [`Error::Io`], a link that is not followed.
+    /// [`Error::Io`], a link that must not be followed.
     pub fn check(&self, from: &Path, follow_links: bool) -> Result<(), Error> {
         open_in(from, &self.path, follow_links).map(drop)
     }
 
-    /// Copies it from one folder to the same place in another. `each` is given every piece of it, and says whether to go on.
+    /// Copies it to the same place in another folder. `each` receives every piece and returns whether to continue.
     ///
     /// # Errors
-    /// [`Error::Io`], a link that is not followed, [`Error::LinkInside`]; `None` if it was told to stop.
+    /// [`Error::Io`], a link that must not be followed, [`Error::LinkInside`]; `None` if stopped.
     pub fn copy(
         &self,
         from: &Path,

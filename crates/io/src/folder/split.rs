@@ -1,4 +1,4 @@
-//! A GGUF model in several files, of which each says which part it is (`docs/spec/checkpoints.md §9.9`).
+//! A GGUF model in several numbered files (`docs/spec/checkpoints.md §9.9`).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const NO: &str = "split.no";
 const COUNT: &str = "split.count";
 const TENSORS: &str = "split.tensors.count";
 
-/// The name that parts of one model have in common, the number of this one, from 1, and how many there are.
+/// Common name of a model's parts, number of this one, from 1, and their count.
 fn named(name: &str) -> Option<(&str, u64, u64)> {
     let number = |text: &str| text.parse().ok().filter(|_| text.len() == 5);
     let (rest, count) = name.strip_suffix(".gguf")?.rsplit_once("-of-")?;
@@ -28,7 +28,7 @@ fn number(part: &Source, key: &str) -> Option<u64> {
     part.gguf().and_then(|header| header.number(key))
 }
 
-/// The files of the model of which a file is a part, in their order; the file alone if it is not a part.
+/// Files of the model that contains a file, in order; the file alone if it is not a part.
 pub(super) fn open(path: &Path) -> Result<Vec<Source>, Error> {
     let given = one(path)?;
     let given_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -74,10 +74,10 @@ fn one(path: &Path) -> Result<Source, Error> {
     Source::of_gguf(path, file, found.len())
 }
 
-/// The path that is read: of a folder without `.safetensors` files its only GGUF model, by its first part that is there.
+/// The path to read: in a folder without `.safetensors` files its only GGUF model, by its first existing part.
 ///
 /// # Errors
-/// [`FolderError::SeveralGguf`]; where the system does not tell.
+/// [`FolderError::SeveralGguf`]; [`Error::Io`].
 pub fn single(path: &Path) -> Result<PathBuf, Error> {
     if !look::is_folder(path)? {
         return Ok(path.into());

@@ -1,5 +1,5 @@
-//! The block types of the format: number, name, elements and bytes of a block. As gguf-py 0.19.0 has them. Those that are
-//! decoded are described by `truecast_core::scaled`.
+//! Block types of the format: number, name, elements and bytes of a block, as in gguf-py 0.19.0. Types that are decoded
+//! are described by `truecast_core::scaled`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::BlockType;
 
-/// The type of a tensor's blocks.
+/// Type of a tensor's blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Block(&'static Row);
 
@@ -20,7 +20,7 @@ struct Row {
     content: Content,
 }
 
-/// What a block holds.
+/// Contents of a block.
 #[derive(PartialEq, Eq, Hash)]
 enum Content {
     Element(DType),
@@ -33,13 +33,13 @@ const fn single(id: u32, name: &'static str, bytes: u64, dtype: DType) -> Row {
     Row { id, name, elements: 1, bytes, content: Content::Element(dtype) }
 }
 
-/// A block that is decoded.
+/// A block type that is decoded.
 const fn scaled(block: BlockType) -> Row {
     let (id, name, elements, bytes) = (block.id(), block.name(), block.elements(), block.bytes());
     Row { id, name, elements, bytes, content: Content::Scaled(block) }
 }
 
-/// A block that is not.
+/// A block type that is not decoded.
 const fn unknown(id: u32, name: &'static str, elements: u64, bytes: u64) -> Row {
     Row { id, name, elements, bytes, content: Content::Unknown }
 }
@@ -82,7 +82,7 @@ static TABLE: [Row; 34] = [
 ];
 
 impl Block {
-    /// The type with a number in a file.
+    /// Type with this number in files.
     ///
     /// # Examples
     /// ```
@@ -100,12 +100,12 @@ impl Block {
         TABLE.iter().map(Block)
     }
 
-    /// Its number.
+    /// Number in files.
     pub fn id(self) -> u32 {
         self.0.id
     }
 
-    /// Its name.
+    /// Name.
     pub fn name(self) -> &'static str {
         self.0.name
     }
@@ -120,7 +120,7 @@ impl Block {
         self.0.bytes
     }
 
-    /// The element type, if a block is one element.
+    /// Element type if a block is one element.
     pub fn dtype(self) -> Option<DType> {
         match self.0.content {
             Content::Element(dtype) => Some(dtype),
@@ -128,12 +128,12 @@ impl Block {
         }
     }
 
-    /// Single elements of a type; `None` if the format does not have it.
+    /// Block type of single elements; `None` if the format does not have the type.
     pub fn of_dtype(dtype: DType) -> Option<Block> {
         Block::all().find(|block| block.dtype() == Some(dtype))
     }
 
-    /// Blocks that are decoded.
+    /// Block type of decoded blocks.
     ///
     /// # Examples
     /// ```
@@ -145,7 +145,7 @@ impl Block {
         Block::all().find(|row| row.scaled() == Some(block)).expect("every such type has a row")
     }
 
-    /// A shape in bytes, of one in elements: as many rows, each of its bytes. As it is, if a block is one element.
+    /// Shape in bytes for a shape in elements: the same rows, each in bytes. Unchanged if a block is one element.
     pub(crate) fn stored_shape(self, shape: &Arc<[u64]>) -> Arc<[u64]> {
         let mut shape = shape.clone();
         if self.dtype().is_none()
@@ -156,7 +156,7 @@ impl Block {
         shape
     }
 
-    /// How a block is decoded; `None` of a single element, and of a type that is not decoded.
+    /// Decoded block type; `None` for single elements and for types that are not decoded.
     pub fn scaled(self) -> Option<BlockType> {
         match self.0.content {
             Content::Scaled(block) => Some(block),

@@ -1,4 +1,4 @@
-//! Keys of a file that is to be written: those of another file byte for byte, whatever they hold, and new ones.
+//! Keys of a new file: another file's byte for byte, with any value, and new ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, SeekFrom};
@@ -9,11 +9,10 @@ use crate::error::gguf::MAX_KEYS_BYTES;
 use crate::source::Source;
 use crate::window::Window;
 
-/// Numbers of types of values.
 const U32: u32 = 4;
 const TEXT: u32 = 8;
 
-/// Keys with their values, in the order in which they are written.
+/// Keys with their values, in file order.
 ///
 /// # Examples
 /// ```
@@ -29,7 +28,7 @@ const TEXT: u32 = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     alignment: u64,
-    /// A value is its type and what follows, as bytes.
+    /// Values as bytes, with the type first.
     pairs: Vec<(String, Vec<u8>)>,
 }
 
@@ -40,19 +39,19 @@ impl Default for Keys {
 }
 
 impl Keys {
-    /// None.
+    /// Empty keys.
     #[must_use]
     pub fn new() -> Keys {
         Keys { alignment: 32, pairs: Vec::new() }
     }
 
-    /// Those of a GGUF file, arrays among them. Cost: memory for all of them.
+    /// All keys of a GGUF file, including arrays. Cost: memory for all of them.
     ///
     /// # Errors
     /// [`HeaderError::KeysTooLong`]; [`Error::Io`].
     ///
     /// # Panics
-    /// If the source is no GGUF file.
+    /// If the source is not a GGUF file.
     pub fn of(source: &Source) -> Result<Keys, Error> {
         let header = source.gguf().expect("a GGUF file");
         Keys::read(header, source.whole_file()).map_err(|e| e.at(source.path(), "reading the keys"))
@@ -73,23 +72,23 @@ impl Keys {
         Ok(Keys { alignment: header.alignment, pairs })
     }
 
-    /// Keys in their order, each with its value as bytes: the type first.
+    /// Keys in order, with their values as bytes: the type first.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_slice()))
     }
 
-    /// Of how many bytes offsets are multiples.
+    /// Alignment of offsets in bytes.
     #[must_use]
     pub fn alignment(&self) -> u64 {
         self.alignment
     }
 
-    /// A number, in place of what the key had or after the others.
+    /// Sets a number, replacing a value or after the other keys.
     pub fn set_u32(&mut self, key: &str, value: u32) {
         self.set(key, [U32.to_le_bytes(), value.to_le_bytes()].concat());
     }
 
-    /// A text, in place of what the key had or after the others.
+    /// Sets a text, replacing a value or after the other keys.
     pub fn set_text(&mut self, key: &str, value: &str) {
         let mut bytes = TEXT.to_le_bytes().to_vec();
         put_text(&mut bytes, value);
@@ -103,17 +102,17 @@ impl Keys {
         }
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     pub fn remove(&mut self, key: &str) {
         self.retain(|known| known != key);
     }
 
-    /// Takes all other keys out.
+    /// Removes all other keys.
     pub fn retain(&mut self, stays: impl Fn(&str) -> bool) {
         self.pairs.retain(|(known, _)| stays(known));
     }
 
-    /// Everything before the data, of tensors in the order of their data.
+    /// Everything before the data, for tensors in data order.
     #[must_use]
     pub fn header(&self, tensors: &[super::NewTensor]) -> Vec<u8> {
         let mut bytes = b"GGUF".to_vec();
@@ -129,7 +128,7 @@ impl Keys {
         for tensor in tensors {
             put_text(&mut bytes, &tensor.name);
             bytes.extend((tensor.shape.len() as u32).to_le_bytes());
-            // The first dimension of the file is the fastest.
+            // The first dimension in the file is the fastest.
             tensor.shape.iter().rev().for_each(|dimension| bytes.extend(dimension.to_le_bytes()));
             bytes.extend(tensor.block.id().to_le_bytes());
             bytes.extend(offset.to_le_bytes());
@@ -145,8 +144,7 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
-/// The keys in which two lists of keys differ, those that only one of them has among them; all of them, if only their order
-/// does.
+/// Keys that differ between two lists or are in only one of them; all keys if only the order differs.
 #[must_use]
 pub fn differing_keys(a: &Keys, b: &Keys) -> Vec<String> {
     if a.pairs == b.pairs {

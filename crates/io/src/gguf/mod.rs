@@ -1,8 +1,8 @@
 //! The GGUF container: its header, read and written, and block types (`docs/spec/checkpoints.md §9`).
 //!
-//! A tensor of this format is a row of blocks, of which most hold codes with scales of their own, so it is no
-//! [`Tensor`](crate::Tensor) of one element type: [`Folder::of_file`](crate::folder::Folder::of_file) lists its bytes. What a
-//! block means is in `truecast_core::scaled`.
+//! A tensor of this format is a row of blocks, most of which hold codes with their own scales, so it is not a
+//! [`Tensor`](crate::Tensor) of one element type: [`Folder::of_file`](crate::folder::Folder::of_file) lists its bytes.
+//! Blocks are decoded in `truecast_core::scaled`.
 
 mod block;
 mod keys;
@@ -26,24 +26,24 @@ use crate::error::ReadError;
 use crate::tensor::checked_len;
 use crate::window::Window;
 
-/// A header that keeps every rule of `docs/spec/checkpoints.md §9.1`.
+/// A header that satisfies every rule of `docs/spec/checkpoints.md §9.1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// 2 or 3.
     pub version: u32,
-    /// Offsets of tensors are multiples of it.
+    /// Alignment of tensor offsets.
     pub alignment: u64,
-    /// Keys and values, in the order of the file.
+    /// Keys and values, in file order.
     pub metadata: Vec<(String, Value)>,
-    /// Where the value of each key lies in the file, its type first.
+    /// Position of each key's value in the file, with its type first.
     pub values: Vec<Range<u64>>,
-    /// Tensors, in the order of their data.
+    /// Tensors in data order.
     pub tensors: Vec<BlockTensor>,
     /// The offset of the first tensor's data in the file.
     pub data_start: u64,
 }
 
-/// A value of the metadata. What an array holds is not kept: vocabularies have a hundred thousand entries.
+/// A metadata value. Array entries are not kept: vocabularies have a hundred thousand.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[allow(missing_docs)] // Named as in the page.
@@ -53,7 +53,7 @@ pub enum Value {
     Float(f64),
     Bool(bool),
     String(String),
-    /// An array of so many entries. Of a few integers, those that are not negative.
+    /// An array of this length. For a few integers, those that are not negative.
     Array {
         entries: u64,
         few: Vec<u64>,
@@ -63,19 +63,19 @@ pub enum Value {
 /// A tensor of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockTensor {
-    /// Its name: data, never a path.
+    /// Name: data, never a path.
     pub name: Arc<str>,
-    /// The type of its blocks.
+    /// Block type.
     pub block: Block,
-    /// The dimensions in elements, row-major: reversed as the file has them. Empty for a scalar.
+    /// Dimensions in elements, row-major: the reverse of the file's order. Empty for a scalar.
     pub shape: Arc<[u64]>,
-    /// Where its data begins in the file.
+    /// Offset of its data in the file.
     pub offset: u64,
     /// Bytes of all blocks.
     pub bytes: u64,
 }
 
-/// As text, which reads back as the same value; of an array how long it is.
+/// Text that reads back as the same value; for an array its length.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -92,34 +92,34 @@ impl fmt::Display for Value {
 }
 
 impl BlockTensor {
-    /// The element type, if its blocks are single elements.
+    /// Element type if blocks are single elements.
     pub fn dtype(&self) -> Option<DType> {
         self.block.dtype()
     }
 
-    /// The shape in bytes: as many rows, each of its bytes; in elements, if its blocks are single ones.
+    /// Shape in bytes: the same rows, each in bytes; in elements if blocks are single elements.
     pub(crate) fn stored_shape(&self) -> Arc<[u64]> {
         self.block.stored_shape(&self.shape)
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> u64 {
         self.shape.iter().product()
     }
 
-    /// Has no elements.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
 }
 
-/// What the keys of original shapes begin with; the name of a tensor follows.
+/// Prefix of keys with original shapes; the tensor's name follows.
 pub(crate) const ORIGINAL_SHAPE: &str = "comfy.gguf.orig_shape.";
-/// What the keys about the parts of a model begin with.
+/// Prefix of keys about a model's parts.
 pub const SPLIT: &str = "split.";
 
 impl Header {
-    /// The shapes that tensors had before they were stored, as keys state them (`docs/spec/checkpoints.md §9.9`).
+    /// Original shapes of tensors, from keys (`docs/spec/checkpoints.md §9.9`).
     ///
     /// # Errors
     /// [`HeaderError::OriginalShape`].
@@ -141,7 +141,7 @@ impl Header {
         Ok(shapes)
     }
 
-    /// The number that a key states.
+    /// Integer value of a key.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         match self.metadata.iter().find(|(known, _)| known == key)?.1 {
             Value::Unsigned(n) => Some(n),
@@ -156,7 +156,7 @@ pub(crate) fn read(file: Window, file_bytes: u64) -> Result<Header, ReadError<He
     parse::read(file, file_bytes)
 }
 
-/// The path names such a file.
+/// Whether the path has the format's extension.
 pub fn is_named(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
 }

@@ -1,4 +1,4 @@
-//! A file that is to be written: what may stand in it, and how its tensors are described.
+//! A new file: its description and the format's limits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use crate::error::denied::DeniedTensor;
 use crate::error::gguf::{MAX_ENTRIES, MAX_NAME_BYTES, MAX_RANK};
 use crate::tensor::{Tensor, checked_len};
 
-/// A tensor of a file that is to be written.
+/// A tensor of a new file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTensor {
-    /// Its name.
+    /// Name.
     pub name: Arc<str>,
-    /// The type of its blocks.
+    /// Block type.
     pub block: Block,
-    /// The dimensions in elements, row-major.
+    /// Dimensions in elements, row-major.
     pub shape: Arc<[u64]>,
 }
 
 impl NewTensor {
-    /// Bytes of all blocks; saturates at `u64::MAX`, which no tensor that may be written reaches.
+    /// Bytes of all blocks; saturates at `u64::MAX`, which no writable tensor reaches.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let elements = checked_len(&self.shape).unwrap_or(u64::MAX);
         (elements / self.block.elements()).saturating_mul(self.block.bytes())
     }
 
-    /// As a list of tensors has it: of blocks of several elements the bytes of their rows.
+    /// Entry in a list of tensors: blocks of several elements as rows of bytes.
     #[must_use]
     pub fn listed(&self) -> Tensor {
         let dtype = self.block.dtype().unwrap_or(DType::U8);
@@ -58,17 +58,17 @@ impl NewTensor {
     }
 }
 
-/// A file that is to be written.
+/// A new file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewFile {
-    /// Its keys.
+    /// Keys.
     pub keys: Keys,
-    /// Its tensors, in the order of their data.
+    /// Tensors in data order.
     pub tensors: Vec<NewTensor>,
 }
 
 impl NewFile {
-    /// Whether readers take it, before anything is written; `path` is what errors name.
+    /// Checks that readers accept it, before anything is written; `path` is for errors.
     ///
     /// # Errors
     /// [`Error::Refused`] for a tensor that the format cannot hold.

@@ -1,7 +1,7 @@
 //! From the bytes of a file to [`Header`], by the checks of `docs/spec/checkpoints.md §9.1`.
 //!
-//! Lengths and counts are compared with what is left of the file before memory is taken for them, and with limits that no
-//! real file comes near, so that a large file cannot ask for more memory than a header deserves.
+//! Lengths and counts are compared with the rest of the file before memory is allocated, and with limits far above real
+//! files, so that a large file cannot make a header take excessive memory.
 
 use std::io::{BufReader, ErrorKind, Read, Seek};
 use std::ops::Range;
@@ -20,7 +20,7 @@ impl Header {
     /// Reads the header of a whole file in memory, for tests of the reader.
     ///
     /// # Errors
-    /// The first rule found broken.
+    /// The first broken rule.
     ///
     /// # Examples
     /// ```
@@ -35,7 +35,7 @@ impl Header {
             |e| {
                 match e {
                     ReadError::Cause(cause) => cause,
-                    // Memory ends where the file does.
+                    // Memory ends where the file ends.
                     ReadError::Io(_) => HeaderError::Truncated { offset: file.len() as u64 },
                 }
             },
@@ -48,11 +48,11 @@ pub(super) fn read(file: Window, file_bytes: u64) -> Result<Header> {
     parse(&mut Input { source: BufReader::new(file), position: 0, text: 0, end: file_bytes })
 }
 
-/// The bytes of a file, with where they are.
+/// The bytes of a file, with the position.
 struct Input<R> {
     source: R,
     position: u64,
-    /// Bytes of the texts that were read.
+    /// Bytes of text read so far.
     text: u64,
     end: u64,
 }
@@ -62,7 +62,7 @@ impl<R: Read + Seek> Input<R> {
         self.end - self.position
     }
 
-    /// There are so many bytes.
+    /// Checks that this many bytes are left.
     fn check(&self, bytes: u64) -> Result<()> {
         if bytes > self.left() {
             return Err(HeaderError::Truncated { offset: self.position }.into());
@@ -96,7 +96,7 @@ impl<R: Read + Seek> Input<R> {
 
     fn skip(&mut self, bytes: u64) -> Result<()> {
         self.check(bytes)?;
-        // What is left of a file fits in i64: lengths of files do.
+        // The rest of a file fits in i64, since file lengths do.
         self.source.seek_relative(bytes as i64)?;
         self.position += bytes;
         Ok(())
@@ -119,7 +119,7 @@ impl<R: Read + Seek> Input<R> {
         String::from_utf8(text).map_err(|_| HeaderError::NotUtf8 { offset }.into())
     }
 
-    /// A count of things that take at least `least` bytes each.
+    /// A count of items that take at least `least` bytes each.
     fn count(&mut self, least: u64) -> Result<u64> {
         let offset = self.position;
         let count = self.u64()?;
@@ -138,11 +138,11 @@ fn parse<R: Read + Seek>(input: &mut Input<R>) -> Result<Header> {
     let version = input.u32()?;
     match version {
         2 | 3 => {}
-        // A version that is small when its bytes are swapped was written by a big-endian machine.
+        // A version that is small with its bytes swapped was written by a big-endian machine.
         _ if version.swap_bytes() <= 3 => return Err(HeaderError::BigEndian.into()),
         _ => return Err(HeaderError::Version { version }.into()),
     }
-    // Both counts come first: 24 bytes are the least of a tensor, 13 of a key with its value.
+    // Both counts come first: a tensor has at least 24 bytes, a key with its value 13.
     let tensors = input.count(24)?;
     let keys = input.count(13)?;
     if tensors.max(keys) > MAX_ENTRIES {
@@ -164,7 +164,7 @@ fn parse<R: Read + Seek>(input: &mut Input<R>) -> Result<Header> {
     Ok(Header { version, alignment, metadata, values, tensors: infos, data_start })
 }
 
-/// Keys with their values, and where the values lie.
+/// Keys with their values, and the positions of the values.
 type Metadata = (Vec<(String, Value)>, Vec<Range<u64>>);
 
 fn metadata<R: Read + Seek>(input: &mut Input<R>, keys: u64) -> Result<Metadata> {
@@ -184,7 +184,7 @@ fn metadata<R: Read + Seek>(input: &mut Input<R>, keys: u64) -> Result<Metadata>
     Ok((all, ranges))
 }
 
-/// Bytes of a value of a type; `None` of those whose length differs.
+/// Bytes of a value by type; `None` for variable lengths.
 fn size_of(kind: u32) -> Option<u64> {
     match kind {
         0 | 1 | 7 => Some(1),
@@ -216,7 +216,7 @@ fn value<R: Read + Seek>(input: &mut Input<R>, kind: u32, depth: u32) -> Result<
     })
 }
 
-/// Passes over the entries, but for a few dimensions.
+/// Skips the entries, except for a few dimensions.
 fn array<R: Read + Seek>(input: &mut Input<R>, depth: u32) -> Result<Value> {
     let kind = input.u32()?;
     let offset = input.position;
@@ -259,7 +259,7 @@ fn alignment(metadata: &[(String, Value)]) -> Result<u64> {
     }
 }
 
-/// A tensor as the file describes it; its offset counts from the start of the data.
+/// A tensor as described in the file, with an offset from the start of the data.
 fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
     let name: Arc<str> = input.text(MAX_NAME_BYTES)?.into();
     let rank = input.u32()?;
@@ -275,7 +275,7 @@ fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
     let Some(block) = Block::of_id(id) else {
         return Err(HeaderError::BlockType { tensor: name.to_string(), id }.into());
     };
-    // The first dimension of the file is the fastest.
+    // The first dimension in the file is the fastest.
     let columns = shape.first().copied().unwrap_or(1);
     if !columns.is_multiple_of(block.elements()) {
         return Err(HeaderError::Columns { tensor: name.to_string(), columns, block }.into());
@@ -289,7 +289,7 @@ fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
     }
 }
 
-/// Makes offsets those of the file, and checks that data lies in it, in order, without overlaps.
+/// Converts offsets to file offsets, and checks that data is inside the file, in order, without overlaps.
 fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64) -> Result<()> {
     let mut due = 0;
     for tensor in tensors {
@@ -305,7 +305,7 @@ fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64)
         due = last.ok_or_else(|| HeaderError::PastEnd { tensor: name() })?;
         tensor.offset = data_start + offset;
     }
-    // The last data may be filled up like the others.
+    // The last data may be padded like the others.
     let surplus = end.saturating_sub((data_start + due).next_multiple_of(alignment));
     if surplus > 0 { Err(HeaderError::Surplus { bytes: end - (data_start + due) }.into()) } else { Ok(()) }
 }

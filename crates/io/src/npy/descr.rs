@@ -1,28 +1,28 @@
-//! Element descriptors: what `'<f4'` and its like mean, in both directions.
+//! Element descriptors such as `'<f4'`, read and written.
 //!
-//! The table is that of `docs/interfaces.md §4`.
+//! The table is from `docs/interfaces.md §4`.
 
 use truecast_core::{DType, Layout};
 
 use crate::error::npy::HeaderError;
 
-/// What a descriptor says about the bytes of an element.
+/// The elements of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// The type, unless the descriptor leaves it open (`<V1`, `|V1`).
+    /// The type, unless the descriptor does not determine it (`<V1`, `|V1`).
     pub(crate) dtype: Option<DType>,
     /// Bytes of one element.
     pub(crate) bytes: u32,
-    /// Length of the units whose bytes are to be reversed: the element, each part of a complex one, or a code point.
+    /// Length of the units to be byte-reversed: the element, each part of a complex one, or a code point.
     pub(crate) swap: Option<usize>,
-    /// One element a byte where elements are narrower; text in its cells.
+    /// One element per byte for narrower elements; text in cells.
     pub(crate) layout: Layout,
 }
 
-/// Code points of the widest text that is read: 256 MiB an element.
+/// Maximum code points of text: 256 MiB per element.
 const MAX_WIDTH: u32 = 1 << 26;
 
-/// The types that have a descriptor of their own, each with the one that NumPy writes; of f8e5m2 the one that is only read.
+/// Types with a descriptor of their own, each with NumPy's; for f8e5m2 the one that is only read.
 const TYPES: [(&str, DType); 15] = [
     ("|b1", DType::Bool),
     ("|i1", DType::I8),
@@ -41,7 +41,7 @@ const TYPES: [(&str, DType); 15] = [
     ("<V2", DType::Bf16),
 ];
 
-/// The descriptor that a tensor is written with, or `None` if `.npy` has no form for it.
+/// Descriptor for writing, or `None` if `.npy` does not support the type.
 pub(crate) fn descr(dtype: DType, layout: Layout) -> Option<String> {
     match (dtype, layout) {
         (DType::String, Layout::Utf32 { width }) => Some(format!("<U{width}")),
@@ -49,8 +49,7 @@ pub(crate) fn descr(dtype: DType, layout: Layout) -> Option<String> {
     }
 }
 
-/// The descriptor that a type is written with; `None` for text, whose descriptor has its width, and if `.npy` has no form
-/// for the type.
+/// Descriptor for writing; `None` for text, whose descriptor has its width, and for types that `.npy` does not support.
 ///
 /// # Examples
 /// ```
@@ -62,7 +61,7 @@ pub(crate) fn descr(dtype: DType, layout: Layout) -> Option<String> {
 /// ```
 pub fn descr_of(dtype: DType) -> Option<&'static str> {
     match dtype {
-        // ml_dtypes 0.6 itself saves `<f1`, which no NumPy loads.
+        // ml_dtypes 0.6 itself saves `<f1`, which NumPy cannot load.
         DType::F8E5M2 => Some("|V1"),
         // tf32 is stored in the layout of f32.
         DType::Tf32 => Some("<f4"),
@@ -91,7 +90,7 @@ pub(crate) fn element(descr: &str) -> Result<Element, HeaderError> {
         _ => Some(named.ok_or_else(|| refuse(why_not(rest)))?),
     };
     let bytes = dtype.and_then(DType::storage_bits).unwrap_or(8) / 8;
-    // NumPy writes the order of one byte, and of void, sometimes as `|` and sometimes as `<`.
+    // For one byte and for void NumPy writes sometimes `|` and sometimes `<`.
     if bytes > 1 && order == '|' && rest != "V2" {
         return Err(refuse("has no byte order"));
     }
@@ -102,7 +101,7 @@ pub(crate) fn element(descr: &str) -> Result<Element, HeaderError> {
     Ok(Element { dtype, bytes, swap: (order == '>' && bytes > 1).then_some(unit), layout: Layout::Bytes })
 }
 
-/// Text of a width.
+/// Text of this width.
 fn text(order: char, width: &str) -> Result<Element, &'static str> {
     if order == '|' {
         return Err("has no byte order");
@@ -116,7 +115,7 @@ fn text(order: char, width: &str) -> Result<Element, &'static str> {
     Ok(Element { dtype: Some(DType::String), bytes: 4 * width, swap: (order == '>').then_some(4), layout })
 }
 
-/// Why a descriptor without its byte order is not supported.
+/// Why a descriptor, given without its byte order, is not supported.
 fn why_not(rest: &str) -> &'static str {
     match (rest.chars().next(), rest) {
         (Some('S' | 'a'), _) => "bytes are not text; save with astype('U')",
@@ -130,10 +129,10 @@ fn why_not(rest: &str) -> &'static str {
     }
 }
 
-/// The type of the elements under the caller's `from`.
+/// Element type under the caller's `from`.
 ///
-/// A `from` type reinterprets the bytes of an element, so it must take as many; types narrower than a byte take one
-/// (`docs/interfaces.md §3`, `--from`).
+/// A `from` type reinterprets the bytes of an element, so it must take the same number; types narrower than a byte take
+/// one (`docs/interfaces.md §3`, `--from`).
 pub(crate) fn resolve(descr: &str, element: Element, from: Option<DType>) -> Result<DType, HeaderError> {
     match (from, element.dtype) {
         (Some(DType::String) | None, Some(DType::String)) => Ok(DType::String),

@@ -6,16 +6,17 @@ use super::MAGIC;
 use super::descr::descr;
 use crate::tensor::Tensor;
 
-/// NumPy leaves room for the first dimension to grow in place to 21 digits (`numpy.lib.format`, version 1.24 and later).
+/// NumPy leaves room for the first dimension to grow in place to 21 digits (`numpy.lib.format`, version 1.24 and
+/// later).
 const GROWTH_DIGITS: usize = 21;
 
-/// The header of a C-contiguous array, padded so that the data starts at a multiple of 64. `None` if the type has no
+/// Header of a C-contiguous array, padded so that the data starts at a multiple of 64. `None` if the type has no
 /// descriptor.
 pub(crate) fn emit(tensor: &Tensor) -> Option<Vec<u8>> {
     Some(header(&descr(tensor.dtype, tensor.layout)?, &tensor.shape))
 }
 
-/// The same of a descriptor.
+/// [`emit`] for a descriptor.
 pub(crate) fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     let dimensions: Vec<String> = shape.iter().map(u64::to_string).collect();
     let shape = match &dimensions[..] {
@@ -26,7 +27,7 @@ pub(crate) fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     if let Some(first) = dimensions.first() {
         text.extend(std::iter::repeat_n(' ', GROWTH_DIGITS.saturating_sub(first.len())));
     }
-    // NumPy pads by 64 where nothing would be needed.
+    // NumPy pads by 64 where no padding is needed.
     let padding = 64 - (10 + text.len() + 1) % 64;
     text.extend(std::iter::repeat_n(' ', padding));
     text.push('\n');

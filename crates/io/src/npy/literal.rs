@@ -1,7 +1,7 @@
-//! A parser for the one Python literal that a `.npy` header holds.
+//! A parser for the Python literal in a `.npy` header.
 //!
-//! `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: exactly these keys, in any order. No other expression
-//! is understood, no escape in a string, nothing nested. What the values mean is not decided here.
+//! `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: exactly these keys, in any order, without other
+//! expressions, escapes in strings or nesting. The values are interpreted elsewhere.
 
 use crate::error::npy::HeaderError;
 use crate::tensor::MAX_RANK;
@@ -22,7 +22,7 @@ struct Parser<'a> {
 type Result<T> = std::result::Result<T, HeaderError>;
 
 impl Literal {
-    /// Reads a header's text: the literal, then blanks.
+    /// Reads a header's text: the literal, then whitespace.
     pub(super) fn parse(text: &[u8]) -> Result<Literal> {
         let mut p = Parser { text, at: 0 };
         let (mut descr, mut is_fortran, mut shape) = (None, None, None);
@@ -68,7 +68,7 @@ impl<'a> Parser<'a> {
         HeaderError::Syntax { at: self.at, expected }
     }
 
-    /// The next byte that is not blank.
+    /// The next byte that is not whitespace.
     fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.text.get(self.at) {
             self.at += 1;
@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
         let Some(quote @ (b'\'' | b'"')) = self.peek() else { return Err(self.error("a string")) };
         self.at += 1;
         let rest = &self.text[self.at..];
-        // A backslash would start an escape; no descriptor has one.
+        // A backslash would start an escape, which no descriptor has.
         let end = rest.iter().position(|&b| b == quote || b == b'\\' || !(b' '..=b'~').contains(&b));
         match end {
             Some(end) if rest[end] == quote => {

@@ -1,4 +1,4 @@
-//! The `.npy` container: element descriptors, header reader, header writer. Members of `.npz` files are the same.
+//! The `.npy` container: element descriptors, header reader, header writer. Members of `.npz` files have the same form.
 //!
 //! Headers only; data is streamed by [`crate::reader`] and [`crate::writer`]. The type table is that of
 //! `docs/interfaces.md §4`; the container is described with NumPy's `numpy.lib.format`.
@@ -14,7 +14,7 @@ pub use descr::descr_of;
 pub(crate) use emit::{emit, header};
 pub use parse::Header;
 
-/// The name of the only tensor of a `.npy` file, which stores none (`docs/interfaces.md §4`).
+/// Name of the only tensor of a `.npy` file, which stores no name (`docs/interfaces.md §4`).
 pub const TENSOR_NAME: &str = "data";
 
 /// The six bytes that every file begins with.

@@ -1,4 +1,4 @@
-//! From the start of a `.npy` stream to what its data is.
+//! From the start of a `.npy` stream to a description of its data.
 //!
 //! Source: `numpy.lib.format`, versions 1.0, 2.0 and 3.0.
 
@@ -14,10 +14,10 @@ use crate::error::npy::{HeaderError, MAX_HEADER_BYTES};
 use crate::room;
 use crate::tensor::checked_len;
 
-/// What a header says, before a caller's type is applied.
+/// Contents of a header, before a caller's type is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Where the data starts, from the start of the stream.
+    /// Offset of the data in the stream.
     pub data_start: u64,
     /// The descriptor as written.
     pub descr: String,
@@ -34,7 +34,7 @@ impl Header {
     /// Cost: memory bounded by [`MAX_HEADER_BYTES`].
     ///
     /// # Errors
-    /// What is wrong with the header, or that it and the data do not make up the stream exactly.
+    /// An error in the header, or data of another length than stated.
     ///
     /// # Examples
     /// ```
@@ -51,7 +51,7 @@ impl Header {
         })
     }
 
-    /// Reads a header from the start of a stream that has `stream_bytes` bytes in all.
+    /// Reads a header from the start of a stream of `stream_bytes` bytes.
     pub(crate) fn read(stream: &mut dyn Read, stream_bytes: u64) -> Result<Header, ReadError<HeaderError>> {
         let mut start = [0; 12];
         if stream_bytes < 10 {
@@ -85,7 +85,7 @@ impl Header {
         if element.bytes == 0 && len > 0 {
             return Err(HeaderError::NoWidth { descr }.into());
         }
-        // Both orders are the same if at most one dimension has more than one element.
+        // Both orders are equal if at most one dimension has more than one element.
         let is_fortran = is_fortran && len > 1 && shape.iter().filter(|&&d| d != 1).count() > 1;
         let actual = stream_bytes - data_start;
         if actual != expected {
@@ -94,7 +94,7 @@ impl Header {
         Ok(Header { data_start, descr, shape, element, len, is_fortran })
     }
 
-    /// The element type, if the caller says `from`.
+    /// Element type with the caller's `from`.
     ///
     /// # Errors
     /// [`HeaderError::FromNeeded`], [`HeaderError::FromWidth`].
@@ -102,7 +102,7 @@ impl Header {
         resolve(&self.descr, self.element, from)
     }
 
-    /// How the elements lie: one a byte where they are narrower, and text in its cells.
+    /// Layout of the elements: one per byte if narrower, text in cells.
     pub fn layout(&self) -> Layout {
         self.element.layout
     }
@@ -112,18 +112,18 @@ impl Header {
         self.len
     }
 
-    /// The elements lie in Fortran order, and C order would be another.
+    /// Whether the elements are in Fortran order and it differs from C order.
     pub(crate) fn is_fortran(&self) -> bool {
         self.is_fortran
     }
 
-    /// Length of the units whose bytes stand in big-endian order, if they do.
+    /// Length of the byte-reversed units of big-endian elements; `None` for little-endian.
     pub(crate) fn swap(&self) -> Option<usize> {
         self.element.swap
     }
 }
 
-/// Fills `buf`; an early end is the given error.
+/// Fills `buf`; an early end gives the error `early`.
 fn fill(stream: &mut dyn Read, buf: &mut [u8], early: HeaderError) -> Result<(), ReadError<HeaderError>> {
     stream.read_exact(buf).map_err(|e| match e.kind() {
         io::ErrorKind::UnexpectedEof => ReadError::Cause(early),

@@ -1,4 +1,4 @@
-//! The `.npy` arrays of Arm's tools, whose descriptors differ from NumPy's customs. Source: `docs/spec/tosa.md §7.1`, §7.2.
+//! The `.npy` arrays of Arm's tools, with descriptors that differ from NumPy's. Source: `docs/spec/tosa.md §7.1`, §7.2.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::npy::{Header, header};
 use crate::open::open_regular;
 use crate::window::Window;
 
-/// Elements of a type that is known beforehand.
+/// Elements of a type known in advance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
     /// Dimensions, in elements.
@@ -23,8 +23,8 @@ pub struct Array {
 
 type Row = (&'static [DType], &'static str, &'static [&'static str]);
 
-/// Types, the descriptor that Arm's tools want for them, and what may hold their elements, without its byte order: Arm's own
-/// descriptor, and those that NumPy and its extensions write.
+/// Types, the descriptor that Arm's tools expect, and the accepted descriptors without byte order: Arm's own, and those
+/// of NumPy and its extensions.
 static TYPES: [Row; 11] = [
     (&[DType::Bool], "|b1", &["b1"]),
     (&[DType::I8], "|i1", &["i1", "u1"]),
@@ -50,7 +50,7 @@ fn holds(descr: &str, dtype: DType) -> bool {
 
 /// Reads a file in parts.
 ///
-/// Sub-byte elements are packed in `|u1` files, whose last dimension then counts bytes, and take a byte each in `V1`.
+/// Sub-byte elements are packed in `|u1` files, with the last dimension in bytes, and take a byte each in `V1`.
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
@@ -60,18 +60,18 @@ pub struct Reader {
     swap: Option<usize>,
     /// Bits of an element in the file.
     stored_bits: u64,
-    /// Elements that were read, and that are to come.
+    /// Elements read so far.
     taken: u64,
     left: u64,
-    /// Elements as the file has them.
+    /// Elements as stored.
     stored: Vec<u8>,
 }
 
-/// Elements of a part are a multiple of this, so that narrow ones end with a byte.
+/// Part sizes are multiples of this, so that narrow elements end at a byte.
 const UNIT: u64 = 8;
 
 impl Reader {
-    /// Opens a file of elements of a type.
+    /// Opens a file of elements of this type.
     ///
     /// # Errors
     /// [`Error`].
@@ -93,7 +93,7 @@ impl Reader {
         let is_packed = bits < 8 && !header.descr.ends_with("V1");
         if is_packed {
             let row = shape.last().copied().unwrap_or(1);
-            // What ends with a byte: one byte, or three of them.
+            // The smallest whole number of bytes: one or three.
             let group = if bits == 6 { 3 } else { 1 };
             match shape.last_mut().filter(|_| row.is_multiple_of(group)) {
                 Some(last) => *last = row / group * (group * 8 / bits),
@@ -114,13 +114,13 @@ impl Reader {
         &self.shape
     }
 
-    /// Elements that are still to be read.
+    /// Elements left to read.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// Appends the packed codes of the next elements to `codes`, at most `most` of them rounded up to a multiple of 8, and
-    /// says how many they are: none at the end.
+    /// Appends the packed codes of the next elements to `codes`, at most `most` rounded up to a multiple of 8; returns
+    /// their number, 0 at the end.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Wide`], [`Error::Memory`].
@@ -183,10 +183,10 @@ pub fn read(path: &Path, dtype: DType) -> Result<Array, Error> {
     Ok(Array { shape: reader.shape, codes })
 }
 
-/// Elements of i48, which files store in 64 bits, in 48.
+/// Elements of i48, which files store in 64 bits, as 48 bits.
 ///
 /// # Errors
-/// The index of the first that does not fit.
+/// Index of the first that does not fit.
 pub fn narrow(wide: &[u8], codes: &mut [u8]) -> Result<(), usize> {
     for (index, (element, code)) in wide.as_chunks::<8>().0.iter().zip(codes.as_chunks_mut::<6>().0).enumerate() {
         let value = i64::from_le_bytes(*element);
@@ -198,7 +198,7 @@ pub fn narrow(wide: &[u8], codes: &mut [u8]) -> Result<(), usize> {
     Ok(())
 }
 
-/// One element a byte, packed into zeroed bytes from the least significant bit on.
+/// Packs one element per byte into zeroed bytes, from the least significant bit.
 fn pack(stored: &[u8], dtype: DType, codes: &mut [u8]) {
     let bits = dtype.storage_bits().expect("TOSA has no text") as usize;
     for (i, byte) in stored.iter().enumerate() {
@@ -211,16 +211,16 @@ fn pack(stored: &[u8], dtype: DType, codes: &mut [u8]) {
     }
 }
 
-/// Writes packed codes as Arm's tools want them.
+/// Writes packed codes in the form of Arm's tools.
 ///
 /// # Errors
-/// [`Error::Descr`] for types that they do not have, [`Error::Rows`], [`Error::Io`].
+/// [`Error::Descr`] for types that the tools do not have, [`Error::Rows`], [`Error::Io`].
 pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Result<(), Error> {
     start(path, dtype, array, existing)?.commit()?;
     Ok(())
 }
 
-/// As [`write()`], but the file is not yet there under its name.
+/// [`write()`] without giving the file its name.
 ///
 /// # Errors
 /// As [`write()`].

@@ -1,7 +1,7 @@
 //! The `.npz` container: a zip archive whose members are `.npy` streams.
 //!
-//! What a member's header means is [`crate::npy`]'s business. Reading the archive and writing it share nothing: the
-//! directory is read with the `zip` crate, and written here, where every size is known beforehand.
+//! Members' headers are handled by [`crate::npy`]. Reading and writing share no code: the directory is read with the
+//! `zip` crate, and written here, where every size is known in advance.
 
 mod read;
 mod write;

@@ -19,10 +19,10 @@ use crate::npy;
 use crate::tensor::Tensor;
 use crate::window::Window;
 
-/// The longest compressed member in Fortran order, which is read once for each slab ([`crate::fortran`]).
+/// Maximum length of a compressed member in Fortran order, which is read once per slab ([`crate::fortran`]).
 const MAX_FORTRAN_BYTES: u64 = 2 << 30;
 
-/// Where a member's bytes are.
+/// Location of a member's bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub(crate) name: String,
@@ -30,12 +30,12 @@ pub(crate) struct Member {
     /// The stored or compressed bytes: `start .. end` in the file.
     start: u64,
     end: u64,
-    /// Bytes of the member when expanded.
+    /// Bytes of the expanded member.
     bytes: u64,
     pub(crate) checksum: u32,
 }
 
-/// A member's bytes, expanded.
+/// Expanded bytes of a member.
 #[derive(Debug)]
 pub(crate) enum MemberStream {
     Stored(Window),
@@ -52,7 +52,7 @@ impl Read for MemberStream {
 }
 
 impl Member {
-    /// Starts reading it.
+    /// Starts reading the member.
     pub(crate) fn stream(&self, file: &Arc<File>) -> MemberStream {
         let window = Window::new(file.clone(), self.start, self.end);
         if self.is_deflated {
@@ -62,19 +62,19 @@ impl Member {
         }
     }
 
-    /// Offset in the file of the byte at `offset` of the member, if the member is stored.
+    /// File offset of the byte at `offset` in a stored member.
     pub(crate) fn file_offset(&self, offset: u64) -> Option<u64> {
         (!self.is_deflated).then_some(self.start + offset)
     }
 }
 
-/// A readable archive: per tensor its description, its member and the member's header; in the order of the data.
+/// Contents of an archive: each tensor's description, member and header, in data order.
 pub(crate) type Contents = Vec<(Tensor, Member, npy::Header)>;
 
-/// Lists an archive; `path` is what errors name.
+/// Lists an archive; `path` is for errors.
 ///
-/// `from` applies to the members that state no type; if there are none, to those whose elements have its size. The others
-/// keep the type that they state. If it applies to none, or a member states no type and has another size, that is an error.
+/// `from` applies to members without a type; if there are none, to those with elements of its size. The others keep
+/// their type. It is an error if `from` applies to no member, or a member without a type has another size.
 pub(crate) fn open(path: &Path, file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Result<Contents, Error> {
     let failed = |error: ReadError<ArchiveError>| error.at(path, "reading the archive");
     let wrong = |member: Member, cause| Error::Npy { path: path.into(), member: Some(member.name), cause };
@@ -116,7 +116,7 @@ pub(crate) fn open(path: &Path, file: &Arc<File>, file_bytes: u64, from: Option<
     }
 }
 
-/// A failure while a member was read: its content or the system.
+/// Error while reading a member: bad data or a system error.
 pub(crate) fn inflating(member: &str, error: io::Error) -> ReadError<ArchiveError> {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
@@ -133,7 +133,7 @@ fn directory(file: &Arc<File>, file_bytes: u64) -> Result<Vec<Member>, ReadError
         return Err(ArchiveError::DuplicateMembers.into());
     }
     let mut members = Vec::new();
-    // Names that differ as bytes can still be equal as text: a flag selects the encoding.
+    // Names with different bytes can be equal as text: a flag selects the encoding.
     let mut names = HashSet::new();
     for index in 0..archive.len() {
         let entry = archive.by_index_raw(index).map_err(unreadable)?;

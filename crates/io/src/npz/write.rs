@@ -1,7 +1,7 @@
 //! An archive of stored members, written in one pass.
 //!
-//! Equal contents give equal bytes: no time of day, no attributes of the system. Zip64 fields appear where a size, an
-//! offset or a count needs them and nowhere else. Names of fields: APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3.
+//! Equal contents give equal bytes: no time of day, no system attributes. Zip64 fields appear only where a size, an
+//! offset or a count needs them. Field names: APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -9,18 +9,18 @@ use flate2::Crc;
 
 use crate::atomic::OutputFile;
 
-/// What does not fit a field of 32 or 16 bits is written as the field's highest value and stands in a zip64 field.
+/// A value too large for 32 or 16 bits is written as the field's maximum, with the value in a zip64 field.
 const ELSEWHERE_32: u32 = u32::MAX;
 const ELSEWHERE_16: u16 = u16::MAX;
 
-/// 1 January 1980, the earliest date there is.
+/// 1 January 1980, the earliest possible date.
 const DATE: u16 = 1 << 5 | 1;
 /// A regular file of mode 0644, as Unix attributes.
 const ATTRIBUTES: u32 = 0o100_644 << 16;
 /// Offset of the checksum in a local header.
 const CHECKSUM_AT: u64 = 14;
 
-/// One member of the directory.
+/// One member in the directory.
 #[derive(Debug)]
 struct Entry {
     name: String,
@@ -29,7 +29,7 @@ struct Entry {
     checksum: u32,
 }
 
-/// Writes members in order. Sizes are announced, so only checksums are filled in afterwards.
+/// Writes members in order. Sizes are announced, so that only checksums are filled in later.
 #[derive(Debug)]
 pub(crate) struct ArchiveWriter {
     file: OutputFile,
@@ -43,7 +43,7 @@ impl ArchiveWriter {
         ArchiveWriter { file, position: 0, entries: Vec::new(), crc: Crc::new() }
     }
 
-    /// Starts a member of `bytes` bytes; the one before it must be complete. Names are at most 65,535 bytes long.
+    /// Starts a member of `bytes` bytes; the previous one must be complete. Names are at most 65,535 bytes long.
     pub(crate) fn start(&mut self, name: &str, bytes: u64) -> io::Result<()> {
         self.end()?;
         let entry = Entry { name: name.to_owned(), bytes, offset: self.position, checksum: 0 };
@@ -52,13 +52,13 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Writes data of the member started last.
+    /// Writes data of the current member.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.crc.update(bytes);
         self.put(bytes)
     }
 
-    /// Writes the directory and gives the file back.
+    /// Writes the directory and returns the file.
     pub(crate) fn finish(mut self) -> io::Result<OutputFile> {
         self.end()?;
         let start = self.position;
@@ -77,7 +77,7 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Fills in the checksum of the member that ends here.
+    /// Fills in the checksum of the current member.
     fn end(&mut self) -> io::Result<()> {
         let Some(entry) = self.entries.last_mut() else { return Ok(()) };
         entry.checksum = self.crc.sum();
@@ -90,15 +90,15 @@ impl ArchiveWriter {
 }
 
 impl Entry {
-    /// Size as stored and as expanded.
+    /// Stored and expanded size.
     fn size_field(&self) -> u32 {
         u32::try_from(self.bytes).unwrap_or(ELSEWHERE_32)
     }
 
-    /// The fields that both headers share, from the version needed to the expanded size.
+    /// Fields common to both headers, from the required version to the expanded size.
     fn common(&self, record: &mut Record, is_zip64: bool) {
         record.u16(if is_zip64 { 45 } else { 20 });
-        // Names that are not ASCII are marked as UTF-8.
+        // Non-ASCII names are marked as UTF-8.
         record.u16(if self.name.is_ascii() { 0 } else { 1 << 11 });
         record.u16(0); // stored
         record.u16(0); // midnight
@@ -147,7 +147,7 @@ impl Entry {
     }
 }
 
-/// The records after a directory of `entries` entries that lies at `start .. start + bytes`.
+/// End records for a directory of `entries` entries at `start .. start + bytes`.
 fn end_records(entries: u64, start: u64, bytes: u64) -> Vec<u8> {
     let short_entries = u16::try_from(entries).unwrap_or(ELSEWHERE_16);
     let short_bytes = u32::try_from(bytes).unwrap_or(ELSEWHERE_32);
@@ -203,7 +203,7 @@ impl Record {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// The extra field with the values that stand elsewhere.
+    /// The extra field with the values that exceed their fields.
     fn zip64(&mut self, values: &[u64]) {
         self.u16(1);
         self.u16(8 * values.len() as u16);
@@ -221,7 +221,7 @@ mod tests {
         Entry { name: name.into(), bytes, offset, checksum: 0x0403_0201 }
     }
 
-    // The expectations are APPNOTE.TXT's tables, filled in by hand; each line is a group of fields.
+    // Expectations are APPNOTE.TXT's tables, filled in by hand; each line is a group of fields.
 
     #[test]
     fn small_members() {

@@ -1,7 +1,7 @@
 //! The entries of typed data fields as a stream of packed elements.
 //!
-//! Entries may be spread over any number of occurrences of their field, packed or one by one
-//! (`docs/spec/onnx.md §3.1`); each is narrowed to its low bits (§3.3). Nothing is kept but one unit of bytes.
+//! Entries may be spread over any number of occurrences of their field, packed or one by one (`docs/spec/onnx.md
+//! §3.1`); each is narrowed to its low bits (§3.3). Only one unit of bytes is kept.
 
 use std::fs::File;
 use std::ops::Range;
@@ -14,43 +14,43 @@ use super::wire::{Fields, Value, Wire};
 use crate::error::ReadError;
 use crate::error::onnx::{ProtoError, TensorError};
 
-/// How the entries of a field become elements.
+/// Conversion of a field's entries to elements.
 #[derive(Clone, Copy, Debug)]
 enum Entry {
     /// Fixed-width little-endian values: the bytes are the elements.
     Fixed(usize),
-    /// Numbers of which the low bytes are elements.
+    /// Numbers whose low bytes are elements.
     Low(usize),
-    /// Numbers of six bits; four of them share three bytes.
+    /// Six-bit numbers; four of them share three bytes.
     Six,
 }
 
-/// The elements of one tensor that are entries of a typed field.
+/// Elements of one tensor from the entries of a typed field.
 #[derive(Debug)]
 pub(crate) struct Entries {
     wire: Wire,
     fields: Fields,
     number: u32,
     entry: Entry,
-    /// What is left of a packed occurrence.
+    /// Rest of a packed occurrence.
     packed: Range<u64>,
     expected: u64,
     taken: u64,
     tensor: String,
     offset: u64,
-    /// Bytes of a unit of which a caller's buffer took the beginning: the last `held` of `unit_bytes`.
+    /// A unit that is partly delivered: the last `held` of `unit_bytes` are left.
     unit: [u8; 8],
     unit_bytes: usize,
     held: usize,
 }
 
 impl Entries {
-    /// The entries of `tensor`, whose elements are in field `number`.
+    /// Entries of `tensor`, with elements in field `number`.
     pub(crate) fn new(file: Arc<File>, file_bytes: u64, tensor: &TensorProto, dtype: DType, number: u32) -> Entries {
         let bits = dtype.storage_bits().unwrap_or(0);
         let (_, per_entry) = typed_field(dtype);
         let (entry, expected) = match (number, bits) {
-            // A complex number is two entries.
+            // A complex number has two entries.
             (field::FLOAT_DATA, _) => (Entry::Fixed(4), tensor.len() * u64::from(bits / 32)),
             (field::DOUBLE_DATA, _) => (Entry::Fixed(8), tensor.len()),
             (_, 6) => (Entry::Six, tensor.len()),
@@ -72,7 +72,7 @@ impl Entries {
         }
     }
 
-    /// Where reading has come to.
+    /// Current read position.
     pub(crate) fn file_offset(&self) -> u64 {
         self.packed.start.max(self.offset)
     }
@@ -95,7 +95,7 @@ impl Entries {
         Ok(())
     }
 
-    /// The tensor is read: no entry may follow.
+    /// Checks the end of the tensor: no entry may follow.
     pub(crate) fn end(&mut self) -> Result<(), ReadError<ProtoError>> {
         if self.taken == self.expected && self.next_entry()?.is_none() {
             Ok(())
@@ -104,7 +104,7 @@ impl Entries {
         }
     }
 
-    /// Whole values of a packed occurrence in one read, if there are any.
+    /// Reads whole values of a packed occurrence at once, if there are any.
     fn fill_fixed(&mut self, buf: &mut &mut [u8]) -> Result<bool, ReadError<ProtoError>> {
         let Entry::Fixed(width) = self.entry else { return Ok(false) };
         let bytes = (self.packed.end - self.packed.start).min((buf.len() / width * width) as u64) as usize;
@@ -119,7 +119,7 @@ impl Entries {
         Ok(true)
     }
 
-    /// Makes the next few bytes of elements: at least one, or it is an error.
+    /// Reads the next unit: at least one byte, or an error.
     fn next_unit(&mut self) -> Result<(), ReadError<ProtoError>> {
         if self.taken >= self.expected {
             return Err(self.wrong(TensorError::MoreEntries { field: self.field_name(), expected: self.expected }));
@@ -147,7 +147,7 @@ impl Entries {
         Ok(())
     }
 
-    /// The next entry, wherever it is; `None` after the last.
+    /// The next entry, packed or not; `None` after the last.
     fn next_entry(&mut self) -> Result<Option<u64>, ReadError<ProtoError>> {
         while self.packed.is_empty() {
             let Some(field) = self.fields.next(&mut self.wire)? else { return Ok(None) };

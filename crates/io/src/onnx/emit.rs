@@ -1,4 +1,4 @@
-//! Bytes of protobuf fields and of the few messages that are made anew. Field numbers: `docs/spec/onnx.md §3.1`.
+//! Bytes of protobuf fields and of the few newly made messages. Field numbers: `docs/spec/onnx.md §3.1`.
 
 use truecast_core::spec::onnx::DataType;
 use truecast_core::{DType, Layout};
@@ -6,7 +6,6 @@ use truecast_core::{DType, Layout};
 use super::tensor::field;
 use crate::tensor::Tensor;
 
-/// A number in as many bytes as it takes.
 pub(crate) fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(10);
     while value >= 0x80 {
@@ -17,14 +16,14 @@ pub(crate) fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// A field that holds an integer.
+/// An integer field.
 pub(crate) fn int(number: u32, value: i64) -> Vec<u8> {
     let mut field = varint(u64::from(number) << 3);
     field.extend(varint(value.cast_unsigned()));
     field
 }
 
-/// What precedes the content of a length-delimited field.
+/// Tag and length before the content of a length-delimited field.
 pub(crate) fn head(number: u32, len: u64) -> Vec<u8> {
     let mut field = varint(u64::from(number) << 3 | 2);
     field.extend(varint(len));
@@ -39,12 +38,12 @@ pub(crate) fn bytes(number: u32, content: impl AsRef<[u8]>) -> Vec<u8> {
     field
 }
 
-/// The number of a type in `data_type`, `elem_type` and `to`; 0, which is UNDEFINED, for types that ONNX lacks.
+/// Number of a type in `data_type`, `elem_type` and `to`; 0, UNDEFINED, for types that ONNX lacks.
 pub(crate) fn code_of(dtype: DType) -> i64 {
     DataType::of(dtype).map_or(0, |row| row.code.into())
 }
 
-/// The fields that say where external data is (`docs/spec/onnx.md §3.6`, §3.8).
+/// Fields with the location of external data (`docs/spec/onnx.md §3.6`, §3.8).
 pub(crate) fn external(location: &str, offset: u64, length: u64) -> Vec<u8> {
     let entry = |key: &str, value: &str| bytes(field::EXTERNAL_DATA, [bytes(1, key), bytes(2, value)].concat());
     let (offset, length) = (offset.to_string(), length.to_string());
@@ -52,17 +51,17 @@ pub(crate) fn external(location: &str, offset: u64, length: u64) -> Vec<u8> {
     [entries, int(field::DATA_LOCATION, 1)].concat()
 }
 
-/// A TensorProto up to its elements, which follow as `raw_data`, or as entries of `string_data`.
+/// A TensorProto up to its elements, which follow as `raw_data` or as entries of `string_data`.
 pub(crate) fn tensor_head(tensor: &Tensor) -> Vec<u8> {
     let dims: Vec<u8> = tensor.shape.iter().flat_map(|&d| int(field::DIMS, d.cast_signed())).collect();
     let data_type = int(field::DATA_TYPE, code_of(tensor.dtype));
     let name = bytes(field::NAME, &*tensor.name);
-    // Each text is a field of its own.
+    // Each text is its own field.
     let data = if tensor.dtype == DType::String { Vec::new() } else { head(field::RAW_DATA, tensor.bytes()) };
     [dims, data_type, name, data].concat()
 }
 
-/// A whole TensorProto of text.
+/// A complete TensorProto of text.
 ///
 /// # Examples
 /// ```
@@ -76,7 +75,7 @@ pub fn text_tensor<'a>(name: &str, shape: &[u64], texts: impl IntoIterator<Item 
     message
 }
 
-/// The content of a Cast. Before opset 6 `to` is a name (`docs/spec/onnx.md §1.3`).
+/// Content of a Cast node. Before opset 6 `to` is a name (`docs/spec/onnx.md §1.3`).
 pub(crate) fn cast(name: &str, input: &str, output: &str, to: DType, opset: i64) -> Vec<u8> {
     const INT: i64 = 2;
     const STRING: i64 = 3;

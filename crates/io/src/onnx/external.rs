@@ -1,7 +1,7 @@
-//! Tensor data outside the model file: where it may lie and how it is opened.
+//! Tensor data outside the model file: allowed locations and opening.
 //!
-//! A location is text from an untrusted file. Nothing outside the model's folder is opened, and nothing but regular files.
-//! Source: `docs/spec/onnx.md §3.6`, §3.7; `docs/interfaces.md §3` (links).
+//! A location is text from an untrusted file. Only regular files in the model's folder are opened. Source:
+//! `docs/spec/onnx.md §3.6`, §3.7; `docs/interfaces.md §3` (links).
 
 use std::fs::{self, File};
 use std::io;
@@ -14,19 +14,19 @@ use crate::os;
 use crate::path::folder_of;
 use foldhash::{HashSet, HashSetExt};
 
-/// Where the bytes of an external tensor are.
+/// Location of an external tensor's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct External {
     /// The file, relative to the model's folder.
     pub location: String,
-    /// Where in it the bytes begin.
+    /// Offset of the bytes in it.
     pub offset: u64,
-    /// Their number, if stated.
+    /// Number of bytes, if stated.
     pub length: Option<u64>,
 }
 
 impl External {
-    /// The entries of `external_data`, in their order. Keys other than these three mean nothing here.
+    /// Reads the entries of `external_data`, in order. Other keys are ignored.
     pub(crate) fn of_entries(entries: &[(String, String)]) -> Result<External, ExternalError> {
         let mut keys = HashSet::new();
         if let Some((key, _)) = entries.iter().find(|(key, _)| !keys.insert(key)) {
@@ -48,15 +48,14 @@ fn number(key: &'static str, text: &str) -> Result<u64, ExternalError> {
     value.ok_or_else(|| ExternalError::NotANumber { key, found: text.into() })
 }
 
-/// The folder of a model, from which its external data is opened.
+/// The folder of a model, from which external data is opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Links may lead anywhere.
     follow_links: bool,
 }
 
-/// Why external data could not be opened: the file's fault or the system's.
+/// Why external data could not be opened: an invalid location or a system error.
 #[derive(Debug)]
 pub(crate) enum OpenError {
     External(ExternalError),
@@ -78,7 +77,7 @@ pub(crate) struct ExternalFile {
 }
 
 impl Folder {
-    /// The folder of a model at `model`, as the caller wrote it (§3.7 rule 3).
+    /// The folder of a model at `model`, as given by the caller (§3.7 rule 3).
     pub(crate) fn of_model(model: &Path, follow_links: bool) -> Folder {
         Folder { path: folder_of(model).to_path_buf(), follow_links }
     }
@@ -101,8 +100,8 @@ impl Folder {
         if !step(|| fs::metadata(&real)).map_err(failed)?.is_file() {
             return Err(not_regular());
         }
-        // Names can change from one question to the next: what counts is asked of the opened file. A pipe that took the
-        // name meanwhile does not keep us waiting.
+        // Names can change between two calls, so the opened file is checked. A pipe that took the name meanwhile does
+        // not block.
         let file = step(|| os::open_at_once(&path)).map_err(failed)?;
         let found = step(|| file.metadata()).map_err(failed)?;
         if !found.is_file() {
@@ -115,7 +114,7 @@ impl Folder {
         Ok(ExternalFile { path, file, bytes: found.len() })
     }
 
-    /// Whether a resolved path lies in the folder, or in the blobs of a Hugging Face cache to which the folder belongs.
+    /// Whether a resolved path is in the folder, or in the blobs of the folder's Hugging Face cache.
     fn holds(&self, real: &Path) -> io::Result<bool> {
         let folder = step(|| self.path.canonicalize())?;
         Ok(real.starts_with(&folder) || blobs_of(&folder).is_some_and(|blobs| real.starts_with(blobs)))
@@ -158,7 +157,7 @@ mod tests {
         }
     }
 
-    /// A link that is put back in order after the file was opened through it changes nothing.
+    /// Restoring a link after the file was opened through it changes nothing.
     #[test]
     fn an_opened_file_is_where_it_was_opened() {
         let (inside, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -1,10 +1,9 @@
-//! Every tensor of a model, wherever it is (`docs/spec/onnx.md §3.9`), under a name of its own.
+//! Every tensor of a model (`docs/spec/onnx.md §3.9`), with a unique name.
 //!
 //! A value of the main graph keeps its name. In a subgraph it is preceded by `NODE/ATTRIBUTE/`, in a function by
-//! `DOMAIN:FUNCTION/`; a tensor that is no value is called `NODE/ATTRIBUTE`. A node without a name is called by its operator
-//! and its number among the nodes without one, which named nodes that are put between them leave as it is. A name that
-//! occurs again gets a number.
-//! Text and COMPLEX128 cannot be converted: text has a list of its own, COMPLEX128 is left out.
+//! `DOMAIN:FUNCTION/`; a tensor that is not a value is called `NODE/ATTRIBUTE`. A node without a name is called by its
+//! operator and its number among unnamed nodes, which inserted named nodes do not change. A repeated name gets a
+//! number. Text and COMPLEX128 cannot be converted: text has its own list, COMPLEX128 is left out.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,42 +20,42 @@ use crate::error::onnx::ProtoError;
 /// One tensor of a model.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// Its name in lists: unique in the file.
+    /// Name in lists: unique in the file.
     pub name: String,
-    /// What precedes names of its scope in the list; empty in the main graph.
+    /// Prefix of names in its scope; empty in the main graph.
     pub(crate) scope: Arc<str>,
-    /// What nodes call the value that it is; empty if it is none.
+    /// Name of its value in nodes; empty if it is not a value.
     pub(crate) value: String,
-    /// The main graph, 0, or the function that it is in, from 1 on.
+    /// 0 for the main graph, or the number of its function, from 1.
     pub(crate) body: usize,
-    /// What it is to the model.
+    /// Role in the model.
     pub role: Role,
-    /// Its description.
+    /// Description.
     pub tensor: TensorProto,
 }
 
-/// What a tensor is to a model.
+/// Role of a tensor in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// An initializer, or the `value` of a Constant: a value that nodes refer to by name.
+    /// An initializer, or the `value` of a Constant: a value that nodes name.
     Value {
-        /// It is the default of an input of the graph.
+        /// It is the default of a graph input.
         is_input: bool,
-        /// It is the `value` of a Constant, not an initializer.
+        /// It is the `value` of a Constant.
         is_constant: bool,
     },
-    /// A part of an attribute or of a sparse tensor: its type is part of what the node means.
+    /// A part of an attribute or of a sparse tensor: the node's meaning depends on its type.
     Part,
 }
 
-/// A listed name is kept about as often: in the list, in what is planned for it, in what is written, in the report. Names in
-/// subgraphs begin with that of the node, which the file has once.
+/// Copies of a listed name: in the list, the plan, the written file, the report. Names in subgraphs begin with the
+/// node's name, which the file has once.
 const COPIES_OF_A_NAME: u64 = 8;
 
-/// The tensors of a model in the order of its structure.
+/// Tensors of a model in the order of its structure.
 #[derive(Debug, Default)]
 pub(crate) struct Tensors {
-    /// Those that can be converted.
+    /// Tensors that can be converted.
     pub(crate) listed: Vec<Listed>,
     pub(crate) texts: Vec<Listed>,
 }
@@ -77,7 +76,7 @@ pub(crate) fn list(model: &Model, budget: &mut Budget) -> Result<Tensors, ProtoE
     Ok(list.found)
 }
 
-/// How often each operator occurs, by its name with its domain unless that is the default one; functions included.
+/// Count of each operator, by name with its domain unless that is the default one; functions included.
 pub(crate) fn operators(model: &Model) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let bodies = model.functions.iter().map(|function| &function.nodes);
@@ -94,7 +93,7 @@ fn operator(node: &Node) -> String {
     }
 }
 
-/// Calls `visit` with every node, those of subgraphs included.
+/// Calls `visit` for every node, including those in subgraphs.
 pub fn visit_nodes<'a>(nodes: &'a [Node], visit: &mut impl FnMut(&'a Node)) {
     for node in nodes {
         visit(node);
@@ -176,8 +175,8 @@ impl Inventory<'_> {
         Ok(())
     }
 
-    /// What precedes the names of what an attribute holds, if it can hold tensors. It is charged for too: a name in it may be
-    /// as long as the file.
+    /// Prefix of names inside an attribute, if it can hold tensors. It is charged for too, since a name can be as long
+    /// as the file.
     fn path(&mut self, scope: &str, node: &str, attribute: &Attribute) -> Result<Option<String>, ProtoError> {
         use AttributeValue::*;
         if !matches!(attribute.value, Tensor(_) | Tensors(_) | Graph(_) | Graphs(_) | Sparse(_) | Sparses(_)) {
@@ -188,7 +187,7 @@ impl Inventory<'_> {
         Ok(Some(format!("{scope}{node}{}", attribute.name)))
     }
 
-    /// The tensors of an attribute, but not those of its graphs.
+    /// Tensors of an attribute, excluding its graphs.
     fn parts(&mut self, value: &AttributeValue, path: &str) -> Result<(), ProtoError> {
         match value {
             AttributeValue::Tensor(tensor) => self.add_part(path, "", tensor),
@@ -205,7 +204,6 @@ impl Inventory<'_> {
     }
 }
 
-/// The output and the tensor of a Constant.
 pub(crate) fn constant(node: &Node) -> Option<(&str, &TensorProto)> {
     match (node.default_operator(), node.outputs.as_slice(), node.attributes.as_slice()) {
         (Some("Constant"), [output], [Attribute { name, value: AttributeValue::Tensor(tensor), .. }])
@@ -217,17 +215,17 @@ pub(crate) fn constant(node: &Node) -> Option<(&str, &TensorProto)> {
     }
 }
 
-/// Names that are taken, with the number that was last given to each.
+/// Names in use, with the last number given to each.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'a>(HashMap<Cow<'a, str>, u64>);
 
 impl<'a> Names<'a> {
-    /// Takes a name as it is.
+    /// Adds a name unchanged.
     pub(crate) fn insert(&mut self, name: impl Into<Cow<'a, str>>) {
         self.0.entry(name.into()).or_insert(1);
     }
 
-    /// Takes a name that is not taken: the given one, or that with a number.
+    /// Adds and returns an unused name: the given one, or that with a number.
     pub(crate) fn take(&mut self, name: String) -> String {
         let mut number = self.0.get(name.as_str()).copied().unwrap_or(0);
         let mut unused = name.clone();
@@ -241,12 +239,12 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The name under which a value's elements are stored as a type.
+/// Name for a value's elements stored as another type.
 pub(crate) fn stored_name(value: &str, dtype: DType) -> String {
     format!("{value}.{dtype}")
 }
 
-/// The name of the value for which each tensor stands: what a Cast makes of it, if that is how it got its name.
+/// Name of the value of each tensor: the result of its Cast, if it is stored under [`stored_name`].
 pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
     let mut casts: HashMap<&str, &str> = HashMap::new();
     let bodies = model.functions.iter().map(|function| &function.nodes);
@@ -269,12 +267,12 @@ pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
 }
 
 impl Listed {
-    /// The index of the function that it is in, if it is in one.
+    /// Index of its function, if it is in one.
     pub fn function(&self) -> Option<usize> {
         self.body.checked_sub(1)
     }
 
-    /// The file that holds its elements, if that is not the model.
+    /// The file with its elements, if that is not the model.
     pub fn location(&self) -> Option<&str> {
         match &self.tensor.payload {
             Payload::External(external) => Some(&external.location),

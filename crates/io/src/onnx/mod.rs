@@ -1,8 +1,8 @@
 //! ONNX files: models (`.onnx`) and single tensors (`.pb`), walked on the protobuf wire.
 //!
-//! A file may have any size: its structure is read into memory ([`Model`]), the elements of its tensors stay where they
-//! are and are streamed ([`ModelFile::reader`]). Nothing in a file is taken on trust. What operators mean, and
-//! conversions, do not live here.
+//! A file may have any size: its structure is read into memory ([`Model`]), the elements of its tensors stay in the
+//! file and are streamed ([`ModelFile::reader`]). Files are not trusted. Operators' semantics and conversions are
+//! elsewhere.
 //!
 //! Read first: `docs/spec/onnx.md §3`. Then `wire`, `parse`, `tensor`, `elements`, `external`.
 
@@ -67,7 +67,7 @@ pub struct ModelFile {
     model: Model,
     tensors: Vec<Listed>,
     text_tensors: Vec<Listed>,
-    /// The name of a tensor of COMPLEX128 that is external.
+    /// Name of an external COMPLEX128 tensor.
     opaque_external: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl ModelFile {
     /// Cost: memory proportional to the structure, and at most 1 GiB of it; the data of tensors is not read.
     ///
     /// # Errors
-    /// [`Error::Proto`] with the rule that is broken; [`Error::NotRegular`], [`Error::Io`].
+    /// [`Error::Proto`] with the broken rule; [`Error::NotRegular`], [`Error::Io`].
     pub fn open(path: &Path, options: Options) -> Result<ModelFile, Error> {
         ModelFile::of(Storage::open(path, options)?)
     }
@@ -92,39 +92,39 @@ impl ModelFile {
         Ok(ModelFile { storage, model, tensors, text_tensors, opaque_external })
     }
 
-    /// Every tensor of it (`docs/spec/onnx.md §3.9`), but for text and COMPLEX128.
+    /// Its tensors (`docs/spec/onnx.md §3.9`) except text and COMPLEX128.
     pub fn tensors(&self) -> &[Listed] {
         &self.tensors
     }
 
-    /// Its tensors of text, which are kept as they are.
+    /// Its tensors of text, which are kept unchanged.
     pub fn text_tensors(&self) -> &[Listed] {
         &self.text_tensors
     }
 
-    /// The names of the values for which its tensors stand. A tensor that a rewritten model stores for a value
-    /// (`docs/spec/onnx.md §3.10`) has the value's name, any other its own.
+    /// Names of the values of its tensors. A tensor stored for a value by a rewritten model (`docs/spec/onnx.md §3.10`)
+    /// has the value's name, any other its own.
     pub fn value_names(&self) -> Vec<String> {
         inventory::value_names(&self.model, &self.tensors)
     }
 
-    /// How often each operator occurs, subgraphs and functions included; one of another domain as `DOMAIN.OPERATOR`.
+    /// Count of each operator, subgraphs and functions included; operators of other domains are `DOMAIN.OPERATOR`.
     pub fn operators(&self) -> BTreeMap<String, u64> {
         inventory::operators(&self.model)
     }
 
-    /// Which of its tensors go into one of these operators, themselves or through functions; operators are named as
-    /// [`operators`](ModelFile::operators) names them.
+    /// Which of its tensors are inputs of one of these operators, directly or through functions; operators are named as
+    /// by [`operators`](ModelFile::operators).
     pub fn feeding(&self, operators: &[&str]) -> Vec<bool> {
         uses::feeding(&self.model, &self.tensors, operators)
     }
 
-    /// The first file of external data that it names.
+    /// First file of external data that it names.
     pub fn external_location(&self) -> Option<&str> {
         self.tensors.iter().find_map(Listed::location)
     }
 
-    /// Every file of external data that its tensors name, which need not be there.
+    /// Every file of external data that its tensors name; the files may not exist.
     pub fn data_files(&self) -> BTreeSet<PathBuf> {
         let folder = folder_of(self.storage.path());
         self.tensors.iter().filter_map(Listed::location).map(|location| folder.join(location)).collect()
@@ -140,22 +140,21 @@ impl ModelFile {
     }
 
     /// Streams the elements of one of its tensors: packed codes, little-endian, row-major; text as cells of 32-bit code
-    /// points, as many as the longest element has.
+    /// points, as wide as the longest element.
     ///
-    /// External data is opened here, under the rules of `docs/spec/onnx.md §3.7`.
+    /// External data is opened under the rules of `docs/spec/onnx.md §3.7`.
     ///
     /// # Errors
-    /// [`Error::Proto`] if the tensor holds COMPLEX128 or text that is not UTF-8, or its external data is not where it
-    /// should be;
+    /// [`Error::Proto`] if the tensor holds COMPLEX128 or text that is not UTF-8, or its external data cannot be used;
     /// [`Error::Io`].
     pub fn reader(&self, tensor: &TensorProto) -> Result<TensorReader, Error> {
         self.storage.reader(tensor, None)
     }
 
-    /// All elements of one of its tensors, as [`reader`](ModelFile::reader) gives them.
+    /// All elements of one of its tensors, in the form of [`reader`](ModelFile::reader).
     ///
     /// # Errors
-    /// As [`reader`](ModelFile::reader) and [`TensorReader::read`]; [`Error::Io`] if memory cannot hold them.
+    /// As [`reader`](ModelFile::reader) and [`TensorReader::read`]; [`Error::Io`] if they do not fit in memory.
     pub fn codes(&self, tensor: &TensorProto) -> Result<Vec<u8>, Error> {
         self.storage.codes(tensor)
     }
@@ -163,7 +162,7 @@ impl ModelFile {
     /// The elements of a tensor of text, one by one.
     ///
     /// # Errors
-    /// [`Error::Proto`] if it holds something else.
+    /// [`Error::Proto`] if it does not hold text.
     pub fn texts(&self, tensor: &TensorProto) -> Result<Texts, Error> {
         self.storage.texts(tensor)
     }
@@ -177,7 +176,7 @@ pub struct TensorFile {
 }
 
 impl TensorFile {
-    /// Opens a file that holds one TensorProto. External data lies relative to its folder.
+    /// Opens a file of one TensorProto. Locations of external data are relative to its folder.
     ///
     /// # Errors
     /// As [`ModelFile::open`].
@@ -194,7 +193,7 @@ impl TensorFile {
         &self.storage
     }
 
-    /// What the tensor is, under another name.
+    /// Description of the tensor under another name.
     pub(crate) fn readable(&self, name: &str) -> Result<Tensor, Error> {
         self.storage.readable(&self.tensor, Some(name))
     }
@@ -212,7 +211,7 @@ impl TensorFile {
         self.storage.reader(&self.tensor, None)
     }
 
-    /// All its elements, as [`ModelFile::codes`] gives them.
+    /// All its elements, in the form of [`ModelFile::codes`].
     ///
     /// # Errors
     /// As [`ModelFile::codes`].
@@ -220,10 +219,10 @@ impl TensorFile {
         self.storage.codes(&self.tensor)
     }
 
-    /// Its elements if they are text, one by one.
+    /// Its elements of text, one by one.
     ///
     /// # Errors
-    /// [`Error::Proto`] if it holds something else.
+    /// [`Error::Proto`] if it does not hold text.
     pub fn texts(&self) -> Result<Texts, Error> {
         self.storage.texts(&self.tensor)
     }

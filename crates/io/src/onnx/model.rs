@@ -1,7 +1,7 @@
 //! The structure of a model: graphs, nodes, attributes, functions. Tensors are descriptions; their elements stay in the
 //! file.
 //!
-//! What operators mean is not known here. Built by [`super::parse`].
+//! Operators' semantics are not known here. Built by [`super::parse`].
 
 use std::ops::Range;
 
@@ -20,39 +20,39 @@ pub struct Model {
     pub graph: Graph,
     /// Model-local functions.
     pub functions: Vec<Function>,
-    /// The file has `training_info`, which is kept and not looked into.
+    /// Whether the file has `training_info`, which is kept unread.
     pub has_training_info: bool,
 }
 
 /// An operator set and its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpsetImport {
-    /// The domain; empty is the default one, which is also called `ai.onnx`.
+    /// Domain; empty is the default one, also called `ai.onnx`.
     pub domain: String,
     /// The version.
     pub version: i64,
 }
 
 impl OpsetImport {
-    /// The import is that of the default domain.
+    /// Whether the import is of the default domain.
     pub fn is_default_domain(&self) -> bool {
         is_default_domain(&self.domain)
     }
 }
 
-/// A domain is the default one, by either of its names.
+/// Whether a domain is the default one, by either name.
 pub fn is_default_domain(domain: &str) -> bool {
     matches!(domain, "" | "ai.onnx")
 }
 
-/// What a call names: domain, function, overload. The default domain is empty by either of its names.
+/// Identity of a function in calls: domain, name, overload. The default domain is empty for either of its names.
 pub type Identity<'a> = (&'a str, &'a str, &'a str);
 
 fn identity<'a>(domain: &'a str, name: &'a str, overload: &'a str) -> Identity<'a> {
     (if is_default_domain(domain) { "" } else { domain }, name, overload)
 }
 
-/// The version of the default domain among imports, if they have one.
+/// Version of the default domain among imports, if any.
 pub fn default_opset(imports: &[OpsetImport]) -> Option<i64> {
     imports.iter().find(|import| import.is_default_domain()).map(|import| import.version)
 }
@@ -60,9 +60,9 @@ pub fn default_opset(imports: &[OpsetImport]) -> Option<i64> {
 /// A graph, or a subgraph in an attribute.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Nodes in the order of the file, which is an order of evaluation.
+    /// Nodes in file order, which is an order of evaluation.
     pub nodes: Vec<Node>,
     /// Inputs.
     pub inputs: Vec<ValueInfo>,
@@ -72,7 +72,7 @@ pub struct Graph {
     pub value_infos: Vec<ValueInfo>,
     /// Constants, and defaults of inputs of the same name.
     pub initializers: Vec<TensorProto>,
-    /// Sparse constants; the name is that of the values.
+    /// Sparse constants, named by their values.
     pub sparse_initializers: Vec<SparseTensor>,
     pub(crate) content: Range<u64>,
 }
@@ -80,11 +80,11 @@ pub struct Graph {
 /// A model-local function.
 #[derive(Clone, Debug, Default)]
 pub struct Function {
-    /// Its name, which nodes give as their `op_type`.
+    /// Name; the `op_type` of calling nodes.
     pub name: String,
-    /// Its domain.
+    /// Domain.
     pub domain: String,
-    /// Distinguishes functions of one name and domain.
+    /// Distinguishes functions with the same name and domain.
     pub overload: String,
     /// Names of the inputs.
     pub inputs: Vec<String>,
@@ -102,7 +102,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// What calls of it name.
+    /// Identity in calls.
     pub fn identity(&self) -> Identity<'_> {
         identity(&self.domain, &self.name, &self.overload)
     }
@@ -111,17 +111,17 @@ impl Function {
 /// One operation.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
-    /// Its name; may be empty.
+    /// Name; may be empty.
     pub name: String,
-    /// The operator or function.
+    /// Operator or function.
     pub op_type: String,
-    /// The domain of the operator.
+    /// Domain of the operator.
     pub domain: String,
-    /// Which of several functions of one name.
+    /// Overload of a function.
     pub overload: String,
-    /// Names of the inputs; empty for one that is left out.
+    /// Names of the inputs; empty for an omitted one.
     pub inputs: Vec<String>,
-    /// Names of the outputs; empty for one that is left out.
+    /// Names of the outputs; empty for an omitted one.
     pub outputs: Vec<String>,
     /// Attributes.
     pub attributes: Vec<Attribute>,
@@ -129,17 +129,17 @@ pub struct Node {
 }
 
 impl Node {
-    /// The operator of the default domain that it is, if it is one.
+    /// Name of its operator if that is in the default domain.
     pub fn default_operator(&self) -> Option<&str> {
         is_default_domain(&self.domain).then_some(self.op_type.as_str())
     }
 
-    /// The function that it calls, if the model has one of this identity.
+    /// Identity of the function it calls, if the model has it.
     pub fn identity(&self) -> Identity<'_> {
         identity(&self.domain, &self.op_type, &self.overload)
     }
 
-    /// The attribute of a name.
+    /// Attribute with this name.
     pub fn attribute(&self, name: &str) -> Option<&AttributeValue> {
         self.attributes.iter().find(|attribute| attribute.name == name).map(|attribute| &attribute.value)
     }
@@ -148,9 +148,9 @@ impl Node {
 /// A named attribute of a node.
 #[derive(Clone, Debug)]
 pub struct Attribute {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its value.
+    /// Value.
     pub value: AttributeValue,
     pub(crate) content: Range<u64>,
 }
@@ -176,12 +176,12 @@ pub enum AttributeValue {
     Type,
     /// `type_protos`, which are not read.
     Types,
-    /// In the body of a function: the value of the function's attribute of this name.
+    /// In the body of a function: the value of this attribute of the function.
     Reference(String),
 }
 
 impl AttributeValue {
-    /// The graphs that it holds.
+    /// Graphs in the value.
     pub fn graphs(&self) -> &[Graph] {
         match self {
             AttributeValue::Graph(graph) => std::slice::from_ref(graph),
@@ -194,9 +194,9 @@ impl AttributeValue {
 /// A sparse tensor: two tensors and a shape.
 #[derive(Clone, Debug)]
 pub struct SparseTensor {
-    /// The elements that are not zero.
+    /// Nonzero elements.
     pub values: TensorProto,
-    /// Where they are.
+    /// Their positions.
     pub indices: TensorProto,
     /// The dimensions, unchecked.
     pub dims: Vec<i64>,
@@ -206,9 +206,9 @@ pub struct SparseTensor {
 /// The name and type of a value.
 #[derive(Clone, Debug, Default)]
 pub struct ValueInfo {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its type.
+    /// Type.
     pub kind: ValueType,
     pub(crate) content: Range<u64>,
 }
@@ -216,7 +216,7 @@ pub struct ValueInfo {
 /// The type of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ValueType {
-    /// The file does not say.
+    /// Not stated in the file.
     #[default]
     Unknown,
     /// A dense tensor.
@@ -242,7 +242,7 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// A dimension of this symbol. An empty one says nothing.
+    /// A dimension with this symbol; an empty one is unknown.
     pub(crate) fn named(symbol: String) -> Dimension {
         if symbol.is_empty() { Dimension::Unknown } else { Dimension::Named(symbol) }
     }

@@ -1,7 +1,7 @@
-//! Writing a rewritten model: its pieces, the elements that are given meanwhile, and its file of external data.
+//! Writing a rewritten model: its pieces, new elements, and its file of external data.
 //!
-//! Both files come into being through [`crate::atomic`]. The model names the other one, which has a name that no file
-//! had before, so at every moment the destination is a whole model, old or new.
+//! Both files are made with [`crate::atomic`]. The model names the data file, whose name is new, so the destination is
+//! a complete model at every moment, old or new.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -32,13 +32,13 @@ pub struct NewModel {
 }
 
 impl NewModel {
-    /// Lays out the new model; `location` names its file of external data, if it comes to need one.
+    /// Plans the new model; `location` names its file of external data, if one is needed.
     ///
-    /// Tensors stay inside or outside the file as they are. Only if the file would exceed the 2 GiB of protobuf, those
-    /// of at least 1 KiB go outside. Nothing is written.
+    /// Tensors stay inside or outside the file. Only if the file would exceed protobuf's 2 GiB, tensors of at least 1
+    /// KiB move outside. Nothing is written.
     ///
     /// # Errors
-    /// [`Error::Refused`] if the model stays too long, or external COMPLEX128 would have to be carried over;
+    /// [`Error::Refused`] if the model remains too long, or external COMPLEX128 would have to be moved;
     /// [`Error::Io`].
     pub fn new(source: &Arc<ModelFile>, changes: &Changes, location: &str) -> Result<NewModel, Error> {
         let ModelFile { storage, model, tensors: listed, opaque_external, .. } = &**source;
@@ -60,17 +60,17 @@ impl NewModel {
         Ok(NewModel { source: source.clone(), rewritten, location: location.into(), tensors })
     }
 
-    /// The tensors of the new model in the order of the old list, by their names in the new one.
+    /// Tensors of the new model in the old order, with their new names.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
 
-    /// The length of the file of external data; 0 if there is none.
+    /// Length of the file of external data; 0 without one.
     pub fn external_bytes(&self) -> u64 {
         self.rewritten.external_bytes
     }
 
-    /// The file of external data that is written with a model at `path`, if there is one.
+    /// File of external data for a model at `path`, if there is one.
     pub fn data_path(&self, path: &Path) -> Option<PathBuf> {
         self.has_data().then(|| path.with_file_name(&self.location))
     }
@@ -79,7 +79,7 @@ impl NewModel {
         self.rewritten.places.iter().any(|place| matches!(place, Place::Outside(_)))
     }
 
-    /// The indices of the tensors in the order in which their elements are to be written.
+    /// Indices of the tensors in the order of writing their elements.
     pub(crate) fn order(&self) -> Vec<usize> {
         let Rewritten { rope, places, .. } = &self.rewritten;
         let inside = rope.pieces.iter().filter_map(|piece| match piece {
@@ -92,9 +92,8 @@ impl NewModel {
         inside.chain(untouched).chain(outside).collect()
     }
 
-    /// Whether the model at `path` has exactly the structure of this one: every byte that is not an element. Gives the
-    /// first offset at which it has not.
-    ///
+    /// Compares the structure of the model at `path` with this one, every byte that is not an element. Returns the
+    /// first offset that differs.
     /// # Errors
     /// [`Error::Io`].
     pub fn structure_differs(&self, path: &Path) -> Result<Option<u64>, Error> {
@@ -130,9 +129,8 @@ impl NewModel {
 }
 
 impl NewModel {
-    /// Whether a file of external data has nothing beside the elements of this model: zeros between them, and nothing after
-    /// them. Gives the first offset at which it has. What is missing is seen where elements are read.
-    ///
+    /// Checks that a file of external data holds only the elements of this model, with zeros between them. Returns the
+    /// first other offset. Missing bytes are found when elements are read.
     /// # Errors
     /// [`Error::Io`].
     pub fn data_differs(&self, path: &Path) -> Result<Option<u64>, Error> {
@@ -153,7 +151,7 @@ impl NewModel {
     }
 }
 
-/// Where two stretches of files differ first.
+/// First difference between two ranges of files.
 fn first_difference(a: &File, a_at: u64, b: &File, b_at: u64, bytes: u64) -> io::Result<Option<u64>> {
     let (mut left, mut right) = (vec![0; COPY_BYTES], vec![0; COPY_BYTES]);
     let mut done = 0;
@@ -169,15 +167,15 @@ fn first_difference(a: &File, a_at: u64, b: &File, b_at: u64, bytes: u64) -> io:
     Ok(None)
 }
 
-/// Bytes that are copied at once.
+/// Bytes copied at once.
 const COPY_BYTES: usize = 1 << 18;
 
-/// The name of a file of external data for a model at `path` that no file has.
+/// An unused name of a file of external data for a model at `path`.
 ///
-/// A file that the model at `path` uses is thus never overwritten (`docs/spec/onnx.md §3.8`).
+/// A file in use by the model at `path` is therefore never overwritten (`docs/spec/onnx.md §3.8`).
 ///
 /// # Errors
-/// [`Error::Io`] where the system does not tell.
+/// [`Error::Io`] if the system does not tell.
 pub fn unused_location(path: &Path) -> Result<String, Error> {
     let name = path.file_name().map(|name| name.to_string_lossy().replace("..", "_")).unwrap_or_default();
     let numbered = |i: u32| if i == 0 { format!("{name}.data") } else { format!("{name}.{i}.data") };
@@ -190,7 +188,7 @@ pub fn unused_location(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// The files of external data that the model at `path` uses and that [`unused_location`] named.
+/// Files of external data of the model at `path` that [`unused_location`] named.
 fn own_data(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if look::at_itself(path)?.is_none() {
         return Ok(Vec::new());
@@ -215,7 +213,7 @@ fn own_data(path: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files.into_iter().collect())
 }
 
-/// A model in the making.
+/// A model being written.
 #[derive(Debug)]
 pub(crate) struct ModelWriter {
     source: Arc<ModelFile>,
@@ -224,12 +222,12 @@ pub(crate) struct ModelWriter {
     /// Bytes in `data`.
     data_bytes: u64,
     pieces: std::vec::IntoIter<Piece>,
-    /// Where the elements of the tensors still to come go, and how many bytes they are.
+    /// Destination and length of the elements of each remaining tensor.
     steps: std::vec::IntoIter<(Place, u64)>,
-    /// The tensor that is being written.
+    /// Destination of the current tensor.
     place: Place,
     lacking: u64,
-    /// Files that nothing refers to once the new model stands.
+    /// Files that the new model makes obsolete.
     obsolete: Vec<PathBuf>,
 }
 
@@ -243,7 +241,7 @@ impl ModelWriter {
             data.reserve(*external_bytes)?;
         }
         let own = if existing == Existing::Replace { own_data(path)? } else { Vec::new() };
-        // What the source reads stays, by whatever name it is there.
+        // Files that the source reads are kept, under any name.
         let read = new.source.data_files().iter().map(|path| FileId::of(path)).collect::<Result<Vec<_>, _>>()?;
         let mut obsolete = Vec::new();
         for path in own {
@@ -281,7 +279,7 @@ impl ModelWriter {
                     data.write_all(&bytes[..now])?;
                     self.data_bytes += now as u64;
                 }
-                // They were looked at; the message is copied as it is.
+                // Already checked; the message is copied unchanged.
                 _ => {}
             }
             self.lacking -= now as u64;
@@ -324,7 +322,7 @@ impl ModelWriter {
         Ok(())
     }
 
-    /// Writes what is left, up to the end of the model. The data comes first: the model refers to it.
+    /// Writes the rest of the model. The data comes first, since the model refers to it.
     pub(crate) fn finish(mut self) -> io::Result<Finished> {
         while let Some(step) = self.steps.next() {
             self.start(step)?;
@@ -335,7 +333,7 @@ impl ModelWriter {
     }
 }
 
-/// What the container allows of one tensor (`docs/spec/onnx.md §3.8`).
+/// Why the container cannot hold a tensor (`docs/spec/onnx.md §3.8`).
 pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     let bytes = tensor.bytes();
     (bytes > MAX_MODEL_BYTES - 4096).then_some(DeniedTensor::MessageTooLong { bytes })

@@ -1,6 +1,6 @@
-//! From fields to the structure of a model, a parser for each message.
+//! From fields to the structure of a model, with a parser for each message.
 //!
-//! Tensors are described, not read. Field numbers are those of `docs/spec/onnx.md §3.1` and the public `onnx.proto`.
+//! Tensors are described, not read. Field numbers are from `docs/spec/onnx.md §3.1` and the public `onnx.proto`.
 
 use std::ops::Range;
 
@@ -115,7 +115,7 @@ impl Parser {
             let offset = node.content.start;
             return Err(ProtoError::Missing { offset, message: "a node", field: "op_type" }.into());
         }
-        // There may be very many, and lists grow by four.
+        // There may be millions, and lists grow by four.
         node.inputs.shrink_to_fit();
         node.outputs.shrink_to_fit();
         node.attributes.shrink_to_fit();
@@ -139,7 +139,7 @@ impl Parser {
     }
 
     fn value_type(&mut self, content: Range<u64>) -> Read<ValueType> {
-        // The fields exclude each other: the last one counts, and clears the one before.
+        // The fields exclude each other: the last one counts and clears the others.
         let mut tensor = None;
         let mut is_other = false;
         self.each(content, &mut |parser, field| {
@@ -239,7 +239,7 @@ impl Parser {
     }
 }
 
-/// Which of two versions of a domain counts, readers do not agree on.
+/// Readers disagree on which of two versions of a domain counts.
 fn one_version_each(offset: u64, imports: &[OpsetImport]) -> Result<(), ProtoError> {
     let mut versions = HashMap::new();
     for import in imports {
@@ -253,7 +253,7 @@ fn one_version_each(offset: u64, imports: &[OpsetImport]) -> Result<(), ProtoErr
     Ok(())
 }
 
-/// A call could not say which of two it means.
+/// A call could not distinguish the two.
 fn one_of_each_name(functions: &[Function]) -> Result<(), ProtoError> {
     let mut names = HashSet::new();
     for function in functions {
@@ -265,7 +265,7 @@ fn one_of_each_name(functions: &[Function]) -> Result<(), ProtoError> {
     Ok(())
 }
 
-/// What the fields of an AttributeProto say.
+/// Fields of an AttributeProto.
 #[derive(Default)]
 struct StatedAttribute {
     name: String,
@@ -288,7 +288,7 @@ struct StatedAttribute {
 }
 
 impl StatedAttribute {
-    /// The kind, where the file does not state one, as files of IR version 1 need not.
+    /// Kind, inferred if the file does not state it, as IR version 1 allows.
     fn kind(&self) -> i64 {
         let filled = [
             (1, self.float.is_some()),
@@ -319,7 +319,7 @@ impl StatedAttribute {
             AttributeValue::Reference(self.reference)
         } else {
             match self.kind() {
-                // A value that equals its default may be left out.
+                // A value equal to its default may be omitted.
                 1 => AttributeValue::Float(self.float.unwrap_or_default()),
                 2 => AttributeValue::Int(self.int.unwrap_or_default()),
                 3 => AttributeValue::String(self.string.unwrap_or_default()),

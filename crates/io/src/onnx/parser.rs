@@ -1,4 +1,4 @@
-//! What the parsers of all messages share: memory is charged for before it is taken, and nesting is counted.
+//! Common parts of all message parsers: memory is charged for before it is allocated, and nesting is counted.
 
 use std::ops::Range;
 
@@ -7,38 +7,37 @@ use crate::error::ReadError;
 use crate::error::onnx::{MAX_STRUCTURE_BYTES, ProtoError};
 use crate::options::OnnxOptions;
 
-/// As deep as protobuf's own readers go.
+/// Limit of protobuf's own readers.
 const MAX_DEPTH: usize = 100;
 
-/// What the structure of a model has taken so far.
+/// Memory taken by a model's structure so far.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     charged: u64,
 }
 
 impl Budget {
-    /// Accounts for bytes that are kept on behalf of what lies at `offset`, before they are taken.
+    /// Charges for bytes kept for the item at `offset`, before they are allocated.
     pub(crate) fn charge(&mut self, offset: u64, bytes: u64) -> Result<(), ProtoError> {
         self.charged = self.charged.saturating_add(bytes);
         if self.charged > MAX_STRUCTURE_BYTES { Err(ProtoError::TooMuch { offset }) } else { Ok(()) }
     }
 }
 
-/// Walks one file.
 #[derive(Debug)]
 pub(crate) struct Parser {
     pub(crate) wire: Wire,
     pub(crate) options: OnnxOptions,
-    /// The name of a tensor of COMPLEX128 that is external: it cannot be carried to another place.
+    /// Name of an external COMPLEX128 tensor, which cannot be moved.
     pub(crate) opaque_external: Option<String>,
     pub(crate) budget: Budget,
     depth: usize,
 }
 
-/// What reading a part of a file gives.
+/// Result of reading a part of a file.
 pub(crate) type Read<T> = Result<T, ReadError<ProtoError>>;
 
-/// Takes a message that another may have once. Protobuf joins two of them into one, which no writer relies on.
+/// Sets a message field that may occur once. Protobuf would merge two of them, which no writer relies on.
 pub(crate) fn once<T>(slot: &mut Option<T>, found: T, field: &Field, message: &'static str) -> Read<()> {
     match slot.replace(found) {
         None => Ok(()),
@@ -51,7 +50,7 @@ impl Parser {
         Parser { wire, options, opaque_external: None, budget: Budget::default(), depth: 0 }
     }
 
-    /// Accounts for a value that is kept.
+    /// Charges for a value that is kept.
     pub(crate) fn charge<T>(&mut self, offset: u64) -> Read<()> {
         Ok(self.budget.charge(offset, size_of::<T>() as u64)?)
     }

@@ -1,9 +1,9 @@
 //! A model that stores some of its tensors in other types and is otherwise the same file.
 //!
-//! A value whose tensor changes is stored under another name, and a Cast back to its type makes the value: every node,
-//! subgraph and output that refers to it stays as it is, byte for byte. Only messages that hold a change are made anew,
-//! with the lengths around them; everything else, known or not, is copied. Which tensors change and to what is decided
-//! elsewhere. Read first: `docs/spec/onnx.md §3.10`.
+//! A changed tensor is stored under another name, and a Cast back to its type produces the value: every node, subgraph
+//! and output that refers to it is unchanged, byte for byte. Only messages with a change are rebuilt, with the lengths
+//! around them; everything else, known or not, is copied. The changes are chosen elsewhere. Read first:
+//! `docs/spec/onnx.md §3.10`.
 
 use std::ops::Range;
 
@@ -19,49 +19,49 @@ use super::wire::{Field, Fields, Wire};
 use crate::error::ReadError;
 use crate::error::onnx::ProtoError;
 
-/// What protobuf allows a message to have.
+/// Maximum size of a protobuf message.
 pub(crate) const MAX_MODEL_BYTES: u64 = i32::MAX as u64;
-/// Smaller tensors stay inside a model whose other tensors have to leave it (`docs/spec/onnx.md §3.8`).
+/// Smaller tensors stay inside a model whose other tensors move out (`docs/spec/onnx.md §3.8`).
 const LEAST_EXTERNAL_BYTES: u64 = 1024;
-/// Where tensors begin in a file of external data, so that it can be mapped (`docs/spec/onnx.md §3.6`).
+/// Alignment of tensors in a file of external data, for mapping (`docs/spec/onnx.md §3.6`).
 const EXTERNAL_ALIGNMENT: u64 = 4096;
 
-/// What is to change.
+/// Changes to make.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// The type of each listed tensor's elements in the new file.
+    /// Type of each listed tensor in the new file.
     pub dtypes: Vec<DType>,
-    /// Operator sets of the default domain below this version are raised to it; what comes to have a Cast and imports none
-    /// imports this one.
+    /// Operator sets of the default domain below this version are raised to it; a scope that gets a Cast without an
+    /// import imports this one.
     pub opset: Option<i64>,
-    /// `ir_version`, if it is to be raised.
+    /// New `ir_version`, if it is raised.
     pub ir_version: Option<i64>,
 }
 
-/// Where the elements of a tensor go.
+/// Destination of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Nowhere: the message is copied as it is.
+    /// None: the message is copied unchanged.
     Untouched,
     /// `raw_data`.
     Inside,
-    /// The file of external data, from this offset on.
+    /// The file of external data, at this offset.
     Outside(u64),
 }
 
-/// A model to be written: its pieces and where the elements of each tensor go.
+/// A planned model: its pieces and the destination of each tensor's elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Rewritten {
     pub(crate) rope: Rope,
     pub(crate) places: Vec<Place>,
-    /// The name of each listed tensor in the new file's list.
+    /// Name of each listed tensor in the new file's list.
     pub(crate) names: Vec<String>,
-    /// The length of the file of external data; 0 if there is none.
+    /// Length of the file of external data; 0 without one.
     pub(crate) external_bytes: u64,
 }
 
-/// Lays out the new model. Tensors stay inside or outside the file as they are, unless it would be too long for protobuf:
-/// then those of some size go outside.
+/// Plans the new model. Tensors stay inside or outside the file, unless it would be too long for protobuf: then larger
+/// ones move outside.
 pub(crate) fn rewrite(
     wire: Wire,
     model: &Model,
@@ -88,24 +88,23 @@ struct Rewriter<'a> {
     listed: &'a [Listed],
     changes: &'a Changes,
     location: &'a str,
-    /// The index of the tensor whose message begins here.
+    /// Index of the tensor whose message begins here.
     by_start: HashMap<u64, usize>,
     places: Vec<Place>,
     /// Names in the new list.
     names: Vec<String>,
-    /// New names of tensors, of outputs of Constants, and of inputs with the number of their type, by where the messages
-    /// begin.
+    /// By start of message: new names of tensors, of outputs of Constants, and of inputs with the number of their type.
     tensor_names: HashMap<u64, String>,
     output_names: HashMap<u64, String>,
     inputs: HashMap<u64, (String, i64)>,
-    /// Casts to be inserted, by where the message of their scope begins and the node that they precede.
+    /// Casts to insert, by the start of their scope's message and the node that they precede.
     casts: HashMap<(u64, usize), Vec<Vec<u8>>>,
     taken: Names<'a>,
-    /// The main graph, 0, and functions in which a tensor changes.
+    /// The main graph, 0, and functions with a changed tensor.
     changed_bodies: HashSet<usize>,
 }
 
-/// What becomes of a field.
+/// Change of a field.
 enum Change {
     Keep,
     Drop,
@@ -113,7 +112,7 @@ enum Change {
 }
 
 impl Change {
-    /// A field whose content is made anew if there is one.
+    /// A field that is rebuilt if there is new content.
     fn content(number: u32, content: Option<Rope>) -> Change {
         content.map_or(Change::Keep, |content| {
             let mut rope = Rope::default();
@@ -152,7 +151,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    // What changes, before anything is laid out.
+    // Decides all changes before the layout.
 
     fn plan(&mut self) {
         let raised = |version: Option<i64>| version.max(self.changes.opset).unwrap_or(1);
@@ -171,7 +170,7 @@ impl<'a> Rewriter<'a> {
         let inputs: HashMap<&str, &ValueInfo> = graph.inputs.iter().map(|input| (input.name.as_str(), input)).collect();
         for (tensor, index) in changed {
             let stored = self.store(&tensor.name, index);
-            // Right before its first use, so that a runtime need not hold it longer than that.
+            // Directly before its first use, so that a runtime need not hold it longer.
             let before = first_uses.get(tensor.name.as_str()).copied().unwrap_or(graph.nodes.len());
             self.cast(graph.content.start, before, &tensor.name, &stored, tensor, opset);
             if let Some(input) = inputs.get(tensor.name.as_str()) {
@@ -198,7 +197,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// The index of a tensor whose type changes.
+    /// Index of a tensor whose type changes.
     fn changed(&self, tensor: &TensorProto) -> Option<usize> {
         let index = *self.by_start.get(&tensor.content.start)?;
         (self.is_changed(index)).then_some(index)
@@ -208,7 +207,7 @@ impl<'a> Rewriter<'a> {
         Some(self.changes.dtypes[index]) != self.listed[index].tensor.dtype()
     }
 
-    /// Chooses the name under which the elements of a value are stored.
+    /// Chooses the name for a value's stored elements.
     fn store(&mut self, value: &str, index: usize) -> String {
         let stored = self.taken.take(stored_name(value, self.changes.dtypes[index]));
         self.names[index] = format!("{}{stored}", self.listed[index].scope);
@@ -222,7 +221,7 @@ impl<'a> Rewriter<'a> {
         self.casts.entry((scope, before)).or_default().push(cast);
     }
 
-    /// Decides where elements go; gives the length of the file of external data.
+    /// Decides where elements go; returns the length of the file of external data.
     fn place(&mut self, is_crowded: bool) -> u64 {
         let mut end = 0u64;
         let place = |(index, listed): (usize, &Listed)| {
@@ -242,13 +241,13 @@ impl<'a> Rewriter<'a> {
         end
     }
 
-    /// The length of a tensor's elements in the new file.
+    /// Length of a tensor's elements in the new file.
     fn bytes(&self, index: usize) -> u64 {
         let described = self.listed[index].tensor.describe(None);
         described.map_or(0, |tensor| crate::Tensor { dtype: self.changes.dtypes[index], ..tensor }.bytes())
     }
 
-    // The messages, from the outermost to the innermost. `None` is a message without a change.
+    // Messages, from the outermost to the innermost. `None` is a message without a change.
 
     fn message(
         &mut self,
@@ -301,7 +300,7 @@ impl<'a> Rewriter<'a> {
         Ok(rope)
     }
 
-    /// An import of the default domain, if it is one, in its version or the raised one.
+    /// Rebuilds an import of the default domain with the raised version.
     fn import(&mut self, field: &Field, version: Option<i64>) -> Result<Change, ReadError<ProtoError>> {
         let raised = self.changes.opset.filter(|&opset| version.is_some_and(|version| version < opset));
         let Some(raised) = raised else { return Ok(Change::Keep) };
@@ -310,12 +309,12 @@ impl<'a> Rewriter<'a> {
             2 => Ok(Change::bytes(emit::int(2, raised))),
             _ => Ok(Change::Keep),
         })?;
-        // A version that is left out is 0.
+        // An omitted version is 0.
         let changed = changed.unwrap_or_else(|| Rope::copy_of(content).followed_by(emit::int(2, raised)));
         Ok(Change::content(field.number, Some(changed)))
     }
 
-    /// A function by its number, from 1 on.
+    /// A function by its number, from 1.
     fn function(&mut self, body: usize, function: &'a Function) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let mut nodes = Nodes::new(function.content.start, &function.nodes);
         let (mut imports, mut defaults) = (function.opset_imports.iter(), function.attribute_defaults.iter());
@@ -327,7 +326,7 @@ impl<'a> Rewriter<'a> {
         })?;
         let rope = nodes.end(self, 7, &function.content, rope);
         let import = self.changes.opset.filter(|_| default_opset(&function.opset_imports).is_none());
-        // A body without a Cast and without the domain needs none of it.
+        // A body without a Cast and without the domain needs no import.
         let has_casts = self.changed_bodies.contains(&body);
         Ok(match (rope, import) {
             (Some(rope), Some(version)) if has_casts => Some(rope.followed_by(emit::bytes(9, emit::int(2, version)))),
@@ -387,7 +386,7 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    /// The input of a graph whose default is stored in another type: its name and type become those of what is stored.
+    /// An input whose default is stored in another type: its name and type become the stored ones.
     fn input(&mut self, input: &ValueInfo) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let Some((name, code)) = self.inputs.get(&input.content.start).cloned() else { return Ok(None) };
         self.message(&input.content, |this, field| match field.number {
@@ -409,7 +408,7 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    /// The fields of a tensor that say what its elements are and where; all others are kept.
+    /// Rebuilds the fields for type and data; all others are kept.
     fn tensor(&mut self, tensor: &TensorProto) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let Some(&index) = self.by_start.get(&tensor.content.start) else { return Ok(None) };
         let place = self.places[index];
@@ -425,7 +424,7 @@ impl<'a> Rewriter<'a> {
                 payload.elements(index, bytes);
             }
         }
-        // In the place of the old ones.
+        // In place of the old ones.
         let mut payload = Some(payload);
         let mut name = self.tensor_names.get(&tensor.content.start).cloned();
         let is_renamed = name.is_some();
@@ -453,7 +452,7 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// The nodes of a scope on their way, with the Casts between them.
+/// Nodes of a scope being copied, with the Casts between them.
 struct Nodes<'a> {
     scope: u64,
     nodes: &'a [Node],
@@ -465,7 +464,7 @@ impl<'a> Nodes<'a> {
         Nodes { scope, nodes, at: 0 }
     }
 
-    /// The next node, which is `field`, after the Casts that precede it.
+    /// The node `field`, after the Casts that precede it.
     fn next(&mut self, rewriter: &mut Rewriter<'a>, field: &Field) -> Result<Change, ReadError<ProtoError>> {
         let node = &self.nodes[self.at];
         let casts = self.casts(rewriter, field.number);
@@ -483,7 +482,7 @@ impl<'a> Nodes<'a> {
         Ok(Change::Replace(rope))
     }
 
-    /// The Casts that follow the last node.
+    /// Casts after the last node.
     fn end(self, rewriter: &Rewriter<'a>, number: u32, content: &Range<u64>, rope: Option<Rope>) -> Option<Rope> {
         let casts = self.casts(rewriter, number);
         if casts.is_empty() {
@@ -498,7 +497,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// For every value that the nodes of a graph take, the first that does, itself or in a subgraph.
+/// First node to use each value of a graph, directly or in a subgraph.
 fn first_uses(nodes: &[Node]) -> HashMap<&str, usize> {
     let mut first = HashMap::new();
     for (i, node) in nodes.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! A file under construction as pieces: copied from another file, new, or elements that are still to come.
+//! A file under construction as pieces: copied from another file, new, or elements to be written later.
 //!
 //! Lengths are known before any element is.
 
 use std::ops::Range;
 
-/// A stretch of the new file.
+/// A range of the new file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// Bytes of the old file.
@@ -25,7 +25,7 @@ pub(crate) struct Rope {
 }
 
 impl Rope {
-    /// A stretch of the old file.
+    /// A range of the old file.
     pub(crate) fn copy_of(range: Range<u64>) -> Rope {
         let mut rope = Rope::default();
         rope.copy(range);

@@ -1,4 +1,4 @@
-//! An opened file and its folder: where the elements of tensors are read from.
+//! An opened file and its folder, the source of tensors' elements.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -66,8 +66,8 @@ impl Storage {
         read(&mut Parser::new(self.wire(), self.options)).map_err(|error| error.at(&self.path, "reading"))
     }
 
-    /// What a tensor is as it will be read, under another name if one is given. Text is in cells of the longest element,
-    /// for which it is read once.
+    /// Description of a tensor as it will be read, under another name if given. Text is in cells as wide as the longest
+    /// element, so it is read once to find it.
     pub(crate) fn readable(&self, tensor: &TensorProto, name: Option<&str>) -> Result<Tensor, Error> {
         let described = tensor.describe(name);
         let mut described = described
@@ -80,7 +80,7 @@ impl Storage {
         Ok(described)
     }
 
-    /// Streams a tensor, which errors call `name` instead of its own if one is given.
+    /// Streams a tensor; `name` replaces its own name in errors.
     pub(crate) fn reader(&self, tensor: &TensorProto, name: Option<&str>) -> Result<TensorReader, Error> {
         let described = self.readable(tensor, name)?;
         let dtype = described.dtype;
@@ -131,8 +131,7 @@ impl Storage {
         })
     }
 
-    /// Checks that the external data of tensors can be read, without reading it; gives the files that hold it, by their
-    /// paths.
+    /// Checks that the external data of tensors can be read, without reading it; returns the files by path.
     pub(crate) fn check_external<'a>(
         &self,
         tensors: impl IntoIterator<Item = &'a TensorProto>,
@@ -146,7 +145,7 @@ impl Storage {
         Ok(files)
     }
 
-    /// Where the elements of a tensor begin in the file, if they lie there as they are read.
+    /// File offset of a tensor's elements, if stored as they are read.
     pub(crate) fn data_offset(tensor: &TensorProto) -> Option<u64> {
         match &tensor.payload {
             Payload::Raw(range) => Some(range.start),

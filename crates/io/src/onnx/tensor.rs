@@ -1,4 +1,4 @@
-//! A TensorProto: what it says of its elements, checked, and where they are. Elements are read by [`super::elements`].
+//! A TensorProto: its checked description, and the location of its elements. Elements are read by [`super::elements`].
 //!
 //! Read first: `docs/spec/onnx.md §3`.
 
@@ -32,7 +32,7 @@ pub(crate) mod field {
     pub(crate) const DATA_LOCATION: u32 = 14;
 }
 
-/// The fields that can hold elements, with their names.
+/// Fields that can hold elements, with their names.
 pub(crate) const DATA_FIELDS: [(u32, &str); 7] = [
     (field::FLOAT_DATA, "float_data"),
     (field::INT32_DATA, "int32_data"),
@@ -45,26 +45,26 @@ pub(crate) const DATA_FIELDS: [(u32, &str); 7] = [
 
 /// One tensor of a file: its description, checked against the rules of `docs/spec/onnx.md §3.5`.
 ///
-/// Its elements are still in the file: [`ModelFile::reader`](super::ModelFile::reader) streams them.
+/// Its elements stay in the file; [`ModelFile::reader`](super::ModelFile::reader) streams them.
 #[derive(Clone, Debug)]
 pub struct TensorProto {
-    /// Its name; may be empty.
+    /// Name; may be empty.
     pub name: String,
-    /// The type of its elements; never UNDEFINED.
+    /// Type of the elements; never UNDEFINED.
     pub data_type: &'static DataType,
     /// The dimensions, in elements. Empty for a scalar.
     pub dims: Vec<u64>,
-    /// Where the elements are.
+    /// Location of the elements.
     pub payload: Payload,
     /// The message's content in the file.
     pub(crate) content: Range<u64>,
 }
 
-/// Where the elements of a tensor are.
+/// Location of a tensor's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Payload {
-    /// There are none.
+    /// No elements.
     Empty,
     /// `raw_data`: this range of the file.
     Raw(Range<u64>),
@@ -79,29 +79,29 @@ pub enum Payload {
 }
 
 impl TensorProto {
-    /// The type of its elements; `None` for COMPLEX128, which can only be kept.
+    /// Element type; `None` for COMPLEX128, which can only be copied.
     pub fn dtype(&self) -> Option<DType> {
         self.data_type.dtype
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> u64 {
         checked_len(&self.dims).unwrap_or(u64::MAX)
     }
 
-    /// Has no elements.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.dims.contains(&0)
     }
 
-    /// What it is, under another name if one is given; `None` for COMPLEX128.
+    /// Description, under another name if given; `None` for COMPLEX128.
     pub fn describe(&self, name: Option<&str>) -> Option<Tensor> {
         let name = name.unwrap_or(&self.name).into();
         Some(Tensor { name, dtype: self.dtype()?, layout: Layout::Packed, shape: self.dims.as_slice().into() })
     }
 }
 
-/// The typed field for elements of a type, and how many of them one entry holds. Source: `docs/spec/onnx.md §3.2`.
+/// Typed field for a type, and the number of elements per entry. Source: `docs/spec/onnx.md §3.2`.
 pub(crate) fn typed_field(dtype: DType) -> (u32, u64) {
     use DType::*;
     match dtype {
@@ -120,7 +120,7 @@ pub(crate) fn field_name(number: u32) -> &'static str {
     DATA_FIELDS.iter().find(|(n, _)| *n == number).map_or("a field", |(_, name)| name)
 }
 
-/// What the fields of a TensorProto say, before it is checked.
+/// Fields of a TensorProto before checking.
 #[derive(Default)]
 struct Stated {
     name: String,
@@ -128,13 +128,13 @@ struct Stated {
     dims: Vec<u64>,
     segment: bool,
     raw: Option<Range<u64>>,
-    /// Of every field in [`DATA_FIELDS`]: bytes that hold entries, and entries as far as lengths tell.
+    /// For every field in [`DATA_FIELDS`]: bytes with entries, and the number of entries as far as lengths tell.
     filled: [(u64, u64); DATA_FIELDS.len()],
     is_external: bool,
     external: Vec<(String, String)>,
 }
 
-/// Reads a TensorProto whose content is `content`.
+/// Reads a TensorProto with this content.
 pub(crate) fn parse(parser: &mut Parser, content: Range<u64>) -> Result<TensorProto, ReadError<ProtoError>> {
     parser.charge::<TensorProto>(content.start)?;
     let mut stated = Stated::default();
@@ -154,7 +154,7 @@ pub(crate) fn parse(parser: &mut Parser, content: Range<u64>) -> Result<TensorPr
     Ok(TensorProto { name: stated.name, data_type, dims: stated.dims, payload, content })
 }
 
-/// Why gathering ended early.
+/// Reason to stop gathering.
 enum Found {
     Read(ReadError<ProtoError>),
     Wrong(TensorError),
@@ -173,7 +173,7 @@ impl From<TensorError> for Found {
 }
 
 fn gather(parser: &mut Parser, content: Range<u64>, stated: &mut Stated) -> Result<(), Found> {
-    // The name first: an error should say which tensor it is.
+    // Name first, so that errors can name the tensor.
     let mut fields = Fields::new(content.clone());
     while let Some(found) = fields.next(&mut parser.wire)? {
         if found.number == field::NAME {
@@ -231,7 +231,7 @@ fn dims(parser: &mut Parser, found: &Field, dims: &mut Vec<u64>) -> Result<(), F
     Ok(())
 }
 
-/// Adds one occurrence of a typed field to what was filled so far.
+/// Adds one occurrence of a typed field.
 fn count(found: &Field, stated: &mut Stated) -> Result<(), Found> {
     let (bytes, entries) = &mut stated.filled[index_of(found.number)];
     let width = match found.number {
@@ -252,7 +252,7 @@ fn count(found: &Field, stated: &mut Stated) -> Result<(), Found> {
         (Value::Bytes(range), Some(_)) => {
             return Err(ProtoError::Truncated { offset: found.span.start, end: range.end }.into());
         }
-        // How many numbers are in these bytes is only known when they are read.
+        // The number of values in these bytes is only known when they are read.
         (Value::Bytes(range), None) => *bytes += range.end - range.start,
         (Value::Fixed32(_), Some(4)) | (Value::Fixed64(_), Some(8)) | (Value::Varint(_), None)
             if found.number != field::STRING_DATA =>
@@ -267,7 +267,7 @@ fn count(found: &Field, stated: &mut Stated) -> Result<(), Found> {
     Ok(())
 }
 
-/// The rules of §3.5 that need no element.
+/// Rules of §3.5 that need no element.
 fn check(stated: &Stated, lenient: bool) -> Result<(&'static DataType, Payload), TensorError> {
     let code = stated.data_type;
     let data_type = DataType::of_code(code).filter(|_| code != 0).ok_or(TensorError::DataType { code })?;
@@ -290,7 +290,7 @@ fn check(stated: &Stated, lenient: bool) -> Result<(&'static DataType, Payload),
     let Some(dtype) = data_type.dtype else { return Ok((data_type, Payload::Opaque)) };
     let (expected_field, per_entry) = typed_field(dtype);
     let expected_name = field_name(expected_field);
-    // A complex number takes two entries.
+    // A complex number has two entries.
     let entries = if dtype == DType::C64 { len.saturating_mul(2) } else { len.div_ceil(per_entry) };
     let (expected_field, expected_name) =
         if dtype == DType::C64 { (field::FLOAT_DATA, "float_data") } else { (expected_field, expected_name) };
@@ -318,7 +318,7 @@ fn check(stated: &Stated, lenient: bool) -> Result<(&'static DataType, Payload),
             Err(TensorError::Entries { field: name, expected: entries, actual: counted })
         }
         field::STRING_DATA => Ok((data_type, Payload::Text)),
-        // A number takes one byte at least; that there are not too many is seen when they are read.
+        // A number has at least one byte; surplus entries are found when they are read.
         _ if bytes < entries => Err(TensorError::Entries { field: name, expected: entries, actual: bytes }),
         _ if len == 0 => Err(TensorError::MoreEntries { field: name, expected: 0 }),
         _ => Ok((data_type, Payload::Typed(found))),

@@ -1,7 +1,7 @@
-//! Text in `string_data`: its elements one by one, and as the cells in which text is converted.
+//! Text in `string_data`: element by element, and as cells for conversion.
 //!
-//! A cell has as many code points as the longest element ([`Layout::Utf32`](truecast_core::Layout::Utf32)). Text that is
-//! not UTF-8 cannot be in cells; it can only be copied.
+//! A cell has the number of code points of the longest element ([`Layout::Utf32`](truecast_core::Layout::Utf32)). Text
+//! that is not UTF-8 cannot be in cells, only copied.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,10 +17,10 @@ use crate::error::Error;
 use crate::error::ReadError;
 use crate::error::onnx::{ProtoError, TensorError};
 
-/// The longest element that is put into cells, in code points: every cell takes as much as the longest.
+/// Maximum length of an element in cells, in code points: all cells are as wide as the longest.
 const MAX_WIDTH: usize = 4096;
 
-/// The elements of a tensor of text: any bytes, mostly UTF-8.
+/// Elements of a text tensor: any bytes, usually UTF-8.
 #[derive(Debug)]
 pub struct Texts {
     path: Arc<Path>,
@@ -42,7 +42,6 @@ impl Iterator for Texts {
     }
 }
 
-/// Where the elements are.
 #[derive(Debug)]
 struct Entries {
     wire: Wire,
@@ -64,7 +63,7 @@ impl Entries {
     }
 }
 
-/// A tensor of text as cells.
+/// A text tensor as cells.
 #[derive(Debug)]
 pub(crate) struct Cells {
     entries: Entries,
@@ -73,7 +72,7 @@ pub(crate) struct Cells {
     /// Elements so far.
     index: u64,
     width: usize,
-    /// The cell of which a caller's buffer took the first `taken` bytes.
+    /// A cell whose first `taken` bytes are delivered.
     cell: Vec<u8>,
     taken: usize,
 }
@@ -91,7 +90,7 @@ impl Cells {
         }
     }
 
-    /// The code points of the longest element, at least one. Reads the whole tensor.
+    /// Code points of the longest element, at least one. Reads the whole tensor.
     pub(crate) fn longest(mut self) -> Result<u32, ReadError<ProtoError>> {
         let mut longest = 1;
         while let Some(text) = self.next()? {
@@ -144,17 +143,16 @@ impl Cells {
     }
 }
 
-/// Cells on their way into `string_data`.
+/// Writes cells to `string_data`.
 #[derive(Debug)]
 pub(crate) struct CellWriter {
     file: OutputFile,
     cell_bytes: usize,
-    /// The beginning of a cell.
+    /// Start of a cell.
     cell: Vec<u8>,
 }
 
 impl CellWriter {
-    /// For cells of `width` code points.
     pub(crate) fn new(file: OutputFile, width: u32) -> CellWriter {
         CellWriter { file, cell_bytes: 4 * width as usize, cell: Vec::new() }
     }
@@ -178,7 +176,7 @@ impl CellWriter {
     }
 }
 
-/// The text of a cell, without the zeros at its end.
+/// Text of a cell without the trailing zeros.
 fn text_of(cell: &[u8]) -> Option<String> {
     let (points, _) = cell.as_chunks::<4>();
     let len = points.iter().rposition(|point| *point != [0; 4]).map_or(0, |last| last + 1);

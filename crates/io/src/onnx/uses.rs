@@ -1,21 +1,21 @@
-//! Which tensors go into certain operators, themselves or through the functions of a model.
+//! Tensors that are inputs of certain operators, directly or through functions of a model.
 //!
-//! A value goes by its name, in its graph and the subgraphs in it; what another value is made of it is not followed.
+//! A value is followed by its name, in its graph and subgraphs; results computed from it are not followed.
 
 use super::inventory::{Listed, visit_nodes};
 use super::model::{Model, Node};
 use foldhash::{HashMap, HashMapExt, HashSet};
 
-/// A value: the main graph, 0, or a function, from 1 on, and its name there.
+/// A value: 0 for the main graph or a function's number from 1, and the name there.
 type Place<'a> = (usize, &'a str);
 
-/// Which of the listed tensors go into one of the `operators`, which are named as [`ModelFile::operators`] names them.
+/// Which of the listed tensors are inputs of `operators`, which are named as by [`ModelFile::operators`].
 ///
 /// [`ModelFile::operators`]: super::ModelFile::operators
 pub(crate) fn feeding(model: &Model, listed: &[Listed], operators: &[&str]) -> Vec<bool> {
     let functions: HashMap<_, _> = model.functions.iter().zip(1..).map(|(f, body)| (f.identity(), body)).collect();
     let mut walk = Walk::default();
-    // For every parameter of a function, by its name in the body, the values that calls give it.
+    // For each parameter of a function, by its name in the body, the arguments of all calls.
     let mut given: HashMap<Place<'_>, Vec<Place<'_>>> = HashMap::new();
     let bodies = std::iter::once(&model.graph.nodes).chain(model.functions.iter().map(|function| &function.nodes));
     for (body, nodes) in bodies.enumerate() {
@@ -32,7 +32,7 @@ pub(crate) fn feeding(model: &Model, listed: &[Listed], operators: &[&str]) -> V
             }
         });
     }
-    // From a parameter to what is given for it, until nothing is new.
+    // From a parameter to its arguments, until nothing is new.
     while let Some(place) = walk.ahead.pop() {
         given.remove(&place).into_iter().flatten().for_each(|place| walk.reach(place));
     }
@@ -53,7 +53,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The node's operator has this name, which begins with its domain unless that is the default one.
+/// Whether the node's operator has this name, with its domain as prefix unless that is the default one.
 fn is_called(node: &Node, name: &str) -> bool {
     match node.default_operator() {
         Some(operator) => operator == name,

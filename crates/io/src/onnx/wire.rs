@@ -1,7 +1,7 @@
-//! The protobuf wire format, walked in a file of any size: fields with their places, never a payload.
+//! The protobuf wire format in a file of any size: fields with their positions, without payloads.
 //!
-//! Every length is checked against the message that holds it, which lies inside the file; nothing is allocated for a
-//! length before that. Which field means what is not known here: see [`super::model`] and [`super::tensor`].
+//! Every length is checked against the enclosing message, which is inside the file, before anything is allocated.
+//! Fields are interpreted in [`super::model`] and [`super::tensor`].
 
 use std::fs::File;
 use std::io;
@@ -13,16 +13,16 @@ use crate::error::onnx::ProtoError;
 use crate::os::ReadAt;
 use crate::room;
 
-/// Bytes that are read at once while walking.
+/// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 14;
 
-/// Groups and fixed values aside, what protobuf has.
+/// Values of protobuf; groups are not supported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Varint(u64),
     Fixed64(u64),
     Fixed32(u32),
-    /// Where the bytes are: text, a message, packed numbers.
+    /// Position of the bytes: text, a message, packed numbers.
     Bytes(Range<u64>),
 }
 
@@ -41,13 +41,13 @@ impl Value {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) number: u32,
-    /// Where its tag begins and its value ends.
+    /// From the start of its tag to the end of its value.
     pub(crate) span: Range<u64>,
     pub(crate) value: Value,
 }
 
 impl Field {
-    /// Its number, as an integer of any declared type: negative ones take all 64 bits.
+    /// Value as an integer of any declared type: negative ones take all 64 bits.
     pub(crate) fn int(&self) -> Result<i64, ProtoError> {
         match self.value {
             Value::Varint(value) => Ok(value.cast_signed()),
@@ -74,13 +74,13 @@ impl Field {
     }
 }
 
-/// A file as the walk reads it: positioned reads through one small buffer.
+/// Positioned reads of a file through one small buffer.
 #[derive(Debug)]
 pub(crate) struct Wire {
     file: Arc<File>,
     file_bytes: u64,
     buffer: Vec<u8>,
-    /// Where in the file the buffer begins.
+    /// File offset of the buffer.
     begin: u64,
 }
 
@@ -94,7 +94,7 @@ impl Wire {
         0..self.file_bytes
     }
 
-    /// The bytes from `at` on that the buffer holds; at least one. `at` lies inside the file.
+    /// Buffered bytes from `at`, at least one. `at` is inside the file.
     fn buffered(&mut self, at: u64) -> io::Result<&[u8]> {
         let held = self.begin..self.begin + self.buffer.len() as u64;
         if !held.contains(&at) {
@@ -107,7 +107,8 @@ impl Wire {
         Ok(&self.buffer[(at - self.begin) as usize..])
     }
 
-    /// Fills `buf` from `at` on, past the buffer if it is large. The caller has checked that the bytes are in the file.
+    /// Fills `buf` from `at`, bypassing the buffer if it is large. The caller has checked that the bytes are in the
+    /// file.
     pub(crate) fn fill(&mut self, at: u64, buf: &mut [u8]) -> io::Result<()> {
         if buf.len() >= BUFFER_BYTES {
             return self.file.read_exact_at(buf, at);
@@ -122,7 +123,7 @@ impl Wire {
         Ok(())
     }
 
-    /// A copy of a range that was checked against the file, if there is memory for it.
+    /// Copies a range that was checked against the file, if there is memory for it.
     pub(crate) fn copy(&mut self, range: Range<u64>) -> Result<Vec<u8>, ReadError<ProtoError>> {
         let mut bytes = room::zeros(range.end - range.start)?;
         self.fill(range.start, &mut bytes)?;
@@ -139,7 +140,7 @@ impl Wire {
             }
             let byte = self.buffered(*at)?[0];
             *at += 1;
-            // As protobuf's own readers do, bits beyond the 64th are dropped.
+            // Bits beyond the 64th are dropped, as in protobuf's own readers.
             value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
             if byte < 0x80 {
                 return Ok(value);
@@ -159,7 +160,7 @@ impl Wire {
     }
 }
 
-/// The fields of a message, in the order of the file.
+/// Fields of a message, in file order.
 #[derive(Debug)]
 pub(crate) struct Fields {
     at: u64,
@@ -167,7 +168,7 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// The fields of the message whose content is `range`.
+    /// Fields of the message with content `range`.
     pub(crate) fn new(range: Range<u64>) -> Fields {
         Fields { at: range.start, end: range.end }
     }

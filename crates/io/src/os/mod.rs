@@ -1,8 +1,8 @@
-//! What differs between operating systems, behind one small interface: positioned reads, which file it is, files without a
-//! name, space reserved, advice, folders brought to rest, who is alive.
+//! Differences between operating systems behind one small interface: positioned reads, file identity, unnamed files,
+//! reserved space, advice, folder sync, liveness of other processes.
 //!
-//! `unix` and `windows` have what every system has; `linux` what only Linux has, for which `plain` stands in elsewhere.
-//! Nothing above this module asks which system it is. Changes to the file system go through [`crate::change`] alone.
+//! `unix` and `windows` have the common operations; `linux` has Linux's own, replaced by `plain` elsewhere. Nothing
+//! above this module depends on the system. Changes to the file system go through [`crate::change`] only.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -29,21 +29,20 @@ pub(crate) use windows::{
 use std::fs::File;
 use std::io;
 
-/// Who may read a file that is being made.
+/// Readers of a file under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Who may read new files.
+    /// The usual readers of new files.
     Usual,
-    /// Its owner.
+    /// Only the owner.
     Owner,
 }
 
-/// Reads at an offset. Many threads read one file, and none cares for its position.
+/// Reads at an offset. Many threads read one file and do not use its position.
 pub(crate) trait ReadAt {
-    /// At most as many bytes as there is room for; none at the end.
+    /// Reads at most `buf.len()` bytes; 0 at the end.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Fills `buf`.
     fn read_exact_at(&self, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {
         while !buf.is_empty() {
             match self.read_at(buf, offset) {
@@ -66,7 +65,7 @@ impl ReadAt for File {
     }
 }
 
-/// A file, whatever the paths that lead to it: the volume that it lies on and its number there.
+/// Identity of a file, for any path to it: its volume and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     volume: u64,

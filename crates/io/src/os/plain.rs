@@ -1,4 +1,4 @@
-//! What stands in, on other systems, for what only Linux has: files have names from the beginning, no advice is given.
+//! Replacements on other systems for Linux's own operations: files have names from the beginning, no advice is given.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ pub(crate) fn path_of(_: &File) -> io::Result<PathBuf> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// NTFS takes the space when a file gets its length. Elsewhere a length costs nothing and reserves nothing.
+/// NTFS allocates space when a file gets its length. Elsewhere setting a length costs nothing and reserves nothing.
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     if cfg!(windows) { file.set_len(bytes) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Unix: what POSIX has.
+//! Unix: operations of POSIX.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -29,7 +29,7 @@ impl FileId {
 }
 
 impl Access {
-    /// The process's umask is applied by the system.
+    /// The system applies the process's umask.
     pub(super) fn mode(self) -> u32 {
         match self {
             Access::Usual => 0o666,
@@ -38,43 +38,43 @@ impl Access {
     }
 }
 
-/// A new file that says, as long as this process has it, that somebody is at work on it.
+/// A new file, locked as in use while this process has it.
 pub(crate) fn create_named(path: &Path, access: Access) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(access.mode()).open(path)?;
     claim(&file);
-    // Whoever looked between the two took it for left behind, and may have removed it.
+    // A process that looked between the two calls took it for a leftover and may have removed it.
     if id_of(path)? == FileId::of_file(&file)? { Ok(file) } else { Err(io::ErrorKind::AlreadyExists.into()) }
 }
 
-/// Where a file system has no locks, nobody can take one either, and the file is never taken for left behind.
+/// Without locks no process can lock the file either, so it is never taken for a leftover.
 pub(super) fn claim(file: &File) {
     flock(file, FlockOperation::NonBlockingLockExclusive).ok();
 }
 
-/// Says that this process works on a folder, alone or beside others, as long as the file is open. `None` if others have said
-/// what contradicts it.
+/// Claims a folder for this process, alone or shared, while the file is open. `None` if another process's claim
+/// conflicts.
 pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>> {
     let folder = File::open(path)?;
     let (shared, exclusive) = (FlockOperation::NonBlockingLockShared, FlockOperation::NonBlockingLockExclusive);
     match retry_on_intr(|| flock(&folder, if alone { exclusive } else { shared })) {
         Err(Errno::WOULDBLOCK) => Ok(None),
-        // As with files, where there are no locks nobody is refused.
+        // As with files, without locks every claim succeeds.
         _ => Ok(Some(folder)),
     }
 }
 
-/// Whether nobody is at work any more on a file of [`create_named`].
+/// Whether no process is working on a file of [`create_named`].
 pub(crate) fn is_left(path: &Path) -> bool {
     let is_free = |file: File| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
     open_at_once(path).is_ok_and(is_free)
 }
 
-/// Opens for reading; a pipe that has the name does not keep us waiting.
+/// Opens for reading, without blocking on a pipe.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
-/// What a file that takes the place of this one is to have.
+/// Permissions for a file that replaces this one.
 pub(crate) fn permissions_of(found: &Metadata) -> Permissions {
     Permissions::from_mode(found.permissions().mode() & 0o777)
 }
@@ -85,10 +85,11 @@ pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Names in the folder are on the disk.
+/// Syncs the names in a folder to disk.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
-        // Some network file systems have no fsync for folders; the rename is then as durable as they make it.
+        // Some network file systems have no fsync for folders; the rename is then as durable as the file system makes
+        // it.
         Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
         result => result,
     }

@@ -9,10 +9,10 @@ use winapi_util::{AsHandleRef, Handle, HandleRef, file};
 
 use super::{Access, FileId};
 
-/// Others may remove and rename the file, and do nothing else with it.
+/// Others may only remove and rename the file.
 const FILE_SHARE_DELETE: u32 = 4;
 
-/// Moves the position of the handle, for which nobody cares.
+/// Moves the position of the handle, which is not used.
 pub(crate) fn read_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     file.seek_read(buf, offset)
 }
@@ -32,13 +32,13 @@ impl FileId {
     }
 }
 
-/// A new file that nobody else can open as long as this process has it. Who may read it is inherited from the folder.
+/// A new file that no other process can open while this one has it. Its readers are inherited from the folder.
 pub(crate) fn create_named(path: &Path, _: Access) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).share_mode(FILE_SHARE_DELETE).open(path)
 }
 
-/// Says that this process works on a folder, alone or beside others, as long as the file is open. `None` if others have said
-/// what contradicts it. Folders have no locks here: a file in it stands for it, and is gone with the last process.
+/// Claims a folder for this process, alone or shared, while the file is open. `None` if another process's claim
+/// conflicts. Folders have no locks here: a file in it is locked instead, and removed with the last process.
 pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>> {
     const SHARING_VIOLATION: i32 = 32;
     // The system's FILE_FLAG_DELETE_ON_CLOSE, GENERIC_READ | DELETE, and every kind of sharing.
@@ -53,27 +53,27 @@ pub(crate) fn claim_folder(path: &Path, alone: bool) -> io::Result<Option<File>>
     }
 }
 
-/// Whether nobody is at work any more on a file of [`create_named`].
+/// Whether no process is working on a file of [`create_named`].
 pub(crate) fn is_left(path: &Path) -> bool {
     File::open(path).is_ok()
 }
 
-/// Opens for reading; there are no pipes among files.
+/// Opens for reading; files include no pipes here.
 pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// What a file that takes the place of this one is to have.
+/// Permissions for a file that replaces this one.
 pub(crate) fn permissions_of(found: &Metadata) -> Permissions {
     found.permissions()
 }
 
-/// The system has no such operation: a rename is as durable as the file system makes it.
+/// No such operation: a rename is as durable as the file system makes it.
 pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Not asked: a file takes its space when it is made.
+/// Not needed: a file's space is allocated when it is made.
 pub(crate) fn free_bytes(_: &Path) -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -1,4 +1,4 @@
-//! From tensors to the bytes of a header, as `docs/spec/checkpoints.md §1.5` and §1.8 say, to the byte.
+//! From tensors to the exact bytes of a header, by `docs/spec/checkpoints.md §1.5` and §1.8.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,8 +10,7 @@ use crate::error::denied::DeniedTensor;
 use crate::error::safetensors::{MAX_HEADER_BYTES, METADATA_KEY};
 use crate::tensor::Tensor;
 
-/// The canonical order: type rank descending, then name in byte order. What is not a tensor of a safetensors file comes
-/// last.
+/// The canonical order: type rank descending, then name in byte order. Tensors that safetensors cannot hold come last.
 ///
 /// Result: indices into `tensors`.
 /// Source: `docs/spec/checkpoints.md §1.5`.
@@ -24,8 +23,8 @@ pub fn canonical_order(tensors: &[Tensor]) -> Vec<usize> {
     order
 }
 
-/// The order in which the data is written: the given one if every tensor then starts at a multiple of its element size,
-/// otherwise the canonical one, in which it always does.
+/// Order of the data: the given one if every tensor then starts at a multiple of its element size, otherwise the
+/// canonical one, in which it always does.
 pub(crate) fn data_order(tensors: &[Tensor]) -> Vec<usize> {
     let mut offset = 0u64;
     let is_aligned = tensors.iter().all(|tensor| {
@@ -38,7 +37,7 @@ pub(crate) fn data_order(tensors: &[Tensor]) -> Vec<usize> {
     if is_aligned { (0..tensors.len()).collect() } else { canonical_order(tensors) }
 }
 
-/// What forbids a tensor in a safetensors file beyond what every container forbids.
+/// Why safetensors cannot hold a tensor, beyond the limits of every container.
 pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     if &*tensor.name == METADATA_KEY {
         return Some(DeniedTensor::ReservedName);
@@ -54,7 +53,7 @@ pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     None
 }
 
-/// The start of a file: the length and the header. An error is the length of a header that is longer than allowed.
+/// Start of a file: the length and the header. The error is the length of a header that is too long.
 pub(crate) fn emit(tensors: &[Tensor], order: &[usize], metadata: &BTreeMap<String, String>) -> Result<Vec<u8>, u64> {
     // §1.7: keys in byte order, `format` always present.
     let mut pairs: BTreeMap<&str, &str> = metadata.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();

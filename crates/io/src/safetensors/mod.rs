@@ -1,7 +1,7 @@
 //! The safetensors container: type names, header reader, header writer.
 //!
-//! Headers only: tensor data is streamed by [`crate::reader`] and [`crate::writer`], which know where it lies from here.
-//! Read first: `docs/spec/checkpoints.md §1`.
+//! Headers only: tensor data is streamed by [`crate::reader`] and [`crate::writer`], with its position from here. Read
+//! first: `docs/spec/checkpoints.md §1`.
 
 mod emit;
 mod parse;
@@ -16,7 +16,7 @@ pub use crate::error::safetensors::{HeaderError, MAX_HEADER_BYTES, METADATA_KEY}
 pub use emit::canonical_order;
 pub(crate) use emit::{data_order, emit, refusal};
 
-/// The names of `docs/spec/checkpoints.md §1.3`; the position is the rank that the canonical order sorts by.
+/// Names of `docs/spec/checkpoints.md §1.3`; the position is the rank in the canonical order.
 pub const NAMES: [(&str, DType); 22] = [
     ("BOOL", DType::Bool),
     ("F4", DType::F4E2M1),
@@ -42,7 +42,7 @@ pub const NAMES: [(&str, DType); 22] = [
     ("U64", DType::U64),
 ];
 
-/// The name that a header gives a type, or `None` if it has none.
+/// Name of a type in headers; `None` if it has none.
 pub fn name_of(dtype: DType) -> Option<&'static str> {
     NAMES.iter().find(|(_, d)| *d == dtype).map(|(name, _)| *name)
 }
@@ -51,12 +51,12 @@ fn rank_of(dtype: DType) -> Option<usize> {
     NAMES.iter().position(|(_, d)| *d == dtype)
 }
 
-/// A header that keeps every rule of `docs/spec/checkpoints.md §1.6`.
+/// A header that satisfies every rule of `docs/spec/checkpoints.md §1.6`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The tensors in the order of their data.
+    /// Tensors in data order.
     pub tensors: Vec<Tensor>,
-    /// Where each tensor's data begins, from the start of the data buffer; same order.
+    /// Start of each tensor's data in the data buffer; same order.
     pub begins: Vec<u64>,
     /// `__metadata__`; empty if the header has none.
     pub metadata: BTreeMap<String, String>,

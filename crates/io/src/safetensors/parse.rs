@@ -1,8 +1,8 @@
 //! From the bytes of a header to [`Header`], by rules V1 to V20 of `docs/spec/checkpoints.md §1.6`.
 //!
-//! Nothing is taken on trust: the JSON is visited as a stream, so that a repeated key is seen, and what is kept is
-//! proportional to the text. V20 (nesting) needs no counter: a visitor that expects a number or a string refuses `[` and
-//! `{` before it enters them, and nothing unknown is skipped over.
+//! The JSON is visited as a stream, so that a repeated key is seen and memory is proportional to the text. V20
+//! (nesting) needs no counter: a visitor that expects a number or a string refuses `[` and `{` before it enters them,
+//! and nothing unknown is skipped.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -21,11 +21,11 @@ use crate::room;
 use crate::tensor::{MAX_RANK, Tensor, checked_len};
 use crate::window::Window;
 
-/// Bytes that are made of a byte of text, at most: of tensors with short names.
+/// Maximum memory per byte of text, reached by tensors with short names.
 const PARSED_PER_BYTE: u64 = 6;
 
 impl Header {
-    /// Reads the header of a file of `file_bytes` bytes. Returns also where the data buffer starts.
+    /// Reads the header of a file of `file_bytes` bytes. Also returns the start of the data buffer.
     pub(crate) fn read(mut file: Window, file_bytes: u64) -> Result<(Header, u64), ReadError<HeaderError>> {
         if file_bytes < 8 {
             return Err(HeaderError::TooShort { file_bytes }.into());
@@ -42,7 +42,7 @@ impl Header {
         }
         let mut text = room::zeros(bytes)?;
         file.fill(&mut text)?;
-        // What is made of the text takes memory in proportion, in small pieces that nobody asks for.
+        // Parsing allocates memory in proportion to the text, in small pieces; check that it is available.
         room::there_is(PARSED_PER_BYTE * bytes)?;
         Ok((Header::parse(&text, file_bytes - data_start)?, data_start))
     }
@@ -53,7 +53,7 @@ impl Header {
     /// Source: `docs/spec/checkpoints.md §1.6`, V4 to V20.
     ///
     /// # Errors
-    /// The first rule found broken.
+    /// The first broken rule.
     ///
     /// # Examples
     /// ```
@@ -83,13 +83,13 @@ impl Header {
     }
 }
 
-/// Offset in the file of the character that a JSON error points at.
+/// File offset of a JSON error.
 fn offset_in(text: &str, error: &serde_json::Error) -> u64 {
     let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
     8 + (before + error.column().saturating_sub(1)).min(text.len()) as u64
 }
 
-/// A JSON error's message without its line and column, which mean nothing inside a binary file.
+/// A JSON error's message without line and column, which are meaningless in a binary file.
 fn reason(error: &serde_json::Error) -> String {
     let mut message = error.to_string();
     if let Some(end) = message.rfind(" at line ") {
@@ -99,7 +99,7 @@ fn reason(error: &serde_json::Error) -> String {
     Cow::from(message).chars().take(200).flat_map(|c| if c.is_control() { ' ' } else { c }.to_lowercase()).collect()
 }
 
-/// What a visitor found out before it gave up; serde's errors carry text only.
+/// Error found by a visitor; serde's errors carry text only.
 #[derive(Default)]
 struct Context {
     cause: RefCell<Option<HeaderError>>,
@@ -114,7 +114,7 @@ impl Context {
     }
 }
 
-/// A tensor as written, before any arithmetic.
+/// A tensor as written, before the arithmetic of [`check`].
 struct Parsed {
     tensor: Tensor,
     begin: u64,
@@ -304,7 +304,7 @@ impl<'de> Visitor<'de> for Numbers<'_> {
     }
 }
 
-/// One of them (V12). serde_json gives whatever has a sign, a fraction or an exponent as something other than `u64`.
+/// One number (V12). serde_json passes a number with a sign, fraction or exponent as something other than `u64`.
 struct Number<'c>(Numbers<'c>);
 
 impl Number<'_> {
@@ -345,7 +345,7 @@ impl Visitor<'_> for Number<'_> {
 /// The arithmetic: V13 to V18.
 fn check(parsed: ParsedHeader, data_bytes: u64) -> Result<Header, HeaderError> {
     let mut entries = parsed.tensors;
-    // Stable: empty tensors at one offset stay in the order in which they are written.
+    // Stable: empty tensors at one offset keep their order.
     entries.sort_by_key(|t| (t.begin, t.end));
     let mut header = Header {
         tensors: Vec::with_capacity(entries.len()),
