@@ -1,4 +1,4 @@
-//! Files of one tensor whose type is known beforehand: what a check compares, what a model is fed.
+//! Files of one tensor whose type is known in advance: operands of a check, inputs of a model.
 
 use crate::{Data, Tensor, Texts};
 use std::path::Path;
@@ -10,7 +10,7 @@ use truecast_io::{FileFormat, Source};
 use truecast_kernel::text::utf32;
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 
-/// Why a file is not the tensor that it should be.
+/// Why a file is not the expected tensor.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -18,7 +18,7 @@ pub enum ArrayError {
     /// It cannot be read.
     #[error(transparent)]
     File(#[from] truecast_io::Error),
-    /// It holds several tensors, or none.
+    /// It does not hold exactly one tensor.
     #[error("{path}: {tensors} tensors, expected one")]
     NotOne { path: String, tensors: usize },
     /// Its elements are of another type.
@@ -26,7 +26,7 @@ pub enum ArrayError {
     Type {
         path: String,
         found: DType,
-        /// What they should be.
+        /// Expected type.
         expected: DType,
     },
     /// It has another shape.
@@ -34,13 +34,13 @@ pub enum ArrayError {
     Shape {
         path: String,
         found: Vec<u64>,
-        /// What it should be.
+        /// Expected shape.
         expected: Vec<u64>,
     },
 }
 
 impl ArrayError {
-    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    /// Class of the error, which decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -50,14 +50,14 @@ impl ArrayError {
     }
 }
 
-/// Opens a file of one tensor of a type. Where the header of an array leaves the type open, or stores it as bytes or
-/// unsigned integers of its width (`docs/interfaces.md §4`), it is read as that type.
+/// Opens a file of one tensor as this type. An array whose header leaves the type open, or stores it as bytes or
+/// unsigned integers of the same width (`docs/interfaces.md §4`), is read as that type.
 ///
 /// # Errors
 /// [`ArrayError`].
 pub fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
     let as_asked = || Source::open(path, Some(dtype)).map_err(ArrayError::from);
-    // A header that does not say; any other error comes again.
+    // Only an open type is handled here; any other error occurs again.
     let Ok(source) = Source::open(path, None) else { return as_asked() };
     match only_tensor(&source)?.dtype {
         found if found == dtype || is_widened(&source, found, dtype) => Ok(source),
@@ -73,20 +73,20 @@ pub(crate) fn only_tensor(source: &Source) -> Result<&truecast_io::Tensor, Array
     }
 }
 
-/// The type of the elements of a file of one tensor, as its header states it.
+/// Element type of a file of one tensor, as stated in its header.
 ///
 /// # Errors
-/// [`ArrayError`]: a header that does not say, several tensors.
+/// [`ArrayError`]: an open type, several tensors.
 pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
-    // Text in a message is no tensor of a source.
+    // Text in a message is not a tensor of a source.
     if FileFormat::of_path(path) == Some(FileFormat::TensorProto) && read_texts(path).is_ok() {
         return Ok(DType::String);
     }
     Ok(only_tensor(&Source::open(path, None)?)?.dtype)
 }
 
-/// `found` is what an array of `dtype` may call itself: no integer or truth value hides in another. Arrays have no other
-/// word for tf32 than f32.
+/// Whether an array of `dtype` may be declared as `found`: no integer or truth value is disguised as another. Arrays
+/// store tf32 as f32.
 fn is_stand_in(found: DType, dtype: DType) -> bool {
     if (found, dtype) == (DType::F32, DType::Tf32) {
         return true;
@@ -159,7 +159,7 @@ fn read_texts(path: &Path) -> Result<Tensor, truecast_io::Error> {
     Ok(Tensor { dtype: DType::String, shape: file.tensor().dims.clone(), data: Data::Texts(texts) })
 }
 
-/// The same elements in another layout; `None` if they lie alike in both.
+/// The same elements in another layout; `None` if both layouts are equal.
 pub(crate) fn relaid(
     dtype: DType,
     codes: &[u8],

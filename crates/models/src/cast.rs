@@ -1,4 +1,4 @@
-//! One conversion of a whole tensor, and how many of its values the standard leaves open.
+//! Conversion of a whole tensor, with the number of values that the standard leaves open.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ pub enum DeniedCast {
     /// A text is not a number, or an `error` policy refuses it.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The result takes more memory than there is.
+    /// Not enough memory for the result.
     #[error("no memory for {bytes} bytes")]
     Memory { bytes: u64 },
 }
 
-/// Converts a tensor. `label` is how errors name the conversion.
+/// Converts a tensor; `label` names the conversion in errors.
 pub(crate) fn cast(
     spec: &CastSpec,
     source: &Arc<Tensor>,
@@ -96,12 +96,12 @@ fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &CastOptions) -> Result<
         let (bytes, _) = convert(&CastSpec::copy(spec.src), codes, (Layout::Packed, Layout::Bytes), len, exec)?;
         caster.print(&bytes, &mut texts)?;
     }
-    // How an element is written depends on no property of it.
+    // Printing depends on no property of an element.
     let is_open = spec.undefined.iter().any(|open| open.condition == Condition::Any);
     Ok((Data::Texts(texts), if is_open { len } else { 0 }))
 }
 
-/// Zeros for as many elements, if there is memory for them.
+/// Zeroed elements, if there is memory for them.
 pub(crate) fn zeros(dtype: DType, layout: Layout, len: u64) -> Result<Vec<u8>, DeniedCast> {
     let bytes = dtype.bytes_in(layout, len).unwrap_or(u64::MAX);
     truecast_io::zeros(bytes).map_err(|_| DeniedCast::Memory { bytes })

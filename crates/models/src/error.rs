@@ -1,4 +1,4 @@
-//! Everything that can go wrong in this crate. What can be wrong with one format is in its folder; this adds where.
+//! All errors of this crate. Errors of one format are in its folder; this type adds the location.
 
 use std::path::PathBuf;
 
@@ -24,44 +24,44 @@ pub enum Error {
     /// A `.tosa` file is malformed.
     #[error(transparent)]
     TosaFile(#[from] tosa::FileError),
-    /// An ONNX model is no graph of conversions.
+    /// An ONNX model is not a graph of conversions.
     #[error(transparent)]
     Onnx(Box<onnx::ModelError>),
-    /// An OpenVINO network is no graph of conversions.
+    /// An OpenVINO network is not a graph of conversions.
     #[error(transparent)]
     OpenVino(#[from] openvino::ModelError),
     /// A graph of TOSA is an error.
     #[error(transparent)]
     Tosa(Box<tosa::GraphError>),
-    /// A Tile IR module is not read, or not legal.
+    /// A Tile IR module cannot be read or is not legal.
     #[error(transparent)]
     Tile(#[from] Diagnostic),
     /// A Tile IR module has no such entry.
     #[error(transparent)]
     Entry(#[from] EntryError),
-    /// The standard does not define a result without which there is none: a TOSA graph is unpredictable, or an element of a
-    /// strict evaluation of Tile IR is undefined.
+    /// The standard defines no result: a TOSA graph is unpredictable, or an element of a strict evaluation of Tile IR
+    /// is undefined.
     #[error(transparent)]
     Undefined(UndefinedResult),
     /// Live values take too much memory.
     #[error("{place}: values take more than {limit} bytes")]
     Memory { place: String, limit: u64 },
-    /// A value was supplied that the entry does not have.
+    /// A value was supplied that is not in the entry.
     #[error("entry {entry} has no value {name}")]
     NoValue { entry: String, name: String },
-    /// A value was supplied in another form than the entry declares.
+    /// A value was supplied in another form than declared.
     #[error("{name}: {len} elements of {found}, but the entry declares {declared}")]
     Supplied { name: String, len: u64, found: DType, declared: String },
     /// An input was not fed and has no default.
     #[error("input {} ({declared}) needs --input {name}=FILE", Escaped(name))]
     Missing { name: String, declared: String },
-    /// An input is of another type than the graph declares.
+    /// An input has another type than declared.
     #[error("input {}: elements are {found}, the model declares {declared}", Escaped(name))]
     Type { name: String, found: DType, declared: DType },
-    /// A tensor has another shape than the graph declares.
+    /// A tensor has another shape than declared.
     #[error("{what} {}: shape {found:?}, but the model declares {declared}", Escaped(name))]
     Shape { what: &'static str, name: String, found: Vec<u64>, declared: String },
-    /// A tensor's elements are not as many as its shape says.
+    /// A tensor's number of elements differs from its shape.
     #[error("{}: the elements do not fill the shape {shape:?}", Escaped(name))]
     Inconsistent { name: String, shape: Vec<u64> },
     /// A conversion was refused.
@@ -88,7 +88,7 @@ impl From<tosa::GraphError> for Error {
 }
 
 impl Error {
-    /// Whose fault it is.
+    /// Class of the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::File(cause) => cause.kind(),

@@ -1,22 +1,22 @@
-//! Evaluating a model of any format: its steps in order, each value held from its making to its last use.
+//! Evaluation of a model of any format: its steps in order, with each value kept until its last use.
 //!
-//! A format says what its steps are ([`Program`]); what is alive, and what a standard does not define, is the same for all.
+//! A format defines its steps ([`Program`]); lifetimes and undefined results are handled alike for all.
 
 use std::fmt;
 use std::sync::Arc;
 
 use truecast_core::spec::tosa::Requirement;
 
-/// Values that a conversion met and that its standard leaves open: each has the documented result.
+/// Values in a conversion that its standard leaves open: each has the documented result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenResults {
-    /// How errors name the conversion.
+    /// Name of the conversion in errors.
     pub conversion: String,
-    /// Elements that it converted.
+    /// Elements converted.
     pub elements: u64,
-    /// Those that are left open.
+    /// Elements left open.
     pub undefined: u64,
-    /// Where the standard is cited.
+    /// Clause of the standard.
     pub clause: &'static str,
 }
 
@@ -25,9 +25,9 @@ pub struct OpenResults {
 pub struct UndefinedResult {
     /// The operation.
     pub place: String,
-    /// The first element, if it is one.
+    /// Index of the first element, if the reason is an element.
     pub index: Option<u64>,
-    /// Why.
+    /// Reason.
     pub reason: Reason,
 }
 
@@ -64,56 +64,54 @@ impl fmt::Display for UndefinedResult {
 
 /// A model as the evaluator sees it: numbered values, and numbered steps that make some of them from others.
 pub(crate) trait Program {
-    /// What flows.
+    /// Type of the values.
     type Value;
-    /// What ends an evaluation.
+    /// Error of an evaluation.
     type Error;
 
-    /// How many values there are.
     fn values(&self) -> usize;
 
-    /// How many steps there are.
     fn steps(&self) -> usize;
 
-    /// The values that a step takes.
+    /// Values that a step takes.
     fn operands(&self, step: usize) -> Vec<usize>;
 
-    /// The values that a step gives.
+    /// Values that a step produces.
     fn results(&self, step: usize) -> Vec<usize>;
 
-    /// The values that are delivered before a step; the number of steps stands for the end.
+    /// Values delivered before a step; the number of steps means the end.
     fn delivered(&self, step: usize) -> Vec<usize>;
 
-    /// Every step is done, also one whose results nobody uses.
+    /// Whether steps with unused results are executed too.
     fn does_every_step(&self) -> bool {
         false
     }
 
-    /// A value that no step has given; `None` if it is unknown.
+    /// A value that no step produces; `None` if it is unknown.
     fn load(&mut self, value: usize) -> Result<Option<Arc<Self::Value>>, Self::Error>;
 
-    /// What a step makes of its operands; `None` for a result that is unknown.
+    /// Results of a step for its operands; `None` for an unknown result.
     fn apply(&mut self, step: usize, operands: &[Given<Self::Value>]) -> Result<Vec<Given<Self::Value>>, Self::Error>;
 
     /// Takes a value that is delivered before a step.
     fn deliver(&mut self, step: usize, value: usize, given: Given<Self::Value>) -> Result<(), Self::Error>;
 
-    /// Sees that a value is held that a step gave, and refuses it if the values take too much memory.
+    /// Notes that a step's value is now held; an error if the values take too much memory.
     fn hold(&mut self, _step: usize, _value: usize, _given: &Self::Value) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Sees that a value is no longer held.
+    /// Notes that a value is no longer held.
     fn release(&mut self, _given: &Self::Value) {}
 }
 
 /// A value if it is known.
 pub(crate) type Given<V> = Option<Arc<V>>;
 
-/// Evaluates a program. Returns how often each value is used.
+/// Evaluates a program. Returns the number of uses of each value.
 ///
 /// # Errors
-/// Whatever the program meets.
+/// Every error of the program.
 pub(crate) fn run<P: Program>(program: &mut P) -> Result<Vec<usize>, P::Error> {
     let uses = uses(program);
     let mut values = Values { held: (0..program.values()).map(|_| None).collect(), uses: uses.clone() };
@@ -144,7 +142,7 @@ pub(crate) fn run<P: Program>(program: &mut P) -> Result<Vec<usize>, P::Error> {
     Ok(uses)
 }
 
-/// How often each value is used; what only a step uses that is not done is not used.
+/// Number of uses of each value; uses by skipped steps do not count.
 fn uses<P: Program>(program: &P) -> Vec<usize> {
     let mut uses = vec![0; program.values()];
     for step in (0..=program.steps()).rev() {
@@ -158,15 +156,15 @@ fn uses<P: Program>(program: &P) -> Vec<usize> {
     uses
 }
 
-/// The values that are alive.
+/// The live values.
 struct Values<V> {
     held: Vec<Given<V>>,
-    /// Uses that are still to come.
+    /// Remaining uses.
     uses: Vec<usize>,
 }
 
 impl<V> Values<V> {
-    /// Uses a value once; after the last time nothing of it is left here.
+    /// Uses a value once; the last use releases it.
     fn take<P: Program<Value = V>>(&mut self, program: &mut P, value: usize) -> Result<Given<V>, P::Error> {
         let given = match self.held[value].take() {
             Some(held) => Some(held),

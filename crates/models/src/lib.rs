@@ -8,9 +8,9 @@
 //! | [`tile`] | Tile IR modules, text and bytecode | statements that are evaluated one by one |
 //!
 //! [`Graph`] knows no file format: values with types, conversions that are already resolved, constants, inputs and
-//! outputs. One evaluator runs the steps of every format in order and drops each value after its last use. What a conversion means is
-//! `truecast-core`; tensors in files are `truecast-io`. [`run`] feeds a model from files and writes what it gives;
-//! [`convention`] says which known convention a wrong result follows.
+//! outputs. One evaluator runs the steps of every format in order and drops each value after its last use. Conversions
+//! are defined in `truecast-core`; tensors in files are in `truecast-io`. [`run`] feeds a model from files and writes
+//! its results; [`convention`] finds the known convention that a wrong result follows.
 //!
 //! Read in this order: [`tensor`], `evaluate`, [`graph`], then a format.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! A tensor in memory, whatever the format of its model.
+//! A tensor in memory, for models of all formats.
 
 use std::borrow::Cow;
 
@@ -22,45 +22,45 @@ pub struct Tensor {
 pub enum Data {
     /// Packed codes ([`Layout::Packed`]).
     Codes(Vec<u8>),
-    /// One code for all elements, which takes no memory for each (constants of Tile IR).
+    /// One code for all elements, stored once (constants of Tile IR).
     Splat(u64),
-    /// Packed codes that share a scale by blocks of [`BLOCK`](truecast_core::spec::tosa::block::BLOCK) (TOSA).
+    /// Packed codes with one scale per [`BLOCK`](truecast_core::spec::tosa::block::BLOCK) (TOSA).
     Blocks {
         /// The codes.
         codes: Vec<u8>,
         /// A byte for each block.
         scales: Vec<u8>,
     },
-    /// Texts, of [`DType::String`] only.
+    /// Texts, for [`DType::String`] only.
     Texts(Texts),
 }
 
 impl Tensor {
-    /// One code for all elements.
+    /// A tensor with the same code in every element.
     pub fn splat(dtype: DType, shape: Vec<u64>, code: u64) -> Tensor {
         Tensor { dtype, shape, data: Data::Splat(code) }
     }
 
-    /// A code for each element, in order.
+    /// A tensor from the codes of its elements, in order.
     ///
     /// # Panics
-    /// If there are more than the shape says, or the type is text.
+    /// If there are more than the shape has, or the type is text.
     pub fn of_codes(dtype: DType, shape: Vec<u64>, codes: impl IntoIterator<Item = u64>) -> Tensor {
         let codes = packed(dtype, shape.iter().product(), codes);
         Tensor { dtype, shape, data: Data::Codes(codes) }
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> u64 {
         self.shape.iter().product()
     }
 
-    /// Has no elements.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
 
-    /// The elements are as many as the shape says, and of the type's kind.
+    /// Whether the number and kind of elements match the shape and type.
     pub fn is_consistent(&self) -> bool {
         use truecast_core::spec::tosa::block::BLOCK;
         let len = self.shape.iter().try_fold(1u64, |product, &d| product.checked_mul(d));
@@ -74,12 +74,12 @@ impl Tensor {
         }
     }
 
-    /// The packed codes of all elements; none of text.
+    /// Packed codes of all elements; empty for text.
     pub fn codes(&self) -> Cow<'_, [u8]> {
         match &self.data {
             Data::Codes(codes) | Data::Blocks { codes, .. } => codes.into(),
             Data::Splat(code) => {
-                // Eight elements fill whole bytes, whatever their width.
+                // Eight elements of any width fill whole bytes.
                 let of = |len: u64| packed(self.dtype, len, (0..len).map(|_| *code));
                 let mut bytes = of(8).repeat((self.len() / 8) as usize);
                 bytes.extend_from_slice(&of(self.len() % 8));
@@ -89,7 +89,7 @@ impl Tensor {
         }
     }
 
-    /// The code of all elements, if they were made as one.
+    /// The code of all elements, if stored once.
     pub fn as_splat(&self) -> Option<u64> {
         match self.data {
             Data::Splat(code) => Some(code),
@@ -100,7 +100,7 @@ impl Tensor {
     /// The code of each element, by its index.
     ///
     /// # Panics
-    /// If the elements are text or not as many as the shape says; the function that is returned, beyond the last of them.
+    /// If the elements are text or do not match the shape; the returned function panics beyond the last element.
     pub fn reader(&self) -> impl Fn(u64) -> u64 {
         let elements = match &self.data {
             Data::Splat(_) => None,
@@ -128,7 +128,7 @@ impl Tensor {
         self.codes().chunks_exact(bytes).map(one).collect()
     }
 
-    /// Bytes of memory that the elements take.
+    /// Memory of the elements in bytes.
     pub fn held_bytes(&self) -> u64 {
         match &self.data {
             Data::Codes(codes) => codes.len() as u64,

@@ -1,5 +1,5 @@
-//! Models of conversions, made byte by byte: what they give, what they are refused for. Reference: `docs/spec/onnx.md §1`
-//! and the public rules of ONNX functions and constants; results are written out by hand.
+//! Models of conversions, made byte by byte: what they give, what they are refused for. Reference: `docs/spec/onnx.md
+//! §1` and the public rules of ONNX functions and constants; results are written out by hand.
 
 use std::sync::Arc;
 use truecast_core::DType;
@@ -215,7 +215,8 @@ fn text() {
     assert!(error.contains("\"y\"") && error.contains("element 1"), "{error}");
 }
 
-/// What the standard leaves open is counted where text is involved too: U8 and U10 of §4.11 in texts, U9 in every number.
+/// What the standard leaves open is counted where text is involved too: U8 and U10 of §4.11 in texts, U9 in every
+/// number.
 #[test]
 fn open_texts_are_counted() {
     const INT8: i64 = 3;
@@ -365,7 +366,8 @@ fn recursion_and_explosions_are_refused() {
     refused(&model(25, xy(&[call("F5000", "x", "y")], FLOAT), &functions), &["deep"]);
 }
 
-/// A function's constant is there once, however often it is called: as elements in the node, and as a tensor of the file.
+/// A function's constant is there once, however often it is called: as elements in the node, and as a tensor of the
+/// file.
 #[test]
 fn constants_of_functions_are_shared() {
     const CALLS: usize = 1000;
@@ -583,7 +585,8 @@ fn declarations_are_compared_with_what_is_given() {
     assert!(built(&right).is_ok());
 }
 
-/// A name that is one letter away from that of a conversion is told; other operators, and functions of the model, are not.
+/// A name that is one letter away from that of a conversion is told; other operators, and functions of the model, are
+/// not.
 #[test]
 fn misspelled_conversions() {
     let of = |operator: &str, domain: &str, functions: &[Vec<u8>]| {

@@ -1,4 +1,5 @@
-//! Networks that are damaged anywhere: an error or a result, never a panic, and never more memory than the files are long.
+//! Networks that are damaged anywhere: an error or a result, never a panic, and never more memory than the files are
+//! long.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -1,8 +1,7 @@
-//! What another implementation of a cast may have done instead of what the specification says, as data.
+//! Deviations of other implementations of a cast, as data.
 //!
-//! Each [`Convention`] is one complete way to convert: it says what it gives for a value, exactly, through the
-//! definition. None of them is an error of one product; the known differences of OpenVINO are
-//! [`truecast_core::spec::openvino::differences`].
+//! Each [`Convention`] is one complete way to convert, computed exactly through the definition. None is specific to one
+//! product; the known differences of OpenVINO are in [`truecast_core::spec::openvino::differences`].
 
 use std::fmt;
 use truecast_core::exact::{decode, decode_float, encode};
@@ -10,7 +9,7 @@ use truecast_core::format::{FloatFormat, Specials};
 use truecast_core::policy::{CastPolicy, IntOverflow, NanToInt, Overflow, Unrepresentable};
 use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one, words};
 
-/// One thing done otherwise. Everything else is as the specification says.
+/// One deviation from the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Convention {
@@ -18,13 +17,13 @@ pub enum Convention {
     Through(DType),
     /// Rounded in this way.
     Rounded(Rounding),
-    /// Rounded by integer arithmetic on the bit pattern, with NaN and infinities not set apart.
+    /// Rounded by integer arithmetic on the bit pattern, including NaN and infinities.
     OnPattern(Rounding),
-    /// What is out of range, infinities included.
+    /// Values out of range, infinities included.
     OutOfRange(Overflow),
     /// Finite values out of range.
     FiniteOverflow(Overflow),
-    /// Values beyond the largest finite one, those too that round to it.
+    /// Values beyond the largest finite one, including those that round to it.
     BeyondLargest,
     /// Infinities.
     Infinity(Overflow),
@@ -34,19 +33,19 @@ pub enum Convention {
     IntegerOverflow(IntOverflow),
     /// NaN to an integer.
     NanToInteger(NanToInt),
-    /// Converted to this integer first, whose smallest value stands for whatever does not fit; then its low bits.
+    /// Converted to this integer first, with its smallest value for everything out of range; then its low bits.
     Indefinite(DType),
-    /// Converted to this narrower integer first, out of whose range this happens; then to the wide one.
+    /// Converted to this narrower integer first, with this overflow; then to the wide one.
     ThroughInteger(DType, IntOverflow),
-    /// The source's codes of Inf and NaN are read as those of further numbers.
+    /// The source's codes of Inf and NaN are read as further numbers.
     SpecialsAsNumbers,
-    /// The source's codes are read as those of this type.
+    /// The source's codes are read as another type.
     SourceReadAs(DType),
-    /// The result is written in the codes of this type.
+    /// The result is written in the codes of another type.
     ResultWrittenAs(DType),
     /// The code as it is.
     BitsKept,
-    /// Every two elements are exchanged: the halves of a byte in the other order.
+    /// Neighboring elements are swapped: the halves of a byte in the other order.
     PairsExchanged,
     /// The bytes of each source element in the other order.
     SourceBytesReversed,
@@ -59,7 +58,7 @@ pub enum Convention {
 }
 
 words! {
-    /// Which subnormals are replaced by zeros of their sign.
+    /// Subnormals that are replaced by zeros of the same sign.
     pub enum Flush {
         /// Results.
         Results = "results",
@@ -71,7 +70,7 @@ words! {
 }
 
 const FLOAT_INTERMEDIATES: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
-/// The usual mistakes first: of several conventions that explain as much, the first is named.
+/// Usual mistakes first: of several conventions with equal support, the first is named.
 const ROUNDINGS: [Rounding; 8] = [
     Rounding::TowardZero,
     Rounding::NearestAway,
@@ -84,7 +83,8 @@ const ROUNDINGS: [Rounding; 8] = [
 ];
 
 impl Convention {
-    /// Those that can make a difference for a pair of numeric types; of two that give the same, the more usual first.
+    /// Conventions that can make a difference for a pair of numeric types; of two with equal results, the more usual
+    /// first.
     ///
     /// # Examples
     /// ```
@@ -163,8 +163,8 @@ impl Convention {
         all
     }
 
-    /// What it gives for an element; `other` is the source element that shares its pair. `None` if there is no such
-    /// element, or a policy of the specification refuses the value.
+    /// Result for an element; `other` is the source element in the same pair. `None` if there is no such element, or a
+    /// policy of the specification refuses the value.
     ///
     /// # Panics
     /// If a type is complex or text.
@@ -237,8 +237,8 @@ impl Convention {
         }
     }
 
-    /// Whether some elements of a tensor can follow it and others not: codes of another type, or bytes in another order, are
-    /// those of every element.
+    /// Whether it can apply to some elements of a tensor only; codes of another type, or bytes in another order,
+    /// concern every element.
     #[must_use]
     pub fn may_be_partial(self) -> bool {
         !matches!(
@@ -281,7 +281,7 @@ impl Convention {
     }
 }
 
-/// As it follows on "as if".
+/// Continuation of "as if".
 impl fmt::Display for Convention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -344,7 +344,7 @@ impl fmt::Display for Convention {
     }
 }
 
-/// The format whose codes are all numbers; `None` if the type's own codes are.
+/// The format that reads all codes as numbers; `None` if the type's own codes are all numbers.
 fn numbers_only(dtype: DType) -> Option<FloatFormat> {
     match dtype.kind() {
         Kind::Float(f) if f.specials != Specials::Finite => Some(FloatFormat { specials: Specials::Finite, ..f }),
@@ -361,7 +361,7 @@ fn twins(dtype: DType) -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(move |twin| *twin != dtype).filter(like)
 }
 
-/// By how many bits the destination is the source's leading bits.
+/// Shift that turns the source's bits into the destination's, if the destination is their leading part.
 fn pattern_shift(src: DType, dst: DType) -> Option<u32> {
     let (Kind::Float(s), Kind::Float(d)) = (src.kind(), dst.kind()) else { return None };
     let alike = (s.signed, s.exp_bits, s.bias) == (d.signed, d.exp_bits, d.bias);

@@ -1,8 +1,8 @@
-//! Which known convention a wrong result follows: what `check` says beside "not permitted".
+//! The known convention that a wrong result follows, for reports of `check`.
 //!
-//! [`Convention`] and [`RescaleConvention`] list what implementations do instead of what a specification says, as data;
-//! [`Grouping`] sorts results that are not permitted by the conventions that give exactly them. Nothing here says what is
-//! permitted.
+//! [`Convention`] and [`RescaleConvention`] list deviations of implementations from a specification, as data;
+//! [`Grouping`] sorts results that are not permitted by the conventions that reproduce them. The permitted results are
+//! decided elsewhere.
 
 mod cast;
 mod rescale;
@@ -15,25 +15,25 @@ use truecast_core::exact::decode;
 use truecast_core::permitted::NanComparison;
 use truecast_core::{DType, Exact};
 
-/// Results beyond these are counted and not compared with the conventions.
+/// Results after the first million are counted but not compared with the conventions.
 pub const COMPARED: u64 = 1_000_000;
 
-/// More sets of conventions than this are not told apart: what follows counts as unexplained.
+/// Limit on distinct sets of conventions; results beyond it count as unexplained.
 const MOST_SETS: usize = 4096;
 
-/// Results that follow one convention, or none.
+/// Results that follow the same convention, or that none explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConventionGroup<C, V> {
-    /// The convention that gives each of these results, bit for bit (any NaN for NaN, unless bits are compared); `None` for
-    /// what no convention explains.
+    /// Convention that gives each of these results, bit for bit (any NaN for NaN, unless bits are compared); `None` for
+    /// unexplained results.
     pub convention: Option<C>,
-    /// Other conventions that give each of them as well: these results do not tell which it is.
+    /// Other conventions that give each of them too: these results cannot distinguish them.
     pub alike: Vec<C>,
-    /// How many they are, of those that were compared.
+    /// Number of these results, among those compared.
     pub count: u64,
     /// The first of them.
     pub first: Vec<V>,
-    /// The convention gives every element of the tensor that the specification settles, the right ones too.
+    /// The convention gives every element of the tensor that the specification defines, including the right ones.
     pub explains_all: bool,
 }
 
@@ -49,27 +49,27 @@ pub struct Grouping<C, V> {
 /// A bit for each convention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Set {
-    /// Those that give the result.
+    /// Conventions that give the result.
     give: u64,
-    /// Those that give something that is not permitted: where their behavior would show.
+    /// Conventions that give a result that is not permitted, where their behavior would show.
     err: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Alike<V> {
     count: u64,
-    /// With the order in which they came.
+    /// Results with their order of arrival.
     first: Vec<(u64, V)>,
 }
 
-/// What a convention gives for an element whose result is not permitted.
+/// A convention's result for an element with a wrong result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConventionCheck {
-    /// That result.
+    /// The same result.
     Same,
-    /// Another one, which is not permitted either.
+    /// Another result that is not permitted.
     OtherwiseWrong,
-    /// One that is permitted, or none.
+    /// A permitted result, or none.
     Right,
 }
 
@@ -84,7 +84,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         Self { conventions, keep, seen: 0, sets: BTreeMap::new() }
     }
 
-    /// The conventions, in the order in which they are preferred.
+    /// The conventions, in order of preference.
     #[must_use]
     pub fn conventions(&self) -> &[C] {
         &self.conventions
@@ -128,11 +128,11 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         self.conventions.iter().enumerate().filter(is_common).map(|(_, c)| *c).collect()
     }
 
-    /// The groups, the largest first, what is unexplained last. `whole` are the conventions that were found to give every
-    /// element of the tensor.
+    /// The groups, largest first, unexplained results last. `whole` are the conventions that give every element of the
+    /// tensor.
     ///
-    /// A convention is named only if it gives more than half of the results among those that it would get wrong, so that
-    /// chance names none. `may_be_partial` says of a convention that some elements can follow it and others not.
+    /// A convention is named only if it gives more than half of the results among those that it would get wrong, so
+    /// that chance names none. `may_be_partial` says whether a convention can apply to some elements only.
     pub fn groups(&self, whole: &[C], may_be_partial: impl Fn(C) -> bool) -> Vec<ConventionGroup<C, V>> {
         let mut left: Vec<(Set, &Alike<V>)> = self.sets.iter().map(|(set, alike)| (*set, alike)).collect();
         if let ([convention, alike @ ..], false) = (whole, left.is_empty()) {
@@ -157,7 +157,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         groups
     }
 
-    /// The convention that gives most of what is left.
+    /// Convention that gives most of the remaining results.
     fn best(&self, left: &[(Set, &Alike<V>)]) -> Option<usize> {
         let count = |bit: usize, of: fn(&Set) -> u64| -> u64 {
             left.iter().filter(|(set, _)| of(set) >> bit & 1 == 1).map(|(_, alike)| alike.count).sum()
@@ -176,7 +176,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
     }
 }
 
-/// The same result, as NaN is compared.
+/// Equality under the comparison of NaN.
 #[must_use]
 pub fn is_same(dtype: DType, a: u64, b: u64, nan: NanComparison) -> bool {
     let is_nan = |code| matches!(decode(dtype, code), Exact::Nan { .. });

@@ -1,11 +1,11 @@
-//! What another implementation of TOSA's RESCALE may have done instead.
+//! Deviations of other implementations of TOSA's RESCALE.
 
 use std::fmt;
 use truecast_core::round::Remainder;
 use truecast_core::spec::tosa::rescale::{RescaleSpec, RoundingMode};
 use truecast_core::{IntFormat, Rounding};
 
-/// One thing done otherwise in a RESCALE.
+/// One deviation in a RESCALE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RescaleConvention {
@@ -26,7 +26,7 @@ pub enum RescaleConvention {
 }
 
 impl RescaleConvention {
-    /// Those that can make a difference.
+    /// Conventions that can make a difference.
     pub fn all(spec: &RescaleSpec) -> Vec<RescaleConvention> {
         use RescaleConvention::*;
         let modes = [RoundingMode::Single, RoundingMode::Double].into_iter();
@@ -46,7 +46,7 @@ impl RescaleConvention {
         all
     }
 
-    /// The RESCALE that it computes with, made once; [`RescaleConvention::result`] takes it.
+    /// The RESCALE that it computes with; an argument of [`RescaleConvention::result`].
     #[must_use]
     pub fn changed(self, spec: &RescaleSpec) -> RescaleSpec {
         use RescaleConvention::*;

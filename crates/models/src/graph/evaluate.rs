@@ -12,14 +12,14 @@ use crate::error::Error;
 use crate::evaluate::{Given, OpenResults, Program, run};
 use crate::tensor::Tensor;
 
-/// Evaluates a graph, and says which conversions met values that their standard leaves open.
+/// Evaluates a graph, and returns the conversions with values that their standard leaves open.
 ///
-/// `provide` is asked once for every input, when it is first needed, and may leave it to its default; `deliver` is given
-/// each output once, as soon as it is there. Conversions whose value nobody uses are left out.
-/// Cost: a value lives from its making to its last use.
+/// `provide` is asked once for every input, when it is first needed, and may leave it to its default; `deliver`
+/// receives each output once, as soon as it is computed. Conversions with unused results are skipped. Cost: a value
+/// lives until its last use.
 ///
 /// # Errors
-/// [`Error`], and whatever `provide` and `deliver` return.
+/// [`Error`], and errors of `provide` and `deliver`.
 pub fn evaluate<E: From<Error>>(
     graph: &Graph,
     exec: &CastOptions,
@@ -32,7 +32,7 @@ pub fn evaluate<E: From<Error>>(
     let mut casts =
         Casts { graph, exec, provide, deliver, outputs, names: Names::default(), open: Vec::new(), delivered: 0 };
     let uses = run(&mut casts)?;
-    // What nothing uses must still be what was declared.
+    // Unused inputs must match their declaration too.
     for input in graph.inputs.iter().filter(|input| uses[input.value.0] == 0) {
         casts.load(input.value.0)?;
     }
@@ -42,18 +42,18 @@ pub fn evaluate<E: From<Error>>(
 type Provide<'a, E> = &'a mut dyn FnMut(&Input) -> Result<Option<Tensor>, E>;
 type Deliver<'a, E> = &'a mut dyn FnMut(&Output, &Tensor) -> Result<(), E>;
 
-/// A graph whose values are numbered in an order in which each comes after those that it is made of. A step gives the value
-/// of its number: a conversion makes it, an input or a constant is loaded at its first use.
+/// A graph with values numbered in dependency order. Step `n` produces value `n`: a conversion computes it, an input or
+/// a constant is loaded at its first use.
 struct Casts<'a, E> {
     graph: &'a Graph,
     exec: &'a CastOptions,
     provide: Provide<'a, E>,
     deliver: Deliver<'a, E>,
-    /// The outputs that each value is, by index.
+    /// Indices of the outputs of each value.
     outputs: Vec<Vec<usize>>,
     names: Names,
     open: Vec<OpenResults>,
-    /// Outputs of the current value that were delivered.
+    /// Delivered outputs of the current value.
     delivered: usize,
 }
 
@@ -83,7 +83,7 @@ impl<E: From<Error>> Program for Casts<'_, E> {
         }
     }
 
-    /// A value is delivered as soon as it is there.
+    /// A value is delivered immediately.
     fn delivered(&self, step: usize) -> Vec<usize> {
         let made = step.checked_sub(1);
         made.map_or(Vec::new(), |value| vec![value; self.outputs[value].len()])
@@ -144,7 +144,7 @@ impl<E: From<Error>> Program for Casts<'_, E> {
     }
 }
 
-/// The numbers that named dimensions stand for.
+/// Numbers of the named dimensions.
 #[derive(Default)]
 struct Names(HashMap<String, u64>);
 

@@ -1,6 +1,7 @@
-//! A graph of conversions: built value by value, so that every value is there before its use.
+//! A graph of conversions, built value by value in dependency order.
 //!
-//! Types are settled while a graph is built; shapes and elements come with the inputs. No file format is known here.
+//! Types are resolved while a graph is built; shapes and elements come with the inputs. File formats are not known
+//! here.
 
 mod evaluate;
 
@@ -14,7 +15,7 @@ use truecast_core::{CastSpec, DType};
 use crate::error::Error;
 use crate::tensor::Tensor;
 
-/// A value of a graph: what an input, a constant or a conversion gives.
+/// A value of a graph: an input, a constant or the result of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ValueId(pub(crate) usize);
 
@@ -23,7 +24,7 @@ pub struct ValueId(pub(crate) usize);
 pub enum Dimension {
     /// A number.
     Known(u64),
-    /// The same number wherever this name stands.
+    /// The same number wherever this name occurs.
     Named(String),
     /// A number from one to another, both included.
     Between(u64, u64),
@@ -33,10 +34,10 @@ pub enum Dimension {
 
 /// Elements that are loaded when they are needed.
 pub trait Load: fmt::Debug + Send + Sync {
-    /// The tensor; of the type that was announced.
+    /// The tensor; its type is the announced one.
     ///
     /// # Errors
-    /// Whatever reading it meets.
+    /// Every error of reading it.
     fn load(&self) -> Result<Arc<Tensor>, Error>;
 }
 
@@ -47,33 +48,33 @@ impl Load for Arc<Tensor> {
     }
 }
 
-/// What is fed into a graph.
+/// An input of a graph.
 #[derive(Debug)]
 pub struct Input {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The type that it must have.
+    /// Required type.
     pub dtype: DType,
-    /// The shape that it must have, if one is declared.
+    /// Required shape, if declared.
     pub shape: Option<Vec<Dimension>>,
-    /// What it is if nothing is fed.
+    /// Value if nothing is fed.
     pub default: Option<Arc<dyn Load>>,
     pub(crate) value: ValueId,
 }
 
-/// What comes out of a graph.
+/// An output of a graph.
 #[derive(Debug)]
 pub struct Output {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The type of its value.
+    /// Type of its value.
     pub dtype: DType,
-    /// The shape that it is declared to have.
+    /// Declared shape.
     pub shape: Option<Vec<Dimension>>,
     pub(crate) value: ValueId,
 }
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Debug)]
 pub(crate) enum Producer {
     /// The input of this index.
@@ -88,7 +89,7 @@ pub(crate) enum Producer {
 #[derive(Debug)]
 pub(crate) struct Value {
     pub(crate) dtype: DType,
-    /// How errors name it; the nodes of a function that is called often share one.
+    /// Name in errors; the nodes of a function that is called often share one.
     pub(crate) label: Arc<str>,
     pub(crate) producer: Producer,
 }
@@ -151,7 +152,7 @@ impl Graph {
     /// Adds a conversion.
     ///
     /// # Panics
-    /// If `input` is not of the type that `spec` converts.
+    /// If `input` does not have the source type of `spec`.
     pub fn cast(&mut self, label: impl Into<Arc<str>>, spec: CastSpec, input: ValueId) -> ValueId {
         assert_eq!(self.dtype(input), spec.src, "a conversion takes the type that it was resolved for");
         self.add(spec.dst, label, Producer::Cast { spec, input })
@@ -162,7 +163,7 @@ impl Graph {
         self.outputs.push(Output { name: name.into(), dtype: self.dtype(value), shape, value });
     }
 
-    /// The type of a value.
+    /// Type of a value.
     pub fn dtype(&self, value: ValueId) -> DType {
         self.values[value.0].dtype
     }
@@ -177,7 +178,7 @@ impl Graph {
         &self.outputs
     }
 
-    /// The conversions, in the order of evaluation: how errors name them, and what they are.
+    /// The conversions in evaluation order, with their names in errors.
     pub fn casts(&self) -> impl Iterator<Item = (&str, &CastSpec)> {
         self.values.iter().filter_map(|value| match &value.producer {
             Producer::Cast { spec, .. } => Some((&*value.label, spec)),

@@ -1,4 +1,4 @@
-//! From the structure of a model to a graph: names become values, functions are expanded, types are settled.
+//! From the structure of a model to a graph: names become values, functions are expanded, types are resolved.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -14,17 +14,18 @@ use super::error::{ModelError, NodeError};
 use super::node::{self, Bindings, Callable, declared_type, label, opset};
 use crate::graph::{Dimension, Graph, ValueId};
 
-/// More than any model of conversions has; a chain of functions can expand to more than any machine holds.
+/// Far above real models; a chain of functions can expand to more than any machine holds.
 const MAX_NODES: usize = 1 << 20;
-/// Inputs, outputs and attributes of nodes and of the functions that they call: what expanding them costs.
+/// Inputs, outputs and attributes of nodes and of called functions: the cost of expanding them.
 const MAX_PARTS: usize = 1 << 23;
-/// Functions within functions, as deep as a stack surely is.
+/// Nesting limit of functions, safe for the stack.
 const MAX_CALLS: usize = 128;
 
-/// Makes a graph of a model that consists of conversions; those to text write floating-point numbers in the notation `text`.
+/// Makes a graph of a model that consists of conversions; those to text write floating-point numbers in the notation
+/// `text`.
 ///
 /// # Errors
-/// The first node that is no conversion or that the model's opset forbids, with its name; values that do not fit.
+/// The first node that is not a conversion or that the model's opset forbids, with its name; values that do not fit.
 pub fn build(file: &Arc<ModelFile>, text: TextStyle) -> Result<Graph, ModelError> {
     let model = file.model();
     let mut builder = Builder {
@@ -60,8 +61,7 @@ pub fn build(file: &Arc<ModelFile>, text: TextStyle) -> Result<Graph, ModelError
     Ok(builder.graph)
 }
 
-/// The names that can be used at some point of a body. A formal parameter of a function that a call leaves out is known
-/// and has no value.
+/// Names visible at some point of a body. A formal parameter that a call omits is known but has no value.
 #[derive(Default)]
 struct Scope<'a>(HashMap<&'a str, Option<ValueId>>);
 
@@ -73,7 +73,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The value of an input; `None` if it is left out.
+    /// Value of an input; `None` if it is omitted.
     fn find(&self, name: &str) -> Result<Option<ValueId>, NodeError> {
         match (name, self.0.get(name)) {
             ("", _) => Ok(None),
@@ -82,14 +82,14 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The values of a node's inputs, all of them required.
+    /// Values of a node's inputs, all required.
     fn inputs(&self, node: &Node, expected: usize) -> Result<Vec<ValueId>, NodeError> {
         let names = node::operands(node, expected)?.iter().enumerate();
         names.map(|(index, name)| self.find(name)?.ok_or(NodeError::LeftOut { what: "input", index })).collect()
     }
 }
 
-/// What governs the nodes of a body.
+/// Context of the nodes of a body.
 struct Body<'a> {
     opset: Result<u32, NodeError>,
     bindings: Bindings<'a>,
@@ -100,12 +100,12 @@ struct Builder<'a> {
     text: TextStyle,
     functions: HashMap<Identity<'a>, Rc<Callable<'a>>>,
     constants: Constants<'a>,
-    /// How errors name the nodes that were met, each made once.
+    /// Names of visited nodes in errors, each made once.
     labels: HashMap<*const Node, Arc<str>>,
     graph: Graph,
-    /// The functions that are being expanded, outermost first.
+    /// Functions being expanded, outermost first.
     calls: Vec<Rc<Callable<'a>>>,
-    /// What was met so far.
+    /// Nodes visited so far.
     nodes: usize,
     parts: usize,
 }
@@ -171,7 +171,7 @@ impl<'a> Builder<'a> {
         if self.nodes > MAX_NODES {
             return Err(in_node(NodeError::TooMany { what: "nodes", limit: MAX_NODES }));
         }
-        // A model's own function goes before an operator of the same name.
+        // A model's own function takes precedence over an operator with the same name.
         let callable = self.functions.get(&node.identity()).cloned();
         let parameters = callable.as_ref().map_or(0, |callable| callable.function.inputs.len());
         self.parts += node.inputs.len() + node.outputs.len() + node.attributes.len() + parameters;

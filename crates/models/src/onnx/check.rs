@@ -1,9 +1,8 @@
-//! The legality of every conversion of a model, whatever else the model does.
+//! Legality of every conversion of a model that may contain other operators.
 //!
-//! Nothing is run. Types are known where the model states them, a conversion gives them or an operator has them of its
-//! inputs (`types`); where the type of an input is
-//! not known, only what does not depend on it is checked. What `build` refuses in a conversion is illegal here, by the same
-//! functions of `node`.
+//! Nothing is run. A type is known if the model states it, a conversion produces it or an operator derives it from its
+//! inputs (`types`); with an unknown input type, only checks that do not need it are made. Everything that `build`
+//! refuses in a conversion is illegal here, by the same functions of `node`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,8 +20,7 @@ use crate::description::{Conversion, Legality, LegalityReport};
 /// Checks the conversions of a model by the rules of an opset, or of the opset that the model and each of its functions
 /// import.
 ///
-/// Illegal are conversions, nodes that are nearly called so, and values that are declared to have another type than they
-/// have.
+/// Illegal are conversions, nodes with a nearly equal name, and values declared with another type than theirs.
 pub fn check(model: &Model, opset_asked: Option<u32>) -> LegalityReport<NodeError> {
     checked(model, opset_asked).report
 }
@@ -59,9 +57,9 @@ fn checked(model: &Model, opset_asked: Option<u32>) -> Checker<'_> {
 /// The values of a graph by name: those of outer graphs are visible in inner ones.
 #[derive(Default)]
 struct Scope<'a> {
-    /// Those that are there so far, with the type that they get from where they come.
+    /// Values so far, with the type from their source.
     given: HashMap<&'a str, Option<Known>>,
-    /// What the graph declares of them, operators have of their inputs, or an illegal conversion was meant to give.
+    /// Types declared by the graph, derived by operators from their inputs, or intended by an illegal conversion.
     declared: HashMap<&'a str, Known>,
     outer: Option<&'a Scope<'a>>,
 }
@@ -78,11 +76,11 @@ impl Scope<'_> {
 }
 
 struct Checker<'a> {
-    /// A model's own function goes before an operator of the same name.
+    /// A model's own function takes precedence over an operator with the same name.
     functions: HashSet<Identity<'a>>,
     opset: Result<u32, NodeError>,
     place: String,
-    /// The attributes of the function that is checked.
+    /// Attributes of the function being checked.
     formal: HashSet<&'a str>,
     report: LegalityReport<NodeError>,
     conversions: Vec<Conversion>,
@@ -117,7 +115,7 @@ impl<'m> Checker<'m> {
         self.declarations("output", &graph.outputs, &scope);
     }
 
-    /// What is declared of values must be what they are.
+    /// Checks declared types against actual ones.
     fn declarations(&mut self, what: &str, infos: &[ValueInfo], scope: &Scope<'_>) {
         for info in infos {
             let Some(Some(Ok(found))) = scope.given.get(info.name.as_str()) else { continue };
@@ -151,7 +149,7 @@ impl<'m> Checker<'m> {
             let found = operator.map_or(Vec::new(), |name| types::outputs(name, node, &|name| scope.find(name)));
             for (output, found) in node.outputs.iter().zip(found).filter(|(name, _)| !name.is_empty()) {
                 if let Some(found) = found {
-                    // What the model declares is not contradicted: checking declarations is the business of others.
+                    // The derived type does not override a declaration: checking declarations is done elsewhere.
                     scope.declared.entry(output).or_insert(Ok(found));
                 }
             }
@@ -162,7 +160,7 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// ONNX has no operator whose name is one letter away from that of a conversion.
+    /// ONNX has no operator with a name one letter away from a conversion's.
     fn misspelled(&mut self, name: &str, node: &Node) {
         let known = Operator::ALL.into_iter().map(Operator::name);
         if let Some(meant) = nearest(name, known, 1) {
@@ -170,7 +168,7 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// Checks one conversion and tells what it gives.
+    /// Checks one conversion and returns the type of its result.
     fn conversion<'a>(&mut self, operator: Operator, node: &'a Node, scope: &mut Scope<'a>) -> Option<ElementType> {
         let known = |index: usize| scope.find(node.inputs.get(index)?);
         let mut given = node.inputs.iter().take(operator.n_inputs()).filter(|name| !name.is_empty());
@@ -214,7 +212,7 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// What a conversion gives, if it is legal as far as its types are known.
+    /// Result type of a conversion if it is legal, as far as its types are known.
     fn legal(&self, operator: Operator, node: &Node, scope: &Scope<'_>) -> Result<Option<DType>, NodeError> {
         let opset = self.opset.clone()?;
         let attributes = node::attributes(operator, opset, node, |attribute| Ok(self.value(attribute)))?;
@@ -239,7 +237,7 @@ impl<'m> Checker<'m> {
         Ok(cast.map(|cast| cast.to))
     }
 
-    /// What an attribute is, as far as it is known before the function is called.
+    /// Value of an attribute, as far as it is known before the function is called.
     fn value<'a>(&self, attribute: &'a Attribute) -> Option<onnx::AttributeValue<'a>> {
         match &attribute.value {
             AttributeValue::Reference(name) => {
@@ -250,12 +248,12 @@ impl<'m> Checker<'m> {
     }
 }
 
-/// As `build` names types in errors: by our name where there is one.
+/// Name of a type in errors, as in `build`: ours if it has one.
 fn shown(row: &DataType) -> &'static str {
     row.dtype.map_or(row.name, DType::name)
 }
 
-/// `name=value`, whatever the operator makes of it.
+/// `name=value`, valid or not.
 fn written(attribute: &Attribute) -> String {
     let value = match &attribute.value {
         AttributeValue::Int(value) => value.to_string(),
@@ -266,7 +264,7 @@ fn written(attribute: &Attribute) -> String {
     format!("{}={value}", attribute.name.escape_debug())
 }
 
-/// The type that a Cast asks for, so that what follows it can be checked.
+/// Type that a Cast requests, to check what follows it.
 fn stated_target(node: &Node) -> Option<ElementType> {
     match node.attribute("to")? {
         AttributeValue::Int(code) => DataType::of_code(*code).filter(|row| row.dtype.is_some()),

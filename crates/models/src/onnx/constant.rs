@@ -12,7 +12,7 @@ use crate::Error;
 use crate::graph::Load;
 use crate::tensor::{Data, Tensor};
 
-/// A tensor of a model file. Whoever needs it while somebody holds it gets the same.
+/// A tensor of a model file; all users share it while one of them holds it.
 #[derive(Debug)]
 struct Stored {
     file: Arc<ModelFile>,
@@ -37,7 +37,7 @@ impl Load for Stored {
     }
 }
 
-/// A constant: its type, and its elements when they are needed.
+/// A constant: its type and a loader of its elements.
 pub(super) type Constant = (DType, Arc<dyn Load>);
 
 /// A tensor of the file.
@@ -46,11 +46,11 @@ pub(super) fn stored(file: &Arc<ModelFile>, tensor: &TensorProto) -> Result<Cons
     Ok((dtype, Arc::new(Stored { file: file.clone(), tensor: tensor.clone(), held: Mutex::default() })))
 }
 
-/// The constants of a model, each made once: the body of a function is expanded wherever it is called.
+/// Constants of a model, each made once, since a function's body is expanded at every call.
 #[derive(Debug)]
 pub(super) struct Constants<'a> {
     file: &'a Arc<ModelFile>,
-    /// By where their value stands in the model's structure.
+    /// By the address of their value in the model's structure.
     made: HashMap<*const AttributeValue, Constant>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Constants<'a> {
         Constants { file, made: HashMap::new() }
     }
 
-    /// What a Constant node gives: exactly one of its attributes says it.
+    /// Value of a Constant node, which has exactly one of the attributes.
     pub(super) fn of_node(
         &mut self,
         opset: u32,
@@ -116,7 +116,7 @@ impl<'a> Constants<'a> {
     }
 }
 
-/// The attributes that say what a Constant is, with their types.
+/// Attributes with the value of a Constant, and their types.
 const FORMS: [(&str, &str); 7] = [
     ("value", "TENSOR"),
     ("value_float", "FLOAT"),

@@ -1,4 +1,4 @@
-//! What can be wrong with a model of conversions.
+//! Errors of a model of conversions.
 
 use truecast_core::spec::SpecError;
 use truecast_io::Escaped;
@@ -15,12 +15,12 @@ pub enum ModelError {
     Value { what: &'static str, name: String, why: String },
 }
 
-/// What is wrong with a node.
+/// Error of a node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum NodeError {
-    /// The operator is no conversion.
+    /// The operator is not a conversion.
     #[error("not a conversion; a model may have Cast, CastLike, Constant, Identity and functions of these")]
     Unsupported,
     /// The standard forbids it.
@@ -29,16 +29,16 @@ pub enum NodeError {
     /// The opset is not stated.
     #[error("no version of the default domain is imported")]
     NoOpset,
-    /// The opset is no number of an opset.
+    /// The opset is not a valid number.
     #[error("opset {version} of the default domain is unknown; known opsets are 1 to 28")]
     Opset { version: i64 },
-    /// A value that nothing gives.
+    /// A value without a producer.
     #[error("input {} is not defined before this node", Escaped(name))]
     Undefined { name: String },
-    /// A required input or output is left out.
+    /// A required input or output is omitted.
     #[error("required {what} {index} is missing")]
     LeftOut { what: &'static str, index: usize },
-    /// The numbers of inputs or outputs do not fit.
+    /// Wrong number of inputs or outputs.
     #[error("{found} {what}, but {expected} are allowed")]
     Count { what: &'static str, found: usize, expected: usize },
     /// A value has two producers.
@@ -47,31 +47,31 @@ pub enum NodeError {
     /// An attribute of a Constant or of a call.
     #[error("attribute {}: {why}", Escaped(name))]
     Attribute { name: String, why: String },
-    /// A constant of a type that is not read.
+    /// A constant with an unsupported type.
     #[error("elements of type {name} are not read")]
     ElementType { name: &'static str },
-    /// A number that stands for no type.
+    /// A number without a type.
     #[error("unknown element type {code}")]
     UnknownElementType { code: i64 },
-    /// A value that is no tensor.
+    /// A value that is not a tensor.
     #[error("is a sequence, map, optional or sparse tensor; only tensors are converted")]
     NoTensor,
-    /// A value that is not what is declared of it.
+    /// A value that differs from its declaration.
     #[error("elements are {found}, declared as {declared}")]
     Declared { found: String, declared: String },
-    /// No operator of the default domain, but nearly one that converts.
+    /// Not an operator of the default domain, but nearly the name of a conversion.
     #[error("ONNX has no operator of this name; did you mean {meant}?")]
     Misspelled { meant: &'static str },
     /// A function that calls itself.
     #[error("function {} calls itself", Escaped(function))]
     Recursion { function: String },
-    /// A function's output that its body does not give.
+    /// A function's output that its body does not produce.
     #[error("function {} does not produce {}", Escaped(function), Escaped(output))]
     NoResult { function: String, output: String },
-    /// Functions within functions.
+    /// Functions nested too deeply.
     #[error("function calls are nested more than {limit} deep")]
     TooDeep { limit: usize },
-    /// Functions that call functions, until nobody can wait for it.
+    /// Functions that expand to too much.
     #[error("the model expands to more than {limit} {what}")]
     TooMany { what: &'static str, limit: usize },
 }
@@ -83,7 +83,7 @@ impl ModelError {
 }
 
 impl NodeError {
-    /// Elements of another type than is declared of them.
+    /// Elements with another type than declared.
     pub(super) fn declared(found: impl std::fmt::Display, declared: impl std::fmt::Display) -> NodeError {
         NodeError::Declared { found: found.to_string(), declared: declared.to_string() }
     }

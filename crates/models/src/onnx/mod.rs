@@ -1,8 +1,8 @@
 //! ONNX models of conversions: Cast, CastLike, Constant, Identity, and model-local functions made of them.
 //!
-//! [`build`](fn@build) settles every type and attribute and gives a [`Graph`](crate::Graph); functions are expanded where they are
-//! called. [`check`](fn@check) looks at the conversions of any model, whatever else it does. Reading files is `truecast-io`'s,
-//! versions and attributes are [`truecast_core::spec::onnx`].
+//! [`build`](fn@build) resolves every type and attribute and returns a [`Graph`](crate::Graph); functions are expanded
+//! at their calls. [`check`](fn@check) checks the conversions of any model. Files are read by `truecast-io`, versions
+//! and attributes are in [`truecast_core::spec::onnx`].
 
 mod build;
 mod check;

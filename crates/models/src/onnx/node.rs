@@ -1,4 +1,4 @@
-//! What the nodes of a model say, whoever asks: how errors name them, which opset governs them, their attributes.
+//! Properties of a model's nodes: their names in errors, their opsets, their attributes.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use truecast_io::onnx::{Attribute, AttributeValue, Function, Node, OpsetImport, 
 
 use super::error::NodeError;
 
-/// How errors name a node: by its name, or by its first output.
+/// Name of a node in errors: its own, or its first output's.
 pub(super) fn label(node: &Node) -> String {
     let operator = match node.default_operator() {
         Some(operator) => operator.to_string(),
@@ -29,13 +29,13 @@ pub(super) fn opset(imports: &[OpsetImport]) -> Result<u32, NodeError> {
     u32::try_from(version).map_err(|_| NodeError::Opset { version })
 }
 
-/// A row of the types that ONNX numbers, those that cannot be converted included.
+/// A row of ONNX's numbered types, including those that cannot be converted.
 pub(super) type ElementType = &'static DataType;
 
-/// The type of a value, or why it has none that is converted, which is rare: models have very many values.
+/// Type of a value, or why it has no convertible type; boxed because that is rare and values are many.
 pub(super) type Known = Result<ElementType, Box<NodeError>>;
 
-/// What the model declares of a value's elements; `None` if it does not say.
+/// Declared element type of a value; `None` if not stated.
 pub(super) fn declared(kind: &ValueType) -> Result<Option<ElementType>, NodeError> {
     match kind {
         ValueType::Unknown | ValueType::Tensor { elem_type: 0, .. } => Ok(None),
@@ -46,7 +46,7 @@ pub(super) fn declared(kind: &ValueType) -> Result<Option<ElementType>, NodeErro
     }
 }
 
-/// The same, of values whose elements are read.
+/// [`declared`] for values whose elements are read.
 pub(super) fn declared_type(kind: &ValueType) -> Result<Option<DType>, NodeError> {
     let row = declared(kind)?;
     row.map(|row| row.dtype.ok_or(NodeError::ElementType { name: row.name })).transpose()
@@ -55,7 +55,7 @@ pub(super) fn declared_type(kind: &ValueType) -> Result<Option<DType>, NodeError
 /// A function with its attributes by name.
 pub(super) struct Callable<'a> {
     pub(super) function: &'a Function,
-    /// The default of each, if it has one.
+    /// Default of each attribute, if it has one.
     attributes: HashMap<&'a str, Option<&'a AttributeValue>>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Callable<'a> {
     }
 }
 
-/// The attributes that a function's body may refer to: those of the call, and its own defaults.
+/// Attributes that a function's body may refer to: those of the call, and its own defaults.
 #[derive(Default)]
 pub(super) struct Bindings<'a> {
     given: HashMap<&'a str, &'a AttributeValue>,
@@ -75,7 +75,7 @@ pub(super) struct Bindings<'a> {
 }
 
 impl<'a> Bindings<'a> {
-    /// What a call of a function binds, itself within `outer`.
+    /// Bindings of a function's call inside `outer`.
     pub(super) fn of_call(
         callable: &Rc<Callable<'a>>,
         call: &'a Node,
@@ -95,8 +95,8 @@ impl<'a> Bindings<'a> {
         Ok(Bindings { given, callable: Some(callable.clone()) })
     }
 
-    /// The value of an attribute; `None` for a reference to what neither the call nor a default gives, which is as if
-    /// the attribute were not there.
+    /// Value of an attribute; `None` for a reference without a value in the call or a default, which counts as a
+    /// missing attribute.
     pub(super) fn resolve(&self, attribute: &'a Attribute) -> Result<Option<&'a AttributeValue>, NodeError> {
         let AttributeValue::Reference(name) = &attribute.value else { return Ok(Some(&attribute.value)) };
         let default = || self.callable.as_ref()?.attributes.get(name.as_str()).copied().flatten();
@@ -104,7 +104,7 @@ impl<'a> Bindings<'a> {
     }
 }
 
-/// The attributes of a conversion, checked against the version in force. `value` says what each is; nothing if it counts as
+/// Attributes of a conversion, checked against the version in force. `value` returns each one's value; `None` counts as
 /// not given.
 pub(super) fn attributes<'a>(
     operator: Operator,
@@ -121,7 +121,7 @@ pub(super) fn attributes<'a>(
     Ok(Attributes::read(operator, opset, given)?)
 }
 
-/// A value as a conversion reads it.
+/// A value in the form for conversions.
 pub(super) fn raw(value: &AttributeValue) -> onnx::AttributeValue<'_> {
     match value {
         AttributeValue::Int(value) => onnx::AttributeValue::Int(*value),
@@ -150,7 +150,7 @@ pub(super) fn kind_name(value: &AttributeValue) -> &'static str {
     }
 }
 
-/// The inputs of a node whose operator has this many, all of them required; those that are left out at the end count too.
+/// Inputs of a node whose operator has exactly this many, all required; omitted trailing ones count too.
 pub(super) fn operands(node: &Node, expected: usize) -> Result<&[String], NodeError> {
     required("input", "inputs", &node.inputs, expected)
 }

@@ -1,7 +1,7 @@
-//! Which element types the outputs of ONNX's operators have, as far as inputs and attributes tell.
+//! Element types of the outputs of ONNX's operators, as far as inputs and attributes determine them.
 //!
-//! The table is what the schemas of ONNX 1.23 have in common in all their versions: two formal parameters with the same
-//! type variable have the same type. Operators that take or give sequences, and those with subgraphs, are not in it.
+//! The table has the rules common to all versions in the schemas of ONNX 1.23: two formal parameters with the same type
+//! variable have the same type. Operators with sequences or subgraphs are not in it.
 
 use super::node::{ElementType, Known};
 use std::collections::HashMap;
@@ -14,11 +14,11 @@ use truecast_io::onnx::{AttributeValue, Node};
 ///
 /// | word | type of the output |
 /// |---|---|
-/// | `0\|2` | that of input 0 or 2, which have the same one |
-/// | `*` | that of any input |
+/// | `0\|2` | type of input 0 or 2, which are equal |
+/// | `*` | type of any input |
 /// | `0+` | all further outputs are the same |
 /// | `bool` | this type |
-/// | `dtype=0` | the one that the attribute names, else that of the input, or the type, behind it |
+/// | `dtype=0` | type named by the attribute, else the type or the input after `=` |
 const OUTPUTS: &[(&str, &str)] = &[
     (
         "0",
@@ -78,7 +78,7 @@ static BY_OPERATOR: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     OUTPUTS.iter().flat_map(|(outputs, names)| names.split(' ').map(|name| (name, *outputs))).collect()
 });
 
-/// The type of each output of an operator of the default domain; `input` knows those of values.
+/// Type of each output of an operator of the default domain; `input` returns types of values.
 pub(super) fn outputs(operator: &str, node: &Node, input: &dyn Fn(&str) -> Option<Known>) -> Vec<Option<ElementType>> {
     let Some(outputs) = BY_OPERATOR.get(operator) else { return Vec::new() };
     let of_input = |index: usize| input(node.inputs.get(index).filter(|name| !name.is_empty())?)?.ok();
@@ -94,7 +94,7 @@ pub(super) fn outputs(operator: &str, node: &Node, input: &dyn Fn(&str) -> Optio
         match node.attribute(attribute) {
             Some(AttributeValue::Int(code @ 1..)) => DataType::of_code(*code),
             Some(AttributeValue::Tensor(tensor)) => Some(tensor.data_type),
-            // Left out, or said to be undefined.
+            // Omitted, or stated as undefined.
             None | Some(AttributeValue::Int(0)) => plain(otherwise),
             Some(_) => None,
         }

@@ -25,10 +25,10 @@ pub fn inputs(file: &IrFile) -> Vec<(String, Option<DType>)> {
     file.network().layers.iter().filter(|layer| layer.operator == "Parameter").filter_map(parameter).collect()
 }
 
-/// Makes a graph of a network that consists of conversions, and says what is odd about it.
+/// Makes a graph of a network that consists of conversions, with warnings.
 ///
 /// # Errors
-/// The first layer that is no conversion or that is illegal; types that are not known though everything is fed.
+/// The first layer that is illegal or not a conversion; types that remain unknown although everything is fed.
 pub fn build(file: &Arc<IrFile>, fed: &BTreeMap<String, InputHeader>) -> Result<(Graph, Vec<String>), ModelError> {
     let mut types = types(file, fed)?;
     if !types.report.illegal.is_empty() {
@@ -48,7 +48,7 @@ struct Builder<'a> {
     file: &'a Arc<IrFile>,
     types: &'a Types,
     graph: Graph,
-    /// What output ports give.
+    /// Values of output ports.
     values: HashMap<(u64, u64), ValueId>,
 }
 
@@ -78,7 +78,7 @@ impl Builder<'_> {
                     self.values.insert((layer.id, output), value);
                 }
             }
-            // What a result gives on is what it is given.
+            // A result passes its input on.
             Meaning::Result => {
                 let value = self.input(layer, layer.inputs[0].id);
                 self.values.extend(outputs.into_iter().map(|output| ((layer.id, output), value)));
@@ -97,7 +97,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What an input port is given.
+    /// Value of an input port.
     fn input(&self, layer: &Layer, port: u64) -> ValueId {
         self.values[&self.types.producers[&(layer.id, port)]]
     }

@@ -1,7 +1,7 @@
 //! The element type and rank of every output port of a network. Reference: `docs/spec/openvino.md §11.6`.
 //!
-//! Every network can be looked at, also one with layers that are no conversions: what those give is what their ports
-//! declare. Whatever is illegal is a finding, and gives an unknown type, so that the rest can be looked at too.
+//! Every network can be checked, also one with other layers: their types are those that their ports declare. Anything
+//! illegal is a finding and gives an unknown type, so that the rest can be checked too.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -16,10 +16,10 @@ use super::layer::{Meaning, meaning, rank_of};
 use super::read::{IrFile, Layer, Port};
 use crate::description::{Conversion, LegalityReport};
 
-/// What is fed to a parameter: it settles a rank, or an element type, that the model leaves open.
+/// Type and rank fed to a parameter, which resolve the ones that the model leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputHeader {
-    /// The element type, if the file says it.
+    /// Element type, if the file states it.
     pub dtype: Option<DType>,
     /// The number of dimensions.
     pub rank: usize,
@@ -31,18 +31,18 @@ pub(super) type PortId = (u64, u64);
 /// The types of a network.
 #[derive(Debug)]
 pub struct Types {
-    /// What was found. Types are unknown where a result depends on a type or rank that the model does not tell.
+    /// Findings. Types are unknown where a result depends on an unstated type or rank.
     pub report: LegalityReport<LayerError>,
     pub(super) ports: HashMap<PortId, (Element, Rank)>,
-    /// Layers, as indices, each after those that it depends on.
+    /// Indices of layers in dependency order.
     pub(super) order: Vec<usize>,
-    /// Who feeds an input port.
+    /// Producer of each input port.
     pub(super) producers: HashMap<PortId, PortId>,
     pub(super) meanings: Vec<Option<Meaning>>,
 }
 
 impl Types {
-    /// Every conversion of the network that these are the types of, in the order of the file.
+    /// Every conversion of the network with these types, in file order.
     pub fn list(&self, file: &IrFile) -> Vec<Conversion> {
         let element = |id: &PortId| self.ports.get(id).map(|(element, _)| *element);
         let fed = |id: &PortId| self.producers.get(id).and_then(element);
@@ -63,15 +63,15 @@ impl Types {
     }
 }
 
-/// How errors name a layer.
+/// Name of a layer in errors.
 pub(super) fn label(layer: &Layer) -> String {
     format!("layer {} {} ({})", layer.id, Escaped(&layer.name), layer.operator.escape_debug())
 }
 
-/// Settles the types of a network; those of parameters that are `fed` are what is fed.
+/// Resolves the types of a network; parameters in `fed` have the fed types.
 ///
 /// # Errors
-/// Edges that connect nothing, and layers that depend on themselves.
+/// Edges to missing ports, and cyclic layers.
 pub fn types(file: &IrFile, fed: &BTreeMap<String, InputHeader>) -> Result<Types, ModelError> {
     let layers = &file.network().layers;
     let (producers, order) = connections(file)?;
@@ -100,7 +100,7 @@ impl Types {
         self.ports.extend(layer.outputs.iter().map(|port| ((layer.id, port.id), of(port))));
     }
 
-    /// A conversion whose types the network does not tell.
+    /// Counts a conversion with unknown types.
     fn unknown(&mut self) {
         self.report.unknown += 1;
         self.report.of_unknown_type += 1;
@@ -175,13 +175,13 @@ impl Types {
         Ok(meaning)
     }
 
-    /// The one type of all output ports.
+    /// Sets the type of all output ports.
     fn infer(&mut self, layer: &Layer, inferred: (Element, Rank)) {
         layer.outputs.iter().for_each(|port| self.check(layer, port, inferred.0));
         self.declare(layer, |_| inferred);
     }
 
-    /// What a port declares is not believed; a contradiction is odd.
+    /// A port's declaration is not trusted; a contradiction is a warning.
     fn check(&mut self, layer: &Layer, port: &Port, inferred: Element) {
         let contradicts = declared(port).is_some_and(|d| d != inferred && d != Element::Dynamic);
         if contradicts && inferred != Element::Dynamic {
@@ -190,7 +190,7 @@ impl Types {
         }
     }
 
-    /// What comes in, in the order of the ports' numbers.
+    /// Types of the inputs, by port number.
     fn inputs(&self, layer: &Layer) -> Result<Vec<(Element, Rank)>, LayerError> {
         let mut ids: Vec<u64> = layer.inputs.iter().map(|port| port.id).collect();
         ids.sort_unstable();
@@ -219,7 +219,7 @@ fn declared(port: &Port) -> Option<Element> {
     DType::parse_in(Ecosystem::OpenVino, &port.precision).ok().map(Element::Type)
 }
 
-/// Who feeds each input port, and the layers in an order in which each comes after those that it depends on.
+/// Producer of each input port, and the layers in dependency order.
 fn connections(file: &IrFile) -> Result<(HashMap<PortId, PortId>, Vec<usize>), ModelError> {
     let network = file.network();
     let index: HashMap<u64, usize> = network.layers.iter().enumerate().map(|(i, layer)| (layer.id, i)).collect();

@@ -1,4 +1,4 @@
-//! What a network is made of.
+//! Description of a network.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
-//! What can be wrong with an IR file, and with a network of conversions.
+//! Errors of an IR file, and of a network of conversions.
 
 use truecast_core::DType;
 use truecast_core::promote::PromotionError;
 use truecast_core::spec::SpecError;
 use truecast_io::Escaped;
 
-/// The largest XML file that is read; networks of thousands of layers take a hundredth of it.
+/// Maximum size of an XML file; networks with thousands of layers take a hundredth of it.
 pub const MAX_XML_BYTES: u64 = 64 << 20;
 
 /// Why a network is not a graph of conversions.
@@ -15,13 +15,13 @@ pub const MAX_XML_BYTES: u64 = 64 << 20;
 pub enum ModelError {
     #[error("{layer}: {cause}")]
     Layer { layer: String, cause: Box<LayerError> },
-    /// An edge that connects nothing.
+    /// An edge to a missing port.
     #[error("edge from port {1} of layer {0} to port {3} of layer {2}: {why}", from.0, from.1, to.0, to.1)]
     Edge { from: (u64, u64), to: (u64, u64), why: &'static str },
-    /// Layers that wait for each other.
+    /// Cyclic layers.
     #[error("{layer}: depends on itself")]
     Cycle { layer: String },
-    /// An element type that nothing says.
+    /// An element type that is never determined.
     #[error("{layer}: the element type is not known until an input is fed")]
     Dynamic { layer: String },
     /// Two inputs, or two outputs, of one name.
@@ -35,15 +35,15 @@ impl From<PromotionError> for LayerError {
     }
 }
 
-/// What is wrong with a layer.
+/// Error of a layer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum LayerError {
-    /// The operator is no conversion.
+    /// The operator is not a conversion.
     #[error("not a conversion; a model may have Parameter, Const, Convert, ConvertPromoteTypes and Result")]
     Unsupported,
-    /// No operator of an operator set, but nearly one that converts.
+    /// Not an operator of an operator set, but nearly the name of a conversion.
     #[error("no operator set has an operator of this name; did you mean {meant}?")]
     Misspelled { meant: &'static str },
     /// An operator set of OpenVINO's that does not exist.
@@ -55,13 +55,13 @@ pub enum LayerError {
     /// A required attribute is missing.
     #[error("attribute {name} is missing")]
     Missing { name: &'static str },
-    /// An attribute has a value that it may not have.
+    /// An attribute has a value that is not allowed.
     #[error("attribute {name}: {} {why}", Escaped(value))]
     Attribute { name: &'static str, value: String, why: &'static str },
     /// The numbers of ports do not fit the operator.
     #[error("{found} {what} ports, expected {expected}")]
     Ports { what: &'static str, found: usize, expected: usize },
-    /// An input port that no edge leads to.
+    /// An input port without an edge.
     #[error("nothing is connected to input port {port}")]
     Unconnected { port: u64 },
     /// There is no common type.
@@ -77,17 +77,17 @@ pub enum LayerError {
     File(Box<crate::Error>),
 }
 
-/// Why a file is no network, or one of its constants cannot be read.
+/// Why a file is not a network, or one of its constants cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum IrError {
-    /// More XML than any network has.
+    /// The XML is too long.
     #[error("{bytes} bytes of XML; at most {} are read", MAX_XML_BYTES)]
     TooLarge { bytes: u64 },
     #[error("not UTF-8 from byte {offset} on")]
     Utf8 { offset: usize },
-    /// A start tag, or a file, with more attributes than any layer or network has.
+    /// Too many attributes in a start tag or a file.
     #[error("line {line}: more than {limit} attributes")]
     TooManyAttributes { line: usize, limit: usize },
     /// Namespaces, which no network has.
@@ -98,19 +98,19 @@ pub enum IrError {
     Xml { reason: String },
     #[error("the root element is {}, not net", Escaped(found))]
     Root { found: String },
-    /// A version of the format that is not read.
+    /// An unsupported version of the format.
     #[error("net version {}; 10 and 11 are read", Escaped(found))]
     NetVersion { found: String },
-    /// An element lacks what it must have.
+    /// An element without a required part.
     #[error("line {line}: {element} without {missing}")]
     Missing { line: u32, element: &'static str, missing: &'static str },
-    /// An attribute or text is no number.
+    /// An attribute or text that is not a number.
     #[error("line {line}: {what} {} is not a decimal number", Escaped(found))]
     Number { line: u32, what: &'static str, found: String },
     /// Two layers, ports or edges where there can be one.
     #[error("line {line}: {what} occurs twice")]
     Twice { line: u32, what: String },
-    /// A constant needs more elements than a number can say.
+    /// The size of a constant overflows.
     #[error("constant {}: {elements} exceeds 64 bits", Escaped(layer))]
     Overflow { layer: String, elements: &'static str },
     /// A constant's bytes are too few.
@@ -122,13 +122,13 @@ pub enum IrError {
     /// There is no weights file.
     #[error("constant {}: the file {} is missing", Escaped(layer), Escaped(path))]
     NoWeights { layer: String, path: String },
-    /// A layout that cannot be known.
+    /// An ambiguous layout.
     #[error(
         "constant {}: the layout of {dtype} changed after release 2026.4, and this file was written by {release}",
         Escaped(layer)
     )]
     UnknownLayout { layer: String, dtype: DType, release: String },
-    /// A type whose elements are not read.
+    /// A type whose elements are not supported.
     #[error("constant {}: elements of type {dtype} are not read", Escaped(layer))]
     Elements { layer: String, dtype: DType },
 }

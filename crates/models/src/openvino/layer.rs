@@ -1,4 +1,4 @@
-//! What one layer means: its operator and attributes, read from their texts. Reference: `docs/spec/openvino.md §11.3`,
+//! Meaning of one layer: its operator and attributes, parsed from text. Reference: `docs/spec/openvino.md §11.3`,
 //! §11.4, §11.6.
 
 use truecast_core::DType;
@@ -12,7 +12,7 @@ use super::read::{Constant, IrFile, Layer};
 use crate::Error;
 use crate::graph::Dimension;
 
-/// A layer, understood.
+/// A parsed layer.
 #[derive(Debug)]
 pub(super) enum Meaning {
     /// `shape` is `None` for an unknown rank.
@@ -26,7 +26,7 @@ pub(super) enum Meaning {
     },
     Promote(ConvertPromoteTypes),
     Result,
-    /// Anything else: its types are what its ports declare.
+    /// Any other layer: its types are those that its ports declare.
     Opaque,
 }
 
@@ -36,13 +36,13 @@ const PROMOTE_SETS: [&str; 3] = ["opset14", "opset15", "opset16"];
 /// The newest operator set. Source: `docs/spec/openvino.md §4` D13.
 const NEWEST_SET: u32 = 17;
 
-/// OpenVINO's own operator sets are numbered; it has none of this name.
+/// Whether a name looks like one of OpenVINO's numbered operator sets but is not.
 fn is_unknown_set(version: &str) -> bool {
     let number = version.strip_prefix("opset").map(str::parse::<u32>);
     number.is_some_and(|number| !number.is_ok_and(|number| (1..=NEWEST_SET).contains(&number)))
 }
 
-/// Reads a layer. What is odd but clear is told to `warn`.
+/// Reads a layer, with warnings to `warn`.
 pub(super) fn meaning(file: &IrFile, layer: &Layer, mut warn: impl FnMut(String)) -> Result<Meaning, LayerError> {
     Ok(match layer.operator.as_str() {
         "Parameter" | "Const" | "Constant" | "Convert" | "Result" if is_unknown_set(&layer.version) => {
@@ -125,7 +125,7 @@ fn constant(file: &IrFile, layer: &Layer) -> Result<Constant, LayerError> {
     };
     let range = (number("offset")?, number("size")?);
     file.constant(&layer.name, dtype, shape, range).map_err(|error| match error {
-        // The path is that of the network, which is being named already.
+        // The network's path is added to the error elsewhere.
         Error::Ir { cause, .. } => LayerError::Constant(cause),
         other => LayerError::File(other.into()),
     })
@@ -155,7 +155,7 @@ fn dimension(item: &str) -> Result<Dimension, LayerError> {
     read.ok_or_else(|| wrong("shape", item, "is not a dimension"))
 }
 
-/// What is known of the rank of a shape.
+/// Known rank of a shape.
 pub(super) fn rank_of(dimensions: Option<usize>) -> Rank {
     match dimensions {
         None => Rank::Dynamic,

@@ -1,7 +1,8 @@
-//! OpenVINO IR models: Parameter, Const, Convert, ConvertPromoteTypes and Result. Reference: `docs/spec/openvino.md §11`.
+//! OpenVINO IR models: Parameter, Const, Convert, ConvertPromoteTypes and Result. Reference: `docs/spec/openvino.md
+//! §11`.
 //!
-//! `layer` reads what one layer means, [`types`] settles the element type and rank of every port of a network, whatever
-//! layers it has, and [`build`](fn@build) makes a [`Graph`](crate::Graph) of a network that has nothing but conversions.
+//! `layer` parses one layer, [`types`] resolves the element type and rank of every port of any network, and
+//! [`build`](fn@build) makes a [`Graph`](crate::Graph) of a network that consists of conversions.
 
 mod build;
 mod check;

@@ -1,4 +1,4 @@
-//! What keeps a model from being evaluated.
+//! Errors of evaluating a model.
 
 use super::files::LONGEST_NAME;
 use crate::array::ArrayError;
@@ -12,7 +12,7 @@ use truecast_io::Escaped;
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum RunError {
-    /// The extension names no kind of model.
+    /// Not the extension of a model.
     #[error(
         "{path}: unknown kind of model; expected .onnx, .tosa, .xml, or a Tile IR module (.mlir, .tileir, or bytecode)"
     )]
@@ -23,22 +23,22 @@ pub enum RunError {
     /// The network cannot be read.
     #[error(transparent)]
     Network(Box<crate::Error>),
-    /// It is not made of conversions, they are illegal, or evaluating them failed.
+    /// It does not consist of conversions, they are illegal, or evaluating them failed.
     #[error("{path}: {cause}")]
     Model { path: String, cause: Box<crate::Error> },
-    /// A Tile IR module is not read, or not legal.
+    /// A Tile IR module cannot be read or is not legal.
     #[error("{path}:{cause}")]
     Tile { path: String, cause: Diagnostic },
-    /// A module of Tile IR is larger than what is read.
+    /// A Tile IR module is too large.
     #[error("{path}: the module has more than {limit} bytes")]
     TooLarge { path: String, limit: u64 },
-    /// The model is judged by the rules of another kind.
+    /// The rules are for another kind of model.
     #[error("{path}: models of this kind are checked by the rules of {fitting}")]
     Rules { path: String, fitting: &'static str },
-    /// An input file is not what it should be.
+    /// An input file is not the expected tensor.
     #[error("input {}: {cause}", Escaped(name))]
     Input { name: String, cause: Box<ArrayError> },
-    /// A file is given for what is no input, or twice.
+    /// A file is given for an unknown input, or twice.
     #[error("input {given:?}: {why}; the inputs are {inputs}")]
     NoInput { given: String, why: &'static str, inputs: String },
     /// No file is given for an input that has no default.
@@ -46,7 +46,7 @@ pub enum RunError {
     UnknownInput { name: String, inputs: String },
     #[error("{path}: input {} is not given", Escaped(name))]
     NotGiven { path: String, name: String },
-    /// A result would replace a file that is read.
+    /// A result would replace an input of the run.
     #[error("{path}: is an input and cannot also be a result")]
     Read { path: String },
     /// Two results would be one file.
@@ -59,7 +59,7 @@ pub enum RunError {
         file.len()
     )]
     LongName { file: String },
-    /// An array of a graph of TOSA is not what it should be.
+    /// An array of a TOSA graph does not fit.
     #[error("{what} {}: {cause}", Escaped(name))]
     TosaArray { what: &'static str, name: String, cause: Box<truecast_io::Error> },
     /// A result cannot be written.
@@ -77,7 +77,7 @@ impl From<crate::Error> for RunError {
 }
 
 impl RunError {
-    /// The same, where what is wrong with a network is wrong with the model at `path`.
+    /// The error with a network's fault attributed to the model at `path`.
     pub(super) fn of(self, path: &Path) -> RunError {
         match self {
             RunError::Network(cause) => RunError::Model { path: path.display().to_string(), cause },
@@ -85,7 +85,7 @@ impl RunError {
         }
     }
 
-    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    /// Class of the error, which decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -11,7 +11,7 @@ use truecast_io::onnx::text_tensor;
 use truecast_io::{Existing, FileFormat, FileId, Finished, OutputFile, Writer, layout_for};
 use truecast_kernel::CastOptions;
 
-/// The longest name of a file that every usual file system takes, in bytes.
+/// Maximum length of a file name on all usual file systems, in bytes.
 pub(super) const LONGEST_NAME: usize = 255;
 
 /// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
@@ -27,7 +27,7 @@ pub(super) fn file_name(name: &str) -> String {
     escaped
 }
 
-/// The files that a run reads. No result may replace one.
+/// Files that a run reads. No result may replace one.
 pub(super) struct Reads(Vec<FileId>);
 
 impl Reads {
@@ -95,8 +95,8 @@ pub(super) fn write(
     }
 }
 
-/// The characters of the longest text, at least one, if cells can hold every text as it is; or the index of one that they
-/// cannot, and why.
+/// Characters of the longest text, at least one, if cells can hold every text exactly; else the index of one that they
+/// cannot hold, and why.
 fn cell_width(texts: &Texts) -> Result<u32, (usize, &'static str)> {
     let mut width = 1;
     for (index, text) in texts.iter().enumerate() {
@@ -111,11 +111,11 @@ fn cell_width(texts: &Texts) -> Result<u32, (usize, &'static str)> {
     Ok(width)
 }
 
-/// Gives the texts cell by cell: together the cells may be far more than the texts.
+/// Writes the texts cell by cell: all cells together may be far larger than the texts.
 fn write_cells<E>(texts: &Texts, width: u32, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     let mut cell = vec![[0; 4]; width as usize];
     for text in texts.iter() {
-        // Checked when the width was found.
+        // Checked when the width was computed.
         let mut points = std::str::from_utf8(text).unwrap_or_default().chars();
         cell.fill_with(|| points.next().map_or(0, u32::from).to_le_bytes());
         write(cell.as_flattened())?;

@@ -30,7 +30,7 @@ impl Model {
         let names: Vec<&str> = graph.inputs().iter().map(|input| input.name.as_str()).collect();
         let files = assign(inputs, &names)?;
         let mut outputs = Outputs::new(options, self.reads(inputs)?);
-        // What stands in the way is seen before the work.
+        // Find obstacles before the work.
         graph.outputs().iter().try_for_each(|output| outputs.allow(&output.name))?;
         let provide = |input: &Input| {
             let wrong = |cause| RunError::Input { name: input.name.clone(), cause: Box::new(cause) };
@@ -43,7 +43,7 @@ impl Model {
     }
 }
 
-/// What the headers of files say of the parameters that they are for.
+/// Headers of the parameters' files.
 fn feed(parameters: &[Parameter], files: &BTreeMap<&str, &Path>) -> Result<BTreeMap<String, InputHeader>, RunError> {
     let header = |path: &Path, dtype: Option<DType>| -> Result<InputHeader, ArrayError> {
         let source = match dtype {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use truecast_io::Escaped;
 
-/// The files of the inputs by name. Names and paths may hold `=`: the split is where the name of an input ends.
+/// Files of the inputs by name. Names and paths may contain `=`: the split is at the end of an input's name.
 pub(super) fn assign<'a>(given: &'a [String], inputs: &[&str]) -> Result<BTreeMap<&'a str, &'a Path>, RunError> {
     let names = || inputs.iter().map(|name| Escaped(name).to_string()).collect::<Vec<_>>().join(", ");
     let wrong = |given: &str, why| RunError::NoInput { given: given.into(), why, inputs: names() };

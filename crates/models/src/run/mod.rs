@@ -1,7 +1,7 @@
 //! Evaluating a model of conversions: files in, files out.
 //!
-//! What a model means, how it is described, checked and evaluated is said beside each format; here it is opened (`model`),
-//! fed from files (`inputs`), run (`graph`, [`tile`], [`tosa`]), and what it gives is written (`outputs`, `files`).
+//! Semantics, descriptions and checks are with each format; here a model is opened (`model`), fed from files
+//! (`inputs`), run (`graph`, [`tile`], [`tosa`]), and its results are written (`outputs`, `files`).
 
 mod error;
 mod files;

@@ -1,6 +1,6 @@
-//! Models of conversions, of any kind that the extension names: opened, checked, described, made into graphs.
+//! Models of conversions of any kind: opened, checked, described, made into graphs.
 //!
-//! What a model means is `truecast-models`'s; how it is fed and what becomes of its results is the module above.
+//! Semantics are in the formats' folders; inputs and results are handled by the module above.
 
 use super::error::RunError;
 use super::files::Reads;
@@ -25,7 +25,7 @@ pub struct Model {
     text: TextStyle,
 }
 
-/// What was opened.
+/// An opened file.
 #[derive(Debug)]
 enum File {
     Onnx(Arc<ModelFile>),
@@ -34,7 +34,7 @@ enum File {
     Tosa(Vec<u8>),
 }
 
-/// The kinds of models.
+/// Kinds of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelKind {
     /// `.onnx`.
@@ -48,10 +48,10 @@ pub enum ModelKind {
 }
 
 impl ModelKind {
-    /// The kind that the extension stands for, or the first bytes of a module in bytecode.
+    /// Kind by extension, or by the first bytes of a bytecode module.
     ///
     /// # Errors
-    /// [`RunError::UnknownKind`]; [`RunError::File`] if the extension does not say it and the file cannot be read.
+    /// [`RunError::UnknownKind`]; [`RunError::File`] if the extension does not decide and the file cannot be read.
     pub fn of(path: &Path) -> Result<ModelKind, RunError> {
         let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
         match extension.as_deref() {
@@ -65,16 +65,16 @@ impl ModelKind {
     }
 }
 
-/// The rules by which conversions are checked.
+/// Rules for checking conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelRules {
     /// ONNX at an opset, or at the model's own.
     Onnx(Option<u32>),
     /// OpenVINO.
     OpenVino,
-    /// Tile IR, with the profile and the options, of which some change what is legal.
+    /// Tile IR, with the profile and the options, some of which change legality.
     Tile(tile::Rules, tile::Profile, tile::Options),
-    /// TOSA: what the version has, or the version that the file says.
+    /// TOSA: the features of a target, or of the version in the file.
     Tosa(Option<Target>),
 }
 
@@ -82,7 +82,7 @@ pub enum ModelRules {
 pub(super) type Parameter = (String, Option<DType>);
 
 impl Model {
-    /// Opens the model that the extension names.
+    /// Opens the model by its extension.
     ///
     /// # Errors
     /// [`RunError::UnknownKind`], [`RunError::File`].
@@ -90,8 +90,8 @@ impl Model {
         Model::open_with(path, None)
     }
 
-    /// As [`Model::open`]; elements of 3 and 6 bits of an OpenVINO network, whose layout changed after release 2026.4, lie
-    /// as `odd_packing` says.
+    /// [`Model::open`]; 3-bit and 6-bit elements of an OpenVINO network, whose layout changed after release 2026.4,
+    /// have the packing `odd_packing`.
     ///
     /// # Errors
     /// As [`Model::open`].
@@ -105,16 +105,16 @@ impl Model {
         Ok(Model { path: path.into(), file, text: TextStyle::default() })
     }
 
-    /// The same, whose conversions to text write floating-point numbers in this notation.
+    /// Sets the notation of floating-point numbers in conversions to text.
     #[must_use]
     pub fn with_text_style(self, text: TextStyle) -> Model {
         Model { text, ..self }
     }
 
-    /// Checks whether every conversion is legal.
+    /// Checks the legality of every conversion.
     ///
     /// # Errors
-    /// [`RunError::Rules`] if the rules are those of another kind of model; [`RunError::Model`] if it is none.
+    /// [`RunError::Rules`] if the rules are for another kind of model; [`RunError::Model`] if it is not a model.
     pub fn check(&self, rules: ModelRules) -> Result<LegalityReport, RunError> {
         match (&self.file, rules) {
             (File::Onnx(file), ModelRules::Onnx(opset)) => {
@@ -152,7 +152,7 @@ impl Model {
         }
     }
 
-    /// The parameters, where they have to be known before there is a graph; an ONNX model states every type.
+    /// The parameters, if they must be known before there is a graph; an ONNX model states every type.
     pub(super) fn open_parameters(&self) -> Option<Vec<Parameter>> {
         match &self.file {
             File::Onnx(_) | File::Tile(_) | File::Tosa(_) => None,
@@ -160,8 +160,7 @@ impl Model {
         }
     }
 
-    /// The graph, with every type settled, and what is odd about the model. `fed` settles what an OpenVINO network leaves
-    /// open.
+    /// The graph with every type resolved, and warnings. `fed` resolves types that an OpenVINO network leaves open.
     ///
     /// # Errors
     /// [`RunError::Model`].
@@ -175,13 +174,13 @@ impl Model {
         }
     }
 
-    /// It is a module of Tile IR, which [`Model::run_tile`] evaluates.
+    /// Whether it is a Tile IR module, which [`Model::run_tile`] evaluates.
     #[must_use]
     pub fn is_tile(&self) -> bool {
         matches!(self.file, File::Tile(_))
     }
 
-    /// The module; text is taken to be of the release whose rules are asked for.
+    /// The module; text is read as the release of the rules.
     pub(crate) fn tile_module(&self, rules: tile::Rules) -> Result<crate::tile::Module, RunError> {
         match &self.file {
             File::Tile(bytes) => crate::tile::read(bytes, rules.release(tile::Release::NEWEST))
@@ -190,7 +189,7 @@ impl Model {
         }
     }
 
-    /// The rules asked for are those of another kind of model.
+    /// Error for rules of another kind of model.
     fn of_another_kind(&self) -> RunError {
         let fitting = match &self.file {
             File::Onnx(_) => "onnx or onnx@OPSET",
@@ -205,7 +204,7 @@ impl Model {
         RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
     }
 
-    /// What a run with these inputs reads.
+    /// Files that a run with these inputs reads.
     pub(super) fn reads(&self, inputs: &[String]) -> Result<Reads, RunError> {
         let data = match &self.file {
             File::Onnx(file) => file.data_files(),
@@ -223,13 +222,13 @@ impl Model {
     }
 }
 
-/// Modules that people write have some kilobytes; constants of 2^24 elements as text some hundred megabytes.
+/// Hand-written modules have some kilobytes; constants of 2^24 elements as text some hundred megabytes.
 const MAX_MODULE_BYTES: u64 = 512 << 20;
 
 fn begins_as_bytecode(path: &Path) -> Result<bool, RunError> {
     let mut file = match open_regular(path) {
         Ok((file, _)) => file,
-        // It has no first bytes that may be read in vain.
+        // Reading its first bytes would consume them.
         Err(truecast_io::Error::NotRegular { .. }) => return Ok(false),
         Err(error) => return Err(error.into()),
     };

@@ -1,4 +1,4 @@
-//! The files that a run writes, whatever kind of model it evaluates: all of them or none.
+//! Output files of a run, for any kind of model: all of them or none.
 
 use super::error::RunError;
 use super::files::{self, Reads};
@@ -8,54 +8,54 @@ use truecast_core::DType;
 use truecast_io::{Existing, FileFormat, Finished, NewFolder, OutputFile, look};
 use truecast_kernel::CastOptions;
 
-/// What a run reads and writes, whatever the kind of the model.
+/// Inputs and outputs of a run, for any kind of model.
 #[derive(Clone, Debug)]
 pub struct RunOptions<'a> {
-    /// The files of the inputs, each as `NAME=FILE`.
+    /// Files of the inputs, each as `NAME=FILE`.
     pub inputs: &'a [String],
-    /// Where each output becomes a file of its own, named by the output. All of them appear when everything has succeeded.
+    /// Folder for the outputs, one file each, named by the output. All appear after everything has succeeded.
     pub folder: &'a Path,
-    /// The format of the results of all models but TOSA's: [`FileFormat::Npy`] or [`FileFormat::TensorProto`].
+    /// Format of the results, except TOSA's: [`FileFormat::Npy`] or [`FileFormat::TensorProto`].
     pub format: FileFormat,
-    /// What becomes of files that are there.
+    /// Treatment of existing files.
     pub existing: Existing,
-    /// How tensors are converted.
+    /// Options for converting tensors.
     pub exec: CastOptions,
 }
 
-/// A result that was written.
+/// A written result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The output's name.
+    /// Name of the output.
     pub name: String,
-    /// Its type.
+    /// Type.
     pub dtype: DType,
-    /// Its shape.
+    /// Shape.
     pub shape: Vec<u64>,
-    /// The file.
+    /// File.
     pub path: PathBuf,
 }
 
-/// What came of an evaluation.
+/// Outcome of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunReport {
     /// The results.
     pub written: Vec<Written>,
-    /// Conversions that met values which the specification leaves open.
+    /// Conversions with values that the specification leaves open.
     pub left_open: Vec<OpenResults>,
-    /// What is odd about the model.
+    /// Warnings about the model.
     pub warnings: Vec<String>,
 }
 
-/// Results that are written and not yet there under their names. Dropped without [`commit`](Outputs::commit) they leave
-/// nothing behind, nor the folder if it was made for them.
+/// Results that are written but not yet named. Dropped without [`commit`](Outputs::commit) they leave nothing, and a
+/// new folder is removed.
 pub(super) struct Outputs {
     folder: PathBuf,
     format: FileFormat,
     existing: Existing,
     exec: CastOptions,
     reads: Reads,
-    // Temporary files lie in the folder, so they go first.
+    // Temporary files are in the folder, so they are dropped first.
     pending: Vec<(Finished, Written)>,
     made: NewFolder,
 }
@@ -67,7 +67,7 @@ impl Outputs {
         Outputs { folder: folder.into(), format, existing, exec, reads, pending, made }
     }
 
-    /// The tensor of this name does not take the place of a file that is read.
+    /// Checks that the tensor's file is not one that the run reads.
     pub(super) fn allow(&self, name: &str) -> Result<(), RunError> {
         self.reads.allow(&self.folder.join(self.file_of(name)))
     }
@@ -76,7 +76,7 @@ impl Outputs {
         format!("{}.{}", files::file_name(name), self.format.extension())
     }
 
-    /// The path of a file in the folder, if a result may take it.
+    /// Path of a file in the folder, if a result may use it.
     pub(super) fn place(&self, file: &str) -> Result<PathBuf, RunError> {
         if file.len() > files::LONGEST_NAME {
             return Err(RunError::LongName { file: file.into() });
@@ -100,7 +100,7 @@ impl Outputs {
         self.add(written, |path, existing| files::write(path, format, name, tensor, existing, &exec))
     }
 
-    /// Writes a result at the path that `written` names, which is one of [`place`](Outputs::place).
+    /// Writes a result at the path in `written`, which comes from [`place`](Outputs::place).
     pub(super) fn add(
         &mut self,
         written: Written,

@@ -1,8 +1,7 @@
 //! Evaluating a module of Tile IR: every conversion of an entry becomes a file, named by its value.
 //!
-//! What a module means is `truecast-models`'s; this module feeds it from files and writes what it gives. Integers of a module
-//! carry no sign: they are read from either kind of array and written as signed ones; i1 is written as bool, an address as
-//! u64.
+//! This module feeds a Tile IR module from files and writes its results. Integers of a module have no sign: they are
+//! read from either kind of array and written as signed; i1 is written as bool, an address as u64.
 
 use super::error::RunError;
 use super::model::Model;
@@ -18,24 +17,24 @@ use truecast_core::DType;
 use truecast_core::spec::tile::{Profile, Rules, Signedness};
 use truecast_kernel::CastOptions;
 
-/// How an entry of a module is evaluated.
+/// Settings for evaluating an entry of a module.
 #[derive(Clone, Debug, Default)]
 pub struct EntrySettings {
-    /// Whose rules.
+    /// Release with the rules.
     pub rules: Rules,
-    /// The entry; without a name the only one.
+    /// Name of the entry; `None` for the only one.
     pub entry: Option<String>,
-    /// Whose values.
+    /// Source of the values.
     pub values: crate::tile::evaluate::Settings,
 }
 
 impl Model {
     /// Evaluates an entry and writes the result of every conversion whose operand is known.
     ///
-    /// Names of inputs are with or without `%`: arguments, and results of operations that are no conversions.
+    /// Names of inputs, with or without `%`: arguments, and results of other operations.
     ///
     /// # Errors
-    /// [`RunError`]; [`RunError::Tile`] for the first thing that is not legal.
+    /// [`RunError`]; [`RunError::Tile`] for the first illegal operation.
     pub fn run_tile(&self, settings: &EntrySettings, options: &RunOptions<'_>) -> Result<RunReport, RunError> {
         let EntrySettings { rules, values, .. } = settings;
         let module = self.tile_module(*rules)?;
@@ -62,14 +61,14 @@ impl Model {
     }
 }
 
-/// What a word of tf32 has below its 19 bits.
+/// Bits of a tf32 word below its 19 bits.
 const TF32_LOW_BITS: u32 = (1 << 13) - 1;
 const MASKED: &str = "U14: the 13 low bits of a tf32 word are masked to zero; docs/spec/tile-ir.md §7";
 
 /// A value's name and its elements.
 type Supplied = (String, Tensor);
 
-/// Values by name, read from files; and a note for each that has bits which machine code would keep (U14).
+/// Values by name, read from files; and a note for each with bits that machine code would keep (U14).
 fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(Vec<Supplied>, Vec<String>), RunError> {
     let (mut supplied, mut masked) = (Vec::new(), Vec::new());
     for given in inputs {
@@ -80,7 +79,7 @@ fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(
         })?;
         let name = format!("%{}", name.trim_start_matches('%'));
         let wrong = |cause: ArrayError| RunError::Input { name: name.clone(), cause: Box::new(cause) };
-        // What no operation declares is of the type that its first use writes.
+        // A value without a declaration has the type written at its first use.
         let declared = entry
             .value_of(&name)
             .and_then(|id| entry.value(id).tile.as_deref().or_else(|| written_type(&entry.body, id)));
@@ -117,12 +116,12 @@ fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayEr
     }
 }
 
-/// So many elements, and the verb.
+/// A count of elements with its verb.
 fn have(elements: u64) -> String {
     if elements == 1 { "1 element has".into() } else { format!("{elements} elements have") }
 }
 
-/// The words of tf32 that have bits which are no part of an element.
+/// Number of tf32 words with bits outside the element.
 fn low_bits(tensor: &Tensor, dtype: DType) -> usize {
     if dtype != DType::Tf32 {
         return 0;
@@ -132,9 +131,9 @@ fn low_bits(tensor: &Tensor, dtype: DType) -> usize {
     words.iter().filter(|word| u32::from_le_bytes(**word) & TF32_LOW_BITS != 0).count()
 }
 
-/// What comes of the conversions.
+/// Results of the conversions.
 struct Results {
-    /// Names of files that are taken: values of different regions may have one name.
+    /// File names in use: values of different regions may have the same name.
     names: BTreeSet<String>,
     outputs: Outputs,
     left_open: Vec<OpenResults>,
@@ -170,7 +169,7 @@ impl Results {
     }
 }
 
-/// Elements as a file has them.
+/// Elements in the form for a file.
 fn tensor(elements: &Elements) -> Tensor {
     let tensor = (*elements.tensor).clone();
     match tensor.dtype {

@@ -18,13 +18,13 @@ use truecast_core::spec::tosa::block::SCALE;
 use truecast_core::spec::tosa::{Freedoms, Target};
 use truecast_io::npy::tosa::{self as array, Array};
 
-/// Evaluates a graph and writes its outputs; scales of a block-scaled output stand beside it (`NAME_scale.npy`).
+/// Evaluates a graph and writes its outputs; scales of a block-scaled output go to `NAME_scale.npy`.
 ///
-/// Without a target, the version that the file says decides, with every profile and extension. `freedoms` concern plain CASTs
+/// Without a target, the version in the file decides, with every profile and extension. `freedoms` concern plain CASTs
 /// between floats (`docs/spec/tosa.md §3.9`).
 ///
 /// # Errors
-/// [`RunError`]; [`RunError::Model`] says whether the result is an error or unpredictable.
+/// [`RunError`]; [`RunError::Model`] tells errors from unpredictable results.
 pub fn run(
     path: &Path,
     target: Option<Target>,
@@ -57,7 +57,7 @@ fn malformed(path: &Path, cause: FileError) -> RunError {
     RunError::Model { path: path.display().to_string(), cause: Box::new(cause.into()) }
 }
 
-/// The files of an output: its elements, and its scales beside them.
+/// Files of an output: its elements, and its scales.
 fn arrays(name: &str, tensor: Tensor) -> Vec<(String, DType, Array)> {
     let stem = file_name(name);
     let Tensor { dtype, shape, data } = tensor;

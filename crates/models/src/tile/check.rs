@@ -1,4 +1,4 @@
-//! What a release does not accept in a module (§4), in the order of the text.
+//! Errors of a module for a release (§4), in the order of the text.
 
 use truecast_core::DType;
 use truecast_core::spec::tile::{ElementType, Options, Profile, Release, Rules, TileType};
@@ -8,16 +8,16 @@ use crate::tile::error::{Cause, Diagnostic, shown};
 use crate::tile::module::{Function, MAX_FINDINGS, Module, Operation, Statement, ValueId};
 use crate::tile::pack;
 
-/// What was found.
+/// Findings about a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleLegality {
-    /// Conversions (with pack and unpack) that were looked at.
+    /// Conversions (with pack and unpack) checked.
     pub conversions: usize,
-    /// Those of them that are legal.
+    /// Legal conversions.
     pub legal: usize,
-    /// What is not legal.
+    /// Errors.
     pub errors: Vec<Diagnostic>,
-    /// What is legal but has no value, or is missing without harm.
+    /// Operations that are legal but have no value, and harmless omissions.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -36,7 +36,7 @@ impl From<ModuleLegality> for LegalityReport {
 
 /// Checks every operation of a module against a release, in regions too.
 ///
-/// Source: §3.7, §4; `rules` as in §2.2. Of the profiles only `seed` changes what is legal (§4.10).
+/// Source: §3.7, §4; `rules` as in §2.2. Of the profiles only `seed` affects legality (§4.10).
 pub fn check(module: &Module, rules: Rules, profile: Profile, options: &Options) -> ModuleLegality {
     let release = rules.release(module.version);
     let (errors, warnings) = (module.findings.clone(), module.warnings.clone());
@@ -64,7 +64,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// A release does not know files that are newer than itself.
+    /// A release does not accept files newer than itself.
     fn newer_file(&mut self, module: &Module) {
         let Some(first) = module.functions.first() else { return };
         let cause = Cause::Newer { what: "the module".into(), since: module.version, file: self.release };
@@ -152,7 +152,7 @@ impl Checker<'_> {
     }
 }
 
-/// What an operation says of its operand must be what its definition says.
+/// Checks the operand's type in an operation against its definition.
 fn operand_type(
     function: &Function,
     value: String,

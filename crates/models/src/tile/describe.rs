@@ -1,4 +1,4 @@
-//! What a module is made of.
+//! Description of a module.
 
 use super::bytecode::MAGIC;
 use super::module::{Function, Module, Operation, Statement};

@@ -1,13 +1,13 @@
-//! What is wrong with a module, and where: the catalogue of §5, T001 to T021.
+//! Errors of a module with their positions: the catalogue of §5, T001 to T021.
 
 use std::sync::Arc;
 
 use truecast_core::spec::tile::{Release, TileType, Violation, types::Malformed};
 
-/// Why a constant of i4 is none.
+/// Error text for i4 constants, which Tile IR does not have.
 pub(crate) const NO_I4: &str = "i4 has no constants; make one of i8 and use trunci";
 
-/// Where something stands.
+/// Position of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// In text: line and column, from 1, in characters.
@@ -30,13 +30,13 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong with a module.
+/// An error in a module.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {}", self.message())]
 #[allow(missing_docs)] // The messages name them.
 pub struct Diagnostic {
     pub place: Place,
-    /// What the operation's `loc(..)` says, with its brackets.
+    /// Text of the operation's `loc(..)`, with brackets.
     pub location: Option<Arc<str>>,
     pub cause: Box<Cause>,
 }
@@ -47,19 +47,19 @@ impl Diagnostic {
         Self { place, location: None, cause: Box::new(cause) }
     }
 
-    /// What is wrong without where: number, cause, and the location that the operation names.
+    /// Message without the position: number, cause, and the operation's location.
     pub fn message(&self) -> String {
         let location = self.location.as_ref().map_or(String::new(), |location| format!("; loc{location}"));
         format!("{}: {}{location}", self.code(), self.cause)
     }
 
-    /// Its number in the catalogue.
+    /// Number in the catalogue.
     pub fn code(&self) -> &'static str {
         self.cause.code()
     }
 }
 
-/// What can be wrong.
+/// Kinds of errors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are what the messages say.
@@ -67,10 +67,10 @@ pub enum Cause {
     /// T001 to T012, T014: an operation is not legal.
     #[error("{value} ({operand} -> {result}): {violation}")]
     Illegal { value: String, operand: Arc<TileType>, result: Arc<TileType>, violation: Violation },
-    /// T009 to T011: an attribute is not known.
+    /// T009 to T011: an unknown attribute.
     #[error("{value}: {violation}")]
     Attribute { value: String, violation: Violation },
-    /// T001: the operand is not what the operation says.
+    /// T001: the operand's type differs from the operation's.
     #[error("{value}: {op}: operand {operand} is {found}, the operation says {written}; write the operand's own type")]
     OperandType { value: String, op: &'static str, operand: String, found: String, written: String },
     /// T001, T002: pack and unpack.
@@ -89,7 +89,7 @@ pub enum Cause {
     /// T014.
     #[error("{0}")]
     Type(#[from] Malformed),
-    /// T014, of types that are no tiles.
+    /// T014, for types that are not tiles.
     #[error("{why}")]
     TypeForm { why: String },
     /// T015.
@@ -101,7 +101,7 @@ pub enum Cause {
     /// T017.
     #[error("{why}")]
     Structure { why: String },
-    /// T018: an operation that is not known, by its opcode or by its name.
+    /// T018: an unknown operation, by opcode or by name.
     #[error("{why}")]
     Opcode { why: String },
     /// T019.
@@ -135,7 +135,7 @@ impl Cause {
     }
 }
 
-/// Why there is nothing to evaluate.
+/// Why there is no entry to evaluate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -148,20 +148,20 @@ pub enum EntryError {
     /// None of that name.
     #[error("the module has no entry {name:?}; it has: {known}")]
     Unknown {
-        /// The name asked for.
+        /// Requested name.
         name: String,
         /// The names that exist.
         known: String,
     },
 }
 
-/// Text of a file as it may stand in a message: short, on one line, without control characters.
+/// Text of a file for messages: short, on one line, without control characters.
 pub(crate) fn shown(text: &str) -> String {
     let (short, more) = shortened(text);
     format!("{}{more}", short.escape_debug())
 }
 
-/// The same of text that stands in no quotes, and has its own.
+/// [`shown`] for text without quotes of its own.
 pub(crate) fn shown_bare(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (short, more) = shortened(&line);

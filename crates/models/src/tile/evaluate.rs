@@ -1,8 +1,8 @@
-//! What every element of every conversion becomes (§6.1).
+//! Results of every element of every conversion (§6.1).
 //!
-//! Values are codes, and for each element the reason why it is undefined, if it is: an operation on an undefined element
-//! computes from the carried bits and stays undefined for the same reason. Values of other operations are unknown unless
-//! the caller supplies them. The engine's kernels are not used: an element of a tile costs the price of the definition.
+//! Values are codes, with the reason for each undefined element: an operation on an undefined element computes from the
+//! carried bits and stays undefined for the same reason. Values of other operations are unknown unless the caller
+//! supplies them. The definition is used, not the engine's kernels.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::tile::error::{Cause, shown};
 use crate::tile::module::{Function, Operation, Statement};
 use crate::tile::pack;
 
-/// How modules are evaluated.
+/// Settings for evaluating modules.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Whose values.
+    /// Source of the values.
     pub profile: Profile,
     /// The options of §2.3.
     pub options: Options,
-    /// Bytes that live values may take.
+    /// Memory limit for live values, in bytes.
     pub max_bytes: u64,
 }
 
@@ -34,26 +34,26 @@ impl Default for Settings {
     }
 }
 
-/// A tensor with what is known about its elements.
+/// A tensor with the reasons for undefined elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elements {
     /// The codes.
     pub tensor: Arc<Tensor>,
-    /// Why elements are undefined.
+    /// Reasons for undefined elements.
     pub undefined: Reasons,
 }
 
-/// Which elements are undefined, and why.
+/// Undefined elements and their reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reasons {
-    /// All of them, or none.
+    /// The same for all elements.
     All(Option<&'static str>),
-    /// One entry for each: 0, or one more than an index of [`REASONS`].
+    /// One entry per element: 0 for defined, else an index of [`REASONS`] plus 1.
     Each(Vec<u8>),
 }
 
 impl Reasons {
-    /// Why an element is undefined; `None` if it is not.
+    /// Why an element is undefined; `None` if it is defined.
     pub fn of(&self, index: u64) -> Option<&'static str> {
         match self {
             Reasons::All(reason) => *reason,
@@ -66,7 +66,7 @@ impl Reasons {
 }
 
 impl Elements {
-    /// Elements that are all defined.
+    /// Elements without undefined ones.
     pub fn defined(tensor: Arc<Tensor>) -> Self {
         Self { tensor, undefined: Reasons::All(None) }
     }
@@ -80,14 +80,14 @@ impl Elements {
     }
 }
 
-/// One conversion that was evaluated.
+/// An evaluated conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Converted<'a> {
-    /// The result, as it is written.
+    /// Written name of the result.
     pub name: String,
     /// The operation.
     pub op: &'static str,
-    /// What it converts, as it is written.
+    /// Written name of the operand.
     pub operand: String,
     /// The result's type.
     pub tile: &'a TileType,
@@ -95,18 +95,18 @@ pub struct Converted<'a> {
     pub elements: Option<&'a Elements>,
     /// Undefined elements by reason.
     pub undefined: BTreeMap<&'static str, u64>,
-    /// Elements for which another source has another value, by behavior.
+    /// Elements for which another source has another value, by behavior of §7.
     pub notes: BTreeMap<&'static str, u64>,
 }
 
 /// Evaluates an entry.
 ///
-/// `supplied` gives values by name, as `%x`; the value of an operation that is not understood may be supplied too.
-/// `deliver` is given every conversion, in order, as soon as it is evaluated.
+/// `supplied` gives values by name, as `%x`, also for other operations. `deliver` receives every conversion in order,
+/// as soon as it is evaluated.
 ///
 /// # Errors
-/// [`Error::Tile`], [`Error::Undefined`], [`Error::Memory`], [`Error::NoValue`], [`Error::Supplied`], and whatever `deliver`
-/// returns.
+/// [`Error::Tile`], [`Error::Undefined`], [`Error::Memory`], [`Error::NoValue`], [`Error::Supplied`], and errors of
+/// `deliver`.
 pub fn evaluate<E: From<Error>>(
     function: &Function,
     settings: &Settings,
@@ -120,7 +120,7 @@ pub fn evaluate<E: From<Error>>(
     Ok(())
 }
 
-/// The values that are supplied, by number.
+/// Supplied values by number.
 fn known(function: &Function, supplied: Vec<(String, Tensor)>) -> Result<HashMap<usize, Arc<Elements>>, Error> {
     let mut known = HashMap::new();
     for (name, tensor) in supplied {
@@ -137,7 +137,7 @@ fn known(function: &Function, supplied: Vec<(String, Tensor)>) -> Result<HashMap
     Ok(known)
 }
 
-/// The statements of a body and of its regions, in order.
+/// All statements of a body and its regions, in order.
 fn flatten<'a>(statements: &'a [Statement], all: &mut Vec<&'a Statement>) {
     for statement in statements {
         match &statement.operation {
@@ -147,14 +147,14 @@ fn flatten<'a>(statements: &'a [Statement], all: &mut Vec<&'a Statement>) {
     }
 }
 
-/// An entry whose values are those of the function, and whose steps are its statements.
+/// An entry as a program: its values, and its statements as steps.
 struct Entry<'a, E> {
     function: &'a Function,
     settings: &'a Settings,
     statements: Vec<&'a Statement>,
-    /// Values that are supplied and not used yet.
+    /// Supplied values that are not used yet.
     supplied: HashMap<usize, Arc<Elements>>,
-    /// What the values that are alive take.
+    /// Bytes of the live values.
     bytes: u64,
     deliver: &'a mut dyn FnMut(Converted<'_>) -> Result<(), E>,
 }
@@ -188,7 +188,7 @@ impl<E: From<Error>> Program for Entry<'_, E> {
         }
     }
 
-    /// Conversions are delivered as they are made.
+    /// Conversions are delivered immediately.
     fn delivered(&self, _step: usize) -> Vec<usize> {
         Vec::new()
     }
@@ -203,7 +203,7 @@ impl<E: From<Error>> Program for Entry<'_, E> {
 
     fn apply(&mut self, step: usize, operands: &[Given<Elements>]) -> Result<Vec<Given<Elements>>, E> {
         let statement = self.statements[step];
-        // A supplied value of unknown type may turn out not to be what its use says; it is as good as unknown then.
+        // A supplied value of unknown type may not fit its use; it counts as unknown then.
         let operand = |from: &TileType| {
             let fits = |e: &&Arc<Elements>| e.tensor.dtype == from.element.storage() && e.tensor.len() == from.len();
             operands[0].as_ref().filter(fits)
@@ -252,7 +252,7 @@ impl<E: From<Error>> Program for Entry<'_, E> {
 }
 
 impl<E: From<Error>> Entry<'_, E> {
-    /// How messages name a conversion: where it stands, and its result.
+    /// Name of a conversion in messages: its position and its result.
     fn place(&self, statement: &Statement) -> String {
         format!("{}: {}", statement.place, self.function.name_of(statement.results[0]))
     }
@@ -336,7 +336,7 @@ fn convert(meaning: &Meaning, operand: &Elements, to: &TileType, notes: &mut BTr
     Elements { tensor: tensor.into(), undefined }
 }
 
-/// An element of the result is undefined if any element of the operand that it takes bits from is.
+/// An element of the result is undefined if an element that it takes bits from is.
 fn reinterpret(operand: &Elements, to: &TileType) -> Option<Elements> {
     let tensor = pack::evaluate(&operand.tensor, to)?;
     let undefined = match &operand.undefined {

@@ -1,10 +1,10 @@
 //! CUDA Tile IR modules of conversions: read, checked, printed, evaluated. Reference: `docs/spec/tile-ir.md`; section
 //! numbers in this folder are those of that page.
 //!
-//! [`text`] and [`bytecode`] read the two forms of a module into one structure, [`module`]. [`check`](fn@check) finds what a
-//! release does not accept, [`evaluate`](mod@evaluate) says what every element of every conversion becomes. What one
-//! operation means and allows is [`truecast_core::spec::tile`]; files and arrays are no concern of this folder. What it
-//! reads is not trusted: depth is bounded, and memory by the size of the input.
+//! [`text`] and [`bytecode`] read the two forms of a module into one structure, [`module`]. [`check`](fn@check) finds
+//! errors for a release, [`evaluate`](mod@evaluate) computes every element of every conversion. Single operations are
+//! in [`truecast_core::spec::tile`]; files and arrays are elsewhere. Input is not trusted: depth is bounded, and memory
+//! by the size of the input.
 //!
 //! # Examples
 //! ```
@@ -38,10 +38,10 @@ pub use module::Module;
 
 use truecast_core::spec::tile::Release;
 
-/// Reads a module in the form that its first bytes tell; text is taken to be of the version `text`.
+/// Reads a module in the form given by its first bytes; text is read as version `text`.
 ///
 /// # Errors
-/// The first place where it cannot be read (T014 to T020).
+/// The first place that cannot be read (T014 to T020).
 pub fn read(bytes: &[u8], text: Release) -> Result<Module, Diagnostic> {
     if bytes.starts_with(&bytecode::MAGIC) {
         return bytecode::read(bytes);

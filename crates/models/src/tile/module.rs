@@ -1,5 +1,5 @@
-//! A module as both forms have it. Operations that are no conversions are kept opaque (§9.3): their results have no value,
-//! their regions are still read.
+//! A module, independent of its form. Other operations than conversions are opaque (§9.3): their results have no value,
+//! but their regions are read.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use crate::tile::error::{Cause, Diagnostic, EntryError, Place};
 /// A module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module {
-    /// The version of the file; of text, the version that it was read as.
+    /// Version of the file; for text, the version that it was read as.
     pub version: Release,
-    /// Entries and what else holds operations, in order.
+    /// Entries and other operations with bodies, in order.
     pub functions: Vec<Function>,
-    /// What is wrong but did not keep the module from being read.
+    /// Errors that did not prevent reading.
     pub findings: Vec<Diagnostic>,
-    /// What is worth saying.
+    /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Findings beyond this many are left out: nobody reads them, and a hostile file has one for each few bytes.
+/// Limit on findings: a hostile file has one for every few bytes.
 pub(crate) const MAX_FINDINGS: usize = 1000;
 
 /// Dimensions of a tile or view.
 pub(crate) const MAX_RANK: usize = 64;
 
 impl Module {
-    /// A module of which nothing was read yet.
+    /// An empty module.
     pub(crate) fn new(version: Release) -> Module {
         Module { version, functions: Vec::new(), findings: Vec::new(), warnings: Vec::new() }
     }
@@ -48,10 +48,10 @@ impl Module {
         }
     }
 
-    /// The entry of a name; without a name the only one.
+    /// Entry with this name; `None` for the only one.
     ///
     /// # Errors
-    /// What is there instead.
+    /// The existing entries.
     pub fn entry(&self, name: Option<&str>) -> Result<&Function, EntryError> {
         let mut entries = self.functions.iter().filter(|f| f.is_entry);
         match name {
@@ -78,25 +78,25 @@ impl Module {
     }
 }
 
-/// An entry, or another operation of the module that holds operations.
+/// An entry, or another operation with a body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Its name, without `@`.
+    /// Name, without `@`.
     pub name: Arc<str>,
-    /// A kernel entry; only these are evaluated.
+    /// Whether it is a kernel entry; only these are evaluated.
     pub is_entry: bool,
-    /// Where it begins.
+    /// Start position.
     pub place: Place,
-    /// Its arguments.
+    /// Arguments.
     pub arguments: Vec<ValueId>,
-    /// Every value that is defined in it.
+    /// Every value defined in it.
     pub values: Vec<Value>,
-    /// Its operations.
+    /// Operations.
     pub body: Vec<Statement>,
 }
 
 impl Function {
-    /// How a value is written.
+    /// Written name of a value.
     pub fn name_of(&self, id: ValueId) -> String {
         match &self.values[id.0 as usize].name {
             Some(name) => format!("%{}", crate::tile::error::shown(name)),
@@ -104,7 +104,7 @@ impl Function {
         }
     }
 
-    /// The value of a name, as it is written.
+    /// Value with this written name.
     pub fn value_of(&self, name: &str) -> Option<ValueId> {
         (0..self.values.len() as u32).map(ValueId).find(|&id| self.name_of(id) == name)
     }
@@ -119,82 +119,82 @@ impl Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub u32);
 
-/// What is known of a value before anything is evaluated.
+/// Information about a value before evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// Its name, without `%`; bytecode has numbers instead.
+    /// Name, without `%`; bytecode has numbers instead.
     pub name: Option<Arc<str>>,
-    /// Its type; `None` if the operation that gives it is not understood, or it is no tile.
+    /// Type; `None` if its operation is not understood, or it is not a tile.
     pub tile: Option<Arc<TileType>>,
 }
 
 /// One operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// Where it stands.
+    /// Position.
     pub place: Place,
-    /// What its `loc(..)` says, shortened to one line: where it was written before it became this text.
+    /// Text of its `loc(..)`, shortened to one line: the position in the original source.
     pub location: Option<Arc<str>>,
-    /// What it gives.
+    /// Results.
     pub results: Vec<ValueId>,
-    /// What it does.
+    /// Operation.
     pub operation: Operation,
 }
 
 impl Statement {
-    /// Something that is wrong with it.
+    /// An error at this statement.
     pub(crate) fn wrong(&self, cause: Cause) -> Diagnostic {
         Diagnostic { location: self.location.clone(), ..Diagnostic::new(self.place, cause) }
     }
 }
 
-/// What an operation does.
+/// Kinds of operations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// One of the nine.
+    /// A conversion.
     Convert {
-        /// Which, with its attributes.
+        /// Operation with its attributes.
         conversion: Conversion,
-        /// What it converts.
+        /// Operand.
         operand: ValueId,
-        /// The operand's type, as the operation says.
+        /// Stated type of the operand.
         from: Arc<TileType>,
         /// The result's type.
         to: Arc<TileType>,
     },
     /// A constant.
     Constant {
-        /// Its type.
+        /// Type.
         tile: Arc<TileType>,
-        /// Its elements.
+        /// Elements.
         elements: Arc<Tensor>,
     },
     /// pack or unpack (§4.9).
     Pack {
-        /// Which.
+        /// Direction.
         kind: PackKind,
-        /// What is packed.
+        /// Operand.
         operand: ValueId,
-        /// The operand's type, as the operation says.
+        /// Stated type of the operand.
         from: Arc<TileType>,
         /// The result's type.
         to: Arc<TileType>,
     },
     /// The end of an entry.
     Return {
-        /// What it returns; nothing, of an entry.
+        /// Returned values; empty for an entry.
         operands: Vec<ValueId>,
     },
     /// Anything else.
     Opaque {
-        /// Its name.
+        /// Name.
         name: Arc<str>,
-        /// The operations inside.
+        /// Operations inside.
         regions: Vec<Vec<Statement>>,
     },
 }
 
-/// The type that the first conversion of a value says the value has, in regions too.
+/// Type of a value as stated by the first conversion that uses it, in regions too.
 pub fn written_type(statements: &[Statement], value: ValueId) -> Option<&TileType> {
     statements.iter().find_map(|statement| match &statement.operation {
         Operation::Convert { operand, from, .. } | Operation::Pack { operand, from, .. } => {
@@ -206,7 +206,7 @@ pub fn written_type(statements: &[Statement], value: ValueId) -> Option<&TileTyp
 }
 
 words! {
-    /// Which way a tile is reinterpreted.
+    /// Direction of a reinterpretation.
     pub enum PackKind {
         /// To bytes.
         Pack = "pack",

@@ -1,11 +1,11 @@
-//! The names of the operations of the dialect (§9.3, §10.8), each with the release that it came with.
+//! Names of the dialect's operations (§9.3, §10.8), each with the release that introduced it.
 
 use truecast_core::spec::tile::{Op, Release};
 use truecast_core::spelling;
 
 use crate::tile::bytecode::layout::LAYOUTS;
 
-/// Operations that are read, beside the nine conversions.
+/// Operations that are read, in addition to the nine conversions.
 const READ: [(&str, Release); 7] = [
     ("constant", Release::V13_1),
     ("entry", Release::V13_1),
@@ -21,18 +21,18 @@ fn all() -> impl Iterator<Item = (&'static str, Release)> {
     conversions.chain(READ).chain(LAYOUTS.iter().map(|layout| (layout.name, layout.since)))
 }
 
-/// The release that an operation came with; `None` for a name that no release has.
+/// Release that introduced an operation; `None` for an unknown name.
 pub(crate) fn since(name: &str) -> Option<Release> {
     all().find(|(known, _)| *known == name).map(|(_, since)| since)
 }
 
-/// The operation that an unknown name was probably meant to be.
+/// Operation that an unknown name probably means.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let most = if name.len() > 3 { 2 } else { 1 };
     spelling::nearest(name, all().map(|(known, _)| known), most)
 }
 
-/// Operations of the dialect's own builds for tests and experiments (`testing$func`): in no release, and in no file.
+/// Operations of the dialect's test builds (`testing$func`): in no release, and in no file.
 pub(crate) fn is_unreleased(name: &str) -> bool {
     ["experimental$", "internal$", "testing$"].iter().any(|prefix| name.starts_with(prefix))
 }

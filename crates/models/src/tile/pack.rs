@@ -6,7 +6,7 @@ use truecast_core::spec::tile::{ElementType, TileType};
 use crate::tensor::{Data, Tensor};
 use crate::tile::module::PackKind;
 
-/// What keeps a pack or unpack from being legal: the number of the error and the rule.
+/// Why a pack or unpack is illegal: error number and rule.
 pub(crate) fn check(kind: PackKind, from: &TileType, to: &TileType) -> Result<(), (&'static str, String)> {
     for tile in [from, to] {
         tile.check().map_err(|e| ("T014", e.to_string()))?;
@@ -44,7 +44,7 @@ fn memory_bits(dtype: DType) -> u64 {
     }
 }
 
-/// The elements as another type has them: the same bytes. `None` for i1, whose order of bits is not documented.
+/// The bytes of the elements as another type. `None` for i1, whose bit order is not documented.
 pub(crate) fn evaluate(operand: &Tensor, to: &TileType) -> Option<Tensor> {
     let dtype = to.element.storage();
     if operand.dtype == DType::I1 || dtype == DType::I1 {
@@ -52,7 +52,7 @@ pub(crate) fn evaluate(operand: &Tensor, to: &TileType) -> Option<Tensor> {
     }
     let mut bytes = operand.codes().into_owned();
     if let Some(tf32) = [operand.dtype, dtype].into_iter().find(|&dtype| dtype == DType::Tf32) {
-        // The low bits of the word are no part of an element.
+        // The low bits of the word are not part of an element.
         let (words, _) = bytes.as_chunks_mut::<4>();
         for word in words {
             let storage = u64::from(u32::from_le_bytes(*word));

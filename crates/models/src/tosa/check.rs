@@ -1,6 +1,6 @@
-//! What the specification says of an operator before any element is known: types, shapes, attributes, constants.
-//! [`check_structure`] asks it of every operator before the first is evaluated, `operator` of each as it computes, [`check`] of
-//! a whole graph that is not run.
+//! Rules on an operator before any element is known: types, shapes, attributes, constants. [`check_structure`] checks
+//! every operator before the first is evaluated, `operator` each as it computes, [`check`] a whole graph without
+//! running it.
 
 use truecast_core::spec::SpecError;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
@@ -16,7 +16,7 @@ use crate::description::LegalityReport;
 use crate::evaluate::{Reason, UndefinedResult};
 use crate::tensor::{Data, Tensor as Value};
 
-/// How messages name an operator: by its result.
+/// Name of an operator in messages: its result.
 pub(super) fn place(index: usize, operator: &Operator<'_>) -> String {
     let name = op::name(operator.op);
     match operator.outputs.first() {
@@ -25,16 +25,16 @@ pub(super) fn place(index: usize, operator: &Operator<'_>) -> String {
     }
 }
 
-/// The rules as they are asked of one operator.
+/// Rules for one operator.
 #[derive(Clone, Copy)]
 pub(super) struct Rules<'a> {
-    /// How messages name the operator.
+    /// Name of the operator in messages.
     pub place: &'a str,
     pub target: &'a Target,
     pub freedoms: Freedoms,
 }
 
-/// A CAST, settled.
+/// A resolved CAST.
 pub(super) enum Conversion {
     Plain(CastSpec),
     Blocks(BlockCast),
@@ -81,7 +81,7 @@ impl Rules<'_> {
         Ok(Conversion::Blocks(cast))
     }
 
-    /// What only the two deprecated operators ask. Source: `docs/spec/tosa.md §5.6`.
+    /// Rules of the two deprecated operators only. Source: `docs/spec/tosa.md §5.6`.
     pub fn deprecated(&self, operator: &Operator<'_>, plain: ElementType) -> Result<(), GraphError> {
         if operator.block_size != BLOCK as u32 {
             return Err(operands(self.place, format!("block_size is {}, not {BLOCK}", operator.block_size)));
@@ -101,7 +101,7 @@ impl Rules<'_> {
         }
     }
 
-    /// The RESCALE that attributes and types mean.
+    /// RESCALE for attributes and types.
     pub fn rescale(
         &self,
         attribute: Option<RescaleAttribute>,
@@ -133,7 +133,7 @@ impl Rules<'_> {
         }
     }
 
-    /// The value of a constant: exactly the bytes that type and shape need; files may be padded.
+    /// Value of a constant: the number of bytes for its type and shape; files may be padded.
     pub fn constant(&self, tensor: &Tensor<'_>, output: &Declared) -> Result<Value, GraphError> {
         let of = |data: &[u8], bytes: u64, what: &str| {
             let part = usize::try_from(bytes).ok().and_then(|bytes| data.get(..bytes));
@@ -157,10 +157,10 @@ impl Rules<'_> {
     }
 }
 
-/// What is said of a RESCALE whose operands 1 to 4 are not all constants. Source: `docs/spec/tosa.md §4.1`.
+/// Finding on a RESCALE whose operands 1 to 4 are not all constants. Source: `docs/spec/tosa.md §4.1`.
 const DYNAMIC_OPERAND: &str = "an operand is not a constant, which needs EXT-DYNAMIC";
 
-/// The operands of a RESCALE after the first are constants.
+/// Whether all operands of a RESCALE after the first are constants.
 fn has_constants(graph: &Graph<'_>, operator: &Operator<'_>) -> bool {
     operator.inputs.iter().skip(1).all(|name| is_constant(graph, name))
 }
@@ -180,9 +180,9 @@ pub(super) fn operands_of<'a>(small: [&'a Value; 4], values: &'a [Vec<i64>; 4]) 
     Operands { multiplier: operand(0), shift: operand(1), input_zp: operand(2), output_zp: operand(3) }
 }
 
-/// Checks every conversion of a graph by what a target has, without running it: illegal is what is an error, or unpredictable
-/// whatever the elements are. A shape that is not known is not asked. What is legal only because of an extension that is
-/// experimental is easily overlooked, and a warning.
+/// Checks every conversion of a graph against a target, without running it: errors, and conversions that are
+/// unpredictable for all elements, are illegal. Checks of an unknown shape are skipped. A conversion that only an
+/// experimental extension makes legal gets a warning.
 pub fn check(graph: &Graph<'_>, target: &Target) -> LegalityReport<GraphError> {
     let mut report = LegalityReport::default();
     for (index, operator) in graph.operators.iter().enumerate().filter(|(_, o)| op::CONVERSIONS.contains(&o.op)) {
@@ -205,11 +205,11 @@ pub fn check(graph: &Graph<'_>, target: &Target) -> LegalityReport<GraphError> {
     report
 }
 
-/// Finds the first operator that is an error whatever flows through the graph: by its operands' number, types and shapes,
-/// and by its attributes. What the values of constants decide is found when their operator is evaluated.
+/// Finds the first operator that is an error for all values: by its operands' number, types and shapes, and by its
+/// attributes. Values of constants are checked when their operator is evaluated.
 ///
-/// So an error anywhere comes before what the elements make unpredictable, as in Arm's model, which builds a graph before it
-/// runs it (`docs/spec/tosa.md §4.4`).
+/// An error anywhere therefore precedes unpredictable elements, as in Arm's model, which builds a graph before it runs
+/// it (`docs/spec/tosa.md §4.4`).
 pub(super) fn check_structure(graph: &Graph<'_>, target: &Target) -> Result<(), GraphError> {
     for (index, operator) in graph.operators.iter().enumerate() {
         let place = place(index, operator);
@@ -227,10 +227,10 @@ pub(super) fn check_structure(graph: &Graph<'_>, target: &Target) -> Result<(), 
     Ok(())
 }
 
-/// A RESCALE whose constants are still to be looked at, and the shape if it is known.
+/// A RESCALE with unchecked constants, and its shape if known.
 type Scaled = (Rescale, Option<Vec<u64>>);
 
-/// A tensor whose shape may not be known.
+/// A tensor with a known or unknown shape.
 struct Described {
     element: ElementType,
     shape: Option<Vec<u64>>,
@@ -254,7 +254,7 @@ impl Rules<'_> {
         }
     }
 
-    /// What no value decides. Of a RESCALE it returns what the values of its constants are asked for.
+    /// Rules that need no values. For a RESCALE it returns the rules for the values of its constants.
     fn structure(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<Option<Scaled>, GraphError> {
         let described = |names: &[&str]| -> Result<Vec<Described>, GraphError> {
             names.iter().map(|name| Described::of(graph, name)).collect()
@@ -266,7 +266,7 @@ impl Rules<'_> {
         if let (Some(from), Some(to)) = (&input.shape, &output.shape) {
             self.same_shape(from, to)?;
         }
-        // Whole blocks stand for a shape that is not known.
+        // Whole blocks replace an unknown shape.
         let shape = input.shape.as_ref().or(output.shape.as_ref());
         let blocks = vec![BLOCK as u64];
         let for_cast = shape.unwrap_or(&blocks);
@@ -324,7 +324,7 @@ impl Rules<'_> {
         let [multiplier, shift, input_zp, output_zp] = &constants[..] else { return Err(self.counts(operator)) };
         let small = [multiplier, shift, input_zp, output_zp];
         let values = small.map(Value::integers);
-        // Where the shape is not known, the channels are as many as the multipliers say.
+        // Without a known shape, the number of channels is that of the multipliers.
         let as_many = vec![values[0].len() as u64];
         let spec = rescale.resolve(shape.unwrap_or(&as_many), &operands_of(small, &values), self.target);
         let spec = spec.map_err(|cause| self.condition(cause))?;

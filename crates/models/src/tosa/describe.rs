@@ -1,4 +1,4 @@
-//! What graphs are made of.
+//! Description of graphs.
 
 use truecast_io::Escaped;
 
@@ -21,7 +21,7 @@ pub fn describe(graphs: &[Graph<'_>]) -> Description {
                     Constant { name: (*name).into(), dtype: type_name(graph, name), shape }
                 })),
                 number if op::CONVERSIONS.contains(&number) => {
-                    // The others are what scales, not what is scaled.
+                    // The other operands are scales.
                     let from = operator.inputs.first().map_or("?".into(), |name| type_name(graph, name));
                     let to = operator.outputs.first().map_or("?".into(), |name| type_name(graph, name));
                     let place = operator.outputs.first().map_or(String::new(), |name| Escaped(name).to_string());
@@ -40,7 +40,7 @@ fn type_name(graph: &Graph<'_>, name: &str) -> String {
     element.map_or("?".into(), |element| element.to_string())
 }
 
-/// As the text calls them; a flag that is not set is left out.
+/// Attributes in the words of the text; unset flags are omitted.
 fn attributes(attribute: RescaleAttribute) -> String {
     let RescaleAttribute { scale32, rounding_mode, per_channel, input_unsigned, output_unsigned } = attribute;
     let rounding = ["SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND"].get((rounding_mode as usize).wrapping_sub(1));

@@ -1,37 +1,37 @@
-//! What can be wrong with a `.tosa` file, and with a graph.
+//! Errors of a `.tosa` file, and of a graph.
 
 use truecast_core::spec::SpecError;
 use truecast_io::Escaped;
 
 use crate::evaluate::UndefinedResult;
 
-/// Operands of an operator, and dimensions of a tensor, beyond which a file is not read on.
+/// Maximum operands of an operator, and dimensions of a tensor.
 pub(super) const MOST_OPERANDS: usize = 64;
 
-/// What is wrong with a `.tosa` file.
+/// Error of a `.tosa` file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum FileError {
-    /// The identifier is another.
+    /// The identifier differs.
     #[error("offset 4: not a .tosa file")]
     Identifier,
-    /// An offset or a length leads out of the file, or a text is none.
+    /// An offset or a length leads out of the file, or a text is not UTF-8.
     #[error("offset {at}: {what} is damaged")]
     Damaged { at: u64, what: &'static str },
-    /// A version that numbers its types otherwise.
+    /// A version with other type numbers.
     #[error("version {major}.{minor}.{patch} of TOSA is not supported; versions 1.x are")]
     Version { major: i32, minor: i32, patch: i32 },
-    /// The file says that readers must know more.
+    /// The file requires features that are unknown.
     #[error("the file uses unknown format features {unknown:#x}")]
     Features { unknown: u64 },
-    /// Control flow has several.
+    /// Several regions or blocks, as in control flow.
     #[error("{found} {what}, expected one; control flow is not evaluated")]
     NotOne { what: &'static str, found: usize },
-    /// Offsets lead to the same place again and again.
+    /// Offsets lead to the same place too often.
     #[error("the file references its parts more often than it has bytes")]
     Repetition,
-    /// An operator without end.
+    /// An operator with too many operands.
     #[error("an operator with more than {MOST_OPERANDS} operands")]
     Operands,
     /// Two tensors of one name.
@@ -50,22 +50,22 @@ pub enum GraphError {
     /// The specification makes no requirement.
     #[error(transparent)]
     Unpredictable(UndefinedResult),
-    /// An operator that converts nothing.
+    /// An operator other than a conversion.
     #[error("{place}: {name} is not supported; truecast evaluates only CONST, CONST_SHAPE, IDENTITY, CAST, RESCALE")]
     Operator { place: String, name: String },
     /// Operands do not fit the operator or each other.
     #[error("{place}: {what}")]
     Operands { place: String, what: String },
-    /// A name that no tensor has, or that has no value when it is used.
+    /// A name without a tensor, or without a value when it is used.
     #[error("tensor {}: {what}", Escaped(name))]
     Tensor { name: String, what: String },
-    /// A result takes more memory than there is.
+    /// Not enough memory for a result.
     #[error("{place}: no memory for {bytes} bytes")]
     Memory { place: String, bytes: u64 },
 }
 
 impl GraphError {
-    /// Why, without the place.
+    /// Reason without the place.
     pub fn reason(&self) -> String {
         match self {
             GraphError::Condition { cause, .. } => cause.to_string(),
@@ -75,7 +75,7 @@ impl GraphError {
         }
     }
 
-    /// The specification calls the result unpredictable; otherwise it is an error.
+    /// Whether the specification calls the result unpredictable; otherwise it is an error.
     pub const fn is_unpredictable(&self) -> bool {
         matches!(self, GraphError::Unpredictable(_))
     }

@@ -1,4 +1,4 @@
-//! Running a graph, whose operators are all looked at before the first element is asked for.
+//! Running a graph; all operators are checked before the first element is computed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::error::Error;
 use crate::evaluate::{Given, OpenResults, Program, run};
 use crate::tensor::Tensor;
 
-/// What came of a graph: its outputs by name, and the conversions that met values which the specification leaves open.
+/// Outputs by name, and the conversions with values that the specification leaves open.
 pub type Evaluated<'a> = (Vec<(&'a str, Arc<Tensor>)>, Vec<OpenResults>);
 
 /// Evaluates a graph.
 ///
-/// `provide` is asked for every input, by name and declaration. `freedoms` are what plain CASTs between floats may choose.
-/// Cost: a value lives from its making to its last use.
+/// `provide` is asked for every input, by name and declaration. `freedoms` are the choices of plain CASTs between
+/// floats. Cost: a value lives until its last use.
 ///
 /// # Errors
-/// [`Error::Tosa`], [`Error::Undefined`], and whatever `provide` returns.
+/// [`Error::Tosa`], [`Error::Undefined`], and errors of `provide`.
 pub fn evaluate<'a, E: From<Error>>(
     graph: &Graph<'a>,
     target: &Target,
@@ -60,7 +60,7 @@ pub fn evaluate<'a, E: From<Error>>(
     Ok((operators.outputs, operators.open))
 }
 
-/// A graph whose values are its names, and whose steps are its operators.
+/// A graph as a program: names as values, operators as steps.
 struct Operators<'g, 'a> {
     graph: &'g Graph<'a>,
     target: &'g Target,
@@ -68,7 +68,7 @@ struct Operators<'g, 'a> {
     exec: &'g CastOptions,
     /// The number of each name.
     names: HashMap<&'a str, usize>,
-    /// Inputs that nobody has used yet.
+    /// Inputs that are not used yet.
     given: HashMap<usize, Arc<Tensor>>,
     /// Names that have a value.
     made: HashSet<&'a str>,
@@ -106,7 +106,7 @@ impl Program for Operators<'_, '_> {
         if step == self.steps() { self.numbers(&self.graph.outputs) } else { Vec::new() }
     }
 
-    /// What is wrong with any operator is an error of the graph.
+    /// An error in any operator is an error of the graph.
     fn does_every_step(&self) -> bool {
         true
     }

@@ -1,7 +1,8 @@
-//! TOSA graphs of CONST, CONST_SHAPE, IDENTITY, CAST and RESCALE: evaluated operator by operator, since a graph has one of
-//! three results (valid, error, unpredictable) and values may be block-scaled. Reference: `docs/spec/tosa.md §6.1`, §8.
+//! TOSA graphs of CONST, CONST_SHAPE, IDENTITY, CAST and RESCALE: evaluated operator by operator, since a graph has one
+//! of three results (valid, error, unpredictable) and values may be block-scaled. Reference: `docs/spec/tosa.md §6.1`,
+//! §8.
 //!
-//! [`read`] takes a file apart, `check` says what may happen at all, `operator` what happens to values, `evaluate` in which order.
+//! [`read`] parses a file, `check` has the rules, `operator` computes values, `evaluate` has the order.
 
 mod check;
 mod describe;
@@ -20,7 +21,7 @@ pub use evaluate::{Evaluated, evaluate};
 use read::Graph;
 pub use value::ElementType;
 
-/// What the version of a file has, with every profile and extension, at level 8K.
+/// Features of a file's version, with every profile and extension, at level 8K.
 pub fn target_of(graph: &Graph<'_>) -> Target {
     Target::of(if graph.version.1 >= 1 { Version::V1_1 } else { Version::V1_0 })
 }

@@ -1,4 +1,4 @@
-//! What each operator makes of its operands.
+//! Results of each operator.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::cast::{DeniedCast, cast, zeros};
 use crate::evaluate::OpenResults;
 use crate::tensor::{Data, Tensor};
 
-/// The results of an operator, and what they leave open.
+/// Results of an operator, and their open values.
 pub(super) fn apply(
     graph: &Graph<'_>,
     operator: &Operator<'_>,

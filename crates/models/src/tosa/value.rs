@@ -1,4 +1,4 @@
-//! What a graph says of its tensors: plain elements, or blocks of 32 that share a scale.
+//! Declared tensors of a graph: plain elements, or blocks of 32 that share a scale.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use crate::tensor::Data;
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ElementType {
-    /// Elements as they are.
+    /// Plain elements.
     Plain(DType),
     /// Elements that share a scale by blocks.
     Blocks(DType),
 }
 
 impl ElementType {
-    /// That of a tensor.
+    /// Element type of a tensor.
     pub fn of(tensor: &crate::Tensor) -> ElementType {
         match tensor.data {
             Data::Blocks { .. } => ElementType::Blocks(tensor.dtype),
@@ -27,7 +27,7 @@ impl ElementType {
         }
     }
 
-    /// The type of the codes.
+    /// Type of the codes.
     pub const fn dtype(self) -> DType {
         match self {
             ElementType::Plain(dtype) | ElementType::Blocks(dtype) => dtype,
@@ -44,7 +44,7 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// What a graph says of a tensor.
+/// Declaration of a tensor in a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// The type of the elements.
@@ -53,7 +53,7 @@ pub struct Declared {
     pub shape: Vec<u64>,
 }
 
-/// The most elements of a tensor, so that lengths never overflow.
+/// Maximum number of elements in a tensor, so that lengths never overflow.
 const MOST_ELEMENTS: u64 = 1 << 48;
 
 impl Declared {
@@ -78,10 +78,10 @@ impl Declared {
     }
 }
 
-/// The type and shape of a tensor.
+/// Type and shape of a tensor.
 ///
 /// # Errors
-/// [`GraphError::Tensor`] if there is none, or it is not known well enough to be evaluated.
+/// [`GraphError::Tensor`] if there is no such tensor, or its type or shape is unknown.
 pub fn declared(graph: &Graph<'_>, name: &str) -> Result<Declared, GraphError> {
     let wrong = |what: String| GraphError::Tensor { name: name.into(), what };
     let tensor = graph.tensors.get(name).ok_or_else(|| wrong("the graph does not declare it".into()))?;
@@ -97,10 +97,10 @@ pub fn scale_shape(shape: &[u64]) -> Vec<u64> {
     shape
 }
 
-/// The type that a file says a tensor's elements have.
+/// Element type of a tensor in a file.
 ///
 /// # Errors
-/// What is not known of it.
+/// The unknown part.
 pub fn element_type(tensor: &Tensor<'_>) -> Result<ElementType, String> {
     let dtype = dtype_of(tensor.dtype).ok_or_else(|| format!("element type {} is not known", tensor.dtype))?;
     match (tensor.scale_type, tensor.block_shape) {

@@ -7,7 +7,8 @@ pub fn join(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
-/// A file: the strings, types and constants of its tables, and what stands in the section of functions after their count.
+/// A file: the strings, types and constants of its tables, and what stands in the section of functions after their
+/// count.
 #[derive(Clone, Default)]
 pub struct File {
     pub minor: u8,

@@ -242,8 +242,8 @@ fn version_gates() {
     assert_eq!(code(5, &forward), Some("T017"));
 }
 
-/// §10.8: operations that are no conversions are passed over, and what follows them is still read; numbers that are given
-/// in a block are free after it, results of the operation come after its regions.
+/// §10.8: operations that are no conversions are passed over, and what follows them is still read; numbers that are
+/// given in a block are free after it, results of the operation come after its regions.
 #[test]
 fn other_operations() {
     let bytes = file(5, |t| {

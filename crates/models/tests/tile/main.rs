@@ -1,5 +1,5 @@
-//! Modules of `docs/spec/tile-ir.md`: both forms, every error, evaluation, and input that is not meant well. Section numbers
-//! are those of that page.
+//! Modules of `docs/spec/tile-ir.md`: both forms, every error, evaluation, and input that is not meant well. Section
+//! numbers are those of that page.
 
 mod assemble;
 mod bytecode;

@@ -1,10 +1,10 @@
-//! OpenVINO IR: a network as XML, with the elements of its constants in a file beside it. Reference:
+//! OpenVINO IR: a network as XML, with the elements of its constants in a second file. Reference:
 //! `docs/spec/openvino.md §10.1` to §11.
 //!
-//! Here: the structure of the file ([`network`](mod@network)), and where elements are and how they lie ([`weights`]). What
-//! layers mean, and which types they have, is not known here. Nothing in a file is trusted: the XML may have no
-//! document type, no more than [`MAX_XML_BYTES`] bytes, and only so many elements and attributes; ranges are checked
-//! against the weights file before anything is allocated.
+//! Here: the structure of the file ([`network`](mod@network)), and the position and layout of elements ([`weights`]).
+//! The meaning and types of layers are not known here. Files are not trusted: the XML may have no document type and at
+//! most [`MAX_XML_BYTES`] bytes, and the numbers of elements and attributes are limited; ranges are checked against the
+//! weights file before anything is allocated.
 
 pub mod network;
 pub mod weights;
@@ -29,7 +29,7 @@ pub struct IrFile {
     path: PathBuf,
     network: Network,
     weights: Option<Weights>,
-    /// How u3 and u6 lie, if the caller says so.
+    /// Packing of u3 and u6, if the caller states it.
     odd_packing: Option<Packing>,
 }
 
@@ -71,12 +71,12 @@ impl IrFile {
         Ok(IrFile { path: path.into(), network, weights, odd_packing: None })
     }
 
-    /// Reads u3 and u6, whose layout changed after release 2026.4, in this packing whoever wrote the file.
+    /// Reads u3 and u6, whose layout changed after release 2026.4, in this packing for any release.
     pub fn with_odd_packing(self, packing: Option<Packing>) -> IrFile {
         IrFile { odd_packing: packing, ..self }
     }
 
-    /// The path that it was opened with.
+    /// The path given to open it.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashSet};
 /// A network as the file has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Network {
-    /// The release that wrote the file, if it says so.
+    /// Release that wrote the file, if stated.
     pub release: Option<Release>,
     /// The layers, in the order of the file.
     pub layers: Vec<Layer>,
-    /// What flows where.
+    /// Connections.
     pub edges: Vec<Edge>,
 }
 
@@ -33,7 +33,7 @@ pub struct Layer {
     pub version: String,
     /// The attributes of `data`.
     pub data: BTreeMap<String, String>,
-    /// What a Result calls its tensor.
+    /// Tensor names of a Result.
     pub output_names: Vec<String>,
     /// The input ports.
     pub inputs: Vec<Port>,
@@ -48,7 +48,7 @@ pub struct Port {
     pub id: u64,
     /// The declared element type, as the file has it.
     pub precision: String,
-    /// The number of declared dimensions. None at all may also mean an unknown rank.
+    /// Number of declared dimensions. 0 may also mean an unknown rank.
     pub rank: usize,
     /// Tensor names.
     pub names: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Edge {
     pub to: (u64, u64),
 }
 
-/// More elements, or attributes, than this are no network; they would take gigabytes.
+/// Limit on elements, and on attributes; more would take gigabytes.
 const MAX_NODES: u32 = 1 << 21;
 /// Attributes of one tag are compared with each other.
 const MAX_ATTRIBUTES: usize = 256;
@@ -100,9 +100,9 @@ pub fn network(text: &str) -> Result<Network, IrError> {
     Ok(network)
 }
 
-/// Looks for what a parser would need minutes or gigabytes for: so many attributes in one tag that comparing each with
-/// each takes too long, too many in all, and namespaces, which every element inherits and no network has. Outside tags
-/// nothing is counted; what is not well-formed is found later.
+/// Refuses input that a parser would need minutes or gigabytes for: too many attributes in one tag, which are compared
+/// pairwise, too many in all, and namespaces, which every element inherits. Text outside tags is not counted; malformed
+/// XML is found later.
 fn check_attributes(text: &str) -> Result<(), IrError> {
     let mut rest = text;
     let mut all = 0;
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// Values, comments and texts hold what would be tags elsewhere.
+    /// Values, comments and texts contain text that looks like tags.
     #[test]
     fn counting_attributes_is_not_fooled() {
         let many = "a=''".repeat(300);

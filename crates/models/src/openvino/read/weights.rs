@@ -1,4 +1,4 @@
-//! Elements of constants: their range in the weights file, and their layout, made [`Layout::Packed`] on the way in.
+//! Elements of constants: their range in the weights file, and their layout, converted to [`Layout::Packed`].
 //! Reference: `docs/spec/openvino.md §10`, §11.5, §11.6.
 
 use super::IrFile;
@@ -11,7 +11,7 @@ use truecast_io::Window;
 /// A constant whose range has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// How errors name it.
+    /// Name of its layer in errors.
     pub layer: String,
     /// The type.
     pub dtype: DType,
@@ -20,17 +20,17 @@ pub struct Constant {
     /// Elements.
     len: u64,
     offset: u64,
-    /// Bytes that the elements take in the file.
+    /// Bytes of the elements in the file.
     bytes: u64,
     packing: Packing,
-    /// What is uncertain about the layout, because the file does not say who wrote it.
+    /// Uncertainty about the layout if the file does not state its release.
     pub uncertain: Option<&'static str>,
 }
 
 /// How elements narrower than a byte share bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// As [`Layout::Packed`]: the first element in the lowest bits.
+    /// [`Layout::Packed`]: the first element in the lowest bits.
     LowFirst,
     /// The first element in the highest bits of a byte.
     HighFirst,
@@ -39,10 +39,10 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// The packing of a type in files of a release, and what is uncertain about it.
+    /// Packing of a type in files of a release, and the uncertainty about it.
     ///
     /// # Errors
-    /// The release, if the layout of its files is not known.
+    /// The release, if its layout is unknown.
     pub fn of(dtype: DType, release: Option<Release>) -> Result<(Packing, Option<&'static str>), Release> {
         let before = |gate| release.is_some_and(|r| r < gate);
         Ok(match dtype {
@@ -78,7 +78,7 @@ impl Packing {
 }
 
 impl IrFile {
-    /// Checks where a constant lies. `range` is offset and size, in bytes.
+    /// Checks the range of a constant: offset and size in bytes.
     ///
     /// # Errors
     /// [`Error::Ir`] if it does not fit its range, or the range the file.
@@ -141,7 +141,7 @@ impl IrFile {
     }
 }
 
-/// Any packing as [`Layout::Packed`].
+/// Converts any packing to [`Layout::Packed`].
 fn low_first(mut bytes: Vec<u8>, dtype: DType, packing: Packing, len: usize) -> Vec<u8> {
     let bits = dtype.storage_bits().unwrap_or(8) as usize;
     match (dtype, packing) {

@@ -1,4 +1,4 @@
-//! Tagged attributes (§10.9), which are only passed over.
+//! Tagged attributes (§10.9), which are skipped.
 
 use super::cursor::Cursor;
 use super::types::{Type, Types};
@@ -7,12 +7,12 @@ use crate::tile::error::Diagnostic;
 /// Attributes within attributes.
 const MAX_DEPTH: usize = 32;
 
-/// Passes over a tagged attribute.
+/// Skips a tagged attribute.
 pub(super) fn skip(cursor: &mut Cursor<'_>, types: &Types) -> Result<(), Diagnostic> {
     skip_within(cursor, types, 0)
 }
 
-/// Passes over an untagged dictionary.
+/// Skips an untagged dictionary.
 pub(super) fn skip_dictionary(cursor: &mut Cursor<'_>, types: &Types) -> Result<(), Diagnostic> {
     dictionary(cursor, types, 0)
 }

@@ -35,12 +35,12 @@ const CONVERSIONS: [(u64, Op); 9] = [
     (0x6b, Op::Trunci),
 ];
 
-/// The body of one function while it is read.
+/// The body of a function being read.
 pub(super) struct Body<'r, 'a> {
     version: Release,
     types: &'r Types,
     constants: &'r mut Constants<'a>,
-    /// What was read so far.
+    /// The function so far.
     pub function: Function,
     /// Values by their current numbers.
     numbered: Vec<ValueId>,
@@ -79,7 +79,7 @@ impl<'r, 'a> Body<'r, 'a> {
         Statement { place, location: None, results, operation }
     }
 
-    /// An attribute that is a number of an enumeration; `unknown` is what another number violates.
+    /// An attribute that is an enumeration value; `unknown` is the violation for other numbers.
     fn attribute<T>(
         &self,
         cursor: &mut Cursor<'_>,
@@ -303,7 +303,7 @@ impl<'r, 'a> Body<'r, 'a> {
         })
     }
 
-    /// Numbers that are given inside a block are free again after it.
+    /// Numbers used inside a block are free again after it.
     fn regions(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<Vec<Statement>>, Diagnostic> {
         if self.depth == MAX_DEPTH {
             return Err(cursor.wrong(format!("more than {MAX_DEPTH} nested regions")));

@@ -11,10 +11,10 @@ use super::cursor::Cursor;
 use crate::tensor::Tensor;
 use crate::tile::error::Diagnostic;
 
-/// The constants of a file: each is read once for a type.
+/// Constants of a file, each read once per type.
 pub(super) struct Constants<'a> {
     table: &'a Table<'a>,
-    /// Those that were read: number, element type and length.
+    /// Constants read so far: number, element type and length.
     known: HashMap<(u64, DType, u64), Arc<Tensor>>,
 }
 

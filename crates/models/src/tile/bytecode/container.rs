@@ -20,7 +20,7 @@ const NAMES: [(&str, u64, Release); 8] = [
     ("producer", 1, Release::V13_3),
 ];
 
-/// What the parts of a file are, before any of them is read.
+/// Sections of a file, unread.
 pub(super) struct Sections<'a> {
     pub version: Release,
     pub strings: Table<'a>,
@@ -102,8 +102,8 @@ fn section<'a>(file: &mut Cursor<'a>, is_aligned: bool, least: u64, name: &str) 
     file.part(length)
 }
 
-/// Padding up to a multiple of `alignment`, counted from where `position` is 0. Writers fill it with 0xcb; readers do not look
-/// at it (§10.1).
+/// Skips padding up to a multiple of `alignment`, counted from where `position` is 0. Writers fill it with 0xcb;
+/// readers ignore it (§10.1).
 fn pad(cursor: &mut Cursor<'_>, position: u64, alignment: u64) -> Result<(), Diagnostic> {
     let bytes = position.checked_next_multiple_of(alignment).unwrap_or(u64::MAX) - position;
     cursor.take(usize::try_from(bytes).unwrap_or(usize::MAX)).map(drop)
@@ -115,7 +115,7 @@ enum OffsetWidth {
     Eight = 8,
 }
 
-/// Items that are found by their number.
+/// Items found by number.
 pub(super) struct Table<'a> {
     starts: Vec<u64>,
     data: &'a [u8],
@@ -161,14 +161,14 @@ impl<'a> Table<'a> {
         self.starts.len()
     }
 
-    /// An item, which ends where the next one begins.
+    /// An item, up to the start of the next one.
     pub fn item(&self, index: usize) -> Option<Cursor<'a>> {
         let start = *self.starts.get(index)?;
         let end = self.starts.get(index + 1).copied().unwrap_or(self.data.len() as u64);
         Some(Cursor::new(&self.data[start as usize..end as usize], self.at + start))
     }
 
-    /// The item that something refers to, in a table of `kind`.
+    /// The referenced item in a table of `kind`.
     pub fn get(&self, kind: &str, index: u64, from: &Cursor<'_>) -> Result<Cursor<'a>, Diagnostic> {
         let item = usize::try_from(index).ok().and_then(|i| self.item(i));
         item.ok_or_else(|| from.wrong(format!("{kind} {index} of {}", self.len())))

@@ -1,4 +1,4 @@
-//! Functions: names, signatures, flags (§10.5, §10.6). What they do is in `body`.
+//! Functions: names, signatures, flags (§10.5, §10.6). Bodies are in `body`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Reader<'_> {
         if flags & !known != 0 {
             return Err(place.wrong(format!("function flags {flags:#04x} are not known in version {version}")));
         }
-        // Functions may share a signature, so that arguments are not in proportion to the file.
+        // Functions may share a signature, so the number of arguments is not proportional to the file.
         self.arguments += parameters.len();
         if self.arguments > MAX_ARGUMENTS {
             return Err(place.wrong(format!("more than {MAX_ARGUMENTS} arguments in all functions")));
@@ -122,7 +122,7 @@ impl Reader<'_> {
                 self.module.find(Diagnostic::new(function.place, cause));
             }
             Ok(()) => {}
-            // Operations have no length: what follows in this function cannot be found, other functions can.
+            // Operations have no length: the rest of this function cannot be found, other functions can.
             Err(error) => self.module.find(error),
         }
         self.module.functions.push(function);

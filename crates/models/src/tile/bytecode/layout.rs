@@ -1,9 +1,9 @@
-//! The fields of every operation that is no conversion, needed to get past it (§10.8).
+//! Fields of the operations other than conversions, needed to skip them (§10.8).
 //!
 //! A layout is words: `t` result type; `t*` count and result types; `f` flags; `e` enumeration value; `n` integer; `s`
-//! string; `a` attribute; `a*` count and attributes; `b` byte; `L4` count and that many i32; `L1` count and that many bytes;
-//! `o` operand; `o*` count and operands; `o?k`, `e?k`, `h?k` (an untagged dictionary) only if bit k of the flags is set; `R`
-//! regions. `13.4:f` is there only in files of that version and later.
+//! string; `a` attribute; `a*` count and attributes; `b` byte; `L4` count and that many i32; `L1` count and that many
+//! bytes; `o` operand; `o*` count and operands; `o?k`, `e?k`, `h?k` (an untagged dictionary) only if bit k of the flags
+//! is set; `R` regions. `13.4:f` is there only in files of that version and later.
 
 use truecast_core::spec::tile::Release;
 

@@ -25,8 +25,8 @@ pub const MAGIC: [u8; 8] = *b"\x7fTileIR\x00";
 /// Cost: memory in proportion to the bytes.
 ///
 /// # Errors
-/// The first place where the file's structure is wrong (T017) or names a type that its version lacks (T013). A function
-/// that cannot be read to its end is a finding of the module.
+/// The first place where the file's structure is wrong (T017) or names a type that its version lacks (T013). An
+/// incomplete function is a finding of the module.
 ///
 /// # Examples
 /// ```

@@ -16,7 +16,7 @@ use crate::tile::module::MAX_RANK;
 pub(super) enum Type {
     /// A tile.
     Tile(Arc<TileType>),
-    /// A number or pointer, which stands in tiles only.
+    /// A number or pointer, which occurs in tiles only.
     Element(ElementType),
     /// A function, by the numbers of its types.
     Function { parameters: Vec<u64>, results: usize },
@@ -50,14 +50,13 @@ fn gate(what: &str, since: Release, version: Release, from: &Cursor<'_>) -> Resu
 
 const POINTER: u64 = 12;
 
-/// What a tile is made of: a number or pointer, read without regard to any other entry, so that no type can refer to
-/// itself.
+/// Element type of a tile: a number or pointer, read without other entries, so that no type can refer to itself.
 fn element(table: &Table<'_>, index: u64, version: Release, from: &Cursor<'_>) -> Result<ElementType, Diagnostic> {
     let found = read_element(&mut table.get("type", index, from)?, table, version)?;
     found.ok_or_else(|| from.wrong(format!("type {index} is neither a number nor a pointer")))
 }
 
-/// `None` if the entry is no element.
+/// `None` if the entry is not an element.
 fn read_element(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Option<ElementType>, Diagnostic> {
     let place = *item;
     Ok(match item.varint()? {
@@ -111,7 +110,7 @@ fn entry(mut item: Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Ty
             let results = indices(&mut item)?.len();
             finished(item, Type::Function { parameters, results })
         }
-        // Nothing is converted to or from these, and their items are found by their offsets: fields are not looked at.
+        // No conversions use these, and items are found by their offsets: fields are ignored.
         14 | 15 | 17 => Ok(Type::Other), // tensor_view, partition_view, token
         tag @ (20 | 21) => {
             let what = if tag == 20 { "gather_scatter_view" } else { "strided_view" };

@@ -12,7 +12,7 @@ use super::tokens::Parser;
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use crate::tile::module::{Operation, PackKind, ValueId};
 
-/// The results that a statement names: each with how many values it stands for.
+/// Result names of a statement, each with its number of values.
 pub(super) type Names<'a> = Vec<(&'a str, u64, Place)>;
 
 impl<'a> Parser<'a> {
@@ -37,7 +37,7 @@ impl<'a> Parser<'a> {
         Ok((from, to))
     }
 
-    /// What stands in `keyword<word>`, if it is there.
+    /// The word in `keyword<word>`, if present.
     fn option(&mut self, keyword: &str) -> Result<Option<(&'a str, Place)>, Diagnostic> {
         if !self.accept_word(keyword)? {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Words of the text, with their places (§9.2). Nothing is kept: a lexer is a position, and looking ahead is a copy of it.
+//! Words of the text, with their positions (§9.2). A lexer is only a position, and lookahead is a copy of it.
 
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// One token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// Letters, digits, `_`, `.`, `$`: names, keywords, numbers, and shapes with the element that is glued to them.
+    /// Letters, digits, `_`, `.`, `$`: names, keywords, numbers, and shapes with their element type.
     Word(&'a str),
     /// `%name`, without the sign.
     Value(&'a str),
@@ -16,13 +16,13 @@ pub(super) enum Token<'a> {
     Text(&'a str),
     /// `->`.
     Arrow,
-    /// Anything else that is one character.
+    /// Any other single character.
     Sign(char),
-    /// Nothing is left.
+    /// End of the text.
     End,
 }
 
-/// A name as it stands between quotes: a backslash before what would end it, and before the code of what is not printed.
+/// A name for use in quotes, with backslashes before quotes and codes of unprintable characters.
 pub(super) fn escaped(name: &str) -> String {
     let escape = |c: char| match c {
         '"' | '\\' => format!("\\{c}"),
@@ -32,7 +32,7 @@ pub(super) fn escaped(name: &str) -> String {
     name.chars().map(escape).collect()
 }
 
-/// The name that [`escaped`] gave, with the other escapes of MLIR; what is no escape stands for itself.
+/// Inverse of [`escaped`], with MLIR's other escapes; an invalid escape is kept unchanged.
 pub(super) fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return text.into();
@@ -70,12 +70,12 @@ impl std::fmt::Display for Token<'_> {
     }
 }
 
-/// A token and what a parser asks about it.
+/// A token with its position on the line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lexeme<'a> {
     pub token: Token<'a>,
     pub place: Place,
-    /// Nothing but blanks stands before it on its line.
+    /// Whether it is the first on its line.
     pub leads_line: bool,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Lexer<'a> {
         Self { rest: text, line: 1, column: 1, leads_line: true }
     }
 
-    /// What lies between here and a later position in the same text.
+    /// Text between here and a later position.
     pub fn text_up_to(&self, later: &Lexer<'a>) -> &'a str {
         &self.rest[..self.rest.len() - later.rest.len()]
     }
@@ -187,7 +187,7 @@ impl<'a> Lexer<'a> {
         &whole[..whole.len() - self.rest.len()]
     }
 
-    /// What stands between quotes; a backslash protects the next character.
+    /// Text in quotes; a backslash protects the next character.
     fn string(&mut self, place: Place) -> Result<&'a str, Diagnostic> {
         self.take(1);
         let mut escaped = false;

@@ -1,4 +1,4 @@
-//! Elements as text has them, and as it is written (§9.4, §9.5).
+//! Elements in text, read and printed (§9.4, §9.5).
 
 use truecast_core::policy::{CastPolicy, NanSubstitute, Unrepresentable};
 use truecast_core::spec::tile::{ElementType, types::spelling};
@@ -6,10 +6,10 @@ use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one, exact::dec
 
 use crate::tile::error::{NO_I4, shown};
 
-/// The code of one atom, without the sign that may stand before it.
+/// Code of one atom, without its sign.
 ///
 /// # Errors
-/// Why it is none (T016).
+/// Why it is not a literal (T016).
 pub(super) fn code(dtype: DType, neg: bool, atom: &str) -> Result<u64, String> {
     if dtype == DType::I4 {
         return Err(NO_I4.into());
@@ -25,7 +25,7 @@ pub(super) fn code(dtype: DType, neg: bool, atom: &str) -> Result<u64, String> {
     }
 }
 
-/// The range is that of the signed and of the unsigned type together; i64 has only what a signed word holds.
+/// The range is the union of the signed and the unsigned type's; i64 has only the signed range.
 fn integer(dtype: DType, neg: bool, atom: &str, hex: Option<&str>) -> Result<u64, String> {
     let bits = dtype.code_bits();
     let magnitude = match hex {
@@ -74,7 +74,7 @@ fn float(dtype: DType, neg: bool, atom: &str, hex: Option<&str>) -> Result<u64, 
 }
 
 /// Text becomes an f64 first, then the element, both to nearest even; e8m0 to the nearest power, ties upward. Overflow
-/// gives Inf, NaN or the largest value, whichever the type has first.
+/// gives Inf, NaN or the largest value, the first that the type has.
 fn from_f64(dtype: DType, value: f64) -> u64 {
     let to_float = if dtype == DType::F8E8M0 { Rounding::NearestUp } else { Rounding::NearestEven };
     let policy = CastPolicy {
@@ -88,7 +88,7 @@ fn from_f64(dtype: DType, value: f64) -> u64 {
     cast_one(&cast, value.to_bits()).code().expect("no policy of literals refuses a value")
 }
 
-/// One element as text: the shortest decimal that gives the code back, with a point; NaN and Inf as bits.
+/// One element as text: the shortest decimal that reads back, with a point; NaN and Inf as bits.
 pub(super) fn text(element: ElementType, code: u64) -> String {
     let dtype = element.storage();
     match (dtype, dtype.kind()) {
@@ -118,7 +118,7 @@ fn shortest(dtype: DType, magnitude: f64, neg: bool) -> String {
     }
 }
 
-/// What messages call the element of a literal.
+/// Name of a literal's element type in messages.
 pub(super) fn element_name(element: ElementType) -> String {
     match element {
         ElementType::Number(n) => spelling(n).into(),
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(code(F16, false, text), Ok(0x3c00));
     }
 
-    /// Every code of the narrow types is read back as it was.
+    /// Every code of the narrow types reads back.
     #[test]
     fn printed_elements_are_read_back() {
         for dtype in [I1, I8, I16, F16, Bf16, Tf32, F8E4M3Fn, F8E5M2, F8E8M0, F4E2M1, F8E5M3Fnu] {

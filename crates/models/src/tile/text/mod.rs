@@ -1,8 +1,7 @@
 //! The textual form (§9): both dialects are read, dialect A is printed.
 //!
-//! `lexer` makes words, `tokens` takes one after the other, `scope` knows names; `parser` reads modules and statements,
-//! `conversion`, `constant`, `types` and `opaque` what these consist of, `literal` elements; [`print`](fn@print) goes the
-//! other way.
+//! `lexer` makes words, `tokens` takes them one by one, `scope` holds names; `parser` reads modules and statements,
+//! `conversion`, `constant`, `types` and `opaque` their parts, `literal` elements; [`print`](fn@print) is the inverse.
 
 mod constant;
 mod conversion;

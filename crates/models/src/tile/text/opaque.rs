@@ -1,8 +1,8 @@
-//! Operations that are not read: where they end, and the regions inside (§9.3, `other`).
+//! Opaque operations: their end, and the regions inside (§9.3, `other`).
 //!
-//! Their syntax is their own, so only this is known of it: brackets are balanced, a `{` that is followed by a statement
-//! opens a region, and the next statement begins where values are followed by `=`, or where a line begins with the name of
-//! an operation. Every operation that the bytecode knows has a name.
+//! Their syntax is unknown except for this: brackets are balanced, a `{` followed by a statement opens a region, and
+//! the next statement begins where values are followed by `=`, or where a line begins with the name of an operation.
+//! Every operation of the bytecode has a name.
 
 use super::lexer::{Lexeme, Lexer, Token};
 use super::scope::Scope;
@@ -11,12 +11,12 @@ use crate::tile::error::Diagnostic;
 use crate::tile::module::Statement;
 use crate::tile::names::is_operation;
 
-/// An operation of another dialect: no other word has a name before a dot.
+/// An operation of another dialect: only these have a dot after a name.
 fn is_foreign(word: &str) -> bool {
     word.split_once('.').is_some_and(|(dialect, _)| dialect.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// Values that are followed by `=`: the results of the next statement. Longer lists are not looked through.
+/// Values followed by `=`: the results of the next statement. The length of the list is limited.
 fn begins_results(mut lexer: Lexer<'_>) -> bool {
     const MOST: usize = 32;
     for _ in 0..MOST {
@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
                     return Err(self.unexpected("balanced brackets", &at));
                 }
                 Token::End => return Err(self.unexpected("balanced brackets", &at)),
-                // Names that the operation gives to the arguments of its regions.
+                // Names of the arguments of its regions.
                 Token::Value(name) => scope.mention(name),
                 _ => {}
             }
@@ -77,7 +77,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What follows the brace is a block, a statement or nothing; otherwise it is a dictionary.
+    /// A block, a statement or nothing follows the brace; otherwise it is a dictionary.
     fn opens_region(&mut self) -> Result<bool, Diagnostic> {
         let mut ahead = self.lexer_at_peeked();
         ahead.next()?;

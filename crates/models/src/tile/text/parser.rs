@@ -1,5 +1,5 @@
-//! Modules, entries and statements (§9.3). Operations and attributes that are unknown or too new are findings: reading goes
-//! on, and the operation is kept opaque.
+//! Modules, entries and statements (§9.3). Unknown or too new operations and attributes are findings: reading
+//! continues, and the operation is opaque.
 
 use truecast_core::spec::tile::{Op, Release};
 
@@ -19,8 +19,8 @@ const MAX_DEPTH: usize = 64;
 /// Cost: memory in proportion to the text.
 ///
 /// # Errors
-/// The first place that is no syntax (T015), no type (T014) or no literal (T016). A text without an operation, or with one of
-/// another dialect where a module has its entries, is no syntax.
+/// The first invalid syntax (T015), type (T014) or literal (T016). A text without an operation, or with another
+/// dialect's in place of an entry, is invalid syntax.
 pub fn parse(text: &str, version: Release) -> Result<Module, Diagnostic> {
     let mut parser = Parser::new(Lexer::new(text), Module::new(version));
     parser.file()?;
@@ -70,7 +70,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Operations that no release has are findings, or warnings if they are of the dialect's own builds.
+    /// Unknown operations are findings, or warnings if they are of the dialect's test builds.
     fn known(&mut self, name: &str, place: Place) {
         match names::since(name) {
             Some(since) => self.gate(format!("operation {name}"), since, place),
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
         scope.define(name, 1, at.place, tile)
     }
 
-    /// Statements up to a closing brace, which is not taken.
+    /// Statements up to a closing brace, which is left.
     pub(super) fn statements(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Statement>, Diagnostic> {
         let mut statements = Vec::new();
         loop {
@@ -234,7 +234,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What an unknown name was probably meant to be, as the end of a message.
+/// Suggestion for an unknown name, as the end of a message.
 fn did_you_mean(name: &str) -> String {
     names::nearest(operation_name(name)).map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"))
 }

@@ -1,4 +1,4 @@
-//! Modules as text of dialect A (§9.5): single blanks, defaults left out.
+//! Modules as text of dialect A (§9.5): single spaces, defaults omitted.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::literal;
 use crate::tensor::Tensor;
 use crate::tile::module::{Function, Module, Operation, Statement, ValueId};
 
-/// An operation whose syntax is not known.
+/// An operation with unknown syntax.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("operation {name} cannot be printed; only constants, conversions, pack, unpack and return can")]
 #[allow(missing_docs)] // The messages name them.
@@ -17,10 +17,10 @@ pub struct Unprintable {
     pub name: String,
 }
 
-/// Writes a module that is made of constants, conversions, pack, unpack and return.
+/// Writes a module of constants, conversions, pack, unpack and return.
 ///
 /// # Errors
-/// [`Unprintable`] if it has anything else.
+/// [`Unprintable`] for any other operation.
 ///
 /// # Examples
 /// ```

@@ -1,4 +1,4 @@
-//! The names that are visible where a statement stands, and the values that they stand for.
+//! Visible names at a statement, and their values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::tile::module::{Value, ValueId};
 pub(super) struct Scope<'a> {
     pub(super) values: Vec<Value>,
     names: HashMap<&'a str, Binding>,
-    /// What names meant outside of the current regions.
+    /// Bindings outside the current regions.
     shadowed: Vec<(&'a str, Option<Binding>)>,
     regions: Vec<usize>,
 }
@@ -21,9 +21,9 @@ pub(super) struct Scope<'a> {
 #[derive(Clone, Copy)]
 struct Binding {
     id: ValueId,
-    /// How many values `%name#0`, `%name#1`, .. there are; they are not told apart.
+    /// Number of values `%name#0`, `%name#1`, ..; they are not distinguished.
     count: u64,
-    /// By a statement, not by being mentioned.
+    /// Region of its definition; `None` if it was only mentioned.
     defined_in: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Scope<'a> {
         self.shadowed.push((name, before));
     }
 
-    /// A name of which nothing else is known.
+    /// Registers an otherwise unknown name.
     pub fn mention(&mut self, name: &'a str) {
         if !self.names.contains_key(name) {
             let id = self.value(name, None);
@@ -60,7 +60,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// What a name stands for: the value, if there are more than `index` of it.
+    /// Value of a name, if it has more than `index` values.
     pub(super) fn find(&self, name: &str, index: u64) -> Option<ValueId> {
         self.names.get(name).filter(|binding| index < binding.count).map(|binding| binding.id)
     }
@@ -70,7 +70,7 @@ impl<'a> Scope<'a> {
         self.regions.len()
     }
 
-    /// A name that a statement gives to `count` values.
+    /// Defines a name with `count` values.
     pub(super) fn define(
         &mut self,
         name: &'a str,

@@ -1,4 +1,4 @@
-//! The parser's steps: one token after the other, brackets that are passed over, locations, findings about versions.
+//! The parser's steps: one token after the other, skipped brackets, locations, findings about versions.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ pub(super) struct Parser<'a> {
     /// The next token, and the lexer before it.
     peeked: Option<(Lexeme<'a>, Lexer<'a>)>,
     pub(super) module: Module,
-    /// What was reported to be newer than the file.
+    /// Features already reported as newer than the file.
     too_new: HashSet<String>,
-    /// The location that was read last, of the current statement.
+    /// Last location read, of the current statement.
     pub(super) location: Option<Arc<str>>,
 }
 
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `[loc]`, which belongs to the statement that is being read.
+    /// `[loc]` of the current statement.
     pub(super) fn location(&mut self) -> Result<(), Diagnostic> {
         if self.accept_word("loc")? {
             self.peek()?;
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reports what the version of the file does not have, once.
+    /// Reports a feature that the file's version lacks, once.
     pub(super) fn gate(&mut self, what: String, since: Release, place: Place) {
         let file = self.module.version;
         if since > file && self.too_new.insert(what.clone()) {

@@ -1,4 +1,4 @@
-//! FlatBuffers as far as a reader of known slots needs them: every offset is checked when it is followed, nothing is copied.
+//! FlatBuffers for readers of known slots: every offset is checked when it is followed, nothing is copied.
 //!
 //! No schema lives here. A table's field is named by its vtable offset (`docs/spec/tosa.md §8.2`).
 
@@ -20,7 +20,7 @@ impl<'a> Buffer<'a> {
         self.array(at, what).map(u32::from_le_bytes)
     }
 
-    /// Follows an unsigned offset that is stored at `at` and counts from there.
+    /// Follows the unsigned offset stored at `at`, relative to `at`.
     fn follow(self, at: usize, what: &'static str) -> Result<usize, FileError> {
         let target = at.checked_add(self.u32(at, what)? as usize);
         target.filter(|t| *t < self.0.len()).ok_or(FileError::Damaged { at: at as u64, what })
@@ -40,7 +40,7 @@ impl<'a> Buffer<'a> {
         Ok(Table { buffer: self, at, vtable, vtable_bytes: vtable_bytes.into() })
     }
 
-    /// Where the elements of a vector are, `width` bytes each.
+    /// Range of a vector's elements, `width` bytes each.
     fn vector(self, at: usize, width: usize, what: &'static str) -> Result<Range<usize>, FileError> {
         let bytes = (self.u32(at, what)? as usize).checked_mul(width);
         let end = bytes.and_then(|bytes| at.checked_add(4)?.checked_add(bytes)).filter(|end| *end <= self.0.len());
@@ -58,7 +58,7 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Where a field is; `None` if the table leaves it at its default.
+    /// Position of a field; `None` if the table omits it.
     fn field(self, slot: usize, what: &'static str) -> Result<Option<usize>, FileError> {
         if slot + 2 > self.vtable_bytes {
             return Ok(None);
@@ -106,7 +106,7 @@ impl<'a> Table<'a> {
         self.buffer.vector(self.buffer.follow(at, what)?, width, what)
     }
 
-    /// Where the targets of a vector of offsets are.
+    /// Targets of a vector of offsets.
     fn targets(
         self,
         slot: usize,
@@ -137,7 +137,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Names longer than this are refused: a file can point to one text very often.
+/// Longer names are refused: a file can refer to one text very often.
 const LONGEST_TEXT: usize = 4096;
 
 impl<'a> Buffer<'a> {

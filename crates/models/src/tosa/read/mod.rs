@@ -1,4 +1,4 @@
-//! `.tosa` files (FlatBuffers), taken apart into operators and tensors, and no further. Reference: `docs/spec/tosa.md §8`.
+//! `.tosa` files (FlatBuffers), parsed into operators and tensors. Reference: `docs/spec/tosa.md §8`.
 
 mod flatbuffer;
 
@@ -31,7 +31,7 @@ pub mod op {
          "DIV_FLOOR_SHAPE", "ASSERT_EQUAL_SHAPE", "CONV2D_BLOCK_SCALED",
     ];
 
-    /// The name of an operator; one that the schema does not have is named by its number.
+    /// Name of an operator; its number if the schema does not have it.
     pub fn name(number: u32) -> String {
         NAMES.get(number as usize).map_or_else(|| format!("operator {number}"), |name| (*name).into())
     }
@@ -44,14 +44,14 @@ pub mod op {
     pub const CAST_FROM_BLOCK_SCALED: u32 = 77;
     pub const CAST_TO_BLOCK_SCALED: u32 = 78;
 
-    /// What converts: two of them are deprecated.
+    /// Conversions; two of them are deprecated.
     pub const CONVERSIONS: [u32; 4] = [CAST, RESCALE, CAST_TO_BLOCK_SCALED, CAST_FROM_BLOCK_SCALED];
 }
 
 /// A graph of one block.
 #[derive(Clone, Debug)]
 pub struct Graph<'a> {
-    /// Major, minor and patch version, as the file says.
+    /// Major, minor and patch version in the file.
     pub version: (i32, i32, i32),
     /// In order of execution.
     pub operators: Vec<Operator<'a>>,
@@ -78,7 +78,7 @@ pub struct Operator<'a> {
     pub outputs: Vec<&'a str>,
 }
 
-/// Attributes of RESCALE; what a file leaves out is false or 0.
+/// Attributes of RESCALE; omitted ones are false or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The names are those of the attributes.
 pub struct RescaleAttribute {
@@ -89,7 +89,7 @@ pub struct RescaleAttribute {
     pub output_unsigned: bool,
 }
 
-/// A tensor as a file describes it.
+/// A tensor as described in the file.
 #[derive(Clone, Debug)]
 pub struct Tensor<'a> {
     /// Dimensions; -1 is unknown.
@@ -98,9 +98,9 @@ pub struct Tensor<'a> {
     pub is_unranked: bool,
     /// Number of the element type (`docs/spec/tosa.md §8.3`).
     pub dtype: u32,
-    /// Elements of a constant, with whatever is padded.
+    /// Elements of a constant, with padding.
     pub data: &'a [u8],
-    /// Number of the type of scales; 0 if there are none.
+    /// Number of the type of scales; 0 without scales.
     pub scale_type: u32,
     /// Scales of a block-scaled constant.
     pub scale_data: &'a [u8],
@@ -108,9 +108,9 @@ pub struct Tensor<'a> {
     pub block_shape: u32,
 }
 
-/// Takes a file of one block apart, which is what can be evaluated.
+/// Parses a file of one block, the only kind that can be evaluated.
 ///
-/// Cost: memory proportional to the file; elements and names stay where they are.
+/// Cost: memory proportional to the file; elements and names are not copied.
 ///
 /// # Errors
 /// [`FileError`].
@@ -122,7 +122,7 @@ pub fn parse(bytes: &[u8]) -> Result<Graph<'_>, FileError> {
     }
 }
 
-/// Takes a file apart: a graph for each block of each region.
+/// Parses a file: a graph for each block of each region.
 ///
 /// Cost: as [`parse`].
 ///
@@ -149,8 +149,8 @@ pub fn parse_blocks(bytes: &[u8]) -> Result<Vec<Graph<'_>>, FileError> {
     if graphs.is_empty() { Err(FileError::NotOne { what: "blocks", found: 0 }) } else { Ok(graphs) }
 }
 
-/// Parts that may still be named. Each takes a byte at least, so that a file of shared parts is no larger in memory than
-/// one of as many bytes that has each of them once.
+/// Parts that may still be named. Each takes at least a byte, so that a file with shared parts takes no more memory
+/// than one without.
 struct Budget(usize);
 
 impl Budget {
@@ -189,7 +189,7 @@ fn graph<'a>(
     Ok(Graph { version, operators, tensors, inputs: names(10, "inputs")?, outputs: names(12, "outputs")? })
 }
 
-/// Files of 0.x number their types otherwise.
+/// Files of 0.x have other type numbers.
 fn version(root: Table<'_>) -> Result<(i32, i32, i32), FileError> {
     let table = root.table(4, "the version")?.ok_or(FileError::Damaged { at: 0, what: "the version" })?;
     let part = |slot| table.i32_or(slot, -1, "the version");
@@ -204,7 +204,7 @@ fn names<'a>(all: impl Iterator<Item = Result<&'a str, FileError>>) -> Result<Ve
 
 fn operator(table: Table<'_>) -> Result<Operator<'_>, FileError> {
     let op = table.u32(4, "an operator")?;
-    // The tag of the attribute is the number of the operator.
+    // The tag of the attribute equals the number of the operator.
     let attribute =
         if u32::from(table.byte(6, "an attribute's type")?) == op { table.table(8, "an attribute")? } else { None };
     let rescale = match (op, attribute) {
@@ -246,7 +246,7 @@ fn tensor<'a>(file: &'a [u8], table: Table<'a>) -> Result<Tensor<'a>, FileError>
     })
 }
 
-/// Elements within the FlatBuffer or, in large models, behind it.
+/// Elements inside the FlatBuffer or, in large models, after it.
 fn elements<'a>(
     file: &'a [u8],
     table: Table<'a>,
