@@ -1,5 +1,5 @@
-//! Scales of activations: which target has them, what they are called, and how one scheme's is made of another's. None of them
-//! changes a weight (`docs/spec/checkpoints.md §7.8`).
+//! Scales of activations: names, need by target, and conversion between schemes. They change no weight
+//! (`docs/spec/checkpoints.md §7.8`).
 
 use truecast_core::DType::{self, F32};
 use truecast_io::Tensor;
@@ -8,25 +8,25 @@ use crate::modules::module_of;
 use crate::scheme::Family;
 use crate::write::{Content, Output};
 
-/// How a scheme stores the scale of a layer's inputs, which follows from their largest magnitude.
+/// A scheme's storage of the scale of a layer's inputs, which follows from their largest magnitude.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ActivationScale {
-    /// The end of the name.
+    /// Last part of the name.
     end: &'static str,
-    /// The largest magnitude is the scale times this, or this over the scale.
+    /// Constant: the largest magnitude is the scale times it, or it divided by the scale.
     most: f64,
     is_divisor: bool,
     shape: &'static [u64],
 }
 
-/// Which layers of a scheme have such scales.
+/// The layers of a scheme with such scales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// All: loaders read memory that nothing was written to where one is missing.
+    /// All layers: loaders read uninitialized memory for a missing scale.
     Required,
-    /// All or none: the configuration says which.
+    /// All or none, as the configuration states.
     AllOrNone,
-    /// Those for which it is known.
+    /// Layers with a known magnitude.
     Optional,
 }
 
@@ -36,7 +36,7 @@ const NVFP4_DIVISOR: ActivationScale =
     ActivationScale { end: "input_global_scale", most: 2688.0, is_divisor: true, shape: &[1] };
 
 impl ActivationScale {
-    /// What a scheme that is written has.
+    /// Activation scales of a writable scheme.
     pub fn of_target(family: Family) -> Option<(ActivationScale, Need)> {
         match family {
             Family::ModelOptFp8 => Some((FP8, Need::Required)),
@@ -48,7 +48,7 @@ impl ActivationScale {
         }
     }
 
-    /// What a stored tensor is, of a module whose codes are of this type, and the module; `None` if its name says otherwise.
+    /// Kind and module of a stored tensor, from its name and the type of the module's codes; `None` for other names.
     pub fn of_source(name: &str, codes: impl FnOnce(&str) -> Option<DType>) -> Option<(&str, ActivationScale)> {
         const ENDS: [&str; 5] = ["input_scale", "input_global_scale", "activation_scale", "qscale_act", "scale_input"];
         let (module, end) = ENDS.iter().find_map(|end| Some((name.strip_suffix(end)?, *end)))?;
@@ -60,7 +60,7 @@ impl ActivationScale {
         }
     }
 
-    /// The same as this scheme stores it: of another's scale. Bits stay where both mean the same.
+    /// Converts the scale of another scheme to this one. Keeps the bits if both have the same meaning.
     pub fn of_scale(self, scale: f32, other: ActivationScale) -> f32 {
         match (self.most, self.is_divisor) == (other.most, other.is_divisor) {
             true => scale,
@@ -72,7 +72,7 @@ impl ActivationScale {
         }
     }
 
-    /// The scale for inputs of this largest magnitude.
+    /// The scale for inputs with this largest magnitude.
     ///
     /// # Examples
     /// ```
@@ -86,7 +86,7 @@ impl ActivationScale {
         (if self.is_divisor { self.most / amax } else { amax / self.most }) as f32
     }
 
-    /// The tensor that holds it beside a weight: one value, or one for each matrix of a stack.
+    /// The tensor for a weight: one value, or one for each matrix of a stack.
     pub fn output(self, weight: &Tensor, values: &[f32]) -> Output {
         let module = module_of(&weight.name);
         let dot = if module.len() < weight.name.len() { "." } else { "_" };

@@ -1,4 +1,4 @@
-//! The repeated blocks of a model, which hold the layers that are quantized: told by the names and ranks of its tensors
+//! The repeated blocks of a model, which hold the layers to quantize, found by names and ranks of tensors
 //! (`docs/spec/checkpoints.md §11.3`).
 
 use foldhash::{HashMap, HashMapExt, HashSet};
@@ -10,28 +10,28 @@ use crate::modules::{in_block, module_of};
 /// A list of blocks.
 #[derive(Default)]
 struct Stack {
-    /// Elements of its matrices and of experts in one tensor; not of convolutions.
+    /// Elements of its matrices and of experts in one tensor; without convolutions.
     elements: u64,
-    /// How many elements its norms have.
+    /// Lengths of its norms.
     norms: HashSet<u64>,
 }
 
-/// A list of blocks that has less than this part of the elements of the largest is beside the main stack, in a model without
-/// a table of tokens.
+/// In a model without a table of tokens, a list of blocks with less than this part of the largest list's elements is
+/// outside the main stack.
 const LEAST_SHARE: u64 = 10;
 
-/// The lists of blocks that make the main stack of a model: one, or an encoder and a decoder, or all of a model without a
-/// table of tokens.
+/// Lists of blocks in a model's main stack: one, or an encoder and a decoder, or all lists of a model without a table
+/// of tokens.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocks<'a> {
-    /// The names of the lists.
+    /// Names of the lists.
     main: HashSet<&'a str>,
-    /// There are blocks, if only in towers.
+    /// True if the model has blocks, even in towers only.
     are_any: bool,
 }
 
 impl<'a> Blocks<'a> {
-    /// Of tensors; those in towers are no part of the main stack, and some others are tables of tokens.
+    /// Finds the main stack. Towers are outside it, and some tensors are tables of tokens.
     pub(crate) fn of(
         tensors: impl Iterator<Item = &'a Tensor>,
         is_in_tower: impl Fn(&Tensor) -> bool,
@@ -57,7 +57,7 @@ impl<'a> Blocks<'a> {
             }
         }
         stacks.retain(|_, stack| stack.elements > 0);
-        // Blocks have norms; lists of heads or of embeddings have none.
+        // Blocks have norms, unlike lists of heads or embeddings.
         if stacks.values().any(|stack| !stack.norms.is_empty()) {
             stacks.retain(|_, stack| !stack.norms.is_empty());
         }
@@ -71,21 +71,20 @@ impl<'a> Blocks<'a> {
         Blocks { are_any: are_any || !stacks.is_empty(), main: stacks.into_keys().collect() }
     }
 
-    /// Whether a module lies in the main stack; any module does if the model has no blocks, in towers neither.
+    /// True if a module lies in the main stack. Without blocks, in towers too, every module does.
     pub(crate) fn hold(&self, module: &str) -> bool {
         !self.are_any || in_block(module).is_some_and(|(list, _)| self.main.contains(list))
     }
 }
 
-/// The weight of a linear layer, or experts in one tensor, for all that its shape tells.
+/// True for a shape of a linear layer's weight, or of experts in one tensor.
 fn is_of_layers(tensor: &Tensor) -> bool {
     let rank = tensor.shape.len();
     rank == 2 || rank == 3 && !tensor.name.ends_with(".weight")
 }
 
-/// The lists of blocks that read a table of tokens: those of the nearest module around it that has any, as few levels below
-/// it as there are, of them those with norms of the table's width if there are such, and the encoder or the decoder beside
-/// one.
+/// Lists of blocks that read a table of tokens: inside the nearest enclosing module with lists, at the smallest depth;
+/// if some have norms of the table's width, only those; with the matching encoder or decoder.
 fn nearest<'a>(table: &str, width: u64, stacks: &HashMap<&'a str, Stack>) -> Vec<&'a str> {
     let depth = |list: &str| list.split('.').count();
     let mut around = table;
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
     use truecast_core::{DType, Layout};
 
-    /// The main stack of models of published names, and a module outside of it.
+    /// The main stack of published models, and a module outside of it.
     #[test]
     fn the_main_stack_reads_the_table_of_tokens() {
         for (names, inside, outside) in [
@@ -128,10 +127,10 @@ mod tests {
             (&["llm.model.embed_tokens", "llm.model.layers.0.a", "vpm.encoder.layers.0.a"], 1, 2),
             (&["transformer.embed", "transformer.encoder.layers.0.a", "transformer.v.x.layers.0.a"], 1, 2),
             (&["model.text.embed", "model.text.blocks.0.a", "model.region.blocks.0.a"], 1, 2),
-            // A decoder's encoder counts.
+            // A decoder's encoder belongs to the stack.
             (&["model.decoder.embed", "model.encoder.layers.0.a", "pooler"], 1, 2),
             (&["shared_embed", "encoder.block.0.a", "encoder.block.0.b.layers.0.c"], 2, 0),
-            // Without a table all lists do.
+            // Without a table all lists belong to it.
             (&["x", "double_blocks.0.a", "img_in"], 1, 2),
         ] {
             let tensor = |name: &str| Tensor {
@@ -148,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Of two lists beside the table, the one whose norms have its width; both if neither has.
+    /// Of two lists beside the table, the one with norms of its width; both if neither has.
     #[test]
     fn the_main_stack_has_the_width_of_the_table() {
         for (width, is_main) in [(8, [true, false]), (6, [true, true])] {

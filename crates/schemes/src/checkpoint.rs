@@ -1,6 +1,6 @@
-//! What is known of a checkpoint before its data is read: headers, `__metadata__`, JSON files.
+//! Description of a checkpoint without its data: headers, `__metadata__`, JSON files.
 //!
-//! Nothing is opened here; the caller has read the headers and lends a way to read small tensors.
+//! Callers read the headers and lend a function to read small tensors.
 
 use std::collections::BTreeMap;
 
@@ -12,39 +12,39 @@ use truecast_io::Tensor;
 use crate::error::Error;
 use crate::modules::brief;
 
-/// The most bytes of a tensor that is read to recognize a scheme (`docs/spec/checkpoints.md §5.1`).
+/// Most bytes to read from a tensor to recognize a scheme (`docs/spec/checkpoints.md §5.1`).
 pub const MAX_READ_BYTES: u64 = 1 << 20;
 
-/// A tensor of a checkpoint, as the header of its shard has it.
+/// A tensor of a checkpoint, from its shard's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// Name, type and shape.
     pub tensor: Tensor,
-    /// Which shard holds it.
+    /// Its shard.
     pub shard: usize,
 }
 
-/// A checkpoint of one or more shards. A tensor is known by its position in `tensors`.
+/// A checkpoint of one or more shards. Tensors are identified by position in `tensors`.
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint<'a> {
-    /// Every tensor that counts (`docs/spec/checkpoints.md §2.3`), each name once.
+    /// Every relevant tensor (`docs/spec/checkpoints.md §2.3`), each name once.
     pub tensors: &'a [Stored],
     /// `__metadata__` of each shard.
     pub metadata: &'a [BTreeMap<String, String>],
-    /// The JSON files beside them.
+    /// The accompanying JSON files.
     pub documents: &'a Documents,
 }
 
-/// The JSON files that may describe a checkpoint; `None` where the folder lacks one.
+/// JSON files that describe a checkpoint; `None` for a missing file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Documents {
     /// `config.json`
     pub config: Option<Value>,
-    /// `hf_quant_config.json`, of ModelOpt.
+    /// ModelOpt's `hf_quant_config.json`.
     pub hf_quant_config: Option<Value>,
-    /// `params.json`, of Mistral.
+    /// Mistral's `params.json`.
     pub params: Option<Value>,
-    /// `quant_model_description.json`, of ModelSlim.
+    /// ModelSlim's `quant_model_description.json`.
     pub quant_model_description: Option<Value>,
 }
 
@@ -52,7 +52,7 @@ impl Documents {
     /// The names of these files.
     pub const FILES: [&str; 4] = ["config.json", "hf_quant_config.json", "params.json", "quant_model_description.json"];
 
-    /// Every one of them is an object.
+    /// Checks that every file holds an object.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let values = [&self.config, &self.hf_quant_config, &self.params, &self.quant_model_description];
         for (file, value) in Documents::FILES.into_iter().zip(values) {
@@ -65,7 +65,7 @@ impl Documents {
     }
 }
 
-/// Reads a tensor by its position: all of it, of a larger one the first [`MAX_READ_BYTES`].
+/// Reads a tensor by its position: all of it, or the first [`MAX_READ_BYTES`].
 pub type ReadTensor<'a> = &'a mut dyn FnMut(usize) -> Result<Vec<u8>, truecast_io::Error>;
 
 /// Tensors by name.

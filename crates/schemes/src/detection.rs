@@ -1,4 +1,4 @@
-//! What [`detect`](crate::detect) is asked, and what it answers.
+//! Input and output of [`detect`](crate::detect).
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::finding::Finding;
 use crate::found::Nibbles;
 use crate::scheme::Scheme;
 
-/// The shape of a tensor by its name, if there is one.
+/// Shape of a tensor by name; `None` for an unknown name.
 pub type ShapeOf<'a> = dyn Fn(&str) -> Option<Vec<u64>> + 'a;
 
-/// What decides beside the checkpoint itself.
+/// Options of detection.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// `--from-scheme`: in place of what is declared and of what names tell.
+    /// `--from-scheme`: replaces declarations and names.
     pub from_scheme: Option<Scheme>,
     /// `--nibbles`, for ComfyUI's NVFP4.
     pub nibbles: Option<Nibbles>,
-    /// `--trust-scales`: global scales are not checked for plausibility.
+    /// `--trust-scales`: skips the plausibility check of global scales.
     pub trust_scales: bool,
-    /// Contradictions are listed, not refused (§5.7).
+    /// Lists contradictions instead of failing (§5.7).
     pub lists: bool,
-    /// `--reference`: the shape that a dense checkpoint has for a name.
+    /// `--reference`: shapes of a dense checkpoint's tensors.
     pub reference: Option<&'a ShapeOf<'a>>,
 }
 
@@ -35,52 +35,51 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// What a checkpoint's tensors are.
+/// Meaning of a checkpoint's tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detection {
-    /// Of each tensor, in the order of [`Checkpoint::tensors`](crate::Checkpoint::tensors).
+    /// Role of each tensor, in the order of [`Checkpoint::tensors`](crate::Checkpoint::tensors).
     pub roles: Vec<Role>,
-    /// Groups of tensors that stand for a dense one, in the order of their codes.
+    /// Groups of tensors that represent a dense one, in the order of their codes.
     pub groups: Vec<Group>,
     /// The schemes of the groups, each once.
     pub schemes: Vec<Scheme>,
-    /// What was decided that no file says, as sentences.
+    /// Choices that files leave open, as sentences.
     pub choices: Vec<String>,
-    /// What may be wrong, as sentences.
+    /// Possible problems, as sentences.
     pub warnings: Vec<String>,
-    /// Statements that do not agree.
+    /// Contradictory statements.
     pub findings: Vec<Finding>,
 }
 
-/// What a tensor is.
+/// Role of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// What its header says. Integers are no weights and are copied.
+    /// As in its header. Integers are no weights and are copied.
     Plain,
     /// A part of a group.
     Part {
-        /// The position of the group.
+        /// Index of the group.
         group: usize,
-        /// Which part.
         part: Part,
     },
-    /// Not wanted in a dense checkpoint.
+    /// Not needed in a dense checkpoint.
     Dropped(Dropped),
-    /// Blocks of a GGUF file that are not decoded: bytes without values.
+    /// Blocks of a GGUF file that cannot be decoded: bytes without values.
     Undecoded(Block),
 }
 
-/// Why a tensor is not wanted. Displays as the reason.
+/// Reason for dropping a tensor. Displays as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dropped {
-    /// Scales activations.
+    /// Scale of activations.
     ActivationScale,
-    /// Scales keys or values in a cache.
+    /// Scale of keys or values in a cache.
     CacheScale,
-    /// Says which scheme others are stored in.
+    /// Name of other tensors' scheme.
     Marker,
-    /// Says the shape of packed codes.
+    /// Shape of packed codes.
     Shape,
     /// Factors of activations, all 1.
     Ones,
@@ -98,27 +97,27 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// Tensors that stand for a dense one.
+/// Tensors that represent a dense one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The name of the dense tensor.
+    /// Name of the dense tensor.
     pub name: Arc<str>,
-    /// The module that it belongs to.
+    /// Its module.
     pub module: String,
-    /// How it is stored.
+    /// Its scheme.
     pub scheme: Scheme,
-    /// Its shape as it is read, row-major.
+    /// Its shape when read, row-major.
     pub shape: Arc<[u64]>,
-    /// Its parts, by the positions of their tensors; the codes first.
+    /// Parts with the positions of their tensors, codes first.
     pub parts: Vec<(Part, usize)>,
-    /// What the parts are together. Its matrices are the last two dimensions of `shape`.
+    /// Common layout of the parts. Matrices are the last two dimensions of `shape`.
     pub layout: Layout,
-    /// The type that it had, if the checkpoint says so.
+    /// Original type, if the checkpoint states it.
     pub original: Option<DType>,
 }
 
 impl Group {
-    /// The position of the tensor of a part.
+    /// Position of a part's tensor.
     pub fn tensor(&self, part: Part) -> Option<usize> {
         self.parts.iter().find(|(known, _)| *known == part).map(|(_, number)| *number)
     }

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a checkpoint's description, one variant per cause, saying what was seen.
+//! Errors in a checkpoint's description, one variant per cause.
 
 use std::fmt;
 
@@ -8,50 +8,50 @@ use truecast_io::{Escaped, one_line};
 use crate::finding::Finding;
 use crate::scheme::{Scheme, SchemeError};
 
-/// Why a checkpoint's tensors cannot be told apart or described, or a target not made.
+/// Reason why a checkpoint's tensors cannot be identified or described, or a target not be made.
 ///
 /// The text is one line, lower case, without a full stop; names that come from files are escaped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum Error {
-    /// A key of a configuration has a value that its scheme does not have.
+    /// A key has a value that its scheme forbids.
     #[error("{place}: {} is {}, expected {expected}", one_line(key), one_line(found))]
     Value { place: String, key: String, found: String, expected: String },
-    /// A key that is not known, or not with this value (§5.3.1): what it says about the weights cannot be told.
+    /// An unknown key or value, whose effect on weights is unknown (§5.3.1).
     #[error("{place}: {} is {}, and truecast does not know its effect on the weights", one_line(key), one_line(found))]
     Unexplained { place: String, key: String, found: String, scheme: Option<&'static str> },
-    /// Text inside a tensor or a header is no JSON.
+    /// Text inside a tensor or a header is not JSON.
     #[error("{place}: {message}")]
     Json { place: String, message: String },
-    /// `docs/spec/checkpoints.md §4.15`.
+    /// An unsupported scheme: `docs/spec/checkpoints.md §4.15`.
     #[error("{place}: scheme {} is not supported", Escaped(scheme))]
     Unsupported { place: String, scheme: String },
-    /// A variant of a supported scheme that is not read.
+    /// An unsupported variant of a supported scheme.
     #[error("{place}: {what} is not supported: {why}")]
     Refused { place: String, what: String, why: &'static str },
-    /// Two statements of which the values depend (§5.7).
+    /// Two contradictory statements that affect values (§5.7).
     #[error("{0}")]
     Inconsistent(Box<Finding>),
-    /// The same as its cause; under each of these schemes, as they are typed, the checkpoint is read.
+    /// The cause, with schemes, in the spelling of options, under which the checkpoint can be read.
     #[error("{cause}")]
     Advised { cause: Box<Error>, schemes: Vec<String> },
     /// Two places declare different schemes for a tensor (§2.5).
     #[error("tensor {}: {first_place} says {first}, {second_place} says {second}", Escaped(tensor))]
     Contradiction { tensor: String, first: Box<Scheme>, first_place: String, second: Box<Scheme>, second_place: String },
-    /// A declared scheme claims nothing (§2.5).
+    /// A declared scheme has no group (§2.5).
     #[error("{place} declares {scheme}, but no tensor uses it")]
     Stale { place: String, scheme: Box<Scheme> },
-    /// A tensor of codes lacks a tensor that it needs (§5.5).
+    /// Codes lack a required tensor (§5.5).
     #[error("missing {part} for {}: {scheme} needs tensor {}", Escaped(codes), Escaped(expected))]
     Missing { codes: String, part: &'static str, scheme: Box<Scheme>, expected: String },
-    /// A tensor has the name of an auxiliary one and belongs to nothing (§5.5).
+    /// A tensor with an auxiliary name has no owner (§5.5).
     #[error("orphan {what} {}: {why}", Escaped(tensor))]
     Orphan { tensor: String, what: &'static str, why: String },
     /// Two groups need a tensor (§5.5).
     #[error("tensor {} belongs to both {} and {}", Escaped(tensor), Escaped(first), Escaped(second))]
     Twice { tensor: String, first: String, second: String },
-    /// A group becomes a dense tensor of a name that another tensor has.
+    /// The dense tensor of a group has the name of another tensor.
     #[error("tensor {} would be written twice: {} also converts to this name", Escaped(tensor), Escaped(codes))]
     Collision { tensor: String, codes: String },
     /// A grid of scales does not fit its tensor (§3.1).
@@ -68,7 +68,7 @@ pub enum Error {
         logical: Box<[u64]>,
         expected: String,
     },
-    /// Nothing declares a scheme, and one scale for all it is not (§5.2 step 6).
+    /// Without a declared scheme, only one scale per tensor is accepted (§5.2 step 6).
     #[error(
         "tensor {}: shape {found:?} for {} of shape {logical:?} looks like block scales, and no configuration states \
          the block size",
@@ -76,55 +76,55 @@ pub enum Error {
         Escaped(codes)
     )]
     Undeclared { tensor: String, codes: String, found: Box<[u64]>, logical: Box<[u64]> },
-    /// A tensor of a group has a type that its scheme does not have.
+    /// A tensor of a group has a type that its scheme forbids.
     #[error("tensor {}: {scheme} does not have {part} of type {found}; expected {}", Escaped(tensor), Types(expected))]
     Type { tensor: String, scheme: Box<Scheme>, part: &'static str, found: DType, expected: Vec<DType> },
-    /// The shape of the codes is none of the scheme.
+    /// The codes have a shape that the scheme forbids.
     #[error("tensor {}: shape {found:?} is not a shape of {scheme}: {why}", Escaped(tensor))]
     Shape { tensor: String, scheme: Box<Scheme>, found: Vec<u64>, why: String },
-    /// Something that only a configuration tells is not told (§5.2, §5.4).
+    /// A detail is missing that only a configuration can give (§5.2, §5.4).
     #[error("tensor {}: {what} of {scheme} is not known; {advice}", Escaped(tensor))]
     Unknown { tensor: String, scheme: Box<Scheme>, what: &'static str, advice: String },
-    /// §5.2 step 7.
+    /// A narrow float without scales: §5.2 step 7.
     #[error(
         "tensor {}: {dtype} without a scale in a checkpoint that has scales; truecast never copies raw codes",
         Escaped(tensor)
     )]
     Unscaled { tensor: String, dtype: DType },
-    /// §4.5.1: the guard of global scales.
+    /// The guard of global scales: §4.5.1.
     #[error("tensor {}: value {value:?} {why}", Escaped(tensor))]
     Guard { tensor: String, value: f32, why: &'static str },
-    /// A tensor that is read to recognize a scheme holds something else.
+    /// A tensor that identifies a scheme has unexpected contents.
     #[error("tensor {}: {found}, expected {expected}", Escaped(tensor))]
     Content { tensor: String, found: String, expected: String },
-    /// A tensor that is read to recognize a scheme should be small.
+    /// A tensor that identifies a scheme is too large to read.
     #[error("tensor {}: {bytes} bytes are too many for a tensor that describes other tensors", Escaped(tensor))]
     TooLargeToRead { tensor: String, bytes: u64 },
-    /// Names are unique.
+    /// A name occurs twice.
     #[error("tensor {} occurs twice", Escaped(tensor))]
     DuplicateName { tensor: String },
-    /// The name of a scheme.
+    /// The name of a scheme is invalid.
     #[error(transparent)]
     Scheme(#[from] SchemeError),
-    /// A scheme that is only read, or written by relayout only.
+    /// A read-only scheme, or one written by relayout only.
     #[error("{scheme} can be {}", if *relayout { "written by relayout only" } else { "read, not written" })]
     NotWritten { scheme: Box<Scheme>, relayout: bool },
     /// A dense tensor has no form in a scheme.
     #[error("tensor {}: {scheme} cannot hold it: {why}", Escaped(tensor))]
     NoForm { tensor: String, scheme: Box<Scheme>, why: String },
-    /// The values of one scheme are none of another, whatever they are (§8).
+    /// The values of one scheme never fit another (§8).
     #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Escaped(tensor))]
     NoRelayout { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: &'static str },
-    /// A description that the definition of scaled tensors refuses.
+    /// The definition of scaled tensors rejects the description.
     #[error("tensor {}: {cause}", Escaped(tensor))]
     Layout { tensor: String, cause: String },
-    /// Reading a small tensor failed.
+    /// A small tensor cannot be read.
     #[error(transparent)]
     Io(#[from] truecast_io::Error),
 }
 
 impl Error {
-    /// Whose fault it is.
+    /// Who has to act: the caller, the input or the system.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Scheme(_) | Error::NotWritten { .. } | Error::NoForm { .. } | Error::NoRelayout { .. } => {

@@ -1,11 +1,11 @@
-//! Statements of a checkpoint that are held against each other: one table (`docs/spec/checkpoints.md §5.7`).
+//! Table of consistency checks between a checkpoint's statements (`docs/spec/checkpoints.md §5.7`).
 
 use std::fmt;
 
 use truecast_core::words;
 
 words! {
-    /// What is held against what.
+    /// Pair of compared statements.
     #[allow(missing_docs)] // Named as in the page's table.
     pub enum Check {
         ZeroPoints = "zero-points",
@@ -21,19 +21,19 @@ words! {
     }
 }
 
-/// What comes of a contradiction.
+/// Effect of a contradiction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The values depend on which statement holds: the checkpoint is not read.
+    /// Values depend on the right statement: the checkpoint is not read.
     Refused,
-    /// The values are what the definition gives: a warning.
+    /// Values are those of the definition, with a warning.
     Warned,
-    /// Only a program that loads the checkpoint is concerned, or other code warns.
+    /// Concerns only programs that load the checkpoint, or has its warning elsewhere.
     Listed,
 }
 
 impl Check {
-    /// What comes of it.
+    /// Effect of a contradiction.
     pub fn effect(self) -> Effect {
         match self {
             Check::ZeroPoints | Check::Shapes | Check::Settings | Check::Reading => Effect::Refused,
@@ -43,21 +43,21 @@ impl Check {
     }
 }
 
-/// Two statements that do not agree. Displays as where they are and what they state; names from files are escaped.
+/// Two contradictory statements. Displays as their place and texts; names from files are escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The row of the table.
     pub check: Check,
-    /// The file, the key or the tensor, as it is shown.
+    /// The file, key or tensor, as displayed.
     pub place: String,
-    /// What they state.
+    /// The two texts.
     pub statements: [String; 2],
-    /// What to do; empty if nothing is to be done.
+    /// Advice, or empty.
     pub advice: String,
 }
 
 impl Finding {
-    /// Of these statements in a place, with what to do.
+    /// A finding from its place, statements and advice.
     pub fn new(check: Check, place: impl Into<String>, statements: [String; 2], advice: impl Into<String>) -> Finding {
         Finding { check, place: place.into(), statements, advice: advice.into() }
     }

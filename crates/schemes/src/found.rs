@@ -1,4 +1,4 @@
-//! The tensors of one group, as a scheme's description asks for them, and the errors that say what was seen.
+//! Access to the tensors of a group for the schemes' descriptions, and their errors.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::scheme::{Parameters, Scheme};
 
 words! {
-    /// Which nibble of a byte comes first.
+    /// First nibble of a byte.
     pub enum Nibbles {
         /// Bits 4 to 7.
         High = "high",
@@ -29,27 +29,27 @@ impl FromStr for Nibbles {
     }
 }
 
-/// A scheme with what its configuration says beyond its parameters.
+/// A scheme with details from its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) scheme: Scheme,
-    /// Words of pack-quantized are a bit stream: versions from 0.18.0 on (§4.4.2).
+    /// True if words of pack-quantized are a bit stream: versions from 0.18.0 on (§4.4.2).
     pub(crate) is_dense_packing: Option<bool>,
-    /// The type of experts: f4e2m1 or f8e4m3fn (§4.2).
+    /// Type of experts: f4e2m1 or f8e4m3fn (§4.2).
     pub(crate) expert: Option<DType>,
-    /// What a header says of a tensor of torchao (§4.7).
+    /// A header's description of a torchao tensor (§4.7).
     pub(crate) torchao: Option<Torchao>,
-    /// What a tensor says of one of bitsandbytes (§4.16).
+    /// Stored description of a bitsandbytes tensor (§4.16).
     pub(crate) bitsandbytes: Option<QuantState>,
-    /// The scale of BitNet multiplies (§4.11).
+    /// True if the scale of BitNet multiplies (§4.11).
     pub(crate) multiplies: bool,
-    /// The key, with its value, that states that every zero point is the midpoint of the codes.
+    /// Key and value that declare every zero point to be the midpoint of the codes.
     pub(crate) symmetric: Option<&'static str>,
-    /// Parts that the configuration says are there, though the scheme can do without.
+    /// Parts that the configuration declares, though the scheme can do without.
     pub(crate) parts: Vec<Part>,
 }
 
-/// The attributes of a tensor of torchao.
+/// Attributes of a torchao tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Torchao {
     pub(crate) class: String,
@@ -59,13 +59,13 @@ pub(crate) struct Torchao {
     pub(crate) is_swizzled: bool,
 }
 
-/// How bitsandbytes says that a tensor of four bits is stored.
+/// Storage of a 4-bit bitsandbytes tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QuantState {
     pub(crate) shape: Vec<u64>,
-    /// Elements that share an absmax.
+    /// Elements per absmax.
     pub(crate) block: u64,
-    /// Of absmax that are quantized: how many share one of their own, and the bits of what is added to them.
+    /// For quantized absmax: the number of absmax per outer absmax, and the bits of their offset.
     pub(crate) nested: Option<(u64, u32)>,
 }
 
@@ -74,28 +74,27 @@ impl Setting {
         Setting { scheme, ..Setting::default() }
     }
 
-    /// The part is there if the configuration says so.
+    /// Requires a part if `is_there`.
     pub(crate) fn with(mut self, is_there: bool, part: Part) -> Setting {
         self.parts.extend(is_there.then_some(part));
         self
     }
 }
 
-/// What a tensor beside the codes is.
+/// Role of a tensor beside the codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// A part of the layout.
     Part(Part),
     /// The logical shape, as numbers.
     Shape,
-    /// A second tensor beside the codes that changes what they mean, so that the group cannot be read.
+    /// A factor that changes the codes' meaning, so that the group cannot be read.
     Factor,
-    /// The values of 16 codes, which are known; or a number that has to be 0.
+    /// The 16 values of codes, which must be the known ones; or a number that must be 0.
     Values(Option<Book>),
 }
 
 impl Piece {
-    /// Its name in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Piece::Part(part) => part.name(),
@@ -106,20 +105,18 @@ impl Piece {
     }
 }
 
-/// A group's tensors.
 #[derive(Debug)]
 pub(crate) struct Found<'a> {
     pub(crate) index: &'a Index<'a>,
-    /// The logical name.
     pub(crate) name: &'a str,
     pub(crate) setting: &'a Setting,
     pub(crate) codes: usize,
     pub(crate) pieces: &'a [(Piece, usize)],
-    /// The numbers of [`Piece::Shape`].
+    /// Contents of [`Piece::Shape`].
     pub(crate) stated: Option<Vec<u64>>,
-    /// The shape that a dense checkpoint has for the logical name.
+    /// Shape of the dense reference tensor.
     pub(crate) reference: Option<Vec<u64>>,
-    /// How the nibbles of ComfyUI's NVFP4 lie.
+    /// Order of nibbles in ComfyUI's NVFP4.
     pub(crate) nibbles: Nibbles,
 }
 
@@ -136,23 +133,22 @@ impl<'a> Found<'a> {
         self.index.tensor(self.codes)
     }
 
-    /// The tensor of a part beside the codes, if the group has it.
     pub(crate) fn part(&self, part: Part) -> Option<&'a Tensor> {
         let found = self.pieces.iter().find(|(piece, _)| *piece == Piece::Part(part));
         found.map(|(_, number)| self.index.tensor(*number))
     }
 
-    /// The scales, which every description asks for.
+    /// The scales, which every description needs.
     pub(crate) fn scales(&self) -> Result<&'a Tensor, Error> {
         self.part(Part::Scales).ok_or_else(|| self.unknown("scales", "the group has none"))
     }
 
-    /// Elements of a group, which the scheme's name or the configuration says; `advice` where neither does.
+    /// Elements per group, from the scheme's name or the configuration; `advice` is for the error without either.
     pub(crate) fn group(&self, advice: &str) -> Result<u64, Error> {
         self.parameters().group.ok_or_else(|| self.unknown("the group", advice))
     }
 
-    /// Bits of a code.
+    /// Bits per code.
     pub(crate) fn bits(&self, advice: &str) -> Result<u32, Error> {
         self.parameters().bits.ok_or_else(|| self.unknown("the width", advice))
     }
@@ -167,7 +163,7 @@ impl<'a> Found<'a> {
         a.checked_mul(b).ok_or_else(|| self.bad_shape("it is too big"))
     }
 
-    /// The shape of the codes is none of the scheme.
+    /// Error for codes of a forbidden shape.
     pub(crate) fn bad_shape(&self, why: impl Into<String>) -> Error {
         Error::Shape {
             tensor: self.codes().name.to_string(),
@@ -177,7 +173,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// A tensor beside the codes does not fit them.
+    /// Error for a tensor that does not fit the codes.
     pub(crate) fn bad_grid(&self, tensor: &Tensor, logical: &[u64], expected: &[Vec<u64>]) -> Error {
         let shown: Vec<String> = expected.iter().map(|shape| format!("{shape:?}")).collect();
         Error::Grid {
@@ -190,7 +186,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Only a configuration could tell.
+    /// Error for a detail that only a configuration can give.
     pub(crate) fn unknown(&self, what: &'static str, advice: impl Into<String>) -> Error {
         Error::Unknown {
             tensor: self.codes().name.to_string(),

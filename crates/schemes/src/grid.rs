@@ -1,6 +1,6 @@
 //! Stacks of matrices and the grids of their scales (`docs/spec/checkpoints.md §3.1`).
 //!
-//! A block comes from a configuration or a scheme; shapes are only checked against it.
+//! Blocks come from a configuration or a scheme; shapes are only checked against them.
 
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Coding, Layout, Packing, Part, Plane, Planes, Zero};
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::found::Found;
 use crate::table::Described;
 
-/// A logical tensor `[.., rows, cols]` as it is stored.
+/// A logical tensor `[.., rows, cols]` in stored order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stack {
     pub(crate) lead: Vec<u64>,
@@ -18,38 +18,38 @@ pub(crate) struct Stack {
     pub(crate) cols: u64,
 }
 
-/// Which elements of a stack share an entry of a grid.
+/// Elements that share an entry of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// All elements of all matrices, or all of each matrix.
+    /// All elements of all matrices, or of each matrix.
     Tensor,
-    /// The rows of a matrix.
+    /// Each row of a matrix.
     Channel,
-    /// Blocks of a matrix.
+    /// Each block of a matrix.
     Block([u64; 2]),
-    /// Blocks, in a grid with a dimension of 1 after each of its own.
+    /// Each block, in a grid with a dimension of 1 after each of its own.
     Spread([u64; 2]),
-    /// Columns in groups of a row, which fill it.
+    /// Each group of columns in a row, which has whole groups.
     Group(u64),
 }
 
-/// A grid that fits.
+/// A matching grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fit {
     pub(crate) block: [u64; 2],
-    /// One entry serves every matrix of the stack, which is then one matrix.
+    /// True if one entry serves the whole stack, which then counts as one matrix.
     pub(crate) is_common: bool,
 }
 
 impl Stack {
-    /// The codes of a group, `per_entry` elements in each entry of the last dimension.
+    /// Stack of a group's codes, with `per_entry` elements per entry of the last dimension.
     pub(crate) fn of_codes(found: &Found<'_>, per_entry: u64) -> Result<Stack, Error> {
         let stack =
             Stack::of(&found.codes().shape).ok_or_else(|| found.bad_shape("it has fewer than two dimensions"))?;
         Ok(Stack { cols: found.product(stack.cols, per_entry)?, ..stack })
     }
 
-    /// The last two dimensions are those of the matrices.
+    /// Stack with matrices in the last two dimensions.
     pub(crate) fn of(shape: &[u64]) -> Option<Stack> {
         let [lead @ .., rows, cols] = shape else { return None };
         Some(Stack { lead: lead.to_vec(), rows: *rows, cols: *cols })
@@ -67,7 +67,7 @@ impl Stack {
         [self.rows.div_ceil(rows), self.cols.div_ceil(cols)]
     }
 
-    /// Where a tensor is a grid of one of the kinds, which; the first kind that fits.
+    /// The first kind of grid that fits the tensor.
     pub(crate) fn fit(&self, found: &Found<'_>, tensor: &Tensor, kinds: &[Share]) -> Result<Fit, Error> {
         let mut expected = Vec::new();
         for &kind in kinds {
@@ -82,13 +82,13 @@ impl Stack {
         Err(found.bad_grid(tensor, &self.shape(), &expected))
     }
 
-    /// The shapes of a grid.
+    /// Accepted shapes of a grid.
     fn accepted(&self, kind: Share) -> Vec<(Vec<u64>, Fit)> {
         let whole = [self.rows.max(1), self.cols.max(1)];
         let each = |shape, block: [u64; 2]| (shape, Fit { block, is_common: false });
         match kind {
             Share::Tensor => {
-                // A block that is larger than the matrix takes all of it.
+                // A block larger than the matrix takes all of it.
                 let rows = self.lead.iter().product::<u64>().saturating_mul(whole[0]).max(1);
                 let common = Fit { block: [rows, whole[1]], is_common: true };
                 let mut all = vec![(vec![], common), (vec![1], common), (vec![1, 1], common)];
@@ -114,7 +114,7 @@ impl Stack {
         }
     }
 
-    /// As [`fit`](Stack::fit), of groups that have to fill a row.
+    /// As [`fit`](Stack::fit), for groups that fill a row.
     pub(crate) fn fit_groups(&self, found: &Found<'_>, tensor: &Tensor, group: u64) -> Result<Fit, Error> {
         self.check_groups(found, group)?;
         self.fit(found, tensor, &[Share::Group(group)])
@@ -124,7 +124,7 @@ impl Stack {
         in_groups(self.cols, group).map(drop).map_err(|why| found.bad_shape(why))
     }
 
-    /// The logical tensor of planes whose scales fit so.
+    /// The logical tensor of planes with such scales.
     pub(crate) fn described(&self, fit: Fit, planes: Planes) -> Described {
         let coding = Coding::Planes(planes);
         let count = self.lead.iter().product();
@@ -135,14 +135,14 @@ impl Stack {
         Described { shape: self.shape(), layout }
     }
 
-    /// Codes times scales that fit so.
+    /// Codes times such scales.
     pub(crate) fn times(&self, fit: Fit, codes: Plane, scales: Plane) -> Described {
         self.described(fit, Planes::times(codes, scales, fit.block))
     }
 }
 
 impl Described {
-    /// The same, read with the columns of the stored matrices as rows.
+    /// Same, transposed when read.
     pub(crate) fn transposed(mut self) -> Described {
         self.layout.transposed = true;
         let last = self.shape.len();
@@ -151,10 +151,10 @@ impl Described {
     }
 }
 
-/// The block of groups of columns.
+/// Block for groups of columns.
 ///
 /// # Errors
-/// Rows that are no whole number of groups.
+/// A row length that is no multiple of the group.
 pub(crate) fn in_groups(cols: u64, group: u64) -> Result<[u64; 2], String> {
     match cols.is_multiple_of(group) {
         true => Ok([1, group]),
@@ -162,14 +162,14 @@ pub(crate) fn in_groups(cols: u64, group: u64) -> Result<[u64; 2], String> {
     }
 }
 
-/// Codes that share scales in one of these ways.
+/// Codes with scales in one of these ways.
 pub(crate) fn shared(found: &Found<'_>, codes: Plane, kinds: &[Share]) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let fit = stack.fit(found, scales, kinds)?;
     Ok(stack.times(fit, codes, scale_plane(scales.dtype)))
 }
 
-/// Signed bytes less zero points, if there are any, times scales that fit so.
+/// Signed bytes minus optional zero points, times such scales.
 pub(crate) fn signed_bytes(found: &Found<'_>, stack: &Stack, fit: Fit) -> Result<Described, Error> {
     let (scales, codes) = (found.scales()?, Plane { code: Code::signed(8), packing: Packing::BYTES });
     let zero = match found.part(Part::Zeros) {
@@ -183,7 +183,7 @@ pub(crate) fn signed_bytes(found: &Found<'_>, stack: &Stack, fit: Fit) -> Result
     Ok(stack.described(fit, Planes { zero, ..Planes::times(codes, scale_plane(scales.dtype), fit.block) }))
 }
 
-/// Entries of a scale tensor; bytes without a type of their own are powers of two (§5.4).
+/// Entries of a scale tensor; untyped bytes are powers of two (§5.4).
 pub(crate) fn scale_plane(dtype: DType) -> Plane {
     match dtype {
         DType::U8 | DType::I8 => Plane::of(DType::F8E8M0),

@@ -1,4 +1,4 @@
-//! Modules that loaders know by other names than those of the file (`docs/spec/checkpoints.md §11.3`).
+//! Modules with other names in loaders than in files (`docs/spec/checkpoints.md §11.3`).
 
 use foldhash::HashSet;
 use serde_json::Value;
@@ -8,13 +8,13 @@ use crate::layer::Layer;
 use crate::model::Model;
 use crate::modules::{has_components, in_block, module_of};
 
-/// Heads that loaders make of the table of tokens and that have no tensor of their own.
+/// Heads that share the table of tokens and lack a tensor.
 const TIED_HEADS: [&str; 5] = ["lm_head", "decoder", "proj_out", "output_projection", "embed_out"];
 
-/// The end of a table of tokens whose head is the first of them.
+/// Suffix of a table of tokens whose head is the first in `TIED_HEADS`.
 const USUAL_TABLE: &str = "model.embed_tokens.weight";
 
-/// Modules that transformers 5.24.0 knows under another name than that of the file, or makes of another: both names.
+/// Modules that transformers 5.24.0 renames or derives: names in the file and in memory.
 const IN_MEMORY: [(&str, &str); 37] = [
     ("embed_out", "lm_head"),
     ("head", "lm_head"),
@@ -55,23 +55,23 @@ const IN_MEMORY: [(&str, &str); 37] = [
     ("gemma_expert", "dit"),
 ];
 
-/// What transformers 5.24.0 calls towers and what connects them, whatever files do.
+/// Names in transformers 5.24.0 for towers and their connectors, whatever files use.
 const TOWERS_IN_MEMORY: [&str; 7] =
     ["vision_tower", "vision_model", "vision_encoder", "visual", "audio_tower", "multi_modal_projector", "projector"];
 
-/// The layers that a loader makes of torch's packed attention.
+/// Layers that a loader makes from torch's packed attention.
 const OF_PACKED_ATTENTION: [&str; 4] = ["q_proj", "k_proj", "v_proj", "o_proj"];
 
-/// Entries for lists of names that transformers reads: it takes one for the beginning or the end of a name, and for an
-/// expression from the beginning, so that these find a module, but no head, below another too.
+/// Entries for transformers' lists of names. An entry matches the beginning or the end of a name, or as an expression
+/// from the beginning; these also match a module, but no head, inside another.
 pub(crate) fn below(in_memory: &[String]) -> Vec<String> {
     let modules = in_memory.iter().filter(|module| !TIED_HEADS.contains(&module.as_str()));
     modules.map(|module| format!(r".*\.{}", regex_lite::escape(module))).collect()
 }
 
 impl<'a> Model<'a> {
-    /// Modules that loaders keep and know by names that no matrix has: a head that shares the table of tokens, which has a bias
-    /// at most, and modules with another name in memory.
+    /// Unquantized modules that loaders know by names without a matrix: a head that shares the table of tokens, with at
+    /// most a bias, and renamed modules.
     pub fn modules_in_memory(&self) -> Vec<String> {
         let vocabulary = self.value("vocab_size").and_then(Value::as_u64);
         let is_head = |name: &str, tensor: &Tensor| {
@@ -94,7 +94,7 @@ impl<'a> Model<'a> {
             all.extend(TOWERS_IN_MEMORY);
         }
         let attention = self.tensors.keys().filter_map(|name| name.strip_suffix(".in_proj_weight"));
-        // Often `attn` is `self_attn` in memory.
+        // `attn` is often `self_attn` in memory.
         let attention: HashSet<&str> =
             attention.filter_map(|module| module.rsplit('.').next()).flat_map(|name| [name, "self_attn"]).collect();
         let of_attention = attention.iter().flat_map(|name| OF_PACKED_ATTENTION.map(|layer| format!("{name}.{layer}")));
@@ -110,7 +110,7 @@ impl<'a> Model<'a> {
         all.into_iter().map(str::to_owned).collect()
     }
 
-    /// Modules outside of blocks that have a bias with an entry for each token, and no weight.
+    /// Modules outside of blocks with a bias per token and no weight.
     fn biases_of_tokens(&self) -> impl Iterator<Item = &'a str> {
         let vocabulary = self.value("vocab_size").and_then(Value::as_u64);
         self.tensors.iter().filter_map(move |(name, tensor)| {

@@ -1,5 +1,5 @@
-//! What a tensor of a model is, by its name, its rank and the tensors beside it, and whether a loader expects it quantized:
-//! one table (`docs/spec/checkpoints.md §11.3`, which has the sources of its rows).
+//! Table of layer kinds: recognition by name, rank and neighboring tensors, and quantization as loaders expect it
+//! (`docs/spec/checkpoints.md §11.3`, which has the sources of its rows).
 
 use std::str::FromStr;
 
@@ -9,77 +9,77 @@ use truecast_io::Tensor;
 use crate::modules::{in_block, module_of};
 
 words! {
-    /// What a tensor of a model is.
+    /// Kind of a model's tensor.
     pub enum Layer {
-        /// The weight of a linear layer, a row for each output.
+        /// Weight of a linear layer, with a row for each output.
         Linear = "linear",
-        /// The weights of several experts in one tensor, a matrix for each.
+        /// Weights of several experts in one tensor, a matrix for each.
         Experts = "experts",
-        /// Of a normalization.
+        /// Parameter of a normalization.
         Norm = "norms",
         /// A bias.
         Bias = "biases",
-        /// Which expert is chosen, and other gates of one row for each choice.
+        /// Router of experts, or another gate with a row for each choice.
         Router = "router",
         /// An output head.
         Head = "lm_head",
-        /// A table that is indexed by tokens, positions or patches.
+        /// A table indexed by tokens, positions or patches.
         Embedding = "embeddings",
-        /// Of a convolution.
+        /// Parameter of a convolution.
         Convolution = "convolutions",
-        /// Of a state-space layer, or of one with a recurrence.
+        /// Parameter of a state-space or recurrent layer.
         StateSpace = "ssm",
-        /// Of an encoder of images or sound, or of what connects it with the language model.
+        /// Part of an encoder of images or sound, or of its connection to the language model.
         Tower = "towers",
-        /// Of a head that predicts further tokens.
+        /// Part of a head that predicts further tokens.
         NextTokens = "next_tokens",
-        /// Shifts and scales what a block of an image model works on, by the time step.
+        /// Shift and scale of an image model's block by time step.
         Modulation = "modulation",
-        /// Loaders keep it in f32, or in a layer that they do not quantize.
+        /// Loaders keep it in f32, or in an unquantized layer.
         HighPrecision = "high_precision",
         /// A matrix outside the repeated blocks of the main stack.
         OutsideBlocks = "outside_blocks",
         /// A weight with a row for each input.
         InputRows = "input_rows",
-        /// No row of the table is about it.
+        /// Matches no row of the table.
         Unknown = "unknown",
     }
 }
 
-/// A name that no preset has.
+/// Name of an unknown preset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown preset {0:?}; presets are norms, embeddings, router, lm_head, ssm")]
 pub struct UnknownLayer(pub String);
 
-/// How a row recognizes a name. A name without `.weight` at its end is that of a module; its components lie between dots.
+/// Condition on a name. A name without `.weight` at its end is that of a module; components lie between dots.
 enum Test {
-    /// One of the last two components of the name has this in it, in any case.
+    /// One of the last two components of the name contains it, in any case.
     EndHas(&'static [&'static str]),
-    /// One of the last two components of the module has this in it.
+    /// One of the last two components of the module contains it.
     LastTwoHave(&'static [&'static str]),
-    /// The last component of the module is this.
+    /// The last component of the module equals it.
     Last(&'static [&'static str]),
-    /// The last component of the module has this in it.
+    /// The last component of the module contains it.
     LastHas(&'static [&'static str]),
-    /// The last component of the module begins with this.
+    /// The last component of the module begins with it.
     LastBegins(&'static [&'static str]),
-    /// Any component is this.
+    /// Any component equals it.
     Any(&'static [&'static str]),
-    /// Any component has this in it.
+    /// Any component contains it.
     AnyHas(&'static [&'static str]),
-    /// A component has this as a word between underscores; of a module in a block, one before the block's number.
+    /// A component has it as a word between underscores; for a module in a block, one before the block's number.
     Around(&'static [&'static str]),
-    /// A component has this as a word between underscores.
+    /// A component has it as a word between underscores.
     AnyWord(&'static [&'static str]),
-    /// The module lies in no block, and its last component is this.
+    /// The module lies in no block, and its last component equals it.
     LastOutside(&'static [&'static str]),
-    /// The last components of the module are these.
+    /// The last components of the module equal it.
     Ends(&'static str),
-    /// The module is this.
+    /// The module equals it.
     Whole(&'static [&'static str]),
-    /// The name begins with this.
+    /// The name begins with it.
     Begins(&'static [&'static str]),
-    /// There are so many dimensions or more.
+    /// The number of dimensions is at least this.
     Rank(usize),
 }
 
@@ -88,8 +88,8 @@ use Test::{
     Whole,
 };
 
-/// Words in the names of encoders of images and sound, of what connects them with a language model, of what a pipeline has
-/// beside its main model, and of what prepares its conditions.
+/// Words in the names of encoders of images and sound, of connectors to a language model, and of a pipeline's secondary
+/// models.
 const TOWERS: &[&str] = &[
     "vision",
     "visual",
@@ -115,7 +115,7 @@ const TOWERS: &[&str] = &[
     "conditioner",
 ];
 
-/// The first row that recognizes a name decides.
+/// The first matching row decides.
 const TABLE: &[(Layer, Test)] = &[
     (Layer::Norm, EndHas(&["norm", "ln_"])),
     (Layer::Bias, LastHas(&["bias"])),
@@ -157,7 +157,7 @@ const TABLE: &[(Layer, Test)] = &[
 ];
 
 impl Layer {
-    /// The words of `--keep-preset`, each a layer.
+    /// The layers that `--keep-preset` accepts.
     pub const PRESETS: [(&'static str, Layer); 5] = [
         ("norms", Layer::Norm),
         ("embeddings", Layer::Embedding),
@@ -166,7 +166,7 @@ impl Layer {
         ("ssm", Layer::StateSpace),
     ];
 
-    /// What the name and the number of dimensions tell; `None` if no row is about them.
+    /// Layer by name and number of dimensions; `None` if no row matches.
     ///
     /// # Examples
     /// ```
@@ -179,7 +179,7 @@ impl Layer {
         Layer::by_name_in(name, rank, "")
     }
 
-    /// The same in a model of this type, whose own words tell no tower.
+    /// Same for a type of model, whose own words do not mean a tower.
     pub(crate) fn by_name_in(name: &str, rank: usize, model_type: &str) -> Option<Layer> {
         let module = module_of(name);
         let has_word = |path: &str, words: &[&str], own: &str| {
@@ -210,18 +210,18 @@ impl Layer {
     }
 }
 
-/// Whether a name is that of a normalization.
+/// True for the name of a normalization.
 pub(crate) fn is_norm(name: &str) -> bool {
     Layer::by_name(name, 1) == Some(Layer::Norm)
 }
 
-/// The module that a loader may quantize and that the tensor belongs to: that of a matrix, or the one that holds all experts.
+/// The module of a tensor that a loader may quantize: that of a matrix, or the one with all experts.
 pub fn loaded_module(tensor: &Tensor) -> Option<String> {
     let module = module_of(&tensor.name);
     let is_weight = module.len() < tensor.name.len();
     let around = module.rsplit_once('.').map_or("", |(around, _)| around);
     match tensor.shape.len() {
-        // A tensor called `weight` alone has no module.
+        // A tensor named `weight` has no module.
         _ if module.is_empty() => None,
         0 | 1 => None,
         3 if around.ends_with("experts") => Some(around.to_owned()),

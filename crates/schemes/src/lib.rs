@@ -1,12 +1,11 @@
-//! Quantized checkpoints: which tensors belong together, what a configuration declares, and what is to be written.
+//! Quantized checkpoints: groups of tensors, declarations in configurations, and forms for writing.
 //!
-//! [`detect`] takes the headers of a checkpoint and the JSON files beside it. For every tensor it says one of three things: it is
-//! what it looks like, it is a part of a group that stands for a dense tensor, or it is dropped. A group has a
-//! [`Layout`](truecast_core::scaled::Layout), by which others convert it. What cannot be told is an error that says what was seen:
-//! raw codes are never passed on as if they were values.
+//! [`detect`] takes the headers and JSON files of a checkpoint. Every tensor is plain, a part of a group that
+//! represents a dense tensor, or dropped. A group has a [`Layout`](truecast_core::scaled::Layout) for conversion. An
+//! unclear tensor is an error that describes it: raw codes are never passed on as values.
 //!
-//! Nothing is opened, converted or printed here. Read first: `docs/spec/checkpoints.md §3` to §5. Then [`detect`], and a
-//! scheme of the `catalogue`.
+//! This crate opens, converts and prints nothing. Read first: `docs/spec/checkpoints.md §3` to §5. Then [`detect`], and
+//! a scheme of the `catalogue`.
 //!
 //! # Examples
 //! ```

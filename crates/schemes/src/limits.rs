@@ -1,46 +1,46 @@
-//! What loaders of quantized checkpoints are known not to do, whoever wrote the file: one table. `docs/loads.md` shows where
-//! each was seen: in transformers also with a file of compressed-tensors' own, in vLLM by its message. Global scales that
-//! vLLM makes equal are known from its source.
+//! Known limits of programs that load quantized checkpoints: one table, for files of any writer. `docs/loads.md` has the
+//! evidence: for transformers also with a file of compressed-tensors' own, for vLLM its message. Global scales that vLLM
+//! makes equal are known from its source.
 
 use truecast_io::Tensor;
 
 use crate::scheme::{Family, Scheme};
 
-/// What a tensor has to be for a row to be about it.
+/// Condition on a tensor.
 #[derive(Clone, Copy, Debug)]
 enum When {
-    /// It is quantized at all.
+    /// Any quantized tensor.
     Always,
-    /// Rows or columns are no whole number of blocks of so many.
+    /// Rows or columns that are no multiple of this block.
     Ragged(u64),
-    /// The scheme has zero points.
+    /// A scheme with zero points.
     Asymmetric,
-    /// The weight of one expert.
+    /// A weight of one expert.
     Expert,
-    /// A weight that shares a layer with others when the model runs.
+    /// A weight that shares a layer with others at run time.
     Fused,
-    /// The model is of one of these types.
+    /// A model of one of these types.
     ModelTypes(&'static [&'static str]),
 }
 
-/// Something that a loader does not do.
+/// A known limit of a loader.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     families: &'static [Family],
     when: When,
-    /// The program and its release.
+    /// Program and release.
     pub program: &'static str,
-    /// What happens.
+    /// Effect on the tensor.
     pub what: &'static str,
 }
 
 const TRANSFORMERS: &str = "transformers 5.23.0";
-/// Of rows that were seen with the models of every type.
+/// For limits seen with models of every type.
 const TRANSFORMERS_5_24: &str = "transformers 5.24.0";
 const VLLM: &str = "vLLM 0.33.0";
 const PACKED: &[Family] = &[Family::CtPackQuantized, Family::CtNvfp4, Family::CtMxfp4, Family::CtMxfp6];
 
-/// Models whose own code reads weights of layers, which packed ones do not have.
+/// Models whose own code reads layer weights, which packed layers lack.
 const TOUCH_WEIGHTS: &[&str] = &[
     "altclip_vision_model",
     "deformable_detr",
@@ -135,7 +135,7 @@ const TABLE: &[Limit] = &[
 ];
 
 impl Limit {
-    /// The rows that are about a scheme and a weight that it quantizes, in a model of this type.
+    /// Limits for a scheme, a quantized weight and the model's type.
     pub fn of(scheme: Scheme, weight: &Tensor, model_type: Option<&str>) -> impl Iterator<Item = &'static Limit> {
         TABLE.iter().filter(move |limit| {
             limit.families.contains(&scheme.family)

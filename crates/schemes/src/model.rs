@@ -1,4 +1,4 @@
-//! The tensors of a model together: what each is by what stands beside it, and whether a scheme quantizes it
+//! The tensors of a model in context: their layers by neighboring tensors, and their quantization by scheme
 //! (`docs/spec/checkpoints.md §11.3`).
 
 use foldhash::{HashMap, HashMapExt};
@@ -11,38 +11,38 @@ use crate::layer::Layer;
 use crate::modules::module_of;
 use crate::scheme::Family;
 
-/// Components of the names of tensors that hold several experts, in the order of the page.
+/// Components in names of tensors with several experts, in the order of the page.
 const EXPERTS: [&str; 3] = ["experts", "block_sparse_moe", "parallel_experts"];
 
-/// The names of the first and the second layer of experts in one tensor, where gate and up are one.
+/// Names of the first and the second expert layer with fused experts and gates.
 const EXPERT_LAYERS: [(&str, &str); 4] =
     [("gate_up_proj", "down_proj"), ("input_linear", "output_linear"), ("fc1", "fc2"), ("w13", "w2")];
 
-/// Models whose linear layers have a row for each input, and the modules that are such layers.
+/// Models whose linear layers have a row for each input, and those layers.
 const INPUT_ROWS: (&[&str], &[&str]) =
     (&["gpt2", "openai-gpt", "imagegpt", "decision_transformer"], &["c_attn", "q_attn", "c_proj", "c_fc"]);
 
-/// Parts of `config.json` that describe the language model of a model of several.
+/// Sections of `config.json` for the language model within a larger model.
 const LANGUAGE_CONFIGS: [&str; 5] = ["text_config", "language_config", "llm_config", "thinker_config", "decoder"];
 
-/// Tables of tokens, which llama.cpp quantizes (§11.3).
+/// Tables of tokens that llama.cpp quantizes (§11.3).
 const TOKENS: [&str; 5] = ["token_embd", "embed_tokens", "tok_embeddings", "word_embeddings", "wte"];
 
-/// Words of matrices that llama.cpp keeps (§11.3).
+/// Words in names of matrices that llama.cpp keeps (§11.3).
 const KEPT_IN_GGUF: [&str; 4] = ["altup", "laurel", "per_layer_model_proj", "attn_rel_b"];
 
-/// The tensors of a model by their names, and what its configuration says of them.
+/// A model's tensors by name, with its configuration.
 #[derive(Clone, Debug)]
 pub struct Model<'a> {
     pub(crate) tensors: HashMap<&'a str, &'a Tensor>,
     config: Option<&'a Value>,
     pub(crate) blocks: Blocks<'a>,
-    /// Most elements of matrices are of 16 bits, so that those of 32 are so for a reason.
+    /// True if most matrix elements have 16 bits, so that 32 bits are a choice.
     has_half_precision: bool,
 }
 
 impl<'a> Model<'a> {
-    /// Of the tensors by their logical names, and `config.json`.
+    /// A model from tensors with logical names, and `config.json`.
     pub fn new(tensors: &'a [Tensor], config: Option<&'a Value>) -> Model<'a> {
         let mut by_name = HashMap::with_capacity(tensors.len());
         by_name.extend(tensors.iter().map(|tensor| (&*tensor.name, tensor)));
@@ -68,7 +68,7 @@ impl<'a> Model<'a> {
         self.tensors.get(name).map(|tensor| &*tensor.shape)
     }
 
-    /// What the name and the number of dimensions tell, in a model of this type.
+    /// Layer by name and number of dimensions, for this type of model.
     pub(crate) fn by_name(&self, tensor: &Tensor) -> Option<Layer> {
         let is_of_several =
             self.config.is_some_and(|config| LANGUAGE_CONFIGS.iter().any(|key| config.get(key).is_some()));
@@ -76,7 +76,7 @@ impl<'a> Model<'a> {
         Layer::by_name_in(&tensor.name, tensor.shape.len(), model_type)
     }
 
-    /// A matrix with a row for each token: it has its name, or as many rows as the vocabulary.
+    /// True for a matrix with a row for each token: by name, or by the size of the vocabulary.
     fn is_table_of_tokens(&self, tensor: &Tensor) -> bool {
         let [rows, _] = *tensor.shape else { return false };
         let last = module_of(&tensor.name).rsplit('.').next().unwrap_or_default();
@@ -88,20 +88,19 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// A value of the configuration, or of the part of it that is about the language model.
+    /// A value of the configuration, or of its language model section.
     pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
         let config = self.config?;
         let own = |config: &'a Value| config.get(key).filter(|value| !value.is_null());
         own(config).or_else(|| LANGUAGE_CONFIGS.iter().find_map(|part| own(config.get(part)?)))
     }
 
-    /// `model_type` of the configuration.
+    /// The configuration's `model_type`.
     pub fn model_type(&self) -> Option<&'a str> {
         self.config?.get("model_type")?.as_str()
     }
 
-    /// The type in which a loader holds what is not quantized: that of `dtype` or `torch_dtype`, if it is a float of 16 or 32
-    /// bits.
+    /// Loader's type for unquantized tensors: `dtype` or `torch_dtype`, if it is a float of 16 or 32 bits.
     pub fn dtype(&self) -> Option<DType> {
         let text = self.value("dtype").or_else(|| self.value("torch_dtype"))?.as_str()?;
         match text.strip_prefix("torch.").unwrap_or(text) {
@@ -112,7 +111,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// What a tensor is.
+    /// Layer of a tensor.
     ///
     /// # Examples
     /// ```
@@ -136,7 +135,7 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// What the tensors beside it, its rank and its type tell.
+    /// Layer by neighboring tensors, rank and type.
     fn by_neighbors(&self, tensor: &Tensor) -> Layer {
         let (name, rank) = (&*tensor.name, tensor.shape.len());
         let module = module_of(name);
@@ -166,16 +165,17 @@ impl<'a> Model<'a> {
         if is_named && (is_type(INPUT_ROWS.0) || has_input_rows) { Layer::InputRows } else { Layer::Linear }
     }
 
-    /// Whether `--scheme` quantizes a tensor of this kind if nothing else is said.
+    /// True if `--scheme` quantizes such a tensor by default.
     pub fn is_quantized(&self, tensor: &Tensor, layer: Layer, family: Family) -> bool {
         let is_gguf = matches!(family, Family::Gguf(_));
         match layer {
             _ if is_gguf && KEPT_IN_GGUF.iter().any(|word| tensor.name.contains(word)) => false,
             Layer::Linear => family != Family::GptOss,
             Layer::Experts if is_gguf => true,
-            // Loaders of stacks name them gate_up_proj and down_proj, without a module for each.
+            // Loaders of stacks expect gate_up_proj and down_proj, without a module for each.
             Layer::Experts if tensor.name.ends_with(".weight") => false,
-            // Loaders of compressed-tensors know linear layers only; none but that of gpt-oss knows rows of inputs.
+            // Loaders of compressed-tensors support linear layers only, except for gpt-oss, whose experts have rows of
+            // inputs.
             Layer::Experts => match self.has_input_rows(tensor) {
                 true => family == Family::GptOss,
                 false => {
@@ -192,14 +192,14 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Loaders of the scheme make a layer of each expert of this kind of model, though files have them in one tensor.
+    /// True if loaders of the scheme split fused experts into layers for this type of model.
     pub fn splits_experts(&self, family: Family) -> bool {
         let is_split = |model_type: &str| ["llama4", "llama4_text"].contains(&model_type);
         family.name().starts_with("ct:") && self.model_type().is_some_and(is_split)
     }
 
-    /// The matrices of an [`Layer::Experts`] tensor have a row for each input, not for each output: told by the sizes of the
-    /// first and the second layer, which share one, or by the width of the model.
+    /// True if the matrices of an [`Layer::Experts`] tensor have a row for each input instead of each output: derived
+    /// from the common size of the first and the second layer, or from the width of the model.
     pub fn has_input_rows(&self, tensor: &Tensor) -> bool {
         let [_, rows, columns] = *tensor.shape else { return false };
         let beside = |from: &str, to: &str| match tensor.name.contains(from) {
@@ -208,7 +208,7 @@ impl<'a> Model<'a> {
         };
         let by_sizes =
             EXPERT_LAYERS.iter().find_map(|&(first, second)| match (beside(first, second), beside(second, first)) {
-                // Gate and up lie together: [2 N, K] and [K, N], or [K, 2 N] and [N, K].
+                // Fused gate and up: [2 N, K] and [K, N], or [K, 2 N] and [N, K].
                 (Some([_, of_rows, of_columns]), _) => Some(rows == *of_columns && columns == 2 * of_rows),
                 (_, Some([_, of_rows, of_columns])) => Some(columns == *of_rows && *of_columns == 2 * rows),
                 _ => None,

@@ -1,7 +1,7 @@
-//! Which modules a configuration means: names, patterns, regular expressions (`docs/spec/checkpoints.md §4.4`, §4.5).
+//! Modules in configurations: names, patterns, regular expressions (`docs/spec/checkpoints.md §4.4`, §4.5).
 //!
-//! A module is known by the name of its tensors without the last component: `lm_head` of `lm_head.weight`. Classes
-//! (`Linear`) are not known; lists of targets that name one mean every module that has the tensors.
+//! A module's name is that of its tensors without the last component: `lm_head` for `lm_head.weight`. Classes
+//! (`Linear`) are unknown; a class in a list of targets means every module with the tensors.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// The module that a logical tensor belongs to: its name without `.weight`, or the name itself of a tensor that is called
-/// otherwise, such as fused experts.
+/// Module of a logical tensor: its name without `.weight`; for other tensors, such as fused experts, the name itself.
 pub(crate) fn module_of(name: &str) -> &str {
     match name.strip_suffix("weight") {
         Some("") => "",
@@ -20,14 +19,13 @@ pub(crate) fn module_of(name: &str) -> &str {
     }
 }
 
-/// Whether a component of a name is a number.
 fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The list of blocks that a module lies in, and the module's name within its block.
+/// The enclosing list of blocks, and the module's name within its block.
 ///
-/// `model.layers.3.mlp.up_proj` is `mlp.up_proj` in a block of `model.layers`. The members of a list of layers, such as
+/// `model.layers.3.mlp.up_proj` is `mlp.up_proj` in a block of `model.layers`. Members of a list of layers, such as
 /// `proj.1`, lie in no block.
 pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
     let mut at = 0;
@@ -50,7 +48,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Reads an entry: `re:` and a regular expression, matched from the start; a pattern with `*` or `?`; or a name.
+    /// Parses an entry: `re:` and a regular expression, matched from the start; a pattern with `*` or `?`; or a name.
     fn new(text: &str, place: &str) -> Result<Pattern, Error> {
         let refused = |_| Error::Value {
             place: place.to_owned(),
@@ -72,12 +70,12 @@ impl Pattern {
         self.regex.is_none().then_some(self.text.as_str())
     }
 
-    /// Names the module itself, or matches it.
+    /// True if it names or matches the module itself.
     fn names(&self, module: &str) -> bool {
         self.regex.as_ref().map_or(self.text == module, |regex| regex.is_match(module))
     }
 
-    /// Names the module, a module around it, or its last components: how lists of exceptions are written.
+    /// True if it names the module, an enclosing module, or its last components, as lists of exceptions do.
     pub(crate) fn covers(&self, module: &str) -> bool {
         let parents = module.match_indices('.').map(|(at, _)| &module[..at]);
         let components = module.match_indices('.').map(|(at, _)| &module[at + 1..]);
@@ -90,13 +88,13 @@ impl Pattern {
         path.strip_prefix(self.text.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    /// Could be the name of a class: one word that begins with a capital.
+    /// True for a possible class name: one capitalized word.
     pub(crate) fn may_be_class(&self) -> bool {
         self.regex.is_none() && self.text.starts_with(|c: char| c.is_ascii_uppercase()) && !self.text.contains('.')
     }
 }
 
-/// A pattern of shells, in which `*` takes dots too.
+/// A shell pattern, in which `*` also matches dots.
 fn glob(text: &str) -> String {
     let mut regex = String::from("^");
     for c in text.chars() {
@@ -110,19 +108,19 @@ fn glob(text: &str) -> String {
     regex
 }
 
-/// What any part of a model may be called.
+/// Generic names for any part of a model.
 const ANY_PART: [&str; 7] = ["model", "transformer", "backbone", "base_model", "module", "encoder", "decoder"];
 
-/// Regular expressions, as compressed-tensors writes them, for modules by the ends of their names: a loader may know them under
-/// another name than that of the file (`model.language_model.layers.0` for `language_model.model.layers.0`), but the end is
-/// the same. Each has as few components as no module of `others` ends with; numbers stand for any number where they can. A
-/// module without dots is also named as it is, as other writers do. A part of the model outside of blocks that has no module of
-/// `others` is named as a whole, for its modules may have other names in memory; so are those of `in_memory`.
+/// Regular expressions in compressed-tensors' style for modules, by the ends of their names: a loader may use another
+/// prefix than the file (`model.language_model.layers.0` for `language_model.model.layers.0`), but the end is the same.
+/// Each is the shortest end that no module of `others` has; numbers match any number where possible. A module without
+/// dots is also listed by name, as other writers do. A part of the model outside of blocks without modules of `others`
+/// is listed as a whole, since its modules may be renamed in memory; so are those of `in_memory`.
 pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String]) -> Vec<String> {
     let ends = |name: &str, any: bool| {
         let shown = |part: &str| if any && is_number(part) { r"\d+".to_owned() } else { escape(part) };
         let parts: Vec<String> = name.split('.').map(shown).collect();
-        // A number at its beginning says nothing of a name.
+        // A leading number does not identify a name.
         let begins = |at: &usize| *at == 0 || !is_number(name.split('.').nth(*at).unwrap_or_default());
         (0..parts.len()).rev().filter(begins).map(|at| parts[at..].join(r"\.")).collect::<Vec<_>>()
     };
@@ -154,7 +152,7 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
         }
         let end = [true, false].into_iter().flat_map(|any| ends(module, any)).find(|end| !taken.contains(end));
         all.extend((!module.contains('.')).then(|| module.clone()));
-        // vLLM asks for the layers of each expert, also where all lie in one tensor.
+        // vLLM checks the layers of each expert, even if all are in one tensor.
         let within = if module.ends_with("experts") { r"(\..*)?" } else { "" };
         all.extend(end.map(|end| format!(r"re:(.*\.)?{end}{within}$")));
     }
@@ -168,12 +166,12 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
     all
 }
 
-/// The names of the modules around a module, the outermost first.
+/// Names of the enclosing modules, outermost first.
 fn prefixes(module: &str) -> impl Iterator<Item = &str> {
     module.match_indices('.').map(|(at, _)| &module[..at])
 }
 
-/// Whether successive components of a module's name are those of another name.
+/// True if successive components of a module's name equal those of another name.
 pub(crate) fn has_components(module: &str, name: &str) -> bool {
     module.match_indices(name).any(|(at, _)| {
         let (front, rest) = (&module[..at], &module[at + name.len()..]);
@@ -181,7 +179,7 @@ pub(crate) fn has_components(module: &str, name: &str) -> bool {
     })
 }
 
-/// A list of entries; `null` and absence are the empty list.
+/// Parses a list of entries; `null` and absence are the empty list.
 pub(crate) fn patterns(value: Option<&Value>, place: &str, key: &str) -> Result<Vec<Pattern>, Error> {
     let wrong = |found: &Value| Error::Value {
         place: place.to_owned(),
@@ -199,7 +197,7 @@ pub(crate) fn patterns(value: Option<&Value>, place: &str, key: &str) -> Result<
     }
 }
 
-/// A value as a message shows it, without control characters: JSON escapes not all of them.
+/// A value in a message, without control characters: JSON does not escape all of them.
 pub(crate) fn brief(value: &Value) -> String {
     let shown = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
     let text: String = value.to_string().chars().map(shown).collect();

@@ -1,6 +1,6 @@
-//! What the tensors of a scheme are called: rows of data that the schemes of [`crate::catalogue`] fill in.
+//! Names of a scheme's tensors: rows of data for the schemes of [`crate::catalogue`].
 //!
-//! A group of tensors is known by the name of the dense tensor that it stands for, its logical name.
+//! A group of tensors is identified by the name of its dense tensor, the logical name.
 
 use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part, Planes};
@@ -10,22 +10,21 @@ use crate::error::Error;
 use crate::found::{Found, Piece};
 use crate::scheme::{Family, Parameters};
 
-/// How a stored tensor's name follows from the logical name.
+/// Rule from the logical name to a stored tensor's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
-    /// The logical name and this: `p.weight` and `_scale` are `p.weight_scale`.
+    /// Appends to the logical name: `p.weight` and `_scale` give `p.weight_scale`.
     Append(&'static str),
-    /// This in place of the last component, which is `weight`: `p.weight` becomes `p.scale`.
+    /// Replaces the last component, `weight`: `p.weight` becomes `p.scale`.
     Sibling(&'static str),
-    /// The last component hidden by an underscore, and this: `p.weight` becomes `p._weight_qdata`.
+    /// Prefixes the last component with an underscore, and appends: `p.weight` becomes `p._weight_qdata`.
     Hidden(&'static str),
 }
 
-/// The last component of the logical names that [`Name::Sibling`] replaces.
+/// Last component that [`Name::Sibling`] replaces.
 const WEIGHT: &str = "weight";
 
 impl Name {
-    /// The stored name.
     pub(crate) fn of(self, logical: &str) -> Option<String> {
         match self {
             Name::Append(end) => Some(format!("{logical}{end}")),
@@ -37,13 +36,12 @@ impl Name {
         }
     }
 
-    /// Whether a stored name ends as it has to.
+    /// True if a stored name has the rule's ending.
     pub(crate) fn may_be(self, stored: &str) -> bool {
         let (Name::Append(end) | Name::Sibling(end) | Name::Hidden(end)) = self;
         stored.ends_with(end)
     }
 
-    /// The logical name.
     pub(crate) fn logical(self, stored: &str) -> Option<String> {
         match self {
             Name::Append(end) => stored.strip_suffix(end).filter(|front| !front.is_empty()).map(str::to_owned),
@@ -57,18 +55,18 @@ impl Name {
     }
 }
 
-/// A name as what precedes its last component, with the dot, and that.
+/// Splits a name before its last component; the first part keeps the dot.
 fn split(name: &str) -> (&str, &str) {
     name.split_at(name.rfind('.').map_or(0, |dot| dot + 1))
 }
 
-/// `a.old` as `a.new`.
+/// `a.new` for `a.old`.
 fn replaced(name: &str, old: &str, new: &str) -> Option<String> {
     let front = name.strip_suffix(old)?;
     (front.is_empty() || front.ends_with('.')).then(|| format!("{front}{new}"))
 }
 
-/// Whether a group may lack a tensor.
+/// Presence of a tensor in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Required,
@@ -79,7 +77,7 @@ pub(crate) enum Need {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) piece: Piece,
-    /// What it may be called; the first that exists is it.
+    /// Possible names; the first that exists is used.
     pub(crate) names: &'static [Name],
     pub(crate) dtypes: &'static [DType],
     pub(crate) need: Need,
@@ -106,29 +104,28 @@ impl Row {
 /// Names and types of a tensor of codes.
 pub(crate) type Codes = &'static [(Name, &'static [DType])];
 
-/// What the tensors of a group are together.
+/// Describes the logical tensor of a group.
 type Describe = fn(&Found<'_>) -> Result<Described, Error>;
 
-/// The `quant_method` that declares a scheme for every module, and the keys beside it, none of which says more of the weights.
+/// The `quant_method` that declares a scheme for every module, and the keys allowed with it, which do not affect
+/// weights.
 pub(crate) type Method = (&'static str, &'static Keys);
 
-/// How matrices of dense tensors are stored, of schemes without names, shapes or constants of their own.
+/// Stored form of dense matrices, for schemes without special names, shapes or constants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
-    /// Of a matrix of these rows and columns; or why it does not fit.
+    /// Planes for a matrix of these rows and columns, or the reason why it does not fit.
     pub(crate) planes: fn(&Parameters, [u64; 2]) -> Result<Planes, String>,
-    /// The types of codes and scales in a file.
+    /// Types of codes and scales in a file.
     pub(crate) types: [DType; 2],
 }
 
-/// A scheme's tensors, and what they are together.
+/// A scheme's tensors, and their description.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) family: Family,
     pub(crate) codes: Codes,
-    /// The tensors beside the codes.
     pub(crate) rows: &'static [Row],
-    /// The logical tensor.
     pub(crate) describe: Describe,
     pub(crate) method: Option<Method>,
     pub(crate) written: Option<Written>,
@@ -148,10 +145,9 @@ impl Entry {
     }
 }
 
-/// A logical tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Described {
-    /// As it is read, row-major.
+    /// Shape when read, row-major.
     pub(crate) shape: Vec<u64>,
     pub(crate) layout: Layout,
 }

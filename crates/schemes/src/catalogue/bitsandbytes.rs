@@ -10,7 +10,7 @@ use crate::scheme::Family;
 use crate::table::Name::{Append, Sibling};
 use crate::table::{Codes, Described, Entry, Need, Row};
 
-/// Bytes of codes may be stored as any type.
+/// Codes are bytes in elements of any type.
 const FOUR: Codes = &[(Append(""), &[U8, I8, Bf16, F16, F32])];
 const NF4: &[Row] = &[ABSMAX, NESTED, BOOK, values(Book::Nf4)];
 const FP4: &[Row] = &[ABSMAX, NESTED, BOOK, values(Book::Fp4)];
@@ -44,7 +44,7 @@ fn int8(found: &Found<'_>) -> Result<Described, Error> {
     Ok(described)
 }
 
-/// Blocks follow each other through the whole tensor, so that they are rows of another matrix than it is.
+/// Blocks run through the whole tensor, so its rows do not contain whole blocks: the layout has other rows.
 fn four(found: &Found<'_>, book: Book) -> Result<Described, Error> {
     let state = found.setting.bitsandbytes.as_ref();
     let state = state.ok_or_else(|| found.unknown("the block", "the group has no quant_state"))?;
@@ -67,7 +67,7 @@ fn four(found: &Found<'_>, book: Book) -> Result<Described, Error> {
     Ok(Described { shape: state.shape.clone(), layout: Layout::new(1, [rows, cols], Coding::Planes(planes)) })
 }
 
-/// Rows of so many elements, or one of all.
+/// Rows of `cols` elements, or one of all.
 fn rows_of(elements: u64, cols: u64) -> [u64; 2] {
     match elements.checked_rem(cols) {
         Some(0) => [elements / cols, cols],

@@ -12,7 +12,7 @@ use crate::scheme::{Family, Strategy};
 use crate::table::Name::{self, Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row};
 
-/// The last component of the tensor that marks a file of scaled FP8.
+/// Last component of the name of a tensor that marks scaled FP8.
 pub(crate) const SCALED_FP8_MARKER: &str = "scaled_fp8";
 
 const SCALE: &[Name] = &[Append("_scale")];
@@ -38,7 +38,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     }),
     Entry::new(Family::ComfyFp8Rows, FP8, FLOAT_SCALES, |found| shared(found, Plane::of(F8E4M3Fn), &[Share::Channel])),
     Entry::new(Family::ComfyFp8Blocks, FP8, FLOAT_SCALES, |found| squares(found, Plane::of(F8E4M3Fn))),
-    // A marker may say that there is a scale for each row.
+    // A marker may declare a scale for each row.
     Entry::new(Family::ComfyInt8, INT8_CODES, FLOAT_SCALES, |found| match found.parameters().strategy {
         Some(Strategy::Channel) => shared(found, INT8, &[Share::Channel]),
         _ => shared(found, INT8, &[Share::Tensor, Share::Channel]),
@@ -56,8 +56,7 @@ fn squares(found: &Found<'_>, codes: Plane) -> Result<Described, Error> {
     shared(found, codes, &[Share::Block([side, side])])
 }
 
-/// Besides one scale for all there are one for each row and, with a third dimension, one for each group of it: as many
-/// groups as the grid has columns.
+/// One scale, or one for each row, or in a third dimension one for each group of columns.
 fn scaled_fp8(found: &Found<'_>) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let codes = Plane::of(found.codes().dtype);
@@ -70,7 +69,7 @@ fn scaled_fp8(found: &Found<'_>) -> Result<Described, Error> {
     }
 }
 
-/// A dense tensor with these padded dimensions has the shape of the reference, if there is one.
+/// Shape without padding: that of the reference, if there is one.
 fn kept(found: &Found<'_>, stack: &Stack) -> Result<[u64; 2], Error> {
     match found.reference.as_deref() {
         None => Ok([stack.rows, stack.cols]),

@@ -1,5 +1,5 @@
-//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8; and what ModelSlim stores in the
-//! same way (§4.18).
+//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8; and ModelSlim, with equal
+//! storage (§4.18).
 
 use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E8M0, F16, F32, I8, I32, I64, U8};
 use truecast_core::scaled::{Code, Global, GlobalRule, Group, Packing, Part, Plane, Planes, Zero};
@@ -47,7 +47,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::ModelSlim, INT8, &[SCALES, Row::optional(Part::Zeros, &[Append("_offset")], FLOATS)], int),
 ];
 
-/// The grid that the configuration names.
+/// The grid in the configuration.
 pub(super) fn fit(found: &Found<'_>, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> {
     let parameters = found.parameters();
     match (parameters.strategy, parameters.group, parameters.block) {
@@ -75,7 +75,7 @@ fn int(found: &Found<'_>) -> Result<Described, Error> {
     signed_bytes(found, &stack, fit)
 }
 
-/// The logical shape is stored, the words are checked against it.
+/// The logical shape is stored; the words must match it.
 fn packed(found: &Found<'_>) -> Result<Described, Error> {
     let (words, scales) = (found.codes(), found.scales()?);
     let stated = found.stated.as_deref().unwrap_or_default();
@@ -94,7 +94,7 @@ fn packed(found: &Found<'_>) -> Result<Described, Error> {
             "{stated:?} elements of {bits} bits take {dense} words per row, or {padded} if no element crosses a word"
         )));
     }
-    // Which of the two packings it is (§4.4.2).
+    // Distinguish the two packings (§4.4.2).
     let is_dense = match dense == padded && stack.cols > 32 / u64::from(bits) && 32 % bits != 0 {
         false => *per_row == dense,
         true => found.setting.is_dense_packing.ok_or_else(|| {
@@ -139,11 +139,11 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     let whole = stack.fit(found, global, &[Share::Tensor])?;
     let planes = Planes::times(Plane::of(F4E2M1), Plane::of(F8E4M3Fn), fit.block);
     let global = Global { rule: GlobalRule::Divide, block: whole.block };
-    // One global scale for a stack makes one matrix of it.
+    // A common global scale makes one matrix of a stack.
     Ok(stack.described(Fit { is_common: whole.is_common, ..fit }, Planes { global: Some(global), ..planes }))
 }
 
-/// Codes of which `bytes` bytes hold `elements`.
+/// MX codes with `elements` elements in `bytes` bytes.
 pub(super) fn mx_packed(found: &Found<'_>, code: DType, bytes: u64, elements: u64) -> Result<Described, Error> {
     let stored = Stack::of_codes(found, 1)?;
     if !stored.cols.is_multiple_of(bytes) {

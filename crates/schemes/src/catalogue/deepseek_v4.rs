@@ -29,7 +29,7 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     shared(found, Plane::of(F8E4M3Fn), &[Share::Block(found.block(advice)?)])
 }
 
-/// `expert_dtype` of the configuration agrees with the type of an expert's weight.
+/// Checks the configuration's `expert_dtype` against an expert's weight.
 fn check_expert(found: &Found<'_>, stored: DType) -> Result<(), Error> {
     let stored = if stored == I8 { F4E2M1 } else { stored };
     match found.setting.expert {

@@ -1,4 +1,4 @@
-//! E4M3 codes times scales of blocks, tensors or rows: DeepSeek (§4.1), `mxfp8` (§4.8), Mistral (§4.13), FBGEMM (§4.14).
+//! E4M3 codes with scales per block, tensor or row: DeepSeek (§4.1), `mxfp8` (§4.8), Mistral (§4.13), FBGEMM (§4.14).
 
 use truecast_core::DType::{self, Bf16, F8E4M3Fn, F8E8M0, F16, F32, U8};
 use truecast_core::scaled::{Plane, Planes};
@@ -30,7 +30,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 
 const E4M3: Plane = Plane::of(F8E4M3Fn);
 
-/// The block that the configuration names.
+/// The block size in the configuration.
 fn blocks(found: &Found<'_>) -> Result<Described, Error> {
     let advice = "config.json states it as weight_block_size";
     shared(found, E4M3, &[Share::Block(found.block(advice)?)])
@@ -41,14 +41,14 @@ pub(super) const MX_FP8: Written = Written {
     types: [F8E4M3Fn, U8],
 };
 
-/// Elements that share a scale of two.
+/// Elements per power-of-two scale.
 pub(super) const MX_GROUP: u64 = 32;
 
 pub(super) fn mx(found: &Found<'_>) -> Result<Described, Error> {
     mx_of(found, &Stack::of_codes(found, 1)?, F8E4M3Fn)
 }
 
-/// Codes of a type, of which 32 share a scale of two.
+/// Codes of a type in groups of 32 with a power-of-two scale.
 pub(super) fn mx_of(found: &Found<'_>, stack: &Stack, code: DType) -> Result<Described, Error> {
     let fit = stack.fit_groups(found, found.scales()?, MX_GROUP)?;
     Ok(stack.times(fit, Plane::of(code), Plane::of(F8E8M0)))

@@ -17,7 +17,7 @@ const ROWS: &[Row] = &[Row::scales(&[Append("_scales"), Append(".scales")], &[U8
 pub(super) const ENTRIES: &[Entry] =
     &[Entry::new(Family::GptOss, CODES, ROWS, describe).method("mxfp4", &known::METHOD)];
 
-/// Bytes of a block of 32 elements.
+/// Bytes per block of 32 elements.
 const BLOCK_BYTES: u64 = 16;
 /// The model class of transformers loads these with inputs as rows.
 const TRANSPOSED: [&str; 2] = ["gate_up_proj", "down_proj"];
@@ -31,7 +31,7 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     Ok(if has_input_rows(found.name) { described.transposed() } else { described })
 }
 
-/// The dense tensor of this name has a row for each input.
+/// True if the dense tensor of this name has a row for each input.
 pub(crate) fn has_input_rows(name: &str) -> bool {
     TRANSPOSED.iter().any(|end| name.ends_with(end))
 }

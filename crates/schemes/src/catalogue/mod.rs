@@ -1,7 +1,6 @@
-//! Every scheme that is read, a file each: what its tensors are called, and the layout that they have together
-//! (`docs/spec/checkpoints.md §4`).
+//! Every readable scheme, one per file: names of its tensors, and their common layout (`docs/spec/checkpoints.md §4`).
 //!
-//! Which tensors a scheme may claim is decided in [`crate::detect`], what a configuration says in [`crate::declared`].
+//! [`crate::detect`] decides which tensors belong to a scheme; [`crate::declared`] reads configurations.
 
 mod awq;
 mod bitnet;
@@ -44,12 +43,12 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
     TABLES.iter().copied().flatten()
 }
 
-/// The entry of a family; `None` of tensors without a scheme.
+/// The entry of a family; `None` for unquantized tensors.
 pub(crate) fn entry(family: Family) -> Option<&'static Entry> {
     entries().find(|entry| entry.family == family)
 }
 
-/// The scheme that a `quant_method` declares, and the keys beside it.
+/// The scheme that a `quant_method` declares, and the keys allowed with it.
 pub(crate) fn declared_by(method: &str) -> Option<(Family, &'static Keys)> {
     entries().find_map(|entry| entry.method.filter(|(name, _)| *name == method).map(|(_, keys)| (entry.family, keys)))
 }

@@ -1,4 +1,4 @@
-//! torchao (§4.7): the header says for each tensor what it is made of.
+//! torchao (§4.7): the header lists the parts of each tensor.
 
 use serde_json::Value;
 use truecast_core::DType::{self, Bf16, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32, I8, U8};
@@ -25,11 +25,11 @@ const ROWS: &[Row] = &[
 
 pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::Torchao, CODES, ROWS, describe)];
 
-/// Reads the entry of a tensor in a header; `None` if it is a dense one.
+/// Reads a tensor's entry in a header; `None` for a dense tensor.
 pub(crate) fn attributes(entry: &Value) -> Option<Torchao> {
     let class = entry.get("_type")?.as_str()?;
     let data = entry.get("_data");
-    // Some releases hide their attributes.
+    // Some releases prefix attributes with an underscore.
     let field = |name: &str| {
         let found = data.and_then(|data| data.get(name).or_else(|| data.get(format!("_{name}"))));
         found.map(inner)
@@ -60,7 +60,7 @@ fn inner(value: &Value) -> &Value {
 
 type Describe = fn(&Found<'_>, &Torchao) -> Result<Described, Error>;
 
-/// Classes that are read. Those of integers may have fewer bits, each in a byte.
+/// Readable classes. Integers may have fewer bits, each in a byte.
 const CLASSES: &[(&str, Describe)] = &[
     ("Float8Tensor", floats),
     ("Int8Tensor", integers),
@@ -69,7 +69,6 @@ const CLASSES: &[(&str, Describe)] = &[
     ("NVFP4Tensor", nvfp4),
 ];
 
-/// The class is read.
 pub(crate) fn is_read(class: &str) -> bool {
     CLASSES.iter().any(|(name, _)| *name == class)
 }

@@ -1,4 +1,4 @@
-//! The configuration of compressed-tensors (§4.4), as version 0.20 of the package writes it.
+//! The configuration of compressed-tensors (§4.4), as written by version 0.20 of the package.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::Outcome;
 use crate::modules::endings;
 use crate::scheme::{Family, Parameters, Strategy};
 
-/// The version of the package whose files these are: words of packed integers are dense.
+/// Version of the package for these files: words of packed integers are dense.
 const VERSION: &str = "0.20.0";
 
-/// `quantization_config`; `None` of other families.
+/// `quantization_config`; `None` for other families.
 pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
     let Outcome { scheme, kept, in_memory, quantized, activations } = *outcome;
     let parameters = scheme.parameters;
@@ -34,7 +34,7 @@ pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
         Family::CtNvfp4 => {
             let mut weights = groups(4, 16, "torch.float8_e4m3fn");
             weights["strategy"] = json!("tensor_group");
-            // The global scale is stored, that of a group is taken when the model runs.
+            // The global scale is stored, those of groups are computed at run time.
             let of_inputs = activations.then(|| {
                 let mut inputs = weights.clone();
                 inputs["dynamic"] = json!("local");
@@ -65,7 +65,7 @@ pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
     }))
 }
 
-/// The strategy of weights of eight bits.
+/// Strategy for weights of eight bits.
 pub(crate) fn strategy(parameters: &Parameters) -> Strategy {
     parameters.strategy.unwrap_or(match (parameters.block, parameters.group) {
         (Some(_), _) => Strategy::Block,
@@ -74,7 +74,7 @@ pub(crate) fn strategy(parameters: &Parameters) -> Strategy {
     })
 }
 
-/// The strategy of packed integers.
+/// Strategy for packed integers.
 pub(crate) fn packed_strategy(parameters: &Parameters) -> Strategy {
     parameters.strategy.unwrap_or(Strategy::Group)
 }
@@ -104,7 +104,7 @@ fn groups(bits: u32, group: u64, scale: &str) -> Value {
     })
 }
 
-/// Activations that are quantized token by token when the model runs.
+/// Activations quantized per token at run time.
 fn dynamic(bits: u32, kind: &str) -> Value {
     json!({"num_bits": bits, "type": kind, "symmetric": true, "group_size": null, "strategy": "token", "dynamic": true})
 }

@@ -1,6 +1,6 @@
-//! What the JSON files and headers of a result say of its scheme (`docs/spec/checkpoints.md §2.6`).
+//! Declaration of a result's scheme in JSON files and headers (`docs/spec/checkpoints.md §2.6`).
 //!
-//! Changes are told as edits; whoever writes the files applies them to their text, so that every other byte stays.
+//! Changes are edits; the caller applies them to the text of files, so that every other byte stays.
 
 mod compressed_tensors;
 
@@ -19,18 +19,18 @@ use crate::in_memory::below;
 use crate::scheme::{Family, ScaleType, Scheme, Writing};
 pub(crate) use compressed_tensors::{packed_strategy, strategy};
 
-/// What a conversion made. By default nothing is quantized.
+/// Outcome of a conversion. The default is without quantization.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome<'a> {
-    /// The scheme of what was quantized; [`Scheme::PLAIN`] if nothing is.
+    /// Scheme of the quantized tensors; [`Scheme::PLAIN`] without them.
     pub scheme: Scheme,
-    /// The modules that were not quantized although they have a weight, or will have one.
+    /// Unquantized modules with a weight, or a future one.
     pub kept: &'a [String],
-    /// Modules that loaders know by names that no tensor has, and do not quantize.
+    /// Unquantized modules that loaders know by names without a tensor.
     pub in_memory: &'a [String],
-    /// The modules that were.
+    /// Quantized modules.
     pub quantized: &'a [String],
-    /// Activations are quantized by scales that the result has ([`ActivationScale`](crate::ActivationScale)).
+    /// True if stored scales quantize activations ([`ActivationScale`](crate::ActivationScale)).
     pub activations: bool,
 }
 
@@ -38,11 +38,11 @@ pub struct Outcome<'a> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
-    /// Keys are set or removed; a file that there is not is written anew if a key is set.
+    /// Keys are set or removed; setting a key creates a missing file.
     Edit {
         /// The file's name.
         file: &'static str,
-        /// Where, and what.
+        /// Place and value.
         edit: Edit,
     },
     /// The file is not copied.
@@ -50,11 +50,11 @@ pub enum Change {
         /// The file's name.
         file: &'static str,
     },
-    /// The file is written, in place of one of that name.
+    /// The file is written, and replaces one of the same name.
     Write {
         /// The file's name.
         file: &'static str,
-        /// What it holds.
+        /// Its contents.
         value: Value,
     },
 }
@@ -77,7 +77,7 @@ const MODELOPT: &str = "hf_quant_config.json";
 const PARAMS: &str = "params.json";
 const MODELSLIM: &str = "quant_model_description.json";
 
-/// Places of §2.5 that a result no longer has, or has anew, beside the declarations in any part of `config.json`.
+/// Places of §2.5 that a result removes or replaces, besides the declarations in any part of `config.json`.
 const PLACES: [(&str, &[&str]); 5] = [
     (CONFIG, &["quantization"]),
     (CONFIG, &["expert_dtype"]),
@@ -86,12 +86,12 @@ const PLACES: [(&str, &[&str]); 5] = [
     (PARAMS, &["quantization_config"]),
 ];
 
-/// What changes in the files beside the tensors.
+/// Changes to the files beside the tensors.
 ///
-/// Source: `docs/spec/checkpoints.md §2.6`; the types that a configuration names (its second step) are not looked at.
+/// Source: `docs/spec/checkpoints.md §2.6`, without its second step, the types in a configuration.
 ///
 /// # Errors
-/// [`Error::NotWritten`] for a scheme that is only read.
+/// [`Error::NotWritten`] for a read-only scheme.
 ///
 /// # Examples
 /// ```
@@ -143,12 +143,12 @@ fn edit(path: &[&str], value: Option<Value>) -> Edit {
     Edit { path: path.iter().map(|key| (*key).to_owned()).collect(), value }
 }
 
-/// The places of a scheme: file, keys (none: the whole file), value.
+/// File, keys (empty for the whole file), and value of each declaration.
 type Declared = Vec<(&'static str, &'static [&'static str], Value)>;
 
 const QUANTIZATION_CONFIG: &[&str] = &["quantization_config"];
 
-/// What §4 names for the scheme.
+/// Declarations of the scheme by §4.
 fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
     let Outcome { scheme, kept, in_memory, .. } = *outcome;
     let kept = &[kept, in_memory].concat();
@@ -171,7 +171,7 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
             all
         }
         Family::Fp8Tensor => {
-            // Absent, transformers takes blocks of 128.
+            // transformers assumes blocks of 128 without this key.
             fp8["weight_block_size"] = Value::Null;
             fp8["modules_to_not_convert"] = json!(listed);
             in_config(fp8)
@@ -201,7 +201,7 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
     })
 }
 
-/// Declared twice (§4.5).
+/// Two equal declarations (§4.5).
 fn modelopt(scheme: Scheme, kept: &[String]) -> Declared {
     let algorithm = scheme.family.name().rsplit(':').next().unwrap_or_default();
     let group = match scheme.family {
@@ -222,7 +222,7 @@ fn modelopt(scheme: Scheme, kept: &[String]) -> Declared {
     vec![(CONFIG, QUANTIZATION_CONFIG, config), (MODELOPT, &[], json!({"producer": producer, "quantization": file}))]
 }
 
-/// `__metadata__` of a result: the source's, without the keys that described how its tensors were stored (§1.7).
+/// `__metadata__` of a result: the source's, without the keys about storage (§1.7).
 ///
 /// # Examples
 /// ```
@@ -234,7 +234,7 @@ pub fn metadata(source: &BTreeMap<String, String>, groups: &[Group]) -> BTreeMap
     let is_torchao = source.contains_key("tensor_names") && groups.iter().any(|g| g.scheme.family == Family::Torchao);
     let describes = |key: &str, value: &str| match key {
         "_quantization_metadata" | "quantization_config" => true,
-        // Of a GGUF file.
+        // In GGUF files.
         "general.alignment" | "general.file_type" | "general.quantization_version" => true,
         "tensor_names" => is_torchao,
         _ => is_torchao && value.starts_with('{') && value.contains("\"_type\""),

@@ -1,4 +1,4 @@
-//! AutoRound (§4.17): the layouts of others, named by `packing_format`.
+//! AutoRound (§4.17): layouts of other packages, named by `packing_format`.
 
 use serde_json::{Map, Value};
 
@@ -12,27 +12,7 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// What AutoRound says of activations, caches, and the run.
-const RUN: &str = "act_bits act_data_type act_dynamic act_group_size act_sym fmt layer_config static_attention_dtype \
-    static_attention_granularity static_kv_dtype static_kv_granularity supported_types weight_block_size";
-
-/// A module of AutoRound's `extra_config`.
-const MODULE: Keys = Keys {
-    used: &["bits group_size data_type sym"],
-    silent: &["act_bits act_data_type act_dynamic act_group_size act_sym in_blocks"],
-    ..Keys::NONE
-};
-
-/// AutoRound (§4.17).
-pub(super) const KEYS: Keys = Keys {
-    used: &[EXCEPTIONS, "quant_method bits group_size data_type packing_format sym"],
-    silent: &[COMMON, ACTIVATIONS, MAKING, AUTOROUND, RUN],
-    only: &[("rotation_config", &["{}"]), ("rotation_configs", &["[]"]), ("dynamic", &["{}", "false"])],
-    objects: &[("extra_config", Inner::Each(&MODULE))],
-    ..Keys::NONE
-};
-
-/// The layout of weights: of a packing, the beginning of a type, and bits. AutoRound's own has GPTQ's zero points as they are.
+/// Layout by packing, prefix of the type, and bits. AutoRound's own stores zero points of GPTQ unmodified.
 const LAYOUTS: [(&str, &str, &[u64], Family); 11] = [
     ("auto_round:auto_gptq", "int", &[2, 3, 4, 8], Family::Gptq),
     ("auto_gptq", "int", &[2, 3, 4, 8], Family::Gptq),
@@ -47,7 +27,7 @@ const LAYOUTS: [(&str, &str, &[u64], Family); 11] = [
     ("auto_round:fp8", "fp", &[8], Family::Fp8Tensor),
 ];
 
-/// `None` if weights are stored as they are.
+/// Reads a configuration; `None` if weights are unquantized.
 pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Declaration>, Error> {
     let packing = text(value.get("packing_format"), place, "packing_format")?.unwrap_or_default();
     if packing == "auto_round:fake" {
@@ -56,7 +36,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
     let mut declaration = Declaration::for_all(place, [setting(packing, value, value, place)?]);
     for (name, own) in object(value.get("extra_config"), place, "extra_config")?.into_iter().flatten() {
         let own = own.as_object().ok_or_else(|| wrong(place, name, own, "an object"))?;
-        // What is not quantized the tensors tell.
+        // Tensors show which modules are unquantized.
         if own.get("bits").and_then(Value::as_u64).is_some_and(|bits| bits >= 16) {
             continue;
         }
@@ -72,7 +52,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
     Ok(Some(declaration))
 }
 
-/// Of all modules, or of one with settings of its own.
+/// Setting of all modules, or of one with its own settings.
 fn setting(packing: &str, all: &Map<String, Value>, own: &Map<String, Value>, place: &str) -> Result<Setting, Error> {
     let get = |key: &str| own.get(key).filter(|value| !value.is_null()).or_else(|| all.get(key));
     let bits = count(get("bits"), place, "bits")?.unwrap_or_default();
@@ -80,7 +60,7 @@ fn setting(packing: &str, all: &Map<String, Value>, own: &Map<String, Value>, pl
     let found = LAYOUTS.iter().find(|(of, kind, widths, _)| {
         *of == packing && data.starts_with(kind) && !data.contains("e5m2") && widths.contains(&bits)
     });
-    // Integers have another packing where activations have few bits.
+    // Integers have another packing with narrow activations.
     let is_other = |family| {
         let is_int = matches!(family, Family::Gptq | Family::GptqV2 | Family::Awq);
         is_int && get("act_bits").and_then(Value::as_u64).is_some_and(|bits| bits <= 8)

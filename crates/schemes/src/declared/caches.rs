@@ -1,20 +1,20 @@
-//! What files declare of caches of keys and values, which are no weights.
+//! Declared scales for caches of keys and values.
 
 use serde_json::Value;
 
 use super::{at, places};
 use crate::checkpoint::Documents;
 
-/// How many scales a cache has.
+/// Number of scales per cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caches {
-    /// One.
+    /// One scale.
     Whole,
-    /// One for each head or channel.
+    /// One scale for each head or channel.
     Fine,
 }
 
-/// Whether caches are quantized.
+/// The declared scales, if caches are quantized.
 pub(crate) fn caches(documents: &Documents) -> Option<Caches> {
     let config = documents.config.as_ref().and_then(Value::as_object);
     let in_config = config.into_iter().flat_map(|config| places(config).into_iter().map(|path| at(config, &path)));

@@ -78,7 +78,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     for (name, group) in groups.into_iter().flatten() {
         let key = format!("config_groups.{name}");
         let (setting, targets) = match group {
-            // A preset for a list of modules.
+            // A list of modules has a preset's name.
             Value::Array(_) => {
                 let scheme =
                     preset(name).ok_or_else(|| wrong(place, &key, group, "a group, or a preset that is known"))?;
@@ -95,7 +95,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     Ok(declaration)
 }
 
-/// Whether files of a version have dense words (§4.4.2); `None` if it does not say.
+/// True if a version's files have dense words (§4.4.2); `None` if it is unclear.
 fn version(text: Option<&str>) -> Option<bool> {
     let mut numbers = text?.split('.').map(|part| part.parse::<u32>().ok());
     Some((numbers.next()??, numbers.next()??) >= (0, 18))
@@ -105,7 +105,7 @@ fn unsupported(place: &str, format: &str) -> Error {
     Error::Unsupported { place: place.to_owned(), scheme: format!("ct:{format}") }
 }
 
-/// A format's family; `None` where groups have their own or it follows from the weights.
+/// A format's family; `None` if groups have their own or it follows from the weights.
 fn format(value: Option<&Value>, place: &str) -> Result<Option<Family>, Error> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -117,7 +117,7 @@ fn format(value: Option<&Value>, place: &str) -> Result<Option<Family>, Error> {
     }
 }
 
-/// The setting of a group; `None` if its weights are not quantized.
+/// Setting of a group; `None` for unquantized weights.
 fn setting(
     group: &Map<String, Value>,
     common: Option<Family>,
@@ -144,13 +144,13 @@ fn setting(
     Ok(Some(setting.with(has_zeros, Part::Zeros).with(arguments.is_ordered, Part::Index)))
 }
 
-/// The arguments of weights.
+/// Arguments of weights.
 struct Arguments {
     parameters: Parameters,
     bits: u32,
     is_float: bool,
     has_byte_scales: bool,
-    /// Each column has the number of its group.
+    /// True if each column has its own group number.
     is_ordered: bool,
 }
 
@@ -177,9 +177,9 @@ impl Arguments {
         };
         let group = count(weights.get("group_size"), place, "group_size")?;
         let strategy = match word("strategy")? {
-            // As their own reader: a group means groups, nothing means one scale for all.
+            // As in the package: a group size means groups, its absence one scale per tensor.
             None => Some(if group.is_some() { Strategy::Group } else { Strategy::Tensor }),
-            // Groups that have a scale for the tensor besides.
+            // Groups with an additional scale per tensor.
             Some("tensor_group") => Some(Strategy::Group),
             Some(name) => Strategy::of_name(name),
         };
@@ -198,7 +198,7 @@ impl Arguments {
         Ok(Arguments { parameters, bits: bits as u32, is_float, has_byte_scales, is_ordered })
     }
 
-    /// The format that the package infers where none is named, in its order (§4.4).
+    /// The package's default format, in its order (§4.4).
     fn family(&self, has_activations: bool) -> Family {
         match (self.is_float, self.bits, self.parameters.group) {
             (true, 4, Some(32)) => Family::CtMxfp4,
@@ -213,7 +213,7 @@ impl Arguments {
     }
 }
 
-/// What a preset's name stands for.
+/// Name, family and parameters.
 type Preset = (&'static str, Family, Parameters);
 
 const fn by(strategy: Strategy) -> Parameters {
@@ -225,7 +225,7 @@ const fn packed(bits: u32, group: Option<u64>, symmetric: bool) -> Parameters {
     Parameters { bits: Some(bits), group, symmetric: Some(symmetric), ..by(strategy) }
 }
 
-/// Presets of the package (§4.4) whose weights are known here.
+/// The package's presets (§4.4) with supported weights.
 const PRESETS: &[Preset] = &[
     ("NVFP4A16", Family::CtNvfp4, Parameters::NONE),
     ("NVFP4", Family::CtNvfp4, Parameters::NONE),

@@ -1,4 +1,4 @@
-//! What one place declares: settings, and the modules that they are for.
+//! One declaration: settings, and their modules.
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 use serde_json::Value;
@@ -8,29 +8,29 @@ use crate::found::Setting;
 use crate::modules::{Pattern, patterns};
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// What one place declares.
+/// One declaration.
 #[derive(Debug)]
 pub(crate) struct Declaration {
     /// Such as `config.json: quantization_config`.
     pub(crate) place: String,
-    /// Settings and the modules that they are for.
+    /// Settings with their modules.
     pub(crate) settings: Vec<(Targets, Setting)>,
-    /// Modules with a setting of their own, by name.
+    /// Modules with their own setting, by name.
     pub(crate) modules: HashMap<String, Setting>,
-    /// Modules that stay as they are.
+    /// Unquantized modules.
     ignored: Modules,
 }
 
-/// Which modules a setting is for.
+/// Modules of a setting.
 #[derive(Debug)]
 pub(crate) enum Targets {
-    /// All of them.
+    /// All modules.
     All,
-    /// Those that are listed.
+    /// Listed modules.
     Listed(Vec<Pattern>),
 }
 
-/// A list of modules that may be long.
+/// A list of modules, which may be long.
 #[derive(Debug, Default)]
 struct Modules {
     names: HashSet<String>,
@@ -47,7 +47,7 @@ impl Modules {
         }
     }
 
-    /// An entry names the module, one around it, or successive components of it.
+    /// True if an entry names the module, an enclosing module, or successive components of it.
     fn covers(&self, module: &str) -> bool {
         let dots = || module.match_indices('.').map(|(at, _)| at);
         let begins = [0].into_iter().chain(dots().map(|at| at + 1));
@@ -71,19 +71,19 @@ impl Declaration {
         Declaration { settings, ..Declaration::new(place) }
     }
 
-    /// What was asked for instead of what the files declare.
+    /// Declaration of the requested scheme, in place of those in files.
     pub(crate) fn asked(scheme: Scheme, declared: &[Declaration]) -> Declaration {
-        // What a file says about the same scheme is as good as ever.
+        // A file's setting of the same scheme stays valid.
         let known = declared.iter().flat_map(Declaration::every).find(|s| s.scheme.family == scheme.family);
         let mut setting = known.cloned().unwrap_or(Setting::of(scheme));
-        // Zero points are what they are: that is what is asked for.
+        // The request leaves zero points open.
         setting.symmetric = None;
         let fixed = Parameters { block: default_block(scheme.family), ..Parameters::NONE };
         setting.scheme.parameters = scheme.parameters.or(setting.scheme.parameters).or(fixed);
         Declaration::for_all("--from-scheme", [setting])
     }
 
-    /// The modules of the list stay as they are.
+    /// Excludes the modules of the list.
     pub(super) fn without(mut self, value: Option<&Value>, key: &str) -> Result<Declaration, Error> {
         self.ignored.add(patterns(value, &self.place, key)?);
         Ok(self)
@@ -93,40 +93,39 @@ impl Declaration {
         self.settings.iter().map(|(_, setting)| setting).chain(self.modules.values())
     }
 
-    /// The scheme that is named when nothing is stored so; `None` if nothing is declared.
+    /// The scheme for error messages about undetected storage; `None` without a setting.
     pub(crate) fn scheme(&self) -> Option<Scheme> {
         self.every().next().map(|setting| setting.scheme)
     }
 
-    /// The family as which `--from-scheme` reads all modules of the declaration, if there is one.
+    /// The one family for which `--from-scheme` can replace the declaration.
     pub(super) fn stand_in(&self) -> Option<Family> {
         let is_for_all = self.modules.is_empty() && self.settings.iter().all(|(t, _)| t.are_all());
         let families = self.families();
         self.scheme().map(|scheme| scheme.family).filter(|_| is_for_all || families.len() == 1)
     }
 
-    /// The scheme of every module, if there is one for all.
+    /// The common scheme of every module.
     pub(crate) fn only(&self) -> Option<Scheme> {
         let first = self.scheme()?;
         self.every().all(|setting| setting.scheme == first).then_some(first)
     }
 
-    /// Modules by name that stay as they are.
+    /// Names of excluded modules.
     pub(crate) fn exceptions(&self) -> impl Iterator<Item = &str> {
         self.ignored.names.iter().map(String::as_str)
     }
 
-    /// The families of all settings, each once.
     pub(crate) fn families(&self) -> HashSet<Family> {
         self.every().map(|setting| setting.scheme.family).collect()
     }
 
-    /// Lists the module as one that stays as it is.
+    /// True if the module is listed as unquantized.
     pub(crate) fn ignores(&self, module: &str) -> bool {
         self.ignored.covers(module)
     }
 
-    /// What a module may be stored as, whether it is ignored or not: what names it, or else what is for all.
+    /// Possible settings of a module, excluded or not: those that name it, otherwise those for all.
     pub(crate) fn settings_of(&self, module: &str) -> Vec<&Setting> {
         let parents = module.match_indices('.').map(|(at, _)| &module[..at]);
         if let Some(own) = [module].into_iter().chain(parents).find_map(|module| self.modules.get(module)) {
@@ -141,7 +140,7 @@ impl Declaration {
 }
 
 impl Targets {
-    /// Every module.
+    /// True for all modules.
     pub(crate) fn are_all(&self) -> bool {
         matches!(self, Targets::All)
     }
@@ -153,7 +152,7 @@ impl Targets {
         }
     }
 
-    /// Every module, or those of a class, which is not known of any.
+    /// True for all modules, or a class, whose members are unknown.
     fn may_be_all(&self) -> bool {
         match self {
             Targets::All => true,
@@ -162,7 +161,7 @@ impl Targets {
     }
 }
 
-/// The block that the name of a scheme stands for where none is given.
+/// The default block of a scheme's name.
 fn default_block(family: Family) -> Option<[u64; 2]> {
     match family {
         Family::Fp8Block | Family::DeepSeekV4 | Family::ModelOptFp8Blocks => Some([128, 128]),

@@ -11,7 +11,7 @@ use crate::scheme::{Family, Parameters, Scheme};
 
 const MX_BLOCK: [u64; 2] = [1, 32];
 
-/// Block by block, for each tensor, or as DeepSeek V4 names its scales.
+/// Reads scales per block, per tensor, or with DeepSeek V4's names.
 pub(super) fn read(value: &Map<String, Value>, place: &str, expert: Option<DType>) -> Result<Declaration, Error> {
     element(value, place)?;
     let block = block(value.get("weight_block_size"), place, "weight_block_size")?;
@@ -28,7 +28,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str, expert: Option<DType
     Ok(Declaration::for_all(place, [first, second]))
 }
 
-/// The type of the codes.
+/// Checks the type of the codes.
 fn element(value: &Map<String, Value>, place: &str) -> Result<(), Error> {
     match text(value.get("fmt"), place, "fmt")? {
         None | Some("e4m3" | "e4m3fn" | "float8_e4m3fn") => Ok(()),

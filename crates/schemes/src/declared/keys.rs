@@ -1,6 +1,6 @@
-//! Every key of a declaration is read, is known to say nothing about the values of weights, or is an error.
+//! Checks that every key of a declaration is read, or known not to change weights; others are errors.
 //!
-//! A [`Keys`] is data: what an object may hold. It stands beside what reads it, or in [`super::known`].
+//! A [`Keys`] is data: the permitted contents of an object. [`super::known`] has one for each method.
 
 use serde_json::{Map, Value};
 
@@ -9,27 +9,27 @@ use crate::error::Error;
 use crate::modules::brief;
 use crate::scheme::Family;
 
-/// The keys of an object that are known. A key whose value is `null` is as good as absent, known or not.
+/// The known keys of an object. A key with the value `null` counts as absent, known or not.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    /// Read: another value gives other weights, or is an error. Each entry is one or more names.
+    /// Keys that are read: another value gives other weights, or an error. Each entry is one or more names.
     pub(super) used: &'static [&'static str],
-    /// Say nothing about the values of weights.
+    /// Keys that do not change the values of weights.
     pub(super) silent: &'static [&'static str],
-    /// Known with these values alone, as JSON.
+    /// Keys that are known with these JSON values only.
     pub(super) only: &'static [(&'static str, &'static [&'static str])],
-    /// Objects with keys of their own.
+    /// Objects with their own keys.
     pub(super) objects: &'static [(&'static str, Inner)],
-    /// What stands under every other name, as modules do.
+    /// Keys of the objects under all other names, such as modules.
     pub(super) others: Option<&'static Keys>,
 }
 
-/// What an object within an object holds.
+/// Contents of an object within an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Inner {
     /// Keys.
     One(&'static Keys),
-    /// Names of any kind, each with an object of keys, or with something that is read otherwise.
+    /// Arbitrary names, each with an object of keys, or with another value that is read separately.
     Each(&'static Keys),
 }
 
@@ -39,8 +39,7 @@ impl Keys {
     /// Checks the keys of an object.
     ///
     /// # Errors
-    /// [`Error::Unexplained`] for the first key that is not known, or not with its value; it names `scheme` as the way to read
-    /// the weights in spite of it.
+    /// [`Error::Unexplained`] for the first unknown key or value; it suggests `scheme` to read the weights anyway.
     pub(crate) fn check(&self, object: &Map<String, Value>, place: &str, scheme: Option<Family>) -> Result<(), Error> {
         self.walk(object, "").map_err(|unknown| match unknown {
             Unknown::Key { key, found } => {
@@ -84,12 +83,11 @@ impl Keys {
     }
 }
 
-/// All names of some entries.
 fn names<'a>(lists: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     lists.iter().flat_map(|list| list.split_whitespace())
 }
 
-/// What is not known.
+/// The unknown part.
 enum Unknown {
     Key { key: String, found: String },
     Kind { key: String, found: Value },
@@ -102,7 +100,7 @@ mod tests {
     use crate::checkpoint::Documents;
     use serde_json::json;
 
-    /// Objects within a declaration, by their paths, and what is known of their keys.
+    /// Paths of objects within a declaration, with their known keys.
     type Tables = Vec<(&'static str, &'static Keys)>;
 
     /// A declaration of each method.
@@ -163,7 +161,7 @@ mod tests {
         Documents { config: Some(json!({ "quantization_config": value })), ..Documents::default() }
     }
 
-    /// What is listed as read is read: nonsense in its place is an error, though keys are not checked.
+    /// Every key listed as read is read: nonsense in its place is an error, even without checks of keys.
     #[test]
     fn every_key_that_is_used_is_read() {
         for (method, example, tables) in examples() {
@@ -172,7 +170,7 @@ mod tests {
                 for key in names(keys.used) {
                     let mut value = example.clone();
                     value.pointer_mut(path).unwrap()[key] = json!([-7]);
-                    // A whole algorithm has no use for what single modules have.
+                    // A declaration of the whole algorithm does not use keys of single modules.
                     let of_modules = ["group_size", "weight_block_size"].contains(&key) && path.is_empty();
                     if method == "modelopt" && of_modules {
                         value["quant_algo"] = json!("FP8_PB_WO");

@@ -30,7 +30,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
 
 fn setting(value: &Map<String, Value>, place: &str, common: Option<&Setting>) -> Result<Setting, Error> {
     let family = match value.get("mode") {
-        // Of a module too, whatever the others are.
+        // The default for a single module too, whatever the others have.
         None | Some(Value::Null) => Family::MlxAffine,
         Some(mode) => {
             let known = mode.as_str().and_then(|mode| Family::of_name(&format!("mlx:{mode}")));
@@ -56,7 +56,7 @@ fn setting(value: &Map<String, Value>, place: &str, common: Option<&Setting>) ->
     Ok(Setting::of(Scheme { family, parameters }))
 }
 
-/// Bits and group of the modes that leave no choice.
+/// Bits and group of the modes without a choice.
 fn fixed(family: Family) -> Option<(u64, u64)> {
     match family {
         Family::MlxMxfp4 => Some((4, 32)),

@@ -1,7 +1,7 @@
-//! What a checkpoint's JSON files declare: which modules are stored in which scheme (`docs/spec/checkpoints.md §2.5`, §5.3).
+//! Declarations in a checkpoint's JSON files: modules and their schemes (`docs/spec/checkpoints.md §2.5`, §5.3).
 //!
-//! A declaration says what may be; whether a tensor is stored so is decided in [`crate::detect`]. A key that [`known`] does not
-//! list is an error: nobody can tell what it does to the weights.
+//! A declaration is a possibility; [`crate::detect`] decides whether a tensor is stored so. A key outside [`known`] is
+//! an error, because its effect on weights is unknown.
 
 mod autoround;
 mod caches;
@@ -31,17 +31,17 @@ use keys::Keys;
 use value::text;
 pub(crate) use value::{object, wrong};
 
-/// Keys of `config.json`, at any depth, under which a declaration stands.
+/// Keys of `config.json`, at any depth, with a declaration.
 const DECLARING: [&str; 2] = ["quantization_config", "compression_config"];
 
-/// What is declared, as far as it was read.
+/// The declarations read so far.
 struct Reading {
     all: Vec<Declaration>,
-    /// The scheme was given: what is not known of a declaration is no matter.
+    /// True for a requested scheme: unknown keys are ignored.
     is_asked: bool,
 }
 
-/// Everything that the files declare. Keys are not checked if the scheme was given, which `is_asked` says.
+/// Reads all declarations. `is_asked`, for a requested scheme, skips the check of keys.
 pub(crate) fn read(documents: &Documents, is_asked: bool) -> Result<Vec<Declaration>, Error> {
     let mut reading = Reading { all: Vec::new(), is_asked };
     reading.config(documents)?;
@@ -97,7 +97,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Keeps a declaration whose keys are known.
+    /// Keeps a declaration after a check of its keys.
     fn take(
         &mut self,
         value: &Map<String, Value>,
@@ -112,7 +112,7 @@ impl Reading {
         Ok(())
     }
 
-    /// By `quant_method` (§5.3).
+    /// Reads a declaration by its `quant_method` (§5.3).
     fn method(
         &mut self,
         value: &Map<String, Value>,
@@ -153,13 +153,13 @@ impl Reading {
     }
 }
 
-/// The modules that are listed as exceptions stay as they are.
+/// Excludes the listed modules.
 fn except(declaration: Declaration, value: &Map<String, Value>) -> Result<Declaration, Error> {
     let mut keys = known::EXCEPTIONS.split_whitespace();
     keys.try_fold(declaration, |declaration, key| declaration.without(value.get(key), key))
 }
 
-/// Where in `config.json` a declaration stands: of the model, or of a part of it, such as `text_config`.
+/// Paths of declarations in `config.json`: for the model, or a part such as `text_config`.
 pub(crate) fn places(config: &Map<String, Value>) -> Vec<Vec<String>> {
     let [first, last] = DECLARING;
     let own = |key: &str| config.contains_key(key).then(|| vec![key.to_owned()]);
@@ -175,7 +175,7 @@ fn at<'a>(config: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> 
     rest.iter().try_fold(config.get(first)?, |value, key| value.get(key))
 }
 
-/// `expert_dtype` of DeepSeek V4.
+/// DeepSeek V4's `expert_dtype`.
 fn expert(value: Option<&Value>, place: &str) -> Result<Option<DType>, Error> {
     match text(value, place, "expert_dtype")? {
         None => Ok(None),

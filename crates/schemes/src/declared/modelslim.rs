@@ -21,14 +21,14 @@ pub(super) const KEYS: Keys = Keys {
 /// The file.
 pub(super) const FILE: &str = "quant_model_description.json";
 
-/// `None` if nothing is quantized.
+/// `None` without quantized tensors.
 pub(super) fn read(file: &Map<String, Value>) -> Result<Option<Declaration>, Error> {
     let mut declaration = Declaration::new(FILE);
     for (name, kind) in file {
         let Some(module) = name.strip_suffix(".weight") else { continue };
         match kind.as_str().ok_or_else(|| wrong(FILE, name, kind, "the name of a type"))? {
             "FLOAT" => {}
-            // Activations have eight bits, or are as they were.
+            // Activations have eight bits or are unquantized.
             "W8A8" | "W8A8_DYNAMIC" | "W8A8_MIX" | "W8A16" => {
                 declaration.modules.insert(module.to_owned(), Setting::of(Scheme::of(Family::ModelSlim)));
             }

@@ -1,4 +1,4 @@
-//! AMD Quark (§4.19): how the weights of all modules are quantized, of those of some names, and of those of some classes.
+//! AMD Quark (§4.19): settings for all modules, for modules by name, and for modules by class.
 
 use serde_json::{Map, Value};
 use truecast_core::scaled::Part;
@@ -12,49 +12,7 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// How Quark stores the weights of a module. Scales of scales (`is_scale_quant`) are of weights that are quantized twice.
-pub(super) const WEIGHT: Keys = Keys {
-    used: &["dtype qscheme ch_axis group_size block_size scale_format symmetric zero_point_type"],
-    silent: &[
-        "enable_buffer_reuse is_dynamic max_input_numel mx_element_dtype observer_cls observer_kwargs percentile \
-            qat_spec round_method scale_calculation_mode scale_type",
-    ],
-    only: &[("is_scale_quant", &["false"])],
-    ..Keys::NONE
-};
-
-/// What Quark says of a module.
-const LAYER: Keys = Keys {
-    silent: &["input_tensors output_tensors target_device"],
-    objects: &[("weight", Inner::One(&WEIGHT))],
-    ..Keys::NONE
-};
-
-/// How Quark writes files.
-pub(super) const EXPORT: Keys = Keys {
-    used: &["pack_method"],
-    silent: &["kv_cache_group min_kv_scale weight_merge_groups"],
-    only: &[("weight_format", &["\"real_quantized\""])],
-    ..Keys::NONE
-};
-
-/// AMD Quark (§4.19).
-pub(super) const KEYS: Keys = Keys {
-    used: &[EXCEPTIONS, "quant_method exclude algo_config"],
-    silent: &[
-        COMMON,
-        "kv_cache_post_rope kv_cache_quant_config log_severity_level quant_mode softmax_quant_spec version",
-    ],
-    objects: &[
-        ("global_quant_config", Inner::One(&LAYER)),
-        ("layer_quant_config", Inner::Each(&LAYER)),
-        ("layer_type_quant_config", Inner::Each(&LAYER)),
-        ("export", Inner::One(&EXPORT)),
-    ],
-    ..Keys::NONE
-};
-
-/// Families whose tensors look the same. No tensor says of which class its module is.
+/// Families with identical tensors; the tensors do not show a module's class.
 const ALIKE: [[Family; 2]; 3] = [
     [Family::QuarkFp6E2M3, Family::QuarkFp6E3M2],
     [Family::QuarkInt4, Family::QuarkUint4],
@@ -94,19 +52,19 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
         let classes = value.get("layer_type_quant_config").unwrap_or(&Value::Null);
         return Err(wrong(place, "layer_type_quant_config", classes, "types that the tensors tell apart"));
     }
-    // Modules that are excluded stay as their model had them, which may be FP8: its scales say how it is stored.
+    // Excluded modules keep their original storage, which may be FP8 and shows in its scales.
     if !declaration.families().contains(&Family::QuarkFp8) {
         declaration.settings.push((Targets::All, Setting::of(Scheme::of(Family::QuarkFp8))));
     }
     declaration.without(value.get("exclude"), "exclude").map(Some)
 }
 
-/// How eight integers of four bits lie in a word.
+/// Order of eight 4-bit integers in a word.
 #[derive(Clone, Copy)]
 enum Order {
     /// As in AWQ.
     Reorder,
-    /// The first in the lowest bits.
+    /// First integer in the lowest bits.
     Order,
     /// Not stated.
     Unknown,
@@ -122,7 +80,7 @@ fn order(export: Option<&Map<String, Value>>, place: &str) -> Result<Order, Erro
     }
 }
 
-/// The refusal of weights that are quantized in steps, or whose scales are.
+/// Error for weights, or scales, that are quantized in steps.
 fn twice(steps: &[Value], place: &str) -> Error {
     let of_step = |step: &Value| step.get("dtype").and_then(Value::as_str).unwrap_or("?").to_owned();
     let scheme = format!("quark:[{}]", steps.iter().map(of_step).collect::<Vec<_>>().join(", "));
@@ -171,13 +129,13 @@ fn setting(weight: &Map<String, Value>, order: Order, place: &str) -> Result<Set
     if !dtype.contains("int") {
         return Ok(setting);
     }
-    // Files that were quantized shard by shard have none; of those the grid of groups is another one.
+    // Files quantized shard by shard lack zero points; those with groups have another grid.
     let may_lack_zeros = is_symmetric && dtype == "int8" && parameters.group.is_none();
     let symmetric = (is_symmetric && dtype.starts_with("int")).then_some("symmetric is true");
     Ok(Setting { symmetric, ..setting }.with(!may_lack_zeros, Part::Zeros))
 }
 
-/// Channels are outputs, groups are of inputs.
+/// Checks that channels are outputs, or groups of inputs.
 fn check_axis(value: Option<&Value>, scheme: &str, place: &str) -> Result<(), Error> {
     let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(()) };
     let wrong = |expected| Err(wrong(place, "ch_axis", value, expected));
@@ -189,7 +147,7 @@ fn check_axis(value: Option<&Value>, scheme: &str, place: &str) -> Result<(), Er
     }
 }
 
-/// Algorithms that change weights before they are quantized. A rotation needs a runtime that rotates activations.
+/// Checks for algorithms that change weights first. A rotation needs a runtime that rotates activations.
 fn check_algorithms(value: Option<&Value>, place: &str) -> Result<(), Error> {
     let all =
         value.filter(|value| !value.is_null()).map(|value| value.as_array().cloned().unwrap_or(vec![value.clone()]));

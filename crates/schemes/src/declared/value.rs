@@ -1,4 +1,4 @@
-//! Values of configurations, checked.
+//! Checked values of configurations.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ pub(crate) fn wrong(place: &str, key: &str, found: &Value, expected: &str) -> Er
     Error::Value { place: place.to_owned(), key: key.to_owned(), found: brief(found), expected: expected.to_owned() }
 }
 
-/// A value that is there, as `read` takes it.
+/// A present value, converted by `read`.
 fn optional<'a, T>(
     value: Option<&'a Value>,
     place: &str,
@@ -30,7 +30,7 @@ pub(crate) fn object<'a>(
     optional(value, place, key, "an object", Value::as_object)
 }
 
-/// A number of at least 1, or nothing; -1 stands for all.
+/// A number of at least 1, or nothing; -1 means all.
 pub(super) fn count(value: Option<&Value>, place: &str, key: &str) -> Result<Option<u64>, Error> {
     let value = value.filter(|number| number.as_i64() != Some(-1));
     let known = |number: &Value| number.as_u64().filter(|n| (1..=1 << 31).contains(n));
@@ -51,7 +51,7 @@ pub(super) fn block(value: Option<&Value>, place: &str, key: &str) -> Result<Opt
     }
 }
 
-/// Yes or no, or nothing.
+/// A boolean, or nothing.
 pub(super) fn flag(value: Option<&Value>, place: &str, key: &str) -> Result<Option<bool>, Error> {
     optional(value, place, key, "true or false", Value::as_bool)
 }

@@ -1,21 +1,21 @@
-//! The scheme to name where a checkpoint is not read as it is declared. It is found by reading the checkpoint with each that may be
-//! meant, so that whatever is proposed is read.
+//! Suggests schemes for a checkpoint that cannot be read as declared. Every candidate is tried, so every suggestion can
+//! be read.
 
 use std::collections::BTreeSet;
 
 use crate::error::Error;
 use crate::scheme::{Family, Scheme};
 
-/// Sides of blocks and sizes of groups that are in use.
+/// Common sides of blocks and sizes of groups.
 const SIZES: [u64; 7] = [16, 32, 64, 128, 256, 512, 1024];
-/// Families of FP8 without a configuration, the likeliest first: those that follow are proposed only if none before is read.
+/// Families of FP8 without a configuration, likeliest first: a family is suggested only if no earlier one can be read.
 const FP8: [Family; 4] = [Family::Mxfp8, Family::Fp8Channel, Family::Fp8Tensor, Family::Fp8Block];
-/// So many tensors are looked at, all schemes together.
+/// Limit on tensors examined, over all schemes.
 pub(super) const TENSORS: usize = 1 << 23;
-/// More than so many schemes say nothing.
+/// More suggestions than these are useless.
 const MOST: usize = 3;
 
-/// The error, with the schemes under which the checkpoint is read, as `read` has their full names, if they are few.
+/// Adds the readable schemes to the error if they are few; `read` returns the full name of a readable scheme.
 pub(super) fn advised(cause: Error, mut read: impl FnMut(Scheme) -> Option<String>) -> Error {
     for alike in candidates(&cause) {
         let schemes: BTreeSet<String> = alike.into_iter().filter_map(&mut read).collect();
@@ -28,13 +28,13 @@ pub(super) fn advised(cause: Error, mut read: impl FnMut(Scheme) -> Option<Strin
     cause
 }
 
-/// Schemes that may be meant, those first of which one is likelier than the others.
+/// Candidate schemes in order of likelihood.
 fn candidates(cause: &Error) -> Vec<Vec<Scheme>> {
     match cause {
         Error::Grid { scheme, .. } | Error::Shape { scheme, .. } if !FP8.contains(&scheme.family) => {
             vec![forms(scheme.family)]
         }
-        // What is known stays.
+        // Keep the known parameters.
         Error::Unknown { scheme, .. } => {
             let agrees = |other: &Scheme| scheme.parameters.or(other.parameters) == other.parameters;
             vec![forms(scheme.family).into_iter().filter(agrees).collect()]
@@ -53,7 +53,7 @@ fn candidates(cause: &Error) -> Vec<Vec<Scheme>> {
     }
 }
 
-/// A family with each value of its parameters that is in use.
+/// A family with each common value of its parameters.
 fn forms(family: Family) -> Vec<Scheme> {
     let widths = [2, 3, 4, 5, 6, 8].map(|bits| format!(",bits={bits}"));
     let groups = SIZES.map(|group| format!(",group={group}"));
@@ -66,6 +66,6 @@ fn forms(family: Family) -> Vec<Scheme> {
         .chain(blocks)
         .collect();
     let with = |bits: String| spreads.iter().map(move |spread| format!("{}{bits}{spread}", family.name()));
-    // Names with parameters that the family lacks are none.
+    // Parameters that the family lacks are rejected by the parser.
     [String::new()].into_iter().chain(widths).flat_map(with).filter_map(|name| name.parse().ok()).collect()
 }

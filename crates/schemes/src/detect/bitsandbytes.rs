@@ -1,4 +1,4 @@
-//! Tensors that say how those of four bits of bitsandbytes are stored (§4.16).
+//! Tensors that describe 4-bit storage of bitsandbytes (§4.16).
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::found::{QuantState, Setting};
 use crate::scheme::{Family, Scheme};
 
-/// What follows the name of a weight.
+/// Suffix after a weight's name.
 const STATE: &str = ".quant_state.bitsandbytes__";
 
 pub(super) fn tensors(claims: &mut Claims<'_>) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Which tensors belong to which group, each to one.
+//! Assigns tensors to groups, each to at most one.
 
 use truecast_core::exact::decode_float;
 use truecast_core::scaled::{Book, GlobalRule, Layout, Part};
@@ -15,12 +15,12 @@ use crate::modules::module_of;
 use crate::scheme::Family;
 use crate::table::{Described, Entry, Name, Need};
 
-/// Zero points are read until so many bytes are (§5.7).
+/// Total bytes of zero points to read (§5.7).
 const UNREAD_BYTES: u64 = 4 << 20;
-/// Dimensions that a stated shape may have.
+/// Most dimensions of a stated shape.
 const MAX_DIMENSIONS: usize = 64;
 
-/// Everything that is known so far.
+/// State of the detection.
 pub(super) struct Claims<'a> {
     pub(super) index: Index<'a>,
     pub(super) options: &'a Options<'a>,
@@ -28,17 +28,17 @@ pub(super) struct Claims<'a> {
     pub(super) choices: Vec<String>,
     pub(super) warnings: Vec<String>,
     pub(super) findings: Vec<Finding>,
-    /// Bytes of zero points that may be read still.
+    /// Bytes of zero points that may still be read.
     pub(super) unread: u64,
     roles: Vec<Option<Role>>,
     pub(super) read: ReadTensor<'a>,
 }
 
-/// Tensors that are a group of a scheme, if nobody else claims them.
+/// Tensors that form a group of a scheme, unless they are claimed already.
 #[derive(Debug)]
 pub(super) struct Claim {
     pub(super) group: Group,
-    /// Tensors that are not parts.
+    /// Tensors other than parts.
     others: Vec<(Piece, usize)>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Claims<'a> {
         self.roles[number].is_some()
     }
 
-    /// The whole of a small tensor.
+    /// Reads a whole small tensor.
     pub(super) fn read(&mut self, number: usize) -> Result<Vec<u8>, Error> {
         let tensor = self.index.tensor(number);
         if tensor.bytes() > MAX_READ_BYTES {
@@ -70,7 +70,7 @@ impl<'a> Claims<'a> {
     /// Notes a contradiction.
     ///
     /// # Errors
-    /// One on which the values depend, unless all are to be listed.
+    /// A contradiction that affects values, unless all are to be listed.
     pub(super) fn report(&mut self, finding: Finding) -> Result<(), Error> {
         if finding.check.effect() == Effect::Refused && !self.options.lists {
             return Err(Error::Inconsistent(Box::new(finding)));
@@ -83,15 +83,15 @@ impl<'a> Claims<'a> {
         self.roles[number] = Some(Role::Dropped(reason));
     }
 
-    /// The roles, plain where nothing else is known.
+    /// Roles (plain by default), groups and messages.
     pub(super) fn into_parts(self) -> (Vec<Role>, Vec<Group>, Vec<String>, Vec<String>) {
         let roles = self.roles.into_iter().map(|role| role.unwrap_or(Role::Plain)).collect();
         (roles, self.groups, self.choices, self.warnings)
     }
 
-    /// The name of the group of which a tensor may be the codes.
+    /// Name of the group whose codes a tensor may be.
     ///
-    /// A tensor that is not called `weight` is so only if its scales are there: its name alone says little.
+    /// A tensor with another name than `weight` qualifies only if its scales exist: its name alone says little.
     pub(super) fn logical(&self, entry: &Entry, tensor: &Tensor) -> Option<String> {
         let known = entry.codes.iter().filter(|(_, dtypes)| dtypes.contains(&tensor.dtype));
         let mut names = known.filter_map(|(name, _)| Some((*name, name.logical(&tensor.name)?)));
@@ -107,10 +107,10 @@ impl<'a> Claims<'a> {
             .map(|(_, logical)| logical)
     }
 
-    /// The group of a setting that has the tensor as its codes.
+    /// The group of a setting with this tensor as its codes.
     ///
     /// # Errors
-    /// What keeps it from being one.
+    /// The reason why the tensors are no such group.
     pub(super) fn attempt(&mut self, setting: &Setting, name: &str, codes: usize) -> Result<Claim, Error> {
         let entry = catalogue::entry(setting.scheme.family).expect("groups have schemes with entries");
         let pieces = self.gather(entry, setting, name, codes)?;
@@ -145,7 +145,7 @@ impl<'a> Claims<'a> {
         Ok(Claim { group, others })
     }
 
-    /// The tensors beside the codes, with the types that they should have.
+    /// Finds the tensors beside the codes, with the expected types.
     fn gather(&self, entry: &Entry, setting: &Setting, name: &str, codes: usize) -> Result<Vec<(Piece, usize)>, Error> {
         let mut pieces = Vec::new();
         for row in entry.rows {
@@ -175,7 +175,7 @@ impl<'a> Claims<'a> {
         Ok(pieces)
     }
 
-    /// The definition of scaled tensors accepts the layout, and the parts have the bytes that it expects.
+    /// Checks the layout by the definition of scaled tensors, and the size of the parts.
     fn check(&self, name: &str, codes: usize, pieces: &[(Piece, usize)], layout: &Layout) -> Result<(), Error> {
         let refused = |cause: String| Error::Layout { tensor: name.to_owned(), cause };
         layout.check().map_err(|cause| refused(cause.to_string()))?;
@@ -196,7 +196,7 @@ impl<'a> Claims<'a> {
         Ok(())
     }
 
-    /// Gives a group its tensors.
+    /// Assigns the tensors to a group.
     pub(super) fn commit(&mut self, claim: Claim) -> Result<(), Error> {
         let Claim { group, others } = claim;
         let number = self.groups.len();
@@ -264,7 +264,7 @@ impl<'a> Claims<'a> {
         shape.filter(fits).ok_or_else(wrong)
     }
 
-    /// Which nibble of ComfyUI's NVFP4 comes first (§5.4).
+    /// First nibble in ComfyUI's NVFP4 (§5.4).
     pub(super) fn nibbles(&self) -> Nibbles {
         let is_modelopt = self.index.checkpoint.metadata.iter().any(|shard| shard.contains_key("quantization_config"));
         let assumed = if is_modelopt { Nibbles::Low } else { Nibbles::High };
@@ -292,7 +292,7 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// Factors of activations change nothing if all of them are 1.
+    /// Factors of activations must be 1.
     pub(super) fn check_ones(&mut self, number: usize) -> Result<(), Error> {
         let tensor = self.index.tensor(number);
         let name = tensor.name.clone();
@@ -317,7 +317,7 @@ impl<'a> Claims<'a> {
         if is_factor && bytes.chunks_exact(size.max(1)).all(is_one) { Ok(()) } else { Err(refused) }
     }
 
-    /// A small tensor of f32, or of bytes, holds these numbers.
+    /// Checks the values of a small tensor of f32, or of bytes.
     fn check_numbers(&mut self, number: usize, expected: &[f32]) -> Result<(), Error> {
         let bytes = self.read(number)?;
         let tensor = self.index.tensor(number);
@@ -333,13 +333,13 @@ impl<'a> Claims<'a> {
         Err(Error::Content { tensor: tensor.name.to_string(), found: shown, expected })
     }
 
-    /// Claims the tensor for a setting, or says why not.
+    /// Claims the tensor for a setting, or returns the reason against it.
     pub(super) fn claim(&mut self, setting: &Setting, name: &str, codes: usize) -> Result<(), Error> {
         let claim = self.attempt(setting, name, codes)?;
         self.commit(claim)
     }
 
-    /// The type that the group that was claimed last had before.
+    /// Sets the original type of the last claimed group.
     pub(super) fn set_original(&mut self, torch: Option<&str>) {
         let known = torch.and_then(|name| DType::parse_in(Ecosystem::Torch, name.trim_start_matches("torch.")).ok());
         if let Some(group) = self.groups.last_mut() {
@@ -347,13 +347,11 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// How many groups a family has.
     pub(super) fn count(&self, family: Family) -> usize {
         self.groups.iter().filter(|group| group.scheme.family == family).count()
     }
 }
 
-/// Two finite numbers are the same.
 fn same(a: Exact, b: Exact) -> bool {
     match (a, b) {
         (Exact::Finite { neg, sig, exp, .. }, Exact::Finite { neg: n, sig: s, exp: e, .. }) => {

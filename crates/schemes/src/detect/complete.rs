@@ -1,4 +1,4 @@
-//! Step 7 and §5.5: what nobody claimed is plain, unless its name or its type says otherwise.
+//! Step 7 and §5.5: unclaimed tensors are plain, unless their name or type says otherwise.
 
 use foldhash::{HashSet, HashSetExt};
 use truecast_core::{DType, Kind};
@@ -12,18 +12,18 @@ use crate::error::Error;
 use crate::finding::Effect;
 use crate::table::Name::Sibling;
 
-/// Last components of names of tensors that mean nothing by themselves.
+/// Last components of names of auxiliary tensors.
 const AUXILIARY: &str = "weight_scale weight_scale_inv weight_scale_2 weight_global_scale scale_weight qscale_weight \
     weight_zero_point weight_g_idx weight_shape qzeros g_idx absmax comfy_quant";
 
-/// Last components of names of factors that belong to the activations of a quantized weight, or are added to it.
+/// Last components of names of factors for the activations of a quantized weight, or of terms added to it.
 const FACTORS: &str = "pre_quant_scale svdquant_lora_a svdquant_lora_b svd_up svd_down weight_offset smooth_factor smooth_scale \
     theta oweight forward_hadamard_matrix backward_hadamard_matrix";
 
 /// Last components of names of codes.
 const CODES: [&str; 2] = ["weight_packed", "qweight"];
 
-/// Whether a tensor of this name belongs to others: a scale, a zero point, a shape of packed codes, or codes.
+/// True for the name of a tensor that depends on others: a scale, a zero point, a shape of packed codes, or codes.
 ///
 /// Source: `docs/spec/checkpoints.md §5.5`.
 ///
@@ -99,12 +99,11 @@ pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
     Ok(Detection { roles, groups, schemes, choices, warnings, findings })
 }
 
-/// Whether one of these names is the one.
 fn is_in(names: &str, name: &str) -> bool {
     names.split_whitespace().any(|known| known == name)
 }
 
-/// A dense tensor's name is its own.
+/// Checks that names of dense tensors are unique.
 fn check_names(claims: &Claims<'_>) -> Result<(), Error> {
     let mut names = HashSet::new();
     for group in &claims.groups {
@@ -117,7 +116,7 @@ fn check_names(claims: &Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a tensor would be to others, by its name.
+/// The role of a tensor for others, by its name.
 fn auxiliary(index: &Index<'_>, name: &str, last: &str) -> Option<&'static str> {
     let sibling = |from: &str, to: &str| {
         let front = name.strip_suffix(from)?;
@@ -138,7 +137,7 @@ fn auxiliary(index: &Index<'_>, name: &str, last: &str) -> Option<&'static str> 
     }
 }
 
-/// Says what the tensor would belong to, and how that is stored.
+/// Error for an auxiliary tensor, with the storage of its owner.
 fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
     let (module, _) = name.rsplit_once('.').unwrap_or(("", name));
     let prefix = if module.is_empty() { String::new() } else { format!("{module}.") };
@@ -155,7 +154,7 @@ fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
     Error::Orphan { tensor: name.to_owned(), what, why }
 }
 
-/// A type that is never used without scales where there are any.
+/// True for types that quantized checkpoints use with scales only.
 fn is_narrow_float(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Float(_)) && dtype.storage_bits().is_some_and(|bits| bits <= 8)
 }

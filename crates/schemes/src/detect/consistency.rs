@@ -1,5 +1,5 @@
-//! What a configuration states, held against the headers and the first zero points (`docs/spec/checkpoints.md §5.7`). The table of
-//! these checks is [`crate::finding`].
+//! Checks a configuration against headers and the first zero points (`docs/spec/checkpoints.md §5.7`).
+//! [`crate::finding`] lists the checks.
 
 use std::collections::BTreeSet;
 
@@ -17,23 +17,23 @@ use crate::layer::Layer;
 use crate::modules::module_of;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// So many zero points of a tensor are looked at.
+/// Zero points to read per tensor.
 const LOOKED_AT: usize = 1 << 14;
-/// Layers of a block that takes and gives rows of the same size: a row of the second for each column of the first.
+/// Layers of a block with equal input and output size: the second has a row for each column of the first.
 const FEEDS: [[&str; 2]; 4] =
     [["gate_proj", "down_proj"], ["up_proj", "down_proj"], ["down_proj", "gate_proj"], ["down_proj", "up_proj"]];
-/// Widths of codes whose schemes do not state shapes.
+/// Widths of codes in schemes without stated shapes.
 const WIDTHS: [u32; 6] = [2, 3, 4, 5, 6, 8];
 const CORRECT: &str = "correct the configuration in a copy";
 
-/// Everything that is known once every tensor has its group.
+/// Runs all checks after every tensor has its group.
 pub(super) fn check(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), Error> {
     let mut found: Vec<Finding> = shapes(&claims.groups).into_iter().collect();
     for declaration in declared {
         let own = absent(&claims.index, declaration.modules.keys().map(String::as_str), None);
         let common = declaration.settings.iter().any(|(targets, _)| targets.are_all());
         found.extend(named(if common { Check::Settings } else { Check::Entries }, declaration, &own));
-        // Heads that share the table of tokens are in no file; classes are not known.
+        // Heads that share the table of tokens are in no file; classes are unknown.
         let is_head = |name: &str| Layer::by_name(&format!("{name}.weight"), 2) == Some(Layer::Head);
         let is_class = |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase()) && !name.contains('.');
         let exceptions = declaration.exceptions().filter(|name| !is_head(name) && !is_class(name));
@@ -48,13 +48,13 @@ pub(super) fn check(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result
     found.into_iter().try_for_each(|finding| claims.report(finding))
 }
 
-/// A module that a list of exceptions names.
+/// Finding for a quantized module in a list of exceptions.
 pub(super) fn excluded(declaration: &Declaration, group: &Group) -> Finding {
     let statements = [format!("excludes {}", Escaped(&group.module)), format!("it is stored as {}", group.scheme)];
     Finding::new(Check::Exclusions, &declaration.place, statements, "")
 }
 
-/// The zero points of the group that was claimed last, where something states that all are the midpoint.
+/// Checks the last claimed group's zero points against a statement that all are the midpoint.
 pub(super) fn zero_points(claims: &mut Claims<'_>, declaration: &Declaration, statement: &str) -> Result<(), Error> {
     let Some(Group { scheme, layout, parts, .. }) = claims.groups.last().cloned() else { return Ok(()) };
     let (Some(planes), Some(grid)) = (layout.planes(), layout.scale_grid()) else { return Ok(()) };
@@ -78,7 +78,7 @@ pub(super) fn zero_points(claims: &mut Claims<'_>, declaration: &Declaration, st
     };
     let are_midpoints = |plus| values(plus).iter().all(|value| *value == midpoint);
     let (seen, false) = (values(plus), are_midpoints(plus)) else { return Ok(()) };
-    // Of the first format that is one more than what is stored.
+    // In the first format, one more than the stored value.
     let other = match scheme.family {
         Family::Gptq => Some(Family::GptqV2),
         Family::GptqV2 => Some(Family::Gptq),
@@ -108,7 +108,7 @@ pub(super) fn zero_points(claims: &mut Claims<'_>, declaration: &Declaration, st
     claims.report(Finding::new(Check::ZeroPoints, &declaration.place, statements, advice))
 }
 
-/// Columns of packed codes follow from their width, which only a configuration states: a layer that feeds them knows better.
+/// Packed codes have a column count that depends on the declared width; compares it with feeding layers.
 fn shapes(groups: &[Group]) -> Option<Finding> {
     let rows: HashMap<&str, u64> =
         groups.iter().filter_map(|group| Some((&*group.module, *group.shape.first()?))).collect();
@@ -128,7 +128,7 @@ fn shapes(groups: &[Group]) -> Option<Finding> {
     groups.iter().find_map(contradicted)
 }
 
-/// A finding about entries of which no tensor is.
+/// A finding about entries without a tensor.
 fn named(check: Check, declaration: &Declaration, names: &[&str]) -> Option<Finding> {
     let (first, others) = names.split_first()?;
     let others =
@@ -137,7 +137,7 @@ fn named(check: Check, declaration: &Declaration, names: &[&str]) -> Option<Find
     Some(Finding::new(check, &declaration.place, statements, CORRECT))
 }
 
-/// The entries with which no name of a tensor begins, or of which none has one of the `parts` in it, between dots.
+/// Entries without a matching tensor: its name begins with the entry or, with `parts`, contains a part between dots.
 fn absent<'a>(
     index: &Index<'_>,
     entries: impl Iterator<Item = &'a str>,
@@ -167,8 +167,8 @@ fn absent<'a>(
     absent.into_iter().collect()
 }
 
-/// A name, and what is left of it without the components before its first number, or before its last: loaders may know what is
-/// around a module under another name than the file.
+/// A name, and its rest without the components before its first number, or before its last: loaders may use other names
+/// for enclosing modules than the file.
 fn ends(name: &str) -> Vec<&str> {
     let module = module_of(name);
     let begins: Vec<usize> = [0].into_iter().chain(module.match_indices('.').map(|(at, _)| at + 1)).collect();

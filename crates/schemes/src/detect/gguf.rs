@@ -1,4 +1,4 @@
-//! Step 2: the tensors of a GGUF file are rows of blocks, and their types say which (`docs/spec/checkpoints.md §9`).
+//! Step 2: tensors of a GGUF file are rows of blocks; their types tell which (`docs/spec/checkpoints.md §9`).
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::detection::{Detection, Dropped, Group, Role};
 use crate::error::Error;
 use crate::scheme::{Family, Scheme};
 
-/// What a weight is called; its factor is called otherwise (§9.5).
+/// Last component of a weight; its factor has another (§9.5).
 const WEIGHT: &str = ".weight";
 
-/// What the tensors beside a weight are called, but for their last word.
+/// Common prefix of the names of a weight's tensors.
 pub(crate) fn module_of(name: &str) -> &str {
     name.strip_suffix(WEIGHT).unwrap_or(name)
 }
 
-/// The factor of a weight, by what its module is called.
+/// Name of the factor of a module's weight.
 pub(crate) fn factor_of(module: &str) -> String {
     format!("{module}.scale")
 }
 
-/// Says of every tensor of a GGUF file what it is. A tensor of scaled blocks is listed as the bytes of its rows.
+/// Detects every tensor of a GGUF file. A tensor of scaled blocks is listed as the bytes of its rows.
 ///
 /// Source: `docs/spec/checkpoints.md §9.2`, §9.5.
 ///
@@ -67,7 +67,7 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
     Ok(Detection { roles, groups, schemes, choices, warnings, findings })
 }
 
-/// Why there are no values of a tensor of such blocks (§9.8.4).
+/// Error for a tensor in blocks that cannot be decoded (§9.8.4).
 #[must_use]
 pub fn undecoded(tensor: &str, block: Block) -> Error {
     Error::Refused {
@@ -77,7 +77,7 @@ pub fn undecoded(tensor: &str, block: Block) -> Error {
     }
 }
 
-/// The shape in elements, and the layout: a matrix for each entry of the factor.
+/// The shape in elements, and the layout: one matrix per entry of the factor.
 fn described(tensor: &Tensor, block: BlockType, factor: Option<&Tensor>) -> Result<(Arc<[u64]>, Layout), Error> {
     let scheme = || Box::new(Scheme::of(Family::Gguf(block)));
     let mut shape = tensor.shape.clone();

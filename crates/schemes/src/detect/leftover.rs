@@ -1,7 +1,8 @@
-//! Scales and zero points of activations and caches, of which a dense checkpoint has no use (`docs/spec/checkpoints.md §5.5`).
+//! Scales and zero points of activations and caches, which a dense checkpoint does not need (`docs/spec/checkpoints.md
+//! §5.5`).
 //!
-//! A model may have parameters of such names. So a tensor is a quantizer's only if it stands beside the very weight that is
-//! quantized, or in an attention module, and has a shape that quantizers write.
+//! A model's own parameters may have such names. A tensor counts as a quantizer's only if it accompanies a quantized
+//! weight, or is in an attention module, and has a shape that quantizers write.
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use truecast_io::Tensor;
@@ -10,7 +11,7 @@ use super::claims::Claims;
 use crate::declared;
 use crate::detection::Dropped::{self, ActivationScale, CacheScale};
 
-/// Last components of names, or what they end in.
+/// Last components of names, or their endings.
 const ENDS: [(&str, Dropped); 2] = [
     (
         "input_scale input_global_scale input_zero_point input_offset output_scale output_global_scale output_zero_point \
@@ -24,31 +25,31 @@ const ENDS: [(&str, Dropped); 2] = [
     ),
 ];
 
-/// Words in the names of layers that make queries, keys and values.
+/// Components of names of query, key and value layers.
 const PROJECTIONS: [&str; 14] =
     ["q", "k", "v", "kv", "qkv", "qkvz", "query", "key", "value", "wq", "wk", "wv", "wkv", "wqkv"];
 
-/// Each end with what such a tensor is.
+/// Each ending with the kind of tensor.
 fn ends() -> impl Iterator<Item = (&'static str, Dropped)> {
     ENDS.into_iter().flat_map(|(all, reason)| all.split_whitespace().map(move |end| (end, reason)))
 }
 
-/// What a tensor of such a name is.
+/// Origin of a tensor with such a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// A quantizer's.
+    /// A quantizer.
     Dropped(Dropped),
-    /// Named as a quantizer names it, and nothing else says so.
+    /// Uncertain: only the name suggests a quantizer.
     Unclear,
-    /// The model's.
+    /// The model.
     Other,
 }
 
-/// The modules to which such tensors belong.
+/// Modules that own such tensors.
 pub(super) struct Owners {
-    /// Names and modules of groups, and how many matrices each has.
+    /// Names and modules of groups, with the number of matrices.
     quantized: HashMap<String, u64>,
-    /// Modules with layers that make queries, keys or values: quantized, or any where caches are.
+    /// Modules with query, key or value layers: quantized ones, or all if caches are quantized.
     attention: HashSet<String>,
     /// Modules with tensors of other names.
     others: HashSet<String>,
@@ -78,7 +79,7 @@ impl Owners {
         owners
     }
 
-    /// The module around a layer that makes queries, keys or values is one of attention.
+    /// Adds the module around a query, key or value layer as attention.
     fn add_projection(&mut self, module: &str) -> bool {
         let (parent, last) = split(module);
         let last = last.to_ascii_lowercase();
@@ -89,13 +90,13 @@ impl Owners {
         is_projection
     }
 
-    /// A weight of the module is quantized.
+    /// True if the module has a quantized weight.
     pub(super) fn is_quantized(&self, module: &str) -> bool {
         self.quantized.contains_key(module)
     }
 
     pub(super) fn verdict(&self, tensor: &Tensor) -> Verdict {
-        // AMD Quark's name in memory, which some files have: `q_proj.input_quantizer.scale` (§4.19).
+        // AMD Quark's name in memory, in some files: `q_proj.input_quantizer.scale` (§4.19).
         let name = tensor.name.replace("_quantizer.", "_");
         let (module, last) = split(&name);
         let elements: u64 = tensor.shape.iter().product();
@@ -123,13 +124,13 @@ impl Owners {
         }
     }
 
-    /// The module itself, or one within that holds nothing else.
+    /// The module itself, or a module inside with no other tensors.
     fn is_attention(&self, module: &str) -> bool {
         self.attention.contains(module) || !self.others.contains(module) && self.attention.contains(split(module).0)
     }
 }
 
-/// A name as the module before its last component, and that.
+/// Splits a name before its last component.
 fn split(name: &str) -> (&str, &str) {
     name.rsplit_once('.').unwrap_or(("", name))
 }

@@ -1,4 +1,4 @@
-//! Steps 3 and 4: what headers say of single tensors (torchao, §4.7), and ComfyUI's markers (§4.6).
+//! Steps 3 and 4: descriptions of single tensors in headers (torchao, §4.7), and ComfyUI's markers (§4.6).
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::found::Setting;
 use crate::modules::brief;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// Key of a header that lists torchao's tensors.
+/// Key of a header with the list of torchao's tensors.
 const TENSOR_NAMES: &str = "tensor_names";
-/// Key of a header that describes ComfyUI's layers.
+/// Key of a header with ComfyUI's layers.
 const QUANTIZATION_METADATA: &str = "_quantization_metadata";
-/// Last component of a tensor that describes one.
+/// Last component of the name of a marker.
 const COMFY_QUANT: &str = "comfy_quant";
 
 pub(super) fn parse(place: &str, text: &str) -> Result<Value, Error> {
@@ -27,7 +27,7 @@ pub(super) fn parse(place: &str, text: &str) -> Result<Value, Error> {
     truecast_io::folder::parse(text).map_err(error)
 }
 
-/// Tensors that a header describes by class and attributes.
+/// Tensors with a class and attributes in a header.
 pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
     let headers = claims.index.checkpoint.metadata;
     let headers = headers.iter().filter(|header| header.contains_key(TENSOR_NAMES));
@@ -59,7 +59,7 @@ pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Layers that a tensor or a header describes.
+/// Layers described by a tensor or a header.
 pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
     let mut entries: Vec<(String, String, Value)> = Vec::new();
     for number in 0..claims.index.len() {
@@ -99,7 +99,7 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
         let codes = modules.weight(&layer).map_err(orphan)?;
         let name = claims.index.tensor(codes).name.clone();
         match claims.groups.iter().find(|group| group.name == name) {
-            // A tensor and a header say the same.
+            // Tensor and header agree.
             Some(group) if group.scheme == setting.scheme => {}
             Some(group) => {
                 return Err(Error::Contradiction {
@@ -131,7 +131,7 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A scheme that was named does not overrule what a marker says of a tensor.
+/// Checks that a requested scheme does not contradict a marker.
 fn agrees(asked: Scheme, marked: Scheme, layer: &str, place: &str) -> Result<(), Error> {
     match asked.family == marked.family {
         true => Ok(()),
@@ -145,7 +145,7 @@ fn agrees(asked: Scheme, marked: Scheme, layer: &str, place: &str) -> Result<(),
     }
 }
 
-/// The setting of a marker; `None` if it says nothing about a format. Keys are not checked if the scheme was named.
+/// Setting of a marker; `None` without a format. `is_asked`, for a requested scheme, skips the check of keys.
 fn setting(entry: &Value, place: &str, is_asked: bool) -> Result<Option<Setting>, Error> {
     // Some files have the format itself in place of an object.
     let format = entry.as_str().or_else(|| entry.get("format").and_then(Value::as_str));
@@ -188,10 +188,10 @@ fn setting(entry: &Value, place: &str, is_asked: bool) -> Result<Option<Setting>
     Ok(Some(Setting::of(Scheme { family, parameters: Parameters { group, strategy: per_row, ..Parameters::NONE } })))
 }
 
-/// Weights by the name of their layer, with or without what a merged file puts before it.
+/// Weights by the name of their layer, with or without a merged file's prefix.
 struct Modules<'a> {
     exact: HashMap<&'a str, usize>,
-    /// By the last components; `None` if several end so.
+    /// By last components; `None` if several share them.
     ends: HashMap<&'a str, Option<usize>>,
 }
 
@@ -219,7 +219,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// A file that is marked as one of scaled FP8.
+/// A file marked as scaled FP8.
 pub(super) fn scaled_fp8(claims: &mut Claims<'_>) -> Result<(), Error> {
     let is_marker = |name: &str| name.rsplit('.').next() == Some(SCALED_FP8_MARKER);
     let markers: Vec<usize> = (0..claims.index.len()).filter(|n| is_marker(&claims.index.tensor(*n).name)).collect();
@@ -245,7 +245,7 @@ pub(super) fn scaled_fp8(claims: &mut Claims<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What stands before the marker's last component.
+/// The marker's name without its last component.
 fn prefix(marker: &str) -> &str {
     marker.strip_suffix(SCALED_FP8_MARKER).unwrap_or_default()
 }

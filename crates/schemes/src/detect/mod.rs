@@ -1,7 +1,7 @@
-//! From headers and JSON files to groups of tensors (`docs/spec/checkpoints.md §5`).
+//! Detects groups of tensors from headers and JSON files (`docs/spec/checkpoints.md §5`).
 //!
-//! The steps of §5.2 in their order: what headers say (torchao), what markers say (ComfyUI), what configurations declare, what
-//! names tell. Then [`complete`] checks that nothing is left over.
+//! The steps of §5.2 in order: headers (torchao), markers (ComfyUI), configurations, names. Then [`complete`] checks
+//! that nothing is left over.
 
 mod advice;
 mod bitsandbytes;
@@ -26,15 +26,15 @@ pub use complete::is_auxiliary;
 use foldhash::{HashSet, HashSetExt};
 pub use gguf::{detect_gguf, undecoded};
 
-/// Says of every tensor what it is.
+/// Detects the meaning of every tensor.
 ///
-/// `read` gives the whole of a small tensor: markers, stated shapes, global scales (§5.1).
+/// `read` returns a whole small tensor: markers, stated shapes, global scales (§5.1).
 ///
-/// Cost: memory proportional to the headers; time too, times the entries of lists with patterns.
+/// Cost: memory and time proportional to the headers; time also grows with the entries of lists with patterns.
 /// Source: `docs/spec/checkpoints.md §5`.
 ///
 /// # Errors
-/// [`Error`]: what contradicts, is missing, left over, or not known.
+/// [`Error`] for a contradiction, and for missing, leftover or unknown tensors.
 pub fn detect(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options<'_>) -> Result<Detection, Error> {
     let found = detect_as(checkpoint, &mut *read, options);
     let mut left = advice::TENSORS / checkpoint.tensors.len().max(1);
@@ -54,7 +54,7 @@ pub fn detect(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Option
 fn detect_as(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options<'_>) -> Result<Detection, Error> {
     checkpoint.documents.check()?;
     let mut claims = Claims::new(checkpoint, read, options)?;
-    // What is declared matters for --from-scheme only as far as it says more about the same scheme.
+    // With --from-scheme, declarations only add details of the same scheme.
     let declared = declared::read(checkpoint.documents, options.from_scheme.is_some());
     let declared = match options.from_scheme {
         Some(scheme) => vec![Declaration::asked(scheme, &declared.unwrap_or_default())],
@@ -73,7 +73,7 @@ fn detect_as(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options
     complete::check(claims)
 }
 
-/// Step 5: what configurations declare.
+/// Step 5: configurations.
 fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), Error> {
     for number in 0..claims.index.len() {
         if claims.is_claimed(number) {
@@ -114,7 +114,7 @@ fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), E
                     consistency::zero_points(claims, declaration, statement)?;
                 }
             }
-            // What is listed as an exception may be anything.
+            // A module in a list of exceptions may be anything.
             (None, Some(error)) if !is_ignored => return Err(error),
             _ => {}
         }
@@ -127,7 +127,7 @@ fn candidates(claims: &Claims<'_>, declaration: &Declaration, number: usize) -> 
     let tensor = claims.index.tensor(number);
     let mut all = Vec::new();
     let mut tried = HashSet::new();
-    // The name of the group depends on the scheme, and the schemes on the group's module.
+    // The group's name depends on the scheme, and the schemes depend on the group's module.
     for family in declaration.families() {
         let Some(name) = catalogue::entry(family).and_then(|entry| claims.logical(entry, tensor)) else { continue };
         if !tried.insert(name.clone()) {
@@ -143,7 +143,7 @@ fn candidates(claims: &Claims<'_>, declaration: &Declaration, number: usize) -> 
     all
 }
 
-/// A declaration that claims nothing is out of date (§2.5).
+/// Rejects a declaration without a group as out of date (§2.5).
 fn stale(claims: &Claims<'_>, declared: &[Declaration]) -> Result<(), Error> {
     for declaration in declared {
         let families = declaration.families();

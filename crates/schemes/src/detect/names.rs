@@ -1,4 +1,4 @@
-//! Step 6: what names and types tell where no configuration does.
+//! Step 6: schemes from names and types, without a configuration.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::found::Setting;
 use crate::scheme::{Family, Scheme};
 use crate::table::Name::{self, Append, Sibling};
 
-/// In the order of §5.2: the name of the tensor that stands beside the codes, and the family.
+/// In the order of §5.2: name of a tensor beside the codes, and family.
 const ROWS: [(Name, Family); 12] = [
     (Append("_scales"), Family::GptOss),
     (Append(".scales"), Family::GptOss),
@@ -27,7 +27,7 @@ const ROWS: [(Name, Family); 12] = [
 
 pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
     let mut taken: BTreeMap<String, usize> = BTreeMap::new();
-    // Most checkpoints have no tensor that could stand beside others.
+    // Most checkpoints have no such tensor.
     let occurs = |beside: Name| {
         let mut names = (0..claims.index.len()).map(|number| &*claims.index.tensor(number).name);
         names.any(|name| beside.may_be(name))

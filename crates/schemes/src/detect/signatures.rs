@@ -1,5 +1,5 @@
-//! Codes that only quantizers write, known by the names and types of tensors beside each other (`docs/spec/checkpoints.md
-//! §4.15`). What nobody claimed and looks so is refused by name: integers are copied only where they are numbers.
+//! Foreign formats, recognized by names and types of neighboring tensors (`docs/spec/checkpoints.md §4.15`). Unclaimed
+//! tensors that match are rejected by format: integers are copied only as numbers.
 
 use truecast_core::DType::{self, F8E4M3Fn, F8E5M2, I8, I16, I32, U8, U16, U32};
 use truecast_core::Kind;
@@ -9,10 +9,10 @@ use super::claims::Claims;
 use crate::checkpoint::Index;
 use crate::error::Error;
 
-/// A format; what reads it; the end of the name of the codes, and their types (none: any); what stands beside them, all of it.
+/// Format; its reader; suffix of the codes' name, and their types (empty: any); required neighbors.
 type Signature = (&'static str, &'static str, &'static str, &'static [DType], &'static str);
 
-/// Those with more tensors first.
+/// Formats with more tensors first.
 const TABLE: &[Signature] = &[
     ("EXL2", "ExLlamaV2 reads it", "q_weight", &[I32], "q_scale q_groups"),
     ("EXL3", "ExLlamaV3 reads it", "trellis", &[I16], "suh svh"),
@@ -43,14 +43,14 @@ const TABLE: &[Signature] = &[
     ("DFloat11", "dfloat11 reads it", "encoded_exponent", &[U8], "sign_mantissa"),
 ];
 
-/// Types that hold codes.
+/// Types of packed codes.
 const PACKED: &[DType] = &[I8, U8, I16, U16, I32, U32, F8E4M3Fn, F8E5M2];
 
-/// Names of floats beside integers that are codes of something.
+/// Names of floats that scale neighboring integer codes.
 const SCALES: &str = "scale scales weight_scale weight_scales w_scale wscales q_scale absmax SCB codebook codebooks lut lookup_table scaling_factor";
 
 /// # Errors
-/// [`Error::Refused`] for codes that nobody claimed, with what reads them.
+/// [`Error::Refused`] for unclaimed codes, with the program that reads them.
 pub(super) fn check(claims: &Claims<'_>) -> Result<(), Error> {
     for number in (0..claims.index.len()).filter(|number| !claims.is_claimed(*number)) {
         let tensor = claims.index.tensor(number);
@@ -62,7 +62,7 @@ pub(super) fn check(claims: &Claims<'_>) -> Result<(), Error> {
 }
 
 /// # Errors
-/// [`Error::Refused`] for narrow integers beside scales that nothing explains.
+/// [`Error::Refused`] for narrow integers beside unexplained scales.
 pub(super) fn check_rest(claims: &Claims<'_>) -> Result<(), Error> {
     for number in (0..claims.index.len()).filter(|number| !claims.is_claimed(*number)) {
         let tensor = claims.index.tensor(number);
@@ -85,7 +85,7 @@ fn fits((_, _, codes, types, beside): &Signature, index: &Index<'_>, tensor: &Te
     front.is_some_and(|front| (types.is_empty() || types.contains(&tensor.dtype)) && is_there(front))
 }
 
-/// The name of a float that scales a matrix of narrow integers.
+/// Name of a float that scales a matrix of narrow integers.
 fn scale_beside(index: &Index<'_>, tensor: &Tensor) -> Option<String> {
     let is_matrix = tensor.shape.iter().filter(|len| **len > 1).count() >= 2;
     let is_code = matches!(tensor.dtype, I8 | U8 | I16 | U16 | I32 | U32) && is_matrix;

@@ -1,4 +1,4 @@
-//! What schemes leave open: block, width, group, and the like.
+//! Parameters of schemes: block, width, group, and others.
 
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Layout, Zero};
@@ -23,7 +23,7 @@ words! {
 }
 
 impl Parameter {
-    /// What may follow.
+    /// The accepted values.
     pub const fn expected(self) -> &'static str {
         match self {
             Parameter::Block => "two numbers such as 128x128",
@@ -37,7 +37,7 @@ impl Parameter {
 }
 
 words! {
-    /// Which elements share a scale (`docs/spec/checkpoints.md §3.1`).
+    /// Elements that share a scale (`docs/spec/checkpoints.md §3.1`).
     #[allow(missing_docs)] // Named as in the page's table.
     pub enum Strategy {
         Tensor = "tensor",
@@ -46,19 +46,19 @@ words! {
         Block = "block",
     }
 
-    /// The type in which scales are written.
+    /// Type of written scales.
     #[allow(missing_docs)] // Types by their names.
     pub enum ScaleType {
         F32 = "f32",
         Bf16 = "bf16",
         F16 = "f16",
-        /// Powers of two, in the type that the scheme has for them.
+        /// Powers of two, in the scheme's own type.
         Ue8m0 = "ue8m0",
     }
 }
 
 impl ScaleType {
-    /// The one that is this type.
+    /// The scale type of this element type.
     pub(crate) fn of(dtype: DType) -> Option<ScaleType> {
         ScaleType::ALL.into_iter().find(|scale| scale.dtype() == dtype)
     }
@@ -74,32 +74,32 @@ impl ScaleType {
     }
 }
 
-/// The parameters of a scheme; `None` where neither a name nor a configuration says.
+/// The parameters of a scheme; `None` if neither a name nor a configuration specifies them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Parameters {
-    /// Rows and columns of a block, not 0.
+    /// Rows and columns per block, not 0.
     pub block: Option<[u64; 2]>,
-    /// Bits of a code, 1 to 8.
+    /// Bits per code, 1 to 8.
     pub bits: Option<u32>,
-    /// Elements of a group, not 0.
+    /// Elements per group, not 0.
     pub group: Option<u64>,
-    /// Which elements share a scale.
+    /// Elements that share a scale.
     pub strategy: Option<Strategy>,
-    /// There are no zero points.
+    /// True without zero points.
     pub symmetric: Option<bool>,
-    /// The type of scales to be written.
+    /// Type of written scales.
     pub scale: Option<ScaleType>,
 }
 
-/// Larger groups and blocks are taken for mistakes; products of two fit.
+/// Largest accepted group or block side; products of two fit.
 const MOST: u64 = 1 << 31;
 
 impl Parameters {
-    /// Nothing is known.
+    /// Unspecified parameters.
     pub const NONE: Parameters =
         Parameters { block: None, bits: None, group: None, strategy: None, symmetric: None, scale: None };
 
-    /// Those that a stored tensor has.
+    /// Parameters of a stored tensor.
     pub(super) fn of_layout(layout: &Layout) -> Parameters {
         let mut found = Parameters::NONE;
         let Some(planes) = layout.planes() else { return found };
@@ -125,7 +125,7 @@ impl Parameters {
         found
     }
 
-    /// Sets one; `None` if it cannot have the value.
+    /// Sets a parameter; `None` for an invalid value.
     pub(crate) fn set(&mut self, parameter: Parameter, value: &str) -> Option<()> {
         let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST).contains(n));
         match parameter {
@@ -142,7 +142,7 @@ impl Parameters {
         Some(())
     }
 
-    /// One of them as it is written.
+    /// Text of a parameter.
     pub(crate) fn shown(&self, parameter: Parameter) -> Option<String> {
         match parameter {
             Parameter::Block => self.block.map(|[rows, columns]| format!("{rows}x{columns}")),
@@ -154,7 +154,7 @@ impl Parameters {
         }
     }
 
-    /// Those of `self`, and of `other` where `self` has none.
+    /// Fills unset parameters from `other`.
     pub(crate) fn or(self, other: Parameters) -> Parameters {
         Parameters {
             block: self.block.or(other.block),

@@ -1,4 +1,4 @@
-//! The form of each scheme that is written: layout, types and shapes of its parts.
+//! Form of each writable scheme: layout, types and shapes of its parts.
 
 use truecast_core::DType::{self, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F32, I8, I32, I64, U8, U32};
 use truecast_core::scaled::{Code, Coding, Global, GlobalRule, Layout, Packing, Part, Plane, Planes, Zero};
@@ -9,32 +9,32 @@ use crate::grid::in_groups;
 use crate::scheme::{Family, Parameters, ScaleType, Scheme, Strategy};
 use crate::table::Written;
 
-/// A stack of matrices in a scheme.
+/// Form of a stack of matrices in a scheme.
 pub(super) struct Form {
     scheme: Scheme,
     pub(super) layout: Layout,
     lead: Vec<u64>,
-    /// The types of codes and scales.
+    /// Types of codes and scales.
     codes: DType,
     scales: DType,
-    /// The shape of scales, if it is not that of the grid.
+    /// Shape of scales, if it is not that of the grid.
     scale_shape: Option<Vec<u64>>,
     global_shape: Vec<u64>,
-    /// The shape of codes, if it is not that of their matrices.
+    /// Shape of codes, if it is not that of their matrices.
     code_shape: Option<Vec<u64>>,
 }
 
 const BYTES: Packing = Packing::BYTES;
 
 impl Form {
-    /// The form of `lead` matrices of `rows` and `cols`; `None` of schemes that have none; or why it does not fit.
+    /// Form of `lead` matrices of `rows` by `cols`; `None` for schemes without one; an error for a bad fit.
     pub(super) fn of(scheme: Scheme, name: &str, lead: &[u64], [rows, cols]: [u64; 2]) -> Result<Option<Form>, String> {
         let parameters = scheme.parameters;
         let scale = parameters.scale.map_or(F32, ScaleType::dtype);
         let count: u64 = lead.iter().product();
         let whole = [rows, cols];
         let all = [rows * count, cols];
-        // One scale for everything makes one matrix of it.
+        // A scale for the whole stack makes it one matrix.
         let stack = |planes| Layout::new(count, whole, Coding::Planes(planes));
         let one = |planes| Layout::new(1, all, Coding::Planes(planes));
         let float = Plane::of(F8E4M3Fn);
@@ -78,7 +78,7 @@ impl Form {
                 form(stack(planes), F8E4M3Fn, scale)
             }
             Family::Fp8Tensor | Family::ModelOptFp8 => {
-                // transformers puts the scales of experts together as matrices (§4.1).
+                // transformers stacks the scales of experts as matrices (§4.1).
                 let is_expert = scheme.family == Family::Fp8Tensor && name.contains(".experts.");
                 let shape: &[u64] = if is_expert { &[1, 1] } else { &[] };
                 single(one(Planes::times(float, Plane::of(F32), all)), F8E4M3Fn, shape)
@@ -130,11 +130,11 @@ impl Form {
         }))
     }
 
-    /// The type and shape of a part; `None` if there is none.
+    /// Type and shape of a part, if it exists.
     pub(super) fn stored(&self, part: Part) -> Option<(DType, Vec<u64>)> {
         let planes = self.layout.planes()?;
         let Layout { rows, cols, .. } = self.layout;
-        // Where the stack is one matrix, its grid is that of the stack.
+        // A stack that is one matrix has one grid.
         let divided = |[r, c]: [u64; 2]| match self.layout.matrices == 1 && !self.lead.is_empty() {
             true => [r / self.lead.iter().product::<u64>().max(1), c],
             false => [r, c],
@@ -156,7 +156,7 @@ impl Form {
         }
     }
 
-    /// Tensors whose bytes are known: name, type, shape, bytes.
+    /// Tensors with known bytes: name, type, shape, bytes.
     pub(super) fn constants(&self, name: &str, shape: &[u64]) -> Vec<(String, DType, Vec<u64>, Vec<u8>)> {
         let format = self.scheme.family.name().strip_prefix("comfy:");
         let marker = format.zip(name.strip_suffix("weight")).map(|(format, front)| {
@@ -171,7 +171,7 @@ impl Form {
     }
 }
 
-/// Experts of gpt-oss (§4.3): rows of outputs in blocks of 32, where the tensor has rows of inputs.
+/// Experts of gpt-oss (§4.3): rows of outputs in blocks of 32; the tensor has rows of inputs.
 fn gpt_oss(scheme: Scheme, lead: &[u64], rows: u64, cols: u64) -> Result<Form, String> {
     let group = 32;
     if !rows.is_multiple_of(group) {
@@ -192,7 +192,7 @@ fn gpt_oss(scheme: Scheme, lead: &[u64], rows: u64, cols: u64) -> Result<Form, S
     })
 }
 
-/// Integers in words, dense (§4.4.2).
+/// Integers in dense words (§4.4.2).
 fn packed(
     parameters: &Parameters,
     in_groups: impl Fn(u64) -> Result<[u64; 2], String>,
@@ -233,7 +233,7 @@ fn tiled(family: Family, [rows, cols]: [u64; 2], form: impl Fn(Layout, DType, DT
     }
 }
 
-/// The type and shape in which a plane is stored; `dtype` is the type of entries that have none of their own.
+/// Stored type and shape of a plane; `dtype` is for entries without their own type.
 fn stored_as(plane: Plane, dtype: DType, lead: &[u64], [rows, cols]: [u64; 2]) -> (DType, Vec<u64>) {
     let bits = u64::from(plane.code.bits());
     let last = match plane.packing {

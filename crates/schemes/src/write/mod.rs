@@ -1,7 +1,6 @@
-//! What a dense tensor becomes in a scheme that is written: the tensors, and the layout that they have together
-//! (`docs/spec/checkpoints.md §7`).
+//! Target of a dense tensor in a writable scheme: tensors, and their common layout (`docs/spec/checkpoints.md §7`).
 //!
-//! Names are those of [`crate::catalogue`], so that what is written is what is read. No code is computed here.
+//! Names come from [`crate::catalogue`], so that readers and writers agree. Codes are computed elsewhere.
 
 mod forms;
 mod gguf;
@@ -20,22 +19,22 @@ use forms::Form;
 /// The tensors of a quantized one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// What they are together.
+    /// Their common layout.
     pub layout: Layout,
     /// The tensors, the codes first.
     pub tensors: Vec<Output>,
 }
 
-/// A tensor that is written.
+/// An output tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// What it holds.
+    /// Its content.
     pub content: Content,
     /// Name, type and shape.
     pub tensor: Tensor,
 }
 
-/// What a tensor that is written holds.
+/// Content of an output tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A part of the layout.
@@ -44,13 +43,13 @@ pub enum Content {
     Bytes(Vec<u8>),
 }
 
-/// Says what a dense tensor becomes.
+/// Target of a dense tensor.
 ///
 /// Source: `docs/spec/checkpoints.md §5.6`, last paragraph, and §7.
 ///
 /// # Errors
-/// [`Error::NotWritten`] for a scheme that is not made of dense tensors; [`Error::NoForm`] for a tensor that is no float of 16
-/// bits or more, has fewer than two dimensions, or rows that are no whole number of groups.
+/// [`Error::NotWritten`] for a scheme that is not made from dense tensors; [`Error::NoForm`] for a tensor that is no
+/// float of 16 bits or more, has fewer than two dimensions, or rows that are no multiple of the group.
 ///
 /// # Examples
 /// ```
@@ -70,9 +69,9 @@ pub fn target(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     }
 }
 
-/// Says what a quantized tensor becomes that keeps its values: as [`target`], also for schemes that are not made of dense
-/// tensors. `tensor` is the dense one, `source` how it is stored; what the scheme leaves open is as it is there. Gives the
-/// scheme with all that was settled.
+/// Target of a quantized tensor that keeps its values: as [`target`], also for schemes that are not made from dense
+/// tensors. `tensor` is the dense one, `source` its storage, which settles the scheme's open parameters. Also returns
+/// the settled scheme.
 ///
 /// Source: `docs/spec/checkpoints.md §8`.
 ///
@@ -101,7 +100,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     if let Family::Gguf(block) = scheme.family {
         return gguf::target(tensor, block).map_err(refused);
     }
-    // Nothing but a marker beside `P.weight` declares these schemes (§4.6.2).
+    // Only a marker beside `P.weight` declares these schemes (§4.6.2).
     if scheme.family.name().starts_with("comfy:") && !tensor.name.ends_with(".weight") {
         return Err(refused(
             "its name does not end in .weight, so no marker could declare that it is quantized".to_owned(),
@@ -131,7 +130,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     Ok(Target { layout: form.layout, tensors })
 }
 
-/// What the catalogue calls a part.
+/// Name of a part by the catalogue.
 fn name_of(entry: &Entry, part: Part, name: &str) -> Option<String> {
     let is_weight = name == "weight" || name.ends_with(".weight");
     if part == Part::Codes {

@@ -22,7 +22,7 @@ const OPEN: u8 = 0;
 /// ```
 /// use truecast::{DType, differ::{Classes, Given}};
 /// let found = Classes::of(DType::Bf16, DType::F8E4M3Fn);
-/// assert_eq!((found.inputs, found.different), (65_536, 30_512)); // what is beyond 464
+/// assert_eq!((found.inputs, found.different), (65_536, 30_512)); // beyond 464
 /// let of = |name: &str| found.classes.iter().find(|class| class.members.iter().any(|one| one.spec == name)).unwrap();
 /// assert_eq!(found.witnesses[0], 0x4400); // 512
 /// assert_eq!(of("ml_dtypes").results[0], Given::Code(0x7f)); // NaN
