@@ -12,7 +12,6 @@ use crate::modules::{in_block, module_of};
 struct Stack {
     /// Elements of its matrices and of experts in one tensor; without convolutions.
     elements: u64,
-    /// Lengths of its norms.
     norms: HashSet<u64>,
 }
 

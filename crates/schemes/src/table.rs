@@ -60,7 +60,6 @@ fn split(name: &str) -> (&str, &str) {
     name.split_at(name.rfind('.').map_or(0, |dot| dot + 1))
 }
 
-/// `a.new` for `a.old`.
 fn replaced(name: &str, old: &str, new: &str) -> Option<String> {
     let front = name.strip_suffix(old)?;
     (front.is_empty() || front.ends_with('.')).then(|| format!("{front}{new}"))

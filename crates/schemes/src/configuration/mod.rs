@@ -148,7 +148,6 @@ type Declared = Vec<(&'static str, &'static [&'static str], Value)>;
 
 const QUANTIZATION_CONFIG: &[&str] = &["quantization_config"];
 
-/// Declarations of the scheme by §4.
 fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
     let Outcome { scheme, kept, in_memory, .. } = *outcome;
     let kept = &[kept, in_memory].concat();

@@ -144,7 +144,6 @@ fn setting(
     Ok(Some(setting.with(has_zeros, Part::Zeros).with(arguments.is_ordered, Part::Index)))
 }
 
-/// Arguments of weights.
 struct Arguments {
     parameters: Parameters,
     bits: u32,
@@ -213,7 +212,6 @@ impl Arguments {
     }
 }
 
-/// Name, family and parameters.
 type Preset = (&'static str, Family, Parameters);
 
 const fn by(strategy: Strategy) -> Parameters {

@@ -17,7 +17,6 @@ pub(crate) struct Declaration {
     pub(crate) settings: Vec<(Targets, Setting)>,
     /// Modules with their own setting, by name.
     pub(crate) modules: HashMap<String, Setting>,
-    /// Unquantized modules.
     ignored: Modules,
 }
 

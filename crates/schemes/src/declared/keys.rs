@@ -87,7 +87,6 @@ fn names<'a>(lists: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     lists.iter().flat_map(|list| list.split_whitespace())
 }
 
-/// The unknown part.
 enum Unknown {
     Key { key: String, found: String },
     Kind { key: String, found: Value },

@@ -121,7 +121,6 @@ pub(super) const QUARK_WEIGHT: Keys = Keys {
     ..Keys::NONE
 };
 
-/// A module of Quark.
 const QUARK_LAYER: Keys = Keys {
     silent: &["input_tensors output_tensors target_device"],
     objects: &[("weight", Inner::One(&QUARK_WEIGHT))],
@@ -287,7 +286,6 @@ pub(super) const MODELOPT: Keys = Keys {
 /// `hf_quant_config.json` as a whole.
 pub(super) const MODELOPT_FILE: Keys = Keys { used: &["quantization"], silent: &["producer"], ..Keys::NONE };
 
-/// A module of MLX.
 const MLX_MODULE: Keys = Keys { used: &["group_size bits mode"], ..Keys::NONE };
 
 /// MLX (§4.12), with settings for single modules under their names; `false` means unquantized.

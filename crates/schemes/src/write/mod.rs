@@ -130,7 +130,6 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     Ok(Target { layout: form.layout, tensors })
 }
 
-/// Name of a part by the catalogue.
 fn name_of(entry: &Entry, part: Part, name: &str) -> Option<String> {
     let is_weight = name == "weight" || name.ends_with(".weight");
     if part == Part::Codes {

@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use twox_hash::xxhash3_128::Hasher;
 
-/// Bytes per read.
 const READ_BYTES: usize = 1 << 20;
 
 /// The length of a file in bytes, and its SHA-256 in lower-case hexadecimal digits.

@@ -28,18 +28,11 @@ pub enum Error {
     Tensor { path: String, tensor: String, cause: Box<Cause> },
     /// A rule's pattern is not a glob.
     #[error("{option} {glob:?}: {cause}")]
-    Glob {
-        /// The option with the rule.
-        option: &'static str,
-        glob: String,
-        cause: crate::files::select::glob::GlobError,
-    },
+    Glob { option: &'static str, glob: String, cause: crate::files::select::glob::GlobError },
     /// A rule matches no tensor.
     #[error("{option} {rule:?} matches no tensor of {path}{}", closest(.nearest))]
     UnusedRule {
-        /// The rule as written.
         rule: String,
-        /// The option with the rule.
         option: &'static str,
         /// Tensors with similar names.
         nearest: Vec<String>,
@@ -48,7 +41,6 @@ pub enum Error {
     /// No tensor has the requested name.
     #[error("{path}: tensor {} does not exist{}", Escaped(.tensor), closest(.nearest))]
     NoTensor {
-        /// The file or folder.
         path: String,
         tensor: String,
         /// Tensors with similar names.
@@ -67,11 +59,7 @@ pub enum Error {
     },
     /// Presets that match no tensor.
     #[error("{path}: --keep-preset has no effect: {why}")]
-    UnusedPreset {
-        /// The file or folder.
-        path: String,
-        why: &'static str,
-    },
+    UnusedPreset { path: String, why: &'static str },
     /// A model cannot be converted as requested.
     #[error("{path}: {why}")]
     Model { path: String, why: String },

@@ -113,12 +113,7 @@ pub enum RequestError {
     Specification { name: String },
     /// The specification lacks this attribute or policy, or this value of it.
     #[error("{spec} has no {name} = {value:?}")]
-    Attribute {
-        /// The specification.
-        spec: String,
-        name: String,
-        value: String,
-    },
+    Attribute { spec: String, name: String, value: String },
     /// The specification refuses the version or the value.
     #[error(transparent)]
     Spec(#[from] SpecError),

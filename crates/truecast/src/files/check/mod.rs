@@ -239,13 +239,7 @@ pub enum CheckError {
     Array(#[from] ArrayError),
     /// The shapes differ.
     #[error("{path}: shape {found:?}, but the input has {expected:?}")]
-    Shape {
-        /// Path of the results.
-        path: String,
-        found: Vec<u64>,
-        /// The input's shape.
-        expected: Vec<u64>,
-    },
+    Shape { path: String, found: Vec<u64>, expected: Vec<u64> },
 }
 
 impl CheckError {

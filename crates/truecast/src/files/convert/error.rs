@@ -26,7 +26,6 @@ pub enum CheckpointError {
     /// The destination is not empty.
     #[error("the folder exists and holds {}", Escaped(.holds))]
     Occupied {
-        /// One of its files.
         holds: String,
         /// True if it has an unfinished run of the same conversion.
         is_begun: bool,
@@ -68,11 +67,7 @@ pub enum CheckpointError {
         "{scheme} is declared in {file}, which a file by itself does not have; give a folder, or one of {}",
         comfy()
     )]
-    Declared {
-        scheme: String,
-        /// The file that declares it.
-        file: String,
-    },
+    Declared { scheme: String, file: String },
     /// Quantized files become files of the same kind only.
     #[error("quantized tensors and their results go to .safetensors or .gguf files; choose such a destination")]
     NotSafetensors,
@@ -88,7 +83,6 @@ pub enum CheckpointError {
     /// Interrupted, with finished work to resume.
     #[error("interrupted; {finished} of {} finished", counted(*.of as u64, "shard"))]
     Interrupted {
-        /// Number of finished shards.
         finished: usize,
         /// Number of shards of this run.
         of: usize,
@@ -101,20 +95,10 @@ pub enum CheckpointError {
     Kept { tensor: String, scheme: String },
     /// The source's scales would be dropped, but the new type needs scales.
     #[error("the source is quantized ({scheme}, for example tensor {}): {to} would drop the scales", Escaped(.tensor))]
-    Narrow {
-        /// The first such tensor.
-        tensor: String,
-        scheme: String,
-        to: DType,
-    },
+    Narrow { tensor: String, scheme: String, to: DType },
     /// A scheme cannot hold some tensors.
     #[error("{first}{}", alike(.others))]
-    NoForm {
-        /// The reason for the first.
-        first: String,
-        /// Names of the others.
-        others: Vec<String>,
-    },
+    NoForm { first: String, others: Vec<String> },
     /// The scheme's loaders need scales of activations, which are unknown.
     #[error(
         "{scheme} also quantizes activations, and its loaders need the largest input magnitude of each layer; it is \
@@ -126,7 +110,6 @@ pub enum CheckpointError {
         scheme: String,
         /// The first weight without scales.
         tensor: String,
-        /// Number of others.
         others: u64,
         /// A scheme without scales of activations.
         weights_only: Option<String>,

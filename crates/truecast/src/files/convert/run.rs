@@ -154,7 +154,6 @@ impl Plan {
     }
 }
 
-/// Claims the share in the folder.
 fn claim(dst: &Path, share: &RunScope) -> Result<Claim, Error> {
     let part = match share {
         RunScope::Part(part) => Some(part.to_string().replace('/', "-of-")),
@@ -180,7 +179,6 @@ fn last_change(path: &Path) -> Result<Option<SystemTime>, Error> {
 /// A running conversion.
 struct Run<'a> {
     plan: &'a Plan,
-    /// Path of the result.
     dst: &'a Path,
     /// Folder in work.
     at: &'a Path,

@@ -37,7 +37,6 @@ pub struct Verification {
     /// Stretches to recompute for each tensor, in the order of the works.
     stretches: Vec<Vec<Stretch>>,
     seed: Option<u64>,
-    /// Verifications of components, by folder.
     components: Vec<(PathBuf, Verification)>,
 }
 

@@ -164,7 +164,6 @@ impl Provenance {
     }
 }
 
-/// JSON form of a rule.
 fn rule_to_json(rule: &Rule) -> Value {
     match rule.quantizes() {
         true => json!({ "glob": rule.glob(), "to": null, "quantize": true }),

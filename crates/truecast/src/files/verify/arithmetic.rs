@@ -68,7 +68,6 @@ impl Float {
         }
     }
 
-    /// The value, exact.
     #[inline(always)]
     fn value(self, code: u64) -> f64 {
         match self {

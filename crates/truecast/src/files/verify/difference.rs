@@ -6,20 +6,14 @@ use truecast_core::DType;
 /// A difference between a file and its expected contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The variants name the other fields.
 pub enum FileDifference {
     /// A tensor is missing in the destination.
-    Missing {
-        /// Its name.
-        tensor: String,
-    },
+    Missing { tensor: String },
     /// The destination has an unexpected tensor.
-    Extra {
-        /// Its name.
-        tensor: String,
-    },
+    Extra { tensor: String },
     /// Wrong type or shape.
     Header {
-        /// Its name.
         tensor: String,
         /// Expected type and shape.
         expected: (DType, Vec<u64>),
@@ -28,22 +22,16 @@ pub enum FileDifference {
     },
     /// Wrong elements.
     Elements {
-        /// The tensor.
         tensor: String,
-        /// Number of wrong elements.
         count: u64,
-        /// The first of them.
         first: WrongElement,
         /// Types of the source's and the destination's elements.
         types: (DType, DType),
     },
     /// Wrong entries of a tensor that tells how to read others: scales, zero points, shapes.
     Part {
-        /// The tensor.
         tensor: String,
-        /// Number of wrong entries.
         count: u64,
-        /// Index of the first.
         index: u64,
         /// The right code; for shapes, markers and padding of rows or tiles, a byte.
         expected: u64,
@@ -51,17 +39,9 @@ pub enum FileDifference {
         actual: u64,
     },
     /// Wrong texts, or elements that come from text.
-    Texts {
-        /// The tensor.
-        tensor: String,
-        /// Number of wrong elements.
-        count: u64,
-        /// The first of them.
-        first: WrongText,
-    },
+    Texts { tensor: String, count: u64, first: WrongText },
     /// The source has a value that the policy refuses, or a text that is no number, so every result is wrong.
     Refused {
-        /// The tensor.
         tensor: String,
         /// Index of the first refused element.
         index: u64,
@@ -79,22 +59,11 @@ pub enum FileDifference {
         offset: u64,
     },
     /// A checkpoint's record of its source does not match the source.
-    Source {
-        /// The checkpoint.
-        path: String,
-        /// The difference.
-        why: String,
-    },
+    Source { path: String, why: String },
     /// A file of a checkpoint is missing, damaged, different or unexpected.
-    File {
-        /// The file.
-        path: String,
-        /// The problem with it.
-        why: String,
-    },
+    File { path: String, why: String },
     /// A file differs from the record in a report or a manifest.
     Digest {
-        /// The file.
         path: String,
         /// `sha256` in a report, `xxh3` in a manifest.
         digest: &'static str,
@@ -104,10 +73,7 @@ pub enum FileDifference {
         actual: Option<(u64, String)>,
     },
     /// Different metadata of a safetensors file; a `format` that the source lacks is `pt`.
-    Metadata {
-        /// The key.
-        key: String,
-    },
+    Metadata { key: String },
 }
 
 impl FileDifference {

@@ -138,7 +138,6 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The cast of an element.
     fn cast_of(&self, index: u64, storage: u64) -> CastSpec {
         let cast = self.cast;
         let random = self.seed.map(|seed| RandomBits::of_element(seed, index));
@@ -206,7 +205,6 @@ fn words(codes: &Elements<'_>, first: usize, words: &mut [u64]) {
     }
 }
 
-/// Elements of `N` bytes.
 fn whole<const N: usize>(bytes: &[u8], words: &mut [u64]) {
     for (element, word) in bytes.as_chunks::<N>().0.iter().zip(words) {
         *word = little_endian(element);

@@ -166,7 +166,6 @@ impl Search {
         cast_one(&self.cast, self.keys.code(key))
     }
 
-    /// Code of a key in range.
     fn code(&self, key: u64) -> Option<u64> {
         match self.outcome(key) {
             Outcome::Defined(code) => Some(code),

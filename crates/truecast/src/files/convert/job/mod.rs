@@ -148,7 +148,6 @@ pub(crate) trait Job: Debug + Send + Sync {
         item.dst_bytes(first)
     }
 
-    /// Passes the bytes of a piece to `put`.
     fn place(&self, piece: &Piece<'_>, bytes: &[u8], put: Put<'_>) -> Result<(), Error> {
         put(0, self.offset(piece.item, piece.first), bytes)
     }

@@ -220,7 +220,6 @@ impl PlaneOperation {
         (!self.is_read_in_rows()).then(|| self.stored(folder, matrix, &all)).transpose()
     }
 
-    /// Rows of a source matrix.
     fn stored(&self, folder: &Folder, matrix: u64, rows: &Range<u64>) -> Result<Vec<u8>, Error> {
         let Repacking { from, from_shape: [all, cols], .. } = self.how;
         let bytes = |rows| from.bytes([rows, cols]).unwrap_or(0);

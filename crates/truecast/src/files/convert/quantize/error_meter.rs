@@ -39,7 +39,6 @@ pub(crate) struct Made<'a> {
 }
 
 thread_local! {
-    /// Values of a unit.
     static VALUES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -94,7 +94,6 @@ impl<'a> Recomputed<'a> {
 pub(crate) struct HeldRows<'a> {
     values: Recomputed<'a>,
     parts: Vec<(Part, Vec<u8>)>,
-    /// Layout of the rows.
     layout: Layout,
     /// Number of tensor elements before them.
     before: u64,

@@ -23,7 +23,6 @@ pub(crate) struct ScaledProof<'a, 'p> {
     pub of: Written<'a, 'p>,
 }
 
-/// Findings in a part.
 type OfPart = (Part, Found<(u64, u64)>);
 
 struct UnitDifferences {
@@ -113,7 +112,6 @@ impl ScaledProof<'_, '_> {
         is_formula && is_large && rows >= layout.rows && cols >= layout.cols
     }
 
-    /// Differences in a unit.
     fn unit(
         &self,
         (planes, quick): (&Planes, Option<&Quick>),

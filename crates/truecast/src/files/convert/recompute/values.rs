@@ -21,7 +21,6 @@ const LARGEST_ZERO: i64 = 1 << 22;
 pub(crate) struct Arithmetic<'a> {
     layout: &'a Layout,
     parts: Parts<'a>,
-    /// By code.
     codes: [f32; 256],
     /// Values of scale and bias entries.
     numbers: Numbers,
@@ -294,7 +293,6 @@ impl Numbers {
     }
 }
 
-/// The f32 with this exact value.
 fn of_exact(value: Exact) -> f32 {
     match value {
         Exact::Finite { neg, sig, exp, .. } => {
