@@ -61,6 +61,7 @@ pub enum Role {
     Part {
         /// Index of the group.
         group: usize,
+        /// Its role in the group.
         part: Part,
     },
     /// Not needed in a dense checkpoint.

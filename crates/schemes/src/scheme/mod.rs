@@ -349,6 +349,7 @@ impl Family {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scheme {
+    /// Its family.
     pub family: Family,
     /// Its parameters; `None` if unspecified.
     pub parameters: Parameters,
