@@ -157,8 +157,7 @@ fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
     scaled.outputs.iter().enumerate().filter_map(bytes).collect()
 }
 
-/// Warning about a global scale that readers would take for one of the other convention (`docs/spec/checkpoints.md
-/// §4.5.1`).
+/// Warning about a global scale that looks like one of the other convention (`docs/spec/checkpoints.md §4.5.1`).
 fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<String> {
     let (rule, value) = (scaled.layout.planes()?.global?.rule, encoder.global()?);
     let is_likely = if rule == GlobalRule::Divide { value >= 1.0 } else { value < 1.0 };
