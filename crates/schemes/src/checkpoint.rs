@@ -12,7 +12,7 @@ use truecast_io::Tensor;
 use crate::error::Error;
 use crate::modules::brief;
 
-/// Most bytes to read from a tensor to recognize a scheme (`docs/spec/checkpoints.md §5.1`).
+/// Limit on bytes that are read from a tensor to recognize a scheme (`docs/spec/checkpoints.md §5.1`).
 pub const MAX_READ_BYTES: u64 = 1 << 20;
 
 /// A tensor of a checkpoint, from its shard's header.

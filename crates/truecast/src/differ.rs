@@ -17,15 +17,15 @@ use truecast_core::spec::SpecError;
 use truecast_core::{DType, Exact, Outcome};
 use truecast_kernel::Caster;
 
-/// Widest sources that the definition converts, code by code.
+/// Width in bits of the widest sources that the definition converts, code by code.
 const DEFINITION_BITS: u32 = 20;
-/// Widest sources that kernels convert completely.
+/// Width in bits of the widest sources that kernels convert completely.
 const SWEEP_BITS: u32 = 32;
 /// Codes per call of a kernel.
 const BLOCK: u64 = 1 << 16;
 /// Blocks held before their ranges are joined.
 const BLOCKS_AT_ONCE: usize = 256;
-/// Most ranges that are listed; all are counted.
+/// Limit on listed ranges; all are counted.
 const KEPT: usize = 1000;
 
 /// The inputs for which two requests give different results.

@@ -33,11 +33,11 @@ pub enum VectorError {
     NoCodes { dtype: DType },
 }
 
-/// Widest sources of exhaustive lists.
+/// Width in bits of the widest sources with exhaustive lists.
 const MAX_EXHAUSTIVE_BITS: u32 = 16;
-/// Widest sources whose boundary lists hold every code.
+/// Width in bits of the widest sources whose boundary lists hold every code.
 const ALWAYS_WHOLE_BITS: u32 = 8;
-/// Widest destinations with every value and midpoint; wider ones get a selection.
+/// Width in bits of the widest destinations with every value and midpoint; wider ones get a selection.
 const EVERY_VALUE_BITS: u32 = 16;
 
 /// Source codes for a pair, ascending, each once.

@@ -17,7 +17,7 @@ use crate::table::{Described, Entry, Name, Need};
 
 /// Total bytes of zero points to read (§5.7).
 const UNREAD_BYTES: u64 = 4 << 20;
-/// Most dimensions of a stated shape.
+/// Limit on dimensions of a stated shape.
 const MAX_DIMENSIONS: usize = 64;
 
 /// State of the detection.

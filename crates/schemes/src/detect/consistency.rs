@@ -137,7 +137,7 @@ fn named(check: Check, declaration: &Declaration, names: &[&str]) -> Option<Find
     Some(Finding::new(check, &declaration.place, statements, CORRECT))
 }
 
-/// Entries without a matching tensor: its name begins with the entry or, with `parts`, contains a part between dots.
+/// Entries that match no tensor's name. A match begins the name or, with `parts`, has a part inside it, between dots.
 fn absent<'a>(
     index: &Index<'_>,
     entries: impl Iterator<Item = &'a str>,

@@ -30,7 +30,7 @@ pub struct Magnitudes {
     pub every: u64,
 }
 
-/// Most elements of one tensor whose magnitudes are counted.
+/// Limit on counted elements per tensor.
 const SAMPLES: u64 = 1 << 16;
 
 impl Magnitudes {

@@ -41,7 +41,7 @@ pub(crate) const UNIT: u64 = 64;
 /// Bits of a chunk on its wider side: at most half of a core's cache.
 const CHUNK_BITS: u64 = 8 << 19;
 
-/// Fewest elements that are worth dividing among threads.
+/// Minimum number of elements per thread.
 const LEAST_CHUNK: u64 = 16_384;
 
 /// The first element of a chunk, and its elements on each side.

@@ -21,7 +21,7 @@ pub struct Compared<'a> {
     pub input: &'a Path,
     /// The results to judge.
     pub actual: &'a Path,
-    /// Most failures to keep with their places.
+    /// Limit on failures that are kept with their places.
     pub keep: usize,
     /// Profile whose rules apply.
     pub profile: Profile,

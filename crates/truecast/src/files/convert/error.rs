@@ -125,7 +125,7 @@ pub enum CheckpointError {
     NoEffect { option: &'static str, why: String },
 }
 
-/// Most names to list.
+/// Limit on listed names.
 const LISTED: usize = 20;
 
 /// Text after the first of several names.

@@ -15,7 +15,7 @@ const MARGIN_DB: f64 = 6.0;
 const ONE_OUTSIDE_IN: u64 = 100;
 /// Suspicious if more than half of the nonzero values become zero: with four bits and scales a third may.
 const ONE_FLUSHED_IN: u64 = 2;
-/// Most names that are compared with one another.
+/// Limit on names that are compared with one another.
 const MOST_SPARED: usize = 1000;
 
 /// A tensor to be assessed.

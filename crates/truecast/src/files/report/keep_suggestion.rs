@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
-/// Longest list that a person would type.
+/// Limit on globs in a list that a person would type.
 const MOST_GLOBS: usize = 5;
 
 /// The fixed part of a glob; the rest is `*`.

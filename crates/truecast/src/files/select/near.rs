@@ -2,9 +2,9 @@
 
 use truecast_core::spelling;
 
-/// Most names to suggest.
+/// Limit on suggested names.
 const MOST: usize = 3;
-/// Most pairs of letters to compare: names and patterns come from files.
+/// Limit on compared pairs of letters: names and patterns come from files.
 const MOST_WORK: usize = 1 << 27;
 const SEPARATORS: [char; 2] = ['.', '/'];
 

@@ -147,7 +147,7 @@ impl TensorDequantizer {
 
 /// Largest gap between reads that are joined.
 const GAP: u64 = 4096;
-/// Most bytes per joined read.
+/// Limit on bytes per joined read.
 const TOGETHER: u64 = 1 << 20;
 
 /// Performs the reads, in order, into the start of `buffer`. Returns the number of bytes.

@@ -37,7 +37,7 @@ pub(crate) struct Scaled {
     pub unit: u64,
 }
 
-/// Fewest elements per sum of errors, for any pieces (`docs/spec/checkpoints.md §10`).
+/// Minimum number of elements per sum of errors, for any pieces (`docs/spec/checkpoints.md §10`).
 const MEASURED: u64 = 65_536;
 
 /// Properties of a plan that decide the pieces.
