@@ -117,7 +117,7 @@ pub fn names_of(spec: &str) -> Vec<String> {
     }
 }
 
-/// Cases of a `NAME[@VERSION]` (default: the newest) for all pairs of two different numeric types.
+/// Cases of a `NAME[@VERSION]` (default: the newest) for all pairs of different numeric types in `from` and `to`.
 ///
 /// # Errors
 /// [`RequestError`] for an unknown name or version.

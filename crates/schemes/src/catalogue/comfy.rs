@@ -56,7 +56,7 @@ fn squares(found: &Found<'_>, codes: Plane) -> Result<Described, Error> {
     shared(found, codes, &[Share::Block([side, side])])
 }
 
-/// One scale, or one for each row, or in a third dimension one for each group of columns.
+/// One scale, one for each row, or in a grid of three dimensions one for each group within a row.
 fn scaled_fp8(found: &Found<'_>) -> Result<Described, Error> {
     let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
     let codes = Plane::of(found.codes().dtype);
