@@ -172,7 +172,7 @@ size_t truecast_name(size_t index, char *name, size_t capacity);
  *
  * `from` and `to` are types (`truecast_type`): of the elements to convert, and of the results.
  *
- * `*out` receives the conversion, or null after an error. It belongs to the caller, who gives it back with
+ * `*out` receives the conversion, or null after an error. It belongs to the caller, to be closed with
  * `truecast_close`.
  *
  * `message` receives the reason of an error, cut to `capacity` bytes with its NUL; it may be null.
@@ -239,7 +239,7 @@ truecast_status truecast_cast_one(const truecast_cast *cast, uint64_t code, uint
  * exceeds the memory.
  *
  * # Safety
- * `cast` is null or an open conversion; `src` is valid for reads and `dst` for writes of their bytes, nobody else
+ * `cast` is null or an open conversion; `src` is valid for reads and `dst` for writes of their bytes, no other thread
  * writes to them or reads `dst` during the call; `refused` is null or valid for one write.
  */
 truecast_status truecast_cast_array(const truecast_cast *cast,

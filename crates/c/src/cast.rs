@@ -1,4 +1,4 @@
-//! A conversion: opened by name, asked for one element or for an array, closed.
+//! A conversion: opened by name, applied to one element or an array, closed.
 
 use crate::status::{Failure, Status, guarded, told};
 use crate::text;
@@ -37,14 +37,14 @@ impl Cast {
         if [src, dst].contains(&DType::String) {
             return Err(Failure::unsupported("the C interface does not convert text"));
         }
-        // The caller's threads are the caller's: no other is started.
+        // All work is on the caller's thread.
         let options = CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() };
         let caster = Caster::new(&spec, &options).map_err(Failure::unsupported)?;
         let clause = CString::new(spec.clause).expect("a clause has no NUL");
         Ok(Cast { caster, clause })
     }
 
-    /// The index of the first refused element, if there is one.
+    /// Index of the first refused element, if any.
     ///
     /// # Safety
     /// As [`truecast_cast_array`].
@@ -61,8 +61,8 @@ impl Cast {
         if src.is_null() || dst.is_null() {
             return Err(Failure::misuse("an array is a null pointer"));
         }
-        // SAFETY: neither is null (above); each is valid for as many bytes as its elements take, at most `isize::MAX`
-        // (above), and nobody else changes them or reads `dst` during the call (the caller). Every byte is a `u8`.
+        // SAFETY: neither is null (above); each is valid for the bytes of its elements, at most `isize::MAX` (above),
+        // and no other thread changes them or reads `dst` during the call (the caller). Every byte is a `u8`.
         let (src, dst) = unsafe {
             (
                 std::slice::from_raw_parts(src.cast::<u8>(), src_bytes),
@@ -86,7 +86,7 @@ impl Cast {
 ///
 /// `from` and `to` are types (`truecast_type`): of the elements to convert, and of the results.
 ///
-/// `*out` receives the conversion, or null after an error. It belongs to the caller, who gives it back with
+/// `*out` receives the conversion, or null after an error. It belongs to the caller, to be closed with
 /// `truecast_close`.
 ///
 /// `message` receives the reason of an error, cut to `capacity` bytes with its NUL; it may be null.
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn truecast_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn truecast_close(cast: *mut Cast) {
     if !cast.is_null() {
-        // SAFETY: `truecast_open` made it as a box, and nobody else has it (the caller).
+        // SAFETY: `truecast_open` made it as a box, and it has no other user (the caller).
         guarded((), || drop(unsafe { Box::from_raw(cast) }));
     }
 }
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn truecast_cast_one(cast: *const Cast, code: u64, result:
 /// exceeds the memory.
 ///
 /// # Safety
-/// `cast` is null or an open conversion; `src` is valid for reads and `dst` for writes of their bytes, nobody else
+/// `cast` is null or an open conversion; `src` is valid for reads and `dst` for writes of their bytes, no other thread
 /// writes to them or reads `dst` during the call; `refused` is null or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn truecast_cast_array(

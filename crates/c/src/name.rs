@@ -1,4 +1,4 @@
-//! The names that a conversion is opened with.
+//! Names for opening a conversion.
 
 use crate::status::guarded;
 use crate::text;

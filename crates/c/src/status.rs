@@ -1,4 +1,4 @@
-//! How a call ended, and the two ways to leave a function without a panic.
+//! Result of a call, and the two ways to leave a function without a panic.
 
 use crate::text;
 use std::ffi::c_char;
@@ -26,7 +26,7 @@ pub enum Status {
     Internal = -4,
 }
 
-/// Why a call did not do what it was asked for.
+/// Why a call failed.
 pub(crate) struct Failure {
     pub status: Status,
     pub message: String,

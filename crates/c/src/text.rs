@@ -1,12 +1,12 @@
-//! Texts of the caller: read where they are NUL-terminated, written where there is room.
+//! The caller's texts: NUL-terminated ones are read, buffers are written up to their capacity.
 
 use crate::status::Failure;
 use std::ffi::{CStr, c_char};
 
-/// A text of the caller, for as long as the call takes.
+/// A text of the caller, valid during the call.
 ///
 /// # Safety
-/// `text` is null or points to a NUL-terminated string that nobody changes during `'a`.
+/// `text` is null or points to a NUL-terminated string that does not change during `'a`.
 pub(crate) unsafe fn read<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(Failure::misuse("the name is a null pointer"));
@@ -16,7 +16,7 @@ pub(crate) unsafe fn read<'a>(text: *const c_char) -> Result<&'a str, Failure> {
     text.to_str().map_err(|_| Failure::unknown("the name is not UTF-8"))
 }
 
-/// Writes as much of `text` as there is room for, cut between characters, and a NUL; nothing if `capacity` is 0.
+/// Writes the part of `text` that fits, cut between characters, and a NUL; nothing if `capacity` is 0.
 ///
 /// # Safety
 /// `buffer` is null or valid for writes of `capacity` bytes.

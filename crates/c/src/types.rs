@@ -1,11 +1,11 @@
-//! Element types by number. A number is a place in [`DType::ALL`].
+//! Element types by number, an index into [`DType::ALL`].
 
 use crate::status::{Failure, Status, guarded, told};
 use crate::text;
 use std::ffi::c_char;
 use truecast::DType;
 
-/// The type of a number.
+/// Type with this number.
 pub(crate) fn of_number(number: u32) -> Option<DType> {
     DType::ALL.get(number as usize).copied()
 }

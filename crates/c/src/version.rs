@@ -1,4 +1,4 @@
-//! Which interface and which library this is.
+//! Versions of the interface and of the library.
 
 use std::ffi::{CStr, c_char};
 

@@ -1,6 +1,6 @@
-//! The interface as programs in C and C++ meet it: the committed header, the symbols of the shared library, and programs
-//! that are compiled against the static one and run. `abi.c` has what may not change, `behavior.c` what each function
-//! does; the examples are checked by what they print.
+//! The interface for programs in C and C++: the committed header, the symbols of the shared library, and programs that
+//! are compiled against the static one and run. `abi.c` has the fixed parts, `behavior.c` the effects of each function;
+//! the examples are checked by their output.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn the_header_is_made_from_the_sources() {
     if env::var_os("UPDATE").is_some() {
         fs::write(root().join("include/truecast.h"), &made).unwrap();
     }
-    // Git may have changed its ends of lines.
+    // Git may have changed its line endings.
     let committed = read("include/truecast.h").replace("\r\n", "\n");
     assert!(made == committed, "UPDATE=1 cargo test -p truecast-c writes include/truecast.h again");
 }
@@ -46,8 +46,8 @@ fn functions(header: &str) -> BTreeSet<String> {
     names.filter(|name| name.starts_with("truecast_")).map(String::from).collect()
 }
 
-/// `abi.c` names each function with its type, so that a change of one does not compile, and it is committed: one that
-/// is removed from the header or from the library fails here.
+/// `abi.c` names each function with its type, so that a changed one does not compile; a function removed from the
+/// header or the library fails here.
 #[test]
 fn functions_are_those_of_the_list() {
     let listed: BTreeSet<String> = read("tests/abi.c")
@@ -64,7 +64,7 @@ fn functions_are_those_of_the_list() {
         NameOrOrdinal::Name(name) => Some(String::from_utf8_lossy(name).into_owned()),
         NameOrOrdinal::Ordinal(_) => None,
     });
-    // Symbols of macOS begin with one more character.
+    // Symbols of macOS have an additional underscore.
     let names = names.map(|name| name.strip_prefix("_truecast").map_or(name.clone(), |rest| format!("truecast{rest}")));
     assert_eq!(
         names.filter(|name| name.starts_with("truecast_")).collect::<BTreeSet<_>>(),
@@ -93,8 +93,8 @@ fn library(prefix: &str, suffix: &str) -> PathBuf {
     LIBRARIES.join(format!("{prefix}truecast_c{suffix}"))
 }
 
-/// The system's compiler, by its variable or its usual name; `None`, with a message, if there is none. On Windows it
-/// would need the options of another compiler.
+/// The system's compiler, by its variable or its usual name; `None`, with a message, without one. On Windows it would
+/// need another compiler's options.
 fn compiler(variable: &str, usual: &str) -> Option<Command> {
     let words = env::var(variable).unwrap_or_else(|_| usual.into());
     let command = || {
@@ -143,8 +143,8 @@ fn functions_do_what_the_header_says() {
     succeeds(run("CC", "cc", "-std=c11", "tests/behavior.c"));
 }
 
-/// The converter of the example rounds ties away from zero: the first three wrong results are those of the smallest
-/// ties whose even neighbor is nearer to zero, 0.5, 2.5 and 4.5 steps of 2^-9.
+/// The converter of the example rounds ties away from zero: the first three wrong results are the smallest ties whose
+/// even neighbor is nearer to zero, 0.5, 2.5 and 4.5 steps of 2^-9.
 #[test]
 fn the_example_in_c_finds_the_wrong_results() {
     let Some(ran) = run("CC", "cc", "-std=c99", "examples/check.c") else { return };
@@ -159,7 +159,7 @@ fn the_example_in_c_finds_the_wrong_results() {
     }
 }
 
-/// 465 saturates; 0.4375 lies between 0 and 0.5, nearer to 0.5.
+/// 465 saturates; 0.4375 is between 0 and 0.5, nearer to 0.5.
 #[test]
 fn the_example_in_cpp_converts() {
     let Some(ran) = run("CXX", "c++", "-std=c++17", "examples/cast.cpp") else { return };

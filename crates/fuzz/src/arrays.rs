@@ -1,5 +1,5 @@
-//! Arrays of one tensor whose type is known beforehand, as checks and runs of models read them. The first byte says which
-//! type is expected.
+//! Arrays of one tensor with a known type, as read by checks and runs of models. The first byte chooses the expected
+//! type.
 
 use truecast_core::DType;
 use truecast_kernel::CastOptions;
@@ -8,7 +8,7 @@ use truecast_models::array;
 use crate::accepted;
 use crate::place::Place;
 
-/// Types that arrays write in ways of their own.
+/// Types with special forms in arrays.
 const TYPES: [DType; 9] = [
     DType::I4,
     DType::F6E2M3,
@@ -37,7 +37,7 @@ pub fn npy_array(input: &[u8]) {
     });
 }
 
-/// An array as Arm's tools write it.
+/// An array in the form of Arm's tools.
 pub fn npy_tosa(input: &[u8]) {
     use truecast_io::npy::tosa;
     let Some((chosen, bytes)) = input.split_first() else { return };

@@ -1,4 +1,4 @@
-//! The index of a folder of two shards. What is accepted names files of the folder only, and each tensor counts once
+//! The index of a folder of two shards. An accepted index names only files of the folder, and each tensor counts once
 //! (`docs/spec/checkpoints.md §2.1` to §2.3).
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! A GGUF file whose tensors are decoded: every block type that is accepted gives as many values as its shape says
+//! A GGUF file with decoded tensors: every accepted block type gives the number of values in its shape
 //! (`docs/spec/checkpoints.md §9`).
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
@@ -33,7 +33,7 @@ fn opened(path: &Path) {
     found.iter().flat_map(|found| &found.groups).for_each(|group| decode(&folder, group));
 }
 
-/// A header that is made of what was read says the same.
+/// A header written from a read one is equal.
 fn written_again(source: &Source, path: &Path) {
     let read = source.gguf().expect("a GGUF file");
     let keys = Keys::of(source).expect("keys of a file that fits in memory");
@@ -54,7 +54,7 @@ fn written_again(source: &Source, path: &Path) {
     assert_eq!(said(&again), said(read));
 }
 
-/// Reads the beginning of a tensor and makes f32 of it.
+/// Decodes the beginning of a tensor to f32.
 fn decode(folder: &Folder, group: &Group) {
     assert_eq!(group.shape.iter().product::<u64>(), group.layout.elements());
     let source = &folder.shards()[0].source;
@@ -77,7 +77,7 @@ fn decode(folder: &Folder, group: &Group) {
         let elements = window.elements();
         let mut values = vec![0; (elements.end - elements.start) as usize * 4];
         let parts = Parts { codes: &held[0], global: &held[1], ..Parts::default() };
-        // A scale that is no value is an error.
+        // A scale that is not a value is an error.
         let _ = dequantizer.run(&window, &parts, &mut values);
     }
 }

@@ -1,4 +1,5 @@
-//! A GGUF file. What is accepted lies in the file, tensor behind tensor (`docs/spec/checkpoints.md §9.1`).
+//! A GGUF file. In an accepted one the tensors are inside the file, one after the other (`docs/spec/checkpoints.md
+//! §9.1`).
 
 use truecast_io::gguf::Header;
 

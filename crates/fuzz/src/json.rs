@@ -1,12 +1,12 @@
-//! JSON of a checkpoint: what is read can be edited, and the edit is where it was asked for and nowhere else
-//! (`docs/spec/checkpoints.md §2.2`, §2.6).
+//! JSON of a checkpoint: accepted JSON can be edited, and an edit changes only its target (`docs/spec/checkpoints.md
+//! §2.2`, §2.6).
 
 use serde_json::{Value, json};
 use truecast_io::folder::{Edit, edit, parse};
 
 use crate::accepted;
 
-/// A JSON file, of which the first key, and a key in the first object within, are replaced and removed.
+/// A JSON file: its first key, and a key in the first object inside, are replaced and removed.
 pub fn json(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let Some(Value::Object(value)) = accepted(parse(text)) else { return };

@@ -1,7 +1,7 @@
-//! The readers of untrusted bytes, each a function of bytes that may not panic, whatever they are.
+//! Readers of untrusted bytes, each a function that may not panic for any input.
 //!
-//! The programs of `fuzz/` find inputs for them, `tests/kept.rs` runs those that are kept. A reader of paths reads one file
-//! that is written anew each time, in memory if the system has such a folder.
+//! The programs of `fuzz/` find inputs for them, `tests/kept.rs` runs the kept ones. A reader of paths reads one file
+//! that is rewritten for each input, in memory if the system has such a folder.
 #![forbid(unsafe_code)]
 
 use truecast_core::{DType, Layout};
@@ -47,7 +47,7 @@ pub use tile::{tile_bytecode, tile_text};
 pub use tosa_graph::tosa_graph;
 pub use words::words;
 
-/// A reader: what becomes of these bytes.
+/// A reader of bytes.
 pub type Target = fn(&[u8]);
 
 /// Functions by their names.
@@ -62,13 +62,13 @@ pub const TARGETS: [(&str, Target); 24] = by_name! {
     tile_text tosa_graph words
 };
 
-/// What is said of an input has no character that does something to a terminal.
+/// Checks that a message has no terminal control characters.
 fn harmless(said: impl std::fmt::Display) {
     let said = said.to_string();
     assert!(!said.chars().any(char::is_control), "{said:?}");
 }
 
-/// What was accepted, or nothing after a harmless error.
+/// The accepted value, or `None` after a harmless error.
 fn accepted<T, E: std::fmt::Display>(read: Result<T, E>) -> Option<T> {
     read.map_err(harmless).ok()
 }
@@ -78,7 +78,7 @@ fn stored(name: &str, dtype: DType, shape: &[u64]) -> Stored {
     Stored { tensor: Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() }, shard: 0 }
 }
 
-/// The parts of every group that was detected have the bytes of their tensors, or the error is harmless.
+/// The parts of every detected group have the size of their tensors, or the error is harmless.
 fn parts_fit(found: Result<Detection, Error>, tensors: &[Stored]) {
     let Some(found) = accepted(found) else { return };
     for group in &found.groups {

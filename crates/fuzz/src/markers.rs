@@ -1,5 +1,5 @@
-//! What tensors and `__metadata__` say of quantized layers: markers of ComfyUI, classes of torchao
-//! (`docs/spec/checkpoints.md §4.6`, §4.7). The first byte says where the text stands.
+//! Tensors and `__metadata__` that describe quantized layers: markers of ComfyUI, classes of torchao
+//! (`docs/spec/checkpoints.md §4.6`, §4.7). The first byte chooses the place of the text.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use truecast_schemes::{Checkpoint, Documents, Options, detect};
 
 use crate::{parts_fit, stored};
 
-/// Names, types and shapes of what the texts may describe.
+/// Names, types and shapes of the described tensors.
 const TENSORS: [(&str, DType, &[u64]); 8] = [
     ("a.weight", DType::F8E4M3Fn, &[64, 64]),
     ("a.weight_scale", DType::F32, &[]),

@@ -1,4 +1,4 @@
-//! A `.npy` stream. What is accepted must be as long as its header says.
+//! A `.npy` stream. An accepted one has the length stated in its header.
 
 use truecast_core::{DType, Layout};
 use truecast_io::npy::Header;
@@ -9,7 +9,7 @@ use crate::accepted;
 pub fn npy_header(stream: &[u8]) {
     let Some(header) = accepted(Header::parse(stream)) else { return };
     let data = stream.len() as u64 - header.data_start;
-    // Text is as wide as its header says.
+    // Text has the width in its header.
     for dtype in [None, Some(DType::I4), Some(DType::Bf16), Some(DType::C64)] {
         if let Ok(dtype) = header.dtype(dtype)
             && dtype != DType::String

@@ -1,4 +1,4 @@
-//! A `.npz` file, opened and read through.
+//! A `.npz` file, opened and read completely.
 
 use truecast_core::DType;
 

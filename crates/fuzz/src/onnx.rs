@@ -1,4 +1,4 @@
-//! ONNX files. No input may panic, and what a tensor gives is as long as its type and shape say.
+//! ONNX files. No input may panic, and a tensor's elements match its type and shape.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ thread_local! {
     static TENSOR: Place = Place::new("a.pb").beside("w", &[7; 64]);
 }
 
-/// A model or a tensor, with a file of external data beside it: one byte says which, the rest is the file. What is accepted
-/// is read through and laid out anew with other types.
+/// A model or a tensor, with a file of external data: one byte chooses, the rest is the file. An accepted file is read
+/// completely and rewritten with other types.
 pub fn onnx(input: &[u8]) {
     let Some((is_model, bytes)) = input.split_first() else { return };
     let place = if is_model & 1 == 1 { &MODEL } else { &TENSOR };

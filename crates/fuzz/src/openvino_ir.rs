@@ -1,5 +1,5 @@
-//! OpenVINO IR: the XML, with twelve bytes of weights beside it. Types are settled and a graph is made of what is
-//! accepted, and its constants are loaded.
+//! OpenVINO IR: the XML, with twelve bytes of weights. For an accepted network, types are resolved, a graph is made,
+//! and its constants are loaded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,17 +1,17 @@
-//! Patterns for names, which also stand in reports and manifests: a line with the pattern, the rest is the name.
+//! Patterns for names, which also occur in reports and manifests: a line with the pattern, the rest is the name.
 
 use truecast::select::{Glob, Rule, SharedGlobalScale};
 
 use crate::harmless;
 
-/// A pattern is read and matched; it says the same in braces, and a name with backslashes matches itself alone.
+/// A pattern is read and matched; in braces it has the same matches, and a name with backslashes matches only itself.
 pub fn patterns(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let (pattern, name) = text.split_once('\n').unwrap_or((text, ""));
     match Glob::new(pattern) {
         Ok(glob) => {
             let is_matching = glob.matches(name);
-            // Within braces a comma divides, and no part of a path begins.
+            // Inside braces a comma separates, and no part of a path begins.
             if let Some(braced) =
                 Some(format!("{{{pattern}}}")).filter(|_| !pattern.contains(',') && !pattern.contains("**"))
                 && let Ok(braced) = Glob::new(&braced)

@@ -1,4 +1,4 @@
-//! A file that is written anew for each input, and reading through a tensor.
+//! A file that is rewritten for each input, and reading a whole tensor.
 
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -10,7 +10,7 @@ use truecast_io::Source;
 
 use crate::accepted;
 
-/// A file that is open all the time, in a folder of its own: in memory if the system has such a folder.
+/// A permanently open file in its own folder, in memory if the system has such a folder.
 pub struct Place {
     folder: TempDir,
     path: PathBuf,
@@ -28,7 +28,7 @@ impl Place {
         Place { folder, path, file }
     }
 
-    /// With another file beside it, which stays as it is.
+    /// Adds another file, which is never changed.
     pub fn beside(self, name: &str, bytes: &[u8]) -> Place {
         std::fs::write(self.folder.path().join(name), bytes).expect("the file can be written");
         self
@@ -39,7 +39,7 @@ impl Place {
         self.folder.path()
     }
 
-    /// The path of the file, which has these bytes now.
+    /// The path of the file, after writing these bytes.
     pub fn holding(&self, bytes: &[u8]) -> &Path {
         let mut file = &self.file;
         file.rewind().and_then(|()| file.write_all(bytes)).expect("the file can be written");
@@ -47,7 +47,7 @@ impl Place {
         &self.path
     }
 
-    /// Opens the file, which has these bytes now, and reads every tensor of it.
+    /// Opens the file with these bytes, and reads every tensor of it.
     pub fn read_through(&self, bytes: &[u8], from: Option<DType>) -> Option<Source> {
         let source = accepted(Source::open(self.holding(bytes), from))?;
         (0..source.tensors().len()).for_each(|index| read(&source, index));

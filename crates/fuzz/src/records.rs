@@ -1,4 +1,4 @@
-//! What conversions write down about themselves, and what is told of activations: JSON that is read back.
+//! Records written by conversions, and activation ranges: JSON that is read back.
 
 use truecast::convert::recorded;
 use truecast::report::Provenance;
@@ -30,7 +30,7 @@ pub fn manifest(input: &[u8]) {
     });
 }
 
-/// What is read and written is read again.
+/// A record that was read and written reads back equal.
 fn says_the_same(provenance: &Provenance) {
     assert_eq!(Provenance::from_json(&provenance.to_json()).as_ref(), Ok(provenance));
 }

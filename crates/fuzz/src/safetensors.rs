@@ -1,4 +1,4 @@
-//! safetensors: what is accepted covers the data exactly (`docs/spec/checkpoints.md §1.6` V16 to V18).
+//! safetensors: the tensors of an accepted file cover the data exactly (`docs/spec/checkpoints.md §1.6` V16 to V18).
 
 use truecast_io::safetensors::Header;
 

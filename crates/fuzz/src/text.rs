@@ -1,4 +1,4 @@
-//! Text as elements. Two bytes choose type, rounding and style; what is fast gives what the definition gives, in both
+//! Text as elements. Two bytes choose type, rounding and style; the fast code agrees with the definition, in both
 //! directions, and through cells.
 
 use truecast_core::policy::TextStyle;
@@ -49,7 +49,7 @@ pub fn text(input: &[u8]) {
     assert!(std::str::from_utf8(&cell).is_ok());
 }
 
-/// The code is printed as the definition prints it.
+/// A code is printed like the definition prints it.
 fn printed(dtype: DType, how: u8, code: u64, codes: &[u8]) {
     let mut print = Cast::to(DType::String).resolve(dtype).expect("any of these becomes text");
     print.policy.text = if how & 64 == 0 { TextStyle::Reference } else { TextStyle::Plain };

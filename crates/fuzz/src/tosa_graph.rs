@@ -1,4 +1,4 @@
-//! A `.tosa` graph: its declarations can be asked, its conversions are checked and evaluated, in bounded memory.
+//! A `.tosa` graph: its declarations are read, its conversions are checked and evaluated, in bounded memory.
 
 use truecast_core::Layout;
 use truecast_core::spec::tosa::Freedoms;
@@ -22,7 +22,7 @@ pub fn tosa_graph(bytes: &[u8]) {
     }
 }
 
-/// Why a graph is not evaluated to its end.
+/// Reason to stop an evaluation.
 enum Stopped {
     Model(Error),
     /// An input is too large, or has blocks.

@@ -1,4 +1,4 @@
-//! Words and numbers of a command line, of which many also stand in configurations, reports and manifests.
+//! Words and numbers of a command line, many of which also occur in configurations, reports and manifests.
 
 use truecast_core::promote::Element;
 use truecast_core::spec::{onnx, tosa};

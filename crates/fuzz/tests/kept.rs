@@ -1,4 +1,4 @@
-//! Every input that is kept, of `fuzz/seeds` and `fuzz/found`, runs through its target.
+//! Every kept input of `fuzz/seeds` and `fuzz/found` runs through its target.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -10,7 +10,7 @@ fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The inputs of a target with what they are called.
+/// Inputs of a target with their names.
 fn kept(target: &str) -> Vec<(String, Vec<u8>)> {
     let seeds = fs::read_dir(fuzz().join("seeds").join(target)).expect("every target has seeds");
     let seeds = seeds.map(|seed| seed.unwrap().path());

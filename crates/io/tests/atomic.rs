@@ -32,7 +32,7 @@ fn nothing_is_visible_before_commit() {
     }
 }
 
-/// On Linux, on the file systems that most people have, a file that is being written has no name.
+/// On Linux, a file being written has no name on the usual file systems.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_that_is_written_has_no_name() {
@@ -56,7 +56,7 @@ fn reserved_space() {
     file.write_all(&[1; 100_000]).unwrap();
     assert_eq!(file.commit().unwrap(), 100_000);
     assert_eq!(fs::read(&disk.path).unwrap(), [1; 100_000]);
-    // More than any file system has: an error before anything is written. Where nothing can be reserved it comes later.
+    // More than any file system has: an error before anything is written, or later where reserving is not possible.
     let disk = disk::empty("b.bin");
     let file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
     if let Err(error) = file.reserve(1 << 60) {
@@ -101,7 +101,7 @@ fn existing_files() {
 
 #[test]
 fn a_reader_of_the_replaced_file_keeps_it() {
-    // safetensors#762: saving over a file must not touch the bytes that someone still reads.
+    // safetensors#762: saving over a file must not change bytes that another process still reads.
     let disk = disk::file("a.bin", b"old");
     let open = fs::File::open(&disk.path).unwrap();
     let mut file = OutputFile::create(&disk.path, Existing::Replace).unwrap();
@@ -192,7 +192,7 @@ fn modes_under_002() {
 
 #[test]
 fn a_full_disk_is_an_error_that_leaves_nothing() {
-    // A limit on the size of files stands in for a disk: 8 blocks of 512 bytes.
+    // A limit on file sizes imitates a full disk: 8 blocks of 512 bytes.
     in_a_process("trap '' XFSZ; ulimit -f 8", "writing_beyond_a_limit");
 }
 
@@ -218,7 +218,7 @@ fn writing_beyond_a_limit() {
             assert_eq!((disk.names(), fs::read(&disk.path).unwrap()), (vec![name.into()], b"old".to_vec()));
         }
     }
-    // What was not announced fails when it is written.
+    // Unreserved space fails at the write.
     let disk = disk::empty("a.bin");
     let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
     assert!((0..20).any(|_| file.write_all(&[7; 10_000]).is_err()));

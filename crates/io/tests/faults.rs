@@ -1,5 +1,5 @@
-//! Whatever change to the file system fails, and whenever the process is gone: what was to be written is there as a
-//! whole, or everything is as it was.
+//! For every failing change to the file system, and every moment at which the process may die: the output is complete,
+//! or everything is unchanged.
 
 mod disk;
 
@@ -22,13 +22,13 @@ fn files(folder: &Path) -> Files {
     entries.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect()
 }
 
-/// Without those that a killed process leaves.
+/// Files without leftovers of a killed process.
 fn visible(files: &Files) -> Files {
     files.clone().into_iter().filter(|(name, _)| !name.ends_with(".truecast-tmp")).collect()
 }
 
-/// Writes in a folder that holds `old`, and lets each change fail in turn. `is_complete` says whether everything that
-/// was to be written, or everything that was there, is there.
+/// Writes in a folder with `old`, and makes each change fail in turn. `is_whole` says whether all new or all old files
+/// are there.
 fn each_change(old: &Files, write: impl Fn(&Path) -> Result<u64, Error>, is_whole: impl Fn(&Files, &Files) -> bool) {
     let prepared = || {
         let folder = tempfile::tempdir().unwrap();
@@ -51,7 +51,7 @@ fn each_change(old: &Files, write: impl Fn(&Path) -> Result<u64, Error>, is_whol
                 let found = files(folder.path());
                 let place = format!("{fault:?} after {n} changes: {result:?}, {:?}", found.keys());
                 match &result {
-                    // What failed was a mere try, or the removal of what nobody needs any more.
+                    // The failed call was optional, or removed an obsolete file.
                     Ok(_) => assert!(new.iter().all(|(name, bytes)| found.get(name) == Some(bytes)), "{place}"),
                     Err(error) => assert_eq!(error.kind(), ErrorKind::System, "{place}"),
                 }
@@ -106,7 +106,7 @@ fn several_files() {
             all.commit()
         }
     };
-    // A process that is gone between two of them leaves each old or new.
+    // A process that dies between two changes leaves each file old or new.
     let each_is_whole = |old: Files| {
         move |found: &Files, new: &Files| {
             let is_whole = |(name, bytes): (&String, &Vec<u8>)| old.get(name) == Some(bytes) || new[name] == *bytes;
@@ -162,7 +162,7 @@ fn write_model(source: &Source, path: &Path, existing: Existing) -> Result<u64, 
     writer.finish()
 }
 
-/// Both files, or those of an earlier result, or neither; the data of a model that is in its place is always there.
+/// Both files, or those of an earlier result, or neither; a model in place always has its data.
 #[test]
 fn a_model_and_its_data() {
     let elsewhere = tempfile::tempdir().unwrap();
@@ -173,7 +173,7 @@ fn a_model_and_its_data() {
         files(folder.path())
     };
     assert_eq!(earlier.keys().collect::<Vec<_>>(), ["m.onnx", "m.onnx.data"]);
-    // What a process that is gone leaves: a model with its data, and perhaps the data of another one.
+    // A dead process leaves a model with its data, and perhaps another data file.
     let has_its_data = |found: &Files, earlier: &Files, new: &Files| {
         let has = |result: &Files| result.iter().all(|(name, bytes)| found.get(name) == Some(bytes));
         has(earlier) || has(new)
@@ -189,7 +189,7 @@ fn a_model_and_its_data() {
         |folder| write_model(&source, &folder.join("m.onnx"), Existing::Replace),
         |found, new| has_its_data(found, &earlier, new),
     );
-    // One that fails and lives leaves no data that nothing refers to, but for the moment between the last steps.
+    // A failed run that survives leaves no unreferenced data, except between the last steps.
     for n in 0.. {
         let folder = tempfile::tempdir().unwrap();
         earlier.iter().for_each(|(name, bytes)| fs::write(folder.path().join(name), bytes).unwrap());
@@ -208,7 +208,7 @@ fn a_model_and_its_data() {
     }
 }
 
-/// What a killed process left is found by the next one, and nothing that somebody works on.
+/// Leftovers of a killed process are found, files in use are not.
 #[test]
 fn leftovers() {
     use truecast_io::atomic::leftover;
@@ -231,7 +231,7 @@ fn leftovers() {
     assert_eq!(disk.names().len(), 1);
     drop(alive);
     assert!(disk.names().is_empty());
-    // Names that are as long as names can be.
+    // Names of the maximum length.
     let disk = disk::empty(&"\u{20ac}".repeat(84));
     let file = named_only(|| OutputFile::create(&disk.path, Existing::Replace)).unwrap();
     assert_eq!(disk.names().len(), 1);

@@ -1,4 +1,4 @@
-//! GGUF headers: what is read, and one file for each rule of `docs/spec/checkpoints.md §9.1`.
+//! GGUF headers: accepted files, and one file for each rule of `docs/spec/checkpoints.md §9.1`.
 
 use truecast_core::DType;
 use truecast_io::folder::Folder;
@@ -96,7 +96,7 @@ fn every_rule_has_a_file_that_breaks_it() {
     let tensors = |tensors: Vec<Vec<u8>>| File { tensors, data: vec![0; 256], ..File::default() };
     let named = || "a".to_string();
     assert_eq!(tensors(vec![tensor("a", &[1; 9], 0, 0)]).error(), HeaderError::Rank { tensor: named(), rank: 9 });
-    // The last data may be filled up to the alignment, and nothing follows.
+    // The last data may be padded to the alignment, and nothing follows.
     for (elements, bytes) in [(64, None), (57, None), (56, Some(32)), (55, Some(36)), (0, Some(256))] {
         let found = Header::parse(&tensors(vec![tensor("a", &[elements], 0, 0)]).bytes()).err();
         assert_eq!(found, bytes.map(|bytes| HeaderError::Surplus { bytes }), "{elements}");
@@ -149,7 +149,7 @@ fn blocks_have_the_bytes_that_the_definition_says() {
     }
 }
 
-/// Texts are bounded together: a small file with holes could ask for any memory.
+/// Texts are limited in total: a small sparse file could request any amount of memory.
 #[test]
 fn texts_are_bounded_together() {
     let long = |n: usize| key(&format!("k{n}"), 8, &text(&"\0".repeat(16 << 20)));
@@ -158,7 +158,7 @@ fn texts_are_bounded_together() {
     assert!(matches!(Header::parse(&file(4)).unwrap_err(), HeaderError::TooMuchText { .. }));
 }
 
-/// Keys of any type and names of any characters are written again as they were.
+/// Keys of any type and names with any characters are written unchanged.
 #[test]
 fn what_was_read_is_written_again() {
     let inner = [&5u32.to_le_bytes()[..], &1u64.to_le_bytes(), &[1, 2, 3, 4]].concat();
@@ -196,13 +196,13 @@ fn what_was_read_is_written_again() {
     let data = &bytes[header.data_start as usize..];
     assert_eq!(data, [&[7; 34][..], &[0; 94], &[8; 12], &[0; 116]].concat());
     assert_eq!(Keys::of(&Folder::of_file(&again).unwrap().shards()[0].source).unwrap(), keys);
-    // What changes is told.
+    // Differences are reported.
     let mut other = keys.clone();
     other.remove("flag");
     other.set_u32("general.file_type", 1);
     assert_eq!(differing_keys(&keys, &other), ["flag", "general.file_type"]);
     assert_eq!(differing_keys(&keys, &keys), [""; 0]);
-    // A file that is not finished is none.
+    // An unfinished file does not exist.
     let writer = Writer::create_gguf(&folder.path().join("c.gguf"), &new, Existing::Refuse).unwrap();
     assert!(writer.finish().is_err() && !folder.path().join("c.gguf").exists());
 }

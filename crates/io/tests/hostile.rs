@@ -1,4 +1,4 @@
-//! Any bytes at all: never a panic, never more memory than the file justifies, always an end.
+//! Arbitrary bytes: never a panic, never more memory than the file justifies, always termination.
 
 mod deadline;
 mod disk;
@@ -36,7 +36,7 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
                         Ok(()) => pieces += 1,
                         Err(error) => {
                             assert!(!error.to_string().chars().any(char::is_control));
-                            // Whoever goes on all the same comes to an end.
+                            // A reader that continues after an error terminates.
                             assert_eq!(reader.remaining(), 0, "{error}");
                             assert!(reader.read(&mut buf[..1]).is_err());
                         }
@@ -44,7 +44,7 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
                 }
             }
         }
-        // Before the file is rewritten, which takes as much again.
+        // Before the rewrite, which takes the same amount again.
         let peak = memory::peak();
         if let Ok(opened) = Opened::of(&disk.path, from)
             && let source = opened.source()
@@ -59,7 +59,7 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
     }
 }
 
-/// A file, opened in the way that reads its kind.
+/// A file, opened by the reader of its kind.
 enum Opened {
     Source(Box<Source>),
     Folder(Box<Folder>),
@@ -81,7 +81,6 @@ impl Opened {
     }
 }
 
-/// Files that are accepted.
 fn seeds(kind: FileFormat) -> Vec<Vec<u8>> {
     let npy = |descr: &str, shape: &str, data: &[u8]| npy_array(descr, "False", shape, data);
     match kind {

@@ -28,8 +28,8 @@ fn cause(result: Result<(DType, Vec<u8>), Error>) -> HeaderError {
     cause
 }
 
-/// What NumPy 2.4 and ml_dtypes 0.6 write: `numpy.save` of zeros, as (array, header); of f8e5m2, which they cannot load
-/// again, what NumPy writes for its other opaque bytes.
+/// Headers of NumPy 2.4 and ml_dtypes 0.6: `numpy.save` of zeros, as (array, header); for f8e5m2, which they cannot
+/// load, the form of NumPy's other opaque bytes.
 #[test]
 fn headers_are_those_of_numpy() {
     let rows: [(DType, &[u64], &str, usize); 9] = [
@@ -157,7 +157,7 @@ fn descriptors_that_are_refused() {
     assert_eq!(cause(read(&stream(text, &[0; 8]), None)), HeaderError::Structured);
 }
 
-/// `<V1` states no type; any descriptor can be read as a type of its storage size.
+/// `<V1` has no type; any descriptor can be read as a type of its storage size.
 #[test]
 fn from_reinterprets() {
     let one = array("<V1", "False", "(2,)", &[1, 2]);
@@ -196,7 +196,7 @@ fn bits_above_a_code_are_an_error() {
             other => panic!("{other:?}"),
         }
     }
-    // Types that take a whole byte have no such bits: any nonzero i1 is true.
+    // Types of a whole byte have no such bits: any nonzero i1 is true.
     assert!(read(&file, Some(DType::I1)).is_ok());
     assert!(read(&file, Some(DType::Bool)).is_ok());
     // The index counts from the tensor's start, not the buffer's.
@@ -245,17 +245,17 @@ fn fortran_order() {
     {
         assert_eq!(read(&array("|u1", "True", shape, &data), None).unwrap().1, expected, "{shape}");
     }
-    // The bytes of an element are reversed after that.
+    // The bytes of an element are reversed afterwards.
     let wide: Vec<u8> = (0..12).collect();
     let expected = [1, 0, 5, 4, 9, 8, 3, 2, 7, 6, 11, 10];
     assert_eq!(read(&array(">i2", "True", "(2, 3)", &wide), None).unwrap().1, expected);
     let text: Vec<u8> = "adbecf".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     let expected: Vec<u8> = "abcdef".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     assert_eq!(read(&array("<U1", "True", "(2, 3)", &text), None).unwrap().1, expected);
-    // An error names the place of an element in C order.
+    // An error gives the position of an element in C order.
     let error = read(&array("|V1", "True", "(2, 3)", &[0, 0, 99, 0, 0, 0]), Some(DType::I4)).unwrap_err();
     assert!(matches!(error, Error::CodeTooWide { index: 1, byte: 99, .. }), "{error}");
-    // The bytes in the file are not those of the tensor.
+    // The order in the file differs from the tensor's.
     let disk = disk::file("a.npy", &array("|u1", "True", "(2, 3)", &data));
     assert!(truecast_io::Source::open(&disk.path, None).unwrap().window(0).is_none());
 }
@@ -336,7 +336,7 @@ fn exactly_one_tensor() {
     }
 }
 
-/// Text: the width is the descriptor's, big-endian code points are turned around.
+/// Text: the width is the descriptor's, big-endian code points are swapped.
 #[test]
 fn text() {
     let units = |points: &[u32], order: &str| -> Vec<u8> {
@@ -362,7 +362,7 @@ fn text() {
     for descr in ["<U67108865", "<U4294967295", "<U99999999999999999999"] {
         assert!(matches!(cause(read(&array(descr, "False", "(0,)", &[]), None)), HeaderError::Descr { .. }), "{descr}");
     }
-    // Elements without bytes: as many as a header likes would be an endless file.
+    // Elements of zero bytes would make an endless file.
     let endless = array("<U0", "False", "(9223372036854775807,)", &[]);
     assert!(matches!(cause(read(&endless, None)), HeaderError::NoWidth { .. }));
     assert_eq!(read(&array("<U0", "False", "(0,)", &[]), None).unwrap().0, DType::String);

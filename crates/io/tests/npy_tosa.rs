@@ -42,7 +42,7 @@ fn arrays_in_arms_layouts() {
     assert_eq!(descr(DType::F6E3M2, &of(DType::F6E3M2, 32)), ("|u1".into(), false, true));
     let bools = Array { shape: vec![3], codes: vec![0, 1, 1] };
     assert_eq!(descr(DType::Bool, &bools).0, "|b1");
-    // An element that 48 bits do not hold, and elements of another kind.
+    // An element of more than 48 bits, and elements of another kind.
     write(
         &path,
         DType::I64,

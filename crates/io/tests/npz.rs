@@ -1,5 +1,4 @@
-//! `.npz` archives: what is written, read back by another zip implementation; what is read, written by another or by
-//! hand.
+//! `.npz` archives: written ones are read by another zip implementation; read ones are written by another or by hand.
 
 mod disk;
 
@@ -36,7 +35,7 @@ fn cause<T>(result: Result<T, Error>) -> ArchiveError {
     cause
 }
 
-/// What NumPy 2.4.6 writes for `w=np.array([1, 2], '<f4'), e=np.zeros((0, 2), '<i8')`: `savez`, `savez_compressed`.
+/// Archives of NumPy 2.4.6 for `w=np.array([1, 2], '<f4'), e=np.zeros((0, 2), '<i8')`: `savez`, `savez_compressed`.
 const NUMPY: [&str; 2] = [
     "504b03042d0000000000000021009acaabe7ffffffffffffffff05001400772e6e70790100100088000000000000008800000000000000\
      934e554d5059010076007b276465736372273a20273c6634272c2027666f727472616e5f6f72646572273a2046616c73652c2027736861\
@@ -96,7 +95,7 @@ fn stored_and_deflated_members_are_read() {
         for index in 0..5 {
             assert_eq!(source.data_offset(index).is_some(), method == CompressionMethod::Stored);
         }
-        // Readers of one source do not disturb each other.
+        // Readers of one source are independent.
         let mut readers: Vec<_> = (0..5).map(|i| source.reader(i).unwrap()).collect();
         let mut found = vec![Vec::new(); 5];
         while readers.iter().any(|r| r.remaining() > 0) {
@@ -122,7 +121,7 @@ fn from_applies_to_members_of_its_size() {
     let types = |from| open(&bytes, Some(from)).unwrap().tensors().iter().map(|t| t.dtype).collect::<Vec<_>>();
     assert_eq!(types(DType::F8E4M3Fn), [DType::F8E4M3Fn, DType::F32]);
     assert_eq!(types(DType::I4), [DType::I4, DType::F32]);
-    // A member that states its type keeps it, unless all do.
+    // A member with a type keeps it, unless all have one.
     for (w, expected) in [("<V1", DType::F8E4M3Fn), ("|u1", DType::U8), ("|i1", DType::I8), ("<f1", DType::F8E5M2)] {
         let members = [("v.npy", npy("|V1", "(1,)", &[1])), ("w.npy", npy(w, "(1,)", &[1]))];
         let types = |members: &[(&str, Vec<u8>)]| {
@@ -184,7 +183,7 @@ fn what_is_written_is_read_by_another_implementation() {
 fn every_type_comes_back() {
     let tensors: Vec<Tensor> = DType::ALL
         .into_iter()
-        // Text has its own tests: its width is that of the longest.
+        // Text has its own tests: its width is that of the longest element.
         .filter(|d| *d != DType::String && truecast_io::layout_for(FileFormat::Npz, *d).is_ok())
         .map(|d| disk::tensor(FileFormat::Npz, d.name(), d, &[2, 3]))
         .collect();
@@ -245,7 +244,7 @@ fn members_that_are_refused() {
     }
     let found = cause(read_all(&with(16, plain[directory + 16] ^ 1)));
     assert!(matches!(found, ArchiveError::Checksum { .. }));
-    // A stated size that is not the stored one, at offsets 20 and 24.
+    // A wrong stated size, at offsets 20 and 24.
     let size = plain[directory + 20];
     assert!(matches!(cause(open(&with(20, size - 1), None)), ArchiveError::Place { .. }));
     assert!(matches!(cause(open(&with(24, size + 1), None)), ArchiveError::Place { .. }));
@@ -259,14 +258,14 @@ fn members_in_fortran_order() {
     for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
         let bytes = archive(&[("a.npy", member.clone()), ("b.npy", npy("|u1", "(2, 3)", &data))], method);
         assert_eq!(read_all(&bytes).unwrap(), [vec![0, 2, 4, 1, 3, 5], data.clone()]);
-        // A checksum that is not that of the data.
+        // A wrong checksum.
         let mut damaged = bytes.clone();
         let directory = damaged.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
         damaged[directory + 16] ^= 1;
         let found = cause(read_all(&damaged));
         assert!(matches!(found, ArchiveError::Checksum { .. }), "{found}");
     }
-    // What would be inflated too often is refused before.
+    // A member that would be inflated too often is refused before.
     let long = npy_array("|u1", "True", "(2, 1073741825)", &data);
     let size = (long.len() as u64 - 6 + 2 * 1_073_741_825) as u32;
     let mut lying = archive(&[("a.npy", long)], CompressionMethod::Deflated);
@@ -299,7 +298,7 @@ fn damage_is_found() {
             read_all(&bytes[..length]).unwrap_err();
         }
     }
-    // A compressed member that expands to more, or to less, than its header and the directory say.
+    // A compressed member of another length than stated.
     for length in [4999, 5001] {
         let shape = format!("({length},)");
         let mut lying = archive(&[("a.npy", npy("|u1", &shape, &data))], CompressionMethod::Deflated);
@@ -316,13 +315,13 @@ fn not_an_archive() {
     for bytes in [&b""[..], b"PK", b"PK\x03\x04", b"\x93NUMPY\x01\x00", &[0; 100]] {
         assert!(matches!(cause(open(bytes, None)), ArchiveError::Directory { .. }));
     }
-    // A member that is not what its name says.
+    // A member that is not a `.npy` stream.
     let bytes = archive(&[("a.npy", b"hello".to_vec())], CompressionMethod::Stored);
     let error = open(&bytes, None).unwrap_err();
     assert!(matches!(&error, Error::Npy { member: Some(m), .. } if m == "a.npy"), "{error}");
 }
 
-/// Two directory entries that point at one stored member.
+/// Two directory entries for one stored member.
 #[test]
 fn members_that_overlap() {
     let member = npy("|u1", "(1,)", &[7]);

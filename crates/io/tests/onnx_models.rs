@@ -1,5 +1,4 @@
-//! Models: their structure, every tensor in them, and what is rewritten, byte for byte (`docs/spec/onnx.md §3.9`,
-//! §3.10).
+//! Models: their structure, every tensor in them, and rewriting, byte for byte (`docs/spec/onnx.md §3.9`, §3.10).
 
 mod disk;
 
@@ -159,7 +158,7 @@ fn every_tensor_is_listed() {
     assert_eq!(file.tensors()[0].role, Role::Value { is_input: true, is_constant: false });
     assert_eq!(file.tensors()[8].role, Role::Value { is_input: false, is_constant: true });
     let fed = |operator| (0..10).filter(|&i| file.feeding(&[operator])[i]).collect::<Vec<_>>();
-    // In subgraphs, "w" may be the one of the graph around.
+    // In subgraphs, "w" may be the outer graph's.
     assert_eq!((fed("Add"), fed("If"), fed("Mul")), (vec![0, 3, 5, 8], vec![0, 3, 5], vec![]));
     assert_eq!(file.tensors()[7].role, Role::Part);
     let texts: Vec<_> = file.text_tensors().iter().map(|l| (l.name.as_str(), &l.tensor.dims[..])).collect();
@@ -177,7 +176,7 @@ fn names_are_unique() {
     assert_eq!(unique.len(), 4);
 }
 
-/// Unknown fields, odd encodings and everything that does not change are kept; casts stand before the first use.
+/// Unknown fields, odd encodings and all unchanged parts are kept; casts precede the first use.
 #[test]
 fn only_what_changes_is_rewritten() {
     let unknown = [int(99, 5), fixed64(100, [1; 8]), bytes(101, "kept")].concat();
@@ -255,14 +254,14 @@ fn casts_stand_where_their_values_are() {
             [bytes(12, value("z", FLOAT, &[2])), unused.pop().map(|c| bytes(1, c)).unwrap_or_default()].concat();
         let mut body = vec![bytes(1, "f"), bytes(7, constant(&name("k", "k.bf16"), t("", data_type, &data(4))))];
         body.extend([bytes(9, int(2, 17)), bytes(10, "d")]);
-        // What follows the last node stands at the end of the message.
+        // Fields after the last node are at the end of the message.
         body.extend(written(cast_of("k")).into_iter().map(|c| bytes(7, c)));
         [model(8, 17, &graph(&nodes, &initializers, others)), bytes(25, body.concat())].concat()
     };
     let chosen = ["outer", "idle", "If1/then_branch/c", "d:f/k"];
     let (disk, result) = rewritten(&whole(false), &chosen, None, None);
     assert_eq!(result, whole(true));
-    // The list of the new model says what its tensors stand for.
+    // The new model's list has the tensors' original values.
     let file = ModelFile::open(&disk.folder.path().join("b.onnx"), Options::default()).unwrap();
     assert_eq!(file.value_names(), ["outer", "idle", "If1/then_branch/c", "d:f/k"]);
 }
@@ -319,7 +318,7 @@ fn external_data_stays_external() {
     assert!(result.same_file(&disk.folder.path().join("b.onnx.data")).unwrap());
 }
 
-/// A file with a hole of 3 GiB: a model that is too long for protobuf leaves its tensors outside.
+/// A sparse file of 3 GiB: a model too long for protobuf moves its tensors outside.
 #[test]
 fn a_long_model_goes_outside() {
     let elements: u64 = 3 << 28;
@@ -344,7 +343,7 @@ fn a_long_model_goes_outside() {
     assert_eq!(layout(DType::Bf16).external_bytes(), 0);
 }
 
-/// What is wrong with a file.
+/// Error of a file.
 #[track_caller]
 fn cause(whole: &[u8]) -> ProtoError {
     match ModelFile::open(&disk::file("a.onnx", whole).path, Options::default()).unwrap_err() {
@@ -376,7 +375,7 @@ fn broken_models() {
         deep = graph(&[choice("b", "y", deep)], &[], vec![]);
     }
     assert!(matches!(cause(&bytes(7, deep)), ProtoError::TooDeep { limit: 100, .. }));
-    // Every beginning of a model is an error or a shorter model, never a panic.
+    // Every prefix of a model is an error or a shorter model, never a panic.
     let tensor = raw("w", FLOAT, &[2], &[0; 8]);
     let whole = model(8, 17, &graph(&[node("Abs", &["w"], &["y"], &[])], &[tensor], vec![]));
     for end in 0..whole.len() {
@@ -385,8 +384,7 @@ fn broken_models() {
     }
 }
 
-/// Protobuf would join two messages of a singular field; a writer that leaves one in place would make another model of
-/// it.
+/// Protobuf merges two messages of a singular field; a rewrite that keeps one in place would change the model.
 #[test]
 fn messages_that_occur_twice_are_refused() {
     let w = || raw("w", FLOAT, &[1], &[0; 4]);
@@ -408,7 +406,7 @@ fn messages_that_occur_twice_are_refused() {
     repeated(bytes(11, kind([bytes(2, ""), bytes(2, "")].concat())), "TypeProto.Tensor", 2);
 }
 
-/// The alternatives of a oneof replace each other, and the last number counts.
+/// Alternatives of a oneof replace each other, and the last number counts.
 #[test]
 fn the_last_of_what_excludes_each_other_counts() {
     let kind = |fields: &[Vec<u8>]| {
@@ -440,7 +438,7 @@ fn known_fields_have_their_wire_type() {
     assert!(matches!(cause(&segment), ProtoError::WireType { field: 3, .. }));
 }
 
-/// What no reader could tell apart; the same said twice is no contradiction.
+/// Duplicates that readers cannot distinguish; identical duplicates are allowed.
 #[test]
 fn functions_and_versions_are_said_once() {
     let import = |domain: &str, version| bytes(8, [bytes(1, domain), int(2, version)].concat());
@@ -463,7 +461,7 @@ fn functions_and_versions_are_said_once() {
     assert!(matches!(cause(&functions(&[own])), ProtoError::TwoVersions { .. }));
 }
 
-/// Names in a subgraph begin with the name of its node: a long one would be written down for every tensor in it.
+/// Names in a subgraph begin with its node's name: a long one would be copied for every tensor in it.
 #[test]
 fn names_take_memory_only_as_the_file_does() {
     let t = |i: usize| raw(&format!("i{i}"), FLOAT, &[], &[0; 4]);
@@ -477,7 +475,7 @@ fn names_take_memory_only_as_the_file_does() {
     assert_eq!(opened(&chosen(&"n".repeat(1000))).tensors().len(), 2000);
 }
 
-/// A value's operators are not written down for each tensor of its name.
+/// A value's operators are not copied for each tensor with its name.
 #[test]
 fn operators_take_memory_only_as_the_file_does() {
     let long = "z".repeat(1000);
@@ -491,7 +489,7 @@ fn operators_take_memory_only_as_the_file_does() {
     assert!(memory::peak() < 20 << 20, "{}", memory::peak());
 }
 
-/// What a function does with a value, and what a function that it calls does.
+/// Uses of a value in a function and in functions that it calls.
 #[test]
 fn operators_are_found_through_functions() {
     let in_domain = |node: Vec<u8>| [node, bytes(7, "d")].concat();
@@ -503,7 +501,7 @@ fn operators_are_found_through_functions() {
     let scale = node("DequantizeLinear", &["x", "s"], &["y"], &[]);
     let in_branch = choice("c", "y", graph(&[scale], &[], vec![]));
     let inner = function("Inner", &["x", "s", "unused"], &[in_branch]);
-    // The caller comes first, and calls itself too.
+    // The caller comes first, and also calls itself.
     let call = |operator: &str, inputs: &[&str]| in_domain(node(operator, inputs, &["y"], &[]));
     let outer = function("Outer", &["a", "b", "c"], &[call("Inner", &["a", "c", "b"]), call("Outer", &["b", "", "b"])]);
     let names = ["p", "q", "r", "far"];
@@ -516,7 +514,7 @@ fn operators_are_found_through_functions() {
     assert_eq!(file.feeding(&["Outer", "d.Other"]), [false; 4]);
 }
 
-/// Where a Cast comes to stand, its operator set is imported; a version that is left out is 0 and is raised.
+/// A scope that gets a Cast imports its operator set; an omitted version is 0 and is raised.
 #[test]
 fn casts_are_imported() {
     let function = |name: &str, fields: &[Vec<u8>]| bytes(25, [bytes(1, name), fields.concat()].concat());
@@ -533,7 +531,7 @@ fn casts_are_imported() {
     assert!(result.ends_with(&bytes(8, [bytes(1, ""), int(2, 13)].concat())));
 }
 
-/// A node has an attribute once: of two values of a Constant nobody knows which it is, so neither is a value.
+/// A node has an attribute once: of two values of a Constant, neither is used.
 #[test]
 fn a_constant_has_one_attribute() {
     let value = || attribute("value", 4, bytes(5, raw("", FLOAT, &[1], &[0; 4])));
@@ -542,7 +540,7 @@ fn a_constant_has_one_attribute() {
     assert!(file.tensors().iter().all(|listed| listed.role == Role::Part));
 }
 
-/// §3.10 puts Casts between nodes: those without a name are called in the list as before.
+/// §3.10 inserts Casts between nodes: unnamed nodes keep their names in the list.
 #[test]
 fn nodes_without_a_name_are_called_as_before() {
     let branch = |name: &str| graph(&[], &[raw(name, FLOAT, &[2], &[0; 8])], bytes(12, bytes(1, name)));
@@ -558,7 +556,7 @@ fn nodes_without_a_name_are_called_as_before() {
     assert_eq!(opened(&result).value_names(), before);
 }
 
-/// A function with many inputs that all feed one node, and a call that gives them.
+/// A function with many inputs for one node, and a call with all of them.
 #[test]
 fn wide_functions_take_time_as_they_are_wide() {
     let make = |n: usize| {

@@ -15,7 +15,7 @@ fn open(message: &[u8], options: Options) -> Result<TensorFile, Error> {
     TensorFile::open(&disk.path, options)
 }
 
-/// Elements read in one go and in pieces of every length, which must agree.
+/// Elements read at once and in pieces of every length, which must agree.
 fn read(message: &[u8], options: Options) -> Result<Vec<u8>, Error> {
     let file = open(message, options)?;
     let whole = file.codes()?;
@@ -36,7 +36,7 @@ fn codes(message: &[u8]) -> Vec<u8> {
     read(message, STRICT).unwrap()
 }
 
-/// What is wrong with a tensor, which the error names, in a file that is the input's fault.
+/// Error of a tensor, which it names, in a file that is at fault.
 fn refusal(message: &[u8], options: Options) -> TensorError {
     let error = read(message, options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
@@ -160,7 +160,7 @@ fn text() {
     assert_eq!(codes(&t(8, &[0], vec![])), b"");
     let long = t(8, &[1], bytes(6, "1".repeat(4097)));
     assert!(matches!(refusal(&long, STRICT), TensorError::TextTooLong { index: 0, .. }));
-    // A cell could not tell it from "1".
+    // A cell could not distinguish it from "1".
     let ended = t(8, &[2], [bytes(6, "1"), bytes(6, "1\0")].concat());
     assert_eq!(refusal(&ended, STRICT), TensorError::NulAtEnd { index: 1 });
     assert!(open(&t(2, &[1], bytes(9, [1])), STRICT).unwrap().texts().is_err());
@@ -188,7 +188,7 @@ fn what_is_wrong_is_refused() {
     assert_eq!(refuse(8, &[2], bytes(6, "a")), Entries { field: "string_data", expected: 2, actual: 1 });
     assert_eq!(refuse(27, &[2], packed(5, &[1])), Entries { field: "int32_data", expected: 2, actual: 1 });
     assert_eq!(refuse(22, &[3], packed(5, &[1])), Entries { field: "int32_data", expected: 2, actual: 1 });
-    // A number of two bytes hides that there is only one.
+    // A number of two bytes hides that it is the only one.
     assert_eq!(refuse(6, &[2], packed(5, &[300])), Entries { field: "int32_data", expected: 2, actual: 1 });
     for (data_type, dims, count) in [(6, 2, 3), (22, 3, 3), (26, 4, 2), (27, 2, 3)] {
         let found = refuse(data_type, &[dims], packed(5, &vec![1; count]));
@@ -243,7 +243,7 @@ fn broken_messages() {
     assert_eq!(cause(&bytes(8, b"\xff")), NotUtf8 { offset: 2 });
     let twice = t(2, &[1], [bytes(9, [1]), bytes(9, [2])].concat());
     assert!(matches!(cause(&twice), Repeated { field: 9, .. }));
-    // Every beginning of a tensor is another tensor or an error, never a panic.
+    // Every prefix of a tensor is another tensor or an error, never a panic.
     let whole = t(1, &[2], bytes(9, [0; 8]));
     for end in 0..whole.len() {
         assert!(read(&whole[..end], STRICT).is_err(), "{end}");

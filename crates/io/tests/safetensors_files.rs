@@ -1,5 +1,5 @@
-//! Written safetensors files to the byte, their order, and the way back: `docs/spec/checkpoints.md §1.3` to §1.5, §1.7,
-//! §1.8.
+//! Written safetensors files byte for byte, their order, and round trips: `docs/spec/checkpoints.md §1.3` to §1.5,
+//! §1.7, §1.8.
 
 mod disk;
 
@@ -59,8 +59,8 @@ fn names_are_those_of_the_table() {
     assert_eq!(named.count(), NAMES.len());
 }
 
-/// What safetensors 0.8.0 writes for these tensors (Python, `serialize`, metadata `{"format": "pt"}`; the input order
-/// is that of a dictionary and does not matter).
+/// Output of safetensors 0.8.0 for these tensors (Python, `serialize`, metadata `{"format": "pt"}`; the input is an
+/// unordered dictionary).
 #[test]
 fn canonical_files_are_those_of_safetensors_0_8() {
     let mut expected = 0x5c8u64.to_le_bytes().to_vec();
@@ -129,7 +129,7 @@ fn canonical_files_are_those_of_safetensors_0_8() {
     assert_eq!(written(&tensors, &[("format", "pt")]), expected);
 }
 
-/// §1.8 by hand, with everything that it mentions: the order of fields and keys, escapes, padding.
+/// §1.8 by hand, with all its rules: order of fields and keys, escapes, padding.
 #[test]
 fn headers_by_hand() {
     let text = r#"{"__metadata__":{"format":"pt"}}"#;

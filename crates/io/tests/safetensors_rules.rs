@@ -10,7 +10,7 @@ use truecast_testkit::safetensors::container as safetensors;
 /// One F32 tensor `a` of eight bytes.
 const PLAIN: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
 
-/// A file with this header and so many data bytes.
+/// A file with this header and number of data bytes.
 fn container(header: &[u8], data_bytes: usize) -> Vec<u8> {
     safetensors(header, &vec![0; data_bytes])
 }
@@ -316,7 +316,7 @@ fn v20_nesting() {
                 format!(r#"{{"a":{{"shape":[{nested}"#),
                 format!(r#"{{"a":{{"dtype":{nested}"#),
             ] {
-                // Which rule it breaks depends on where the parser stops; that it stops is the point.
+                // The broken rule depends on where the parser stops; it only has to stop.
                 broken(header, 0);
             }
         }

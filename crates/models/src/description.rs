@@ -1,71 +1,71 @@
-//! What a model is made of, whatever its format, without evaluating it; and which of its conversions are legal.
+//! Description of a model of any format, without evaluating it, and the legality of its conversions.
 
 use std::collections::BTreeMap;
 
-/// What a model holds.
+/// Contents of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// Who wrote the file, or the version that it has, if it says so.
+    /// Writer or version of the file, if stated.
     pub version: Option<String>,
     /// Its constants.
     pub constants: Vec<Constant>,
-    /// How often each operation occurs.
+    /// Count of each operation.
     pub operators: BTreeMap<String, usize>,
-    /// Its conversions, in the order of the file.
+    /// Conversions, in file order.
     pub conversions: Vec<Conversion>,
 }
 
 /// A constant of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its type, as the file writes it.
+    /// Type, as written in the file.
     pub dtype: String,
-    /// Its shape, as the file writes it.
+    /// Shape, as written in the file.
     pub shape: String,
 }
 
 /// A conversion of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversion {
-    /// Where it stands.
+    /// Position.
     pub place: String,
-    /// What it does, with its attributes.
+    /// Operation with its attributes.
     pub operation: String,
-    /// The types of its operands; `?` for one that the model does not tell.
+    /// Types of its operands; `?` for unknown ones.
     pub from: String,
-    /// The types of its results.
+    /// Types of its results.
     pub to: String,
-    /// Whether the specification allows it; `None` where that was not asked.
+    /// Legality; `None` if unchecked.
     pub legality: Option<Legality>,
 }
 
-/// What a specification says of a conversion.
+/// Verdict of a specification on a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Legality {
-    /// It has the conversion.
+    /// The specification has the conversion.
     Legal,
-    /// The model does not tell the types.
+    /// The types are unknown.
     Unknown,
-    /// It forbids the conversion, and why.
+    /// The specification forbids the conversion, for this reason.
     Illegal(String),
 }
 
-/// What was found in a model.
+/// Findings about a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegalityReport<Cause = String> {
-    /// Conversions, in subgraphs and functions too.
+    /// Number of conversions, in subgraphs and functions too.
     pub conversions: usize,
-    /// Those of them that are legal.
+    /// Legal conversions.
     pub legal: usize,
-    /// Those of them that may be legal: the model does not tell their types.
+    /// Possibly legal conversions, with unknown types.
     pub unknown: usize,
-    /// Those of them whose types the model does not tell, also of the illegal ones.
+    /// Conversions with unknown types, illegal ones included.
     pub of_unknown_type: usize,
-    /// What is illegal, in the order of the file: where, and why.
+    /// Place and cause of every error, in file order.
     pub illegal: Vec<(String, Cause)>,
-    /// What is odd, but clear.
+    /// Oddities that are unambiguous.
     pub warnings: Vec<String>,
 }
 
@@ -83,14 +83,14 @@ impl<Cause> Default for LegalityReport<Cause> {
 }
 
 impl<Cause> LegalityReport<Cause> {
-    /// The same, with the causes in words.
+    /// The report with the causes as text.
     pub(crate) fn in_words(self, words: impl Fn(Cause) -> String) -> LegalityReport {
         let LegalityReport { conversions, legal, unknown, of_unknown_type, illegal, warnings } = self;
         let illegal = illegal.into_iter().map(|(place, cause)| (place, words(cause))).collect();
         LegalityReport { conversions, legal, unknown, of_unknown_type, illegal, warnings }
     }
 
-    /// What was found in two parts of a model.
+    /// Combined report for two parts of a model.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.conversions += other.conversions;
         self.legal += other.legal;

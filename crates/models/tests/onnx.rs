@@ -1,5 +1,5 @@
-//! Models of conversions, made byte by byte: what they give, what they are refused for. Reference: `docs/spec/onnx.md
-//! §1` and the public rules of ONNX functions and constants; results are written out by hand.
+//! Models of conversions, made byte by byte: results and refusals. Reference: `docs/spec/onnx.md §1` and the public
+//! rules of ONNX functions and constants; results are written out by hand.
 
 use std::sync::Arc;
 use truecast_core::DType;
@@ -42,7 +42,7 @@ fn string(name: &str, text: &str) -> Vec<u8> {
     attribute(name, 3, bytes(4, text))
 }
 
-/// An attribute whose value is that of the function's attribute.
+/// An attribute with the value of the function's attribute.
 fn reference(name: &str, kind: i64, of: &str) -> Vec<u8> {
     attribute(name, kind, bytes(21, of))
 }
@@ -99,7 +99,7 @@ fn run(model: &[u8], inputs: &[(&str, Tensor)]) -> Result<Vec<(String, Tensor)>,
     Ok(results)
 }
 
-/// Runs a model of one output.
+/// Runs a model with one output.
 fn one(model: &[u8], inputs: &[(&str, Tensor)]) -> Tensor {
     let results = run(model, inputs).unwrap();
     assert_eq!(results.len(), 1);
@@ -146,7 +146,7 @@ fn chains_and_outputs() {
     assert_eq!(codes(&of("y")), [0x00, 0x3c, 0x00, 0x5f]);
 }
 
-/// §1.4: the type of the second input, which may be empty; `round_mode` is honored.
+/// §1.4: the type of the second input, which may be empty; `round_mode` is applied.
 #[test]
 fn cast_like() {
     for (mode, code) in [("up", 0x80), ("down", 0x7f)] {
@@ -199,7 +199,7 @@ fn text() {
     let results = run(&model_, &[("x", floats(&[0.1]))]).unwrap();
     assert_eq!(texts(&results[0].1), ["0.1"]);
     assert_eq!(codes(&results[1].1), [0x66, 0x2e]);
-    // 4-bit elements are packed on either side of text.
+    // 4-bit elements are packed, from and to text.
     let bad = model(
         28,
         graph(&[cast("c", "y", 22)], &[text_tensor("c", &["-8", "7", "1"])], output(value("y", 22, &[3]))),
@@ -215,8 +215,7 @@ fn text() {
     assert!(error.contains("\"y\"") && error.contains("element 1"), "{error}");
 }
 
-/// What the standard leaves open is counted where text is involved too: U8 and U10 of §4.11 in texts, U9 in every
-/// number.
+/// Open results are counted with text too: U8 and U10 of §4.11 in texts, U9 in every number.
 #[test]
 fn open_texts_are_counted() {
     const INT8: i64 = 3;
@@ -366,8 +365,7 @@ fn recursion_and_explosions_are_refused() {
     refused(&model(25, xy(&[call("F5000", "x", "y")], FLOAT), &functions), &["deep"]);
 }
 
-/// A function's constant is there once, however often it is called: as elements in the node, and as a tensor of the
-/// file.
+/// A function's constant exists once for any number of calls: as elements in the node, and as a tensor of the file.
 #[test]
 fn constants_of_functions_are_shared() {
     const CALLS: usize = 1000;
@@ -376,7 +374,7 @@ fn constants_of_functions_are_shared() {
     for attribute in [ints, attribute("value", 4, stored)] {
         let body = [node("Constant", &[], &["y"], &[attribute])];
         let functions = [function("F", &[], &["y"], &body, vec![])];
-        // Every value is used early, and again when the last is there.
+        // Every value is used early, and again after the last one.
         let call = |i| in_domain(node("F", &[], &[&format!("c{i}")], &[]), "f");
         let casts = |to: &str| (0..CALLS).map(|i| cast(&format!("c{i}"), &format!("{to}{i}"), 9)).collect();
         let nodes: [Vec<Vec<u8>>; 3] = [(0..CALLS).map(call).collect(), casts("early"), casts("late")];
@@ -398,7 +396,7 @@ fn constants_of_functions_are_shared() {
     }
 }
 
-/// What a call costs is bounded: parameters that it leaves out, and defaults that it does not use.
+/// The cost of a call is bounded: omitted parameters, and unused defaults.
 #[test]
 fn wide_functions_are_bounded() {
     let names: Vec<String> = (0..5000).map(|i| format!("p{i}")).collect();
@@ -416,7 +414,7 @@ fn wide_functions_are_bounded() {
     refused(&model(25, graph_of(5000), &[wide]), &["more than 8388608 inputs"]);
 }
 
-// ---- what is refused ----
+// ---- refusals ----
 
 #[test]
 fn models_that_are_not_conversions() {
@@ -454,7 +452,7 @@ fn cast_1() {
     refused(&model(6, graph, &[]), &["DataType number"]);
 }
 
-// ---- judging ----
+// ---- checking ----
 
 fn judged(model: &[u8], opset: Option<u32>) -> LegalityReport<NodeError> {
     check(open(model).model(), opset)
@@ -476,7 +474,7 @@ fn conversions_are_judged_wherever_they_are() {
     assert_eq!((all.legal, all.unknown), (3, 0));
     assert!(all.illegal[0].0.contains("\"c\"") && all.illegal[0].1.to_string().contains("saturate"));
     assert!(all.illegal[1].0.starts_with("function \"F\"") && all.illegal[1].1.to_string().contains("\"to\""));
-    // In the order in which they are met: (place, attributes, from, to, legal).
+    // In the order of the file: (place, attributes, from, to, legal).
     let file = open(&model_);
     let listed = conversions(file.model());
     let is_legal = |legality: &Option<Legality>| !matches!(legality, Some(Legality::Illegal(_)));
@@ -496,7 +494,7 @@ fn conversions_are_judged_wherever_they_are() {
     assert_eq!(judged(&model(28, xy(&[cast("x", "y", FLOAT16)], FLOAT16), &[]), Some(1)).illegal.len(), 1); // INT `to`
 }
 
-/// What a run refuses in a conversion is illegal, in the same words.
+/// A conversion refused by a run is illegal, with the same message.
 #[test]
 fn what_a_run_refuses_is_illegal() {
     let to = || number("to", FLOAT16);
@@ -559,7 +557,7 @@ fn every_type_that_files_can_name_is_judged() {
     assert!(judged(&model(28, graph, &[]), None).illegal[0].1.to_string().contains("sequence"));
 }
 
-/// What a graph declares of a value is what the value is.
+/// A declared type must equal the value's type.
 #[test]
 fn declarations_are_compared_with_what_is_given() {
     let graph_of = |infos: &[Vec<u8>]| model(28, graph(&[cast("x", "y", FLOAT16)], &[], infos.concat()), &[]);
@@ -585,8 +583,7 @@ fn declarations_are_compared_with_what_is_given() {
     assert!(built(&right).is_ok());
 }
 
-/// A name that is one letter away from that of a conversion is told; other operators, and functions of the model, are
-/// not.
+/// A name one letter away from a conversion's is reported; other operators, and functions of the model, are not.
 #[test]
 fn misspelled_conversions() {
     let of = |operator: &str, domain: &str, functions: &[Vec<u8>]| {
@@ -607,13 +604,13 @@ fn misspelled_conversions() {
         let nodes: Vec<u8> = body.iter().flat_map(|n| bytes(7, n)).collect();
         [bytes(1, name), bytes(4, "x"), bytes(5, "y"), nodes, bytes(9, int(2, 25))].concat()
     };
-    // A function of this name goes before the operator; its body is a function's, not a conversion.
+    // A function with this name takes precedence over the operator; its body is not a conversion.
     for name in ["cast", "Cast"] {
         assert_eq!(of(name, "", &[named(name)]), LegalityReport::default(), "{name}");
     }
 }
 
-/// An attribute that refers to one of the function's is known by its name; all others are judged as everywhere.
+/// A reference to a function's attribute is checked by name; all others are checked as everywhere.
 #[test]
 fn attributes_of_calls_are_judged_as_far_as_they_are_known() {
     let of = |attributes: &[Vec<u8>]| {
@@ -636,7 +633,8 @@ fn attributes_of_calls_are_judged_as_far_as_they_are_known() {
     }
 }
 
-/// Functions with many inputs, each converted; calls that give all of them; graphs with many values.
+/// Time is proportional to size: functions with many inputs, each converted; calls with all of them; graphs with many
+/// values.
 #[test]
 fn models_take_time_as_they_are_long() {
     let make = |n: usize| {
@@ -659,7 +657,7 @@ fn models_take_time_as_they_are_long() {
     });
 }
 
-/// §6.2: the notation is asked for; what is read is the same.
+/// §6.2: the notation of written text; read text is unaffected.
 #[test]
 fn styles_of_text() {
     let nodes = [cast("x", "t", STRING), cast("t", "y", FLOAT)];

@@ -1,5 +1,4 @@
-//! Networks that are damaged anywhere: an error or a result, never a panic, and never more memory than the files are
-//! long.
+//! Networks damaged anywhere: an error or a result, never a panic, and memory bounded by the files' size.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -11,7 +10,7 @@ use truecast_models::openvino::IrFile;
 use truecast_models::openvino::{InputHeader, build, inputs, types};
 use truecast_models::{Data, Error, Tensor, evaluate};
 
-/// A network with every layer that is understood, one that is not, and numbers in every place where they may stand.
+/// A network with every supported layer, an unsupported one, and numbers everywhere they are allowed.
 const NETWORK: &str = r#"<?xml version="1.0"?>
 <net name="m" version="11">
 <layers>
@@ -33,7 +32,7 @@ const NETWORK: &str = r#"<?xml version="1.0"?>
 <rt_info><info name="OpenVINO Runtime" value="2026.4.1"/></rt_info>
 </net>"#;
 
-/// What takes the place of an attribute's value.
+/// Replacements for an attribute's value.
 const VALUES: [&str; 24] = [
     "",
     "0",
@@ -61,7 +60,7 @@ const VALUES: [&str; 24] = [
     "Parameter",
 ];
 
-/// Feeds whatever is asked for, and runs what can be run.
+/// Feeds every input, and runs the network if possible.
 fn exercise(folder: &TempDir, xml: &[u8]) -> bool {
     let path = folder.path().join("m.xml");
     std::fs::write(&path, xml).unwrap();
@@ -129,7 +128,7 @@ const KINDS: [(&str, &str, usize, usize); 8] = [
     ("Relu", "", 1, 1),
 ];
 
-/// A network of these layers, in which each edge leads from one port to another: both are counted through all ports.
+/// A network of these layers; each edge joins two ports, counted through all layers.
 fn wired(kinds: &[usize], edges: &[(usize, usize)]) -> String {
     let mut layers = String::new();
     let (mut sources, mut targets) = (Vec::new(), Vec::new());
@@ -156,7 +155,7 @@ fn wired(kinds: &[usize], edges: &[(usize, usize)]) -> String {
     format!(r#"<net version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
 }
 
-/// What a Result gives on is what it was given: to a Convert, to another Result, and to both.
+/// A Result passes its input on: to a Convert, to another Result, and to both.
 #[test]
 fn a_result_may_feed_others() {
     let folder = tempfile::tempdir().unwrap();
@@ -210,7 +209,7 @@ proptest! {
     }
 }
 
-/// A layer of an operator set that is nearly called like a conversion is told; extensions are called as they like.
+/// A layer of an operator set with nearly the name of a conversion is reported; extensions may have any name.
 #[test]
 fn misspelled_conversions_are_findings() {
     let folder = tempfile::tempdir().unwrap();

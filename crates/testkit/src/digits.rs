@@ -1,6 +1,6 @@
-//! Decimal texts beside others, for tests.
+//! Neighboring decimal texts, for tests.
 
-/// A text of digits and a point, less one unit of its last digit. It is not zero.
+/// A nonzero text of digits and a point, less one unit of its last digit.
 pub fn one_less(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for digit in bytes.iter_mut().rev().filter(|b| **b != b'.') {

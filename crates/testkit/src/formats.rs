@@ -1,4 +1,4 @@
-//! Narrow numbers by the words of their pages, for expectations that owe nothing to the code under test.
+//! Narrow formats as defined in their pages, for expectations independent of the code under test.
 #![allow(clippy::type_complexity)] // a table's type is its heading
 
 /// The element types (`docs/interfaces.md §1`), in its order.
@@ -6,20 +6,20 @@ pub const TYPES: &str = "bool string i1 u1 i2 u2 u3 i4 u4 u6 i8 u8 i16 u16 i32 u
     f4e2m1 f6e2m3 f6e3m2 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f8e3m4 f8e4m3ieee f8e4m3b11fnuz f8e5m3fnu \
     f16 bf16 tf32 f32 f64 mxint8 nf4 c64";
 
-/// What stands at the top of a format, among the codes of the largest exponent.
+/// Meaning of the codes with the largest exponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Top {
     /// Inf and NaN, as in IEEE 754.
     Ieee,
-    /// Numbers, but for a NaN whose bits are all set.
+    /// Numbers, except for a NaN with all bits set.
     Fn,
-    /// Numbers; the only NaN stands where -0 would.
+    /// Numbers; the code of -0 is the only NaN.
     Fnuz,
     /// Numbers only.
     Finite,
 }
 
-/// A float format as the pages print it: sign, exponent and fraction bits, bias, what stands at the top.
+/// A float format as printed in the pages: sign, exponent and fraction bits, bias, top codes.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// Our name of the type.
@@ -30,9 +30,9 @@ pub struct Format {
     pub exp: u32,
     /// Bits of the fraction.
     pub man: u32,
-    /// What is added to an exponent.
+    /// Bias of the exponent.
     pub bias: i32,
-    /// What stands at the top.
+    /// Meaning of the top codes.
     pub top: Top,
 }
 
@@ -65,7 +65,7 @@ impl Format {
     pub fn bits(&self) -> u32 {
         self.sign + self.exp + self.man
     }
-    /// The bit of the sign; 0 if there is none.
+    /// The sign bit; 0 without a sign.
     pub fn sign_bit(&self) -> u64 {
         (self.sign as u64) << (self.exp + self.man)
     }
@@ -73,7 +73,7 @@ impl Format {
     pub fn magnitude_mask(&self) -> u64 {
         (1 << (self.exp + self.man)) - 1
     }
-    /// Only E8M0 has none.
+    /// Whether it has a zero; only E8M0 has none.
     pub fn has_zero(&self) -> bool {
         self.name != "f8e8m0"
     }
@@ -98,7 +98,7 @@ impl Format {
             Top::Finite => panic!("{} has no NaN", self.name),
         }
     }
-    /// What an overflow gives without saturation.
+    /// Result of an overflow without saturation.
     pub fn over(&self, neg: bool) -> u64 {
         let sign = if neg { self.sign_bit() } else { 0 };
         match self.top {
@@ -108,8 +108,8 @@ impl Format {
             Top::Finite => self.max() as u64 | sign,
         }
     }
-    /// The value of a magnitude code (`docs/spec/onnx.md §2.2`); also one step above the largest, and, for E8M0, below the
-    /// smallest, where nothing is left.
+    /// Value of a magnitude code (`docs/spec/onnx.md §2.2`); also one step above the largest, and, for E8M0, below the
+    /// smallest, where it is 0.
     pub fn magnitude(&self, code: i64) -> f64 {
         if !self.has_zero() {
             return if code < 0 { 0.0 } else { pow2(code as i32 - 127) };
@@ -118,7 +118,7 @@ impl Format {
         let fraction = (code & ((1 << self.man) - 1)) as f64 * pow2(-(self.man as i32));
         if field == 0 { pow2(1 - self.bias) * fraction } else { pow2(field - self.bias) * (1.0 + fraction) }
     }
-    /// The value of a code, Inf among them; `None` for NaN.
+    /// Value of a code, including Inf; `None` for NaN.
     pub fn read(&self, code: u64) -> Option<f64> {
         let (magnitude, neg) = ((code & self.magnitude_mask()) as i64, code & self.sign_bit() != 0);
         let signed = |x: f64| Some(if neg { -x } else { x });
@@ -141,7 +141,7 @@ impl Format {
         let magnitude = (code & self.magnitude_mask()) as i64;
         if code & self.sign_bit() != 0 { -magnitude } else { magnitude }
     }
-    /// Some code has exactly this value: a binary search over the magnitudes.
+    /// Whether some code has exactly this value: a binary search over the magnitudes.
     pub fn holds(&self, x: f64) -> bool {
         if x < 0.0 && self.sign == 0 {
             return false;
@@ -202,14 +202,14 @@ pub const NF4: [u32; 16] = [
     0x3DA2FAFF, 0x3E24CAE3, 0x3E7C04DD, 0x3EAD033A, 0x3EE1A4B8, 0x3F1007AB, 0x3F3913B3, 0x3F800000,
 ];
 
-/// The thresholds between them.
+/// Thresholds between the values.
 #[rustfmt::skip]
 pub const NF4_THRESHOLDS: [u32; 15] = [
     0xBF591CD9, 0xBF1C5270, 0xBEEB8480, 0xBEADEA76, 0xBE703CEC, 0xBE0D38BC, 0xBD3A7871, 0x3D22FAFF,
     0x3DF64863, 0x3E5067E0, 0x3E9582D4, 0x3EC753F9, 0x3F006D03, 0x3F248DAF, 0x3F5C89D9,
 ];
 
-/// The value of an E4M3FN code: four bits of exponent of bias 7, three of fraction; 7F and FF are NaN.
+/// Value of an E4M3FN code: four exponent bits with bias 7, three fraction bits; 7F and FF are NaN.
 #[must_use]
 pub fn e4m3(code: u8) -> f32 {
     let (exponent, fraction) = (i32::from(code >> 3 & 15), f32::from(code & 7));
@@ -224,7 +224,7 @@ pub fn e4m3(code: u8) -> f32 {
 /// The values of E2M1.
 pub const E2M1: [f32; 16] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
 
-/// The nearest bf16, of ties the even one; NaN is 7FC0 with the sign.
+/// Nearest bf16, ties to even; NaN is 7FC0 with the sign.
 #[must_use]
 pub fn bf16(x: f32) -> u16 {
     let bits = x.to_bits();

@@ -1,6 +1,6 @@
 //! `.gguf` files made byte by byte and taken apart again, independent of the code under test: `docs/spec/checkpoints.md §9`.
 
-/// A text behind its length.
+/// A text after its length.
 pub fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
 }
@@ -10,14 +10,14 @@ pub fn key(name: &str, kind: u32, value: &[u8]) -> Vec<u8> {
     [&text(name)[..], &kind.to_le_bytes(), value].concat()
 }
 
-/// A tensor of blocks of type `id`; dimensions as the file has them: the fastest first.
+/// A tensor of blocks of type `id`; dimensions in file order, the fastest first.
 pub fn tensor(name: &str, dims: &[u64], id: u32, offset: u64) -> Vec<u8> {
     let dimensions: Vec<u8> = dims.iter().flat_map(|dim| dim.to_le_bytes()).collect();
     let (rank, id) = ((dims.len() as u32).to_le_bytes(), id.to_le_bytes());
     [&text(name)[..], &rank, &dimensions, &id, &offset.to_le_bytes()].concat()
 }
 
-/// A file of version 3 of these parts, its data from a multiple of 32 bytes on.
+/// A file of version 3 with these parts and data aligned to 32 bytes.
 pub fn file(keys: &[Vec<u8>], tensors: &[Vec<u8>], data: &[u8]) -> Vec<u8> {
     let counts = [tensors.len(), keys.len()].map(|n| (n as u64).to_le_bytes()).concat();
     let mut file = [b"GGUF\x03\0\0\0", &counts[..], &keys.concat(), &tensors.concat()].concat();
@@ -40,11 +40,11 @@ pub fn gguf(keys: &[Vec<u8>], tensors: &[Tensor]) -> Vec<u8> {
     file(keys, &parts, &data)
 }
 
-/// A file that was written, as a test reads it: keys as bytes (the type first), and of each tensor its type, its dimensions
+/// A written file, as read by tests: keys as bytes (the type first), and for each tensor its type, its dimensions
 /// outermost first, and its data.
 #[derive(Debug)]
 pub struct Written {
-    /// Names and values, each after the number of its type.
+    /// Names and values, each with the number of its type first.
     pub keys: Vec<(String, Vec<u8>)>,
     tensors: Vec<(String, u32, Vec<u64>, Vec<u8>)>,
 }
@@ -88,7 +88,7 @@ impl Written {
     /// Reads a file.
     ///
     /// # Panics
-    /// If it is none, has a tensor of a type that no test writes, or anything but zeros between tensors.
+    /// If it is not one, has a tensor of an unexpected type, or anything but zeros between tensors.
     #[must_use]
     pub fn new(file: &[u8]) -> Written {
         let mut bytes = Bytes(file, 0);
@@ -123,7 +123,7 @@ impl Written {
                 40 => elements / 64 * 36,
                 other => panic!("{other}"),
             };
-            // Zeros fill what lies between.
+            // Zeros fill the gaps.
             assert!(begin == end.next_multiple_of(32) && file[end..begin].iter().all(|byte| *byte == 0), "{name}");
             end = begin + size;
             (name, id, dims, file[begin..end].to_vec())
@@ -136,7 +136,7 @@ impl Written {
     /// Type, dimensions and data of a tensor.
     ///
     /// # Panics
-    /// If there is none of that name.
+    /// If there is no tensor with this name.
     #[must_use]
     pub fn tensor(&self, name: &str) -> (u32, &[u64], &[u8]) {
         let found = self.tensors.iter().find(|(of, ..)| of == name).unwrap_or_else(|| panic!("{name}"));

@@ -1,5 +1,5 @@
-//! What the tests of several crates share. Nothing here depends on a crate of the workspace, so that each may use it;
-//! what one crate's tests share among themselves lies in that crate's `tests`.
+//! Code shared by the tests of several crates. It depends on no crate of the workspace, so that each may use it; code
+//! shared within one crate's tests is in that crate's `tests`.
 
 pub mod digits;
 pub mod elements;

@@ -1,4 +1,4 @@
-//! How much memory the current thread holds, by an allocator that counts. Readers of untrusted files are measured with it.
+//! Memory held by the current thread, measured by a counting allocator; used to test readers of untrusted files.
 //!
 //! A test file that measures installs it:
 //! `#[global_allocator] static ALLOCATOR: Counting = Counting;`
@@ -6,7 +6,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// Counts what the current thread holds.
+/// Allocator that counts the current thread's memory.
 #[derive(Debug)]
 pub struct Counting;
 
@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Forgets what was held before.
+/// Starts a new measurement.
 ///
 /// # Panics
 /// If the test file did not install [`Counting`]: a peak of 0 would pass every bound.
@@ -44,7 +44,7 @@ pub fn begin() {
     PEAK.set(0);
 }
 
-/// The most that was held at once since then, in bytes.
+/// Peak memory since [`begin`], in bytes.
 pub fn peak() -> usize {
     PEAK.get()
 }

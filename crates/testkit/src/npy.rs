@@ -10,7 +10,7 @@ pub fn array(descr: &str, order: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     container(&format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n"), data)
 }
 
-/// A file whose header is this text, filled up as NumPy does.
+/// A file with this text as header, padded like NumPy's.
 pub fn npy_text(header: &str, data: &[u8]) -> Vec<u8> {
     let mut header = header.to_string();
     while !(10 + header.len() + 1).is_multiple_of(64) {

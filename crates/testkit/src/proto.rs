@@ -1,4 +1,4 @@
-//! Protobuf messages made by hand, so that tests can also make those that no library would write.
+//! Protobuf messages made by hand, including those that no library would write.
 //!
 //! Field numbers: `docs/spec/onnx.md §3.1`.
 
@@ -79,19 +79,19 @@ pub fn constant(output: &str, tensor: impl AsRef<[u8]>) -> Vec<u8> {
     node("Constant", &[], &[output], &[attribute("value", 4, bytes(5, tensor))])
 }
 
-/// An If of one branch.
+/// An If with one branch.
 pub fn choice(condition: &str, output: &str, branch: impl AsRef<[u8]>) -> Vec<u8> {
     node("If", &[condition], &[output], &[attribute("then_branch", 5, bytes(6, branch))])
 }
 
-/// The value of `initializer`, `node` and so on in a GraphProto.
+/// Content of a GraphProto.
 pub fn graph(nodes: &[Vec<u8>], initializers: &[Vec<u8>], others: Vec<u8>) -> Vec<u8> {
     let nodes: Vec<u8> = nodes.iter().flat_map(|n| bytes(1, n)).collect();
     let initializers: Vec<u8> = initializers.iter().flat_map(|i| bytes(5, i)).collect();
     [nodes, bytes(2, "g"), initializers, others].concat()
 }
 
-/// A ValueInfoProto of a dense tensor.
+/// A ValueInfoProto of a tensor.
 pub fn value(name: &str, elem_type: i64, shape: &[i64]) -> Vec<u8> {
     let dims: Vec<u8> = shape.iter().flat_map(|&d| bytes(1, int(1, d))).collect();
     let tensor = [int(1, elem_type), bytes(2, dims)].concat();

@@ -3,7 +3,7 @@
 /// The seed of a test: `TRUECAST_SEED`, which repeats a run, or the clock. It is printed.
 ///
 /// # Panics
-/// If `TRUECAST_SEED` is no number.
+/// If `TRUECAST_SEED` is not a number.
 pub fn seed(test: &str) -> u64 {
     let clock = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
     let seed =
@@ -12,7 +12,7 @@ pub fn seed(test: &str) -> u64 {
     seed
 }
 
-/// A number of 0 to `n` - 1 that looks drawn, the same for the same `i`.
+/// A pseudo-random number from 0 to `n` - 1, determined by `i`.
 pub fn drawn(i: usize, n: usize) -> usize {
     ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % n
 }
@@ -22,7 +22,7 @@ pub fn drawn(i: usize, n: usize) -> usize {
 pub struct Random(u64);
 
 impl Random {
-    /// A stream from the [`seed`] of a test: other numbers in every run.
+    /// A stream from the [`seed`] of a test: different in every run.
     pub fn new(test: &str) -> Self {
         Self(seed(test))
     }
@@ -33,7 +33,7 @@ impl Random {
     }
 
     /// 64 random bits.
-    #[allow(clippy::should_implement_trait)] // it never ends, so it is no iterator
+    #[allow(clippy::should_implement_trait)] // it never ends, so it is not an iterator
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -41,12 +41,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// One of a list that is not empty.
+    /// An element of a nonempty list.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.next() as usize % list.len()]
     }
 
-    /// A number of 1 to `bits` bits, each width as frequent as the others: small values are as frequent as large ones.
+    /// A number of 1 to `bits` bits, with every width equally frequent.
     pub fn up_to(&mut self, bits: u32) -> u64 {
         let width = 1 + (self.next() % u64::from(bits)) as u32;
         self.next() >> (64 - width)

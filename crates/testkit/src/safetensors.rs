@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// A tensor of a safetensors file: name, dtype, shape, bytes.
 pub type Tensor<'a> = (&'a str, &'a str, &'a [u64], Vec<u8>);
 
-/// A tensor that was found: name, dtype, shape as it is written, bytes.
+/// A tensor read from a file: name, dtype, shape as written, bytes.
 pub type Found = (String, String, String, Vec<u8>);
 
 /// Little-endian bytes.
@@ -24,7 +24,7 @@ pub fn container(header: impl AsRef<[u8]>, data: &[u8]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header, data].concat()
 }
 
-/// A file as other tools write it: tensors in the given order, metadata if there is any.
+/// A file in the form of other tools: tensors in the given order, metadata if there is any.
 pub fn safetensors(tensors: &[Tensor], metadata: &[(&str, &str)]) -> Vec<u8> {
     let mut header = Map::new();
     let mut data = Vec::new();
@@ -40,7 +40,7 @@ pub fn safetensors(tensors: &[Tensor], metadata: &[(&str, &str)]) -> Vec<u8> {
     container(Value::Object(header).to_string(), &data)
 }
 
-/// The index of a checkpoint of several files: which tensor lies in which, beside this of its metadata.
+/// The index of a checkpoint of several files: the file of each tensor, and this metadata.
 pub fn index<'a>(metadata: &Value, entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
     let map: Map<String, Value> = entries.into_iter().map(|(name, file)| (name.into(), json!(file))).collect();
     json!({ "metadata": metadata, "weight_map": map }).to_string().into_bytes()
@@ -51,11 +51,11 @@ pub fn one_tensor(values: &[f32]) -> Vec<u8> {
     safetensors(&[("w", "F32", &[values.len() as u64], f32s(values))], &[])
 }
 
-/// A safetensors file taken apart without a look at its rules.
+/// A safetensors file parsed without checking its rules.
 #[derive(Debug)]
 pub struct Parsed {
     header: Map<String, Value>,
-    /// Where the data begins.
+    /// Start of the data.
     begin: usize,
     data: Vec<u8>,
 }
@@ -64,7 +64,7 @@ impl Parsed {
     /// Reads the header.
     ///
     /// # Panics
-    /// If it is no header.
+    /// If it is not a header.
     #[track_caller]
     pub fn new(file: &[u8]) -> Self {
         let (length, rest) = file.split_at(8);
@@ -109,7 +109,7 @@ impl Parsed {
         &self.data[self.offset(name, 0)..self.offset(name, 1)]
     }
 
-    /// Where the data of a tensor begins in the file.
+    /// Start of a tensor's data in the file.
     #[track_caller]
     pub fn place(&self, name: &str) -> usize {
         self.begin + self.offset(name, 0)

@@ -1,9 +1,9 @@
-//! Whether time grows as the input does, for tests of what has sizes that could multiply.
+//! Check that time grows linearly with the input.
 
 use std::time::{Duration, Instant};
 
-/// Asserts that a run over some hundred thousand parts, which are a second of work, is done in a minute, whatever else the
-/// machine does. The square of so many takes many minutes.
+/// Asserts that a run over some hundred thousand parts, about a second of work, ends within a minute on a busy machine.
+/// Quadratic time would take many minutes.
 pub fn assert_linear(run: impl FnOnce()) {
     const LIMIT: Duration = Duration::from_secs(60);
     let begin = Instant::now();

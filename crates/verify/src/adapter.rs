@@ -1,6 +1,6 @@
-//! The one place that knows both vocabularies: the engine's types and policies in the oracle's words.
+//! The engine's types and policies in the oracle's terms.
 //!
-//! Types are matched by name, choices one by one. No behavior lives here.
+//! Types are matched by name, choices one by one.
 
 use crate::oracle;
 use truecast_core::policy::*;
@@ -14,12 +14,12 @@ pub fn numeric() -> Vec<DType> {
 /// The oracle's type of the same name.
 ///
 /// # Panics
-/// If the oracle lacks it: every numeric type owes one.
+/// If the oracle lacks it.
 pub fn oracle_type(dtype: DType) -> oracle::Type {
     oracle::Type::from_name(dtype.name()).unwrap_or_else(|| panic!("the oracle has no type {dtype}"))
 }
 
-/// The choice of the oracle that has the same name.
+/// The oracle's choice with the same name.
 macro_rules! same {
     ($value:expr, $from:ident => $to:ident: $($name:ident)*) => {
         match $value {
@@ -36,7 +36,7 @@ pub const fn oracle_rounding(rounding: Rounding) -> oracle::Rounding {
 /// The same policy for the oracle.
 ///
 /// # Panics
-/// If `vanishing` asks for a magnitude, which nothing that vanishes has.
+/// If `vanishing` is `Magnitude`, which a vanishing value does not have.
 pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
     let range = |rule| same!(rule, Overflow => OnRange: Nonfinite NonfiniteAlways Saturate Error);
     oracle::Policy {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// Each numeric type has one of its own in the oracle, and no choice of the oracle is out of reach.
+    /// Each numeric type has its own in the oracle, and every choice of the oracle is reachable.
     #[test]
     fn one_to_one() {
         let types: HashSet<oracle::Type> = numeric().into_iter().map(oracle_type).collect();

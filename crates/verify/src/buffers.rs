@@ -1,7 +1,7 @@
-//! Elements in and out of buffers, one at a time and obviously (`docs/kernels.md` has the fast way).
+//! Simple packing of elements, one at a time (the fast version is in `docs/kernels.md`).
 //!
-//! An *element* is what storage holds, right-aligned in a `u64`: a code, but for bool and i1 any byte, and for tf32 the
-//! 32 bits of an f32.
+//! An *element* is the stored form, right-aligned in a `u64`: a code, but for bool and i1 any byte, and for tf32 the 32
+//! bits of an f32.
 
 use truecast_core::{DType, Layout};
 
@@ -16,7 +16,7 @@ pub fn width(dtype: DType, layout: Layout) -> usize {
 /// Elements as a buffer; unused bits of the last byte are zero.
 pub fn pack(dtype: DType, layout: Layout, elements: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
     let bits = width(dtype, layout);
-    // A known width is several times faster, which sweeps notice.
+    // A constant width is several times faster, which matters in sweeps.
     match bits {
         8 => return elements.map(|element| element as u8).collect(),
         16 => return elements.flat_map(|element| (element as u16).to_le_bytes()).collect(),
@@ -92,7 +92,7 @@ impl Source {
 mod tests {
     use super::*;
 
-    /// The bit stream of `docs/spec/onnx.md §3.4` by hand: from the least significant bit on.
+    /// The bit stream of `docs/spec/onnx.md §3.4` by hand, from the least significant bit.
     #[test]
     #[expect(clippy::unusual_byte_groupings, reason = "grouped by element")]
     fn elements_of_three_bits() {

@@ -1,7 +1,7 @@
 //! The comparisons: casters with the definition, the definition with the oracle and with `rustc_apfloat`.
 //!
-//! The definition is computed once for a list of inputs and compared with as a whole buffer; single elements are looked
-//! at only where the buffers differ.
+//! The definition is computed once for a list of inputs and compared as a whole buffer; single elements are compared
+//! only if the buffers differ.
 
 use crate::adapter::{oracle_policy, oracle_rounding, oracle_type};
 use crate::buffers::{Source, element, pack};
@@ -14,17 +14,17 @@ use truecast_core::policy::{Condition, Overflow};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome};
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level};
 
-/// A request without anything left open.
+/// A request without open values.
 pub fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
     CastSpec { src, dst, policy, undefined: &[], clause: "" }
 }
 
-/// One thread, so that a conversion runs where it is called.
+/// Options for one thread, so that a conversion runs on the caller's.
 pub fn exec(level: Level, counting: Counting) -> CastOptions {
     CastOptions { level, threads: NonZeroUsize::MIN, counting, ..CastOptions::default() }
 }
 
-/// What the definition makes of a list of inputs.
+/// Results of the definition for a list of inputs.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Destination elements; 0 where the input is refused.
@@ -34,7 +34,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Asks the definition.
+    /// Computes the definition.
     pub fn of(session: &Session, spec: &CastSpec, src: &[u64]) -> Wanted {
         let mut refused = Vec::new();
         let mut one = |(i, &element): (usize, &u64)| match (session.definition)(spec, spec.src.code_of_storage(element))
@@ -49,7 +49,7 @@ impl Wanted {
         Wanted { elements, refused }
     }
 
-    /// The buffer that a caster owes.
+    /// Buffer that a caster should produce.
     pub fn pack(&self, dst: DType, layout: Layout) -> Vec<u8> {
         pack(dst, layout, self.elements.iter().copied())
     }
@@ -58,14 +58,14 @@ impl Wanted {
 /// Why there is no buffer to compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The caster said so.
+    /// Error of the caster.
     Cast(CastError),
-    /// The caster panicked, with this message.
+    /// Panic of the caster, with its message.
     Panic(String),
 }
 
 impl Failure {
-    /// As a witness shows it.
+    /// Form in a witness.
     pub fn answer(&self) -> Answer {
         match self {
             Failure::Cast(CastError::Value { condition, .. }) => Answer::Refused(Some(*condition)),
@@ -78,15 +78,15 @@ impl Failure {
 /// Plans a conversion.
 ///
 /// # Panics
-/// If it cannot be planned: the driver asks for numeric types only.
+/// If it cannot be planned: the driver uses numeric types only.
 pub fn caster(spec: &CastSpec, exec: &CastOptions) -> Caster {
     Caster::new(spec, exec).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs a caster over `len` elements into a fresh buffer that held other bits before.
+/// Runs a caster over `len` elements into a fresh buffer with other bits.
 ///
 /// # Errors
-/// What the caster says, or its panic.
+/// The caster's error or panic.
 pub fn run(caster: &Caster, src: (Layout, &[u8]), len: usize, layout: Layout) -> Result<(Vec<u8>, Counts), Failure> {
     let spec = caster.spec();
     let n_bytes = spec.dst.bytes_in(layout, len as u64).expect("numeric types have a size") as usize;
@@ -106,7 +106,7 @@ pub fn run(caster: &Caster, src: (Layout, &[u8]), len: usize, layout: Layout) ->
     }
 }
 
-/// The same of a whole list, packed on both sides.
+/// [`run`] for a whole list, packed on both sides.
 ///
 /// # Errors
 /// As [`run`].
@@ -138,8 +138,8 @@ pub fn compare(tally: &mut Tally, spec: &CastSpec, who: &str, src: &[u64], layou
     }
 }
 
-/// Adds all comparisons of a request: casters with the definition, the definition with the oracle at every `every`-th input,
-/// and with `rustc_apfloat`.
+/// Makes all comparisons of a request: casters with the definition, the definition with the oracle at every `every`-th
+/// input, and with `rustc_apfloat`.
 pub fn compare_all(session: &Session, spec: &CastSpec, src: &Source, every: usize, sheet: &mut Sheet) {
     let wanted = Wanted::of(session, spec, &src.elements);
     let levels = against_levels(session, spec, src, &wanted, &mut sheet.routes);
@@ -148,11 +148,10 @@ pub fn compare_all(session: &Session, spec: &CastSpec, src: &Source, every: usiz
     sheet.add("definition = rustc_apfloat", against_apfloat(spec, src, &wanted));
 }
 
-/// Tables of a 16-bit source are filled by conversions of this many elements; shorter ones do not use them.
+/// Tables of a 16-bit source are used from this number of elements.
 const FILLS_A_TABLE: usize = 131_072;
 
-/// How a caster runs at every level of the session, with a name: storing past the caches only where results are large, and
-/// always.
+/// Options for a caster at every level of the session, with names: streaming stores only for large results, and always.
 pub fn ways(session: &Session) -> impl Iterator<Item = (String, CastOptions)> {
     const STORES: [(&str, Option<usize>); 2] = [("", None), (", streaming", Some(0))];
     let one = |level: Level| {
@@ -163,7 +162,7 @@ pub fn ways(session: &Session) -> impl Iterator<Item = (String, CastOptions)> {
     session.levels.iter().flat_map(move |level| one(*level))
 }
 
-/// Compares casters at every level of the session with the definition, whichever way they store.
+/// Compares casters at every level of the session with the definition, with either kind of stores.
 ///
 /// A policy that refuses inputs is checked in three ways: the whole list stops at the first refused input, the list
 /// without the refused ones converts, and refused ones are refused alone (all of a short list, 16 of a long one).
@@ -191,7 +190,7 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
             compare_with(&src.elements, &src.bytes, &want);
             if caster.route().fills_a_table() && !src.is_empty() {
                 let n = FILLS_A_TABLE.div_ceil(src.len());
-                // Packed elements end within a byte: copies of a buffer are not the buffer of copies.
+                // Packed elements end inside a byte: a repeated buffer is not the buffer of repeated elements.
                 let want = pack(spec.dst, Layout::Packed, wanted.elements.repeat(n).into_iter());
                 compare_with(&src.elements.repeat(n), &src.bytes.repeat(n), &want);
             }
@@ -235,7 +234,7 @@ fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, who: &str, src:
     }
 }
 
-/// A code as the oracle takes it: it reads bool and i1 from the byte that stores them.
+/// A code for the oracle, which reads bool and i1 from their storage byte.
 fn oracle_code(dtype: DType, element: u64) -> u64 {
     match dtype {
         DType::Bool | DType::I1 => element,
@@ -271,7 +270,7 @@ fn against_oracle(spec: &CastSpec, src: &Source, wanted: &Wanted, every: usize) 
 }
 
 /// Compares the definition with `rustc_apfloat` through the f64 of the same value, where that exists and the crate is
-/// right (`docs/style.md §15.1`); under other policies nothing is compared.
+/// right (`docs/style.md §15.1`); other policies are skipped.
 fn against_apfloat(spec: &CastSpec, src: &Source, wanted: &Wanted) -> Tally {
     let rounding = spec.policy.to_float;
     let plain = CastPolicy { to_float: rounding, to_int: spec.policy.to_int, ..CastPolicy::IEEE };

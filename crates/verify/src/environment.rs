@@ -4,11 +4,10 @@
 //! not change (`docs/kernels.md §5`).
 #![allow(unsafe_code)]
 
-/// Runs `f` with subnormals flushed, and restores the environment after, also if `f` panics. `None` where that is not
-/// possible: on other architectures.
-///
+/// Runs `f` with subnormals flushed, and restores the environment afterwards, also if `f` panics. `None` on other
+/// architectures.
 /// # Panics
-/// If setting it had no effect, since a check would then prove nothing.
+/// If setting it had no effect, since the check would then prove nothing.
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub fn flushing<T>(f: impl FnOnce() -> T) -> Option<T> {
     use std::hint::black_box;
@@ -26,7 +25,7 @@ pub fn flushing<T>(f: impl FnOnce() -> T) -> Option<T> {
     Some(f())
 }
 
-/// Runs nothing: this architecture has no such register.
+/// Does nothing: this architecture has no such register.
 #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
 pub fn flushing<T>(_f: impl FnOnce() -> T) -> Option<T> {
     None
@@ -49,8 +48,8 @@ mod register {
         value
     }
 
-    /// Loads a value that came from [`store`], with or without FTZ (bit 15) and DAZ (bit 6), which every x86-64 CPU with
-    /// AVX has and every 64-bit CPU since 2004 accepts; no reserved bit is set, so the instruction cannot fault.
+    /// Loads a value from [`store`], with or without FTZ (bit 15) and DAZ (bit 6), which every x86-64 CPU with AVX has
+    /// and every 64-bit CPU since 2004 accepts; no reserved bit is set, so the instruction cannot fault.
     pub(super) fn load(value: Value) {
         // SAFETY: the instruction reads four bytes from a live, aligned u32. Rust code assumes the default environment:
         // the code that runs under another one is the code under test, for which this is the question, and the
@@ -66,8 +65,8 @@ mod register {
 
     pub(super) type Value = u64;
 
-    /// FZ and FZ16; and besides, what a conversion may depend on as well: DN (every NaN becomes the default one) and AHP (an
-    /// f16 without Inf and NaN).
+    /// FZ and FZ16, and two other bits that a conversion might depend on: DN (every NaN becomes the default one) and
+    /// AHP (an f16 without Inf and NaN).
     pub(super) const FLUSHING: Value = 1 << 24 | 1 << 19 | 1 << 25 | 1 << 26;
 
     pub(super) fn store() -> Value {

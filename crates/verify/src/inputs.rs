@@ -1,8 +1,8 @@
-//! What is converted: lists of source elements, chosen so that a mistake has a chance to show.
+//! Lists of source elements, chosen so that errors are likely to show.
 //!
-//! Nothing here says what a conversion gives, so the lists hold for every policy. Narrow sources give all their
-//! elements; wide ones the oracle's boundaries, the distances of `docs/kernels.md §11` row 4 around every value and
-//! midpoint of the destination, products of exponents and significand patterns, and weighted random.
+//! Results are not considered, so the lists are valid for every policy. Narrow sources give all their elements; wide
+//! ones the oracle's boundaries, the distances of `docs/kernels.md §11` row 4 around every value and midpoint of the
+//! destination, products of exponents and significand patterns, and weighted random elements.
 
 use crate::adapter::oracle_type;
 use crate::buffers::{Source, width};
@@ -11,12 +11,12 @@ use crate::oracle;
 use crate::random::Random;
 use truecast_core::{DType, FloatFormat, Kind, Layout};
 
-/// Whether every element of a type is tried: those of at most 16 bits.
+/// Whether every element of a type is tested: at most 16 bits.
 pub fn is_narrow(dtype: DType) -> bool {
     width(dtype, Layout::Packed) <= 16
 }
 
-/// How much of a wide source is tried.
+/// Extent of the test of a wide source.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     /// Seed of the random part.
@@ -27,7 +27,7 @@ pub struct Extent {
     pub limit: usize,
 }
 
-/// Every element of a narrow source, what decides of a wide one: sorted, without duplicates.
+/// Every element of a narrow source, decision points of a wide one: sorted, without duplicates.
 pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
     if is_narrow(src) {
         return Source::all(src);
@@ -38,7 +38,7 @@ pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
     let mut decisions = distances(src, &decision_points(dst));
     decisions.extend(oracle::boundaries(oracle_type(src), oracle_type(dst)).iter().map(|&c| src.storage_of_code(c)));
     if src == DType::Tf32 {
-        // The bits of its storage that are not part of the code.
+        // Storage bits that are not part of the code.
         decisions.iter_mut().for_each(|element| *element |= random.bits() & 0x1fff);
     }
     all.extend(decisions);
@@ -48,8 +48,8 @@ pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
     Source::new(src, all)
 }
 
-/// Keeps about `limit` elements, chosen at random, and those that are few and decide most: special codes, and the
-/// neighborhood of the ends of the destination's range.
+/// Keeps about `limit` elements, chosen at random, and the few that decide most: special codes, and the neighborhoods
+/// of the ends of the destination's range.
 pub fn thin(list: &mut Vec<u64>, (src, dst): (DType, DType), limit: usize, random: &mut Random) {
     let n = list.len() as u64;
     if n <= limit as u64 {
@@ -64,7 +64,7 @@ pub fn thin(list: &mut Vec<u64>, (src, dst): (DType, DType), limit: usize, rando
     list.dedup();
 }
 
-/// Zeros, the smallest and the largest magnitudes, infinities, and NaN of both kinds; the ends of an integer.
+/// Zeros, the smallest and the largest magnitudes, infinities, and both kinds of NaN; the ends of an integer.
 fn specials(src: DType) -> Vec<u64> {
     match src.kind() {
         Kind::Float(f) => {
@@ -78,8 +78,8 @@ fn specials(src: DType) -> Vec<u64> {
     }
 }
 
-/// Where the range of a destination ends: its largest values and what still rounds to them, its smallest normal and
-/// subnormal ones and half of that.
+/// Ends of a destination's range: its largest values and those that round to them, its smallest normal and subnormal
+/// values and half of that.
 fn ends(dst: DType) -> Vec<f64> {
     let power = |exp: i32| 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2);
     let magnitudes = match dst.kind() {
@@ -94,7 +94,7 @@ fn ends(dst: DType) -> Vec<f64> {
     magnitudes.into_iter().filter(|m| m.is_finite()).flat_map(|m| [m, -m]).collect()
 }
 
-/// In units of the source's last place (integers: in ones).
+/// Distances in the source's last place (integers: in ones).
 const DISTANCES: [i64; 10] = [0, 1, 2, 3, 1 << 10, 1 << 20, 1 << 27, 1 << 28, (1 << 28) + 1, 1 << 29];
 
 /// The values of a destination of at most 16 bits, and the midpoints between neighbors and above the largest, exactly.
@@ -144,7 +144,7 @@ fn moved(bits: u64, distance: i64, sign_bit: u32) -> u64 {
     sign | magnitude.saturating_add(distance).clamp(0, i64::MAX >> (63 - sign_bit)) as u64
 }
 
-/// Exponents at which something happens in a destination.
+/// Exponents of a destination's decision points.
 fn landmarks(dst: DType) -> Vec<i32> {
     let mut centers = vec![0, 24, 31, 32, 53, 63, 64];
     match dst.kind() {
@@ -203,8 +203,8 @@ fn products(src: DType, dst: DType) -> Vec<u64> {
     all
 }
 
-/// Random elements, mostly where the destination decides something: exponents near its own, short significands, and
-/// sums of two patterns.
+/// Random elements, mostly near the destination's decision points: exponents near its own, short significands, and sums
+/// of two patterns.
 fn weighted(src: DType, dst: DType, n: usize, random: &mut Random) -> Vec<u64> {
     let one: Box<dyn Fn(&mut Random) -> u64> = match src.kind() {
         Kind::Float(f) => {
@@ -256,7 +256,7 @@ mod tests {
         Extent { seed: 1, n_random: 100, limit }
     }
 
-    /// The overflow threshold and its neighbors are in every list, however short; so are NaN, Inf and the zeros.
+    /// The overflow threshold and its neighbors, NaN, Inf and zeros are in every list.
     #[test]
     fn decisions_survive_thinning() {
         for limit in [0, 1000, usize::MAX] {

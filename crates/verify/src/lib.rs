@@ -1,12 +1,12 @@
 //! The verification driver: it tries to find an input for which a fast path differs from the definition, or the
 //! definition from an independent opinion.
 //!
-//! Lives here: inputs, expectations that do not come from the code under test, comparisons and their report. May not
-//! live here: anything that the engine needs. Expectations have three sources: `cast_one` for the kernels
-//! (`docs/kernels.md §11`), [`oracle`] and `rustc_apfloat` for `cast_one`, and properties that need neither.
+//! Here: inputs, expectations independent of the code under test, comparisons and their report; nothing that the engine
+//! needs. Expectations have three sources: `cast_one` for the kernels (`docs/kernels.md §11`), [`oracle`] and
+//! `rustc_apfloat` for `cast_one`, and properties that need neither.
 //!
-//! Read in this order: [`session`] (what a check needs), [`policies`] and [`inputs`] (what is tried), [`check`] (how it
-//! is compared), then the commands.
+//! Read in this order: [`session`] (parameters of a check), [`policies`] and [`inputs`], [`check`] (the comparison),
+//! then the commands.
 #![deny(unsafe_code)]
 
 pub mod adapter;

@@ -1,8 +1,7 @@
-//! What a conversion did to the values, element by element from the definitions of `docs/spec/checkpoints.md §10`:
-//! exact values, exact comparisons, each error rounded once.
+//! Statistics of a conversion, element by element from the definitions of `docs/spec/checkpoints.md §10`: exact values,
+//! exact comparisons, each error rounded once.
 //!
-//! Whether a value lies beyond the range is asked of the definition: it does if the same policy with errors instead of
-//! limits refuses it.
+//! A value is out of range if the definition refuses it under the same policy with errors instead of limits.
 
 use crate::buffers::Source;
 use crate::check::Wanted;
@@ -12,14 +11,14 @@ use truecast_core::policy::{Condition, IntOverflow, Overflow};
 use truecast_core::{CastPolicy, CastSpec, DType, Kind, Outcome};
 use truecast_kernel::Counts;
 
-/// How far two f64 computations of an error of 64-bit integers may lie apart, relatively. The page fixes the order of
-/// the sums, not how a difference is rounded whose operands are no f64 values.
+/// Maximum relative distance of two f64 computations of an error of 64-bit integers. The page fixes the order of the
+/// sums, but not the rounding of a difference whose operands are not f64 values.
 const APART: f64 = 1e-14;
 
-/// Elements whose sums are taken together.
+/// Elements per partial sum.
 const CHUNK: usize = 65_536;
 
-/// The counts that a conversion of `src` into `wanted` owes.
+/// Expected counts of a conversion of `src` into `wanted`.
 pub fn counts(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted) -> Counts {
     let mut total = Counts::default();
     for (first, (src, dst)) in src.elements.chunks(CHUNK).zip(wanted.elements.chunks(CHUNK)).enumerate() {
@@ -36,7 +35,7 @@ pub fn counts(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted)
     total
 }
 
-/// Sums of a chunk, one for each index modulo 16.
+/// Sums of a chunk, one per index modulo 16.
 #[derive(Default)]
 struct Sums {
     noise: [f64; 16],
@@ -62,7 +61,7 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
     let beyond = is_beyond(s, spec, code);
     let wraps = is_integer(spec.dst) && spec.policy.int_overflow == IntOverflow::Wrap;
     let open = matches!((s.definition)(spec, code), Outcome::Undefined { .. });
-    // The sign of a zero is lost if it is not that of x, whether x is a zero too or not.
+    // A zero's sign is lost if it differs from x's, for zero and nonzero x.
     let sign_lost = is_zero(y) && x.is_negative().is_some_and(|neg| Some(neg) != y.is_negative());
 
     count(true, |c| &mut c.elements);
@@ -88,7 +87,7 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
     errors(index, x, y, total, sums);
 }
 
-/// What is rounded: the source, or what scaling makes of it.
+/// Value before rounding: the source, scaled if the policy scales.
 fn source_value(session: &Session, spec: &CastSpec, src: u64) -> Value {
     if spec.policy.scale_exponent == 0 {
         return Value::of(spec.src, src);
@@ -119,7 +118,7 @@ fn is_integer(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Int(_))
 }
 
-/// Rounding with an unlimited range would exceed the largest finite value; infinities do.
+/// Whether rounding with unlimited range exceeds the largest finite value; true for infinities.
 fn is_beyond(session: &Session, spec: &CastSpec, code: u64) -> bool {
     let strict =
         CastPolicy { overflow: Overflow::Error, inf: Overflow::Error, int_overflow: IntOverflow::Error, ..spec.policy };
@@ -180,8 +179,8 @@ pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
     all
 }
 
-/// What is owed in the light of what was counted: for 64-bit integers, whose values are not all f64 values, an error or
-/// noise close to the right one is accepted, and as index any element whose error is that close to the largest.
+/// Expected counts, adjusted to the actual ones: for 64-bit integers, whose values are not all f64 values, an error or
+/// noise close to the right one is accepted, and as index any element with an error that close to the largest.
 pub fn owed(spec: &CastSpec, src: &Source, wanted: &Wanted, got: &Counts, want: Counts) -> Counts {
     let is_wide = |dtype: DType| matches!(dtype, DType::I64 | DType::U64);
     if !is_wide(spec.src) && !is_wide(spec.dst) {

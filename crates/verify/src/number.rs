@@ -19,7 +19,7 @@ pub enum Value {
     Finite(Number),
 }
 
-/// A real number of at most 64 significant bits; zero has a sign, which the order does not see.
+/// A real number of at most 64 significant bits; zero has a sign, which comparisons ignore.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
     neg: bool,
@@ -39,7 +39,7 @@ impl Value {
         }
     }
 
-    /// The number, if it is one.
+    /// The number, unless it is NaN or infinite.
     pub fn number(self) -> Option<Number> {
         match self {
             Value::Finite(number) => Some(number),
@@ -103,8 +103,8 @@ impl Number {
             return other.to_f64();
         }
         let (large, small) = if self.top >= other.top { (self, other) } else { (other, self) };
-        // In units of 2^unit the larger one has its highest bit at 124: an integer, and so is the smaller one unless
-        // it lies so far below that a bit for "more" is enough.
+        // In units of 2^unit the larger one has its highest bit at 124 and is an integer; so is the smaller one unless
+        // it is so far below that a sticky bit is enough.
         let unit = large.top - 124;
         let signed = |magnitude: i128, neg: bool| if neg { -magnitude } else { magnitude };
         let shift = small.top - 63 - unit;
@@ -153,7 +153,7 @@ impl Ord for Number {
 mod tests {
     use super::Number;
 
-    /// Every pair of small multiples of powers of two, against f64, in which they are exact.
+    /// Every pair of small multiples of powers of two, against f64, which holds them exactly.
     #[test]
     fn order_and_difference() {
         let all: Vec<(Number, f64)> = (-20i32..=20)
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Differences that must be rounded, against i128, whose conversion rounds once, and against f64's subtraction.
+    /// Differences that must be rounded, against i128, which rounds once when converted, and against f64's subtraction.
     #[test]
     fn difference_rounds_once() {
         for a in [u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) + 1, (1 << 53) + 1, 3, 1] {

@@ -1,13 +1,13 @@
-//! The policies that are tried: every rounding, every other field one at a time, and random ones for the interplay.
+//! Tested policies: every rounding, every other field one at a time, and random ones for interactions.
 //!
-//! A variant is combined with every rounding where its field has a say in the destination, and tried once elsewhere, to
-//! see that it has none.
+//! A variant is combined with every rounding where its field affects the destination, and tested once elsewhere, to
+//! check that it has no effect.
 
 use crate::random::Random;
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, DType, Kind, Rounding};
 
-/// Which destinations a variant can change.
+/// Destinations that a variant can affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Matters {
     Always,
@@ -21,7 +21,7 @@ enum Matters {
 pub struct Variant {
     /// The name on the command line.
     pub name: &'static str,
-    /// With the default roundings.
+    /// Policy with the default roundings.
     pub policy: CastPolicy,
     matters: Matters,
 }
@@ -37,7 +37,7 @@ pub const SATURATE: CastPolicy = CastPolicy {
     ..BASE
 };
 
-/// How many of [`VARIANTS`], from the first, get the longest lists of inputs.
+/// Number of [`VARIANTS`], from the first, with the longest lists of inputs.
 const MAIN: usize = 2;
 
 /// Every variant. The first two are those of `docs/kernels.md §11` row 3.
@@ -104,7 +104,7 @@ pub fn main_for(roundings: &[Rounding]) -> Vec<CastPolicy> {
     VARIANTS[..MAIN].iter().flat_map(|v| roundings.iter().map(|&r| rounded(v.policy, r))).collect()
 }
 
-/// What a destination is tried with besides [`main_for`]: the other variants, and `n_random` policies of any choices.
+/// Policies for a destination in addition to [`main_for`]: the other variants, and `n_random` random ones.
 pub fn others_for(dst: DType, roundings: &[Rounding], n_random: usize, random: &mut Random) -> Vec<CastPolicy> {
     let mut all = Vec::new();
     for variant in &VARIANTS[MAIN..] {
@@ -118,7 +118,7 @@ pub fn others_for(dst: DType, roundings: &[Rounding], n_random: usize, random: &
     all
 }
 
-/// A policy with every field at random, an `Error` in few.
+/// A policy with every field at random, rarely an `Error`.
 fn any(random: &mut Random) -> CastPolicy {
     let range = |random: &mut Random| random.of(&[Overflow::Nonfinite, Overflow::NonfiniteAlways, Overflow::Saturate]);
     let mut policy = CastPolicy {
@@ -156,7 +156,7 @@ fn any(random: &mut Random) -> CastPolicy {
         ]),
         relu: random.below(8) == 0,
         scale_exponent: random.of(&[0, 0, 0, 0, 0, 1, -1, 20, -130]),
-        text: BASE.text, // of text, which is not swept
+        text: BASE.text, // only for text, which is not swept
     };
     match random.below(12) {
         0 => policy.overflow = Overflow::Error,
@@ -171,7 +171,7 @@ fn any(random: &mut Random) -> CastPolicy {
     policy
 }
 
-/// The fields that differ from the IEEE policy, for a person to repeat a case.
+/// The fields that differ from the IEEE policy, for repeating a case.
 pub fn describe(policy: &CastPolicy) -> String {
     let mut changes = Vec::new();
     macro_rules! field {

@@ -1,11 +1,11 @@
-//! The random stream of every check: one seed, printed by the commands, repeats a run.
+//! Random stream of every check: a printed seed repeats a run.
 
 /// splitmix64.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// A stream that depends on nothing but the seed and the purpose, so that units run in any order.
+    /// A stream that depends only on seed and purpose, so that units run in any order.
     pub fn new(seed: u64, purpose: &[u64]) -> Random {
         purpose.iter().fold(Random(seed), |mut stream, part| {
             let mixed = stream.bits() ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -27,7 +27,7 @@ impl Random {
         (((self.bits() >> 32) as u128 * n as u128) >> 32) as u64
     }
 
-    /// One of a list that is not empty.
+    /// An element of a nonempty list.
     pub fn of<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize]
     }

@@ -1,4 +1,4 @@
-//! Counting checks, keeping the first witnesses, and the table at the end.
+//! Counts of checks, the first witnesses, and the final table.
 
 use crate::policies::describe;
 use std::collections::BTreeMap;
@@ -8,18 +8,18 @@ use truecast_core::policy::Condition;
 use truecast_core::{CastPolicy, DType};
 use truecast_kernel::{Level, Route};
 
-/// Witnesses that are kept of each check, and of each pair in it: a mistake in one pair does not hide another.
+/// Witnesses kept per check, and per pair in it, so that an error in one pair does not hide another.
 const WITNESSES: usize = 12;
 const WITNESSES_OF_A_PAIR: usize = 2;
 
-/// What one side says about one input.
+/// Answer of one side for one input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A code, as storage holds it.
+    /// A code, as stored.
     Code(u64),
-    /// Refused, for this reason if one was given.
+    /// Refusal, with its reason if given.
     Refused(Option<Condition>),
-    /// Something that is not an answer about one element.
+    /// Text that is not about one element.
     Text(String),
 }
 
@@ -34,18 +34,18 @@ impl fmt::Display for Answer {
     }
 }
 
-/// One input for which two sides differ.
+/// One input on which two sides differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
     /// Source type.
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// Under which policy.
+    /// Policy.
     pub policy: CastPolicy,
-    /// The level, or whoever else gave the wrong answer.
+    /// Level, or another source of the wrong answer.
     pub who: String,
-    /// The source element, as storage holds it; `None` if it is not about one.
+    /// Source element, as stored; `None` if the answer is not about one.
     pub code: Option<u64>,
     /// The wrong answer.
     pub got: Answer,
@@ -64,16 +64,16 @@ impl fmt::Display for Witness {
     }
 }
 
-/// What became of one kind of check.
+/// Result of one kind of check.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Elements compared.
     pub checks: u64,
     /// Elements that differ.
     pub mismatches: u64,
-    /// The first of them.
+    /// First witnesses.
     pub witnesses: Vec<Witness>,
-    /// Time spent by all threads together.
+    /// Total time of all threads.
     pub busy: Duration,
 }
 
@@ -91,7 +91,7 @@ impl Tally {
         }
     }
 
-    /// Adds what was found after `self`.
+    /// Adds later findings.
     pub fn add(&mut self, next: Tally) {
         self.checks += next.checks;
         self.mismatches += next.mismatches;
@@ -109,7 +109,7 @@ impl Tally {
     }
 }
 
-/// How often each route was taken.
+/// Number of uses of each route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes(BTreeMap<Route, u64>);
 
@@ -124,7 +124,7 @@ impl Routes {
         next.0.into_iter().for_each(|(route, n)| *self.0.entry(route).or_default() += n);
     }
 
-    /// Every method that these levels have was taken at least once.
+    /// Whether every method of these levels was used at least once.
     pub fn covers_all(&self, levels: &[Level]) -> bool {
         let taken = |method| self.0.keys().any(|route| route.methods().contains(&method));
         levels.iter().all(|level| Route::methods_at(*level).all(taken))
@@ -171,18 +171,18 @@ impl Sheet {
     }
 }
 
-/// What a command found: shown once, and counted for the exit code.
+/// Findings of a command: shown once, and counted for the exit code.
 pub trait Findings: fmt::Display {
-    /// Anything above none fails the command.
+    /// Number of failures; any failure fails the command.
     fn failures(&self) -> u64;
 }
 
-/// What a command that compares elements found.
+/// Findings of a command that compares elements.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What it covers, in one sentence.
+    /// Coverage, in one sentence.
     pub covers: String,
-    /// Its checks.
+    /// Checks.
     pub sheet: Sheet,
     /// Time from start to end.
     pub elapsed: Duration,
@@ -236,7 +236,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Lines of cells in columns as wide as their widest cell, the columns `right` aligned to the right.
+/// Lines of cells in columns of equal width, the columns `right` aligned to the right.
 pub fn aligned(lines: &[Vec<String>], right: &[usize]) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let cell = |line: &[String], column: usize| line.get(column).map_or(0, String::len);
@@ -254,7 +254,7 @@ pub fn aligned(lines: &[Vec<String>], right: &[usize]) -> String {
     text
 }
 
-/// A count with a comma between thousands.
+/// A count with thousands separators.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();

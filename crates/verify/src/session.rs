@@ -1,18 +1,18 @@
-//! What every check is given: who says what is right, on which levels, and where progress goes.
+//! Common parameters of every check: the definition, the levels, and the display of progress.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use truecast_core::{CastSpec, Outcome, cast_one};
 use truecast_kernel::Level;
 
-/// Who says what a conversion means. Only tests of the driver itself take another than `cast_one`.
+/// The definition of conversions. Only tests of the driver use another than `cast_one`.
 pub type Definition = fn(&CastSpec, u64) -> Outcome;
 
-/// What every check is given.
+/// Common parameters of every check.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// Levels to run, weakest first.
     pub levels: Vec<Level>,
-    /// The definition that kernels and oracle are compared with.
+    /// Definition that kernels and oracle are compared with.
     pub definition: Definition,
     /// Whether progress is shown.
     pub progress: Progress,
@@ -21,9 +21,9 @@ pub struct Session {
 /// Whether progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// What is tried on standard output, and a bar on standard error if that is a terminal.
+    /// Coverage on standard output, and a bar on standard error if that is a terminal.
     Escaped,
-    /// Nowhere.
+    /// Hidden.
     Hidden,
 }
 
@@ -43,7 +43,7 @@ impl Session {
         self.levels.iter().map(|level| level.name()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Says what is about to be tried, and passes it on.
+    /// Announces the coverage, and returns it.
     pub fn announce(&self, covers: String) -> String {
         if self.progress == Progress::Escaped {
             println!("{covers}");

@@ -11,10 +11,10 @@ use truecast_core::{FloatFormat, Rounding, Specials};
 /// The common unit is `2^-SCALE`.
 pub const SCALE: i32 = 28;
 
-/// The grid goes on to this power of two, in units.
+/// The grid ends at this power of two, in units.
 const END: u64 = 1 << (SCALE + 14);
 
-/// What a value becomes.
+/// Rounded value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounded {
     /// A magnitude code.
@@ -25,10 +25,10 @@ pub enum Rounded {
     Vanished,
 }
 
-/// Beyond the largest finite value.
+/// Rule beyond the largest finite value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// An infinity, or whatever else marks it.
+    /// An infinity or another marker.
     Nonfinite,
     /// The largest finite value.
     Saturate,
@@ -80,7 +80,7 @@ impl Toy {
     /// Rounds a magnitude, in units, once.
     pub fn round(&self, rounding: Rounding, limit: Limit, neg: bool, x: u64) -> Rounded {
         let upper = self.grid.partition_point(|v| *v <= x);
-        // Below the smallest value of a format without zero there is a 0, as if with the code -1, which is odd.
+        // Below the smallest value of a format without zero is 0, as if with the code -1, which is odd.
         let (lower_value, lower_is_odd) = match upper.checked_sub(1) {
             Some(lower) => (self.grid[lower], lower % 2 == 1),
             None => (0, true),

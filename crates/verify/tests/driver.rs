@@ -1,4 +1,4 @@
-//! The driver itself: every command finds nothing in a small sample, and finds what is wrong if something is.
+//! The driver itself: every command passes on a small sample, and detects an error if there is one.
 
 use clap::Parser;
 use std::collections::HashSet;
@@ -24,8 +24,8 @@ fn typed<T: clap::Args>(line: &str) -> T {
     Line::parse_from(line.split_whitespace()).options
 }
 
-/// Every command that asks the definition, on a few pairs. What rounds to 1.0 in f8e4m3fn is in all of them (of the
-/// blocks of the sweep it is the second: 3f80).
+/// Every command that uses the definition, on a few pairs. Values that round to 1.0 in f8e4m3fn are in all of them (in
+/// the sweep's second block: 3f80).
 fn reports(session: &Session) -> Vec<(&'static str, Report)> {
     let ftz_dst = if cfg!(target_arch = "x86_64") { "f8e4m3fn" } else { "f16" };
     vec![
@@ -55,7 +55,7 @@ fn nothing_is_found_where_nothing_is_wrong() {
     assert!(report.sheet.rows.iter().all(|(_, row)| row.checks > 0) && report.sheet.rows.len() == 3, "{report}");
 }
 
-/// Wrong at one place: what rounds to 1.0 in f8e4m3fn (38) is said to be 39.
+/// A definition with one error: values that round to 1.0 in f8e4m3fn (38) give 39.
 fn wrong_at_one(spec: &CastSpec, code: u64) -> Outcome {
     match cast_one(spec, code) {
         Outcome::Defined(0x38) if spec.dst == DType::F8E4M3Fn => Outcome::Defined(0x39),
@@ -76,7 +76,7 @@ fn a_wrong_expectation_is_found_by_every_command() {
     }
 }
 
-/// Each comparison of `small` fails by itself: the levels, the oracle and the third opinion.
+/// Each comparison of `small` fails on its own: the levels, the oracle and the third opinion.
 #[test]
 fn a_wrong_expectation_is_found_by_every_comparison() {
     let report = small::run(&session(wrong_at_one), &typed("--src bf16,f8e5m2 --dst f8e4m3fn --random-policies 0"));
@@ -144,7 +144,7 @@ fn every_count_is_compared() {
     assert!(fields.iter().all(|field| found.contains(*field)), "{fields:?} {found:?}");
 }
 
-/// The driver takes every route of the kernels: what it never runs, it cannot find wrong.
+/// The driver takes every route of the kernels: errors in an unused route could not be found.
 #[test]
 fn every_route_is_taken() {
     let session = session(cast_one);

@@ -1,11 +1,11 @@
-//! Work that does not come to an end ends the test process, with the bytes that it was given.
+//! Work that does not end aborts the test process, printing its input bytes.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-/// Far longer than any file of a test takes, on a machine that does much else.
+/// Far longer than any file of a test takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 type Running = Mutex<HashMap<ThreadId, (Instant, Vec<u8>)>>;
@@ -24,7 +24,7 @@ static RUNNING: LazyLock<Running> = LazyLock::new(|| {
     Mutex::default()
 });
 
-/// Work on these bytes, until it is dropped.
+/// Marks work on some bytes, until dropped.
 pub struct Work;
 
 /// This thread begins to work on `bytes`.

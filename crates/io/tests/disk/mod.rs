@@ -1,4 +1,4 @@
-//! Files for tests: a folder of its own for each, gone with it.
+//! Files for tests, each in its own temporary folder.
 
 #![allow(dead_code)] // Every test file uses a part.
 
@@ -71,7 +71,7 @@ pub fn tensor(kind: FileFormat, name: &str, dtype: DType, shape: &[u64]) -> Tens
     Tensor { name: name.into(), dtype, layout: layout_for(kind, dtype).unwrap(), shape: shape.into() }
 }
 
-/// Writes a whole container; `data` stands in the order of `tensors`.
+/// Writes a whole container; `data` is in the order of `tensors`.
 pub fn write(disk: &Disk, tensors: &[Tensor], data: &[Vec<u8>], metadata: &[(&str, &str)]) -> Result<u64, Error> {
     let kind = FileFormat::of_path(&disk.path).unwrap();
     let metadata: BTreeMap<String, String> = metadata.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();

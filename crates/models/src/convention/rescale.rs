@@ -58,14 +58,14 @@ impl RescaleConvention {
             NoOutputZeroPoint => changed.output_zp = 0,
             InputSign => changed.input = other(spec.input),
             OutputSign => changed.output = other(spec.output),
-            // Requirement R5 holds results in 32 bits: what is clamped to 64 is not clamped.
+            // Requirement R5 limits results to 32 bits, so clamping to 64 has no effect.
             Wrapped => changed.output = IntFormat { bits: 64, signed: true },
             Rounded(_) => {}
         }
         changed
     }
 
-    /// What it gives for an element, as the low bits of `output`; `None` where its arithmetic is out of every range.
+    /// Result for an element, as the low bits of `output`; `None` if its arithmetic overflows.
     ///
     /// # Panics
     /// If there is no such channel.
@@ -93,7 +93,7 @@ impl RescaleConvention {
     }
 }
 
-/// As it follows on "as if".
+/// Continuation of "as if".
 impl fmt::Display for RescaleConvention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -110,7 +110,7 @@ impl fmt::Display for RescaleConvention {
     }
 }
 
-/// `(input - zero point) * multiplier / 2^shift`, rounded once in this way.
+/// `(input - zero point) * multiplier / 2^shift`, rounded once.
 fn rounded(spec: &RescaleSpec, rounding: Rounding, channel: usize, code: u64) -> Option<u64> {
     let scale = spec.channels[channel];
     let shift = u32::try_from(scale.shift).ok().filter(|shift| (1..=62).contains(shift))?;

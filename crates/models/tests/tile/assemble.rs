@@ -7,8 +7,7 @@ pub fn join(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
-/// A file: the strings, types and constants of its tables, and what stands in the section of functions after their
-/// count.
+/// A file: strings, types and constants of its tables, and the section of functions after their count.
 #[derive(Clone, Default)]
 pub struct File {
     pub minor: u8,
@@ -65,7 +64,7 @@ impl File {
         file
     }
 
-    /// Adds a type and gives its number.
+    /// Adds a type and returns its number.
     pub fn with_type(&mut self, bytes: Vec<u8>) -> u64 {
         self.types.push(bytes);
         self.types.len() as u64 - 1

@@ -51,7 +51,7 @@ fn golden_files() {
     }
 }
 
-/// A file with `tile<4xT>` of every number type, whose body the caller writes with their numbers.
+/// A file with `tile<4xT>` for every number type; `body` makes the body from their numbers.
 fn file(minor: u8, body: impl Fn(&dyn Fn(&str) -> u64) -> Vec<u8>) -> Vec<u8> {
     let mut file = File::entry(minor, &[]);
     let mut numbers = Vec::new();
@@ -87,9 +87,9 @@ fn read(bytes: &[u8]) -> Module {
     bytecode::read(bytes).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What a test writes, given the numbers of types.
+/// A body for the given numbers of types.
 type Body<'a> = &'a dyn Fn(&dyn Fn(&str) -> u64) -> Vec<u8>;
-/// What a test does to a good file.
+/// A change to a valid file.
 type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 const RETURN: [u8; 3] = [0x5c, 0, 0];
@@ -200,7 +200,7 @@ fn constants() {
     assert_eq!(codes(22, &[], &[1]), Err("T016")); // i4 has none
 }
 
-/// §4.7: what the version of the file does not have.
+/// §4.7: features that the file's version lacks.
 #[test]
 fn version_gates() {
     for (tag, since) in [(18u64, 2u8), (22, 3), (19, 3), (130, 4), (10, 1)] {
@@ -242,8 +242,8 @@ fn version_gates() {
     assert_eq!(code(5, &forward), Some("T017"));
 }
 
-/// §10.8: operations that are no conversions are passed over, and what follows them is still read; numbers that are
-/// given in a block are free after it, results of the operation come after its regions.
+/// §10.8: other operations are skipped, and their successors are still read; numbers used in a block are free after it,
+/// results of the operation come after its regions.
 #[test]
 fn other_operations() {
     let bytes = file(5, |t| {
@@ -279,7 +279,7 @@ fn other_operations() {
     assert_eq!(verified(&module).conversions, 3);
 }
 
-/// §10.2, §10.11: what is wrong with the container, each with its place.
+/// §10.2, §10.11: errors of the container, with positions.
 #[test]
 fn container_errors() {
     let good = hex(GOLDEN_13_1);
@@ -301,7 +301,7 @@ fn container_errors() {
     for (expected, change) in rows {
         assert_eq!(error(change), expected);
     }
-    // §10.1: nobody looks at padding.
+    // §10.1: padding is ignored.
     let mut padded = good.clone();
     padded[15] = 0;
     assert_eq!(without_places(&bytecode::read(&padded).unwrap()), without_places(&bytecode::read(&good).unwrap()));
@@ -316,7 +316,7 @@ fn container_errors() {
     }
 }
 
-/// A release knows no files newer than itself.
+/// A release does not accept files newer than itself.
 #[test]
 fn files_newer_than_the_release() {
     let module = read(&golden_13_5());

@@ -45,7 +45,7 @@ const CHAIN: &str = "entry @k(%a: tile<i32>) {
   return
 }";
 
-/// What is undefined stays undefined, for its first reason, and computes from the carried bits.
+/// An undefined element stays undefined for its first reason, and computes from the carried bits.
 #[test]
 fn undefined_elements_are_carried() {
     let unknown = |profile| run(CHAIN, with(profile), vec![]).unwrap();
@@ -72,7 +72,7 @@ fn supplied_values() {
     let missing =
         run(CHAIN, with(Profile::Spec), vec![("%z".into(), Tensor::splat(DType::I32, vec![], 0))]).unwrap_err();
     assert_eq!(missing.to_string(), "entry k has no value %z");
-    // The result of an operation that is not understood can be supplied.
+    // A result of another operation can be supplied.
     let load = "entry @k() { %t = load_view_tko weak : token -> tile<2xf32>, token
                 %h = ftof %t : tile<2xf32> -> tile<2xf16> return }";
     let given = Tensor::of_codes(DType::F32, vec![2], [0x3f800000, 0x7f800001]);
@@ -88,7 +88,7 @@ fn strict_runs_stop() {
     assert!(message.starts_with("3:8: %1: element 0 is undefined: U8:"), "{message}");
 }
 
-/// Splats take no memory however large they are; lists are counted.
+/// Splats of any size take no memory; lists are counted.
 #[test]
 fn memory_is_bounded() {
     let large = "entry @k() { %0 = constant <f64: 1.0> : tile<16777216xf64>
@@ -128,7 +128,7 @@ fn pack_and_unpack() {
     )
     .unwrap();
     let codes: Vec<_> = lines.iter().map(|l| l.split(" [").next().unwrap()).collect();
-    // 0x87654321 >> 13 is 0x43b2a, of which pack gives the word with 13 zero bits below.
+    // pack gives 0x43b2a = 0x87654321 >> 13 as a word with 13 zero bits below.
     assert_eq!(
         codes,
         ["%0 1 2 3 4 5 6 7 8", "%1 1 2 3 4 5 6 7 8", "%2 43B2A", "%3 0 40 65 87", "%4 4321 8765", "%5 21 43 65 87"]

@@ -1,4 +1,4 @@
-//! Any bytes at all: never a panic, never more memory than the input justifies.
+//! Arbitrary bytes: never a panic, never more memory than the input justifies.
 
 use proptest::prelude::*;
 use truecast_core::spec::tile::{Options, Profile, Release, Rules};
@@ -19,7 +19,7 @@ fn exercise(bytes: &[u8]) {
         for error in report.errors.iter().chain(&report.warnings) {
             assert!(!error.to_string().chars().any(char::is_control));
         }
-        // Text has every use of a constant that bytecode has once.
+        // Text repeats a constant at every use, bytecode has it once.
         if !bytes.starts_with(&truecast_models::tile::bytecode::MAGIC) {
             let _ = truecast_models::tile::text::print(&module);
         }
@@ -64,7 +64,7 @@ fn bytecode() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The seeds themselves are read to their end.
+/// All seeds are valid.
 #[test]
 fn seeds_are_good() {
     for bytes in bytecode().iter().map(Vec::as_slice).chain(TEXTS.iter().map(|t| t.as_bytes())) {
@@ -96,7 +96,7 @@ fn deep_nesting_is_refused() {
     assert!(module.findings[0].to_string().contains("nested deeper"), "{:?}", module.findings);
 }
 
-/// What small things could blow up: shared constants, names, signatures; counts that no file holds.
+/// Small inputs with large expansions: shared constants, names, signatures; impossible counts.
 #[test]
 fn amplification_is_refused() {
     let mut file = File::entry(4, &[]);
@@ -148,7 +148,7 @@ proptest! {
     ) {
         let mut text: Vec<char> = TEXTS[which].chars().collect();
         for (from, to, length) in changes {
-            // A piece from somewhere is put somewhere else, over what stands there.
+            // A piece is copied over another place.
             let piece: Vec<char> = text.iter().skip(from.index(text.len())).take(length).copied().collect();
             let at = to.index(text.len());
             text.splice(at..(at + length / 2).min(text.len()), piece);

@@ -1,4 +1,4 @@
-//! The messages of the verifier as people read them: place, number, value, types, rule and repair (§5).
+//! Messages of the verifier: place, number, value, types, rule and fix (§5).
 
 use super::{cases, parsed, verified};
 use truecast_core::spec::tile::{Options, Profile, Release, Rules};
@@ -45,7 +45,7 @@ fn signatures() {
     );
 }
 
-/// Conversions in regions are verified; one whose operand is not understood is verified by its own types.
+/// Conversions in regions are verified, also those with an unknown operand, by their own types.
 #[test]
 fn regions_and_opaque_operands() {
     let all = messages(

@@ -14,7 +14,7 @@ fn in_entry(line: &str) -> String {
     format!("entry @k() {{\n{constants}{line}\nreturn }}")
 }
 
-/// What is found wrong with a line that is read.
+/// Errors found in a line.
 fn found(line: &str, version: Release) -> Vec<String> {
     parse(&in_entry(line), version).unwrap().findings.iter().map(|e| e.to_string()).collect()
 }
@@ -31,7 +31,7 @@ fn conversion(line: &str) -> Conversion {
     found.unwrap_or_else(|| panic!("{line}: {body:?}"))
 }
 
-/// Both dialects, with everything optional left out and put in.
+/// Both dialects, with and without all optional parts.
 #[test]
 fn forms_of_conversions() {
     use RoundingMode::*;
@@ -86,7 +86,7 @@ fn dialect_b() {
     assert_eq!(report.warnings.iter().map(|w| w.code()).collect::<Vec<_>>(), ["T020"]);
 }
 
-/// §9.3: a location is kept, and said where the operation is wrong.
+/// §9.3: a location is kept, and used in errors.
 #[test]
 fn locations() {
     let module = parsed(
@@ -116,7 +116,7 @@ fn conversions(statements: &[Statement]) -> usize {
         .sum()
 }
 
-/// Operations that are not read end where the next statement begins; their regions are read.
+/// Opaque operations end where the next statement begins; their regions are read.
 #[test]
 fn other_operations() {
     let module = parsed(
@@ -154,7 +154,7 @@ fn other_operations() {
     assert!(print(&module).unwrap_err().to_string().contains("get_tile_block_id"));
 }
 
-/// What is printed is read back as the same module; a second printing changes nothing.
+/// A printed module reads back as the same module; a second printing is identical.
 #[test]
 fn printing() {
     let source = "entry @k(%a: tile<i32>, %p: tile<ptr<tf32>>) {
@@ -195,7 +195,7 @@ fn types_and_literals() {
     }
 }
 
-/// §4.7: text is of the newest version unless it is said to be older.
+/// §4.7: text has the newest version by default.
 #[test]
 fn version_gates() {
     let codes = |version, line: &str| {
@@ -211,7 +211,7 @@ fn version_gates() {
     }
 }
 
-/// §9.3: a text is a module of this dialect, or it is none.
+/// §9.3: other text than a module of this dialect.
 #[test]
 fn what_is_no_module() {
     const EXPECTED: &str = "T015: expected \"entry\", \"module\" or another operation of Tile IR, found";
@@ -231,7 +231,7 @@ fn what_is_no_module() {
     for (source, place, found) in rows {
         assert_eq!(error(source), format!("{place}: {EXPECTED} {found}"));
     }
-    // A module may be empty; that nothing can be run is said.
+    // A module may be empty; running it is an error.
     for empty in ["module {}", "cuda_tile.module @m { global @g <f32: 1.0> : tile<f32> }"] {
         let report = verified(&parsed(empty));
         assert_eq!((report.errors, report.conversions), (vec![], 0), "{empty}");
@@ -240,20 +240,20 @@ fn what_is_no_module() {
     assert_eq!(print(&parsed("module {}")).unwrap(), "module {\n}\n");
 }
 
-/// T018: operations that no release has; T013: operations that come later.
+/// T018: unknown operations; T013: operations of later releases.
 #[test]
 fn unknown_operations() {
     for (line, expected) in cases(include_str!("messages/operations.txt")) {
         assert_eq!(found(line, Release::NEWEST), [expected], "{line}");
     }
-    // The other operations of the dialect, from the release on that has them.
+    // The dialect's other operations, from their first release.
     assert_eq!(found("%r = addf %f, %f rounding<nearest_even> : tile<4xf32>", Release::V13_1), [""; 0]);
     let atan2 = "%r = atan2 %f, %f : tile<4xf32>";
     assert_eq!(found(atan2, Release::V13_2), [""; 0]);
     let newer =
         "4:6: T013: operation atan2 needs file version 13.2, this file is 13.1; save the module as version 13.2";
     assert_eq!(found(atan2, Release::V13_1), [newer]);
-    // The dialect's own builds have more, which no file holds: told, and read for what is inside.
+    // Operations of the dialect's test builds: reported, and read for their regions.
     let module = parsed(
         "cuda_tile.module @m { testing$func @f(%a: tile<f32>) { %r = ftof %a : tile<f32> -> tile<f32> return } }",
     );

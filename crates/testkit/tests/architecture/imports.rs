@@ -1,14 +1,14 @@
-//! Which file of a crate imports which.
+//! Imports between the files of a crate.
 //!
-//! A file imports another if it names something of it, by `use` or by a path that begins with `crate`, `self` or `super`. A
-//! name that a module only hands on (`pub use`) is no import of that module, and counts as the module's own. Tests at the end
-//! of a file (`#[cfg(test)] mod`) are left out.
+//! A file imports another if it names an item of it, by `use` or by a path that begins with `crate`, `self` or `super`.
+//! A re-export (`pub use`) is not an import, and counts as the module's own item. Tests at the end of a file
+//! (`#[cfg(test)] mod`) are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex_lite::Regex;
 
-/// A module by its names from the root of the crate, which is empty.
+/// A module by its path from the root of the crate, which is empty.
 pub type Module = Vec<String>;
 
 /// The modules that each module imports.
@@ -27,7 +27,7 @@ pub fn imports(files: &BTreeMap<Module, String>) -> Imports {
     all
 }
 
-/// Every path that a file names, without those that it hands on.
+/// Every path in a file, without re-exports.
 fn paths(text: &str) -> Vec<String> {
     let pattern = |pattern: &str| Regex::new(pattern).expect("a pattern");
     let text = pattern(r"//[^\n]*").replace_all(text, "");
@@ -61,7 +61,7 @@ fn expanded(tree: &str) -> Vec<String> {
     items.flat_map(|item| expanded(item)).map(|path| format!("{head}{path}")).collect()
 }
 
-/// The module that a path in `here` leads to, if it is another file of the crate.
+/// Module of a path in `here`, if it is another file of the crate.
 fn target(files: &BTreeMap<Module, String>, here: &Module, path: &str) -> Option<Module> {
     let mut names = path.split("::").map(str::to_string).peekable();
     let mut at = match names.peek()?.as_str() {
@@ -92,7 +92,7 @@ fn joined(module: &[String], name: &str) -> Module {
     module.iter().cloned().chain([name.to_string()]).collect()
 }
 
-/// The sets of modules that import each other, directly or through others of the set.
+/// Sets of modules that import each other, directly or through others of the set.
 pub fn circles(imports: &Imports) -> Vec<BTreeSet<Module>> {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
         imports.keys().map(|module| (module, reachable(imports, module))).collect();
@@ -146,7 +146,7 @@ mod tests {
     fn what_is_no_import() {
         let files = [
             ("", "pub mod a; mod b; pub use a::A; use b::B;"),
-            // Comments, tests, names that are handed on, and the module itself.
+            // Comments, tests, re-exports, and the module itself.
             ("a", "// use crate::b::B;\npub use crate::b::B;\n/// [`crate::b::B`]\nfn f() { self::g() }"),
             ("b", "use crate::a::A;\n#[cfg(test)]\nmod tests { use crate::c::C; }"),
             ("c", "use crate::b::B;"),

@@ -1,4 +1,4 @@
-//! Imports run one way: between the crates, and between the files of each (`ARCHITECTURE.md` §3, §4).
+//! Imports are acyclic: between the crates, and between the files of each (`ARCHITECTURE.md` §3, §4).
 
 mod imports;
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use imports::{Module, circles, imports};
 
-/// The crates that each may use, tests and benchmarks included.
+/// Crates that each may use, tests and benchmarks included.
 const BELOW: [(&str, &[&str]); 12] = [
     ("testkit", &[]),
     ("core", &["testkit"]),
@@ -24,7 +24,7 @@ const BELOW: [(&str, &[&str]); 12] = [
     ("fuzz", &["core", "kernel", "io", "schemes", "models", "truecast"]),
 ];
 
-/// The most files in a circle. Two may be one thing.
+/// Maximum number of files in a circle; two files may belong together.
 const MOST: usize = 2;
 /// Crates with larger circles, which may not grow: loops of the kernel fill the types of its counts.
 const LARGER: [(&str, usize); 1] = [("kernel", 3)];

@@ -1,4 +1,4 @@
-//! Every kernel of an executable against the table.
+//! All kernels of an executable, checked against the table.
 
 use super::functions::{Function, functions};
 use super::instructions::{decode, text};
@@ -17,17 +17,17 @@ use std::path::Path;
 pub struct Entry {
     /// The kernel.
     pub kernel: String,
-    /// The level that it is compiled for.
+    /// Level that it is compiled for.
     pub level: Level,
-    /// The pattern of its row.
+    /// Pattern of its row.
     pub row: &'static str,
-    /// What its row expects.
+    /// Expectation of its row.
     pub expected: Expected,
     /// All its loops.
     pub loops: Vec<Loop>,
-    /// What it breaks.
+    /// Broken rules.
     pub faults: Vec<Fault>,
-    /// It would also pass as a vector loop of any length.
+    /// Whether it would also pass as a vector loop of any length.
     pub is_vector: bool,
 }
 
@@ -43,7 +43,7 @@ impl Entry {
         Entry { kernel: name.to_owned(), level, row: row.kernels, expected, loops, faults, is_vector }
     }
 
-    /// A kernel of which the table expects nothing, and that is a fault. Its loop is shown so that a row can be written.
+    /// A fault: a kernel without a row. Its loop is shown, for writing the row.
     fn unlisted(name: &str, level: Option<Level>, code: &[Instruction]) -> Entry {
         let level = level.unwrap_or_else(|| Level::of_code(code));
         let nothing = Row { kernels: "", expected: [Expected::Absent; 3], compares_no_floats: false };
@@ -86,21 +86,21 @@ impl Entry {
         }
     }
 
-    /// Its hot loop, an instruction a line.
+    /// Its hot loop, one instruction per line.
     fn listing(&self) -> String {
         let Some(hot) = hot(&self.loops) else { return "no loop\n".into() };
         hot.instructions.iter().map(|one| format!("    {}\n", text(one))).collect()
     }
 }
 
-/// What became of every kernel of an executable.
+/// Result for every kernel of an executable.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
-    /// What it covers, or why it covers nothing.
+    /// Coverage, or why there is none.
     pub covers: String,
     /// By name, then level.
     pub entries: Vec<Entry>,
-    /// Whatever is wrong with the executable or the table rather than with a kernel.
+    /// Faults of the executable or the table rather than a kernel.
     pub problems: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ impl Audit {
         }
     }
 
-    /// Nothing was checked, and that is a failure.
+    /// A failure: nothing was checked.
     pub fn failed(problem: String) -> Audit {
         Audit { covers: "asm: nothing".into(), problems: vec![problem], ..Audit::default() }
     }
@@ -166,7 +166,7 @@ impl Audit {
         audit
     }
 
-    /// The hot loops of the kernels whose level and name, as in the table, contain `text`.
+    /// Hot loops of the kernels whose level and name, as in the table, contain `text`.
     pub fn listing(&self, text: &str) -> String {
         let titled = self.entries.iter().map(|entry| (format!("{} {}", entry.level.name(), entry.kernel), entry));
         let matching = titled.filter(|(title, _)| title.contains(text));
@@ -174,7 +174,7 @@ impl Audit {
         if listing.is_empty() { format!("no kernel's level and name contain '{text}'\n\n") } else { listing }
     }
 
-    /// The kernels, a line each.
+    /// The kernels, one per line.
     pub fn table(&self) -> String {
         let header = ["kernel", "level", "instructions", "bytes in", "bytes out", "per KiB", "at most", "verdict"];
         let rows = self.entries.iter().map(|entry| entry.cells().to_vec());
@@ -183,7 +183,7 @@ impl Audit {
     }
 }
 
-/// Rows that expect less than their kernels do, which no longer guards them: much longer loops, or no vectors.
+/// Rows whose expectations are too weak to guard: much longer loops than recorded, or no vectors.
 fn outdated(entries: &[Entry]) -> Vec<String> {
     let mut rows: BTreeMap<(&str, Level), Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
@@ -202,7 +202,7 @@ fn outdated(entries: &[Entry]) -> Vec<String> {
     rows.into_iter().filter_map(line).collect()
 }
 
-/// Why functions say nothing about kernels.
+/// Why functions are unusable for checking kernels.
 fn unusable(functions: &[Function]) -> Option<&'static str> {
     if functions.is_empty() {
         return Some("the executable has no symbols of the engine: build it without `strip`");

@@ -4,12 +4,12 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A function by one of its names: the linker may give several to the same code.
+/// A function by one of its names: the linker may give several names to the same code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Demangled, without hashes.
     pub name: String,
-    /// Of its first instruction.
+    /// Address of its first instruction.
     pub address: u64,
     /// Its machine code.
     pub code: Vec<u8>,
@@ -22,15 +22,15 @@ pub enum Unreadable {
     /// The file cannot be read.
     #[error("{}: {error}", .path.display())]
     Io { path: PathBuf, error: std::io::Error },
-    /// It is no executable that is understood.
+    /// Not an executable that can be read.
     #[error("{}: {error}", .path.display())]
     Format { path: PathBuf, error: object::Error },
 }
 
-/// The functions of the crate `of` (named as in paths) in an executable, in the order of their addresses.
+/// The functions of a crate (named as in paths) in an executable, in order of address.
 ///
 /// # Errors
-/// If the file cannot be read or understood. No symbols, or symbols without their generic arguments, are no error here.
+/// If the file cannot be read. Missing symbols, or symbols without generic arguments, are not an error here.
 pub fn functions(path: &Path, of: &str) -> Result<Vec<Function>, Unreadable> {
     let bytes = std::fs::read(path).map_err(|error| Unreadable::Io { path: path.into(), error })?;
     parse(&bytes, of).map_err(|error| Unreadable::Format { path: path.into(), error })
@@ -38,7 +38,7 @@ pub fn functions(path: &Path, of: &str) -> Result<Vec<Function>, Unreadable> {
 
 fn parse(bytes: &[u8], of: &str) -> object::Result<Vec<Function>> {
     let file = object::File::parse(bytes)?;
-    // Some formats have no sizes: a function then ends where the next one starts.
+    // Some formats have no sizes: a function then ends at the start of the next.
     let starts: BTreeSet<u64> = file.symbols().filter(|s| s.is_definition()).map(|s| s.address()).collect();
     let mut functions = BTreeMap::new();
     for symbol in file.symbols().filter(|s| s.is_definition() && s.kind() == SymbolKind::Text) {

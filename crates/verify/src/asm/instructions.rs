@@ -1,8 +1,8 @@
-//! What single instructions do, as far as a rule asks.
+//! Properties of single instructions, for the rules.
 
 use iced_x86::{EncodingKind, FlowControl, Instruction, MemorySize, Mnemonic, OpKind};
 
-/// Machine code as instructions, from its first byte to its last.
+/// Machine code as instructions.
 pub fn decode(code: &[u8], address: u64) -> Vec<Instruction> {
     iced_x86::Decoder::with_ip(64, code, address, iced_x86::DecoderOptions::NONE).into_iter().collect()
 }
@@ -19,7 +19,7 @@ pub fn is_call(one: &Instruction) -> bool {
     matches!(one.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
 }
 
-/// Bits of the widest vector that it names, in a register or in memory; 0 if it names no vector register.
+/// Bits of the widest vector operand, register or memory; 0 without a vector register.
 pub fn vector_bits(one: &Instruction) -> u32 {
     let registers = (0..one.op_count()).filter(|i| one.op_kind(*i) == OpKind::Register).map(|i| one.op_register(i));
     let bits = |r: iced_x86::Register| match r {
@@ -34,7 +34,6 @@ pub fn vector_bits(one: &Instruction) -> u32 {
     }
 }
 
-/// Its mnemonic, lower case, without the `v` of AVX.
 fn name(one: &Instruction) -> String {
     let name = format!("{:?}", one.mnemonic()).to_lowercase();
     name.strip_prefix('v').map(str::to_owned).unwrap_or(name)
@@ -44,14 +43,14 @@ fn starts_with_any(name: &str, starts: &[&str]) -> bool {
     starts.iter().any(|start| name.starts_with(start))
 }
 
-/// Brings data from one place to another and changes none of it.
+/// Whether it moves data without changing it.
 fn is_move(name: &str) -> bool {
     let moves = ["mova", "movu", "movdq", "movd", "movq", "movnt", "movss", "movsd", "lddqu", "maskmov"];
     let lanes = ["pinsr", "pextr", "insert", "extract", "broadcast", "pbroadcast"];
     (starts_with_any(name, &moves) && !name.starts_with("movddup")) || starts_with_any(name, &lanes)
 }
 
-/// Float arithmetic, or a conversion from or to a float, on one element.
+/// Whether it is float arithmetic, or a conversion from or to a float, on one element.
 pub fn is_scalar_float(one: &Instruction) -> bool {
     let name = name(one);
     let one_float = matches!(one.op_code().memory_size(), MemorySize::Float32 | MemorySize::Float64);
@@ -59,26 +58,26 @@ pub fn is_scalar_float(one: &Instruction) -> bool {
     from_integer || is_scalar_float_to_int(one) || (one_float && vector_bits(one) > 0 && !is_move(&name))
 }
 
-/// Makes a zero of any register.
+/// Whether it zeroes a register.
 fn makes_zero(name: &str, one: &Instruction) -> bool {
     let last = one.op_count().saturating_sub(1);
     let register = |i| (one.op_kind(i) == OpKind::Register).then(|| one.op_register(i));
     starts_with_any(name, &["pxor", "xorp"]) && register(last).is_some() && register(last) == register(last - 1)
 }
 
-/// Works on several elements at once.
+/// Whether it works on several elements at once.
 pub fn is_packed(one: &Instruction) -> bool {
     let name = name(one);
     vector_bits(one) > 0 && !is_scalar_float(one) && !is_move(&name) && !makes_zero(&name, one)
 }
 
-/// Converts one float to an integer.
+/// Whether it converts one float to an integer.
 pub fn is_scalar_float_to_int(one: &Instruction) -> bool {
     let name = name(one);
     name.starts_with("cvt") && (name.ends_with("2si") || name.ends_with("2usi"))
 }
 
-/// Loads or stores each element at an address of its own.
+/// Whether it loads or stores each element at an address of its own.
 pub fn is_gather(one: &Instruction) -> bool {
     starts_with_any(&name(one), &["gather", "pgather", "scatter", "pscatter"])
 }
@@ -90,12 +89,12 @@ pub fn compares_floats(one: &Instruction) -> bool {
     floats && vector_bits(one) > 0 && starts_with_any(&name, &["cmp", "comi", "ucomi"])
 }
 
-/// The conversion to bf16 that takes subnormals for zero.
+/// The conversion to bf16 that treats subnormals as zero.
 pub fn flushes_subnormals(one: &Instruction) -> bool {
     matches!(one.mnemonic(), Mnemonic::Vcvtneps2bf16 | Mnemonic::Vcvtne2ps2bf16)
 }
 
-/// Is encoded in a way that only CPUs with AVX know, and touches a vector register: BMI has the encoding too.
+/// Whether its encoding needs AVX and it uses a vector register; BMI shares the encoding.
 pub fn needs_avx(one: &Instruction) -> bool {
     matches!(one.op_code().encoding(), EncodingKind::VEX | EncodingKind::EVEX) && vector_bits(one) > 0
 }

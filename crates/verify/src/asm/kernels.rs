@@ -1,9 +1,9 @@
-//! Which kernels there are, and what is expected of their code at each level: the one table of the assembly guard, which
-//! is the file `kernels.txt`.
+//! The kernels and the expectations for their code at each level: the table of the assembly guard, in the file
+//! `kernels.txt`.
 //!
-//! A kernel that is in the executable and in no row, or in two, fails the guard; so does a row, or one of its levels,
-//! that names no kernel in the executable. To add a kernel, run `verify asm`: the failure names it, its line shows the
-//! number to record (per KiB), and `verify asm --show NAME` prints its loop.
+//! A kernel in the executable with no row, or two, fails the guard; so does a row, or one of its levels, without a
+//! kernel. To add a kernel, run `verify asm`: the failure names it, its line shows the number to record (per KiB), and
+//! `verify asm --show NAME` prints its loop.
 
 use super::functions::Function;
 use super::instructions::{decode, needs_avx};
@@ -11,16 +11,16 @@ use super::level::Level;
 use globset::{Glob, GlobMatcher};
 use std::collections::BTreeMap;
 
-/// Crate whose functions are looked at.
+/// Crate of the functions to check.
 pub const CRATE: &str = "truecast_kernel";
 
-/// What is expected of a kernel's code at one level.
+/// Expectation for a kernel's code at one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// A loop over vectors of the level, with no more instructions for each 1024 bytes read and written than were
-    /// recorded and a tolerance, if a number was recorded.
+    /// A loop over the level's vectors, with at most the recorded number of instructions per 1024 bytes read and
+    /// written, plus a tolerance, if a number was recorded.
     Vector {
-        /// The number that the table of `verify asm` shows.
+        /// Number shown in the table of `verify asm`.
         recorded: Option<u32>,
     },
     /// One element at a time, for this reason.
@@ -33,24 +33,24 @@ pub enum Expected {
     Absent,
 }
 
-/// Kernels that share what is expected of them.
+/// Kernels with the same expectations.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// A glob over [`Kernel::name`].
     pub kernels: &'static str,
     /// In the order of [`Level::ALL`].
     pub expected: [Expected; 3],
-    /// They test floats as integers, since FTZ and DAZ change what a comparison of floats says (`docs/kernels.md §5.3`).
+    /// They test floats as integers, since FTZ and DAZ affect float comparisons (`docs/kernels.md §5.3`).
     pub compares_no_floats: bool,
 }
 
 impl Row {
-    /// What is expected at a level.
+    /// Expectation at a level.
     pub fn at(&self, level: Level) -> Expected {
         self.expected[level as usize]
     }
 
-    /// The levels that its kernels are compiled for.
+    /// Levels that its kernels are compiled for.
     pub fn levels(&self) -> impl Iterator<Item = Level> {
         Level::ALL.into_iter().filter(|level| self.at(*level) != Expected::Absent)
     }
@@ -58,7 +58,7 @@ impl Row {
     /// A matcher of its kernels.
     ///
     /// # Panics
-    /// If the pattern is no glob.
+    /// If the pattern is not a glob.
     pub fn matcher(&self) -> GlobMatcher {
         Glob::new(self.kernels).expect("patterns in the table are globs").compile_matcher()
     }
@@ -67,17 +67,17 @@ impl Row {
 /// A function that may be a kernel.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Path with generic arguments, without the crate. Of tasks, the task's type: the level is not part of it.
+    /// Path with generic arguments, without the crate. For tasks, the task's type, without the level.
     pub name: String,
-    /// The level, if its name says.
+    /// Level, if its name tells.
     pub level: Option<Level>,
-    /// It is compiled for a level by `Level::run`, or has vector instructions that only a level allows: it must be in
-    /// the table.
+    /// Compiled for a level by `Level::run`, or with vector instructions that only a level allows: it must be in the
+    /// table.
     pub certain: bool,
 }
 
 impl Kernel {
-    /// What a function is by its name and code; `None` if it cannot be a kernel.
+    /// The kernel of a function, by name and code; `None` if it cannot be a kernel.
     pub fn of(function: &Function) -> Option<Kernel> {
         let path = function.name.replace(&format!("{CRATE}::"), "");
         for level in Level::ALL {
@@ -92,15 +92,15 @@ impl Kernel {
     }
 }
 
-/// Whether a function is where `Level::run` compiles tasks, but its name does not say which task.
+/// Whether a function is where `Level::run` compiles tasks, but its name lacks the task.
 pub fn lost_its_arguments(function: &Function) -> bool {
     Level::ALL.iter().any(|level| function.name == format!("{CRATE}::{}", level.entry()))
 }
 
-/// The table: `kernels.txt`, which says what its lines mean.
+/// The table in `kernels.txt`, which explains its format.
 ///
 /// # Panics
-/// If a line of it means nothing.
+/// If a line of it is invalid.
 pub fn table() -> Vec<Row> {
     let lines = include_str!("kernels.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let (mut reasons, mut rows) = (BTreeMap::new(), Vec::new());

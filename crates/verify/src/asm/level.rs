@@ -2,10 +2,11 @@
 
 use iced_x86::{EncodingKind, Instruction};
 
-/// Levels that code is compiled for. Unlike `truecast_kernel::Level` no proof that this CPU has them: nothing is run.
+/// Level that code is compiled for. Unlike `truecast_kernel::Level` it needs no proof that this CPU has it: nothing is
+/// run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What the target guarantees.
+    /// The target's guaranteed features.
     Baseline,
     /// As `truecast_kernel::Level::Avx2`.
     Avx2,

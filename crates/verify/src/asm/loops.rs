@@ -1,7 +1,7 @@
-//! The loops of a function, and how far each gets in one iteration.
+//! The loops of a function, and the bytes that each processes per iteration.
 //!
 //! A loop is a natural loop: the blocks from which its head is reached again without leaving through a block that the
-//! head dominates. Where the compiler put the blocks does not matter.
+//! head dominates. The placement of blocks does not matter.
 
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use petgraph::Direction;
@@ -16,10 +16,10 @@ use std::ops::Range;
 pub struct Loop {
     /// Address of its head.
     pub head: u64,
-    /// In the order of their addresses, those of inner loops included.
+    /// In order of address, including inner loops.
     pub instructions: Vec<Instruction>,
-    /// Bytes of arrays read in one iteration. An array is what lies outside the stack and is accessed at addresses
-    /// that move on with every iteration.
+    /// Bytes of arrays read in one iteration. Arrays are memory outside the stack, accessed at addresses that advance
+    /// with every iteration.
     pub read: usize,
     /// Bytes of arrays written in one iteration.
     pub written: usize,
@@ -32,13 +32,13 @@ impl Loop {
     }
 }
 
-/// The loop that a function spends its time in: of those that move the most bytes in an iteration, the shortest, which
-/// is the innermost. Unrolled vector loops come before vector epilogues, and those before the scalar loop over the rest.
+/// The loop with most of the run time: of those that move the most bytes per iteration, the shortest, which is the
+/// innermost. Unrolled vector loops win over vector epilogues, and those over the scalar loop for the rest.
 pub fn hot(loops: &[Loop]) -> Option<&Loop> {
     loops.iter().max_by_key(|one| (one.moved(), std::cmp::Reverse(one.instructions.len())))
 }
 
-/// The loops of a function, by the address of their heads.
+/// Loops of a function, by the address of their heads.
 pub fn loops(instructions: &[Instruction]) -> Vec<Loop> {
     let graph = blocks(instructions);
     let Some(entry) = graph.node_indices().next() else { return Vec::new() };
@@ -72,7 +72,7 @@ fn body(graph: &Graph, head: NodeIndex, back: NodeIndex) -> BTreeSet<NodeIndex> 
     body
 }
 
-/// Where control goes between the blocks, each the indices of its instructions.
+/// Control flow between the blocks, each a range of instructions.
 type Graph = DiGraph<Range<usize>, ()>;
 
 /// The blocks of a function, the entry first.
@@ -98,7 +98,7 @@ fn blocks(all: &[Instruction]) -> Graph {
             jump_tables.push(node);
         }
     }
-    // A jump table leads to whatever nothing else reaches.
+    // A jump table leads to all otherwise unreached blocks.
     let unreached: Vec<NodeIndex> = graph.externals(Direction::Incoming).filter(|node| node.index() != 0).collect();
     for (&from, &to) in jump_tables.iter().flat_map(|from| unreached.iter().map(move |to| (from, to))) {
         graph.update_edge(from, to, ());
@@ -106,7 +106,7 @@ fn blocks(all: &[Instruction]) -> Graph {
     graph
 }
 
-/// Goes to its near target, always or sometimes.
+/// Whether it jumps to its near target, always or sometimes.
 fn jumps(one: &Instruction) -> bool {
     matches!(one.flow_control(), FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch)
 }
@@ -116,7 +116,7 @@ fn falls_through(one: &Instruction) -> bool {
     !matches!(one.flow_control(), UnconditionalBranch | IndirectBranch | Return | Exception)
 }
 
-/// Where an operand lies in memory: at `base + scale * index + first`.
+/// Memory operand: `base + scale * index + first`.
 #[derive(Clone, Copy)]
 struct Address {
     base: Register,
@@ -139,7 +139,7 @@ fn moved(instructions: &[Instruction]) -> [usize; 2] {
     let steps = steps(instructions, &mut factory);
     let step = |register: Register| steps.get(&register.full_register()).copied().unwrap_or(0);
     let mut bytes = [(); 2].map(|()| BTreeSet::new());
-    // The addresses that registers hold, where those were computed in the iteration.
+    // Addresses in registers, if computed in the iteration.
     let mut computed: HashMap<Register, Address> = HashMap::new();
     for one in instructions {
         for memory in factory.info(one).used_memory() {
@@ -186,8 +186,8 @@ fn moved(instructions: &[Instruction]) -> [usize; 2] {
     bytes.map(|bytes| bytes.len())
 }
 
-/// What each register grows by in one iteration, of those that are only added to or computed from such registers. A
-/// register that is not in the map stays as it is or is unknown, which `moved` treats alike.
+/// Growth of each register per iteration, for registers that are only added to or computed from such registers. Other
+/// registers are constant or unknown, which `moved` treats alike.
 fn steps(instructions: &[Instruction], factory: &mut InstructionInfoFactory) -> HashMap<Register, i64> {
     let mut writes: HashMap<Register, Vec<&Instruction>> = HashMap::new();
     for one in instructions {
@@ -212,7 +212,7 @@ fn steps(instructions: &[Instruction], factory: &mut InstructionInfoFactory) -> 
     computed.into_iter().chain(counters).collect()
 }
 
-/// What an instruction adds to the register that it writes, if it does no more than that.
+/// Amount that an instruction adds to its destination, if it does nothing else.
 fn added(one: &Instruction) -> Option<i64> {
     let immediate = || match one.op1_kind() {
         OpKind::Register | OpKind::Memory => None,
@@ -240,7 +240,7 @@ pub(super) mod tests {
 
     pub type Write = fn(&mut CodeAssembler, Level) -> Result<(), IcedError>;
 
-    /// Adds 1 to 32-bit elements as a compiler would: an unrolled loop over vectors, then one over the rest.
+    /// Adds 1 to 32-bit elements like compiled code: an unrolled loop over vectors, then one over the rest.
     pub const VECTOR_COPY: Write = |a, level| {
         let mut vectors = a.create_label();
         a.set_label(&mut vectors)?;
@@ -268,7 +268,7 @@ pub(super) mod tests {
         SCALAR_COPY(a, level)
     };
 
-    /// The same, one element at a time.
+    /// [`VECTOR_COPY`] one element at a time.
     pub const SCALAR_COPY: Write = |a, _| {
         let mut rest = a.create_label();
         a.set_label(&mut rest)?;
@@ -310,7 +310,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The bytes that a loop of `body` reads and writes per iteration.
+    /// Bytes that a loop of `body` reads and writes per iteration.
     fn moved(body: impl FnOnce(&mut CodeAssembler) -> Result<(), IcedError>) -> (usize, usize) {
         let found = loops_of(|a| {
             let mut head = a.create_label();

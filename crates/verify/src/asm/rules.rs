@@ -1,4 +1,4 @@
-//! What the machine code of a kernel must fulfil (`docs/kernels.md §12`).
+//! Rules for the machine code of a kernel (`docs/kernels.md §12`).
 
 use super::instructions::{
     compares_floats, flushes_subnormals, is_call, is_gather, is_packed, is_scalar_float, is_scalar_float_to_int, text,
@@ -10,23 +10,23 @@ use super::loops::{Loop, hot};
 use iced_x86::{Instruction, Mnemonic};
 use std::fmt;
 
-/// A rule that some code breaks.
+/// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The table does not expect it.
     Unlisted,
-    /// Nothing in it repeats: the work went elsewhere.
+    /// There is no loop: the work went elsewhere.
     NoLoop,
-    /// No instruction of the hot loop works on the vectors of the level.
+    /// No instruction of the hot loop uses the level's vectors.
     NotVector {
         /// Bits of the level's registers.
         bits: u32,
         /// Head of the loop.
         head: u64,
     },
-    /// A float is computed or converted alone in the hot loop of a kernel that should do several at once.
+    /// A single float is computed or converted in the hot loop of a kernel that should do several at once.
     ScalarFloat(Instruction),
-    /// A float is converted to an integer alone in the hot loop.
+    /// A single float is converted to an integer in the hot loop.
     ScalarFloatToInt(Instruction),
     /// A call in a loop.
     Call(Instruction),
@@ -34,16 +34,16 @@ pub enum Fault {
     Gather(Instruction),
     /// Floats are compared where they must be tested as integers.
     FloatComparison(Instruction),
-    /// The conversion to bf16 that takes subnormals for zero.
+    /// The conversion to bf16 that treats subnormals as zero.
     Flushes(Instruction),
     /// The hot loop grew.
     Longer {
         /// Instructions for 1024 bytes of arrays.
         per_kib: u32,
-        /// How many they may be.
+        /// Maximum number.
         most: u32,
     },
-    /// The hot loop touches no array, so nothing says how much it does.
+    /// The hot loop touches no array, so its work per byte is unknown.
     MovesNothing {
         /// Head of the loop.
         head: u64,
@@ -77,23 +77,22 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Instructions of a loop for each 1024 bytes of arrays that it reads or writes, rounded up. Independent of how often the
-/// compiler unrolled the loop. `nop` computes nothing and does not count: it aligns code, or keeps requests to the caches
-/// apart. `None` if the loop touches no array.
+/// Instructions of a loop per 1024 bytes of arrays read or written, rounded up; independent of unrolling. `nop` is not
+/// counted: it only aligns code, or separates requests to the caches. `None` if the loop touches no array.
 pub fn per_kib(one: &Loop) -> Option<u32> {
     let (bytes, n) = (one.moved(), one.instructions.iter().filter(|one| one.mnemonic() != Mnemonic::Nop).count());
     (bytes > 0).then(|| (n * 1024).div_ceil(bytes) as u32)
 }
 
-/// What may be added to a recorded number of instructions, in hundredths of it.
+/// Tolerance on a recorded number of instructions, in percent.
 const TOLERANCE: u32 = 25;
 
-/// The most instructions for 1024 bytes where so many were recorded.
+/// Maximum number of instructions per 1024 bytes for a recorded number.
 pub fn most(recorded: u32) -> u32 {
     recorded + recorded * TOLERANCE / 100
 }
 
-/// Every rule that the code of a kernel breaks. `compares_no_floats`: the kernel tests floats as integers.
+/// Every broken rule of a kernel's code. `compares_no_floats`: the kernel tests floats as integers.
 pub fn faults(
     code: &[Instruction],
     loops: &[Loop],

@@ -16,14 +16,14 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Options of a command as if nothing but these had been typed.
+/// Options of a command with only these arguments.
 fn options<T: clap::Args>(arguments: &[String]) -> T {
     let command = T::augment_args(clap::Command::new("verify").no_binary_name(true));
     let matches = command.get_matches_from(arguments);
     T::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// Runs every command and shows each report as it is done.
+/// Runs every command and shows each report when done.
 pub fn run(session: &Session, all: &Options, mut show: impl FnMut(&dyn Findings)) {
     let seed = format!("--seed={}", all.seed);
     let with = |quick: &[&str], full: &[&str]| -> Vec<String> {

@@ -21,7 +21,7 @@ pub struct Options {
     pub brief: bool,
 }
 
-/// What was found, and how it is shown.
+/// Findings and their display.
 #[derive(Clone, Debug)]
 pub struct Found {
     audit: Audit,
@@ -32,7 +32,7 @@ pub struct Found {
 enum Shown {
     Everything,
     Failures,
-    /// Only these loops: a look at the code is no check of it.
+    /// Only these loops, without a check.
     Loops(String),
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Found {
     }
 }
 
-/// Runs the command. The levels of the session do not matter: nothing is run.
+/// Runs the command. The session's levels do not matter: nothing is run.
 pub fn run(session: &Session, options: &Options) -> Found {
     let audit = audit(options);
     session.announce(audit.covers.clone());

@@ -1,6 +1,6 @@
-//! `verify counts`: what a caster counts against the definitions of `docs/spec/checkpoints.md §10`, element by element.
+//! `verify counts`: counts of a caster against the definitions of `docs/spec/checkpoints.md §10`, element by element.
 //!
-//! The requests are those of the standards, because what a standard leaves open is counted too.
+//! The requests are those of the standards, because open results are counted too.
 
 use super::{Chosen, over};
 use crate::buffers::Source;
@@ -54,7 +54,7 @@ fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
         all.push(change(CastPolicy { int_overflow: IntOverflow::SaturateToF32, ..plain.policy }));
         if src.code_bits() <= 32 {
             let flushes = CastPolicy { subnormals: Subnormals::FlushSource, ..CastPolicy::IEEE };
-            // No rule flushes on the way to a type without zero.
+            // No rule flushes in conversions to a type without zero.
             let flushed = (dst != DType::F8E8M0).then_some((-1, flushes));
             let scaled = [(-7, SATURATE), (3, CastPolicy::IEEE)].into_iter().chain(flushed);
             all.extend(scaled.map(|(scale_exponent, policy)| change(CastPolicy { scale_exponent, ..policy })));

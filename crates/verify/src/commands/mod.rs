@@ -23,7 +23,7 @@ use truecast_core::{DType, Rounding};
 /// Reads a rounding by its name on the command line.
 ///
 /// # Errors
-/// The names, if it is none of them.
+/// The valid names.
 pub fn parse_rounding(text: &str) -> Result<Rounding, String> {
     let names = || Rounding::ALL.map(Rounding::name).join(", ");
     Rounding::of_name(text).ok_or_else(|| format!("known are {}", names()))
@@ -44,7 +44,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// The chosen sources of a kind, the long ones first.
+    /// Chosen sources of a kind, widest first.
     fn sources(&self, is_of_kind: impl Fn(DType) -> bool) -> Vec<DType> {
         let mut sources = numeric();
         sources.retain(|src| is_of_kind(*src) && is_among(&self.src, *src));
@@ -52,7 +52,7 @@ impl Chosen {
         sources
     }
 
-    /// The pairs of these sources with every chosen destination.
+    /// Pairs of these sources with every chosen destination.
     fn pairs(&self, sources: &[DType]) -> Vec<(DType, DType)> {
         let dsts: Vec<DType> = numeric().into_iter().filter(|dst| is_among(&self.dst, *dst)).collect();
         sources.iter().flat_map(|&src| dsts.iter().map(move |&dst| (src, dst))).collect()
@@ -63,12 +63,12 @@ impl Chosen {
     }
 }
 
-/// An empty list names every type.
+/// An empty list means every type.
 fn is_among(list: &[DType], dtype: DType) -> bool {
     list.is_empty() || list.contains(&dtype)
 }
 
-/// Says what is covered, runs units in parallel with a bar, and adds up what each finds in their order.
+/// Announces the coverage, runs units in parallel with a bar, and adds their findings in order.
 fn over<T: Sync>(
     session: &Session,
     covers: String,

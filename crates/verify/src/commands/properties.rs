@@ -1,7 +1,7 @@
-//! `verify properties`: what holds without anyone knowing the right answer (`docs/style.md §15.3`).
+//! `verify properties`: properties that can be checked without knowing the right answer (`docs/style.md §15.3`).
 //!
-//! Identity, monotonicity, saturation as a clamp, round trips, mirrored roundings, and that a result is one of the two
-//! neighbors and the right one. They are asked of the definition and of a caster at the strongest level.
+//! Identity, monotonicity, saturation as a clamp, round trips, mirrored roundings, and that a result is the right one
+//! of the two neighbors. Checked for the definition and for a caster at the strongest level.
 
 use super::{Chosen, over};
 use crate::buffers::{Source, element};
@@ -27,11 +27,11 @@ pub struct Options {
     pub limit: usize,
 }
 
-/// Saturating, and with a number for what a format has no room for: the whole range of the source has an image.
+/// Saturating, with a number for unrepresentable values: the whole range of the source has an image.
 const TOTAL: CastPolicy =
     CastPolicy { negative: Unrepresentable::Smallest, vanishing: Unrepresentable::Smallest, ..SATURATE };
 
-/// Who converts.
+/// Converter under test.
 #[derive(Clone, Copy, Debug)]
 enum Engine {
     Definition,
@@ -104,8 +104,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Destination elements; nothing if the conversion fails, which the caller's count of checks shows and the other
-    /// commands report.
+    /// Destination elements; empty if the conversion fails, which shows in the count of checks and is reported by other
+    /// commands.
     fn convert(&self, spec: &CastSpec, src: &Source) -> Vec<u64> {
         match self.engine {
             Engine::Definition => Wanted::of(self.session, spec, &src.elements).elements,
@@ -135,7 +135,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// A type becomes itself, NaN bits included.
+    /// A type converts to itself unchanged, NaN bits included.
     fn identity(&self) -> Tally {
         Tally::timed(|tally| {
             if self.src != self.dst {
@@ -153,7 +153,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// A larger number never becomes a smaller one.
+    /// A larger number never converts to a smaller one.
     fn monotone(&self) -> Tally {
         Tally::timed(|tally| {
             let mut order: Vec<usize> = (0..self.values.len()).filter(|&i| self.values[i].number().is_some()).collect();
@@ -181,7 +181,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Saturation gives the ends beyond them, and between them what happens without it.
+    /// Saturation gives the ends beyond the range, and inside it the unsaturated result.
     fn clamp(&self) -> Tally {
         Tally::timed(|tally| {
             let [(low, low_element), (high, high_element)] = self.ends;
@@ -209,7 +209,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// What the destination holds exactly comes back.
+    /// Values that the destination holds exactly round-trip.
     fn round_trip(&self) -> Tally {
         Tally::timed(|tally| {
             let there = self.results(CastPolicy::IEEE);
@@ -256,7 +256,7 @@ impl<'a> Pair<'a> {
                     let results = self.results(rounded(policy, rounding));
                     let mirrored = self.convert(&spec(self.src, self.dst, rounded(policy, mirror)), &negated);
                     for (i, (&result, &got)) in results.iter().zip(&mirrored).enumerate() {
-                        // Zero and NaN of a FNUZ format have no other sign.
+                        // Zero and NaN of a FNUZ format have only one sign.
                         let alone = is_lone(&from, self.src.code_of_storage(self.source.elements[i]));
                         if alone || self.values[i] == Value::Nan {
                             continue;
@@ -274,10 +274,10 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Down and up give neighbors around the value, and every other rounding the one of them that it should.
+    /// Down and up give neighbors around the value, and every other rounding the right one of them.
     fn neighbors(&self) -> Tally {
         Tally::timed(|tally| {
-            // The middle of two neighbors must be exact in f64.
+            // The midpoint of two neighbors must be exact in f64.
             let Some(f) = self.float().filter(|f| f.bits() <= 32) else { return };
             let of = |rounding| self.results(rounded(TOTAL, rounding));
             let results = Rounding::ALL.map(|r| (r, of(r)));
@@ -316,7 +316,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Whether a value between two neighbors, if they are two, goes to the larger one.
+/// Whether a value between two neighbors, if they differ, rounds to the larger one.
 fn goes_up(rounding: Rounding, x: Number, to_middle: Ordering, up_is_odd: bool) -> bool {
     let nearest = |on_tie: bool| match to_middle {
         Ordering::Greater => true,

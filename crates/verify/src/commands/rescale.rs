@@ -1,5 +1,5 @@
-//! `verify rescale`: TOSA's RESCALE of every type pair and mode at every level, against the formulas of
-//! `docs/spec/tosa.md §4.4` and §4.5 in 128-bit integers with a division, which share no code with the definition.
+//! `verify rescale`: TOSA's RESCALE for every type pair and mode at every level, against the formulas of
+//! `docs/spec/tosa.md §4.4` and §4.5 in 128-bit integers with a division, independent of the definition.
 
 use super::over;
 use crate::random::Random;
@@ -21,7 +21,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Elements of the last dimension: no channels, few, and more than a loop begins again with.
+/// Elements of the last dimension: no channels, few, and more than one iteration of a loop.
 const CHANNELS: [usize; 5] = [1, 2, 3, 64, 700];
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ struct Kind {
     rounding: RoundingMode,
 }
 
-/// Everything that is legal (`docs/spec/tosa.md §4.2`); INEXACT_ROUND is calculated as SINGLE_ROUND is.
+/// All legal combinations (`docs/spec/tosa.md §4.2`); INEXACT_ROUND is computed as SINGLE_ROUND.
 fn kinds() -> Vec<Kind> {
     let mut all = Vec::new();
     for (scale32, rounding) in
@@ -72,7 +72,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
     })
 }
 
-/// As wide as many of that many bits, or narrower.
+/// A number of at most `bits` bits, every width equally likely.
 fn number(random: &mut Random, bits: u32) -> u64 {
     let width = 1 + random.below(bits.into());
     random.bits() >> (64 - width)
@@ -81,7 +81,7 @@ fn number(random: &mut Random, bits: u32) -> u64 {
 fn case(kind: Kind, level: Level, random: &mut Random, tally: &mut Tally) {
     let Kind { input, output, scale32, rounding } = kind;
     let channels = random.of(&CHANNELS);
-    // Half of them with requirements that no input fails.
+    // Half of them have requirements that no input breaks.
     let lowest = match (random.below(2), scale32) {
         (0, _) => 2,
         (_, true) => u64::from(input.bits) + 2,
@@ -117,7 +117,7 @@ fn case(kind: Kind, level: Level, random: &mut Random, tally: &mut Tally) {
     compare(&spec, &values, &CastOptions { level, threads, ..CastOptions::default() }, tally);
 }
 
-/// The type of the elements, whatever their sign.
+/// Element type, for either signedness.
 fn dtype(f: IntFormat) -> DType {
     match f.bits {
         8 => DType::I8,
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(kinds().len(), 17 + 17 + 20);
     }
 
-    /// The goldens of `docs/spec/tosa.md §4.8`, and a kernel that were wrong would be seen.
+    /// The goldens of `docs/spec/tosa.md §4.8`, and a wrong kernel is detected.
     #[test]
     fn the_oracle_is_the_page() {
         let int = |bits| IntFormat { bits, signed: true };

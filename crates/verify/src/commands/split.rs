@@ -1,5 +1,5 @@
-//! `verify split`: lengths, offsets, layouts, threads and parts change no bit and no count (`docs/kernels.md §11` rows 1
-//! and 9).
+//! `verify split`: lengths, offsets, layouts, threads and parts affect no bit and no count (`docs/kernels.md §11` rows
+//! 1 and 9).
 
 use super::{Chosen, over};
 use crate::buffers::{Source, pack, width};
@@ -29,13 +29,13 @@ pub struct Options {
     pub elements: usize,
 }
 
-/// Threads that work is cut for.
+/// Numbers of threads.
 const THREADS: [usize; 4] = [1, 2, 3, 8];
 
 /// Counts and sums are those of the whole if parts are multiples of this.
 const BLOCK: usize = 65_536;
 
-/// Pairs of every route, converted in arrays long enough that threads share them without counting.
+/// Pairs of every route, in arrays long enough to be shared by threads without counting.
 const LONG: [(DType, DType); 14] = {
     use DType::*;
     [
@@ -56,10 +56,10 @@ const LONG: [(DType, DType); 14] = {
     ]
 };
 
-/// Runs the command on a pool of its own, with as many threads as the most that work is cut for.
+/// Runs the command on its own pool, with the largest number of threads.
 ///
 /// # Panics
-/// If the system gives no threads.
+/// If the system cannot start threads.
 pub fn run(session: &Session, options: &Options) -> Report {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(THREADS[THREADS.len() - 1]).build();
     pool.expect("the system gives threads").install(|| run_here(session, options))
@@ -97,7 +97,7 @@ fn run_here(session: &Session, options: &Options) -> Report {
     Report { elapsed: start.elapsed(), ..report }
 }
 
-/// An array and what it becomes.
+/// An array and its expected result.
 struct Case {
     spec: CastSpec,
     src: Source,
@@ -152,8 +152,7 @@ impl Case {
         })
     }
 
-    /// Packed and one element a byte on either side. With `above`, the bits of a source byte above the element hold
-    /// anything: they are no part of its code.
+    /// Packed and one element per byte on either side. With `above`, the unused bits of a source byte are random.
     fn layouts(&self, session: &Session, mut above: Option<&mut Random>) -> Tally {
         const LAYOUTS: [Layout; 2] = [Layout::Packed, Layout::Bytes];
         let CastSpec { src, dst, .. } = self.spec;

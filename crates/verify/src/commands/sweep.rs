@@ -11,7 +11,6 @@ use rayon::prelude::*;
 use std::time::Instant;
 use truecast_core::{CastPolicy, DType, Kind, Rounding};
 
-/// Elements of a block.
 const BLOCK: u64 = 1 << 16;
 
 /// Options.
@@ -58,7 +57,8 @@ fn is_nan_block(block: u64) -> bool {
     block & 0x7f80 == 0x7f80
 }
 
-/// Every sign-magnitude float of at most 19 bits. The others take the definition itself, which is slow and the same.
+/// Every sign-magnitude float of at most 19 bits. The others use the definition itself, which is slow and trivially
+/// equal.
 fn narrow_floats() -> Vec<DType> {
     let is_narrow_float = |dst: &DType| matches!(dst.kind(), Kind::Float(f) if f.bits() <= 19);
     numeric().into_iter().filter(is_narrow_float).collect()

@@ -1,8 +1,8 @@
-//! `verify theorem`: through which intermediate formats nothing is rounded twice, by brute force over toy formats
-//! (`docs/kernels.md §3.5`, rows 1 and 2).
+//! `verify theorem`: intermediate formats that never round twice, by brute force over toy formats (`docs/kernels.md
+//! §3.5`, rows 1 and 2).
 //!
-//! [`FloatFormat::is_safe_odd_intermediate_for`] asks for two guard bits, which is what the nearest roundings need. So: where it
-//! answers yes, no result may be wrong under any rounding; where it answers no, there must be a wrong result.
+//! [`FloatFormat::is_safe_odd_intermediate_for`] requires two guard bits, as the nearest roundings need. Where it says
+//! yes, no result may be wrong under any rounding; where it says no, there must be a wrong result.
 
 use super::over;
 use crate::report::{Answer, Report, Tally, Witness};
@@ -19,11 +19,11 @@ pub struct Options {
     pub intermediate_bits: u8,
 }
 
-/// Precision of the source, hidden bit included: enough for values on either side of anything that such a format
-/// can tell apart.
+/// Precision of the source, hidden bit included: enough for values on either side of every decision point of these
+/// formats.
 const P_SRC: u32 = 12;
 
-/// Exponents of the source's values: from below the quanta of all destinations and intermediates to above every largest
+/// Exponents of the source's values: from below all quanta of destinations and intermediates to above every largest
 /// value.
 const SRC_EXPONENTS: std::ops::RangeInclusive<i32> = -9..=7;
 
@@ -64,7 +64,7 @@ fn intermediates(widest: u8) -> Vec<FloatFormat> {
     all
 }
 
-/// A value whose result through an intermediate format differs.
+/// A value with a different result through an intermediate format.
 #[derive(Clone, Copy, Debug)]
 struct Wrong {
     rounding: Rounding,
@@ -75,10 +75,10 @@ struct Wrong {
     want: Rounded,
 }
 
-/// What goes wrong on the way to one destination.
+/// Wrong results for one destination.
 struct Found {
     compared: u64,
-    /// How many, by rounding in the order of [`Rounding::ALL`], and the first.
+    /// Number of wrong results by rounding in the order of [`Rounding::ALL`], and the first.
     wrong: [(u64, Option<Wrong>); 8],
 }
 
@@ -104,7 +104,7 @@ impl Direct {
         Direct { toy, results }
     }
 
-    /// Compares with the way through an intermediate format, whose codes for the source are `codes`.
+    /// Compares with the conversion through an intermediate format with codes `codes`.
     fn through(&self, intermediate: &Toy, source: &[u64], codes: &[usize]) -> Found {
         let mut found = Found { compared: 0, wrong: [(0, None); 8] };
         for (rounding, limit, neg, right) in &self.results {
@@ -131,7 +131,7 @@ fn name(f: &FloatFormat) -> String {
     format!("{sign}e{}m{} bias {} {:?}{zero}", f.exp_bits, f.man_bits, f.bias, f.specials)
 }
 
-/// A difference as a row of the report. The types stand in for toy formats, which are none.
+/// A difference as a row of the report. The types replace toy formats, which have no element type.
 fn witness(intermediate: &FloatFormat, dst: &FloatFormat, wrong: Option<Wrong>, expected: &str) -> Witness {
     let who = format!("intermediate {} for {}", name(intermediate), name(dst));
     let policy = CastPolicy { to_float: wrong.map_or(Rounding::NearestEven, |w| w.rounding), ..CastPolicy::IEEE };
@@ -175,7 +175,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
     })
 }
 
-/// What the predicate and the number of guard bits promise, and whether it holds; at least one row.
+/// Guarantees of the predicate and of the number of guard bits, and whether they hold; at least one row.
 fn judge(intermediate: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&'static str, Tally)> {
     let wrong = |r: Rounding| found.wrong[Rounding::ALL.iter().position(|x| *x == r).unwrap_or(0)];
     let first = found.wrong.iter().find_map(|(_, first)| *first);
@@ -216,7 +216,7 @@ fn judge(intermediate: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&
 mod tests {
     use super::*;
 
-    /// Rounding to nearest in between is wrong for every width (`docs/kernels.md §3.4`), and that is noticed.
+    /// Intermediate rounding to nearest is wrong for every width (`docs/kernels.md §3.4`), and the check finds it.
     #[test]
     fn an_intermediate_that_rounds_to_nearest_is_found() {
         let source = source();
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// A no that costs nothing is noticed too: this intermediate is wide enough.
+    /// An unnecessary no is found too: this intermediate is wide enough.
     #[test]
     fn a_needless_no_is_found() {
         let found = Found { compared: 1, wrong: [(0, None); 8] };

@@ -1,12 +1,11 @@
-//! Source codes at which a conversion can change its mind: around every value and every midpoint of the destination.
+//! Source codes where a conversion can change its result: around every value and every midpoint of the destination.
 //!
-//! Lives here: the choice of inputs. What they convert to is no concern of this file, so the lists hold for every
-//! policy.
+//! Only inputs are chosen here, so the lists are valid for every policy.
 
 use super::dyadic::Magnitude;
 use super::format::{Class, Format, NF4_THRESHOLDS, NF4_VALUES, Type, Value, all_ones, f32_value};
 
-/// Source codes worth converting from `src` to `dst`: sorted, without duplicates.
+/// Source codes to test from `src` to `dst`: sorted, without duplicates.
 ///
 /// A source of at most 19 bits gives all its codes. From any other come, with both signs: the codes at, and one and
 /// two source ulps around, each value of `dst` and each midpoint of neighbors (a destination of more than 16 bits: a
@@ -41,7 +40,7 @@ fn marks(dst: Type) -> Vec<Magnitude> {
             } else {
                 selected(format).into_iter().for_each(&mut mark);
             }
-            // What lies between nothing and the smallest value.
+            // Points between zero and the smallest value.
             marks.extend((0..4).map(|k| format.value(u64::from(format.has_zero)).times_power_of_two(-k)));
             marks
         }
@@ -50,7 +49,7 @@ fn marks(dst: Type) -> Vec<Magnitude> {
                 if bits <= 16 { (0..=(1 << bits) + 2).collect() } else { selected_integers(bits) };
             let fits = |n: &u128| n.checked_shr(n.trailing_zeros()).unwrap_or(0) <= u128::from(u64::MAX);
             let values = integers.iter().filter(|n| fits(n)).map(|&n| Magnitude::new(n, 0));
-            // From 2^63 on, no source has a value between two integers.
+            // From 2^63, no source has a value between two integers.
             let middles = integers.iter().filter(|n| **n < 1 << 63).map(|&n| Magnitude::new(2 * n + 1, -1));
             values.chain(middles).collect()
         }
@@ -69,8 +68,7 @@ fn magnitude(value: Value) -> Option<Magnitude> {
 }
 
 /// Magnitude codes of a wide float format: at each exponent the fractions near its ends and middle and two alternating
-/// ones; and each single-bit fraction, in the double-precision format only at a few exponents, which keeps its list as
-/// short as the others.
+/// ones; and each single-bit fraction, in the double-precision format only at a few exponents, to keep its list short.
 fn selected(format: Format) -> Vec<u64> {
     let ones = all_ones(format.fraction_bits);
     let quarters = [0, ones / 4 + 1, ones / 2, ones / 2 + 1, ones / 2 + 2, ones - ones / 4];
@@ -81,7 +79,7 @@ fn selected(format: Format) -> Vec<u64> {
     for exponent in 0..=last {
         let base = exponent << format.fraction_bits;
         codes.extend(quarters.iter().chain(&ends).map(|fraction| base | fraction));
-        // The ends, around 1, and where 64-bit integers are inexact.
+        // The ends, exponents around 1, and those where 64-bit integers are inexact.
         let few = exponent <= 2
             || exponent >= last - 1
             || (one - 1..=one + 1).contains(&exponent)
@@ -105,7 +103,7 @@ fn selected_integers(bits: u32) -> Vec<u128> {
     centers.into_iter().flat_map(near).collect()
 }
 
-/// The powers of two in the range of a source, and what lies halfway between them.
+/// Powers of two in the range of a source, and the midpoints between them.
 fn powers_of_two(src: Type) -> Vec<Magnitude> {
     let exponents = match src.class() {
         Class::Float(format) => {
@@ -118,12 +116,12 @@ fn powers_of_two(src: Type) -> Vec<Magnitude> {
 }
 
 /// Pushes the codes of `src` at `mark` and around it: if `mark` is a value of `src`, that one and two on either side,
-/// else two below and two above (and one more, which does no harm).
+/// else two below and two above (and one more, which is harmless).
 fn around(src: Type, mark: Magnitude, codes: &mut Vec<u64>) {
     match src.class() {
         Class::Float(format) => {
             let max = format.max_finite();
-            // The lower neighbor; a wide source has a zero, so there is one.
+            // The lower neighbor; a wide source always has a zero.
             let lower = src.count_not_above(format, mark).saturating_sub(1);
             for code in lower.saturating_sub(2)..=(lower + 3).min(max) {
                 codes.push(code);
@@ -133,7 +131,7 @@ fn around(src: Type, mark: Magnitude, codes: &mut Vec<u64>) {
         Class::Int { signed, bits } => {
             let (min, max) =
                 if signed { (-(1i128 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
-            // Marks far outside say nothing about an integer.
+            // Marks far outside are irrelevant for an integer.
             let Some(floor) = mark.floor().filter(|floor| *floor <= 1 << 65) else { return };
             for n in floor as i128 - 2..=floor as i128 + 3 {
                 codes.extend([n, -n].into_iter().filter(|n| min <= *n && *n <= max).map(|n| src.mask(n as u64)));

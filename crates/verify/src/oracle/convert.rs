@@ -1,7 +1,7 @@
-//! One conversion of one code: the rules, in the order in which they apply.
+//! One conversion of one code: the rules, in order of application.
 //!
-//! Decoding and the search for neighbors are in `format.rs`; here they are only compared. Sources: `docs/spec/onnx.md §4`,
-//! `docs/spec/openvino.md §6`.
+//! Decoding and the search for neighbors are in `format.rs`; here they are only compared. Sources: `docs/spec/onnx.md
+//! §4`, `docs/spec/openvino.md §6`.
 
 use std::cmp::Ordering;
 
@@ -32,7 +32,7 @@ pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> 
         Value::Nan { .. } if policy.nan == Nan::Keep && src == dst => Some(code),
         Value::Nan { negative, fraction } => convert_nan(src, dst, policy, negative, fraction),
         Value::Inf { negative } => convert_inf(dst, policy, negative),
-        // A value, so the zero has a sign even if the source format has no code for it.
+        // A value, so zero has a sign even if the source format has no code for it.
         Value::Finite { negative, .. }
             if policy.subnormals != Subnormals::FlushResult && is_flushed(src, policy, code) =>
         {
@@ -50,7 +50,7 @@ pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> 
     })
 }
 
-/// Whether the policy makes this code a zero.
+/// Whether the policy flushes this code to zero.
 fn is_flushed(of: Type, policy: &Policy, code: u64) -> bool {
     match of.class() {
         Class::Float(format) => {
@@ -184,8 +184,8 @@ fn convert_to_float(dst: Type, format: Format, policy: &Policy, negative: bool, 
     }
 }
 
-/// The magnitude code that x, not zero, rounds to. A code above the largest finite one says that the result lies beyond
-/// it; `None` that a format without zero would need one.
+/// Magnitude code that nonzero x rounds to. A code above the largest finite one means overflow; `None` that a format
+/// without zero would need a zero.
 fn round_to_grid(dst: Type, format: Format, rounding: Rounding, negative: bool, x: Magnitude) -> Option<u64> {
     let upper_code = dst.count_not_above(format, x);
     // The grid of a format without zero is continued by 0, as if with the code -1, which is odd.
@@ -200,7 +200,7 @@ fn round_to_grid(dst: Type, format: Format, rounding: Rounding, negative: bool, 
     if goes_up(rounding, negative, x.cmp(&middle), lower_is_odd) { Some(upper_code) } else { upper_code.checked_sub(1) }
 }
 
-/// Whether a value strictly between two neighbors goes to the one of larger magnitude.
+/// Whether a value strictly between two neighbors rounds to the one of larger magnitude.
 fn goes_up(rounding: Rounding, negative: bool, to_middle: Ordering, lower_is_odd: bool) -> bool {
     match rounding {
         Rounding::NearestEven => to_middle == Ordering::Greater || (to_middle == Ordering::Equal && lower_is_odd),
@@ -228,7 +228,7 @@ fn beyond_max(format: Format, rule: OnRange, negative: bool) -> Option<u64> {
     }
 }
 
-/// The NaN of a format that has no infinity.
+/// NaN of a format without infinity.
 fn nan_of(format: Format, negative: bool) -> u64 {
     match format.specials {
         Specials::Fnuz => format.sign(true),
@@ -347,7 +347,7 @@ fn convert_to_nf4(policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> 
     })
 }
 
-/// How ±x compares with a finite value, as numbers: the zeros are equal.
+/// Order of ±x and a finite value; the zeros are equal.
 fn compare_with(negative: bool, x: Magnitude, value: Value) -> Ordering {
     let Value::Finite { negative: other_negative, magnitude } = value else { return Ordering::Equal };
     match (negative && !x.is_zero(), other_negative && !magnitude.is_zero()) {

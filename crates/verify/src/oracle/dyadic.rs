@@ -1,8 +1,7 @@
 //! Exact non-negative dyadic rationals m * 2^e: construction, comparison, midpoint, floor.
 //!
-//! Nothing here rounds: an operation whose result does not fit panics, and the bounds of the formats (at most 64
-//! significant bits, neighbors of one format at most 53) keep every caller far from that. Signs are kept by the
-//! callers.
+//! Nothing here rounds: an operation with a result that does not fit panics, and the bounds of the formats (at most 64
+//! significant bits, neighbors of one format at most 53) keep every caller far from that. Callers keep the sign.
 
 /// A non-negative dyadic rational.
 ///
@@ -50,8 +49,7 @@ impl Magnitude {
         Magnitude::new((u128::from(high.m) << apart) + u128::from(low.m), low.top - 63 - 1)
     }
 
-    /// The largest integer not above the value, or `None` if the value is 2^127 or more (it is then a multiple of
-    /// 2^64).
+    /// The largest integer not above the value, or `None` for 2^127 or more (then it is a multiple of 2^64).
     pub(super) fn floor(self) -> Option<u128> {
         match self.top {
             ..0 => Some(0),

@@ -1,20 +1,20 @@
 //! The types: names, layouts, the textbook decoding of their codes, and the search for neighbors among their values.
 //!
-//! What a conversion does with a value lives in `convert.rs`. Sources of the tables: `docs/spec/onnx.md §2.1`, §2.2,
+//! Rules of conversions are in `convert.rs`. Sources of the tables: `docs/spec/onnx.md §2.1`, §2.2,
 //! `docs/spec/openvino.md §1.3`.
 
 use std::sync::OnceLock;
 
 use super::dyadic::Magnitude;
 
-/// The codes of a float format that are not numbers.
+/// Codes of a float format that are not numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Specials {
     /// All-ones exponent: infinity with fraction 0, else NaN.
     Ieee,
     /// No infinity; the all-ones magnitude is NaN.
     Fn,
-    /// No infinity and no -0; the code that would be -0 is the only NaN.
+    /// No infinity and no -0; the code of -0 is the only NaN.
     Fnuz,
     /// Every code is a number.
     Finite,
@@ -80,8 +80,8 @@ macro_rules! types {
                 match self { $(Type::$variant => $name),+ }
             }
 
-            /// The width of a code in bits. tf32 has 19; bool and i1 are stored in a byte, of which every nonzero code
-            /// is accepted.
+            /// Width of a code in bits. tf32 has 19; bool and i1 are stored in a byte, where every nonzero code is
+            /// accepted.
             pub const fn bits(self) -> u32 {
                 match self { $(Type::$variant => $bits),+ }
             }
@@ -188,7 +188,7 @@ pub(super) const fn all_ones(bits: u32) -> u64 {
 }
 
 impl Type {
-    /// The type of that canonical name.
+    /// The type with this canonical name.
     pub fn from_name(name: &str) -> Option<Type> {
         Type::ALL.iter().copied().find(|t| t.name() == name)
     }
@@ -215,13 +215,13 @@ impl Type {
         }
     }
 
-    /// How many magnitude codes of `format`, this type's, have a value <= x; counted up to the code after the largest
+    /// Number of magnitude codes of `format`, this type's, with a value <= x; counted up to the code after the largest
     /// finite one.
     ///
-    /// The lower neighbor of x is the last of them; 0 says that x lies below the smallest value of a format without
+    /// The lower neighbor of x is the last of them; 0 means that x is below the smallest value of a format without
     /// zero.
     pub(super) fn count_not_above(self, format: Format, x: Magnitude) -> u64 {
-        // The values of the narrow types, computed once. The wide ones apply the formula as they search.
+        // Values of the narrow types, computed once. The wide ones apply the formula in the search.
         static GRIDS: [OnceLock<Vec<Magnitude>>; Type::ALL.len()] = [const { OnceLock::new() }; Type::ALL.len()];
         let end = format.max_finite() + 2;
         if self.bits() <= 16 {
@@ -276,7 +276,7 @@ impl Format {
         self.has_zero && magnitude_code != 0 && magnitude_code >> self.fraction_bits == 0
     }
 
-    /// The code of a value of that sign and magnitude code; takes care of the formats without -0.
+    /// Code of a value by sign and magnitude code; handles formats without -0.
     pub(super) fn encode(self, negative: bool, magnitude_code: u64) -> u64 {
         if magnitude_code == 0 && self.specials == Specials::Fnuz {
             return 0;
@@ -284,8 +284,7 @@ impl Format {
         self.sign(negative) | magnitude_code
     }
 
-    /// The textbook formula, for any magnitude code: beyond the largest finite one the exponent field just goes on
-    /// counting.
+    /// The textbook formula for any magnitude code: beyond the largest finite one the exponent field continues.
     pub(super) fn value(self, magnitude_code: u64) -> Magnitude {
         let exponent = (magnitude_code >> self.fraction_bits) as i32;
         let fraction = magnitude_code & all_ones(self.fraction_bits);

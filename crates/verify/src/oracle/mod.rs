@@ -1,11 +1,11 @@
 //! An independent second opinion on number-format conversions: slow and obvious.
 //!
-//! Lives here: every format as its textbook formula, exact values, and rounding by *looking for the neighbors* of a
-//! value among the values of the destination and comparing it with them and with their midpoint. May not live here:
-//! anything taken from another crate of the project, and any arithmetic on the bits of a significand that rounds
-//! (shift, guard bit, carry). Only then does an agreement with the engine mean something.
+//! Here: every format as its textbook formula, exact values, and rounding by *looking for the neighbors* of a value
+//! among the values of the destination and comparing it with them and with their midpoint. Nothing here may come from
+//! another crate of the project, or round by arithmetic on the bits of a significand (shift, guard bit, carry). Only
+//! then is an agreement with the engine meaningful.
 //!
-//! Read first: `convert.rs`, which is the list of rules in the order in which they apply.
+//! Read first: `convert.rs`, the list of rules in order of application.
 //!
 //! Terminology, for the whole folder:
 //! - *code*: the bits of one element, right-aligned in a `u64`.

@@ -1,6 +1,6 @@
-//! The choices that a conversion leaves open: plain enums, and `Policy`, which holds one of each.
+//! Choices that a conversion leaves open: plain enums, and `Policy`, which holds one of each.
 //!
-//! No behavior lives here; `convert.rs` gives each choice its meaning.
+//! The semantics are in `convert.rs`.
 
 /// Declares plain enums with the list of all their values, which sweeps need.
 macro_rules! choices {
@@ -17,7 +17,7 @@ macro_rules! choices {
 }
 
 choices! {
-    /// Which neighbor an inexact value goes to.
+    /// Neighbor that an inexact value rounds to.
     Rounding {
         /// The nearer one; a tie goes to the even code.
         NearestEven,
@@ -37,31 +37,31 @@ choices! {
         ToOdd,
     }
 
-    /// What a value beyond the largest finite one becomes.
+    /// Result for a value beyond the largest finite one.
     OnRange {
         /// Infinity, or NaN without one, or the largest finite value without either.
         Nonfinite,
-        /// The same, also where the rounding is toward the largest finite value.
+        /// [`OnRange::Nonfinite`], also if the rounding is toward the largest finite value.
         NonfiniteAlways,
-        /// The largest finite value of its sign.
+        /// The largest finite value of the same sign.
         Saturate,
         /// The conversion is refused.
         Error,
     }
 
-    /// What happens to NaN.
+    /// Treatment of NaN.
     Nan {
         /// Sign and leading payload bits survive between IEEE formats; an unchanged type copies the code.
         Keep,
-        /// The canonical quiet NaN of its sign.
+        /// The canonical quiet NaN of the same sign.
         Canonical,
         /// The conversion is refused.
         Error,
     }
 
-    /// What NaN becomes in a format without NaN.
+    /// Result for NaN in a format without NaN.
     NanSubstitute {
-        /// +NaN gives the code of -0, -NaN that of +0.
+        /// The code of -0 for +NaN, of +0 for -NaN.
         ZeroFlipped,
         /// The largest finite value with the sign of the NaN.
         MaxSigned,
@@ -71,7 +71,7 @@ choices! {
         CodeZero,
     }
 
-    /// What an integer out of range becomes.
+    /// Result for an integer out of range.
     IntOverflow {
         /// Its residue modulo 2^N.
         Wrap,
@@ -85,7 +85,7 @@ choices! {
         Error,
     }
 
-    /// What NaN becomes in an integer type.
+    /// Result for NaN in an integer type.
     NanToInt {
         /// 0.
         Zero,
@@ -93,33 +93,33 @@ choices! {
         Saturate,
         /// The least value of a signed type, all ones of an unsigned one.
         Indefinite,
-        /// The code whose top bit is its only one.
+        /// The code with only its top bit set.
         TopBit,
         /// The conversion is refused.
         Error,
     }
 
-    /// Whether subnormals are numbers.
+    /// Treatment of subnormals.
     Subnormals {
-        /// They are.
+        /// Kept.
         Keep,
-        /// They read, and are written, as zero of their sign.
+        /// Read and written as zero of the same sign.
         Flush,
-        /// They read as zero of their sign.
+        /// Read as zero of the same sign.
         FlushSource,
-        /// They are written as zero of their sign.
+        /// Written as zero of the same sign.
         FlushResult,
     }
 
-    /// On which value the range of a float destination is tested.
+    /// Value that the range test of a float destination examines.
     Range {
-        /// On the rounded value.
+        /// The rounded value.
         Rounded,
-        /// On the source value.
+        /// The source value.
         Source,
     }
 
-    /// What a negative value becomes in a format without sign.
+    /// Result for a negative value in an unsigned format.
     Negative {
         /// The smallest code, 0.
         Smallest,
@@ -131,7 +131,7 @@ choices! {
         Error,
     }
 
-    /// What zero, or a value that rounds to it, becomes in a format without zero.
+    /// Result for zero, or a value that rounds to it, in a format without zero.
     Vanishing {
         /// The smallest code, 0.
         Smallest,
@@ -153,7 +153,7 @@ pub struct Policy {
     pub overflow: OnRange,
     /// Infinities into a float destination.
     pub inf: OnRange,
-    /// NaN, whatever the destination.
+    /// NaN, for any destination.
     pub nan: Nan,
     /// NaN into a float destination without NaN.
     pub nan_substitute: NanSubstitute,
@@ -163,15 +163,15 @@ pub struct Policy {
     pub nan_to_int: NanToInt,
     /// Subnormals of the source and of the destination.
     pub subnormals: Subnormals,
-    /// Where the range of a float destination is tested.
+    /// Value for the range test of a float destination.
     pub range: Range,
     /// Negative values into an unsigned float destination.
     pub negative: Negative,
     /// Zero into a float destination without zero.
     pub vanishing: Vanishing,
-    /// Converted to this type first.
+    /// Type to convert to first.
     pub via: Option<super::Type>,
-    /// Whatever is negative is +0, and a NaN the canonical one.
+    /// Negative values become +0, and NaN the canonical one.
     pub relu: bool,
     /// Finite values are multiplied by this power of two first.
     pub scale_exponent: i32,

@@ -1,5 +1,4 @@
-//! Witnesses from the pages as literal rows, here and in `witnesses.txt`, and agreement with three things that share
-//! nothing with the oracle:
+//! Witnesses from the pages as literal rows, here and in `witnesses.txt`, and agreement with three independent sources:
 //! `rustc_apfloat`, the language's own `as`, and a linear scan in f64.
 
 use super::*;
@@ -35,12 +34,12 @@ fn p(k: i32) -> f64 {
     2f64.powi(k)
 }
 
-/// The stream of a seed, which stands in each test, so that a failure repeats.
+/// Random stream with a seed fixed in each test, so that a failure repeats.
 fn stream(seed: u64) -> Random {
     Random::new(seed, &[])
 }
 
-/// An f64 whose exponent is near those of the narrow formats, and whose fraction is often short.
+/// An f64 with an exponent near those of the narrow formats and often a short fraction.
 fn near_narrow(random: &mut Random) -> f64 {
     let fraction = (random.bits() >> 12) & (u64::MAX << (random.bits() % 53));
     let exponent = 1023 - 160 + random.bits() % 320;
@@ -56,7 +55,7 @@ fn names() {
     assert_eq!(ty("tf32").bits(), 19);
 }
 
-/// A line of `witnesses.txt` takes a source, its value or code, a destination, and choices that are not the default ones.
+/// A line of `witnesses.txt` has a source, its value or code, a destination, and non-default choices.
 fn witness(src: Type, value: &str, dst: Type, choices: &[&str]) -> Option<u64> {
     let number = || match value.split_once("2^") {
         None => value.parse().expect("a number"),
@@ -128,7 +127,7 @@ fn special_codes() {
             assert_eq!(default(name, "f64", code | sign), Some((-value).to_bits()), "{name} -{code:02X}");
         }
     }
-    // Types that the pages of ONNX lack, from their layouts.
+    // Types missing in the pages of ONNX, from their layouts.
     for (name, code, value) in [
         ("f8e5m3fnu", 0xFE, 114_688.0),
         ("f8e5m3fnu", 1, p(-17)),
@@ -353,7 +352,7 @@ fn every_narrow_code_survives_f64() {
     for &narrow in Type::ALL.iter().filter(|t| t.bits() <= 19) {
         for code in 0..1 << narrow.bits() {
             let here = convert(narrow, narrow, &Policy::default(), code).unwrap();
-            // A byte that holds one bit is normalized.
+            // A byte holding one bit is normalized.
             let normal = if matches!(narrow, Type::Bool | Type::I1) { u64::from(code != 0) } else { code };
             assert_eq!(here, normal, "{} {code:X}", narrow.name());
             let wide = convert(narrow, Type::F64, &Policy::default(), code).unwrap();
@@ -443,7 +442,7 @@ fn agrees_with_a_linear_scan() {
                 let got = of_f64(x, dst.name(), &to_float(rounding)).unwrap();
                 let want = scan(&values, rounding, x);
                 let number = |code| values.iter().find(|v| v.1 == code).map(|v| v.0);
-                // The scan does not know the sign of a zero that a negative value rounds to.
+                // The scan ignores the sign of a zero that a negative value rounds to.
                 assert_eq!(number(got), number(want), "{} {x:e} {rounding:?}", dst.name());
                 assert!(got == want || number(got) == Some(0.0), "{} {x:e}", dst.name());
             }
