@@ -1,7 +1,8 @@
-//! Arrays of other libraries as elements in memory: whose they are, where they lie, and new ones of the same kind.
+//! Arrays of other libraries as elements in memory: library, layout, and new arrays of the same kind.
 //!
-//! NumPy tells by `__array_struct__`, which its types, ml_dtypes' and every release of NumPy have, and takes no time; torch
-//! by its tensors' methods (`torch`). Everything else becomes an array of NumPy first, JAX's without a copy.
+//! NumPy's arrays are described by `__array_struct__`, which its types, ml_dtypes' and every release of NumPy have, and
+//! which takes no time; torch's tensors by their methods (`torch`). Everything else becomes an array of NumPy first,
+//! JAX's without a copy.
 
 use crate::dtypes::{self, Form, imported, numpy};
 use crate::error::{Class, raise};
@@ -16,7 +17,7 @@ use pyo3::types::PyTuple;
 use std::ffi::{c_char, c_int, c_void};
 use truecast::DType;
 
-/// Whose array it is.
+/// Library of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     Numpy,
@@ -24,27 +25,27 @@ pub enum Library {
     Jax,
 }
 
-/// An array of any library, as one whose memory can be asked for.
+/// An array of any library, in a form whose memory is accessible.
 pub struct Given<'py> {
-    /// Of NumPy or torch.
+    /// An array of NumPy or torch.
     pub array: Bound<'py, PyAny>,
-    /// Where it came from.
+    /// Original library.
     pub library: Library,
 }
 
-/// The order of elements in memory that lie without gaps.
+/// Order of contiguous elements in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The last index moves fastest.
     C,
-    /// The first one does.
+    /// The first index moves fastest.
     Fortran,
-    /// Another: the distance of neighbors along each dimension, in elements.
+    /// Another order: the distance of neighbors along each dimension, in elements.
     Strides(Vec<usize>),
 }
 
 impl Order {
-    /// That of elements with these distances in elements, if they have no gaps and none lies where another does.
+    /// Order of elements with these distances, if they are contiguous and do not overlap.
     pub fn of(shape: &[usize], strides: &[usize]) -> Option<Order> {
         let axes = || shape.iter().zip(strides).filter(|(n, _)| **n != 1);
         if is_dense(axes().rev()) {
@@ -58,7 +59,7 @@ impl Order {
         is_dense(sorted.into_iter()).then(|| Order::Strides(strides.to_vec()))
     }
 
-    /// The distances in elements.
+    /// Distances in elements.
     pub fn strides(&self, shape: &[usize]) -> Vec<usize> {
         let mut next = 1;
         let mut stride = |n: &usize| {
@@ -77,7 +78,7 @@ impl Order {
     }
 }
 
-/// Each step is as long as everything within it.
+/// Whether each step equals the length of everything within it.
 fn is_dense<'a>(axes: impl Iterator<Item = (&'a usize, &'a usize)>) -> bool {
     let mut axes = axes;
     axes.try_fold(1usize, |next, (n, stride)| if *stride == next { next.checked_mul(*n) } else { None }).is_some()
@@ -95,8 +96,7 @@ fn ndarray<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyAny>> {
 }
 
 impl<'py> Given<'py> {
-    /// What values are to be made of. What its elements are beside numbers is not lost silently: masked, missing, with a
-    /// gradient.
+    /// An array to read. It is an error if it has more than numbers: masked or missing elements, or a gradient.
     pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
         let given = Given::found(x)?;
@@ -111,7 +111,7 @@ impl<'py> Given<'py> {
         Ok(given)
     }
 
-    /// What is to be written.
+    /// An array to write.
     pub fn of_out(out: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = out.py();
         let given = Given::found(out)?;
@@ -119,7 +119,7 @@ impl<'py> Given<'py> {
             let instead = "write under torch.no_grad(), or to out.detach()";
             return Err(raise(py, Class::Usage, format_args!("out requires a gradient: {instead}")));
         }
-        // An array that was made for the occasion would be lost with what is written to it.
+        // Results written to a temporary array would be lost.
         let is_itself = given.library != Library::Numpy || given.array.is(out) || {
             let (one, other) = (Interface::of(&given.array)?, Interface::of(&Given::found(out)?.array)?);
             one.bytes == 0 || one.data == other.data
@@ -132,7 +132,7 @@ impl<'py> Given<'py> {
         Ok(given)
     }
 
-    /// What an argument is, of whose gradient nobody asks.
+    /// An argument whose gradient does not matter.
     pub fn found(x: &Bound<'py, PyAny>) -> PyResult<Given<'py>> {
         let py = x.py();
         if x.get_type().is(ndarray(py)?) {
@@ -159,18 +159,16 @@ impl<'py> Given<'py> {
         }
     }
 
-    /// The type of its elements, as its library has it.
+    /// Type of its elements in its library.
     pub fn dtype(&self) -> PyResult<Bound<'py, PyAny>> {
         self.array.getattr(intern!(self.array.py(), "dtype"))
     }
 
-    /// Its shape.
     pub fn shape(&self) -> PyResult<Bound<'py, PyTuple>> {
         Ok(self.array.getattr(intern!(self.array.py(), "shape"))?.cast_into()?)
     }
 
-    /// Its memory: its own, or that of a copy without gaps and in this machine's order of bytes. Only in the order `C`
-    /// unless `any_order`.
+    /// Its memory, or that of a contiguous copy in native byte order; only in the order `C` unless `any_order`.
     pub fn read(&self, any_order: bool) -> PyResult<Dense<'py>> {
         let py = self.array.py();
         let fits = |order: &Order| any_order || *order == Order::C;
@@ -190,7 +188,7 @@ impl<'py> Given<'py> {
         dense(&copy)?.ok_or_else(|| raise(py, Class::Type, "the array has no memory of its own"))
     }
 
-    /// Its own memory, to be written: `None` if it has gaps, or another order than this.
+    /// Its own memory, for writing: `None` if it is not contiguous or has another order.
     pub fn write(&self, order: &Order) -> PyResult<Option<Memory<'py>>> {
         if self.library == Library::Torch {
             let place = torch::Place::of(&self.array)?;
@@ -201,13 +199,13 @@ impl<'py> Given<'py> {
         Ok(fits.then(|| found.memory(&self.array)))
     }
 
-    /// Tells who must know that its memory is written.
+    /// Notifies autograd that the memory is written.
     pub fn mark_written(&self) -> PyResult<()> {
         if self.library == Library::Torch { torch::mark_written(&self.array) } else { Ok(()) }
     }
 }
 
-/// What is no array of NumPy as one.
+/// Another object as an array of NumPy.
 fn as_numpy<'py>(x: &Bound<'py, PyAny>, is_jax: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let is_array = || PyResult::Ok(x.is_instance(ndarray(py)?)? || x.hasattr(intern!(py, "__array__"))?);
@@ -223,8 +221,8 @@ fn as_numpy<'py>(x: &Bound<'py, PyAny>, is_jax: bool) -> PyResult<Bound<'py, PyA
     }
 }
 
-/// An array on the buffer that an array interface names: within its bounds and keeping it, neither of which NumPy sees to. An
-/// interface with an address is as good as who gave it.
+/// An array on the buffer that an array interface names: within its bounds and keeping it alive, which NumPy does not
+/// ensure. An interface with an address is trusted.
 fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let part = |name| interface.call_method1(intern!(py, "get"), (name,));
@@ -260,8 +258,8 @@ fn on_buffer<'py>(x: &Bound<'py, PyAny>, interface: &Bound<'py, PyAny>) -> PyRes
     ndarray(py)?.call1((PyTuple::new(py, shape)?, dtype, bytes, offset, PyTuple::new(py, strides)?))
 }
 
-/// Every element of this offset and width lies within so many bytes. NumPy's own answer is wrong for offsets below zero, for
-/// buffers without bytes, and for strides whose sum it cannot hold.
+/// Whether every element of this offset and width is inside the buffer. NumPy's own check is wrong for negative
+/// offsets, for empty buffers, and for strides whose sum overflows.
 fn lies_within(shape: &[i64], strides: &[i64], (offset, width): (i64, i64), len: usize) -> bool {
     if shape.len() != strides.len() || shape.iter().any(|n| *n < 0) {
         return false;
@@ -273,7 +271,7 @@ fn lies_within(shape: &[i64], strides: &[i64], (offset, width): (i64, i64), len:
     shape.contains(&0) || (span.0 >= 0 && span.1 <= len as i128)
 }
 
-/// What an array of NumPy made of this says nothing of any more.
+/// Information that an array of NumPy made of this would lose.
 fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let py = x.py();
     if x.is_instance(ndarray(py)?)? {
@@ -281,7 +279,7 @@ fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
         let why = "the array masks some of its elements: use x.filled(value), or x.data to ignore the mask";
         return Ok(is_masked.is_truthy()?.then(|| why.into()));
     }
-    // polars counts by a method, pyarrow by a property.
+    // polars has a method for the count, pyarrow a property.
     let Some(nulls) = x.getattr_opt(intern!(py, "null_count"))? else { return Ok(None) };
     let nulls = if nulls.is_callable() { nulls.call0()? } else { nulls };
     let nulls = numpy(py)?.call_method1(intern!(py, "asarray"), (nulls,))?.call_method0(intern!(py, "sum"))?;
@@ -292,13 +290,13 @@ fn left_out(x: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
 /// A new array of a library.
 pub struct New<'py> {
     pub array: Given<'py>,
-    /// Its memory, without gaps.
+    /// Its contiguous memory.
     pub memory: Memory<'py>,
-    /// Its pages may still have to be cleared by the system, when they are first written.
+    /// Whether the system may still have to clear its pages, when they are first written.
     pub is_untouched: bool,
 }
 
-/// A new array of so many bytes.
+/// A new array of this many bytes.
 pub fn new<'py>(
     py: Python<'py>,
     library: Library,
@@ -316,7 +314,7 @@ pub fn new<'py>(
     Ok(New { array, memory, is_untouched })
 }
 
-/// An array whose memory these pages are, which it keeps alive.
+/// An array with these pages as memory, which it keeps alive.
 fn on_pages<'py>(
     py: Python<'py>,
     library: Library,
@@ -354,7 +352,7 @@ fn empty<'py>(
     Ok(Given { array, library })
 }
 
-/// Strides as NumPy has them.
+/// Strides in NumPy's form.
 fn byte_strides<'py>(
     shape: &Bound<'py, PyTuple>,
     dtype: &Bound<'py, PyAny>,
@@ -365,7 +363,7 @@ fn byte_strides<'py>(
     PyTuple::new(dtype.py(), strides.into_iter().map(|stride| stride * width))
 }
 
-/// The result as an array of the library that the argument came from.
+/// The result as an array of the argument's library.
 pub fn hand_back<'py>(result: Given<'py>, to: Library) -> PyResult<Bound<'py, PyAny>> {
     let py = result.array.py();
     match to {
@@ -383,7 +381,7 @@ pub fn hand_back<'py>(result: Given<'py>, to: Library) -> PyResult<Bound<'py, Py
     }
 }
 
-/// The `dtype` of new arrays of a library.
+/// `dtype` of new arrays of a library.
 pub fn new_dtype<'py>(py: Python<'py>, library: Library, dtype: DType, form: Form) -> PyResult<Bound<'py, PyAny>> {
     match library {
         Library::Torch => dtypes::to_torch(&torch::module(py)?, dtype, form),
@@ -410,22 +408,22 @@ const F_CONTIGUOUS: c_int = 0x2;
 const NOT_SWAPPED: c_int = 0x200;
 const WRITEABLE: c_int = 0x400;
 
-/// No system has memory for programs there.
+/// Programs never have memory there.
 const FIRST_PAGE: usize = 4096;
 
-/// What `__array_struct__` says of an array.
+/// Contents of `__array_struct__`.
 struct Interface {
     data: *mut u8,
     bytes: usize,
     flags: c_int,
-    /// NumPy does not call types of one byte, or of other libraries, native.
+    /// Native byte order; NumPy does not set this flag for types of one byte, or of other libraries.
     width: c_int,
-    /// If it is neither that of C nor that of Fortran, which the flags say.
+    /// Set if the order is neither C nor Fortran, which are flags.
     other: Option<Order>,
 }
 
 impl Interface {
-    /// Of an array of NumPy's own class, whose attributes nobody else answers.
+    /// For an array of NumPy's own class, whose attributes cannot be overridden.
     fn of(array: &Bound<'_, PyAny>) -> PyResult<Interface> {
         let py = array.py();
         let not_ours = || raise(py, Class::Type, "this is not a NumPy array");
@@ -433,8 +431,8 @@ impl Interface {
             return Err(not_ours());
         }
         let capsule = array.getattr(intern!(py, "__array_struct__"))?;
-        // SAFETY: `capsule` is an object that is alive; a capsule without a name is asked for, and everything else makes
-        // the function set an exception and return null.
+        // SAFETY: `capsule` is an object that is alive; a capsule without a name is asked for, and everything else
+        // makes the function set an exception and return null.
         let pointer = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
         if pointer.is_null() {
             return Err(PyErr::fetch(py));
@@ -448,8 +446,8 @@ impl Interface {
         };
         let numbers = |first: *mut ffi::Py_ssize_t| match rank {
             0 => &[],
-            // SAFETY: `shape` and `strides` of an array of NumPy point to `nd` numbers, of which there are some, and live as
-            // the structure does.
+            // SAFETY: `shape` and `strides` of an array of NumPy point to `nd` numbers, of which there are some, and
+            // live as the structure does.
             rank => unsafe { std::slice::from_raw_parts(first, rank) },
         };
         let (shape, strides) = (numbers(found.shape), numbers(found.strides));
@@ -477,7 +475,7 @@ impl Interface {
         self.has(NOT_SWAPPED) || self.width == 1
     }
 
-    /// Elements lie without gaps in this order. Those of one dimension have several.
+    /// Whether elements are contiguous in this order. One dimension has several orders.
     fn has_order(&self, order: &Order) -> bool {
         match order {
             Order::C => self.has(C_CONTIGUOUS),
@@ -490,16 +488,16 @@ impl Interface {
         [Order::C, Order::Fortran].into_iter().find(|order| self.has_order(order)).or_else(|| self.other.clone())
     }
 
-    /// The memory of the array, which has no gaps.
+    /// Memory of the array, which is contiguous.
     fn memory<'py>(&self, array: &Bound<'py, PyAny>) -> Memory<'py> {
         assert!(self.order().is_some(), "the array has gaps");
-        // SAFETY: the elements of an array of NumPy without gaps, by its flags or by its strides, none of which is negative,
-        // are the `bytes` from `data` on as long as it lives, and may be written if its flags say so.
+        // SAFETY: the elements of an array of NumPy without gaps, by its flags or by its strides, none of which is
+        // negative, are the `bytes` from `data` on as long as it lives, and may be written if its flags say so.
         unsafe { Memory::new(self.data, self.bytes, self.has(WRITEABLE), array.clone()) }
     }
 }
 
-/// The order of an array with these strides in bytes.
+/// Order of an array with these strides in bytes.
 fn order_of(shape: &[ffi::Py_ssize_t], strides: &[ffi::Py_ssize_t], width: usize) -> Option<Order> {
     let shape: Vec<usize> = shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<_>>()?;
     let in_elements = |stride: &ffi::Py_ssize_t| {

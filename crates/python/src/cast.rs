@@ -1,6 +1,6 @@
 //! `cast`: arguments to a planned conversion and memory on both sides.
 //!
-//! Small arrays are the common case that must not wait: types, plans and the types of results are looked up, not made.
+//! Small arrays are the common case that must be fast: types, plans and the types of results are cached.
 
 use crate::array::{Dense, Given, Library, New, hand_back, new, new_dtype};
 use crate::dtypes::{self, Form};
@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use truecast::request::Request;
 use truecast::{CastOptions, Caster, Counting, Counts, DType, Elements, ElementsMut, Layout, StochasticCaster};
 
-/// Casters that were planned before, the last one first.
+/// Cached casters, most recent first.
 static PLANNED: Mutex<Vec<(Key, Arc<Caster>)>> = Mutex::new(Vec::new());
-/// More pairs than programs use again and again.
+/// More pairs than programs use repeatedly.
 const MOST_PLANNED: usize = 64;
 
 /// What a plan depends on.
@@ -30,8 +30,8 @@ struct Key {
     is_untouched: bool,
 }
 
-/// The caster of a pair. Where the memory of the result is untouched, its pages are in the caches when they are written, because
-/// the system has just cleared them there: stores past the caches would not save the traffic that they are made for.
+/// The caster of a pair. Streaming stores are off for untouched memory: the system has just cleared its pages into the
+/// caches, so they would save no traffic.
 fn planned(
     py: Python<'_>,
     request: &Request,
@@ -67,7 +67,7 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
     let plan = |is_untouched| planned(py, &call.request, (source.dtype, call.to), call.counting, is_untouched);
     let caster = plan(false)?;
     let target = Target::of(&source, library, call)?;
-    // Random bits go by the index of an element, not by its place in memory.
+    // Random bits depend on the index of an element, not on its position in memory.
     let dense = source.read(target.any_order() && call.seed.is_none())?;
     let (result, counts) = target.fill(py, &dense, |codes, room, is_untouched| {
         let caster = if is_untouched { plan(true)? } else { caster };
@@ -92,19 +92,19 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
     Ok((result, counts))
 }
 
-/// Where results go.
+/// Destination of results.
 pub struct Target<'a, 'py> {
     out: Option<(&'a Bound<'py, PyAny>, Given<'py>)>,
     library: Library,
     dtype: Bound<'py, PyAny>,
     shape: Bound<'py, PyTuple>,
     pub layout: Layout,
-    /// Of the whole result.
+    /// Bytes of the whole result.
     bytes: usize,
 }
 
 impl<'a, 'py> Target<'a, 'py> {
-    /// A new array of the form that was asked for, or the one that was given for it.
+    /// A new array of the requested form, or the given one.
     pub fn of(source: &Source<'py>, library: Library, call: &Call<'a, 'py>) -> PyResult<Target<'a, 'py>> {
         let py = source.shape.py();
         let out = call.out.map(|out| PyResult::Ok((out, Given::of_out(out)?))).transpose()?;
@@ -125,7 +125,7 @@ impl<'a, 'py> Target<'a, 'py> {
             return Ok(Target { out, library: of_out, dtype: dtype()?, shape, layout, bytes });
         };
         let (found, has) = (given.dtype()?, given.shape()?);
-        // Where elements are codes need not be said twice, and there may be no array of such values.
+        // A library may have no such type, and an array of unsigned integers is clearly codes.
         let may_be_codes = call.form == Form::Values && !pairs;
         let dtype = match dtype() {
             Ok(dtype) if found.is(&dtype) => dtype,
@@ -139,12 +139,13 @@ impl<'a, 'py> Target<'a, 'py> {
         Ok(Target { out, library: of_out, dtype, shape, layout, bytes })
     }
 
-    /// Elements may be converted in the order of memory, whatever that is.
+    /// Whether elements may be converted in any order of memory.
     pub fn any_order(&self) -> bool {
         self.layout == Layout::Bytes
     }
 
-    /// Fills it from a source: `write` is given the bytes of both, which share none, and whether those of the result are untouched.
+    /// Fills it from a source: `write` receives the bytes of both, which do not overlap, and whether those of the
+    /// result are untouched.
     pub fn fill<T>(
         &self,
         py: Python<'py>,
@@ -168,7 +169,7 @@ impl<'a, 'py> Target<'a, 'py> {
             let done = write(source.memory.bytes(), memory.bytes_mut(), false)?;
             return Ok((out, done));
         }
-        // It has gaps, or another order; NumPy and torch know how to get there, and refuse what is read-only.
+        // Not contiguous, or in another order; NumPy and torch can copy into it, and refuse read-only arrays.
         let New { array, mut memory, is_untouched } = fresh()?;
         let done = write(source.memory.bytes(), memory.bytes_mut(), is_untouched)?;
         given.array.set_item(py.Ellipsis(), array.array).map_err(|cause| {
@@ -200,56 +201,57 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 /// Parameters
 /// ----------
 /// x
-///     An array of NumPy (with ml_dtypes), a tensor of torch or an array of JAX on the CPU, or anything that NumPy makes an
-///     array of. Any layout; one without gaps is read where it lies, others are copied first. Nothing of it may be masked or
-///     null, nor require a gradient.
+///     An array of NumPy (with ml_dtypes), a tensor of torch or an array of JAX on the CPU, or anything that NumPy can
+///     make an array of. Any layout: contiguous arrays are read in place, others are copied first. It may have no masked
+///     or null elements, and must not require a gradient.
 /// to
-///     The element type: a name of any ecosystem (``"f8e4m3fn"``, ``"FLOAT8E4M3FN"``, ``"torch:float8_e4m3fn"``), a type of
-///     NumPy, ml_dtypes or torch, or a number of ONNX's enumeration.
+///     The element type: a name of any ecosystem (``"f8e4m3fn"``, ``"FLOAT8E4M3FN"``, ``"torch:float8_e4m3fn"``), a type
+///     of NumPy, ml_dtypes or torch, or a number of ONNX's enumeration.
 /// spec
-///     Who decides: ``"onnx"`` (the default), ``"tosa"``, ``"openvino"``, ``"tile"``, ``"ieee"``, or a library, language or
-///     chip by its name (``"ptx"``), with ``@VERSION`` where there are several: ``"onnx@19"``, ``"torch@2.11"``.
+///     The specification: ``"onnx"`` (the default), ``"tosa"``, ``"openvino"``, ``"tile"``, ``"ieee"``, or a library,
+///     language or chip by name (``"ptx"``), with an optional ``@VERSION``: ``"onnx@19"``, ``"torch@2.11"``.
 /// out
-///     Where the results go: an array of the result's shape and type, or of unsigned integers of its width for the codes.
-///     It may overlap with ``x``.
+///     Array for the results, with the result's shape and type, or unsigned integers of its width for the codes. It may
+///     overlap with ``x``.
 /// from_
-///     The type of ``x``'s elements where its own does not say: codes in unsigned integers of their width, or with ``shape``
-///     the bytes of a tensor.
+///     Type of ``x``'s elements if the array does not have it: codes in unsigned integers of their width, or with
+///     ``shape`` the bytes of a tensor.
 /// shape
 ///     ``x`` holds the bytes of a tensor of this shape, narrow elements packed, the first in the lowest bits.
 /// layout
-///     ``"values"`` (the default): the library's own type for them, one element a byte if they are narrow. ``"codes"``:
-///     unsigned integers of their width. ``"packed"``: the bytes, without gaps, in one dimension of ``uint8``.
+///     ``"values"`` (the default): the library's own type for them, one element per byte if they are narrow.
+///     ``"codes"``: unsigned integers of their width. ``"packed"``: contiguous bytes, in one dimension of ``uint8``.
 /// seed
-///     Rounds stochastically: up or down by 32 random bits for each element, which depend on this number and on the index of
-///     the element alone. What is exact stays; the mean of the results is the value.
+///     Rounds stochastically: up or down by 32 random bits per element, which depend only on this number and the index
+///     of the element. Exact values are unchanged; the mean of the results is the value.
 /// **attributes
-///     What the specification has: ``saturate``, ``round_mode`` (onnx), ``rounding``, ``overflow``, ``inf``,
-///     ``int_overflow``, ``nan_to_int``, ``subnormals`` (ieee), ``rounding``, ``saturating``, ``profile``, ``tile_option``
-///     (tile), ``profile`` (tosa), ``string_style`` (onnx, ieee), ``rounding``, ``overflow``, ``int_overflow``, ``subnormals``,
-///     ``relu``, ``scale_exponent`` (languages and chips), ``nan`` (all). ``None`` stands for what is not given.
+///     Attributes of the specification: ``saturate``, ``round_mode`` (onnx), ``rounding``, ``overflow``, ``inf``,
+///     ``int_overflow``, ``nan_to_int``, ``subnormals`` (ieee), ``rounding``, ``saturating``, ``profile``,
+///     ``tile_option`` (tile), ``profile`` (tosa), ``string_style`` (onnx, ieee), ``rounding``, ``overflow``,
+///     ``int_overflow``, ``subnormals``, ``relu``, ``scale_exponent`` (languages and chips), ``nan`` (all). ``None``
+///     means not given.
 ///
 /// Returns
 /// -------
-/// The array, of the kind that ``x`` is and of its shape (lists and the like become arrays of NumPy, subclasses their base
-/// class), or ``out``. If ``x`` has no gaps, its order of axes stays.
+/// An array of ``x``'s library and shape (lists become arrays of NumPy, subclasses their base class), or ``out``. If
+/// ``x`` is contiguous, the order of its axes is kept.
 ///
 /// Raises
 /// ------
 /// SpecError
 ///     The specification does not allow the pair of types or the attribute; the message has the clause.
 /// DTypeError
-///     A type is not understood, or the library has no arrays of it (ask for ``layout="codes"``); a tensor has no memory.
+///     An unknown type, a type without arrays in the library (use ``layout="codes"``), or a tensor without memory.
 /// UsageError
-///     An argument makes no sense.
+///     An invalid argument.
 /// InputError
-///     A value that an ``error`` policy refuses, a text that is no number, or a byte that is no code; with the index of the
-///     element.
+///     A value refused by an ``error`` policy, a text that is not a number, or a byte that is not a code; with the index
+///     of the element.
 ///
 /// Notes
 /// -----
-/// The interpreter is released, and large arrays are divided among threads (`set_num_threads`). Neither that nor the CPU
-/// changes a bit. What another thread writes into ``x`` meanwhile may or may not be seen.
+/// The interpreter is released, and large arrays are divided among threads (`set_num_threads`). Neither threads nor the
+/// CPU affect the result. Concurrent writes to ``x`` may or may not be seen.
 ///
 /// Examples
 /// --------

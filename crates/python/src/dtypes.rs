@@ -1,7 +1,7 @@
-//! Element types as Python has them: names, NumPy's and ml_dtypes' types, those of torch, numbers of ONNX.
+//! Element types in Python: names, types of NumPy, ml_dtypes and torch, numbers of ONNX.
 //!
-//! What a type is called anywhere stands in one table, that of the library; here is only how an object says its name.
-//! ml_dtypes is imported when a result needs one of its types; torch is taken from `sys.modules` and never imported.
+//! All names are in the library's table; here is how objects give their names. ml_dtypes is imported when a result
+//! needs one of its types; torch is taken from `sys.modules` and never imported.
 
 use crate::error::{Class, raise};
 use pyo3::intern;
@@ -13,17 +13,17 @@ use truecast::dtype::ParseTypeError;
 use truecast::spec::onnx::DataType;
 use truecast::{DType, Ecosystem, Layout};
 
-/// Objects whose type was asked for before. They are kept, so that an address stays theirs.
+/// Objects with known types. They are kept alive, so that addresses stay unique.
 struct Known {
     object: Py<PyAny>,
     dtype: DType,
 }
 
-/// More than there are types and usual spellings of them.
+/// More than all types and their usual spellings.
 const MOST_KNOWN: usize = 200;
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-/// What a module that was imported already is, or `None`.
+/// A module that is already imported, or `None`.
 pub fn imported<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
     let modules = MODULES.get_or_try_init(py, || {
@@ -39,8 +39,8 @@ pub fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
 }
 
-/// The element type that an object names: a name of any ecosystem, a type of NumPy, ml_dtypes or torch, a number of
-/// ONNX's enumeration.
+/// Element type of an object: a name of any ecosystem, a type of NumPy, ml_dtypes or torch, a number of ONNX's
+/// enumeration.
 pub fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let pointer = object.as_ptr();
     let known = |all: &Vec<Known>| all.iter().find(|known| known.object.as_ptr() == pointer).map(|known| known.dtype);
@@ -84,7 +84,7 @@ fn read(object: &Bound<'_, PyAny>) -> PyResult<DType> {
 
 /// A name of any ecosystem.
 pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
-    // As torch writes its own, and NumPy those whose order of bytes is said.
+    // Torch's own spelling, and NumPy's with an explicit byte order.
     let of_torch = name.strip_prefix("torch.").map(|name| DType::parse_in(Ecosystem::Torch, name));
     if name.starts_with(['<', '>', '=', '|'])
         && let Ok(dtype) = numpy(py)?.getattr(intern!(py, "dtype"))?.call1((name,))
@@ -92,7 +92,7 @@ pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
         return of_numpy(&dtype);
     }
     of_torch.unwrap_or_else(|| DType::parse(name)).map_err(|error| {
-        // A name that means several things has no nearest one.
+        // An ambiguous name has no nearest one.
         let is_unknown = matches!(error, ParseTypeError::Unknown { .. });
         let meant = truecast_cli::nearest_type(name).filter(|_| is_unknown);
         let meant = meant.map_or(String::new(), |dtype| format!("; did you mean {dtype}?"));
@@ -100,7 +100,7 @@ pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
     })
 }
 
-/// A `numpy.dtype`.
+/// Element type of a `numpy.dtype`.
 fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = dtype.py();
     let name = dtype.getattr(intern!(py, "name"))?;
@@ -119,7 +119,7 @@ fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     })
 }
 
-/// A `torch.dtype`, which says only how it is written.
+/// Element type of a `torch.dtype`, by its text.
 fn of_torch(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     let text = dtype.repr()?;
     let text = text.to_cow()?;
@@ -128,14 +128,14 @@ fn of_torch(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
     known.ok_or_else(|| raise(dtype.py(), Class::Type, format_args!("truecast does not know tensors of {text}")))
 }
 
-/// How the elements of a result lie in an array.
+/// Form of a result's elements in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As values: an array of the library's own type for them.
+    /// Values: an array of the library's own type for them.
     Values,
-    /// As codes: unsigned integers of their width, one for each element.
+    /// Codes: unsigned integers of the same width, one per element.
     Codes,
-    /// As bytes, narrow elements packed from the lowest bit up.
+    /// Bytes: narrow elements packed from the lowest bit up.
     Packed,
 }
 
@@ -159,13 +159,13 @@ impl Form {
     }
 }
 
-/// The types that NumPy has itself.
+/// Whether NumPy itself has the type.
 fn is_of_numpy(dtype: DType) -> bool {
     use DType::*;
     matches!(dtype, Bool | I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64 | F16 | F32 | F64 | C64)
 }
 
-/// The unsigned integers of the width of a type's storage.
+/// Unsigned integer type with the width of a type's storage.
 fn code_name(dtype: DType) -> Option<&'static str> {
     match dtype.bits_in(Layout::Bytes)? {
         8 => Some("uint8"),
@@ -178,7 +178,7 @@ fn code_name(dtype: DType) -> Option<&'static str> {
 
 type Cells = Mutex<Vec<((DType, u8), Py<PyAny>)>>;
 
-/// An object that is made once for each type and form.
+/// An object made once per type and form.
 fn cached<'py>(
     py: Python<'py>,
     cells: &Cells,
@@ -197,7 +197,7 @@ fn cached<'py>(
     Ok(made)
 }
 
-/// The `numpy.dtype` of arrays of a type.
+/// `numpy.dtype` for arrays of a type.
 pub fn to_numpy(py: Python<'_>, dtype: DType, form: Form) -> PyResult<Bound<'_, PyAny>> {
     static CELLS: Cells = Mutex::new(Vec::new());
     cached(py, &CELLS, (dtype, form), || {
@@ -206,7 +206,7 @@ pub fn to_numpy(py: Python<'_>, dtype: DType, form: Form) -> PyResult<Bound<'_, 
             (Form::Codes, _) => {
                 code_name(dtype).ok_or_else(|| no_type(py, "NumPy", dtype))?.into_pyobject(py)?.into_any()
             }
-            // Every value of tf32 is one of f32, and lies in memory as it does there.
+            // Every value of tf32 is an f32 value and is stored as one.
             (_, DType::Tf32) => "float32".into_pyobject(py)?.into_any(),
             (_, DType::String) => "object".into_pyobject(py)?.into_any(),
             _ if is_of_numpy(dtype) => first_name(dtype, Ecosystem::Numpy).into_pyobject(py)?.into_any(),
@@ -232,7 +232,7 @@ fn of_ml_dtypes(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
     module.getattr(name).map_err(|_| no_type(py, "this release of ml_dtypes", dtype))
 }
 
-/// There is no array of such values.
+/// Error for a type without arrays in a library.
 fn no_type(py: Python<'_>, library: &str, dtype: DType) -> PyErr {
     let narrow = dtype.bits_in(Layout::Bytes).is_some_and(|bits| matches!(bits, 8 | 16 | 32 | 64));
     let codes = if narrow { "layout=\"codes\" (an unsigned integer for each element) or " } else { "" };
@@ -240,7 +240,7 @@ fn no_type(py: Python<'_>, library: &str, dtype: DType) -> PyErr {
     raise(py, Class::Type, format_args!("{library} has no type for {dtype}; {instead}"))
 }
 
-/// The `torch.dtype` of tensors of a type.
+/// `torch.dtype` for tensors of a type.
 pub fn to_torch<'py>(torch: &Bound<'py, PyAny>, dtype: DType, form: Form) -> PyResult<Bound<'py, PyAny>> {
     static CELLS: Cells = Mutex::new(Vec::new());
     let py = torch.py();
@@ -249,7 +249,7 @@ pub fn to_torch<'py>(torch: &Bound<'py, PyAny>, dtype: DType, form: Form) -> PyR
             (Form::Packed, _) => "uint8",
             (Form::Codes, _) => code_name(dtype).ok_or_else(|| no_type(py, "torch", dtype))?,
             (_, DType::Tf32) => "float32",
-            // Two of them are an element of torch. Its other narrow types hold nothing yet.
+            // An element of torch holds two of them. Its other narrow types are not usable yet.
             (_, DType::F4E2M1) => "float4_e2m1fn_x2",
             _ if dtype.storage_bits().is_none_or(|bits| bits < 8) => return Err(no_type(py, "torch", dtype)),
             _ => dtype.names_in(Ecosystem::Torch).next().ok_or_else(|| no_type(py, "torch", dtype))?,
@@ -258,19 +258,19 @@ pub fn to_torch<'py>(torch: &Bound<'py, PyAny>, dtype: DType, form: Form) -> PyR
     })
 }
 
-/// Whether an array of `found` holds addresses of objects, which are nobody's codes.
+/// Whether an array of `found` holds addresses of objects, which are never codes.
 pub fn has_objects(found: &Bound<'_, PyAny>) -> PyResult<bool> {
     found.getattr_opt(intern!(found.py(), "hasobject"))?.map_or(Ok(false), |has| has.is_truthy())
 }
 
-/// Whether an array of `found` may hold the codes of `dtype`: unsigned integers or bytes of its width.
+/// Whether an array of `found` may hold codes of `dtype`: unsigned integers or bytes of the same width.
 pub fn holds_codes(found: &Bound<'_, PyAny>, dtype: DType) -> PyResult<bool> {
     let name = found.str()?;
     let name = name.to_cow()?;
     let name = name.strip_prefix("torch.").unwrap_or(&name);
     let Some(code) = code_name(dtype) else { return Ok(false) };
     let is_void = matches!((name, code), ("|V1", "uint8") | ("|V2", "uint16"));
-    // f32 is the only word for tf32, and bytes are read as booleans.
+    // tf32 is stored as f32, and bytes may be booleans.
     let is_stand_in = matches!((name, dtype), ("float32", DType::Tf32) | ("int8", DType::I8));
     Ok(name == code || is_void || is_stand_in)
 }
@@ -281,13 +281,13 @@ pub fn type_names(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     PyList::new(py, DType::ALL.map(DType::name))
 }
 
-/// The canonical name of a type that is named in any way that `cast` understands.
+/// Canonical name of a type given in any form that `cast` accepts.
 #[pyfunction]
 pub fn type_name(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     Ok(of_object(object)?.name())
 }
 
-/// The `torch.dtype` of tensors of a type.
+/// `torch.dtype` for tensors of a type.
 #[pyfunction]
 pub fn torch_dtype<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let torch = object.py().import("torch")?;

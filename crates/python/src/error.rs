@@ -1,5 +1,4 @@
-//! Errors of the library as exceptions: the classes are those of `truecast._errors`, and which one it is follows from
-//! whose fault the error is.
+//! Errors of the library as exceptions of `truecast._errors`; the class follows from the error's kind.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -17,20 +16,20 @@ use truecast::text::definition::print_one;
 use truecast::{CastError, CastSpec, Cause, DType, ErrorKind};
 use truecast_cli::Refused;
 
-/// What went wrong, as a class of exceptions.
+/// Class of an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The call makes no sense.
     Usage,
-    /// An object is of a type that is not understood.
+    /// An object is not a supported type.
     Type,
-    /// A specification does not allow it.
+    /// A specification forbids it.
     Spec,
-    /// The data are malformed, or refused.
+    /// The data are malformed or refused.
     Input,
     /// The system failed.
     System,
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
     /// The destination exists.
     Exists,
@@ -60,18 +59,19 @@ impl From<ErrorKind> for Class {
     }
 }
 
-/// A message of the library in Python's words: `--from-scheme` is `from_scheme`. Help of the command is none here.
+/// A message of the library in Python's terms: `--from-scheme` is `from_scheme`. References to the command's help are
+/// dropped.
 fn in_python(message: &str) -> String {
     translated(message, false)
 }
 
-/// The same; in advice, switches are given, and words are texts: `force=True`, `nonfinite="saturate"`.
+/// [`in_python`]; in advice, options have values: `force=True`, `nonfinite="saturate"`.
 fn translated(message: &str, is_advice: bool) -> String {
     let message = message.split_once("; see truecast ").map_or(message, |(said, _)| said);
     let mut parts = message.split("--");
     let mut said = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        // Dashes within a word are of a name or a path.
+        // Dashes inside a word belong to a name or a path.
         if !said.is_empty() && !said.ends_with([' ', '(', '`', '"', '\'', '\n']) {
             said.push_str("--");
             said.push_str(part);
@@ -101,12 +101,12 @@ fn translated(message: &str, is_advice: bool) -> String {
     said
 }
 
-/// An exception of a class. Its message may have names from files in it, and is shown on terminals.
+/// An exception of a class. Its message may contain names from files, and is shown on terminals.
 pub fn raise(py: Python<'_>, class: Class, message: impl Display) -> PyErr {
     raise_with(py, class, message, |_| Ok(()))
 }
 
-/// The same, with attributes that say singly what the message does.
+/// [`raise`] with attributes that repeat parts of the message.
 fn raise_with<'py>(
     py: Python<'py>,
     class: Class,
@@ -121,9 +121,9 @@ fn raise_with<'py>(
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// The exception for a file that the system refused, or that may not be there.
+/// Exception for a failed system call on a file.
 fn of_file(py: Python<'_>, path: &Path, (kind, errno): (io::ErrorKind, Option<i32>), message: String) -> PyErr {
-    // Python has these numbers everywhere, whatever the system says.
+    // Python has the same numbers on all systems.
     let (class, errno) = match kind {
         io::ErrorKind::NotFound => (Class::Missing, Some(2)),
         io::ErrorKind::AlreadyExists => (Class::Exists, Some(17)),
@@ -135,7 +135,7 @@ fn of_file(py: Python<'_>, path: &Path, (kind, errno): (io::ErrorKind, Option<i3
     })
 }
 
-/// The exception for an element, which may be one of a named tensor.
+/// Exception for an element, possibly of a named tensor.
 fn of_element(py: Python<'_>, class: Class, cause: &Cause, tensor: Option<&str>, message: String) -> PyErr {
     let (index, value) = match cause {
         Cause::Value(CastError::Value { index, src, code, .. }) => (Some(*index as u64), number(py, *src, *code)),
@@ -153,14 +153,14 @@ fn of_element(py: Python<'_>, class: Class, cause: &Cause, tensor: Option<&str>,
     })
 }
 
-/// The value of a code as a number of Python.
+/// Value of a code as a Python number.
 fn number<'py>(py: Python<'py>, dtype: DType, code: u64) -> Option<Bound<'py, PyAny>> {
     let text = print_one(&CastSpec { dst: DType::String, ..CastSpec::copy(dtype) }, code).ok()?;
     let class = if dtype.is_float() { py.get_type::<PyFloat>() } else { py.get_type::<PyInt>() };
     class.call1((text,)).ok()
 }
 
-/// The exception for an error of the library.
+/// Exception for an error of the library.
 pub fn of(py: Python<'_>, error: &Error) -> PyErr {
     let class = match error {
         Error::Cast(truecast::Error::Spec(_) | truecast::Error::Plan(_)) => Class::Spec,
@@ -195,7 +195,7 @@ pub fn of(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// The exception for what the command refuses.
+/// Exception for a refusal of the command.
 pub fn refused(py: Python<'_>, refused: &Refused) -> PyErr {
     let message = in_python(&refused.message);
     match &refused.file {
@@ -204,7 +204,7 @@ pub fn refused(py: Python<'_>, refused: &Refused) -> PyErr {
     }
 }
 
-/// The exception for what a specification forbids: what was asked for is wrong, or the types.
+/// Exception for a request that a specification forbids: attributes or types.
 pub fn of_spec(py: Python<'_>, error: &SpecError) -> PyErr {
     raise(py, Class::Spec, error)
 }

@@ -1,4 +1,4 @@
-//! Files and folders: convert, verify, compare. Each gives its report as the JSON of `docs/interfaces.md` section 6.
+//! Files and folders: convert, verify, compare. Each returns its report as the JSON of `docs/interfaces.md` section 6.
 
 use crate::error::{self, Class, raise};
 use crate::keywords::Keywords;
@@ -18,7 +18,7 @@ use truecast::select::{QuantizeOptions, Rule, Selection, SharedGlobalScale, Sour
 use truecast::verify::Coverage;
 use truecast::{CastOptions, DenseTensor};
 
-/// Everything that is asked for of a conversion, but the specification.
+/// Options of a conversion, without the specification.
 fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
     let share = match (asked.switch("merge", false)?, asked.part()?) {
         (true, _) => RunScope::Merge,
@@ -52,7 +52,7 @@ fn options(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Options> {
     })
 }
 
-/// Which tensors become what: `keep` goes before `rules`.
+/// Types of tensors: `keep` takes precedence over `rules`.
 fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
     let fail = |error: Error| error::of(py, &error);
     let mut rules = Vec::new();
@@ -76,7 +76,7 @@ fn selection(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Selection> {
     Ok(Selection { to: asked.dtype("to")?, from: asked.dtype("from_")?, rules, keep })
 }
 
-/// How tensors are quantized, if they are.
+/// Quantization of tensors, if requested.
 fn writing(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Option<QuantizeOptions>> {
     const OF_SCHEME: [&str; 7] =
         ["quantize", "mx_scale", "scale_search", "nonfinite", "share_global", "relayout", "activation_ranges"];
@@ -103,14 +103,14 @@ fn writing(py: Python<'_>, asked: &mut Keywords<'_>) -> PyResult<Option<Quantize
     }
 }
 
-/// Refuses arguments that do not matter for these files, or exclude each other.
+/// Refuses arguments that have no effect on these files, or exclude each other.
 fn check(py: Python<'_>, command: &'static str, asked: &Keywords<'_>, src: &Path, dst: &Path) -> PyResult<()> {
     let options = asked.options();
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     truecast_cli::check_files(command, &options, src, dst).map_err(|refused| error::refused(py, &refused))
 }
 
-/// What is asked for of `convert`: the destination, and how.
+/// Destination and options of `convert`.
 fn conversion(py: Python<'_>, src: &Path, dst: &Path, asked: &mut Keywords<'_>) -> PyResult<(PathBuf, Options)> {
     let mut options = options(py, asked)?;
     let request = asked.request()?;
@@ -151,14 +151,14 @@ pub fn convert<'py>(
     written(py, &dst, &report)
 }
 
-/// Makes room for the parts of a folder where an earlier result is to be replaced; arguments are those of `convert`.
+/// Removes parts of an earlier result that is to be replaced; arguments are those of `convert`.
 #[pyfunction]
 pub fn clear<'py>(py: Python<'py>, src: PathBuf, dst: PathBuf, keywords: &Bound<'py, PyDict>) -> PyResult<()> {
     let (dst, options) = conversion(py, &src, &dst, &mut Keywords::of(keywords)?)?;
     py.detach(|| Plan::new(&src, &dst, &options)?.clear()).map_err(|error| error::of(py, &error))
 }
 
-/// Verifies a file or a folder that was converted; what `convert` has too means the same.
+/// Verifies a converted file or folder; arguments shared with `convert` have the same meaning.
 #[pyfunction]
 pub fn verify<'py>(
     py: Python<'py>,
@@ -193,7 +193,7 @@ pub fn verify<'py>(
     Ok((json(py, &truecast_cli::verified(&verdict))?, shown))
 }
 
-/// How the values of two files or folders differ.
+/// Differences between the values of two files or folders.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn compare(
@@ -217,7 +217,7 @@ pub fn compare(
     json(py, &found.with(Rows::All))
 }
 
-/// One tensor of a file or folder: its bytes, the name of its type, its shape.
+/// One tensor of a file or folder: bytes, name of the type, shape.
 #[pyfunction]
 pub fn load(
     py: Python<'_>,

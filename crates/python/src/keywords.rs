@@ -1,5 +1,5 @@
-//! Keyword arguments of functions that take many: each is taken by its name, and says nothing if it is `None` or what
-//! holds anyway. What is left are settings of a specification.
+//! Keyword arguments of functions that take many: each is taken by its name, and ignored if it is `None` or its
+//! default. The remaining ones are settings of a specification.
 
 use crate::error::{Class, raise};
 use crate::{dtypes, request};
@@ -12,7 +12,7 @@ use truecast::convert::Partition;
 use truecast::request::Request;
 use truecast_cli::did_you_mean;
 
-/// What holds where nothing is said, of arguments that have a value then.
+/// Defaults of arguments that have one.
 pub const DEFAULTS: [(&str, &str); 5] = [
     ("max_memory", "256MiB"),
     ("min_elements", "1024"),
@@ -21,20 +21,20 @@ pub const DEFAULTS: [(&str, &str); 5] = [
     ("sample_seed", "0"),
 ];
 
-/// What is not taken yet.
+/// Arguments that are not taken yet.
 pub struct Keywords<'py> {
     left: Bound<'py, PyDict>,
-    /// The names of what was taken and says something.
+    /// Names of taken arguments with an effect.
     said: Vec<&'static str>,
 }
 
 impl<'py> Keywords<'py> {
-    /// All that a function is called with.
+    /// All keyword arguments of a call.
     pub fn of(all: &Bound<'py, PyDict>) -> PyResult<Keywords<'py>> {
         Ok(Keywords { left: all.copy()?, said: Vec::new() })
     }
 
-    /// The names of the command's options for what was taken.
+    /// Names of the command's options for the taken arguments.
     pub fn options(&self) -> Vec<String> {
         let option = |name: &&str| match *name {
             "rules" => "rule".into(),
@@ -44,7 +44,7 @@ impl<'py> Keywords<'py> {
         self.said.iter().map(option).collect()
     }
 
-    /// The first of these arguments that was taken and says something.
+    /// First of these arguments that was taken and has an effect.
     pub fn first_said(&self, names: &[&str]) -> Option<&'static str> {
         self.said.iter().copied().find(|name| names.contains(name))
     }
@@ -69,7 +69,7 @@ impl<'py> Keywords<'py> {
         Err(raise(value.py(), Class::Usage, message))
     }
 
-    /// Whether it is on.
+    /// Value of a switch.
     pub fn switch(&mut self, name: &'static str, default: bool) -> PyResult<bool> {
         let Some(value) = self.take(name)? else { return Ok(default) };
         let Ok(is_on) = value.extract::<bool>() else { return self.refused(name, &value, "True or False") };
@@ -79,7 +79,7 @@ impl<'py> Keywords<'py> {
         Ok(is_on)
     }
 
-    /// What its text, or that of a number, is read as.
+    /// Parses a text or the text of a number.
     pub fn read<T, E: Display>(
         &mut self,
         name: &'static str,
@@ -146,7 +146,7 @@ impl<'py> Keywords<'py> {
         self.take(name)?.as_ref().map(dtypes::of_object).transpose()
     }
 
-    /// Pairs of a pattern and a type, or of one and nothing.
+    /// Pairs of a pattern and a type or `None`.
     pub fn pairs(&mut self, name: &'static str) -> PyResult<Vec<(String, Option<DType>)>> {
         let Some(value) = self.take(name)? else { return Ok(Vec::new()) };
         let items = if value.hasattr("items")? { value.call_method0("items")? } else { value.clone() };
@@ -168,7 +168,7 @@ impl<'py> Keywords<'py> {
         pairs.into_iter().map(one).collect()
     }
 
-    /// Who decides: `spec`, and all that is left. `None` where nothing is said.
+    /// The specification: `spec`, and all remaining arguments. `None` if nothing is given.
     pub fn request(&mut self) -> PyResult<Option<Request>> {
         let (py, spec) = (self.left.py(), self.take("spec")?);
         let spec: Option<Bound<'py, PyString>> = match &spec {

@@ -1,9 +1,9 @@
-//! The extension module `truecast._truecast`, on which the Python package is built: arrays of NumPy, torch and JAX in and
-//! out (`array`, `memory`), their types (`dtypes`), and what is done with them, a file for each. What anything means is
-//! asked of the crate `truecast`; the command is that of `truecast-cli`.
+//! The extension module `truecast._truecast` of the Python package: arrays of NumPy, torch and JAX in and out (`array`,
+//! `memory`), their types (`dtypes`), and one file for each function on them. Results are computed by the crate
+//! `truecast`; the command is that of `truecast-cli`.
 //!
-//! `unsafe` stands in `memory`, `array` and `torch`, where other libraries say where their elements lie, and in `pages`, the
-//! memory of large results.
+//! `unsafe` is used in `memory`, `array` and `torch`, which access other libraries' memory, and in `pages`, the memory
+//! of large results.
 
 mod array;
 mod cast;
@@ -24,7 +24,7 @@ mod text;
 mod torch;
 mod watched;
 
-/// What the package is made of. Nothing in it needs the interpreter's lock.
+/// Contents of the package. Nothing in it needs the interpreter's lock.
 #[pyo3::pymodule(gil_used = false)]
 mod _truecast {
     use pyo3::prelude::*;

@@ -1,31 +1,31 @@
-//! Memory of large results: pages of the system, which are kept for a while when no array is left of them.
+//! Memory of large results: pages of the system, kept for reuse for a while after their last array is gone.
 //!
-//! The system clears each page when it is first written, which takes about as long as most conversions. Pages that were
-//! written before are clear of that. So what large results lay in is not unmapped but kept for the next one that fits, and
-//! the system is told that it may take the pages at any time (`MADV_FREE`): they count as resident until it needs them.
-//! Only Linux has that advice in this form; elsewhere results are allocated by their library, as small ones are.
+//! The system clears each page at the first write, which takes about the time of a conversion; reused pages need no
+//! clearing. So the memory of a large result is not unmapped but kept for the next one that fits, and the system is
+//! told that it may take the pages at any time (`MADV_FREE`): they count as resident until then. Only Linux has this
+//! advice; elsewhere the library of the result allocates, as for small ones.
 //!
-//! Pages belong to one owner at a time: to a `Pages` that arrays have as their base, or to `KEPT`. They get there when the
-//! `Pages` is dropped, so when no array, view, tensor or capsule of DLPack refers to it any more.
+//! Pages have one owner at a time: a `Pages` that is the base of arrays, or `KEPT`. They move there when the `Pages` is
+//! dropped, when no array, view, tensor or capsule of DLPack refers to it.
 
 use memmap2::{Advice, MmapMut, MmapOptions, UncheckedAdvice};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// Fewer bytes are allocated by the library of the result.
+/// Smaller results are allocated by their library.
 const LARGE: usize = 1 << 20;
 /// Large pages: one clearing for 512 small ones.
 const HUGE: usize = 2 << 20;
-/// So many maps are kept, and so many bytes in all.
+/// Limits on kept maps, and on their total bytes.
 const MOST_KEPT: usize = 16;
 const MOST_BYTES: usize = 1 << 30;
 
-/// Memory that is not in use, the newest last.
+/// Unused memory, newest last.
 static KEPT: Mutex<Vec<Room>> = Mutex::new(Vec::new());
 
-/// What is kept; `None` if another thread has it at this moment. Nobody waits for it: in a process that was forked then, it
-/// would be for ever.
+/// Kept memory; `None` if another thread holds the lock. Never waits: in a process forked at that moment, the lock
+/// would be held forever.
 fn kept() -> Option<MutexGuard<'static, Vec<Room>>> {
     match KEPT.try_lock() {
         Ok(kept) => Some(kept),
@@ -34,31 +34,31 @@ fn kept() -> Option<MutexGuard<'static, Vec<Room>>> {
     }
 }
 
-/// Memory of this process alone.
+/// Memory of this process only.
 #[derive(Debug)]
 struct Room {
     map: MmapMut,
-    /// Where the part that is used begins.
+    /// Start of the used part.
     start: usize,
     /// Its bytes.
     len: usize,
 }
 
 impl Room {
-    /// Memory that nobody wrote to: `None` if there is not so much.
+    /// Fresh memory; `None` if there is not enough.
     fn new(bytes: usize) -> Option<Room> {
         let is_huge = bytes >= 2 * HUGE;
         let (len, slack) = if is_huge { (bytes.checked_next_multiple_of(HUGE)?, HUGE) } else { (bytes, 0) };
         let map = MmapOptions::new().len(len.checked_add(slack)?).map_anon().ok()?;
         let start = if is_huge { map.as_ptr().align_offset(HUGE) } else { 0 };
         if is_huge {
-            // A system without large pages refuses, which is of no matter.
+            // A system without large pages refuses, which is harmless.
             let _ = map.advise_range(Advice::HugePage, start, len);
         }
         Some(Room { map, start, len })
     }
 
-    /// The smallest that is kept and has so many bytes, and not more than twice as many.
+    /// The smallest kept one that has this many bytes, and at most twice as many.
     fn kept(bytes: usize) -> Option<Room> {
         let mut kept = kept()?;
         let fits = kept.iter().enumerate().filter(|(_, room)| room.len >= bytes && room.len / 2 <= bytes);
@@ -66,12 +66,12 @@ impl Room {
         Some(kept.remove(at))
     }
 
-    /// Keeps it, and gives up the oldest that are too many. What they held may be lost from here on.
+    /// Keeps it, and drops the oldest beyond the limits. Its contents may be lost from here on.
     fn keep(self) {
-        // SAFETY: no array refers to the memory any more, so nobody reads what the system may replace by zeros. Whoever gets
-        // it next takes it for memory without a value, and writes before anybody reads.
+        // SAFETY: no array refers to the memory any more, so replacing it by zeros is not observed. The next user
+        // treats it as uninitialized, and writes before any read.
         let freed = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::Free, self.start, self.len) };
-        // Refused for memory that is locked.
+        // Refused for locked memory.
         if freed.is_err() || self.len > MOST_BYTES {
             return;
         }
@@ -93,14 +93,14 @@ impl Room {
 #[pyclass(frozen, module = "truecast._truecast")]
 #[derive(Debug)]
 pub struct Pages {
-    /// Some until it is dropped.
+    /// `Some` until it is dropped.
     room: Option<Room>,
     bytes: usize,
 }
 
 impl Pages {
-    /// Memory for so many bytes, and whether it is new, so that its pages are still to be cleared. `None` if there are few,
-    /// or not so many.
+    /// Memory for this many bytes, and whether it is new, so that its pages are not cleared yet. `None` for small
+    /// sizes, or without memory.
     pub fn of(bytes: usize) -> Option<(Pages, bool)> {
         if bytes < LARGE || cfg!(not(target_os = "linux")) {
             return None;
@@ -114,7 +114,7 @@ impl Pages {
 
 #[pymethods]
 impl Pages {
-    /// NumPy's array interface: bytes that may be written.
+    /// NumPy's array interface for writable bytes.
     #[getter(__array_interface__)]
     fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let first = self.room.as_ref().map_or(0, |room| room.map.as_ptr() as usize + room.start);
@@ -135,11 +135,11 @@ impl Drop for Pages {
     }
 }
 
-/// Gives the memory that is kept for coming results back to the system, and returns how many bytes it was.
+/// Returns memory that is kept for later results to the system, and its number of bytes to the caller.
 ///
-/// Results of 1 MiB or more lie in memory that is not unmapped when the last array on it is gone, but kept: the next result
-/// that fits need not wait until the system has cleared new pages. At most 16 results and 1 GiB are kept, on Linux only. The
-/// system may take the memory whenever it needs some, so this function is for those who want to see it gone.
+/// Memory of results of 1 MiB or more is not unmapped when its last array is gone, but kept: the next result that fits
+/// need not wait until the system has cleared new pages. At most 16 results and 1 GiB are kept, on Linux only. The
+/// system may take the memory at any time, so calling this function is rarely necessary.
 ///
 /// Examples
 /// --------

@@ -1,6 +1,6 @@
-//! The threads of conversions: a pool of the package's own, made when work is first worth it.
+//! Threads of conversions: the package's own pool, made at the first use.
 //!
-//! Threads do not survive a fork: a process that was forked makes a pool of its own.
+//! Threads do not survive a fork: a forked process makes its own pool.
 
 use crate::error::{Class, raise};
 use pyo3::prelude::*;
@@ -9,32 +9,32 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use truecast::CastOptions;
 
-/// Work on fewer bytes is done by the calling thread.
+/// Smaller work is done by the calling thread.
 const WORTH_BYTES: usize = 1 << 20;
 
-/// Level and threads of this machine. Asking takes longer than small conversions.
+/// Level and threads of this machine. Detection takes longer than small conversions.
 pub static DEFAULTS: LazyLock<CastOptions> = LazyLock::new(CastOptions::default);
 
 #[derive(Default)]
 struct State {
     pool: Option<Arc<ThreadPool>>,
-    /// The process that made it.
+    /// Process that made it.
     process: u32,
-    /// As asked for; `None` is one for each core.
+    /// Requested number; `None` is one per core.
     threads: Option<NonZeroUsize>,
 }
 
-/// Locked for moments only.
+/// Locked only briefly.
 static STATE: Mutex<State> = Mutex::new(State { pool: None, process: 0, threads: None });
 
-/// Level and threads that conversions use now.
+/// Level and threads for conversions.
 pub fn options() -> CastOptions {
     let state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     CastOptions { threads: state.threads.unwrap_or(DEFAULTS.threads), ..*DEFAULTS }
 }
 
-/// The same for work on so many bytes: work that is not worth the pool is not divided. It must not be, for the threads that
-/// libraries divide it among are not in a process that was forked.
+/// [`options`] for work of this size: small work is not divided. It must not be, since a forked process lacks the
+/// threads of the global pool.
 pub fn options_for(bytes: usize) -> CastOptions {
     let options = options();
     if bytes < WORTH_BYTES { CastOptions { threads: NonZeroUsize::MIN, ..options } } else { options }
@@ -44,7 +44,7 @@ fn pool() -> Option<Arc<ThreadPool>> {
     let process = std::process::id();
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     if state.process != process {
-        // Its threads are not in this process, and what they held may be locked for ever.
+        // Its threads are not in this process, and may hold locks forever.
         std::mem::forget(state.pool.take());
         state.process = process;
     }
@@ -55,7 +55,7 @@ fn pool() -> Option<Arc<ThreadPool>> {
     state.pool.clone()
 }
 
-/// Does work on so many bytes: with the interpreter released and on every thread, if that is worth it.
+/// Runs work of this size with the interpreter released and on every thread, if that is worthwhile.
 pub fn run<T: Send>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> T + Send) -> T {
     if bytes < WORTH_BYTES / 16 {
         return work();
@@ -67,7 +67,7 @@ pub fn run<T: Send>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> T + Sen
     })
 }
 
-/// Does work that divides itself, on every thread. The caller is not attached to the interpreter.
+/// Runs work that divides itself, on every thread. The caller is not attached to the interpreter.
 pub fn install<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     match pool() {
         Some(pool) => pool.install(work),
@@ -75,7 +75,7 @@ pub fn install<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Sets how many threads conversions use from now on; ``None`` stands for one for each core. No result depends on it.
+/// Sets the number of threads for conversions; ``None`` is one per core. Results do not depend on it.
 #[pyfunction]
 #[pyo3(signature = (threads=None))]
 pub fn set_num_threads(py: Python<'_>, threads: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
@@ -94,7 +94,7 @@ pub fn set_num_threads(py: Python<'_>, threads: Option<&Bound<'_, PyAny>>) -> Py
     Ok(())
 }
 
-/// How many threads conversions use.
+/// Number of threads for conversions.
 #[pyfunction]
 pub fn get_num_threads() -> usize {
     options().threads.get()

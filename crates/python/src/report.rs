@@ -1,4 +1,4 @@
-//! Reports as Python gets them: of files as JSON; of an array its counts and error measures by the names of reports.
+//! Reports in Python: of files as JSON; of an array its counts and error measures by the names in reports.
 
 use crate::cast::convert;
 use crate::error::{Class, raise};
@@ -17,7 +17,7 @@ pub fn json(py: Python<'_>, report: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(report).map_err(|error| raise(py, Class::System, error))
 }
 
-/// A report of files, with what it is checked by.
+/// A report of files with its digests.
 #[derive(Serialize)]
 struct Written<'a> {
     destination: String,
@@ -26,13 +26,13 @@ struct Written<'a> {
     outputs: Vec<RecordedFile>,
 }
 
-/// The report of a conversion that wrote to `dst`, as the command writes it.
+/// Report of a conversion to `dst`, in the command's form.
 pub fn written(py: Python<'_>, dst: &Path, report: &Report) -> PyResult<String> {
     let outputs = watched(py, None, 0, |stop, _| RecordedFile::all(report, stop))?;
     json(py, &Written { destination: dst.display().to_string(), report, outputs })
 }
 
-/// Converts an array as `cast` does, and counts on the way.
+/// Converts an array like `cast`, with counts.
 #[pyfunction]
 #[pyo3(signature = (x, to, *, spec=None, out=None, from_=None, shape=None, layout=None, **attributes))]
 #[allow(clippy::too_many_arguments)]

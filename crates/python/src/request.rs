@@ -1,4 +1,4 @@
-//! Which specification decides: the arguments `spec` and `**attributes`, read by the library as the command's options are.
+//! The requested specification: the arguments `spec` and `**attributes`, parsed like the command's options.
 
 use crate::error::{Class, of_spec, raise};
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use truecast::request::{Request, RequestError, SPECS, versions};
 use truecast::setting::Setting;
 use truecast::{CastSpec, DType};
 
-/// What was asked for; without anything, ONNX at its newest opset.
+/// The request; by default ONNX at its newest opset.
 pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDict>>) -> PyResult<Request> {
     let (name, version) = match spec.map(|spec| spec.split_once('@').unwrap_or((spec, ""))) {
         None => ("onnx", None),
@@ -23,7 +23,7 @@ pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDi
                     texts.push((key.clone(), text(spec, &key, &value?)?));
                 }
             }
-            // What is not given.
+            // Not given.
             Err(_) if value.is_none() => {}
             Err(_) => texts.push((key.clone(), text(spec, &key, &value)?)),
         }
@@ -41,14 +41,14 @@ pub fn resolve(py: Python<'_>, request: &Request, src: DType, dst: DType) -> PyR
     request.resolve(src, dst).map_err(|error| of_spec(py, &error))
 }
 
-/// A value as it is typed.
+/// A value as text.
 fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     let [is_switch, is_integer] =
         [Setting::is_switch, Setting::is_integer].map(|is| Setting::of_name(name).is_some_and(is));
     if is_integer && value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
         return Ok(value.to_string());
     }
-    // One of NumPy too.
+    // Includes NumPy's bool.
     if let Ok(is_on) = value.extract::<bool>() {
         return Ok(is_on.to_string());
     }
@@ -71,7 +71,7 @@ fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<St
     }
 }
 
-/// The specification has no such attribute, or not this value of it.
+/// Error for an unknown attribute or value.
 fn unknown(py: Python<'_>, spec: &str, name: &str, value: &str) -> PyErr {
     let standard = spec.split('@').next().unwrap_or(spec);
     let known: Vec<&str> = Setting::all().filter(|setting| setting.is_of(standard)).map(Setting::name).collect();
@@ -90,8 +90,7 @@ fn unknown(py: Python<'_>, spec: &str, name: &str, value: &str) -> PyErr {
     raise(py, Class::Usage, message)
 }
 
-/// The attributes that a specification has: name, whether it is on or off, and the values that are known; none of an
-/// integer.
+/// Attributes of a specification: name, whether it is a switch, and the known values; empty for an integer.
 #[pyfunction]
 pub fn attributes(spec: &str) -> Vec<(String, bool, Vec<&'static str>)> {
     let standard = spec.split('@').next().unwrap_or(spec);
@@ -100,7 +99,7 @@ pub fn attributes(spec: &str) -> Vec<(String, bool, Vec<&'static str>)> {
     of.map(|s| (s.name().replace('-', "_"), s.is_switch(), values(s))).collect()
 }
 
-/// The specifications, and each with its versions: what `spec` may be.
+/// Specifications with their versions: valid values of `spec`.
 #[pyfunction]
 pub fn spec_names() -> Vec<String> {
     let with_versions = |name: &&str| {

@@ -13,7 +13,7 @@ use truecast::spec::tosa::rescale::{Channel, RoundingMode};
 use truecast::spec::tosa::{Rescale, Target as Version, signless};
 use truecast::{Counting, DType, Elements, ElementsMut, Layout, RescaleError, Rescaler};
 
-/// Small operands: a number, or one for each channel.
+/// Small operands: one number, or one per channel.
 #[derive(FromPyObject)]
 pub enum Numbers {
     One(i64),
@@ -74,7 +74,7 @@ pub fn rescale<'py>(
     let mode = RoundingMode::of_name(rounding).ok_or_else(|| {
         raise(py, Class::Usage, format_args!("rounding {rounding:?} is not one of single, double, inexact"))
     })?;
-    // Arrays hold i48 in 64 bits.
+    // Arrays store i48 in 64 bits.
     let input = if source.dtype == DType::I64 { DType::I48 } else { signless(source.dtype) };
     let op = Rescale {
         input,
@@ -125,7 +125,7 @@ pub fn rescale<'py>(
     if out.is_some() { Ok(filled.array) } else { crate::array::hand_back(filled, library) }
 }
 
-/// Multiplier and shift of a scale, as RESCALE takes them.
+/// Multiplier and shift for a scale.
 #[pyfunction]
 #[pyo3(signature = (scale, scale32=true))]
 pub fn rescale_factors(py: Python<'_>, scale: f64, scale32: bool) -> PyResult<(i32, i8)> {

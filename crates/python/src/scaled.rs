@@ -1,4 +1,4 @@
-//! `quantize` and `dequantize`: arrays to the parts of a scaled tensor and back. What they are made of is `truecast::scaled`.
+//! `quantize` and `dequantize`: arrays to the parts of a scaled tensor and back, by `truecast::scaled`.
 
 use crate::array::{Given, Library, New, Order, hand_back, new, new_dtype};
 use crate::dtypes::{self, Form as Words};
@@ -15,7 +15,7 @@ use truecast::select::quantize_options::{MxScale, NONFINITE, SEARCHES};
 use truecast::{CastSpec, DType, Layout};
 use truecast_cli::read_scheme;
 
-/// What Python calls a part, in the order of the arrays of a form.
+/// Python's name of a part, in the order of a form's arrays.
 const fn name_of(part: Part) -> &'static str {
     match part {
         Part::Codes => "codes",
@@ -28,7 +28,7 @@ const fn name_of(part: Part) -> &'static str {
     }
 }
 
-/// How scales are chosen.
+/// Options for choosing scales.
 pub fn how(asked: &mut Keywords<'_>) -> PyResult<Quantization> {
     Ok(Quantization {
         mx: asked.word("mx_scale", MxScale::ALL)?.unwrap_or_default(),
@@ -42,7 +42,7 @@ fn scheme_of(py: Python<'_>, name: &str) -> PyResult<Scheme> {
     scheme(name).map_err(|error| raise(py, Class::Usage, error))
 }
 
-/// The type of an array of a form. torch has one for pairs of f4e2m1.
+/// Type of a form's array. torch has a type for pairs of f4e2m1.
 fn dtype_of<'py>(py: Python<'py>, library: Library, array: &Array, words: Words) -> PyResult<Bound<'py, PyAny>> {
     const PAIRS: Plane = Plane { code: Code::Float(DType::F4E2M1), packing: Packing::BYTES };
     if library == Library::Torch && array.plane == PAIRS && words == Words::Values {
@@ -54,7 +54,7 @@ fn dtype_of<'py>(py: Python<'py>, library: Library, array: &Array, words: Words)
     new_dtype(py, library, array.dtype, if is_common { Words::Values } else { words })
 }
 
-/// Quantizes an array: the scheme, the name of its type, and its parts by name.
+/// Quantizes an array; returns the scheme, the name of its type, and its parts by name.
 #[pyfunction]
 #[pyo3(signature = (x, scheme, from_, layout, keywords))]
 pub fn quantize<'py>(
@@ -72,7 +72,7 @@ pub fn quantize<'py>(
         return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; the scheme determines the packing"));
     }
     let how = how(&mut Keywords::of(keywords)?)?;
-    // Codes and scales have no gradient to lose.
+    // Codes and scales have no gradient.
     let given = Given::found(x)?;
     let library = given.library;
     let source = Source::of(given, from_.map(dtypes::of_object).transpose()?, None)?;
@@ -103,7 +103,7 @@ pub fn quantize<'py>(
     Ok((scheme.to_string(), source.shape, source.dtype.name(), parts))
 }
 
-/// Makes a scaled tensor dense.
+/// Dequantizes a scaled tensor.
 #[pyfunction]
 #[pyo3(signature = (scheme, shape, parts, to, spec, attributes))]
 pub fn dequantize<'py>(
@@ -151,7 +151,7 @@ pub fn dequantize<'py>(
     hand_back(made, library)
 }
 
-/// A part has the type and shape that its scheme says; dimensions of one element do not matter.
+/// Checks the type and shape of a part; dimensions of one element are ignored.
 fn check(given: &Given<'_>, array: &Array) -> PyResult<()> {
     let py = given.array.py();
     let (found, shape): (_, Vec<u64>) = (given.dtype()?, given.shape()?.extract()?);
@@ -171,7 +171,7 @@ fn check(given: &Given<'_>, array: &Array) -> PyResult<()> {
     Err(raise(py, Class::Type, message))
 }
 
-/// The names of schemes that stand for no package.
+/// Names of schemes that belong to no package.
 #[pyfunction]
 pub fn scheme_names() -> Vec<(&'static str, &'static str)> {
     truecast::scaled::NAMES.to_vec()

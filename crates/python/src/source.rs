@@ -1,4 +1,4 @@
-//! What a conversion is called with: an array as elements, and the other arguments.
+//! Arguments of a conversion: an array as elements, and the others.
 
 use crate::array::{Dense, Given, Library};
 use crate::dtypes::{self, Form};
@@ -10,18 +10,18 @@ use pyo3::types::{PyDict, PyTuple};
 use truecast::request::Request;
 use truecast::{Counting, DType, Layout};
 
-/// What a conversion is called with, beside the array.
+/// Arguments of a conversion other than the array.
 pub struct Call<'a, 'py> {
     pub to: DType,
     pub request: Request,
     pub out: Option<&'a Bound<'py, PyAny>>,
-    /// The type of the elements, where the array does not say.
+    /// Type of the elements, if the array does not have it.
     pub from: Option<DType>,
-    /// The shape of the tensor whose bytes the array holds.
+    /// Shape of the tensor whose bytes are in the array.
     pub shape: Option<Vec<u64>>,
     pub form: Form,
     pub counting: Counting,
-    /// Of stochastic rounding.
+    /// Seed of stochastic rounding.
     pub seed: Option<u64>,
 }
 
@@ -31,14 +31,14 @@ pub struct Source<'py> {
     pub dtype: DType,
     pub layout: Layout,
     pub len: usize,
-    /// Of the result, in elements.
+    /// Shape of the result, in elements.
     pub shape: Bound<'py, PyTuple>,
-    /// A byte is a code, whose high bits nobody else ignores.
+    /// Whether each byte is a code whose high bits must be zero.
     are_codes: bool,
 }
 
 impl<'py> Source<'py> {
-    /// What an argument holds: of the type that its own says, or of `from`.
+    /// Elements of an argument, of its own type or of `from`.
     pub fn of(given: Given<'py>, from: Option<DType>, shape: Option<&[u64]>) -> PyResult<Source<'py>> {
         let py = given.array.py();
         let found = given.dtype()?;
@@ -79,7 +79,7 @@ impl<'py> Source<'py> {
         Ok(Source { are_codes: true, ..Source::of_elements(given, dtype)? })
     }
 
-    /// Its memory, as `Given::read` does it. Codes that are none are refused: they are mostly packed bytes.
+    /// Its memory, as in `Given::read`. Invalid codes are refused: they are usually packed bytes.
     pub fn read(&self, any_order: bool) -> PyResult<Dense<'py>> {
         let dense = self.given.read(any_order && self.layout == Layout::Bytes)?;
         let bits = self.dtype.code_bits();
@@ -95,7 +95,7 @@ impl<'py> Source<'py> {
         Ok(dense)
     }
 
-    /// An array of the type that its own type says.
+    /// An array with an element type of its own.
     fn of_values(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
         match (given.library, dtype) {
             (Library::Torch, DType::F4E2M1) => Source::of_pairs(given),
@@ -110,7 +110,7 @@ impl<'py> Source<'py> {
         Ok(Source { len: len_of(&shape)?, shape, given, dtype, layout: Layout::Bytes, are_codes })
     }
 
-    /// A tensor of torch of which each element holds two, the first in the low bits.
+    /// A tensor of torch with two codes per element, the first in the low bits.
     fn of_pairs(given: Given<'py>) -> PyResult<Source<'py>> {
         let py = given.array.py();
         let mut shape: Vec<usize> = given.shape()?.extract()?;
@@ -135,7 +135,7 @@ fn bytes_of(given: &Given<'_>) -> PyResult<usize> {
     given.array.getattr(intern!(given.array.py(), "nbytes"))?.extract()
 }
 
-/// The dimensions that an argument says.
+/// Dimensions given as an argument.
 pub fn shape_of(shape: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     shape.extract().or_else(|_| {
         let message = format_args!("shape = {}: expected whole numbers, 0 or more, such as (2, 3)", shape.repr()?);
@@ -143,8 +143,8 @@ pub fn shape_of(shape: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     })
 }
 
-/// Reads the arguments that every conversion of an array has.
-#[allow(clippy::too_many_arguments)] // they are those of Python
+/// Reads the common arguments of array conversions.
+#[allow(clippy::too_many_arguments)] // as in Python
 pub fn call<'a, 'py>(
     py: Python<'py>,
     to: &Bound<'py, PyAny>,

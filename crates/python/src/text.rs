@@ -60,7 +60,7 @@ fn planned(py: Python<'_>, spec: &CastSpec) -> PyResult<TextCaster> {
     TextCaster::new(spec).map_err(|error| raise(py, Class::Spec, error))
 }
 
-/// Bytes of an element, one at least.
+/// Bytes of an element, at least one.
 fn bytes_of(dtype: DType) -> usize {
     dtype.bits_in(Layout::Bytes).map_or(1, |bits| bits as usize / 8)
 }
@@ -72,7 +72,6 @@ fn list<'py>(source: &Source<'py>) -> PyResult<Bound<'py, PyList>> {
     Ok(flat.call_method0(intern!(py, "tolist"))?.cast_into()?)
 }
 
-/// Their bytes.
 fn read(list: &Bound<'_, PyList>) -> PyResult<Vec<Vec<u8>>> {
     let one = |(index, text): (usize, Bound<'_, PyAny>)| match (text.cast::<PyString>(), text.cast::<PyBytes>()) {
         (Ok(text), _) => Ok(text.to_cow()?.as_bytes().to_vec()),
@@ -86,7 +85,7 @@ fn read(list: &Bound<'_, PyList>) -> PyResult<Vec<Vec<u8>>> {
     list.iter().enumerate().map(one).collect()
 }
 
-/// An array of `object` that holds strings.
+/// An array of `object` with strings.
 fn strings<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyTuple>,
@@ -98,7 +97,7 @@ fn strings<'py>(
     flat.call_method1(intern!(py, "reshape"), (shape,))
 }
 
-/// An array of elements, whose codes lie one a byte.
+/// An array of elements from codes in one byte each.
 fn elements<'py>(
     py: Python<'py>,
     shape: &Bound<'py, PyTuple>,
@@ -116,7 +115,7 @@ fn elements<'py>(
     Ok(made.array.array)
 }
 
-/// The same elements in another layout; `None` if they lie alike in both.
+/// The same elements in another layout; `None` if both layouts are equal.
 pub fn relaid(dtype: DType, codes: &[u8], (from, to): (Layout, Layout), len: usize) -> Option<Vec<u8>> {
     if dtype.bits_in(from) == dtype.bits_in(to) {
         return None;

@@ -1,9 +1,9 @@
-//! Tensors of torch: which of them have elements in memory, and where.
+//! Tensors of torch: whether they have elements in memory, and where.
 //!
-//! A shape is no promise of memory. FakeTensor, functional, batched, sparse and zero tensors have none; a storage may be
-//! released or shrunk under a tensor that keeps its shape, as FSDP does it; a subclass answers as it likes. So the class
-//! `torch.Tensor` is asked about a tensor that is of this class and no other, and a pointer is believed only when the
-//! storage has the bytes that the elements need.
+//! A shape does not guarantee memory. FakeTensor, functional, batched, sparse and zero tensors have none; a storage may
+//! be released or shrunk under a tensor that keeps its shape, as in FSDP; a subclass may answer anything. So only
+//! methods of the class `torch.Tensor` are used, on tensors of exactly this class, and a pointer is trusted only if the
+//! storage has the bytes of the elements.
 
 use crate::array::{Dense, Order};
 use crate::dtypes::imported;
@@ -13,7 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-/// torch, which whoever has a tensor has imported.
+/// torch, which is imported if a tensor exists.
 pub fn module(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     imported(py, "torch")?.ok_or_else(|| raise(py, Class::Type, "torch is not imported"))
 }
@@ -22,7 +22,7 @@ fn class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     module(py)?.getattr(intern!(py, "Tensor"))
 }
 
-/// A tensor on the CPU as one of the class `torch.Tensor` on the same memory; `None` if it is no tensor.
+/// A CPU tensor as one of the class `torch.Tensor` on the same memory; `None` if it is not a tensor.
 pub fn plain<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = x.py();
     if imported(py, "torch")?.is_none() {
@@ -33,7 +33,7 @@ pub fn plain<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> 
     if !is_plain && !found.is_subclass(&class)? {
         return Ok(None);
     }
-    // Tensors that say themselves what operators do need no memory for it.
+    // Tensors that define their operators themselves need no memory.
     let dispatch = intern!(py, "__torch_dispatch__");
     let tensor = if !is_plain && found.getattr(dispatch)?.is(&class.getattr(dispatch)?) {
         class.call_method1(intern!(py, "as_subclass"), (x, &class))?
@@ -56,14 +56,14 @@ fn no_memory(x: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     Ok(raise(x.py(), Class::Type, format_args!("a {name} has no memory of its own that can be read; {hint}")))
 }
 
-/// Whether autograd records what is done with a tensor now.
+/// Whether autograd records operations on a tensor now.
 pub fn is_recorded(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = tensor.py();
     let requires = tensor.getattr(intern!(py, "requires_grad"))?.is_truthy()?;
     Ok(requires && module(py)?.call_method0(intern!(py, "is_grad_enabled"))?.is_truthy()?)
 }
 
-/// Tells autograd that a tensor is written, so that no gradient is calculated from elements that are gone.
+/// Tells autograd that a tensor is written, so that no gradient is computed from overwritten elements.
 pub fn mark_written(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = tensor.py();
     let graph = module(py)?.getattr(intern!(py, "autograd"))?.getattr(intern!(py, "graph"))?;
@@ -80,12 +80,12 @@ fn refused(tensor: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     raised
 }
 
-/// Where the elements of a plain tensor lie, all within its storage.
+/// Memory of a plain tensor's elements, all within its storage.
 pub struct Place<'py> {
     tensor: Bound<'py, PyAny>,
     data: usize,
     bytes: usize,
-    /// Of elements that lie without gaps, and as they are.
+    /// Order of the elements, if they are contiguous and stored directly.
     pub order: Option<Order>,
 }
 
@@ -111,18 +111,18 @@ impl<'py> Place<'py> {
         Ok(Place { tensor, data: said.data, bytes, order })
     }
 
-    /// The memory, if it has no gaps.
+    /// The memory, if contiguous.
     pub fn dense(self) -> Option<Dense<'py>> {
         let order = self.order?;
-        // SAFETY: `data` is the first element of a tensor of the class `torch.Tensor`; its elements have no gaps in this
-        // `order`, so they are the `bytes` from there on, and `of` has found the last of them within the storage, which
-        // lives as long as the tensor does. torch has no read-only tensors.
+        // SAFETY: `data` is the first element of a tensor of the class `torch.Tensor`; its elements have no gaps in
+        // this `order`, so they are the `bytes` from there on, and `of` has found the last of them within the storage,
+        // which lives as long as the tensor does. torch has no read-only tensors.
         let memory = unsafe { Memory::new(self.data as *mut u8, self.bytes, true, self.tensor) };
         Some(Dense { memory, order })
     }
 }
 
-/// The memory of a tensor in this order if one is asked for, or of a copy without gaps.
+/// The memory of a tensor in an order that fits, or of a contiguous copy.
 pub fn read<'py>(tensor: &Bound<'py, PyAny>, fits: impl Fn(&Order) -> bool) -> PyResult<Dense<'py>> {
     let py = tensor.py();
     let place = Place::of(tensor)?;
@@ -155,7 +155,7 @@ pub fn empty<'py>(
     }
 }
 
-/// A new tensor whose memory an array of bytes of NumPy is: one of its own, no view of one of bytes.
+/// A new tensor on the memory of NumPy bytes, not a view of a tensor of bytes.
 pub fn on_bytes<'py>(
     bytes: &Bound<'py, PyAny>,
     shape: &Bound<'py, PyTuple>,
@@ -170,7 +170,7 @@ pub fn on_bytes<'py>(
     none.call_method1(intern!(py, "set_"), (storage, 0, shape, PyTuple::new(py, strides)?))
 }
 
-/// Programs may have another device as their default.
+/// Programs may have another default device.
 fn options<'py>(dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let py = dtype.py();
     let options = PyDict::new(py);
@@ -179,10 +179,10 @@ fn options<'py>(dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     Ok(options)
 }
 
-/// What torch says of a tensor.
+/// torch's description of a tensor.
 struct Said {
     shape: Vec<usize>,
-    /// Of the storage, counted in elements as strides are.
+    /// Offset in the storage, in elements like strides.
     offset: usize,
     strides: Vec<usize>,
     /// Bytes of an element.
@@ -191,7 +191,7 @@ struct Said {
     storage: usize,
     /// The first element.
     data: usize,
-    /// The elements are what lies in memory, not its negative or conjugate.
+    /// Whether the stored elements are direct, not a negative or conjugate view.
     is_as_it_is: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Long work in another thread, while this one waits attached to the interpreter now and then: it tells how far the work
-//! is, and lets Ctrl-C stop it.
+//! Long work in another thread, while this one is regularly attached to the interpreter to report progress and handle
+//! Ctrl-C.
 
 use crate::{error, pool};
 use pyo3::prelude::*;
@@ -9,10 +9,9 @@ use std::time::Duration;
 use truecast::Progress;
 use truecast::files::Error;
 
-/// How often it is looked whether somebody wants the work to stop.
+/// Interval of checking for requests to stop.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// How far the work is.
 #[derive(Default)]
 struct Shown {
     bytes: u64,
@@ -20,7 +19,7 @@ struct Shown {
     is_done: bool,
 }
 
-/// Says that the work is over, also where it panics.
+/// Marks the end of the work, also on a panic.
 struct Finish<'a> {
     shown: &'a Mutex<Shown>,
     changed: &'a Condvar,
@@ -33,7 +32,7 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// Does work in another thread. `progress` is called with the bytes that are done, those that there are, and the tensor.
+/// Runs work in another thread. `progress` receives the bytes done, the total bytes, and the tensor.
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,

@@ -1,4 +1,5 @@
-//! `.gguf` files made byte by byte and taken apart again, independent of the code under test: `docs/spec/checkpoints.md §9`.
+//! `.gguf` files made byte by byte and parsed again, independent of the code under test. Source:
+//! `docs/spec/checkpoints.md §9`.
 
 /// A text after its length.
 pub fn text(text: &str) -> Vec<u8> {

@@ -8,13 +8,13 @@ array([  1., 448., 448.], dtype=float32)
 >>> tc.cast(x, "f8e4m3fn", spec="tosa").astype(np.float32)  # TOSA does not
 array([ 1., nan, nan], dtype=float32)
 
-Arrays of NumPy (with ml_dtypes), PyTorch and JAX come in and go out as they are, without copies; lists and buffers become
-arrays of NumPy. No library is imported unless you did, but for ml_dtypes where a result needs one of its types.
+Arrays of NumPy (with ml_dtypes), PyTorch and JAX are accepted and returned without copies; lists and buffers become arrays
+of NumPy. No other library is imported, except ml_dtypes if a result needs one of its types.
 
 | to | use |
 |---|---|
 | convert an array | `cast`; with counts `cast_with_report` |
-| say which specification | `truecast.onnx`, `truecast.tosa`, `truecast.openvino`, `truecast.tile`, or ``spec=`` |
+| choose a specification | `truecast.onnx`, `truecast.tosa`, `truecast.openvino`, `truecast.tile`, or ``spec=`` |
 | ask about a value, a type, two types | `explain`, `finfo`, `dtypes`, `promote_types`, `promotions` |
 | quantize with scales, and back | `quantize`, `dequantize` |
 | test results of other code | `check`, `truecast.testing.assert_allowed` |
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ._scaled import Quantized, dequantize, quantize
     from ._types import TypeInfo, dtypes, finfo
 
-# Without ``torch``, which only those need who have it, and ``typing``: a star and `help` import what is listed.
+# Without ``torch`` and ``typing``: a star import and `help` import the listed modules.
 __all__ = [
     "Check",
     "Comparison",
@@ -95,7 +95,7 @@ __all__ = [
     "verify",
 ]
 
-# What takes time to import is imported when it is used.
+# Slow imports happen at first use.
 _HOMES = {
     "_check": ("Check", "check"),
     "_files": ("compare", "convert", "inspect", "load", "verify"),

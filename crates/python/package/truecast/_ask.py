@@ -1,4 +1,4 @@
-"""Questions to the command's own code: its JSON is the data, its text is what people see."""
+"""Queries to the command's own code: its JSON is the data, its text the display."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ def options(values: Mapping[str, Any]) -> list[str]:
 
 
 def text(words: Iterable[Any], columns: int | None = None) -> str:
-    """What the command prints. Errors speak of arguments as Python has them."""
+    """Output of the command. Errors name Python's arguments."""
     return _truecast.answer([str(word) for word in words], columns)
 
 
 def data(words: Iterable[Any], arguments: Iterable[Any] = ()) -> dict[str, Any]:
-    """The object that the command prints, without the names of program and command."""
+    """The command's JSON object, without the names of program and command."""
     found = json.loads(text([*words, "--json", *arguments]))
     return {name: value for name, value in found.items() if name not in ("truecast", "command")}
 
 
 def columns() -> int:
-    """How wide what people see may be."""
+    """Width of the display."""
     return max(shutil.get_terminal_size().columns, 40)
 
 
 class Answer(Mapping[str, Any]):
-    """The object of an answer as a mapping, with the text that people read as its ``repr``.
+    """An answer as a mapping, with readable text as its ``repr``.
 
     The fields are those of ``--json`` (docs/interfaces.md section 6).
     """
@@ -72,7 +72,7 @@ class Answer(Mapping[str, Any]):
         return self._text(columns())
 
     def _text(self, columns: int | None) -> str:
-        """What people read: in so many columns, or with all there is in lines as long as they are."""
+        """The readable text, wrapped to a width or with complete lines."""
         shown = text(self._words, columns) if self._shown is None and self._words is not None else self._shown
         return (shown or "").rstrip("\n")
 

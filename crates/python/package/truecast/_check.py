@@ -1,4 +1,4 @@
-"""Is what another implementation gave allowed?"""
+"""Checks of other implementations' results."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Check(_ask.Answer):
-    """What a check found. True in a condition if everything is permitted.
+    """Findings of a check; true if everything is permitted.
 
     Fields: ``elements``, ``wrong``, ``undefined``, ``violations`` of ``index, input, actual, permitted, clause``, ``groups``
-    of the violations by the convention that gives exactly them, and others; see docs/interfaces.md section 6.
+    of the violations by the convention that reproduces them, and others; see docs/interfaces.md section 6.
     """
 
     @property
@@ -36,12 +36,12 @@ _NATIVE = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", 
 
 
 def _stored(array: Any, dtype: Any) -> tuple[Any, str]:
-    """An array as one that any release of NumPy writes to a file, and its type's name."""
+    """An array that any release of NumPy can write to a file, and its type's name."""
     import numpy as np
 
     if not hasattr(array, "dtype"):
         array = np.asarray(array)
-    # What is checked keeps its gradient.
+    # The checked tensor keeps its gradient.
     array = array.detach() if hasattr(array, "detach") else array
     own = _truecast.type_name(array.dtype)
     name = own if dtype is None else _truecast.type_name(dtype)
@@ -51,12 +51,12 @@ def _stored(array: Any, dtype: Any) -> tuple[Any, str]:
         return np.asarray(array), name
     given = None if name == own else dtype
     codes = np.asarray(_cast(array, name, spec="ieee", layout="codes", from_=given))
-    # A file calls one bit a byte of its own; u8 would be a type beside it.
+    # A file declares one bit per byte; u8 would be another type.
     return codes.view("V1") if name == "i1" else codes, name
 
 
 def ask(operation: str, x: Any, actual: Any, to: Any, from_: Any, options: dict[str, Any]) -> Check:
-    """Lets the command check an operation on arrays, which are written to files for it."""
+    """Runs a check of the command on arrays, which are written to files."""
     import numpy as np
 
     (source, src), (result, dst) = _stored(x, from_), _stored(actual, to)
@@ -87,13 +87,13 @@ def check(
     Parameters
     ----------
     x, actual
-        Arrays of one shape. Types are those of the arrays, or ``from_`` and ``to`` where they hold codes.
+        Arrays of the same shape. Types come from the arrays, or from ``from_`` and ``to`` if they hold codes.
     spec, attributes
-        As of `cast`; with ``"tosa"`` also ``profile``, whose rules.
+        As in `cast`; with ``"tosa"`` also ``profile``, the rules.
     exact_nan
-        NaN must have the bits that truecast gives; otherwise any NaN is right where NaN is.
+        NaN must have truecast's bits; otherwise any NaN is right for NaN.
     show
-        How many violations are kept.
+        Number of violations to keep.
 
     Examples
     --------

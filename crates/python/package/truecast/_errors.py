@@ -8,30 +8,30 @@ class TruecastError(Exception):
 
 
 class UsageError(TruecastError, ValueError):
-    """The call makes no sense: an attribute that the specification lacks, a shape that does not fit."""
+    """An invalid call: an attribute that the specification lacks, a shape that does not fit."""
 
 
 class DTypeError(TruecastError, TypeError):
-    """An object is of a type that truecast does not understand, or a type has no array in a library."""
+    """An object of an unknown type, or a type without arrays in a library."""
 
 
 class SpecError(TruecastError, ValueError):
-    """The specification does not allow what was asked for. The message has its clause."""
+    """The specification does not allow the request. The message has its clause."""
 
 
 class InputError(TruecastError, ValueError):
     """The data are malformed, or a policy refused a value."""
 
     index: Optional[int] = None
-    """Of an element that was refused: its index in the tensor, row by row."""
+    """Row-major index of the refused element."""
     value: Union[float, str, None] = None
-    """What it is: a number, or a text, quoted and shortened."""
+    """The refused value: a number, or a text, quoted and shortened."""
     tensor: Optional[str] = None
-    """Of a tensor in a file: its name."""
+    """Name of the tensor in a file."""
 
 
 class _OfFile(OSError):
-    """An error of the system with a message of its own; `errno` and `filename` are set where they are known."""
+    """A system error with its own message; `errno` and `filename` are set if known."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
@@ -42,19 +42,19 @@ class _OfFile(OSError):
 
 
 class FileError(_OfFile, TruecastError):
-    """The system failed: a file, memory. `errno` and `filename` say why and where, where that is known."""
+    """A failure of the system: a file, memory. `errno` and `filename` are set if known."""
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """There is no such file or folder."""
+    """The file or folder does not exist."""
 
 
 class DestinationExistsError(_OfFile, UsageError, FileExistsError):
-    """The destination exists, and replacing it was not asked for."""
+    """The destination exists and must not be replaced."""
 
 
 def _name_as_public(*classes: type) -> None:
-    """Shows the classes as what they are imported from."""
+    """Shows the classes with their public module."""
     for one in classes:
         one.__module__ = "truecast"
 

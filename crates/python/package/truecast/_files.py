@@ -1,5 +1,4 @@
-"""`convert`, `verify`, `compare` and `inspect` of files and folders. Options have the names and defaults that the command
-has."""
+"""`convert`, `verify`, `compare` and `inspect` for files and folders. Options have the command's names and defaults."""
 
 from __future__ import annotations
 
@@ -25,12 +24,12 @@ _SYNONYMS = {"overwrite": "force", "exclude": "keep", "dtype": "to", "memory": "
 
 
 def _keywords(of: Any) -> dict[str, str]:
-    """The keyword arguments of a function, and their types as they are written."""
+    """The keyword arguments of a function, with their written types."""
     return {name: getattr(kind, "__forward_arg__", kind) for name, kind in of.__annotations__.items()}
 
 
 def _with_signature(of: Any) -> Callable[[_Function], _Function]:
-    """Shows in `help` and in editors what ``**options`` may be, with the defaults."""
+    """Shows the possible ``**options`` and their defaults in `help` and editors."""
     of_kind: dict[str, Any] = {"bool": False, "Patterns": (), "Rules": (), "Preset | Iterable[Preset]": ()}
 
     def shown(function: _Function) -> _Function:
@@ -48,7 +47,7 @@ def _with_signature(of: Any) -> Callable[[_Function], _Function]:
 
 
 def _refuse_unknown(command: str, of: Any, given: Iterable[str]) -> None:
-    """What is neither an argument nor an attribute of any specification was meant as an argument."""
+    """A name that is neither an argument nor an attribute was probably meant as an argument."""
     known = _keywords(of)
     for name in given:
         if name not in known:
@@ -58,7 +57,7 @@ def _refuse_unknown(command: str, of: Any, given: Iterable[str]) -> None:
 
 
 def _progress(progress: Progress | None) -> Any:
-    """A bar as tqdm makes them, or a function of the bytes done, the bytes in all, and the tensor."""
+    """A bar of tqdm, or a function of the bytes done, the total bytes, and the tensor."""
     if progress is None or not hasattr(progress, "update"):
         return progress
     bar: Any = progress
@@ -74,76 +73,74 @@ def _progress(progress: Progress | None) -> Any:
 def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[Converting]) -> ConversionReport:
     """Converts a checkpoint, an array or a model in bounded memory. A file is never half-written.
 
-    The folder of a checkpoint becomes a folder: shards of the same names, index and configuration as they then are, and
-    the other files. Quantized tensors become dense ones (docs/interfaces.md section 4.2).
+    The folder of a checkpoint becomes a folder: shards with the same names, an updated index and configuration, and the
+    other files. Quantized tensors are dequantized (docs/interfaces.md section 4.2).
 
     Parameters
     ----------
     src, dst
-        ``.safetensors``, ``.gguf``, ``.npy``, ``.npz``, ``.pb`` or ``.onnx`` files; the names say which. Or folders of
+        ``.safetensors``, ``.gguf``, ``.npy``, ``.npz``, ``.pb`` or ``.onnx`` files, by their names. Or folders of
         ``.safetensors``.
     to
-        The type of every tensor that no rule names (in a checkpoint or model: of floating-point ones).
+        Type of every tensor without a rule (in a checkpoint or model: every floating-point one).
     keep
-        Patterns of names whose tensors stay as they are; they go before ``rules``.
+        Patterns of names of tensors to keep; they take precedence over ``rules``.
     rules
-        Pairs of a pattern and a type (``None`` keeps), or a mapping; the first that matches decides.
+        Pairs of a pattern and a type (``None`` keeps), or a mapping; the first match decides.
     from_
         Reads the payload as this type.
     spec, seed, attributes
-        As of `cast`.
+        As in `cast`.
     force
         Replaces an existing destination.
     dry_run
-        Only says what would be done.
+        Only reports what it would do.
     max_memory
-        Bytes that buffers may take, or text with a unit, such as ``"1GiB"``.
+        Limit for buffers in bytes, or text with a unit, such as ``"1GiB"``.
     measure
-        Whose errors are measured: of a ``sample`` of each large tensor (if not given), of all elements (``full``), or of
-        none (``off``).
+        Elements for error measures: a ``sample`` of each large tensor (the default), all (``full``), or none (``off``).
     min_elements
-        Of an ONNX model: smaller tensors are kept unless a rule names them.
+        For ONNX models: smaller tensors are kept unless a rule names them.
     lenient, follow_links
-        Of ONNX files: surplus bytes and unused bits of tensors are ignored; files may lie behind links that lead out of the
-        folder.
+        For ONNX files: surplus bytes and unused bits of tensors are ignored; links may lead out of the folder.
     from_scheme, trust_scales, nibbles, reference
-        How the source is quantized, where it is not to be found out; global scales are taken as they are, however odd;
-        ``"low"`` or ``"high"`` nibbles come first; a dense checkpoint with the same names.
+        Scheme of the source, if it is not to be detected; global scales are used even if implausible; whether ``"low"``
+        or ``"high"`` nibbles come first; an unquantized checkpoint with the same names.
     keep_preset
-        Presets (``"norms"``, ``"embeddings"``, ``"router"``, ``"lm_head"``, ``"ssm"``) of names whose tensors stay as
-        they are. ``scheme`` leaves them alone anyway.
+        Presets (``"norms"``, ``"embeddings"``, ``"router"``, ``"lm_head"``, ``"ssm"``) of tensors to
+        keep. ``scheme`` never quantizes them by default.
     quantize
-        Patterns of names whose tensors ``scheme`` quantizes although it leaves such tensors alone.
+        Patterns of names of tensors that ``scheme`` quantizes although it would not by default.
     activation_ranges
         A JSON file with an object of layers and the largest magnitudes of their inputs, for schemes that store scales of
         activations.
     scheme, scale_search, mx_scale, nonfinite, share_global, relayout
-        Weights of linear layers and of experts are quantized, by the schemes and options of `quantize`; tensors of one module that match
-        ``"GLOB,GLOB"`` have a global scale in common. ``relayout="exact"`` carries codes and scales of a quantized
-        checkpoint over as they are.
+        Weights of linear layers and of experts are quantized, by the schemes and options of `quantize`;
+        tensors of one module that match ``"GLOB,GLOB"`` share a global scale. ``relayout="exact"`` keeps the codes and
+        scales of a quantized checkpoint.
     sidecars
-        Of a folder: whether other files, such as tokenizers, are copied.
+        For folders: whether other files, such as tokenizers, are copied.
     resume
-        Of a folder: goes on where an earlier run ended; finished shards are read again and stay.
+        For folders: continues where an earlier run ended; finished shards are checked and kept.
     part
-        Of a folder: ``"2/4"`` or ``(2, 4)`` converts the second of four parts of the shards. Parts may run at the same
+        For folders: ``"2/4"`` or ``(2, 4)`` converts the second of four parts of the shards. Parts may run at the same
         time; the last one writes index and configuration.
     merge
-        Of a folder: converts nothing, and ends the work of finished parts.
+        For folders: converts nothing, and completes the work of finished parts.
     progress
-        A bar of tqdm, or a function that is called with the bytes done, the bytes in all and the tensor's name. What it
-        raises is raised again, as Ctrl-C is. Until the last call the destination is then as it was; what the last
-        call (all bytes done) raises may come when the destination is complete.
+        A bar of tqdm, or a function called with the bytes done, the total bytes and the tensor's name. Its exceptions, and
+        Ctrl-C, are raised again with the destination unchanged, except in the last call (all bytes done), when the
+        destination may be complete.
 
     Returns
     -------
     ConversionReport
-        What happened to each tensor.
+        Result for each tensor.
 
     Raises
     ------
     UsageError, SpecError, InputError, FileError
-        What is wrong with the arguments, types, source, or files.
+        Errors of the arguments, types, source, or files.
     """
     _refuse_unknown("convert", Converting, options)
     progress = _progress(options.pop("progress", None))
@@ -151,8 +148,8 @@ def convert(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[
 
 
 def clear(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[Converting]) -> None:
-    """Where an earlier result is to be replaced: removes what would make a half-written one look whole, so that parts may be
-    written there as into a new folder. Arguments are those of `convert`."""
+    """Removes the files of an earlier result that would make an incomplete one look complete, so that parts can be written
+    as into a new folder. Arguments are those of `convert`."""
     _refuse_unknown("convert", Converting, options)
     _truecast.clear(src, dst, {"to": to, **options, "force": True})
 
@@ -164,18 +161,18 @@ def verify(src: Path, dst: Path, to: TypeLike | None = None, **options: Unpack[V
     Parameters
     ----------
     src, dst, to, keep, rules, from_, spec, attributes, min_elements, from_scheme, scheme, progress
-        As of `convert`, and so are all that belong to these. A folder that was converted says itself what was asked for,
-        if nothing is said here.
+        As in `convert`, with all related options. A converted folder contains its options, which are used if none are
+        given here.
     report
-        What `convert` gave, or a file with it, instead of those: it has everything that was asked for, and what is said
-        beside it must not say otherwise. Lengths and digests of the files that it names are compared too.
+        A report of `convert`, or a file with it, instead of those: it has all options, and options given in addition must
+        agree with it. Lengths and digests of its files are compared too.
     full, sample, sample_seed
-        Recompute all, or at least this part, drawn from a seed. By default all of up to 1 GiB, and of more a sample.
+        Recompute all elements, or at least this part, drawn from a seed. By default all up to 1 GiB, beyond that a sample.
 
     Returns
     -------
     Verification
-        True if the destination holds what it should.
+        True if the destination is correct.
     """
     _refuse_unknown("verify", Verifying, options)
     progress, report = _progress(options.pop("progress", None)), options.get("report")
@@ -197,10 +194,10 @@ def compare(
     follow_links: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
-    """How the values of two files or folders differ as numbers, across types and containers; quantized tensors are compared
-    by the values that they stand for.
+    """Compares the values of two files or folders as numbers, across types and containers; quantized tensors are compared
+    by their dequantized values.
 
-    ``from_`` and ``to`` are the element types of ``a`` and ``b`` where the header of an array does not say.
+    ``from_`` and ``to`` are the element types of ``a`` and ``b`` if the header of an array does not state them.
     """
     return Comparison(json.loads(_truecast.compare(a, b, from_, to, lenient, follow_links, _progress(progress))))
 
@@ -215,12 +212,11 @@ def load(
     layout: Layout | None = None,
     **attributes: Unpack[Settings],
 ) -> Any:
-    """One tensor of a file or folder as an array of NumPy: as it is stored, or, if it is quantized, the f32 values of its
-    codes and scales. ``to``, ``spec`` and its attributes convert it as `cast` does (to the type itself under ``"ieee"``).
-    Nothing of the other tensors is read. The tensor of an array file is called ``"data"``; ``from_`` is its type where the
-    header does not say it.
+    """One tensor of a file or folder as an array of NumPy: as stored, or, if quantized, as f32 values. ``to``, ``spec`` and
+    its attributes convert it like `cast` (to the same type under ``"ieee"``). Other tensors are not read. The tensor of an
+    array file is called ``"data"``; ``from_`` is its type if the header does not state it.
 
-    Raises `UsageError` if there is no such tensor, and `InputError` for a file whose scales are not understood.
+    Raises `UsageError` if there is no such tensor, and `InputError` for a file with invalid scales.
 
     >>> import numpy as np
     >>> np.save("weights.npy", np.float32([1, 465]))
@@ -244,11 +240,11 @@ def inspect(
     lenient: bool = False,
     follow_links: bool = False,
 ) -> _ask.Answer:
-    """What a file or folder holds: ``["tensors"]``, of models also ``["model"]`` (docs/interfaces.md section 6).
+    """Contents of a file or folder: ``["tensors"]``, for models also ``["model"]`` (docs/interfaces.md section 6).
 
-    ``stats`` adds range, special values and magnitudes of each tensor; ``filter`` is a pattern of names, or several, of which
-    one must match; ``from_`` is the type of an array whose header does not say it. ``check`` gives the contradictions in a
-    checkpoint instead: ``["findings"]``.
+    ``stats`` adds range, special values and magnitudes of each tensor; ``filter`` is one or more
+    patterns of names; ``from_`` is the type of an array whose header does not state it. ``check`` returns the
+    contradictions in a checkpoint instead: ``["findings"]``.
     """
     words = ["inspect", os.fspath(path)]
     switches = {"stats": stats, "check": check, "lenient": lenient, "follow_links": follow_links}

@@ -1,5 +1,5 @@
-"""Names that arguments may have, for type checkers. `tests/python/package/test_types.py` compares them with the
-library's tables, from which they are."""
+"""Possible names in arguments, for type checkers. `tests/python/package/test_types.py` compares them with the
+library's tables."""
 
 from typing import Literal
 

@@ -36,7 +36,7 @@ def _evaluate(node: onnx.NodeProto, inputs: list[Any], opset: int) -> Any:
 
 
 class Prepared(BackendRep):
-    """A model that is ready to run."""
+    """A prepared model."""
 
     def __init__(self, model: onnx.ModelProto):
         self._model = model

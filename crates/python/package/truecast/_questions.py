@@ -19,7 +19,7 @@ Operand = Union[TypeLike, PythonNumber]
 class Explanation(_ask.Answer):
     """One value under every specification: bits, neighbors, the rounding decision, the results.
 
-    Fields: ``source``, ``neighbors``, ``answers`` (each different one with the names that give it), ``results`` (each
+    Fields: ``source``, ``neighbors``, ``answers`` (each distinct one with its names), ``results`` (each
     with ``spec, version, attributes, bits, value, undefined, clause``), ``absent``, ``known_differences``; see
     docs/interfaces.md section 6.
     """
@@ -41,15 +41,15 @@ def explain(
     Parameters
     ----------
     value
-        A number, a scalar of NumPy (whose bits are taken), or text as the command takes it: ``"1/3"``, ``"0x1.8p-3"``,
+        A number, a scalar of NumPy (with exactly its bits), or text as in the command: ``"1/3"``, ``"0x1.8p-3"``,
         ``"nan"``, ``"0x7fc00001"`` for bits.
     to
         The destination type.
     from_
-        The source type, to which the number is rounded. The default is the type that `cast` takes it for: that of a
-        scalar of NumPy, ``f64`` of a float, ``i64`` of an int (``u64`` beyond). Text is ``f32``, as the command has it.
+        The source type, to which the number is rounded. The default is the type in `cast`: the type of a NumPy scalar,
+        ``f64`` for a float, ``i64`` for an int (``u64`` beyond), ``f32`` for text as in the command.
     spec
-        One specification, with its ``attributes``; the default is every one with every set of attributes.
+        One specification, with its ``attributes``; the default is all, with every set of attributes.
 
     Examples
     --------
@@ -89,13 +89,13 @@ def _promotion_options(options: dict[str, Any]) -> tuple[str, ...]:
 
 
 def promote_types(a: Operand, b: Operand, *, system: System = "openvino", **options: Unpack[Promotion]) -> str:
-    """The common type of two types, as a system chooses it: its canonical name.
+    """Canonical name of the common type of two types in a system.
 
     Parameters
     ----------
     a, b
-        Types, or ``"py:bool"``, ``"py:int"``, ``"py:float"`` for numbers of Python; names are read in the system's words
-        first.
+        Types, or ``"py:bool"``, ``"py:int"``, ``"py:float"`` for numbers of Python; the system's names
+        come first.
     system
         ``"openvino"``, ``"numpy"``, ``"jax"``, ``"torch"`` or ``"tensorflow"``.
     options
@@ -119,7 +119,6 @@ def promote_types(a: Operand, b: Operand, *, system: System = "openvino", **opti
 
 
 def promotions(a: Operand, b: Operand, **options: Unpack[Promotion]) -> _ask.Answer:
-    """What every system says of two types, side by side: ``["results"]`` has an object for each (docs/interfaces.md
-    section 6)."""
+    """The common type in every system: ``["results"]`` has an object for each (docs/interfaces.md section 6)."""
     words = ["promote", _operand(a), _operand(b), "--system", "all", *_promotion_options({**options})]
     return _ask.ask(*words)

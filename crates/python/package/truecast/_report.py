@@ -1,4 +1,4 @@
-"""Reports: what a conversion, a comparison or a check found; and conversion of an array with one."""
+"""Reports of conversions, comparisons and checks; and conversion of an array with a report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNTS = (
     "exact inexact saturated wrapped to_inf to_nan nan_in inf_in nan_out inf_out flushed_to_zero subnormal "
     "sign_of_zero_lost undefined left_out"
 ).split()
-"""Counts, by the names that they have everywhere (docs/interfaces.md section 6)."""
+"""Counts, by their common names (docs/interfaces.md section 6)."""
 MEASURES = "max_abs_error max_rel_error rmse sqnr_db cosine".split()
 """Error measures over the pairs that are finite on both sides."""
 _LOSSES = "saturated wrapped to_inf to_nan flushed_to_zero sign_of_zero_lost undefined".split()
@@ -35,7 +35,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 class Counts(Mapping[str, Any]):
-    """What was counted while an array was converted: `COUNTS`, `MEASURES`, ``elements``, ``lossless`` and
+    """Counts of the conversion of an array: `COUNTS`, `MEASURES`, ``elements``, ``lossless`` and
     ``index_max_abs``, as a mapping and as attributes."""
 
     def __init__(self, row: dict[str, Any]):
@@ -60,7 +60,7 @@ class Counts(Mapping[str, Any]):
         return [*super().__dir__(), *self._row]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of them, ready to be a row of a data frame."""
+        """All of them, for a row of a data frame."""
         return dict(self._row)
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Counts(Mapping[str, Any]):
 
 
 def cast_with_report(x: Any, to: TypeLike, **arguments: Unpack[OfCast]) -> tuple[Any, Counts]:
-    """`truecast.cast`, and what was lost: counted on the way, in the same pass. Arguments are the same.
+    """`truecast.cast` with counts of its losses, in the same pass and with the same arguments.
 
     >>> import numpy as np, truecast as tc
     >>> y, counts = tc.cast_with_report(np.float32([1, 465, 1e-5]), "f8e4m3fn")
@@ -96,7 +96,7 @@ class _Report:
         self.tensors: list[dict[str, Any]] = [_row(row) for row in data.get("tensors", [])]
         """A row for each tensor: its name, shape, types, sizes, counts and measures."""
         self.warnings: list[str] = list(data.get("warnings", []))
-        """What to know before relying on the result."""
+        """Warnings about the result."""
 
     @property
     def total(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class _Report:
         return dict(self._data["total"])
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """The rows as columns, ready for ``pandas.DataFrame`` or ``polars.DataFrame``."""
+        """The rows as columns, for ``pandas.DataFrame`` or ``polars.DataFrame``."""
         names = list(dict.fromkeys(name for row in self.tensors for name in row))
         return {name: [row.get(name) for row in self.tensors] for name in names}
 
@@ -124,28 +124,28 @@ class _Report:
 
 
 class ConversionReport(_Report):
-    """What `convert` did, tensor by tensor."""
+    """Report of `convert`, tensor by tensor."""
 
     _columns = ("name", "shape", "scheme", "from", "to", "to_scheme", *_LOSSES, "max_abs_error", "sqnr_db")
 
     @property
     def shards(self) -> list[dict[str, Any]]:
-        """Of a folder its files of tensors: ``name``, ``tensors``, ``bytes_in``, ``bytes_out`` and ``state``."""
+        """Files of tensors in a folder: ``name``, ``tensors``, ``bytes_in``, ``bytes_out`` and ``state``."""
         return list(self._data.get("shards", []))
 
     @property
     def complete(self) -> bool:
-        """Nothing is left to do: of a folder in parts, every part is finished."""
+        """Whether everything is done: for a folder in parts, every part is finished."""
         return bool(self._data.get("complete", True))
 
     @property
     def outputs(self) -> list[dict[str, Any]]:
-        """The files that were written: ``path``, ``bytes`` and ``sha256``. None of a dry run."""
+        """Written files: ``path``, ``bytes`` and ``sha256``. Empty for a dry run."""
         return list(self._data.get("outputs", []))
 
     @property
     def options(self) -> dict[str, Any]:
-        """What decided the result: specification, attributes, types and rules."""
+        """Options that decided the result: specification, attributes, types and rules."""
         return dict(self._data["options"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -162,13 +162,13 @@ class ConversionReport(_Report):
 
 
 class Comparison(_Report):
-    """How the values of two files differ, tensor by tensor."""
+    """Differences between the values of two files, tensor by tensor."""
 
     _columns = ("name", "shape", "from", "to", "inexact", *_LOSSES, "max_abs_error", "sqnr_db")
 
     @property
     def equal(self) -> bool:
-        """Both files have the same tensors with the same values."""
+        """Whether both files have the same tensors with the same values."""
         return bool(self._data["equal"])
 
     @property
@@ -183,7 +183,7 @@ class Comparison(_Report):
 
     @property
     def incomparable(self) -> list[dict[str, str]]:
-        """Tensors whose shapes differ, or that are not numbers: ``name`` and ``why``."""
+        """Tensors with different shapes, or that are not numbers: ``name`` and ``why``."""
         return list(self._data["incomparable"])
 
     def _caption(self) -> str:
@@ -192,24 +192,24 @@ class Comparison(_Report):
 
 
 class Verification:
-    """Whether a file holds what it should. True in a condition if it does."""
+    """Result of verifying a file; true if the file is correct."""
 
     def __init__(self, data: str, text: str):
         self._data, self._shown = json.loads(data), text
 
     @property
     def equal(self) -> bool:
-        """Every element that was recomputed is right."""
+        """Whether every recomputed element is right."""
         return bool(self._data["equal"])
 
     @property
     def coverage(self) -> float:
-        """The part of the elements that was recomputed, 1 for all."""
+        """Fraction of recomputed elements, 1 for all."""
         return float(self._data["coverage"])
 
     @property
     def differences(self) -> list[dict[str, Any]]:
-        """What differs, each with its ``kind``."""
+        """Differences, each with its ``kind``."""
         return list(self._data["differences"])
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""Tensors with scales: quantize an array, and make it dense again."""
+"""Tensors with scales: quantize an array, and dequantize it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARTS = ("codes", "scales", "global_scale", "zeros")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantized:
-    """A tensor as codes and scales. `quantize` makes them; arrays that come from elsewhere may be put together too.
+    """A tensor as codes and scales, made by `quantize` or from other arrays.
 
     >>> import numpy as np, truecast as tc
     >>> q = tc.Quantized("fp8-block", (128, 256), codes=np.full((128, 256), 0x38, np.uint8), scales=np.float32([[2, 3]]))
@@ -27,22 +27,22 @@ class Quantized:
     """
 
     scheme: str
-    """The name of the scheme, as docs/spec/checkpoints.md section 5.6 has it, or a short one."""
+    """Name of the scheme from docs/spec/checkpoints.md section 5.6, or a short one."""
     shape: tuple[int, ...]
     """The shape of the tensor."""
     codes: Any
-    """The elements. Where several share a byte or a word, an array of those (torch: pairs of ``float4_e2m1fn_x2``)."""
+    """The elements, or the bytes or words that several share (torch: pairs of ``float4_e2m1fn_x2``)."""
     scales: Any
-    """One for each block, in the type in which the scheme has them."""
+    """One per block, in the scheme's type."""
     global_scale: Any = None
     """NVFP4: the global scale, f32."""
     zeros: Any = None
-    """Asymmetric schemes: the zero points, as the scheme has them."""
+    """Asymmetric schemes: the zero points, in the scheme's form."""
     dtype: str = "f32"
-    """The type of the tensor that it was made of."""
+    """Type of the original tensor."""
 
     def arrays(self) -> dict[str, Any]:
-        """The arrays that it has, by name."""
+        """Its arrays, by name."""
         return {name: getattr(self, name) for name in _PARTS if getattr(self, name) is not None}
 
     @property
@@ -75,12 +75,12 @@ def quantize(
     from_: TypeLike | None = None,
     layout: Literal["values", "codes"] | None = None,
 ) -> Quantized:
-    """Quantizes an array with scales, as `convert` does it for a checkpoint (docs/spec/checkpoints.md section 7).
+    """Quantizes an array with scales, like `convert` for a checkpoint (docs/spec/checkpoints.md section 7).
 
     Parameters
     ----------
     x
-        An array of f32, f16, bf16 or f64 as of `cast`, of two dimensions or more; the last two are the matrices.
+        An array of f32, f16, bf16 or f64 as in `cast`, of two or more dimensions; the last two are the matrices.
     scheme
         ``"mxfp4"``, ``"mxfp6"``, ``"mxfp8"``, ``"nvfp4"``, ``"fp8-block"``, ``"fp8-tensor"``, ``"fp8-channel"``,
         ``"int4-group"``, ``"int4-channel"``, ``"int8-group"``, ``"int8-channel"``, ``"int8-tensor"``, or a name of
@@ -90,22 +90,22 @@ def quantize(
         The rule of power-of-two scales: ``"auto"`` (the default: ``"even"`` for elements of 4 and 6 bits, ``"rceil"`` for
         8), ``"floor"``, ``"rceil"``, ``"even"`` or ``"ct"``.
     scale_search
-        ``"mse"`` tries scales near that of the formula, and takes the one with the least squared error.
+        ``"mse"`` tries scales near the formula's, and uses the one with the smallest squared error.
     nonfinite
         ``"error"`` (the default), or ``"saturate"``: infinities become the largest element, NaN zero.
     from_, layout
-        As of `cast`: the type of ``x`` where its own does not say; ``"codes"`` gives unsigned integers in place of types
+        As in `cast`: the type of ``x`` if the array does not have it; ``"codes"`` gives unsigned integers instead of types
         that a library may lack.
 
     Returns
     -------
     Quantized
-        Arrays of the library of ``x``, of which a package that knows the scheme can be fed.
+        Arrays of ``x``'s library, for packages that support the scheme.
 
     Raises
     ------
     UsageError
-        A scheme that is not written, a shape that it cannot hold.
+        A scheme that is supported for reading only, a shape that it cannot hold.
     DTypeError
         Elements of another type.
     InputError
@@ -135,11 +135,11 @@ def dequantize(
     Parameters
     ----------
     q
-        What `quantize` gave, or a `Quantized` of arrays from elsewhere; their types and shapes are checked.
+        A result of `quantize`, or a `Quantized` of other arrays; their types and shapes are checked.
     to
-        The type of the result; by default the one that was quantized.
+        Type of the result; by default the original type.
     spec, attributes
-        As of `cast`: how f32 values become ``to``.
+        As in `cast`: the conversion of f32 values to ``to``.
 
     Examples
     --------

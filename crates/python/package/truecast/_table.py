@@ -1,4 +1,4 @@
-"""Rows of reports as text and as HTML. What files say in them is shown as the command shows it."""
+"""Rows of reports as text and as HTML. Text from files is escaped as in the command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _shown(value: Any) -> str:
 
 
 def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> tuple[list[list[str]], list[bool]]:
-    """Head and rows of the columns that say something (counts of nothing are left out), and which of them are words."""
+    """Head and rows of the columns that are not empty, and which of them are words."""
     used = [name for name in columns if any(row.get(name) not in (0, None, "") for row in rows)]
     head = [name.replace("_", " ") for name in used]
     few = rows[:MOST_ROWS]
@@ -37,7 +37,7 @@ def _more(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def text(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
-    """A table whose columns are as wide as they must be."""
+    """A table with columns of minimal width."""
     cells, are_words = _table(rows, columns)
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = [
@@ -48,7 +48,7 @@ def text(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
 
 
 def as_html(rows: Sequence[dict[str, Any]], columns: Sequence[str], caption: str) -> str:
-    """The same as a table of HTML: words to the left, numbers to the right."""
+    """The table as HTML: words to the left, numbers to the right."""
     (head, *body), are_words = _table(rows, columns)
     sides = ["left" if left else "right" for left in are_words]
 
@@ -63,5 +63,5 @@ def as_html(rows: Sequence[dict[str, Any]], columns: Sequence[str], caption: str
 
 
 def pre(lines: str) -> str:
-    """Text that keeps its columns, with a bar where it is too wide."""
+    """Text with fixed columns, and a scroll bar if it is too wide."""
     return f'<pre style="overflow-x: auto; white-space: pre">{html.escape(lines)}</pre>'

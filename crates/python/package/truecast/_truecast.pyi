@@ -1,4 +1,4 @@
-"""The extension, in Rust. What is public of it is imported from ``truecast``."""
+"""The extension, in Rust. Its public items are imported from ``truecast``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, overload

@@ -1,4 +1,4 @@
-"""What types are: names, layout, range."""
+"""Properties of types: names, layout, range."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .typing import TypeLike
 
 @dataclass(frozen=True)
 class Special:
-    """A code that is worth a name."""
+    """A code with a name."""
 
     bits: int
     """The code."""
     value: float
     """Its value, to the nearest float."""
     text: str
-    """Its value as the command writes it."""
+    """Its value in the command's notation."""
 
 
 @dataclass(frozen=True)
 class TypeInfo:
     """An element type: its layout, range and names.
 
-    Integers and truth values have neither exponent nor fraction; ``None`` stands for what a type does not have.
+    Integers and truth values have neither exponent nor fraction; ``None`` marks a missing property.
     """
 
     name: str
@@ -34,14 +34,14 @@ class TypeInfo:
     bits: int
     """Bits of a code."""
     storage_bits: int | None
-    """Bits of an element in packed memory; ``None`` of text."""
+    """Bits of an element in packed memory; ``None`` for text."""
     exponent_bits: int | None = None
     fraction_bits: int | None = None
     bias: int | None = None
     special: dict[str, Special] = field(default_factory=dict, repr=False)
     """Codes by name: ``zero``, ``largest_finite``, ``NaN``, .."""
     names: dict[str, list[str]] = field(default_factory=dict, repr=False)
-    """What other ecosystems call it."""
+    """Names in other ecosystems."""
 
     def _value(self, *names: str) -> float | None:
         found = [self.special[name].value for name in names if name in self.special]
@@ -116,7 +116,7 @@ def dtypes() -> list[TypeInfo]:
 
 
 def finfo(dtype: TypeLike) -> TypeInfo:
-    """Layout, range and names of a type, named in any way that `cast` understands.
+    """Layout, range and names of a type, given in any form that `cast` accepts.
 
     >>> import truecast as tc
     >>> f8 = tc.finfo("f8e4m3fn")

@@ -40,7 +40,7 @@ def cast(
     round_mode: Literal["up", "down", "nearest"] | None = None,
     **arguments: Unpack[OfOnnx],
 ) -> Any:
-    """ONNX Cast: ``to`` may be a number of ``TensorProto.DataType``; other arguments as of `truecast.cast`.
+    """ONNX Cast: ``to`` may be a number of ``TensorProto.DataType``; other arguments as in `truecast.cast`.
 
     >>> import numpy as np, truecast as tc
     >>> tc.onnx.cast(np.float32([465]), 17, saturate=0).astype(np.float32)
@@ -58,7 +58,7 @@ def cast_like(
     round_mode: Literal["up", "down", "nearest"] | None = None,
     **arguments: Unpack[OfOnnx],
 ) -> Any:
-    """ONNX CastLike: the type is that of ``like``, an array or a type."""
+    """ONNX CastLike: to the type of ``like``, an array or a type."""
     to = getattr(like, "dtype", like)
     named: dict[str, Any] = {"operator": "CastLike", "saturate": saturate, "round_mode": round_mode}
     return _cast_array(x, to, spec=_spec(opset), **named, **arguments)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def convert(x: Any, to: TypeLike | Literal["f8e4m3"], **arguments: Unpack[OfArray]) -> Any:
-    """OpenVINO Convert; arguments as of `truecast.cast`. Names of types are OpenVINO's first: ``"f8e4m3"`` is f8e4m3fn."""
+    """OpenVINO Convert; arguments as in `truecast.cast`. OpenVINO's names of types come first: ``"f8e4m3"`` is f8e4m3fn."""
     named: Any = to if not isinstance(to, str) or ":" in to else f"ov:{to}"
     return _truecast.cast(x, named, spec="openvino", **arguments)
 
@@ -32,7 +32,7 @@ def convert_promote_types(
     Raises
     ------
     InputError
-        The promotion is refused; the message says why and what would be allowed.
+        The promotion is refused; the message has the reason and alternatives.
 
     Examples
     --------

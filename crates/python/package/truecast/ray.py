@@ -1,8 +1,8 @@
-"""Folders of checkpoints on a cluster of Ray: every shard is a task, on whatever node has room.
+"""Folders of checkpoints on a cluster of Ray: every shard is a task, on any free node.
 
 ``python -m truecast.ray SRC DST --to TYPE`` or `convert`. All nodes see both folders by the same paths (a file system that
-they share) and have this package. The bytes are those of one machine, whatever the nodes do: a task that is lost with its
-node is done again by another one (docs/interfaces.md section 4.2, ``--part``).
+they share) and have this package. The bytes are those of a single machine: a task lost with its node is repeated by another
+one (docs/interfaces.md section 4.2, ``--part``).
 
 Importing this module imports ray (``pip install truecast[ray]``).
 """
@@ -27,22 +27,22 @@ from .typing import Path, TypeLike
 __all__ = ["Conversion", "convert", "main"]
 
 
-# What `truecast.convert` has and a cluster does not, for it divides the work itself.
+# Options of `truecast.convert` that a cluster lacks, since it divides the work itself.
 _OF_ONE_PROCESS = ("dry_run", "part", "merge")
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """What the tasks did."""
+    """Report of all tasks."""
 
     parts: list[ConversionReport]
-    """A report for each shard, in their order."""
+    """One report per shard, in order."""
     nodes: list[str]
-    """The nodes that finished them."""
+    """Nodes that finished them."""
 
     @property
     def complete(self) -> bool:
-        """Index and configuration are written too."""
+        """Whether index and configuration are written too."""
         return any(part.complete for part in self.parts)
 
     @property
@@ -58,13 +58,13 @@ class Conversion:
 
 def _task(src: str, dst: str, part: tuple[int, int], cpus: int, asked: dict[str, Any]) -> tuple[ConversionReport, str]:
     _truecast.set_num_threads(cpus)
-    # What an earlier attempt finished stays; one that is new has nothing to go on from, which is no error of a part.
+    # The work of an earlier attempt is kept; without one there is nothing to resume, which is not an error for a part.
     report = _files.convert(src, dst, part=part, resume=True, **asked)
     return report, str(_ray.get_runtime_context().get_node_id())
 
 
 def _begun(dst: Path) -> int | None:
-    """How many parts an earlier run that was not finished had."""
+    """Number of parts of an earlier unfinished run."""
     names = os.listdir(dst) if os.path.isdir(dst) else []
     found = (re.fullmatch(r"truecast-manifest\.\d+-of-(\d+)\.json", name) for name in names)
     return next((int(of[1]) for of in found if of), None)
@@ -87,24 +87,24 @@ def convert(
     Parameters
     ----------
     src, dst, to, options
-        As of `truecast.convert`, but ``dry_run``, ``part`` and ``merge``. Memory is that of each task.
+        As in `truecast.convert`, except ``dry_run``, ``part`` and ``merge``. Memory is per task.
     cpus
         CPUs and threads of a task.
     retries
-        How often a task is done again whose node was lost, or that could not read or write.
+        Number of retries of a task whose node was lost, or that could not read or write.
     resume
-        Goes on where an earlier run ended; without it and ``force`` the destination must be empty or absent.
+        Continues where an earlier run ended; without it and ``force`` the destination must be empty or absent.
     force
-        Replaces the files of an earlier result. Until all is done, there is none.
+        Replaces the files of an earlier result, which is incomplete until all is done.
     progress
-        Is called with the bytes of finished shards, those of all, and the name of a shard.
+        Called with the bytes of finished shards, the total bytes, and the name of a shard.
     """
     if forbidden := {*_OF_ONE_PROCESS} & options.keys():
         raise UsageError(f"{', '.join(sorted(forbidden))}: a cluster converts all shards, each in a part of its own")
     if resume and force:
         raise UsageError("resume goes on with what is there, and force replaces it; choose one")
     asked = {"to": to, **options}
-    # Here and now, so that what is wrong is one error of this process.
+    # Check here, so that an error occurs once, in this process.
     begun = _begun(dst) if resume else None
     part = (1, begun) if begun else None
     plan = _files.convert(src, dst, dry_run=True, resume=resume, force=force, part=part, **asked)
@@ -134,20 +134,20 @@ def convert(
         raise cause if isinstance(cause, TruecastError) else error
     conversion = Conversion([report for report, _ in results], [node for _, node in results])
     if not conversion.complete:
-        # Whoever finished last was lost before it wrote index and configuration.
+        # The last task was lost before it wrote index and configuration.
         conversion.parts.append(_files.convert(src, dst, merge=True, **asked))
     return conversion
 
 
 class _Rule(argparse.Action):
-    """``--keep`` and ``--rule`` are one list, in the order in which they are given."""
+    """``--keep`` and ``--rule`` form one list, in the given order."""
 
     def __call__(self, parser: Any, namespace: Any, value: Any, option: str | None = None) -> None:
         glob, _, to = (value, "", None) if option == "--keep" else value.rpartition("=")
         namespace.rules = [*namespace.rules, (glob, to)]
 
 
-# Options of the command that are for one process, for files that are no folders, or about what it prints.
+# Options of the command for a single process, for single files, or for its output.
 _NOT_HERE = {*_OF_ONE_PROCESS, *"min_elements lenient report fail_on sort worst summary threads keep rule".split()}
 
 
@@ -174,7 +174,7 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command. Exit codes are those of ``truecast``: 2 for what is asked for, 3 for the input, 4 for the system."""
+    """The command. Exit codes are those of ``truecast``: 2 for the request, 3 for the input, 4 for the system."""
     given = _arguments().parse_args(arguments)
     asked = dict(vars(given))
     asked["from_"], asked["sidecars"] = asked.pop("from"), not asked.pop("no_sidecars")
@@ -192,7 +192,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{_truecast.shown(shard)}: {done:_} of {total:_} bytes", flush=True)
 
     try:
-        # Options that are not given say nothing: not every specification has every attribute.
+        # Leave out options that are not given: not every specification has every attribute.
         said = {n: value for n, value in asked.items() if value not in (None, []) and (value is not False or n == "sidecars")}
         done = convert(src, dst, progress=progress, **said)
     except TruecastError as error:

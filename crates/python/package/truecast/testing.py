@@ -21,10 +21,10 @@ def assert_allowed(
     spec: Specification | None = None,
     **attributes: Unpack[Checking],
 ) -> None:
-    """Raises ``AssertionError`` unless ``actual`` is a permitted result of casting ``x``; arguments as of `truecast.check`.
+    """Raises ``AssertionError`` unless ``actual`` is a permitted result of casting ``x``; arguments as in `truecast.check`.
 
-    The message lists the first violations, with what would have been permitted and which known convention (rounded
-    twice, truncated, ..) gives what was found.
+    The message lists the first violations, with the permitted results and the known convention (rounded twice,
+    truncated, ..) that reproduces them.
 
     >>> import numpy as np, truecast as tc
     >>> tc.testing.assert_allowed(np.float16([1.5]), np.float32([1.5]))

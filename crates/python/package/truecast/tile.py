@@ -1,4 +1,4 @@
-"""CUDA Tile IR: the nine conversions. Signedness is that of the arrays: ``u8`` is Tile's i8 read as unsigned."""
+"""CUDA Tile IR: the nine conversions. Signedness comes from the arrays: ``u8`` is Tile's i8 read as unsigned."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _cast(
 def ftof(
     x: Any, to: TypeLike, *, rounding: Rounding | None = None, release: str | None = None, **arguments: Unpack[OfTile]
 ) -> Any:
-    """Float to float; other arguments as of `truecast.cast` (``profile``, ``tile_option``, ``out``, ..).
+    """Float to float; other arguments as in `truecast.cast` (``profile``, ``tile_option``, ``out``, ..).
 
     >>> import numpy as np, truecast as tc
     >>> tc.tile.ftof(np.float32([np.inf]), "f8e5m2").astype(np.float32)  # saturates

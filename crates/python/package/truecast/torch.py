@@ -23,7 +23,7 @@ _any_cast: Any = _truecast.cast
 
 
 def _given(attributes: str) -> dict[str, Any]:
-    """Attributes from the one text that an operator is called with."""
+    """Attributes from the text argument of an operator."""
     given: dict[str, Any] = {}
     for pair in filter(None, attributes.split(";")):
         name, _, value = pair.partition("=")
@@ -49,7 +49,7 @@ def _(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
 
 @_torch.library.custom_op("truecast::round_trip", mutates_args=())
 def _round_trip(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
-    # Codes, so that types which torch lacks are no matter.
+    # Codes, so that types that torch lacks work too.
     codes = _any_cast(x.contiguous(), to, spec=spec, layout="codes", **_given(attributes))
     dense: Any = _any_cast(codes, x.dtype, spec="ieee", from_=to)
     return dense
@@ -80,7 +80,7 @@ def _call(operator: Any, x: _torch.Tensor, to: Any, spec: str | None, gradient: 
 
 
 def _name(to: Any) -> str:
-    """A type as a text. What is here is also read by compilers, which do not look into the extension."""
+    """A type as text. Compilers trace this function, but not the extension."""
     if isinstance(to, str):
         return to
     return "torch:" + str(to).removeprefix("torch.") if isinstance(to, _torch.dtype) else _truecast.type_name(to)
@@ -105,8 +105,8 @@ def cast(
     """`truecast.cast` as the operator ``truecast::cast``.
 
     ``gradient`` is ``"none"`` (the result is detached) or ``"straight-through"`` (the gradient passes as if nothing had
-    been rounded; it has the narrow type on its way, as every gradient of a narrow tensor). Other arguments as of
-    `truecast.cast`, but ``out``, ``from_``, ``shape`` and ``layout``.
+    been rounded, in the narrow type, like every gradient of a narrow tensor). Other arguments as in `truecast.cast`, except
+    ``out``, ``from_``, ``shape`` and ``layout``.
     """
     return _call(_cast, x, to, spec, gradient, {**attributes})
 
@@ -119,7 +119,7 @@ def round_trip(
     gradient: Gradient = "straight-through",
     **attributes: Unpack[Settings],
 ) -> _torch.Tensor:
-    """The values that are left after a cast to ``to`` and back, in the type of ``x``: for training that knows what a
-    type will do. The gradient passes in the type of ``x``. ``to`` may be any type, those that torch lacks too.
+    """A cast to ``to`` and back to the type of ``x``: for quantization-aware training. The gradient passes in the type of
+    ``x``. ``to`` may be any type, even one that torch lacks.
     """
     return _call(_round_trip, x, to, spec, gradient, {**attributes})

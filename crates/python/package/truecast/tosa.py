@@ -1,4 +1,4 @@
-"""TOSA: CAST, RESCALE, and whether results of another implementation are permitted."""
+"""TOSA: CAST, RESCALE, and checks of other implementations' results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _spec(version: str | None) -> Any:
 def cast(
     x: Any, to: TypeLike, *, version: str | None = None, profile: str | None = None, **arguments: Unpack[OfArray]
 ) -> Any:
-    """TOSA CAST; other arguments as of `truecast.cast`.
+    """TOSA CAST; other arguments as in `truecast.cast`.
 
     >>> import numpy as np, truecast as tc
     >>> tc.tosa.cast(np.float32([0.5, 1.5, 300]), "i8")  # to the nearest even integer, saturated
@@ -54,13 +54,13 @@ def rescale(
     Parameters
     ----------
     x
-        Integers of 8, 16 or 32 bits, or of 64 that hold i48. Unsigned types say what ``input_unsigned`` says.
+        Integers of 8, 16 or 32 bits, or of 64 holding i48. Unsigned types imply ``input_unsigned``.
     to
         ``i8``, ``u8``, ``i16``, ``u16`` or ``i32``.
     multiplier, shift
-        Numbers, or with ``per_channel`` one for each index of the last dimension.
+        Numbers, or with ``per_channel`` one for each index in the last dimension.
     scale
-        Instead of both: what they become is `factors`.
+        Replaces both, by `factors`.
     scale32
         Multipliers have 32 bits, not 16.
     rounding
@@ -69,7 +69,7 @@ def rescale(
     Raises
     ------
     InputError
-        The result is unpredictable: which requirement does not hold, and where.
+        The result is unpredictable; the message has the broken requirement and its place.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def rescale(
 def _factors_of(
     name: str, multiplier: Numbers | None, shift: Numbers | None, scale: Any, scale32: bool
 ) -> tuple[list[int], list[int]]:
-    """Multipliers and shifts, or those of scales."""
+    """Given multipliers and shifts, or those for scales."""
     if scale is not None:
         if multiplier is not None or shift is not None:
             raise TypeError(f"{name} takes multiplier and shift, or scale, not both")
@@ -119,7 +119,7 @@ def _numbers(numbers: Any) -> list[int]:
 
 
 def factors(scale: float, scale32: bool = True) -> tuple[int, int]:
-    """Multiplier and shift of a scale (docs/spec/tosa.md section 4.7).
+    """Multiplier and shift for a scale (docs/spec/tosa.md section 4.7).
 
     >>> import truecast as tc
     >>> tc.tosa.factors(0.0013)

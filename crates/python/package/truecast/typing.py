@@ -1,7 +1,7 @@
 """Types of arguments, for editors and type checkers: names of types and specifications (`DTypeName`, `TypeLike`,
 `Specification`), words of options, and the keyword arguments of functions that take many.
 
-A misspelled word or keyword is then found before the program runs. Names that a program reads from elsewhere are strings:
+A misspelled word or keyword is then found before the program runs. Names from elsewhere are strings:
 declare them as `DTypeName`, or pass ``np.dtype(name)``.
 
 >>> from truecast.typing import DTypeName
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ._report import ConversionReport
 
-# Of ONNX, and of others that take integers for it.
+# For ONNX, and others that take integers for it.
 Switch = Literal[True, False, 0, 1, "true", "false"]
 Overflow = Literal["nonfinite", "saturate", "error"]
 Nan = Literal["keep", "canonical", "error"]
@@ -59,14 +59,14 @@ class Bar(Protocol):
 
 Progress = Union[Bar, Callable[[int, int, str], Any]]
 TypeLike = Union[DTypeName, type[Any], "np.dtype[Any]", TorchDType, HasDType, int]
-"""What names an element type: a name of any ecosystem, a type of NumPy, ml_dtypes, torch or JAX, a number of ONNX."""
+"""Any way to give an element type: a name of any ecosystem, a type of NumPy, ml_dtypes, torch or JAX, a number of ONNX."""
 Path = Union[str, "os.PathLike[str]"]
 Patterns = Union[str, Iterable[str]]
 Rules = Union[Mapping[str, Union[TypeLike, None]], Iterable[tuple[str, Union[TypeLike, None]]]]
 
 
 class Settings(TypedDict, total=False):
-    """What specifications have; ``None`` is not given. Which has what: `cast`."""
+    """Attributes of specifications, see `cast`; ``None`` means not given."""
 
     saturate: Switch | None
     round_mode: Literal["up", "down", "nearest"] | None
@@ -86,7 +86,7 @@ class Settings(TypedDict, total=False):
 
 
 class Arrays(TypedDict, total=False):
-    """Where elements come from and go to."""
+    """Sources and destinations of elements."""
 
     out: Any
     from_: TypeLike | None
@@ -95,39 +95,39 @@ class Arrays(TypedDict, total=False):
 
 
 class OfCast(Settings, Arrays, total=False):
-    """What `cast` takes."""
+    """Arguments of `cast`."""
 
     spec: Specification | None
 
 
 class OfArray(Arrays, total=False):
-    """What operators on arrays take."""
+    """Arguments of operators on arrays."""
 
     nan: Nan | None
 
 
 class OfOnnx(OfArray, total=False):
-    """What operators of ONNX take."""
+    """Arguments of ONNX operators."""
 
     string_style: Literal["reference", "plain"] | None
 
 
 class OfTile(OfArray, total=False):
-    """What operators of Tile IR take."""
+    """Arguments of Tile IR operators."""
 
     profile: str | None
     tile_option: str | Sequence[str] | None
 
 
 class Checking(Settings, total=False):
-    """What `check` takes."""
+    """Arguments of `check`."""
 
     exact_nan: bool
     show: int
 
 
 class CheckingTosa(TypedDict, total=False):
-    """What `tosa.check` takes."""
+    """Arguments of `tosa.check`."""
 
     exact_nan: bool
     nan: Nan | None
@@ -137,7 +137,7 @@ class CheckingTosa(TypedDict, total=False):
 
 
 class CheckingRescale(TypedDict, total=False):
-    """What `tosa.check_rescale` takes of `tosa.rescale`."""
+    """Arguments of `tosa.rescale` in `tosa.check_rescale`."""
 
     input_zp: int
     output_zp: int
@@ -148,7 +148,7 @@ class CheckingRescale(TypedDict, total=False):
 
 
 class Promotion(TypedDict, total=False):
-    """What decides a promotion."""
+    """Options of a promotion."""
 
     unsafe: bool
     strict: bool
@@ -161,7 +161,7 @@ class Promotion(TypedDict, total=False):
 
 
 class Common(Settings, total=False):
-    """What `convert` and `verify` take."""
+    """Arguments of `convert` and `verify`."""
 
     keep: Patterns
     rules: Rules
@@ -188,7 +188,7 @@ class Common(Settings, total=False):
 
 
 class Converting(Common, total=False):
-    """What only `convert` takes."""
+    """Arguments of `convert` only."""
 
     force: bool
     dry_run: bool
@@ -201,7 +201,7 @@ class Converting(Common, total=False):
 
 
 class Verifying(Common, total=False):
-    """What only `verify` takes."""
+    """Arguments of `verify` only."""
 
     report: Path | ConversionReport | None
     full: bool

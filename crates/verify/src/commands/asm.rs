@@ -1,4 +1,4 @@
-//! `verify asm`: the compiled code of every kernel at every level, in this executable or another (`docs/kernels.md §12`).
+//! `verify asm`: compiled code of every kernel at every level, in this executable or another (`docs/kernels.md §12`).
 
 use crate::asm::audit::Audit;
 use crate::asm::kernels::table;
