@@ -49,7 +49,7 @@ fn arithmetic_is_that_of_f32() {
         match i % 4 {
             0 => special[bits as usize % special.len()] | bits & 1 << 31,
             1 => 0x3f00_0000 + (bits & 0x81ff_ffff), // about 1
-            2 => bits & 0x81ff_ffff, // about the smallest
+            2 => bits & 0x81ff_ffff,                 // about the smallest
             _ => bits,
         }
     };

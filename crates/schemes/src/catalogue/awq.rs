@@ -19,7 +19,7 @@ pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::Awq, CODES, ROWS, |fou
     inputs_by_outputs(found, Plane { code: Code::unsigned(4), packing: Packing::Awq }, Zero::Constant(8))
 })];
 
-/// Groups of inputs for each output; `without` stands for missing zero points.
+/// Groups of inputs of an output; `without` are zero points where no tensor has them.
 pub(super) fn inputs_by_outputs(found: &Found<'_>, codes: Plane, without: Zero) -> Result<Described, Error> {
     let per_entry = u64::from(found.codes().dtype.code_bits() / codes.code.bits());
     let stack = Stack::of_codes(found, per_entry)?;

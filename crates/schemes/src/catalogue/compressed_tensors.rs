@@ -1,5 +1,5 @@
-//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8; and ModelSlim, with equal
-//! storage (§4.18).
+//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8; and what ModelSlim stores in the
+//! same way (§4.18).
 
 use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E8M0, F16, F32, I8, I32, I64, U8};
 use truecast_core::scaled::{Code, Global, GlobalRule, Group, Packing, Part, Plane, Planes, Zero};
@@ -47,7 +47,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     Entry::new(Family::ModelSlim, INT8, &[SCALES, Row::optional(Part::Zeros, &[Append("_offset")], FLOATS)], int),
 ];
 
-/// The grid in the configuration.
+/// The grid that the configuration names.
 pub(super) fn fit(found: &Found<'_>, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> {
     let parameters = found.parameters();
     match (parameters.strategy, parameters.group, parameters.block) {
@@ -143,7 +143,7 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     Ok(stack.described(Fit { is_common: whole.is_common, ..fit }, Planes { global: Some(global), ..planes }))
 }
 
-/// MX codes with `elements` elements in `bytes` bytes.
+/// Codes of which `bytes` bytes hold `elements`.
 pub(super) fn mx_packed(found: &Found<'_>, code: DType, bytes: u64, elements: u64) -> Result<Described, Error> {
     let stored = Stack::of_codes(found, 1)?;
     if !stored.cols.is_multiple_of(bytes) {

@@ -12,14 +12,14 @@ use crate::scheme::{Family, Strategy};
 use crate::table::Name::{self, Append, Sibling};
 use crate::table::{Codes, Described, Entry, Row};
 
-/// The second name is the one in memory, used by some releases.
+/// The second of each is the name in memory, under which some releases store it.
 const SCALE: &[Name] = &[Append("_scale"), Sibling("weight_quantizer.scale")];
 const ZERO: &[Name] = &[Append("_zero_point"), Sibling("weight_quantizer.zero_point")];
 const FLOATS: &[DType] = &[F32, Bf16, F16];
 const MX_CODES: Codes = &[(Append(""), &[U8])];
 const MX_SCALES: &[Row] = &[Row::scales(SCALE, &[U8, F8E8M0])];
 const WORDS: Codes = &[(Append(""), &[I32])];
-/// Integers of 4 bits without zero points may have either order of nibbles, whatever is declared.
+/// Integers of 4 bits without zero points may be in either order, whatever is declared.
 const OF_WORDS: &[Row] = &[Row::scales(SCALE, FLOATS), Row::required(Part::Zeros, ZERO, &[I32])];
 const OF_BYTES: &[Row] = &[Row::scales(SCALE, FLOATS), Row::optional(Part::Zeros, ZERO, &[I8, U8])];
 
@@ -51,8 +51,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     }),
 ];
 
-/// Codes minus zero points. In groups, the stored matrix is inputs by outputs; `of_rows` is the packing of zero points
-/// per row.
+/// Codes less zero points. Of groups the stored matrix is one of inputs by outputs; `of_rows` is the packing of zero points
+/// that each belong to a row.
 fn integers(found: &Found<'_>, code: Code, packing: Packing, of_rows: Packing) -> Result<Described, Error> {
     let codes = Plane { code, packing };
     if found.parameters().group.is_some() {

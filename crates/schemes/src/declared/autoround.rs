@@ -12,7 +12,27 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// Layout by packing, prefix of the type, and bits. AutoRound's own stores zero points of GPTQ unmodified.
+/// What AutoRound says of activations, caches, and the run.
+const RUN: &str = "act_bits act_data_type act_dynamic act_group_size act_sym fmt layer_config static_attention_dtype \
+    static_attention_granularity static_kv_dtype static_kv_granularity supported_types weight_block_size";
+
+/// A module of AutoRound's `extra_config`.
+const MODULE: Keys = Keys {
+    used: &["bits group_size data_type sym"],
+    silent: &["act_bits act_data_type act_dynamic act_group_size act_sym in_blocks"],
+    ..Keys::NONE
+};
+
+/// AutoRound (§4.17).
+pub(super) const KEYS: Keys = Keys {
+    used: &[EXCEPTIONS, "quant_method bits group_size data_type packing_format sym"],
+    silent: &[COMMON, ACTIVATIONS, MAKING, AUTOROUND, RUN],
+    only: &[("rotation_config", &["{}"]), ("rotation_configs", &["[]"]), ("dynamic", &["{}", "false"])],
+    objects: &[("extra_config", Inner::Each(&MODULE))],
+    ..Keys::NONE
+};
+
+/// The layout of weights: of a packing, the beginning of a type, and bits. AutoRound's own has GPTQ's zero points as they are.
 const LAYOUTS: [(&str, &str, &[u64], Family); 11] = [
     ("auto_round:auto_gptq", "int", &[2, 3, 4, 8], Family::Gptq),
     ("auto_gptq", "int", &[2, 3, 4, 8], Family::Gptq),

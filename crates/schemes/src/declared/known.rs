@@ -1,4 +1,5 @@
-//! Known keys of each method (`docs/spec/checkpoints.md §5.3.1`).
+//! Keys that several methods share, and those of methods that say little (`docs/spec/checkpoints.md §5.3.1`); the others stand
+//! beside what reads them.
 //!
 //! Sources: the configuration classes of transformers 5.23.0, vLLM 0.33.0, compressed-tensors 0.20.0 and ModelOpt
 //! 0.47.0, the writers of GPTQModel, AutoGPTQ, AutoAWQ, AutoRound, torchao, mlx-lm and ComfyUI, and published
@@ -11,12 +12,12 @@ pub(super) const EXCEPTIONS: &str = "ignore ignored_layers modules_to_not_conver
 
 /// Keys of any method.
 ///
-/// Caches are no weights; loaders make stored weights dense or fuse them.
-const COMMON: &str =
+/// Caches are no weights; a loader that makes weights dense, or fuses modules, does so with what is stored.
+pub(super) const COMMON: &str =
     "producer provider kv_cache_scheme kv_cache_quant_algo dequantize packed_modules_mapping run_compressed";
 
-/// Keys for quantization of activations at run time.
-const ACTIVATIONS: &str = "activation_scheme act_per_tensor activation_scale_ub";
+/// How activations are quantized when the model runs.
+pub(super) const ACTIVATIONS: &str = "activation_scheme act_per_tensor activation_scale_ub";
 
 /// `fp8`: DeepSeek (§4.1, §4.2) and its followers. Types of tensors state the contents of `scale_fmt`.
 pub(super) const FP8: Keys = Keys {
@@ -75,8 +76,8 @@ pub(crate) const TORCHAO_TENSOR: Keys = Keys {
     ..Keys::NONE
 };
 
-/// Keys about calibration and target kernels: AutoGPTQ, GPTQModel, optimum, AutoRound, AutoAWQ.
-const MAKING: &str = "act_group_aware auto_forward_data_parallel batch_size block_name_to_quantize cache_block_outputs \
+/// How integers were found, and for which kernels: AutoGPTQ, GPTQModel, optimum, AutoRound, AutoAWQ.
+pub(super) const MAKING: &str = "act_group_aware auto_forward_data_parallel batch_size block_name_to_quantize cache_block_outputs \
     calibration_data_device compute_device_filter damp_auto_increment damp_percent dataset dense_vram_strategy \
     dense_vram_strategy_devices device disable_exllama do_fuse exllama_config failsafe fail_safe fallback foem \
     fuse_max_seq_len gc_mode gptaq hessian hyb_act lm_head max_input_length meta mock_quantization \
@@ -85,83 +86,13 @@ const MAKING: &str = "act_group_aware auto_forward_data_parallel batch_size bloc
     offload_to_disk offload_to_disk_path pack_impl pad_token_id static_groups tokenizer true_sequential \
     use_cuda_fp16 use_exllama v2 v2_alpha v2_memory_device vram_strategy wait_for_submodule_finalizers";
 
-/// AutoRound's record of its run, in files with the layout of GPTQ or AutoAWQ.
-const AUTOROUND: &str = "amp autoround_version block_list enable_minmax_tuning enable_norm_bias_tuning enable_quanted_input \
+/// AutoRound's record of its run, in files of GPTQ's and AutoAWQ's layout.
+pub(super) const AUTOROUND: &str = "amp autoround_version block_list enable_minmax_tuning enable_norm_bias_tuning enable_quanted_input \
     gradient_accumulate_steps iters low_cpu_mem_usage low_gpu_mem_usage lr minmax_lr model_free nsamples \
     provider quant_block_list scale_dtype seqlen to_quant_block_names train_bs";
 
-/// AutoRound's keys for activations, caches, and the run.
-const AUTOROUND_MORE: &str = "act_bits act_data_type act_dynamic act_group_size act_sym fmt layer_config static_attention_dtype \
-    static_attention_granularity static_kv_dtype static_kv_granularity supported_types weight_block_size";
-
-/// A module of AutoRound's `extra_config`.
-const AUTO_ROUND_MODULE: Keys = Keys {
-    used: &["bits group_size data_type sym"],
-    silent: &["act_bits act_data_type act_dynamic act_group_size act_sym in_blocks"],
-    ..Keys::NONE
-};
-
-/// AutoRound (§4.17).
-pub(super) const AUTO_ROUND: Keys = Keys {
-    used: &[EXCEPTIONS, "quant_method bits group_size data_type packing_format sym"],
-    silent: &[COMMON, ACTIVATIONS, MAKING, AUTOROUND, AUTOROUND_MORE],
-    only: &[("rotation_config", &["{}"]), ("rotation_configs", &["[]"]), ("dynamic", &["{}", "false"])],
-    objects: &[("extra_config", Inner::Each(&AUTO_ROUND_MODULE))],
-    ..Keys::NONE
-};
-
-/// Quark's weights of a module. Scales of scales (`is_scale_quant`) mean weights that are quantized twice.
-pub(super) const QUARK_WEIGHT: Keys = Keys {
-    used: &["dtype qscheme ch_axis group_size block_size scale_format symmetric zero_point_type"],
-    silent: &[
-        "enable_buffer_reuse is_dynamic max_input_numel mx_element_dtype observer_cls observer_kwargs percentile \
-            qat_spec round_method scale_calculation_mode scale_type",
-    ],
-    only: &[("is_scale_quant", &["false"])],
-    ..Keys::NONE
-};
-
-const QUARK_LAYER: Keys = Keys {
-    silent: &["input_tensors output_tensors target_device"],
-    objects: &[("weight", Inner::One(&QUARK_WEIGHT))],
-    ..Keys::NONE
-};
-
-/// Quark's export options.
-pub(super) const QUARK_EXPORT: Keys = Keys {
-    used: &["pack_method"],
-    silent: &["kv_cache_group min_kv_scale weight_merge_groups"],
-    only: &[("weight_format", &["\"real_quantized\""])],
-    ..Keys::NONE
-};
-
-/// AMD Quark (§4.19).
-pub(super) const QUARK: Keys = Keys {
-    used: &[EXCEPTIONS, "quant_method exclude algo_config"],
-    silent: &[
-        COMMON,
-        "kv_cache_post_rope kv_cache_quant_config log_severity_level quant_mode softmax_quant_spec version",
-    ],
-    objects: &[
-        ("global_quant_config", Inner::One(&QUARK_LAYER)),
-        ("layer_quant_config", Inner::Each(&QUARK_LAYER)),
-        ("layer_type_quant_config", Inner::Each(&QUARK_LAYER)),
-        ("export", Inner::One(&QUARK_EXPORT)),
-    ],
-    ..Keys::NONE
-};
-
-/// Keys of ModelSlim's description that do not name tensors (§4.18).
-pub(super) const MODELSLIM: Keys = Keys {
-    silent: &[
-        "fa_quant_type group_size is_dynamic kv_cache_type kv_quant_type metadata model_quant_type reduce_quant_type \
-            version",
-    ],
-    ..Keys::NONE
-};
-
-/// Known only with these values, in both layouts of integers: rules for single modules, words of another type,
-/// rotations, adapters, and packings for one kernel give other weights.
+/// What both layouts of integers are known with alone: rules for single modules, words of another type, a rotation or an adapter
+/// beside the weights, and packings for one kernel give other weights.
 const INTEGERS: &[(&str, &[&str])] = &[
     ("dynamic", &["{}", "false"]),
     ("extra_config", &["{}"]),
@@ -209,88 +140,6 @@ pub(super) const AWQ: Keys = Keys {
     only: INTEGERS,
     ..Keys::NONE
 };
-
-/// Arguments of weights or activations of compressed-tensors. Types of tensors state the contents of `zp_dtype`;
-/// `dynamic` concerns weights that are stored unquantized.
-const ARGUMENTS: Keys = Keys {
-    used: &["num_bits type symmetric group_size strategy block_structure scale_dtype actorder"],
-    silent: &["dynamic observer observer_kwargs zp_dtype"],
-    ..Keys::NONE
-};
-
-/// A group of modules. `pre_quant_scale` announces a tensor of that name, which is checked.
-const GROUP: Keys = Keys {
-    used: &["targets weights format"],
-    silent: &["pre_quant_scale quant_algo"],
-    only: &[("has_zero_point", &["false"])],
-    objects: &[
-        ("weights", Inner::One(&ARGUMENTS)),
-        ("input_activations", Inner::One(&ARGUMENTS)),
-        ("output_activations", Inner::One(&ARGUMENTS)),
-    ],
-    ..Keys::NONE
-};
-
-/// `sparsity_config`: stored zeros do not matter.
-const SPARSITY: Keys = Keys {
-    silent: &["global_sparsity sparsity_structure ignore targets registry_requires_subclass"],
-    only: &[("format", &["\"dense\""])],
-    ..Keys::NONE
-};
-
-/// compressed-tensors (§4.4). `transform_config` holds rotations that the runtime undoes, `moe_sparsity_config` experts
-/// that are not stored.
-pub(super) const COMPRESSED_TENSORS: Keys = Keys {
-    used: &[EXCEPTIONS, "quant_method format version config_groups"],
-    silent: &[
-        COMMON,
-        "quantization_status global_compression_ratio use_optimized_inference total_num_heads \
-            total_num_kv_heads",
-    ],
-    only: &[("transform_config", &["{}", "{\"config_groups\":{}}"]), ("moe_sparsity_config", &["{}"])],
-    objects: &[("config_groups", Inner::Each(&GROUP)), ("sparsity_config", Inner::One(&SPARSITY))],
-    ..Keys::NONE
-};
-
-/// Outer object of nested configurations in files of 2024.
-pub(super) const COMPRESSION: Keys = Keys {
-    used: &["quantization_config"],
-    silent: &[COMMON, "quant_method"],
-    only: COMPRESSED_TENSORS.only,
-    objects: &[("sparsity_config", Inner::One(&SPARSITY))],
-    ..Keys::NONE
-};
-
-/// A module of ModelOpt's `quantized_layers`.
-const LAYER: Keys = Keys {
-    used: &["quant_algo group_size weight_block_size"],
-    silent: &["pre_quant_scale kv_cache_quant_algo"],
-    only: &[("has_zero_point", &["false"])],
-    ..Keys::NONE
-};
-
-/// ModelOpt (§4.5), in `config.json` and under `quantization` of `hf_quant_config.json`. Groups repeat `quant_algo`.
-pub(super) const MODELOPT: Keys = Keys {
-    used: &[EXCEPTIONS, "quant_method quant_algo group_size weight_block_size quantized_layers"],
-    silent: &[COMMON, ACTIVATIONS, "pre_quant_scale smoothquant_val quant_type"],
-    only: &[("has_zero_point", &["false"]), ("scale_fmt", &["\"ue8m0\"", "\"float\""])],
-    objects: &[
-        ("quantized_layers", Inner::Each(&LAYER)),
-        ("config_groups", Inner::Each(&GROUP)),
-        ("weights", Inner::One(&ARGUMENTS)),
-        ("input_activations", Inner::One(&ARGUMENTS)),
-    ],
-    ..Keys::NONE
-};
-
-/// `hf_quant_config.json` as a whole.
-pub(super) const MODELOPT_FILE: Keys = Keys { used: &["quantization"], silent: &["producer"], ..Keys::NONE };
-
-const MLX_MODULE: Keys = Keys { used: &["group_size bits mode"], ..Keys::NONE };
-
-/// MLX (§4.12), with settings for single modules under their names; `false` means unquantized.
-pub(super) const MLX: Keys =
-    Keys { used: &["group_size bits mode quant_method"], others: Some(&MLX_MODULE), ..Keys::NONE };
 
 /// Mistral's own (§4.13).
 pub(super) const MISTRAL: Keys = Keys {

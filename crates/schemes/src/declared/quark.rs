@@ -12,7 +12,49 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// Families with identical tensors; the tensors do not show a module's class.
+/// How Quark stores the weights of a module. Scales of scales (`is_scale_quant`) are of weights that are quantized twice.
+pub(super) const WEIGHT: Keys = Keys {
+    used: &["dtype qscheme ch_axis group_size block_size scale_format symmetric zero_point_type"],
+    silent: &[
+        "enable_buffer_reuse is_dynamic max_input_numel mx_element_dtype observer_cls observer_kwargs percentile \
+            qat_spec round_method scale_calculation_mode scale_type",
+    ],
+    only: &[("is_scale_quant", &["false"])],
+    ..Keys::NONE
+};
+
+/// What Quark says of a module.
+const LAYER: Keys = Keys {
+    silent: &["input_tensors output_tensors target_device"],
+    objects: &[("weight", Inner::One(&WEIGHT))],
+    ..Keys::NONE
+};
+
+/// How Quark writes files.
+pub(super) const EXPORT: Keys = Keys {
+    used: &["pack_method"],
+    silent: &["kv_cache_group min_kv_scale weight_merge_groups"],
+    only: &[("weight_format", &["\"real_quantized\""])],
+    ..Keys::NONE
+};
+
+/// AMD Quark (§4.19).
+pub(super) const KEYS: Keys = Keys {
+    used: &[EXCEPTIONS, "quant_method exclude algo_config"],
+    silent: &[
+        COMMON,
+        "kv_cache_post_rope kv_cache_quant_config log_severity_level quant_mode softmax_quant_spec version",
+    ],
+    objects: &[
+        ("global_quant_config", Inner::One(&LAYER)),
+        ("layer_quant_config", Inner::Each(&LAYER)),
+        ("layer_type_quant_config", Inner::Each(&LAYER)),
+        ("export", Inner::One(&EXPORT)),
+    ],
+    ..Keys::NONE
+};
+
+/// Families whose tensors look the same. No tensor says of which class its module is.
 const ALIKE: [[Family; 2]; 3] = [
     [Family::QuarkFp6E2M3, Family::QuarkFp6E3M2],
     [Family::QuarkInt4, Family::QuarkUint4],
@@ -22,7 +64,7 @@ const ALIKE: [[Family; 2]; 3] = [
 pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Declaration>, Error> {
     let mut declaration = Declaration::new(place);
     check_algorithms(value.get("algo_config"), place)?;
-    let order = order(object(value.get("export"), place, "export")?, place)?;
+    let order = pack_method(object(value.get("export"), place, "export")?, place)?;
     let mut add = |targets, layer: &Value, key| -> Result<(), Error> {
         let weight = match object(Some(layer), place, key)?.and_then(|layer| layer.get("weight")) {
             Some(Value::Array(steps)) => return Err(twice(steps, place)),
@@ -52,42 +94,42 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
         let classes = value.get("layer_type_quant_config").unwrap_or(&Value::Null);
         return Err(wrong(place, "layer_type_quant_config", classes, "types that the tensors tell apart"));
     }
-    // Excluded modules keep their original storage, which may be FP8 and shows in its scales.
+    // Modules that are excluded stay as their model had them, which may be FP8: its scales say how it is stored.
     if !declaration.families().contains(&Family::QuarkFp8) {
         declaration.settings.push((Targets::All, Setting::of(Scheme::of(Family::QuarkFp8))));
     }
     declaration.without(value.get("exclude"), "exclude").map(Some)
 }
 
-/// Order of eight 4-bit integers in a word.
+/// How eight integers of four bits lie in a word.
 #[derive(Clone, Copy)]
-enum Order {
+enum PackMethod {
     /// As in AWQ.
     Reorder,
-    /// First integer in the lowest bits.
+    /// The first in the lowest bits.
     Order,
     /// Not stated.
     Unknown,
 }
 
-fn order(export: Option<&Map<String, Value>>, place: &str) -> Result<Order, Error> {
+fn pack_method(export: Option<&Map<String, Value>>, place: &str) -> Result<PackMethod, Error> {
     let value = export.and_then(|export| export.get("pack_method"));
     match text(value, place, "pack_method")? {
-        Some("reorder") => Ok(Order::Reorder),
-        Some("order") => Ok(Order::Order),
-        None => Ok(Order::Unknown),
+        Some("reorder") => Ok(PackMethod::Reorder),
+        Some("order") => Ok(PackMethod::Order),
+        None => Ok(PackMethod::Unknown),
         Some(_) => Err(wrong(place, "pack_method", value.unwrap_or(&Value::Null), "reorder or order")),
     }
 }
 
-/// Error for weights, or scales, that are quantized in steps.
+/// The refusal of weights that are quantized in steps, or whose scales are.
 fn twice(steps: &[Value], place: &str) -> Error {
     let of_step = |step: &Value| step.get("dtype").and_then(Value::as_str).unwrap_or("?").to_owned();
     let scheme = format!("quark:[{}]", steps.iter().map(of_step).collect::<Vec<_>>().join(", "));
     Error::Unsupported { place: place.to_owned(), scheme }
 }
 
-fn setting(weight: &Map<String, Value>, order: Order, place: &str) -> Result<Setting, Error> {
+fn setting(weight: &Map<String, Value>, order: PackMethod, place: &str) -> Result<Setting, Error> {
     let named =
         |key: &'static str| -> Result<&str, Error> { Ok(text(weight.get(key), place, key)?.unwrap_or_default()) };
     let (dtype, scheme, scales) = (named("dtype")?, named("qscheme")?, named("scale_format")?);
@@ -104,11 +146,11 @@ fn setting(weight: &Map<String, Value>, order: Order, place: &str) -> Result<Set
         ("fp6_e2m3", _) => Family::QuarkFp6E2M3,
         ("fp6_e3m2", _) => Family::QuarkFp6E3M2,
         ("fp8_e4m3", _) => Family::QuarkFp8,
-        ("int4", Order::Reorder) => Family::QuarkInt4,
-        ("int4", Order::Order) => Family::QuarkInt4Order,
-        ("uint4", Order::Reorder) => Family::QuarkUint4,
-        ("uint4", Order::Order) => Family::QuarkUint4Order,
-        ("int4" | "uint4", Order::Unknown) => {
+        ("int4", PackMethod::Reorder) => Family::QuarkInt4,
+        ("int4", PackMethod::Order) => Family::QuarkInt4Order,
+        ("uint4", PackMethod::Reorder) => Family::QuarkUint4,
+        ("uint4", PackMethod::Order) => Family::QuarkUint4Order,
+        ("int4" | "uint4", PackMethod::Unknown) => {
             return Err(wrong(place, "pack_method", &Value::Null, "reorder or order"));
         }
         ("int8" | "uint8", _) => Family::QuarkInt8,
@@ -129,13 +171,13 @@ fn setting(weight: &Map<String, Value>, order: Order, place: &str) -> Result<Set
     if !dtype.contains("int") {
         return Ok(setting);
     }
-    // Files quantized shard by shard lack zero points; those with groups have another grid.
+    // Files that were quantized shard by shard have none; of those the grid of groups is another one.
     let may_lack_zeros = is_symmetric && dtype == "int8" && parameters.group.is_none();
     let symmetric = (is_symmetric && dtype.starts_with("int")).then_some("symmetric is true");
     Ok(Setting { symmetric, ..setting }.with(!may_lack_zeros, Part::Zeros))
 }
 
-/// Checks that channels are outputs, or groups of inputs.
+/// Channels are outputs, groups are of inputs.
 fn check_axis(value: Option<&Value>, scheme: &str, place: &str) -> Result<(), Error> {
     let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(()) };
     let wrong = |expected| Err(wrong(place, "ch_axis", value, expected));

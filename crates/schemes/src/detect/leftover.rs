@@ -95,7 +95,7 @@ impl Owners {
     }
 
     pub(super) fn verdict(&self, tensor: &Tensor) -> Verdict {
-        // AMD Quark's name in memory, in some files: `q_proj.input_quantizer.scale` (§4.19).
+        // AMD Quark's name in memory, which some files have: `q_proj.input_quantizer.scale` (§4.19).
         let name = tensor.name.replace("_quantizer.", "_");
         let (module, last) = split(&name);
         let elements: u64 = tensor.shape.iter().product();

@@ -14,76 +14,7 @@ use truecast_core::spelling::alternatives;
 
 pub use parameters::{Parameter, Parameters, ScaleType, Strategy};
 
-/// A family of schemes; each format within a scheme is its own family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The variants are the names of the table below.
-pub enum Family {
-    Plain,
-    Fp8Block,
-    Fp8Tensor,
-    Fp8Channel,
-    DeepSeekV4,
-    GptOss,
-    CtFloatQuantized,
-    CtNaiveQuantized,
-    CtIntQuantized,
-    CtPackQuantized,
-    CtNvfp4,
-    CtMxfp4,
-    CtMxfp6,
-    CtMxfp8,
-    ModelOptFp8,
-    ModelOptFp8PerChannel,
-    ModelOptFp8Blocks,
-    ModelOptNvfp4,
-    ModelOptNvfp4Weights,
-    ModelOptNvfp4Awq,
-    ModelOptNvfp4Svd,
-    ModelOptNvfp4Fp8,
-    ModelOptMxfp8,
-    ModelOptMxfp4,
-    ModelOptAwq,
-    ModelOptInt8,
-    ComfyScaledFp8,
-    ComfyFp8E4M3,
-    ComfyFp8E5M2,
-    ComfyFp8Rows,
-    ComfyFp8Blocks,
-    ComfyNvfp4,
-    ComfyMxfp8,
-    ComfyInt8,
-    ComfyInt8Blocks,
-    Torchao,
-    Mxfp8,
-    Awq,
-    Gptq,
-    GptqV2,
-    BitNet,
-    MlxAffine,
-    MlxMxfp4,
-    MlxNvfp4,
-    MlxMxfp8,
-    MistralFp8,
-    FbgemmFp8,
-    BnbNf4,
-    BnbFp4,
-    BnbInt8,
-    ModelSlim,
-    QuarkFp4,
-    QuarkFp6E2M3,
-    QuarkFp6E3M2,
-    QuarkFp8,
-    QuarkInt4,
-    QuarkInt4Order,
-    QuarkUint4,
-    QuarkUint4Order,
-    QuarkInt8,
-    /// Rows of these blocks in a GGUF file (§9).
-    Gguf(BlockType),
-}
-
-/// Support for writing a scheme.
+/// Whether truecast writes a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Writing {
     /// Read-only.
@@ -146,82 +77,96 @@ use Kind::{Fp8, Int4, Int8, Mx, Nvfp4, Other};
 use Parameter::{Bits, Block, Group, Scale, Strategy as By, Symmetric};
 use Writing::{Never, Relayout, Yes};
 
-/// Every family: name, parameters, support for writing, kind, and stored form.
-const TABLE: &[Row] = &[
-    row("plain", Family::Plain, &[], Yes, Other, "values as they are"),
-    row("fp8-block", Family::Fp8Block, &[Block, Scale], Yes, Fp8, "e4m3, block 128x128"),
-    row("fp8-tensor", Family::Fp8Tensor, &[], Yes, Fp8, "e4m3, tensor"),
-    row("fp8-channel", Family::Fp8Channel, &[Scale], Yes, Fp8, "e4m3, row"),
-    row("deepseek-v4", Family::DeepSeekV4, &[Block], Never, Fp8, "e4m3, block; e2m1, 32"),
-    row("gpt-oss", Family::GptOss, &[], Yes, Mx, "e2m1, 32"),
-    row("ct:float-quantized", Family::CtFloatQuantized, &[By, Block, Group, Scale], Yes, Fp8, "e4m3, by strategy"),
-    row("ct:naive-quantized", Family::CtNaiveQuantized, &[By, Block, Group], Never, Fp8, "8 bits, by strategy"),
-    row(
-        "ct:int-quantized",
-        Family::CtIntQuantized,
-        &[By, Block, Group, Symmetric, Scale],
-        Yes,
-        Int8,
-        "8 bits, by strategy",
-    ),
-    row(
-        "ct:pack-quantized",
-        Family::CtPackQuantized,
-        &[Bits, By, Group, Symmetric, Scale],
-        Yes,
-        Int4,
-        "4, 8 bits, group, row",
-    ),
-    row("ct:nvfp4-pack-quantized", Family::CtNvfp4, &[], Yes, Nvfp4, "e2m1, 16"),
-    row("ct:mxfp4-pack-quantized", Family::CtMxfp4, &[], Yes, Mx, "e2m1, 32"),
-    row("ct:mxfp6-pack-quantized", Family::CtMxfp6, &[], Yes, Mx, "6 bits, 32"),
-    row("ct:mxfp8-quantized", Family::CtMxfp8, &[], Yes, Mx, "e4m3, 32"),
-    row("modelopt:FP8", Family::ModelOptFp8, &[], Yes, Fp8, "e4m3, tensor"),
-    row("modelopt:FP8_PER_CHANNEL_PER_TOKEN", Family::ModelOptFp8PerChannel, &[], Yes, Fp8, "e4m3, row"),
-    row("modelopt:FP8_PB_WO", Family::ModelOptFp8Blocks, &[Block], Yes, Fp8, "e4m3, block 128x128"),
-    row("modelopt:NVFP4", Family::ModelOptNvfp4, &[], Yes, Nvfp4, "e2m1, 16"),
-    row("modelopt:W4A16_NVFP4", Family::ModelOptNvfp4Weights, &[], Yes, Nvfp4, "e2m1, 16"),
-    row("modelopt:NVFP4_AWQ", Family::ModelOptNvfp4Awq, &[], Never, Nvfp4, "e2m1, 16"),
-    row("modelopt:NVFP4_SVD", Family::ModelOptNvfp4Svd, &[], Never, Nvfp4, "e2m1, 16"),
-    row("modelopt:W4A8_NVFP4_FP8", Family::ModelOptNvfp4Fp8, &[], Never, Nvfp4, "e2m1, 16"),
-    row("modelopt:MXFP8", Family::ModelOptMxfp8, &[], Yes, Mx, "e4m3, 32"),
-    row("modelopt:MXFP4", Family::ModelOptMxfp4, &[], Never, Mx, "e2m1, 32"),
-    row("modelopt:W4A16_AWQ", Family::ModelOptAwq, &[Group], Never, Int4, "4 bits, group"),
-    row("modelopt:W8A16", Family::ModelOptInt8, &[], Never, Int8, "8 bits, row"),
-    row("comfy-scaled-fp8", Family::ComfyScaledFp8, &[], Never, Fp8, "e4m3 or e5m2, tensor"),
-    row("comfy:float8_e4m3fn", Family::ComfyFp8E4M3, &[], Yes, Fp8, "e4m3, tensor"),
-    row("comfy:float8_e5m2", Family::ComfyFp8E5M2, &[], Yes, Fp8, "e5m2, tensor"),
-    row("comfy:float8_e4m3fn_rowwise", Family::ComfyFp8Rows, &[], Never, Fp8, "e4m3, row"),
-    row("comfy:float8_e4m3fn_blockwise", Family::ComfyFp8Blocks, &[Group], Never, Fp8, "e4m3, group"),
-    row("comfy:nvfp4", Family::ComfyNvfp4, &[], Yes, Nvfp4, "e2m1, 16"),
-    row("comfy:mxfp8", Family::ComfyMxfp8, &[], Yes, Mx, "e4m3, 32"),
-    row("comfy:int8_tensorwise", Family::ComfyInt8, &[], Never, Int8, "8 bits, tensor"),
-    row("comfy:int8_blockwise", Family::ComfyInt8Blocks, &[Group], Never, Int8, "8 bits, group"),
-    row("torchao", Family::Torchao, &[], Never, Other, "fp8, int8, MX, NVFP4"),
-    row("mxfp8", Family::Mxfp8, &[], Yes, Mx, "e4m3, 32"),
-    row("awq", Family::Awq, &[Group], Never, Int4, "4 bits, group"),
-    row("gptq", Family::Gptq, &[Bits, Group], Never, Int4, "2 to 8 bits, group"),
-    row("gptq_v2", Family::GptqV2, &[Bits, Group], Never, Int4, "2 to 8 bits, group"),
-    row("bitnet", Family::BitNet, &[], Never, Other, "2 bits, tensor"),
-    row("mlx:affine", Family::MlxAffine, &[Bits, Group], Never, Int4, "2 to 8 bits, group"),
-    row("mlx:mxfp4", Family::MlxMxfp4, &[], Relayout, Mx, "e2m1, 32"),
-    row("mlx:nvfp4", Family::MlxNvfp4, &[], Never, Nvfp4, "e2m1, 16"),
-    row("mlx:mxfp8", Family::MlxMxfp8, &[], Relayout, Mx, "e4m3, 32"),
-    row("mistral-fp8", Family::MistralFp8, &[Block], Never, Fp8, "e4m3, tensor or block"),
-    row("fbgemm-fp8", Family::FbgemmFp8, &[], Never, Fp8, "e4m3, row"),
-    row("bnb:nf4", Family::BnbNf4, &[], Never, Int4, "nf4, 64"),
-    row("bnb:fp4", Family::BnbFp4, &[], Never, Int4, "fp4, 64"),
-    row("bnb:int8", Family::BnbInt8, &[], Never, Int8, "8 bits, row"),
-    row("modelslim", Family::ModelSlim, &[Group], Never, Int8, "8 bits, row, group"),
-    row("quark:fp4", Family::QuarkFp4, &[], Never, Mx, "e2m1, 32"),
-    row("quark:fp6_e2m3", Family::QuarkFp6E2M3, &[], Never, Mx, "e2m3, 32"),
-    row("quark:fp6_e3m2", Family::QuarkFp6E3M2, &[], Never, Mx, "e3m2, 32"),
-    row("quark:fp8_e4m3", Family::QuarkFp8, &[By, Block, Group], Never, Fp8, "e4m3, by strategy"),
-    row("quark:int4", Family::QuarkInt4, &[By, Group], Never, Int4, "4 bits, group, row"),
-    row("quark:int4-order", Family::QuarkInt4Order, &[By, Group], Never, Int4, "4 bits, group, row"),
-    row("quark:uint4", Family::QuarkUint4, &[By, Group], Never, Int4, "4 bits, group, row"),
-    row("quark:uint4-order", Family::QuarkUint4Order, &[By, Group], Never, Int4, "4 bits, group, row"),
-    row("quark:int8", Family::QuarkInt8, &[By, Group], Never, Int8, "8 bits, by strategy"),
+/// Families, a row each: name, parameters, whether it is written, kind, and contents.
+macro_rules! families {
+    ($($family:ident = $name:literal $parameters:tt $writing:ident $kind:ident $stored:literal;)*) => {
+        /// A family of schemes. Each format of a package is one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        #[allow(missing_docs)] // The variants are named as the schemes.
+        pub enum Family {
+            $($family,)*
+            /// Tensors of a GGUF file that are rows of these blocks (§9).
+            Gguf(BlockType),
+        }
+
+        /// Families of safetensors files.
+        const TENSORS: &[Row] = &[$(Row {
+            family: Family::$family,
+            name: $name,
+            parameters: &$parameters,
+            writing: $writing,
+            kind: $kind,
+            stored: $stored,
+        }),*];
+    };
+}
+
+families! {
+    Plain = "plain" [] Yes Other "values as they are";
+    Fp8Block = "fp8-block" [Block, Scale] Yes Fp8 "e4m3, block 128x128";
+    Fp8Tensor = "fp8-tensor" [] Yes Fp8 "e4m3, tensor";
+    Fp8Channel = "fp8-channel" [Scale] Yes Fp8 "e4m3, row";
+    DeepSeekV4 = "deepseek-v4" [Block] Never Fp8 "e4m3, block; e2m1, 32";
+    GptOss = "gpt-oss" [] Yes Mx "e2m1, 32";
+    CtFloatQuantized = "ct:float-quantized" [By, Block, Group, Scale] Yes Fp8 "e4m3, by strategy";
+    CtNaiveQuantized = "ct:naive-quantized" [By, Block, Group] Never Fp8 "8 bits, by strategy";
+    CtIntQuantized = "ct:int-quantized" [By, Block, Group, Symmetric, Scale] Yes Int8 "8 bits, by strategy";
+    CtPackQuantized = "ct:pack-quantized" [Bits, By, Group, Symmetric, Scale] Yes Int4 "4, 8 bits, group, row";
+    CtNvfp4 = "ct:nvfp4-pack-quantized" [] Yes Nvfp4 "e2m1, 16";
+    CtMxfp4 = "ct:mxfp4-pack-quantized" [] Yes Mx "e2m1, 32";
+    CtMxfp6 = "ct:mxfp6-pack-quantized" [] Yes Mx "6 bits, 32";
+    CtMxfp8 = "ct:mxfp8-quantized" [] Yes Mx "e4m3, 32";
+    ModelOptFp8 = "modelopt:FP8" [] Yes Fp8 "e4m3, tensor";
+    ModelOptFp8PerChannel = "modelopt:FP8_PER_CHANNEL_PER_TOKEN" [] Yes Fp8 "e4m3, row";
+    ModelOptFp8Blocks = "modelopt:FP8_PB_WO" [Block] Yes Fp8 "e4m3, block 128x128";
+    ModelOptNvfp4 = "modelopt:NVFP4" [] Yes Nvfp4 "e2m1, 16";
+    ModelOptNvfp4Weights = "modelopt:W4A16_NVFP4" [] Yes Nvfp4 "e2m1, 16";
+    ModelOptNvfp4Awq = "modelopt:NVFP4_AWQ" [] Never Nvfp4 "e2m1, 16";
+    ModelOptNvfp4Svd = "modelopt:NVFP4_SVD" [] Never Nvfp4 "e2m1, 16";
+    ModelOptNvfp4Fp8 = "modelopt:W4A8_NVFP4_FP8" [] Never Nvfp4 "e2m1, 16";
+    ModelOptMxfp8 = "modelopt:MXFP8" [] Yes Mx "e4m3, 32";
+    ModelOptMxfp4 = "modelopt:MXFP4" [] Never Mx "e2m1, 32";
+    ModelOptAwq = "modelopt:W4A16_AWQ" [Group] Never Int4 "4 bits, group";
+    ModelOptInt8 = "modelopt:W8A16" [] Never Int8 "8 bits, row";
+    ComfyScaledFp8 = "comfy-scaled-fp8" [] Never Fp8 "e4m3 or e5m2, tensor";
+    ComfyFp8E4M3 = "comfy:float8_e4m3fn" [] Yes Fp8 "e4m3, tensor";
+    ComfyFp8E5M2 = "comfy:float8_e5m2" [] Yes Fp8 "e5m2, tensor";
+    ComfyFp8Rows = "comfy:float8_e4m3fn_rowwise" [] Never Fp8 "e4m3, row";
+    ComfyFp8Blocks = "comfy:float8_e4m3fn_blockwise" [Group] Never Fp8 "e4m3, group";
+    ComfyNvfp4 = "comfy:nvfp4" [] Yes Nvfp4 "e2m1, 16";
+    ComfyMxfp8 = "comfy:mxfp8" [] Yes Mx "e4m3, 32";
+    ComfyInt8 = "comfy:int8_tensorwise" [] Never Int8 "8 bits, tensor";
+    ComfyInt8Blocks = "comfy:int8_blockwise" [Group] Never Int8 "8 bits, group";
+    Torchao = "torchao" [] Never Other "fp8, int8, MX, NVFP4";
+    Mxfp8 = "mxfp8" [] Yes Mx "e4m3, 32";
+    Awq = "awq" [Group] Never Int4 "4 bits, group";
+    Gptq = "gptq" [Bits, Group] Never Int4 "2 to 8 bits, group";
+    GptqV2 = "gptq_v2" [Bits, Group] Never Int4 "2 to 8 bits, group";
+    BitNet = "bitnet" [] Never Other "2 bits, tensor";
+    MlxAffine = "mlx:affine" [Bits, Group] Never Int4 "2 to 8 bits, group";
+    MlxMxfp4 = "mlx:mxfp4" [] Relayout Mx "e2m1, 32";
+    MlxNvfp4 = "mlx:nvfp4" [] Never Nvfp4 "e2m1, 16";
+    MlxMxfp8 = "mlx:mxfp8" [] Relayout Mx "e4m3, 32";
+    MistralFp8 = "mistral-fp8" [Block] Never Fp8 "e4m3, tensor or block";
+    FbgemmFp8 = "fbgemm-fp8" [] Never Fp8 "e4m3, row";
+    BnbNf4 = "bnb:nf4" [] Never Int4 "nf4, 64";
+    BnbFp4 = "bnb:fp4" [] Never Int4 "fp4, 64";
+    BnbInt8 = "bnb:int8" [] Never Int8 "8 bits, row";
+    ModelSlim = "modelslim" [Group] Never Int8 "8 bits, row, group";
+    QuarkFp4 = "quark:fp4" [] Never Mx "e2m1, 32";
+    QuarkFp6E2M3 = "quark:fp6_e2m3" [] Never Mx "e2m3, 32";
+    QuarkFp6E3M2 = "quark:fp6_e3m2" [] Never Mx "e3m2, 32";
+    QuarkFp8 = "quark:fp8_e4m3" [By, Block, Group] Never Fp8 "e4m3, by strategy";
+    QuarkInt4 = "quark:int4" [By, Group] Never Int4 "4 bits, group, row";
+    QuarkInt4Order = "quark:int4-order" [By, Group] Never Int4 "4 bits, group, row";
+    QuarkUint4 = "quark:uint4" [By, Group] Never Int4 "4 bits, group, row";
+    QuarkUint4Order = "quark:uint4-order" [By, Group] Never Int4 "4 bits, group, row";
+    QuarkInt8 = "quark:int8" [By, Group] Never Int8 "8 bits, by strategy";
+}
+
+/// Families of GGUF files.
+const BLOCKS: &[Row] = &[
     gguf("gguf:Q4_0", BlockType::Q4_0, Writing::Never),
     gguf("gguf:Q4_1", BlockType::Q4_1, Writing::Never),
     gguf("gguf:Q5_0", BlockType::Q5_0, Writing::Never),
@@ -236,7 +181,11 @@ const TABLE: &[Row] = &[
     gguf("gguf:NVFP4", BlockType::Nvfp4, Writing::Never),
 ];
 
-/// Other spellings of a family: ModelOpt's names for the same tensors (`docs/spec/checkpoints.md §4.5`).
+fn rows() -> impl Iterator<Item = &'static Row> {
+    TENSORS.iter().chain(BLOCKS)
+}
+
+/// Other spellings of a family: what ModelOpt calls the same tensors (`docs/spec/checkpoints.md §4.5`).
 const ALIASES: &[(&str, Family)] =
     &[("modelopt:W4A8_MXFP4_FP8", Family::ModelOptMxfp4), ("modelopt:W8A8_SQ_PER_CHANNEL", Family::ModelOptInt8)];
 
