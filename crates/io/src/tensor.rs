@@ -100,9 +100,12 @@ impl Tensor {
     ///
     /// # Examples
     /// ```
-    /// use truecast_core::{DType, Layout}; use truecast_io::Tensor; let mut tensor = Tensor { name: "w".into(), dtype:
-    /// DType::F4E2M1, layout: Layout::Packed, shape: [3, 4].into() }; assert_eq!((tensor.len(), tensor.bytes()), (12,
-    /// 6)); tensor.layout = Layout::Bytes; assert_eq!(tensor.bytes(), 12);
+    /// use truecast_core::{DType, Layout};
+    /// use truecast_io::Tensor;
+    /// let mut tensor = Tensor { name: "w".into(), dtype: DType::F4E2M1, layout: Layout::Packed, shape: [3, 4].into() };
+    /// assert_eq!((tensor.len(), tensor.bytes()), (12, 6));
+    /// tensor.layout = Layout::Bytes;
+    /// assert_eq!(tensor.bytes(), 12);
     /// ```
     pub fn bytes(&self) -> u64 {
         self.checked_bytes().unwrap_or(u64::MAX)

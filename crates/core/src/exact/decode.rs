@@ -51,9 +51,10 @@ const fn integer(value: i128, exp: i32) -> Exact {
 ///
 /// # Examples
 /// ```
-/// use truecast_core::{Exact, FloatFormat, exact::decode_float}; let seven_bits = FloatFormat::ieee(3, 3)?;
-/// assert_eq!(decode_float(&seven_bits, 0b0_011_100), Exact::Finite { neg: false, sig: 12, exp: -3, sticky: false });
-/// // 1.5 assert_eq!(decode_float(&seven_bits, 0b1_111_000), Exact::Inf { neg: true });
+/// use truecast_core::{Exact, FloatFormat, exact::decode_float};
+/// let seven_bits = FloatFormat::ieee(3, 3)?;
+/// assert_eq!(decode_float(&seven_bits, 0b0_011_100), Exact::Finite { neg: false, sig: 12, exp: -3, sticky: false }); // 1.5
+/// assert_eq!(decode_float(&seven_bits, 0b1_111_000), Exact::Inf { neg: true });
 /// # Ok::<(), truecast_core::format::FormatError>(())
 /// ```
 #[inline(always)]

@@ -68,9 +68,10 @@ impl Index {
     ///
     /// # Examples
     /// ```
-    /// use truecast_io::folder::Index; let map = [("b".to_string(), "model.safetensors".to_string())].into(); let text
-    /// = Index { name: "i".into(), metadata: Default::default(), weight_map: map }.text(8); let expected = "{\n
-    /// \"metadata\": {\n    \"total_size\": 8\n  },\n  \"weight_map\": {\n    \"b\": \"model.safetensors\"\n  }\n}\n";
+    /// use truecast_io::folder::Index;
+    /// let map = [("b".to_string(), "model.safetensors".to_string())].into();
+    /// let text = Index { name: "i".into(), metadata: Default::default(), weight_map: map }.text(8);
+    /// let expected = "{\n  \"metadata\": {\n    \"total_size\": 8\n  },\n  \"weight_map\": {\n    \"b\": \"model.safetensors\"\n  }\n}\n";
     /// assert_eq!(text, expected);
     /// ```
     #[must_use]
