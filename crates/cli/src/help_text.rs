@@ -10,8 +10,6 @@ pub struct Page {
     pub examples: &'static [(&'static str, &'static str)],
     /// Options that a short page shows, in this order.
     pub short: &'static str,
-    /// Commands that belong to it.
-    pub see_also: &'static [&'static str],
 }
 
 /// Every command.
@@ -42,7 +40,6 @@ pub const PAGES: [Page; 18] = [
             ("Several arrays, each under its own name", "truecast convert *.npy arrays --to bf16"),
         ],
         short: "to scheme keep keep_preset from_scheme force resume dry_run report max_memory threads summary json",
-        see_also: &["verify", "compare", "inspect", "formats", "schemes"],
     },
     Page {
         command: "quantize",
@@ -53,7 +50,6 @@ pub const PAGES: [Page; 18] = [
         ],
         short: "keep quantize to from_scheme scale_search force resume dry_run report max_memory threads \
                 summary json",
-        see_also: &["schemes", "convert", "verify"],
     },
     Page {
         command: "inspect",
@@ -66,7 +62,6 @@ pub const PAGES: [Page; 18] = [
             ("Do its files agree?", "truecast inspect model --check"),
         ],
         short: "stats check filter sort json",
-        see_also: &["convert", "compare", "formats"],
     },
     Page {
         command: "show",
@@ -76,7 +71,6 @@ pub const PAGES: [Page; 18] = [
             ("Every value of an array, for a script", "truecast show a.npy --json"),
         ],
         short: "json",
-        see_also: &["inspect", "compare"],
     },
     Page {
         command: "verify",
@@ -93,7 +87,6 @@ pub const PAGES: [Page; 18] = [
             ),
         ],
         short: "to rule keep scheme report full sample threads json",
-        see_also: &["convert", "compare"],
     },
     Page {
         command: "compare",
@@ -103,7 +96,6 @@ pub const PAGES: [Page; 18] = [
             ("Fail if values became NaN or Inf", "truecast compare a.npy i8.npy --fail-on to_nan,to_inf"),
         ],
         short: "fail_on sort worst summary json",
-        see_also: &["convert", "verify"],
     },
     Page {
         command: "explain",
@@ -115,7 +107,6 @@ pub const PAGES: [Page; 18] = [
             ("In a format of IEEE P3109, with every rounding and saturation", "truecast explain 465 --to binary8p4se"),
         ],
         short: "to from spec exact json",
-        see_also: &["formats", "check", "vectors"],
     },
     Page {
         command: "rescale",
@@ -131,7 +122,6 @@ pub const PAGES: [Page; 18] = [
             ),
         ],
         short: "to multiplier shift scale input_zp output_zp rounding per_channel force json",
-        see_also: &["check", "vectors"],
     },
     Page {
         command: "run",
@@ -144,7 +134,6 @@ pub const PAGES: [Page; 18] = [
             ),
         ],
         short: "input output_dir output_format spec entry force json",
-        see_also: &["check", "explain"],
     },
     Page {
         command: "check",
@@ -161,7 +150,6 @@ pub const PAGES: [Page; 18] = [
             ("Check that a model's conversions are legal", "truecast check model.onnx --spec onnx@21"),
         ],
         short: "spec from to input actual show json",
-        see_also: &["vectors", "explain", "run"],
     },
     Page {
         command: "vectors",
@@ -175,7 +163,6 @@ pub const PAGES: [Page; 18] = [
             ("A folder of vectors and digests of one chip", "truecast vectors suite riscv-vectors --only riscv"),
         ],
         short: "spec from to level format output only force json",
-        see_also: &["check", "explain"],
     },
     Page {
         command: "differ",
@@ -187,7 +174,6 @@ pub const PAGES: [Page; 18] = [
             ("Which specifications agree", "truecast differ --from f16 --to f8e4m3fn"),
         ],
         short: "from to show threads json",
-        see_also: &["explain", "check", "vectors"],
     },
     Page {
         command: "formats",
@@ -198,14 +184,12 @@ pub const PAGES: [Page; 18] = [
             ("A format of IEEE P3109", "truecast formats binary8p4se"),
         ],
         short: "json",
-        see_also: &["schemes", "explain", "promote"],
     },
     Page {
         command: "schemes",
         usage: &["schemes [NAME] [OPTIONS]"],
         examples: &[("All schemes", "truecast schemes"), ("One with its parameters", "truecast schemes int4-group")],
         short: "json",
-        see_also: &["convert", "formats"],
     },
     Page {
         command: "promote",
@@ -215,7 +199,6 @@ pub const PAGES: [Page; 18] = [
             ("The whole matrix of one system", "truecast promote --table --system numpy"),
         ],
         short: "table system json",
-        see_also: &["formats"],
     },
     Page {
         command: "bench",
@@ -227,7 +210,6 @@ pub const PAGES: [Page; 18] = [
             ("Formats of quantized checkpoints", "truecast bench --scaled=fp8-128x128,mxfp4"),
         ],
         short: "pairs sizes counts routes scaled threads json",
-        see_also: &["convert"],
     },
     Page {
         command: "completions",
@@ -237,7 +219,6 @@ pub const PAGES: [Page; 18] = [
             ("For fish", "truecast completions fish > truecast.fish"),
         ],
         short: "help",
-        see_also: &["man"],
     },
     Page {
         command: "man",
@@ -247,7 +228,6 @@ pub const PAGES: [Page; 18] = [
             ("Every page", "truecast man --all man1"),
         ],
         short: "all",
-        see_also: &["completions"],
     },
 ];
 

@@ -108,7 +108,10 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
     };
     let run = || {
         if !cli.command.is_question() {
-            return Err(Failure::usage(format_args!("{} does more than print an answer", cli.command.name())));
+            return Err(Failure::usage(format_args!(
+                "{} does more than print an answer",
+                matches.subcommand_name().unwrap_or_default()
+            )));
         }
         options::check(&cli, &matches)?;
         command::run(&cli, &args::RuleOrder::of(&matches), terminal)

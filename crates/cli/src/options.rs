@@ -4,12 +4,14 @@
 //! A run is described by facts: what it does, whose specification decides, which files it reads. A row of the table says
 //! which facts its options need; an option without a row needs none. Which settings a specification has, `Setting` says.
 
-use crate::args::{CheckArgs, Cli, Command, SUITE, SYSTEMS, VECTOR_FORMATS};
+use crate::args::{CheckArgs, Cli, Command, QuantizeArgs, SUITE, SYSTEMS, VECTOR_FORMATS};
 use crate::command::select::STOCHASTIC;
 use crate::failure::Failure;
+use crate::help_text::page;
 use crate::policy;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory};
+use clap::{ArgMatches, Id};
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 use truecast::io::{FileFormat, look};
@@ -182,6 +184,7 @@ const TABLE: &[Row] = &[
 impl Row {
     fn is_of(&self, command: &str, option: &str) -> bool {
         let is_in = |words: &str, word| words.split(' ').any(|known| known == word);
+        let command = if command == "quantize" { "convert" } else { command };
         (self.commands.is_empty() || is_in(self.commands, command)) && is_in(self.options, option)
     }
 }
@@ -192,8 +195,8 @@ type Said = (Fact, String);
 /// Refuses the first option that does not matter for the run.
 pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((command, sub)) = matches.subcommand() else { return Ok(()) };
-    let facts = facts(cli);
-    given(command, sub).iter().try_for_each(|option| check_one(command, option, &facts))
+    let facts = facts(cli, page(command).map_or("", |page| page.command));
+    given(sub).iter().try_for_each(|option| check_one(command, option, &facts))
 }
 
 /// Refuses the first option of `convert` or `verify` that does not matter for these files.
@@ -258,35 +261,36 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
     Failure::usage(format_args!("--{option} belongs to {said}; this is {}", this.join(" ")))
 }
 
-/// The options that were typed, by their long names, and again with each of their values, up to a `=`.
-fn given(command: &str, matches: &ArgMatches) -> Vec<String> {
-    let definition = Cli::command();
-    let subcommand = definition.find_subcommand(command);
-    let arguments = subcommand.into_iter().flat_map(|c| c.get_arguments()).chain(definition.get_arguments());
+/// The options that were typed, by their names, and again with each of their values, up to a `=`.
+fn given(matches: &ArgMatches) -> Vec<String> {
     let mut given = Vec::new();
-    for argument in arguments {
-        let id = argument.get_id().as_str();
-        let typed = matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);
-        let Some(option) = argument.get_long().filter(|_| typed) else { continue };
-        // Whatever the specification, `select` reads it.
-        if option == "rounding" && matches.get_one(id).is_some_and(|rounding: &String| rounding == STOCHASTIC) {
+    for id in matches.ids().map(Id::as_str) {
+        let option = id.replace('_', "-");
+        let is_stochastic = |value: &OsStr| option == "rounding" && value == STOCHASTIC;
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
             continue;
         }
-        given.push(option.to_string());
-        let values = matches.get_raw(id).into_iter().flatten().map(|value| value.to_string_lossy());
-        given.extend(values.map(|value| format!("{option}={}", value.split('=').next().unwrap_or_default())));
+        // `select` reads it, whatever the specification.
+        let values = || matches.try_get_raw(id).ok().flatten().into_iter().flatten();
+        if values().any(is_stochastic) {
+            continue;
+        }
+        let values =
+            values().map(|value| format!("{option}={}", value.to_string_lossy().split('=').next().unwrap_or_default()));
+        given.extend([option.clone()].into_iter().chain(values));
     }
     given
 }
 
 // ---- what is asked for ----
 
-fn facts(cli: &Cli) -> Vec<Said> {
+fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
     let command = &cli.command;
-    let mut facts = vec![(Fact(Question::Command, command.name()), as_typed(command))];
-    let casts = |typed: &str| [Some((CAST, as_typed(command))), spec(typed)].into_iter().flatten();
+    let typed = as_typed(command, name);
+    let mut facts = vec![(Fact(Question::Command, name), typed.clone())];
+    let casts = |asked: &str| [Some((CAST, typed.clone())), spec(asked)].into_iter().flatten();
     match command {
-        Command::Convert(args) => {
+        Command::Convert(args) | Command::Quantize(QuantizeArgs(args)) => {
             facts.extend(casts(args.policy.spec()));
             let sources = args.several().map_or_else(|| vec![&*args.src], |(sources, _)| sources);
             facts.extend(sources.into_iter().map(reads));
@@ -300,14 +304,14 @@ fn facts(cli: &Cli) -> Vec<Said> {
         Command::Show(args) => facts.push(reads(&args.src)),
         Command::Compare(args) => facts.extend(both(&args.a, &args.b)),
         Command::Run(args) => facts.extend(model(&args.model)),
-        Command::Check(args) => facts.extend(judged(args, as_typed(command))),
+        Command::Check(args) => facts.extend(judged(args, typed.clone())),
         Command::Vectors(args) => {
             let does: &[Fact] = match args.op.as_str() {
                 SUITE => &[VECTORS_SUITE],
                 "rescale" => &[RESCALE, VECTORS_RESCALE],
                 _ => &[CAST, VECTORS_CAST],
             };
-            facts.extend(does.iter().map(|fact| (*fact, as_typed(command))));
+            facts.extend(does.iter().map(|fact| (*fact, typed.clone())));
             if args.op == SUITE {
                 facts.push(said(FILES));
                 return facts;
@@ -324,24 +328,24 @@ fn facts(cli: &Cli) -> Vec<Said> {
             facts.extend(SYSTEMS.into_iter().filter(asked).map(typed));
         }
         Command::Explain(args) => {
-            facts.push((CAST, as_typed(command)));
+            facts.push((CAST, typed.clone()));
             facts.extend(args.policy.spec.as_deref().and_then(spec));
         }
-        Command::Rescale(_) => facts.push((RESCALE, as_typed(command))),
+        Command::Rescale(_) => facts.push((RESCALE, typed.clone())),
         Command::Formats(_) | Command::Schemes(_) | Command::Differ(_) => {}
         Command::Completions { .. } | Command::Man { .. } => {
-            facts.push((SCRIPT, command.name().into()));
+            facts.push((SCRIPT, typed));
         }
     }
     facts
 }
 
 /// The command; with what it checks, which the operation says too.
-fn as_typed(command: &Command) -> String {
+fn as_typed(command: &Command, name: &str) -> String {
     match command {
         Command::Check(args) => format!("check {}", args.what.display()),
         Command::Vectors(args) => format!("vectors {}", args.op),
-        other => other.name().into(),
+        _ => name.into(),
     }
 }
 
@@ -401,11 +405,12 @@ fn judged(args: &CheckArgs, typed: String) -> impl Iterator<Item = Said> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::help;
 
     /// Every row is about options that exist.
     #[test]
     fn rows_are_about_options() {
-        let definition = Cli::command();
+        let definition = help::whole();
         let global: Vec<&str> = definition.get_arguments().filter_map(|a| a.get_long()).collect();
         let mut all: Vec<(&str, &str)> = Vec::new();
         for command in definition.get_subcommands() {

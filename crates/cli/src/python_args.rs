@@ -6,6 +6,7 @@ use crate::{Refused, command, help, options};
 use clap::ArgAction;
 use std::path::Path;
 use truecast::convert::Options;
+use truecast::flag::Flag;
 use truecast::verify::Record;
 
 /// An option of a command.
@@ -13,6 +14,8 @@ use truecast::verify::Record;
 pub struct Argument {
     /// Its name, without the dashes before it.
     pub name: String,
+    /// The keyword that Python has for it.
+    pub keyword: String,
     /// What holds where it is not given; `None` also of switches, which are off then.
     pub default: Option<String>,
     /// It takes no value.
@@ -36,13 +39,14 @@ pub struct Argument {
 /// ```
 #[must_use]
 pub fn arguments(command: &str) -> Vec<Argument> {
-    let definition = help::definition();
-    let of = definition.find_subcommand(command).into_iter().flat_map(|command| command.get_arguments());
+    let definition = help::command(command).unwrap_or_default();
     let argument = |argument: &clap::Arg| {
         let is_switch = !argument.get_action().takes_values();
         let default = argument.get_default_values().first().filter(|_| !is_switch);
+        let name = argument.get_long()?;
         Some(Argument {
-            name: argument.get_long()?.to_string(),
+            name: name.to_string(),
+            keyword: Flag::of_name(name).map_or_else(|| name.replace('-', "_"), Flag::keyword),
             default: default.map(|value| value.to_string_lossy().into_owned()),
             is_switch,
             is_list: matches!(argument.get_action(), ArgAction::Append),
@@ -55,7 +59,7 @@ pub fn arguments(command: &str) -> Vec<Argument> {
             help: argument.get_help().map_or(String::new(), |help| help.to_string()),
         })
     };
-    of.filter_map(argument).collect()
+    definition.get_arguments().filter_map(argument).collect()
 }
 
 /// Refuses options of `convert` or `verify`, by their names, that exclude each other, or do not matter for these files.
@@ -72,11 +76,10 @@ pub fn arguments(command: &str) -> Vec<Argument> {
 /// assert!(both.unwrap_err().message.contains("exclude"));
 /// ```
 pub fn check_files(command: &'static str, given: &[&str], src: &Path, dst: &Path) -> Result<(), Refused> {
-    let definition = help::definition();
+    let definition = help::command(command).unwrap_or_default();
     let is_given = |argument: &&clap::Arg| argument.get_long().is_some_and(|name| given.contains(&name));
-    let of = definition.find_subcommand(command).unwrap_or(&definition);
-    for argument in of.get_arguments().filter(is_given) {
-        if let Some(other) = of.get_arg_conflicts_with(argument).into_iter().find(is_given) {
+    for argument in definition.get_arguments().filter(is_given) {
+        if let Some(other) = definition.get_arg_conflicts_with(argument).into_iter().find(is_given) {
             let [one, other] = [argument, other].map(|argument| argument.get_long().unwrap_or_default());
             return Err(Failure::usage(format_args!("--{one} and --{other} exclude each other")).into());
         }

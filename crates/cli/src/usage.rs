@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::help;
+use crate::help_text::page;
 use crate::suggest::{closest, did_you_mean, joined};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
@@ -39,9 +40,9 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
 
 /// What clap found, in our words.
 fn sentence(error: &Error, args: &[OsString]) -> String {
-    let definition = help::definition();
+    let definition = help::whole();
     let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
-    let command = typed.iter().find_map(|word| definition.find_subcommand(word));
+    let command = typed.iter().filter(|word| *word != "help").find_map(|word| definition.find_subcommand(word));
     let help = match command {
         Some(command) => format!("see truecast {} --help", command.get_name()),
         None => "see truecast --help".into(),
@@ -55,9 +56,10 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
     let said = match error.kind() {
         ErrorKind::UnknownArgument if arg.starts_with('-') => unknown_option(&definition, command, &arg, &typed),
         ErrorKind::UnknownArgument => {
+            let usage = command.and_then(|command| page(command.get_name())?.usage.first());
             format!(
                 "unexpected argument {arg:?}{}",
-                command.map_or(String::new(), |c| format!("; usage: {}", usage_of(c)))
+                usage.map_or(String::new(), |usage| format!("; usage: truecast {usage}"))
             )
         }
         // `help convert inspect`.
@@ -67,9 +69,9 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
         ErrorKind::InvalidSubcommand => return unknown_command(&text(ContextKind::InvalidSubcommand)),
         ErrorKind::MissingRequiredArgument => {
             let name = command.map_or("truecast", Command::get_name);
-            let of_scheme = |option: &&&str| typed.iter().any(|word| word.split('=').next() == Some(option));
-            let needing = OF_SCHEME.iter().find(of_scheme).filter(|_| arg.starts_with("--scheme"));
             let missing = arg.replace(['<', '>'], "");
+            let of_scheme = |option: &&&str| typed.iter().any(|word| word.split('=').next() == Some(option));
+            let needing = OF_SCHEME.iter().find(of_scheme).filter(|_| missing.starts_with("--scheme"));
             let (options, arguments): (Vec<&str>, Vec<&str>) =
                 missing.split(", ").partition(|arg| arg.starts_with('-'));
             format!("{} needs {}", needing.unwrap_or(&name), [arguments, options].concat().join(", "))
@@ -136,23 +138,11 @@ fn why(cause: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-fn usage_of(command: &Command) -> String {
-    let mut command = command.clone().bin_name(format!("truecast {}", command.get_name()));
-    let usage = command.render_usage().to_string();
-    usage.trim_start_matches("Usage: ").lines().next().unwrap_or_default().trim().into()
-}
-
-/// The options of a command, those of every command included.
-fn longs<'a>(definition: &'a Command, command: Option<&'a Command>) -> Vec<&'a str> {
-    let all = command.into_iter().chain([definition]).flat_map(|c| c.get_arguments());
-    all.filter_map(|arg| arg.get_long()).chain(["help"]).collect()
-}
-
 /// `--saturate belongs to convert, verify or check; this is explain`. `words` is the whole line.
 fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, words: &[String]) -> String {
     let typed = typed.split('=').next().unwrap_or(typed);
     let name = command.map_or("truecast", Command::get_name);
-    let own = longs(definition, command);
+    let own: Vec<&str> = command.unwrap_or(definition).get_arguments().filter_map(|arg| arg.get_long()).collect();
     let takes_destination = command.is_some_and(|c| c.get_positionals().any(|arg| arg.get_id() == "dst"));
     let word = typed.trim_start_matches('-');
     // A word that is near to an option is that option; the others may be near to a name of the destination.
@@ -194,7 +184,7 @@ pub fn unknown_command(typed: &str) -> String {
     if typed.starts_with('-') {
         return format!("expected the name of a command, not {typed}; see truecast --help");
     }
-    let definition = help::definition();
+    let definition = help::whole();
     let meant = match closest(typed, definition.get_subcommands().map(Command::get_name)) {
         _ if typed == "dequantize" => "; `truecast convert SRC DST --to bf16` dequantizes".into(),
         Some(meant) => format!("; did you mean {meant}?"),

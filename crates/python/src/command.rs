@@ -3,6 +3,8 @@
 use crate::error;
 use pyo3::prelude::*;
 use std::ffi::OsString;
+use truecast::flag::Flag;
+use truecast::setting::Setting;
 
 /// Runs the command with these arguments, its name first, and returns its exit code. It may end the process.
 #[pyfunction]
@@ -18,13 +20,21 @@ pub fn answer(py: Python<'_>, args: Vec<OsString>, columns: Option<usize>) -> Py
     answered.map_err(|refused| error::refused(py, &refused))
 }
 
-/// Options of a command: name, default, whether it is a switch, whether it may be repeated, and its value's name and
-/// description in help.
+/// Options of a command: name, keyword, default, whether it is a switch, whether it may be repeated, and its value's name
+/// and description in help.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
-pub fn arguments(command: &str) -> Vec<(String, Option<String>, bool, bool, String, String)> {
+pub fn arguments(command: &str) -> Vec<(String, String, Option<String>, bool, bool, String, String)> {
     let all = truecast_cli::arguments(command).into_iter();
-    all.map(|a| (a.name, a.default, a.is_switch, a.is_list, a.value_name, a.help)).collect()
+    all.map(|a| (a.name, a.keyword, a.default, a.is_switch, a.is_list, a.value_name, a.help)).collect()
+}
+
+/// Keywords of switches.
+#[pyfunction]
+pub fn switches() -> Vec<String> {
+    let flags = Flag::ALL.iter().filter(|flag| flag.is_switch()).map(|flag| flag.keyword());
+    let settings = Setting::all().filter(|setting| setting.is_flag()).map(|setting| setting.name().replace('-', "_"));
+    flags.chain(settings).collect()
 }
 
 /// Text from a file in the form of the command's output: on one line, without invisible characters, and cut after two

@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use truecast::convert::CheckpointError;
 use truecast::files::Error;
+use truecast::flag::Flag;
 use truecast::io::{Error as FileError, one_line};
 use truecast::scaled::ScaledError;
 use truecast::spec::SpecError;
@@ -79,23 +80,18 @@ fn translated(message: &str, is_advice: bool) -> String {
         }
         let end = part.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(part.len());
         let (option, rest) = part.split_at(end);
+        let flag = Flag::of_name(option);
         match option {
             "" => said.push_str("--"),
-            "from" => said.push_str("from_"),
-            "rule" => said.push_str("rules"),
-            "no-sidecars" => said.push_str("sidecars"),
-            _ => said.push_str(&option.replace('-', "_")),
+            _ => said.push_str(&flag.map_or_else(|| option.replace('-', "_"), Flag::keyword)),
         }
         let word = ["saturate", "ieee"].into_iter().find(|word| rest.trim_start().starts_with(word));
-        match (option, word) {
-            (_, Some(word)) if is_advice => {
-                said.push_str(&format!("=\"{word}\"{}", &rest.trim_start()[word.len()..]));
-            }
-            ("force" | "resume" | "lenient" | "follow-links" | "trust-scales", _) if is_advice => {
-                said.push_str("=True");
+        match word.filter(|_| is_advice) {
+            Some(word) => said.push_str(&format!("=\"{word}\"{}", &rest.trim_start()[word.len()..])),
+            None => {
+                said.push_str(if is_advice && flag.is_some_and(Flag::is_switch) { "=True" } else { "" });
                 said.push_str(rest);
             }
-            _ => said.push_str(rest),
         }
     }
     said

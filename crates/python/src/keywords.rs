@@ -9,6 +9,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use truecast::DType;
 use truecast::convert::Partition;
+use truecast::flag::Flag;
 use truecast::request::Request;
 use truecast_cli::did_you_mean;
 
@@ -36,10 +37,9 @@ impl<'py> Keywords<'py> {
 
     /// Names of the command's options for the taken arguments.
     pub fn options(&self) -> Vec<String> {
-        let option = |name: &&str| match *name {
-            "rules" => "rule".into(),
-            "sidecars" => "no-sidecars".into(),
-            name => name.trim_end_matches('_').replace('_', "-"),
+        let option = |name: &&str| {
+            let flag = Flag::ALL.iter().find(|flag| flag.keyword() == *name);
+            flag.map_or_else(|| name.replace('_', "-"), |flag| flag.name().into())
         };
         self.said.iter().map(option).collect()
     }

@@ -32,7 +32,7 @@ mod _truecast {
     #[pymodule_export]
     use super::cast::cast;
     #[pymodule_export]
-    use super::command::{answer, arguments, main, shown};
+    use super::command::{answer, arguments, main, shown, switches};
     #[pymodule_export]
     use super::dtypes::{torch_dtype, type_name, type_names};
     #[pymodule_export]

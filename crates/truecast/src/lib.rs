@@ -41,6 +41,7 @@
 pub mod differ;
 mod error;
 pub mod explain;
+pub mod flag;
 mod order;
 pub mod request;
 mod rule;

@@ -8,11 +8,9 @@ from truecast import _truecast
 
 # What the command says about printing, which reports do in Python; threads are of the process (`set_num_threads`).
 PRINTED = {"report", "fail-on", "sort", "worst", "summary", "threads"}
-# `rules` is the list of them; both are lists.
-LISTS = {"rule": "rules", "keep": "keep", "quantize": "quantize", "keep-preset": "keep_preset", "filter": "filter"}
-LISTS["share-global"] = "share_global"
+LISTS = {"rule", "keep", "quantize", "keep-preset", "filter", "share-global"}
 # Python has no bare switches that turn something off.
-INVERTED = {"no-sidecars": "sidecars"}
+INVERTED = {"no-sidecars"}
 
 
 def attributes():
@@ -37,17 +35,16 @@ def test_names_and_defaults_are_those_of_the_command(function, printed):
         if parameter.kind is not parameter.VAR_KEYWORD and name not in ("src", "dst", "a", "b", "path", "progress")
     }
     expected = {}
-    for name, default, is_switch, is_list, *_ in _truecast.arguments(function.__name__):
+    for name, keyword, default, is_switch, is_list, *_ in _truecast.arguments(function.__name__):
         if name in printed | attributes():
             continue
-        python = INVERTED.get(name, LISTS.get(name, name.replace("-", "_")))
         if is_list:
             assert name in LISTS
-            expected[python] = ()
+            expected[keyword] = ()
         elif is_switch:
-            expected[python] = name in INVERTED
+            expected[keyword] = name in INVERTED
         else:
-            expected["from_" if python == "from" else python] = default
+            expected[keyword] = default
     assert set(has) == set(expected)
     for name, default in expected.items():
         same = str(has[name]) == default if isinstance(default, str) else has[name] == default

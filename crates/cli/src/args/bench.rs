@@ -1,5 +1,6 @@
 //! `bench`.
 
+use super::dressed::dressed;
 use super::threads::ThreadsArgs;
 use crate::bench::Size;
 use crate::policy::PolicyArgs;
@@ -7,8 +8,8 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::num::NonZeroUsize;
 
-/// `bench`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
 pub struct BenchArgs {
     /// Pairs of types, or `all` (default: representative pairs)
     #[arg(long, value_name = "SRC:DST,..", value_delimiter = ',')]

@@ -1,16 +1,20 @@
 //! `convert`: also how quantized tensors are read and written, and what belongs to folders.
 
+use super::dressed::dressed;
 use super::select::{ListArgs, SelectArgs};
 use super::threads::ThreadsArgs;
 use crate::policy::PolicyArgs;
 use crate::{size, value_parsers};
-use clap::{Args, ValueHint};
+use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use truecast::convert::{Measuring, Nibbles, Partition, Scheme};
 use truecast::select::quantize_options::{MxScale, NonFinite, Relayout, Search};
 
-/// `convert`
 #[derive(Args, Debug, Clone)]
+#[command(mut_args(dressed))]
 pub struct ConvertArgs {
     /// File (.safetensors, .gguf, .npy, .npz, .pb, .onnx), or folder of a checkpoint
     #[arg(value_hint = ValueHint::AnyPath)]
@@ -40,7 +44,7 @@ pub struct ConvertArgs {
     /// Write the report as JSON too
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
-    /// Exit with 1 if a count exceeds its limit ('inexact=5'; default 0) or a measure is worse ('sqnr_db<30'); keep the result. Counts
+    /// Exit with 1 if a count exceeds its limit ('inexact=5'; default 0) or a measure is worse ('sqnr_db<30'); keep the result
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::COUNT)]
     pub fail_on: Vec<String>,
     /// Measure the errors of a sample of each large tensor (default), of all elements, or of none; 'full' if a limit of --fail-on needs it
@@ -64,7 +68,72 @@ impl ConvertArgs {
     }
 }
 
-/// How quantized tensors of a checkpoint are understood.
+/// `quantize`: `convert` to a scheme, which is the last operand if `--scheme` does not name it.
+#[derive(Debug, Clone)]
+pub struct QuantizeArgs(pub ConvertArgs);
+
+impl Args for QuantizeArgs {
+    fn augment_args(command: Command) -> Command {
+        let scheme = "Scheme, such as fp8-block, mxfp4, nvfp4: see `truecast schemes`";
+        let command = ConvertArgs::augment_args(command).mut_group("quantizes", |group| group.arg("src"));
+        ["scheme", "min_elements", "lenient"]
+            .into_iter()
+            .fold(command, |command, option| command.mut_arg(option, |option| option.hide(true)))
+            .mut_arg("src", |src| src.index(1).help("Folder of a checkpoint, or a .safetensors or .gguf file"))
+            .mut_arg("to", |to| to.help("Type of the other tensors (default: as they are)"))
+            .mut_arg("dst", |dst| dst.index(2))
+            .mut_arg("more", |more| {
+                more.index(3)
+                    .hide(false)
+                    .value_name("SCHEME")
+                    .value_parser(SchemeOrPath)
+                    .hide_possible_values(true)
+                    .help(scheme)
+            })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for QuantizeArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut args = ConvertArgs::from_arg_matches(matches)?;
+        if args.writing.scheme.is_none() {
+            let mut missing = Error::new(ErrorKind::MissingRequiredArgument);
+            missing.insert(ContextKind::InvalidArg, ContextValue::Strings(vec!["SCHEME".into()]));
+            let scheme = args.more.pop().ok_or(missing)?;
+            let (command, operand) = (Command::new("quantize"), Arg::new("SCHEME"));
+            args.writing.scheme =
+                Some(value_parsers::SCHEME.parse_ref(&command, Some(&operand), scheme.as_os_str())?);
+        }
+        Ok(QuantizeArgs(args))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The operands after the second: paths, and the scheme at the end, which is completed.
+#[derive(Clone)]
+struct SchemeOrPath;
+
+impl TypedValueParser for SchemeOrPath {
+    type Value = PathBuf;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<PathBuf, Error> {
+        PathBufValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        value_parsers::SCHEME.possible_values()
+    }
+}
+
+// How quantized tensors of a checkpoint are understood.
 #[derive(Args, Debug, Clone)]
 pub struct SchemeArgs {
     /// Scheme of the source, if it is not detected
@@ -81,33 +150,34 @@ pub struct SchemeArgs {
     pub reference: Option<PathBuf>,
 }
 
-/// How tensors of a checkpoint are quantized.
+// How tensors of a checkpoint are quantized.
 #[derive(Args, Debug, Clone)]
+#[command(group(ArgGroup::new("quantizes").multiple(true)))]
 pub struct WritingArgs {
     /// Scheme that quantizes linear layers and experts; options: truecast quantize --help
-    #[arg(long, value_name = "NAME", value_parser = value_parsers::SCHEME, hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = value_parsers::SCHEME, hide_possible_values = true, group = "quantizes")]
     pub scheme: Option<Scheme>,
     /// Try scales near the standard one; take the one with the least squared error
-    #[arg(long, value_name = "BY", value_parser = value_parsers::SCALE_SEARCH, requires = "scheme")]
+    #[arg(long, value_name = "BY", value_parser = value_parsers::SCALE_SEARCH, requires = "quantizes")]
     pub scale_search: Option<Search>,
     /// Rule for power-of-two scales
-    #[arg(long, value_name = "RULE", default_value = "auto", value_parser = value_parsers::MX_SCALE, requires = "scheme")]
+    #[arg(long, value_name = "RULE", default_value = "auto", value_parser = value_parsers::MX_SCALE, requires = "quantizes")]
     pub mx_scale: MxScale,
     /// Refuse NaN and infinities, or convert NaN to zero and infinities to the largest value
-    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = value_parsers::NONFINITE, requires = "scheme")]
+    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = value_parsers::NONFINITE, requires = "quantizes")]
     pub nonfinite: NonFinite,
     /// Carry codes and scales over: fail if they would change (exact), or allow a rounded global scale (lossy)
-    #[arg(long, value_name = "HOW", value_parser = value_parsers::RELAYOUT, requires = "scheme", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
+    #[arg(long, value_name = "HOW", value_parser = value_parsers::RELAYOUT, requires = "quantizes", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
     pub relayout: Option<Relayout>,
     /// JSON object that maps layers to the largest magnitudes of their inputs, for activation scales
-    #[arg(long, value_name = "FILE", requires = "scheme", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", requires = "quantizes", value_hint = ValueHint::FilePath)]
     pub activation_ranges: Option<PathBuf>,
     /// Tensors of a module that share one global scale, such as '*q_proj*,*k_proj*' (default: q, k, v; gate, up)
-    #[arg(long, value_name = "GLOB,GLOB", requires = "scheme")]
+    #[arg(long, value_name = "GLOB,GLOB", requires = "quantizes")]
     pub share_global: Vec<String>,
 }
 
-/// How a checkpoint of several files is converted.
+// How a checkpoint of several files is converted.
 #[derive(Args, Debug, Clone)]
 pub struct FolderArgs {
     /// Folder: continue an earlier run

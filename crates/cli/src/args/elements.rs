@@ -1,7 +1,8 @@
 //! Commands about elements of one operation: `rescale`, `check`, `vectors`.
 
+use super::dressed::dressed;
 use super::threads::ThreadsArgs;
-use crate::policy::{PolicyArgs, operator};
+use crate::policy::{PolicyArgs, operator, spec_help};
 use crate::value_parsers::one_of;
 use crate::{size, value_parsers};
 use clap::{Args, ValueHint};
@@ -10,8 +11,8 @@ use truecast::DType;
 use truecast::run::ModelKind;
 use truecast::vectors::Extent;
 
-/// `rescale`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
 pub struct RescaleArgs {
     /// Array (.npy) of i8, i16, i32, i48 (stored as i64); u8 and u16 imply --input-unsigned
     #[arg(value_hint = ValueHint::FilePath)]
@@ -40,7 +41,7 @@ pub struct RescaleArgs {
     pub threads: ThreadsArgs,
 }
 
-/// What `rescale` and `check rescale` take.
+// What `rescale` and `check rescale` take.
 #[derive(Args, Debug, Clone)]
 pub struct RescaleAttributes {
     /// RESCALE: multiplier, or one for each channel
@@ -72,8 +73,9 @@ pub struct RescaleAttributes {
     pub output_unsigned: bool,
 }
 
-/// `check`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
+#[command(mut_arg("spec", |spec| spec.help(spec_help("onnx; for rescale, tosa"))))]
 pub struct CheckArgs {
     /// `cast`, `castlike` of ONNX, `rescale`, or a model
     #[arg(value_name = "cast|castlike|rescale|MODEL", value_parser = value_parsers::CHECKED, hide_possible_values = true)]
@@ -129,8 +131,8 @@ impl CheckArgs {
     }
 }
 
-/// `differ`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
 pub struct DifferArgs {
     /// NAME[@VERSION][:SETTING=VALUE,..], such as torch@2.15 or onnx:saturate=false; without names, all are compared
     #[arg(value_parser = value_parsers::SPEC, hide_possible_values = true, requires = "b")]
@@ -151,8 +153,9 @@ pub struct DifferArgs {
     pub threads: ThreadsArgs,
 }
 
-/// `vectors`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
+#[command(mut_arg("spec", |spec| spec.help(spec_help("onnx; for rescale, tosa"))))]
 pub struct VectorsArgs {
     /// Operation: cast, castlike of ONNX, or rescale of TOSA; or suite: one folder with the vectors of all specifications
     #[arg(

@@ -1,6 +1,7 @@
 //! Commands that look at files: `inspect`, `verify`, `compare`.
 
 use super::convert::{SchemeArgs, WritingArgs};
+use super::dressed::dressed;
 use super::select::{ListArgs, OnnxArgs, SelectArgs};
 use super::threads::ThreadsArgs;
 use crate::policy::PolicyArgs;
@@ -9,8 +10,8 @@ use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use truecast::DType;
 
-/// `inspect`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
 pub struct InspectArgs {
     /// Files (.safetensors, .gguf, .npy, .npz, .pb, .onnx, .tosa, .xml, Tile IR) or folders of checkpoints
     #[arg(value_hint = ValueHint::AnyPath, required = true)]
@@ -36,8 +37,8 @@ pub struct InspectArgs {
     pub sort: Option<String>,
 }
 
-/// `show`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
 pub struct ShowArgs {
     /// A file or checkpoint folder that inspect can read
     #[arg(value_hint = ValueHint::AnyPath)]
@@ -52,8 +53,8 @@ pub struct ShowArgs {
     pub onnx: OnnxArgs,
 }
 
-/// `verify`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
 pub struct VerifyArgs {
     /// Source file or folder of the conversion
     #[arg(value_hint = ValueHint::AnyPath)]
@@ -95,8 +96,9 @@ pub fn part(text: &str) -> Result<f64, String> {
     part.filter(|part| *part > 0.0 && *part <= 1.0).ok_or_else(|| "expected a part such as 0.1 or 10%".into())
 }
 
-/// `compare`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
+#[command(mut_arg("sort", |sort| sort.value_parser(value_parsers::DIFFERENCE_COLUMN)))]
 pub struct CompareArgs {
     /// The reference: a file, or the folder of a checkpoint
     #[arg(value_hint = ValueHint::AnyPath)]
@@ -112,7 +114,7 @@ pub struct CompareArgs {
     pub to: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
-    /// Exit with 1 if a count is above its limit ('inexact=5'; default 0), a tensor's measure is worse ('sqnr_db<30'), or anything differs (`different`). Names
+    /// Exit with 1 if a count is above its limit ('inexact=5'; default 0), a tensor's measure is worse ('sqnr_db<30'), or anything differs (`different`)
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = value_parsers::DIFFERENCE)]
     pub fail_on: Vec<String>,
     #[command(flatten)]

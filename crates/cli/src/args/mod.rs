@@ -1,8 +1,10 @@
 //! What may be typed: one definition from which help, man page and completions come. Reference:
-//! `docs/interfaces.md §3`. Here are the commands; what each takes is in a file for each group of options.
+//! `docs/interfaces.md §3`. Here are the commands; what each takes is in a file for each group of options. Groups have no doc
+//! comments: clap would take those as the description of the command.
 
 mod bench;
 mod convert;
+mod dressed;
 mod elements;
 mod files;
 mod run;
@@ -12,6 +14,7 @@ mod value;
 
 pub use bench::*;
 pub use convert::*;
+pub use dressed::dressed;
 pub use elements::*;
 pub use files::*;
 pub use run::*;
@@ -48,14 +51,23 @@ pub struct Cli {
 
 /// What to do.
 #[derive(Subcommand, Debug)]
+#[command(defer = true)]
 pub enum Command {
     /// Convert a file and report what happened to its values
     ///
     /// In a checkpoint (.safetensors), convert changes floating-point tensors and copies the others, unless a rule says
     /// otherwise. It always converts arrays (.npy, .npz, .pb). In a model (.onnx), it stores weights in the new type and
     /// casts them back where they are used. If a run fails, a destination file is unchanged and a folder keeps its finished shards.
+    #[command(alias = "cast")]
     Convert(ConvertArgs),
+    /// Quantize linear layers and experts (same as convert SRC DST --scheme SCHEME)
+    ///
+    /// Quantizes weights of linear layers and experts. Others stay as they are, or are converted to --to. Same as `convert SRC
+    /// DST --scheme SCHEME`. `verify` takes --scheme SCHEME too.
+    #[command(alias = "quantise")]
+    Quantize(QuantizeArgs),
     /// List the tensors of files and folders, and how they are quantized
+    #[command(aliases = ["info", "ls", "list", "dump", "view"])]
     Inspect(InspectArgs),
     /// Print values of a tensor, dequantized if it is quantized
     Show(ShowArgs),
@@ -64,6 +76,7 @@ pub enum Command {
     /// Takes the options of the conversion (`convert` or `quantize`); for a folder, OUT's manifest can give them instead. The exit code is 1 if anything differs.
     Verify(VerifyArgs),
     /// Show how two files differ as numbers, across types
+    #[command(aliases = ["diff", "cmp"])]
     Compare(CompareArgs),
     /// Explain one value: bits, neighbors, rounding, results by specification
     #[command(allow_negative_numbers = true)]
@@ -94,6 +107,7 @@ pub enum Command {
     /// results, and inputs for which names give different results. With --quiet, the exit code is 1 if any result differs.
     Differ(DifferArgs),
     /// Describe the types: layout, range, special codes
+    #[command(aliases = ["types", "dtypes"])]
     Formats(FormatsArgs),
     /// List the schemes of quantized checkpoints: fp8, MX, NVFP4, int4, GGUF
     ///
@@ -108,8 +122,10 @@ pub enum Command {
     ///
     /// Conversion and memcpy alternate; the best time of each is used. GB/s counts bytes read and bytes written; memcpy
     /// moves as many bytes as the conversion.
+    #[command(aliases = ["benchmark", "perf"])]
     Bench(BenchArgs),
     /// Print a completion script
+    #[command(alias = "completion")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -129,7 +145,7 @@ impl Command {
     /// How many threads it may use; `None` of a command that uses one.
     pub fn threads(&self) -> Option<ThreadsArgs> {
         match self {
-            Command::Convert(args) => Some(args.threads),
+            Command::Convert(args) | Command::Quantize(QuantizeArgs(args)) => Some(args.threads),
             Command::Inspect(args) => Some(args.threads),
             Command::Verify(args) => Some(args.threads),
             Command::Compare(args) => Some(args.threads),
@@ -156,29 +172,6 @@ impl Command {
                 | Command::Check(_)
                 | Command::Differ(_)
         )
-    }
-
-    /// As it is typed.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Command::Convert(_) => "convert",
-            Command::Inspect(_) => "inspect",
-            Command::Show(_) => "show",
-            Command::Verify(_) => "verify",
-            Command::Compare(_) => "compare",
-            Command::Explain(_) => "explain",
-            Command::Rescale(_) => "rescale",
-            Command::Run(_) => "run",
-            Command::Check(_) => "check",
-            Command::Vectors(_) => "vectors",
-            Command::Differ(_) => "differ",
-            Command::Formats(_) => "formats",
-            Command::Schemes(_) => "schemes",
-            Command::Promote(_) => "promote",
-            Command::Bench(_) => "bench",
-            Command::Completions { .. } => "completions",
-            Command::Man { .. } => "man",
-        }
     }
 }
 

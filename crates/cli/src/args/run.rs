@@ -1,5 +1,6 @@
 //! `run`.
 
+use super::dressed::dressed;
 use super::threads::ThreadsArgs;
 use crate::value_parsers::{self, one_of};
 use clap::{Args, ValueHint};
@@ -8,8 +9,8 @@ use truecast::io::FileFormat;
 use truecast::models::openvino::Packing;
 use truecast::policy::TextStyle;
 
-/// `run`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
 pub struct RunArgs {
     /// Model to evaluate
     #[arg(value_hint = ValueHint::FilePath)]

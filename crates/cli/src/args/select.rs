@@ -8,7 +8,7 @@ use truecast::DType;
 use truecast::report::Named;
 use truecast::select::quantize_options::Layer;
 
-/// Options that choose tensors and what they become.
+// Options that choose tensors and what they become.
 #[derive(Args, Debug, Clone)]
 pub struct SelectArgs {
     /// Type to convert to, such as bf16; see `truecast formats`
@@ -27,7 +27,7 @@ pub struct SelectArgs {
     #[arg(long, value_name = "GLOB")]
     pub keep: Vec<String>,
     /// Quantize tensors with a matching name, even if otherwise kept, such as embeddings
-    #[arg(long, value_name = "GLOB", requires = "scheme")]
+    #[arg(long, value_name = "GLOB", requires = "quantizes")]
     pub quantize: Vec<String>,
     /// Keep tensors with fewer than two dimensions, and tensors of the given kinds
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET)]
@@ -39,7 +39,7 @@ pub struct SelectArgs {
     pub onnx: OnnxArgs,
 }
 
-/// How strictly ONNX files are read.
+// How strictly ONNX files are read.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct OnnxArgs {
     /// ONNX: ignore surplus bytes and unused bits
@@ -57,7 +57,7 @@ impl OnnxArgs {
     }
 }
 
-/// How the tensors of a report are listed.
+// How the tensors of a report are listed.
 #[derive(Args, Debug, Clone)]
 pub struct ListArgs {
     /// Sort the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count
@@ -93,7 +93,7 @@ impl RuleOrder {
     pub fn of(matches: &ArgMatches) -> Self {
         let (mut all, mut names_spec) = (Vec::new(), false);
         if let Some((name, sub)) = matches.subcommand()
-            && matches!(name, "convert" | "verify")
+            && matches!(name, "convert" | "quantize" | "verify")
         {
             names_spec = sub.value_source("spec") == Some(ValueSource::CommandLine);
             for id in RULES {

@@ -1,5 +1,6 @@
 //! Commands about types and single values: `explain`, `formats`, `promote`.
 
+use super::dressed::dressed;
 use crate::number_format::NumberFormat;
 use crate::policy::PolicyArgs;
 use crate::value_parsers::{self, one_of};
@@ -10,8 +11,12 @@ use truecast::promote::Rank;
 use truecast::promote::jax::X64;
 use truecast::promote::tensorflow::Mode;
 
-/// `explain`
+/// `explain` has no default: without `--spec` it shows every specification.
+const SPEC_HELP: &str = "Show the results of this specification only (default: all); options: truecast help specs";
+
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
+#[command(mut_arg("spec", |spec| spec.help(SPEC_HELP)))]
 pub struct ExplainArgs {
     /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf); the bits of a value of type --from, in hex (0x3f800000); or, with --from bool, true or false
     #[arg(allow_hyphen_values = true)]
@@ -46,24 +51,24 @@ fn random_bits(text: &str) -> Result<RandomBits, String> {
     of(count).ok_or_else(|| format!("R must be below 2^N, and N 1 to {}", RandomBits::MOST))
 }
 
-/// `formats`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
 pub struct FormatsArgs {
     /// One type, or one format of IEEE P3109, such as binary8p4se, in detail
     #[arg(value_name = "TYPE", value_parser = value_parsers::FORMAT, hide_possible_values = true)]
     pub format: Option<NumberFormat>,
 }
 
-/// `schemes`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
 pub struct SchemesArgs {
     /// One scheme, with its parameters
     #[arg(value_parser = value_parsers::SCHEME_NAME, hide_possible_values = true)]
     pub name: Option<String>,
 }
 
-/// `promote`
 #[derive(Args, Debug)]
+#[command(mut_args(dressed))]
 pub struct PromoteArgs {
     /// Element type, `dynamic` (openvino), or py:bool, py:int, py:float for a Python number
     #[arg(required_unless_present = "table", value_parser = value_parsers::OPERAND, hide_possible_values = true)]
@@ -78,7 +83,7 @@ pub struct PromoteArgs {
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(SYSTEMS))]
     pub system: Option<String>,
     /// openvino: promote_unsafe
-    #[arg(long = "unsafe", conflicts_with = "strict")]
+    #[arg(id = "unsafe", long = "unsafe", conflicts_with = "strict")]
     pub promote_unsafe: bool,
     /// openvino: refuse a promotion that does not keep every value
     #[arg(long)]

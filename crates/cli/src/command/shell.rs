@@ -1,7 +1,7 @@
 //! `truecast completions` and `truecast man`, generated from the one definition of the command line.
 
 use crate::failure::Failure;
-use crate::help::definition;
+use crate::help::{ordered, whole};
 use crate::help_text::{CLAUSES, EXIT_STATUS, FILES, Page, page};
 use crate::output;
 use crate::usage;
@@ -18,7 +18,7 @@ use truecast::scaled;
 
 pub fn completions(shell: Shell) -> Result<u8, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut definition(), "truecast", &mut script);
+    clap_complete::generate(shell, &mut whole(), "truecast", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     output::text(&match shell {
         Shell::Fish => script + &fish_operands(),
@@ -36,7 +36,7 @@ fn for_zsh(script: &str) -> String {
     let is_of_check = |line: &str| line.contains(":what ");
     let line = |line: &str| match is_of_check(line) {
         true => line.replace(&format!("({words})"), &format!("{{compadd {words}; _files}}")),
-        false => line.replace("'*::src ", "'*:src "),
+        false => line.replace("'*::", "'*:"),
     };
     script.lines().map(|text| line(text) + "\n").collect()
 }
@@ -97,8 +97,7 @@ fn fish_operands() -> String {
 }
 
 pub fn man(command: Option<&str>) -> Result<u8, Failure> {
-    let mut root = definition();
-    root.build();
+    let root = whole();
     let text = match command {
         None => overview(&root),
         Some(name) => {
@@ -115,8 +114,7 @@ pub fn man(command: Option<&str>) -> Result<u8, Failure> {
 pub fn every_page(folder: &Path) -> Result<u8, Failure> {
     let failed = |path: &Path, what: &str, error| Failure::system(format_args!("{}: {what}: {error}", path.display()));
     fs::create_dir_all(folder).map_err(|error| failed(folder, "making the folder", error))?;
-    let mut root = definition();
-    root.build();
+    let root = whole();
     let of_commands = root
         .get_subcommands()
         .filter_map(|c| Some((format!("truecast-{}.1", c.get_name()), of_command(c, page(c.get_name())?))));
@@ -130,7 +128,7 @@ pub fn every_page(folder: &Path) -> Result<u8, Failure> {
 }
 
 fn overview(root: &Command) -> String {
-    let man = manual(root, "truecast".into());
+    let man = manual(root.clone(), "truecast".into());
     let names: Vec<&str> = root.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
     rendered(|out| {
         man.render_title(out)?;
@@ -144,7 +142,7 @@ fn overview(root: &Command) -> String {
 }
 
 fn of_command(command: &Command, page: &Page) -> String {
-    let man = manual(command, format!("truecast-{}", page.command));
+    let man = manual(ordered(command, page.command), format!("truecast-{}", page.command));
     let mut examples = Roff::new();
     examples.control("SH", ["EXAMPLES"]);
     for (what, line) in page.examples {
@@ -164,7 +162,7 @@ fn of_command(command: &Command, page: &Page) -> String {
         man.render_description_section(out)?;
         man.render_options_section(out)?;
         examples.to_writer(out)?;
-        last_sections(page.see_also).to_writer(out)
+        last_sections(&[]).to_writer(out)
     })
 }
 
@@ -179,8 +177,8 @@ fn synopsis(usage: &[&str]) -> Roff {
     synopsis
 }
 
-fn manual(command: &Command, title: String) -> Man {
-    Man::new(command.clone()).title(title).source(format!("truecast {}", env!("CARGO_PKG_VERSION"))).manual("truecast")
+fn manual(command: Command, title: String) -> Man {
+    Man::new(command).title(title).source(format!("truecast {}", env!("CARGO_PKG_VERSION"))).manual("truecast")
 }
 
 /// A page. Every part comes with the definition of an apostrophe, which a page needs once.

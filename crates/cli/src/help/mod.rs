@@ -1,81 +1,37 @@
-//! The command line with everything that help says of it, and under which heading an option stands. The options
-//! themselves are in `args`, usage and examples in `help_text`; `page` lays out what a person reads.
+//! The command line with everything that help says of it. The options themselves are in `args`, their headings in the table
+//! of flags, usage and examples in `help_text`; `page` is what a person reads.
 
-mod headings;
 mod page;
-mod quantize;
 mod specs;
 
-use crate::args::Cli;
-use crate::help_text::PAGES;
-use crate::policy::{DEFAULT_SPEC, spec_help};
+use crate::args::{Cli, dressed};
+use crate::help_text::page;
 use crate::terminal::Terminal;
 use crate::value_parsers;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
-use headings::listed;
+pub use page::ordered;
 use std::ffi::OsString;
 
-/// What other tools call these options: words, and single letters.
-const ALIASES: [(&str, &[&str], &[char]); 9] = [
-    ("force", &["overwrite", "replace", "clobber", "yes"], &['f', 'y']),
-    ("to", &["dtype", "type", "to-type", "target", "target-type", "out-type", "outtype", "precision"], &['t']),
-    ("from", &["from-type", "src-type", "source-type", "input-type", "in-type"], &[]),
-    ("keep", &["exclude", "skip", "ignore"], &[]),
-    ("rounding", &["rounding-mode", "round"], &[]),
-    ("threads", &["jobs", "workers", "num-threads"], &['j']),
-    ("spec", &["standard", "specification"], &[]),
-    ("max-memory", &["memory", "mem", "max-mem"], &[]),
-    ("quiet", &["silent"], &['q']),
-];
-
-/// What other tools call these commands.
-const COMMAND_ALIASES: [(&str, &[&str]); 7] = [
-    ("convert", &["cast"]),
-    ("quantize", &["quantise"]),
-    ("inspect", &["info", "ls", "list", "dump", "view"]),
-    ("compare", &["diff", "cmp"]),
-    ("formats", &["types", "dtypes"]),
-    ("bench", &["benchmark", "perf"]),
-    ("completions", &["completion"]),
-];
-
-/// With the names of other tools.
-fn aliased(arg: Arg) -> Arg {
-    match ALIASES.iter().find(|(name, ..)| arg.get_long() == Some(name)) {
-        Some((_, names, letters)) => arg.aliases(*names).short_aliases(letters.to_vec()),
-        None => arg,
-    }
-}
-
-/// The command line as `args` defines it, with every option that there is.
+/// The command line as `args` defines it. What a command takes is made when the command is read.
 pub fn definition() -> Command {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).global(true);
     // Messages name the program, not the file that was run.
-    let mut root = quantize::added_to(Cli::command()).bin_name("truecast").disable_help_flag(true);
-    root = root.arg(help.help("Print help (-h: only the most used options)"));
-    root = root.mut_args(headed).mut_args(aliased);
-    for page in &PAGES {
-        root = root.mut_subcommand(page.command, |command| {
-            let command = match page.command {
-                // It has no default: without `--spec` it shows them all.
-                "explain" => command.mut_arg("spec", |spec| {
-                    spec.help(
-                        "Show the results of this specification only (default: all); options: truecast help specs",
-                    )
-                }),
-                "check" | "vectors" => {
-                    let help = spec_help(&format!("{DEFAULT_SPEC}; for rescale, tosa"));
-                    command.mut_arg("spec", |spec| spec.help(help))
-                }
-                "compare" => command.mut_arg("sort", |sort| sort.value_parser(value_parsers::DIFFERENCE_COLUMN)),
-                _ => command,
-            };
-            let aliases = COMMAND_ALIASES.iter().find(|(name, _)| *name == page.command);
-            let command = command.aliases(aliases.map_or(&[][..], |(_, aliases)| aliases));
-            command.mut_args(headed).mut_args(aliased).override_usage(page::usage(page))
-        });
-    }
+    let root = Cli::command().bin_name("truecast").disable_help_flag(true);
+    root.arg(help.help("Print help (-h: only the most used options)")).mut_args(dressed)
+}
+
+/// One command, without what every command takes.
+pub fn command(name: &str) -> Option<Command> {
+    let mut command = definition().find_subcommand(name)?.clone().disable_help_flag(true);
+    command.build();
+    Some(command)
+}
+
+/// The same with everything that every command takes.
+pub fn whole() -> Command {
+    let mut root = definition();
+    root.build();
     root
 }
 
@@ -84,33 +40,30 @@ const HELP: [ErrorKind; 2] = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMi
 
 /// Reads what was typed; help comes as the error that clap makes of it. Pages are laid out for who asks for them.
 pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
-    let definition = definition();
     if matches!(args, [_, help, topic] if help == "help" && topic == "specs") {
-        return definition.override_help(specs::page(&terminal)).try_get_matches_from(["truecast", "--help"]);
+        return definition().override_help(specs::page(&terminal)).try_get_matches_from(["truecast", "--help"]);
     }
-    let line = quantize::as_convert(args, &definition);
-    let read = definition.clone().try_get_matches_from(line.as_deref().unwrap_or(of_command(args)));
-    match read {
-        Err(error) if HELP.contains(&error.kind()) => help(args, definition, terminal),
+    match definition().try_get_matches_from(of_command(args)) {
+        Err(error) if HELP.contains(&error.kind()) => help(args, terminal),
         read => read,
     }
 }
 
 /// The page that was asked for.
-fn help(args: &[OsString], definition: Command, terminal: Terminal) -> Result<ArgMatches, clap::Error> {
+fn help(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
     let extent = match args.get(1).is_some_and(|word| word == "help") || args.iter().any(|word| word == "--help") {
         true => page::Extent::Long,
         false => page::Extent::Short,
     };
-    let overview = page::overview(&definition, &terminal);
-    let pages = PAGES.iter().filter_map(|text| {
-        let command = definition.find_subcommand(text.command)?;
-        Some((text.command, page::of_command(&definition, command, text, extent, &terminal)))
-    });
-    let pages: Vec<(&str, String)> = pages.collect();
-    let helping = pages.into_iter().fold(definition.override_help(overview), |root, (name, page)| {
-        root.mut_subcommand(name, |command| command.override_help(page))
-    });
+    let root = whole();
+    let asked = args.iter().skip(1).find_map(|word| root.find_subcommand(word).filter(|_| word != "help"));
+    let helping = match asked.and_then(|command| Some((command, page(command.get_name())?))) {
+        Some((command, text)) => {
+            let page = page::of_command(command, text, extent, &terminal);
+            root.clone().mut_subcommand(text.command, |command| command.override_help(page))
+        }
+        None => root.clone().override_help(page::overview(&root, &terminal)),
+    };
     helping.try_get_matches_from(of_command(args))
 }
 
@@ -126,42 +79,55 @@ fn of_command(args: &[OsString]) -> &[OsString] {
     }
 }
 
-fn headed(arg: Arg) -> Arg {
-    match listed(&arg) {
-        Some((place, heading)) if !arg.is_positional() => arg.help_heading(heading).display_order(place),
-        _ => arg,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::headings::{HEADINGS, id_of};
     use super::*;
+    use crate::help_text::PAGES;
     use std::collections::BTreeSet;
+    use truecast::flag::Flag;
+    use truecast::setting::Setting;
 
     #[test]
     fn the_definition_is_consistent() {
-        definition().debug_assert();
+        whole().debug_assert();
     }
 
-    /// Every command has a page, no page is of a command that there is not, and every heading names options that exist.
+    /// The table has every option that is not of a specification, and no other.
     #[test]
-    fn pages_and_headings_are_those_of_the_commands() {
-        let definition = definition();
-        let commands: BTreeSet<&str> = definition.get_subcommands().map(Command::get_name).collect();
+    fn flags_are_the_options() {
+        let root = whole();
+        let all: Vec<&Arg> = root.get_subcommands().chain([&root]).flat_map(Command::get_arguments).collect();
+        for arg in all.iter().filter(|arg| arg.get_id() != "version" && arg.get_long().is_some()) {
+            let name = arg.get_long().unwrap();
+            let Some(flag) = Flag::of_name(name) else {
+                assert!(Setting::of_name(name).is_some(), "--{name}");
+                continue;
+            };
+            assert_eq!(flag.is_switch(), !arg.get_action().takes_values(), "--{name}");
+        }
+        for flag in Flag::ALL {
+            assert!(all.iter().any(|arg| arg.get_long() == Some(flag.name())), "{flag:?}");
+        }
+    }
+
+    /// Every command has a page, and what a page shows exists.
+    #[test]
+    fn pages_are_those_of_the_commands() {
+        let root = whole();
+        let commands = root.get_subcommands().map(Command::get_name).filter(|name| *name != "help");
+        let commands: BTreeSet<&str> = commands.collect();
         assert_eq!(commands, PAGES.iter().map(|page| page.command).collect());
-        let all = || definition.get_subcommands().chain([&definition]).flat_map(|c| c.get_arguments());
-        for id in HEADINGS.iter().flat_map(|(_, ids)| ids.split_whitespace()).filter(|id| *id != "help") {
-            assert!(all().any(|arg| id_of(arg) == id), "{id}");
+        // What the options are documented with is not taken for the command.
+        for command in definition().get_subcommands() {
+            assert_eq!(root.find_subcommand(command.get_name()).unwrap().get_about(), command.get_about());
         }
         for page in &PAGES {
             // A line that help breaks in two is no command any more.
             assert!(page.examples.iter().all(|(_, line)| line.len() <= 90), "{}", page.command);
-            assert!(page.examples.len() >= 2 && page.see_also.iter().all(|other| commands.contains(other)));
-            let command = definition.find_subcommand(page.command).unwrap();
-            let all = || command.get_arguments().chain(definition.get_arguments());
+            assert!(page.examples.len() >= 2, "{}", page.command);
+            let command = root.find_subcommand(page.command).unwrap();
             for id in page.short.split_whitespace() {
-                assert!(all().any(|arg| id_of(arg) == id), "{}: {id}", page.command);
+                assert!(command.get_arguments().any(|arg| arg.get_id() == id), "{}: {id}", page.command);
             }
         }
     }

@@ -17,7 +17,7 @@ pub fn page(terminal: &Terminal) -> String {
     let all: Vec<(String, String)> = Setting::all()
         .filter_map(|setting| Some(row(setting.about_of_every()?, setting, &setting.every_value(), None)))
         .collect();
-    let every = format!("{}\n{}", heading("every specification", terminal), table(&all, "  ", terminal));
+    let every = format!("{}\n{}", heading("every specification", terminal), table(&all, terminal));
     let outro = "`truecast explain VALUE --to TYPE` shows the results under all specifications; TOSA's RESCALE has its own \
                  command, rescale. A scheme (--scheme) is not a specification: see truecast schemes.";
     let specs = SPECS.iter().filter(|spec| Table::of_name(spec).is_none()).map(|spec| of_spec(spec, terminal));
@@ -39,7 +39,7 @@ fn of_group(group: Group, terminal: &Terminal) -> String {
     };
     let rows: Vec<_> = TABLES.iter().filter(|table| table.group == group).map(row_of).collect();
     let name = if group == Group::Standard { "other standards" } else { group.name() };
-    format!("{}\n{}", heading(name, terminal), table(&rows, "  ", terminal))
+    format!("{}\n{}", heading(name, terminal), table(&rows, terminal))
 }
 
 /// The options of the tables.
@@ -57,7 +57,7 @@ fn of_tables(terminal: &Terminal) -> String {
     format!(
         "{}\n{}",
         heading("options of languages and chips, for conversions that offer the choice", terminal),
-        table(&rows, "  ", terminal)
+        table(&rows, terminal)
     )
 }
 
@@ -77,7 +77,7 @@ fn of_spec(spec: &str, terminal: &Terminal) -> String {
         rows.push(("  in `check`".into(), format!("--profile selects the rules: {judges} (default: the version's)")));
     }
     if !rows.is_empty() {
-        lines.push(table(&rows, "  ", terminal));
+        lines.push(table(&rows, terminal));
     }
     lines.join("\n")
 }

@@ -17,6 +17,17 @@ pub fn binary() -> &'static str {
     &BINARY
 }
 
+/// The commands that the overview lists.
+pub fn commands() -> Vec<String> {
+    let overview = Folder::new().run("--help").succeeds().out;
+    let (_, list) = overview.split_once("\nCommands:\n").unwrap();
+    let rows = list.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let names = rows.map(|line| line.split_whitespace().next().unwrap().to_string());
+    let names: Vec<String> = names.filter(|name| name != "help").collect();
+    assert_eq!(names.len(), 18, "{names:?}");
+    names
+}
+
 /// A folder for one test; gone with it.
 pub struct Folder {
     folder: TempDir,

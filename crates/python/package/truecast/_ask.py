@@ -9,17 +9,17 @@ from typing import Any
 
 from . import _table, _truecast
 
+_SWITCHES = frozenset(_truecast.switches())
+
 
 def options(values: Mapping[str, Any]) -> list[str]:
     """Arguments by name as options of the command; ``None`` and ``False`` switches are not given."""
-    switches = {"saturating", "relu", "scale32", "per_channel", "exact_nan", "unsafe", "strict", "pytorch_scalar"}
-    switches |= {"stats", "check", "lenient", "follow_links", "input_unsigned", "output_unsigned"}
     words: list[str] = []
     for name, value in values.items():
         option = "--" + name.replace("_", "-")
         if value is None:
             continue
-        if name in switches:
+        if name in _SWITCHES:
             words += [option] if value else []
         elif isinstance(value, (list, tuple)):
             words += [word for one in value for word in (option, str(one))]

@@ -148,7 +148,7 @@ class _Rule(argparse.Action):
 
 
 # Options of the command for a single process, for single files, or for its output.
-_NOT_HERE = {*_OF_ONE_PROCESS, *"min_elements lenient report fail_on sort worst summary threads keep rule".split()}
+_NOT_HERE = {*_OF_ONE_PROCESS, *"min_elements lenient report fail_on sort worst summary threads keep rules".split()}
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -159,11 +159,11 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("dst", help="a folder that does not exist, or is empty")
     parser.add_argument("--keep", action=_Rule, dest="rules", metavar="GLOB", help="these tensors stay as they are")
     parser.add_argument("--rule", action=_Rule, dest="rules", metavar="GLOB=TYPE", help="the type of these tensors")
-    for name, default, is_switch, is_list, value, help in _truecast.arguments("convert"):
-        if name.replace("-", "_") not in _NOT_HERE:
+    for name, keyword, default, is_switch, is_list, value, help in _truecast.arguments("convert"):
+        if keyword not in _NOT_HERE:
             kind: dict[str, Any] = {"metavar": value, "default": default, "type": str}
             kind = {"action": "store_true"} if is_switch else {**kind, "action": "append", "default": []} if is_list else kind
-            parser.add_argument(f"--{name}", **kind, help=help.replace("%", "%%"))
+            parser.add_argument(f"--{name}", dest=keyword, **kind, help=help.replace("%", "%%"))
     parser.add_argument("--cpus", type=int, default=1, metavar="N", help="CPUs of each task (default 1)")
     parser.add_argument("--retries", type=int, default=3, metavar="N", help="further attempts of each task (default 3)")
     parser.add_argument("--address", default="auto", help="the cluster (default: the one that runs here)")
@@ -177,7 +177,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command. Exit codes are those of ``truecast``: 2 for the request, 3 for the input, 4 for the system."""
     given = _arguments().parse_args(arguments)
     asked = dict(vars(given))
-    asked["from_"], asked["sidecars"] = asked.pop("from"), not asked.pop("no_sidecars")
+    asked["sidecars"] = not asked["sidecars"]
     asked["keep_preset"] = [name for names in asked["keep_preset"] for name in names.split(",")]
     src, dst, address, local, quiet = (asked.pop(name) for name in ("src", "dst", "address", "local", "quiet"))
     where = {"num_cpus": local} if local else {"address": address}

@@ -1,0 +1,15 @@
+//! Headings of help and names of other tools: each option gets those of the table of flags.
+
+use clap::Arg;
+use truecast::flag::Flag;
+
+/// An option under its heading, with the names of other tools.
+pub fn dressed(arg: Arg) -> Arg {
+    let Some(name) = arg.get_long().map(String::from) else { return arg };
+    let (names, letters) = Flag::aliases(&name);
+    let arg = arg.aliases(names).short_aliases(letters.iter().copied());
+    match Flag::place(&name) {
+        Some((_, "Options")) | None => arg,
+        Some((_, heading)) => arg.help_heading(heading),
+    }
+}
