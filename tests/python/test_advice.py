@@ -356,6 +356,8 @@ UNTRIED = {
     "give the right --from": "the type, which is not known",
     "omit --from; --to": "an option less",
     "check --from": "an option less",
+    "omit --keep-preset": "an option less",
+    "--quantize GLOB quantizes": "a choice of tensors",
     "--lenient ignores them": "a .pb tensor of 4 bits with bits after its end",
     "--follow-links accepts it": "external data; a folder is tried",
     "choose another --output-dir": "a folder, which is not known",

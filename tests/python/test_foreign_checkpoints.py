@@ -411,7 +411,7 @@ def test_comfy_rows(truecast, tmp_path, shape):
         said = error(truecast, tmp_path, marked(convrot=True, convrot_groupsize=64), options=options)
         assert "rotated" in said and "--from-scheme" not in said
     for other in ("comfy:int8_blockwise,group=32", "ct:int-quantized", "plain"):
-        assert "--from-scheme says" in error(truecast, tmp_path, marked(), options=("--from-scheme", other))
+        assert "the request says" in error(truecast, tmp_path, marked(), options=("--from-scheme", other))
     assert "does not know its layout" in error(truecast, tmp_path, marked(format="int8_rowwise"))
     assert "per_row" in error(truecast, tmp_path, marked(format="int8_blockwise", group_size=32, per_row=True))
 

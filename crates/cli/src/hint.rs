@@ -4,8 +4,9 @@ use crate::bench::BenchError;
 use std::io::ErrorKind::NotFound;
 use std::path::Path;
 use truecast::check::CheckError;
-use truecast::convert::{CheckpointError, SchemeError};
+use truecast::convert::{Advice, CheckpointError, Finding, NO_EQUAL_GLOBAL_SCALE, SchemeError};
 use truecast::files::Error;
+use truecast::flag::Flag;
 use truecast::io::folder::FolderError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
@@ -56,6 +57,7 @@ hints! {
         Error::Scaled(error) => error.hint()?,
         Error::Tensor { cause, .. } => cause.hint()?,
         Error::UnusedRule { .. } => "`truecast inspect` lists them",
+        Error::UnusedPreset { .. } => "omit --keep-preset, or give --to",
         Error::UnusedFrom { .. } => "--from needs a --rule that chooses such tensors",
         Error::Memory { least, .. } => format!("give --max-memory {least}, or more"),
     }
@@ -84,6 +86,8 @@ hints! {
             format!("--scheme NAME requantizes, --to bf16 dequantizes, and --rule '*={to}' drops the scales anyway")
         },
         CheckpointError::NoForm { .. } => "keep it with --keep",
+        CheckpointError::NoEffect { option: Flag::Scheme, .. } => "--quantize GLOB quantizes tensors that are kept",
+        CheckpointError::NoEffect { option, .. } => format!("omit --{}", option.name()),
         CheckpointError::NoActivations { weights_only: None, .. } => "give --activation-ranges FILE",
         CheckpointError::NoActivations { weights_only: Some(other), .. } => {
             format!("give --activation-ranges FILE, or --scheme {other}, which needs none")
@@ -91,7 +95,8 @@ hints! {
     }
     SchemeError {
         SchemeError::NotWritten { relayout: false, .. } => "`truecast schemes` lists those that can be written",
-        SchemeError::Inconsistent(finding) if !finding.advice.is_empty() => finding.advice.clone(),
+        SchemeError::Inconsistent(finding) => finding.hint()?,
+        SchemeError::NoRelayout { why: NO_EQUAL_GLOBAL_SCALE, .. } => "--relayout lossy takes the nearest",
         SchemeError::Advised { cause, schemes } => {
             let typed: Vec<String> = schemes.iter().map(|scheme| format!("--from-scheme {scheme}")).collect();
             let typed = typed.join(" or ");
@@ -105,6 +110,12 @@ hints! {
         SchemeError::Unexplained { scheme: None, .. } => "if the key has no effect, remove it from a copy",
         SchemeError::Guard { .. } => "--trust-scales takes it as it is",
         SchemeError::NoForm { .. } => "keep it with --keep",
+    }
+    Finding {
+        Finding { advice: Some(Advice::Text(text)), .. } => *text,
+        Finding { advice: Some(Advice::Scheme { scheme, reads }), .. } => {
+            format!("--from-scheme {scheme} reads them as {reads}")
+        },
     }
     FileError {
         FileError::Folder { cause: FolderError::Link, .. } => "--follow-links accepts it",
@@ -173,6 +184,7 @@ hints! {
     }
     ModelError {
         ModelError::File(error) => error.hint()?,
+        ModelError::Missing { name, .. } => format!("add --input {}=FILE", name.escape_debug()),
         ModelError::Ir { cause, .. } => cause.hint()?,
         ModelError::OpenVino(cause) => cause.hint()?,
         ModelError::Constant { cause, .. } => cause.hint()?,
@@ -245,6 +257,15 @@ fn is_safetensors(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Options are named as the table of flags has them.
+    #[test]
+    fn hints_name_options() {
+        for after in include_str!("hint.rs").split("--").skip(1) {
+            let name = after.split(|c: char| !c.is_ascii_lowercase() && c != '-').next().unwrap();
+            assert!(["", "local-dir"].contains(&name) || Flag::of_name(name).is_some(), "{name}");
+        }
+    }
 
     /// The hint is only given where it helps.
     #[test]

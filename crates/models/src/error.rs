@@ -53,7 +53,7 @@ pub enum Error {
     #[error("{name}: {len} elements of {found}, but the entry declares {declared}")]
     Supplied { name: String, len: u64, found: DType, declared: String },
     /// An input was not fed and has no default.
-    #[error("input {} ({declared}) needs --input {name}=FILE", Escaped(name))]
+    #[error("input {} ({declared}) has no value", Escaped(name))]
     Missing { name: String, declared: String },
     /// An input has another type than declared.
     #[error("input {}: elements are {found}, the model declares {declared}", Escaped(name))]

@@ -264,7 +264,7 @@ fn inputs_with_defaults_and_symbols() {
     let error = feed(&[0.0]).unwrap_err();
     assert!(error.contains("\"b\"") && error.contains("[1]") && error.contains("N"), "{error}");
     let missing = run(&model_, &[("b", floats(&[1.0]))]).unwrap_err();
-    assert!(missing.contains("input \"a\" (f32 [\"N\"]) needs --input a=FILE"), "{missing}");
+    assert!(missing.contains("input \"a\" (f32 [\"N\"]) has no value"), "{missing}");
     let wrong = Tensor { dtype: DType::I32, ..floats(&[1.0]) };
     let error = run(&model_, &[("a", wrong)]).unwrap_err();
     assert!(error.contains("i32") && error.contains("f32"), "{error}");

@@ -123,6 +123,9 @@ pub enum Error {
     Io(#[from] truecast_io::Error),
 }
 
+/// Why codes and scales are not carried over exactly, where rounding one scale would do it.
+pub const NO_EQUAL_GLOBAL_SCALE: &str = "no f32 global scale gives the same values in the target";
+
 impl Error {
     /// Who has to act: the caller, the input or the system.
     pub fn kind(&self) -> ErrorKind {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use truecast_core::words;
 
+use crate::scheme::Scheme;
+
 words! {
     /// Pair of compared statements.
     #[allow(missing_docs)] // Named as in the page's table.
@@ -43,6 +45,20 @@ impl Check {
     }
 }
 
+/// Advice about a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// A sentence.
+    Text(&'static str),
+    /// Name a scheme, which reads the values in another way.
+    Scheme {
+        /// The scheme.
+        scheme: Scheme,
+        /// Its reading of the values.
+        reads: String,
+    },
+}
+
 /// Two contradictory statements. Displays as their place and texts; names from files are escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -52,13 +68,18 @@ pub struct Finding {
     pub place: String,
     /// The two texts.
     pub statements: [String; 2],
-    /// Advice, or empty.
-    pub advice: String,
+    /// Advice, if any.
+    pub advice: Option<Advice>,
 }
 
 impl Finding {
     /// A finding from its place, statements and advice.
-    pub fn new(check: Check, place: impl Into<String>, statements: [String; 2], advice: impl Into<String>) -> Finding {
+    pub fn new(
+        check: Check,
+        place: impl Into<String>,
+        statements: [String; 2],
+        advice: impl Into<Option<Advice>>,
+    ) -> Finding {
         Finding { check, place: place.into(), statements, advice: advice.into() }
     }
 }

@@ -53,7 +53,7 @@ static ALL: [Setting; 15] = [
             (TABLES, "Values out of the range of a float, infinities included"),
         ],
     ),
-    row("inf", "WHAT", &[("ieee", "Infinities to floats (default: the value of --overflow)")]),
+    row("inf", "WHAT", &[("ieee", "Infinities to floats (default: the value of overflow)")]),
     row(
         "int-overflow",
         "WHAT",

@@ -179,7 +179,7 @@ fn nibbles_and_the_shape_of_a_reference() {
         let result = Parsed::new(&folder.read("b.safetensors"));
         assert_eq!((result.shape("a.weight"), result.bytes("a.weight")), (&json!(shape), &f32s(values)[..]));
     };
-    folder.run(convert).exits(0).warns(&["high nibble", "--reference"]);
+    folder.run(convert).exits(0).warns(&["high nibble", "reference checkpoint"]);
     result(&[32, 32], &high);
     folder.run(&format!("{convert} --nibbles low")).exits(0);
     result(&[32, 32], &low);

@@ -115,7 +115,7 @@ fn what_cannot_be_carried_over_is_an_error() {
         folder.run(&format!("convert a b.gguf --scheme {to} --relayout exact")).fails(2, &[said]);
         assert!(!folder.path("b.gguf").exists(), "{to}");
     }
-    folder.run("convert dense b --scheme fp8-block --relayout exact").fails(2, &["--relayout has no effect"]);
+    folder.run("convert dense b --scheme fp8-block --relayout exact").fails(2, &["relayout has no effect"]);
     folder.run("convert a b --scheme fp8-block --relayout exact --to f32").fails(2, &["--relayout"]);
     folder.run("convert a b --to f32 --relayout exact").fails(2, &["--relayout"]);
 }

@@ -284,8 +284,11 @@ fn what_cannot_be_done_is_said_before() {
         ("--scheme fp8-blok", &["fp8-blok", "fp8-block"]),
         ("--scheme ct:mxfp4-pack-quantized", &["groups of 32", "1 other", "q_proj"]),
         ("--scheme ct:mxfp4-pack-quantized --quantize *proj*", &["groups of 32", "also 1 other", "k_proj", "--keep"]),
-        ("--scheme fp8-block --mx-scale floor", &["--mx-scale has no effect", "no scales that are powers of two"]),
-        ("--scheme fp8-block --keep *", &["--scheme has no effect"]),
+        (
+            "--scheme fp8-block --mx-scale floor",
+            &["mx_scale has no effect", "omit --mx-scale", "no scales that are powers of two"],
+        ),
+        ("--scheme fp8-block --keep *", &["scheme has no effect", "--quantize GLOB"]),
         ("--scale-search mse --to f16", &["--scheme"]),
         ("--nonfinite saturate --to f16", &["--scheme"]),
         ("--scheme fp8-block --keep-preset norm", &["norm", "norms"]),
@@ -354,8 +357,8 @@ fn presets_of_plain_casts() {
     assert_eq!(made.dtype("model.layers.0.input_layernorm.weight"), "F32");
     folder.run("verify a.safetensors b.safetensors --report f.json").succeeds();
     for (line, says) in [
-        ("--to bf16 --keep-preset router", "--keep-preset has no effect: no tensor has such a name"),
-        ("--rule *embed*=f16 --keep-preset norms", "--keep-preset has no effect: without --to"),
+        ("--to bf16 --keep-preset router", "keep_preset has no effect: no tensor has such a name"),
+        ("--rule *embed*=f16 --keep-preset norms", "keep_preset has no effect: without a type"),
     ] {
         folder.run(&format!("convert model other {line}")).exits(2).warns(&[says]);
         folder.run(&format!("convert a.safetensors other.safetensors {line}")).exits(2);

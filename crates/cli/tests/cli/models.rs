@@ -103,7 +103,7 @@ fn run_refuses_with_one_line() {
     let line = |rest: &str| format!("run m.onnx {rest} --output-dir out");
     folder.run(&line("--input x=x.npy")).fails(3, &["m.onnx", "\"y\"", "opset 18", "f8e4m3fn"]);
     folder.write("m.onnx", &cast_model(19, "y", E4M3FN));
-    folder.run(&line("")).fails(2, &["\"x\"", "needs --input x=FILE"]);
+    folder.run(&line("")).fails(2, &["\"x\"", "add --input x=FILE"]);
     folder.run(&line("--input z=x.npy")).fails(2, &["the model has no input \"z\"; its inputs: \"x\""]);
     folder.run(&line("--input x=x.npy --input x=x.npy")).fails(2, &["twice"]);
     folder.run(&line("--input x=none.npy")).fails(4, &["none.npy"]);

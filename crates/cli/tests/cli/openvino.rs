@@ -153,7 +153,7 @@ fn undefined_inputs() {
     assert_eq!(payload(&folder.read("out/n2.npy")), [44, 255, 7, 0]); // §6.5
     assert_eq!((&ran["undefined"][0]["undefined"], &ran["undefined"][0]["elements"]), (&json!(3), &json!(4)));
     folder.run("run m.xml --input n0=x.npy --output-dir out --force").succeeds().says(&["3 of 4 values are left open"]);
-    folder.run("run m.xml --output-dir out").fails(2, &["n0", "needs --input n0=FILE"]);
+    folder.run("run m.xml --output-dir out").fails(2, &["n0", "add --input n0=FILE"]);
 }
 
 /// One line, exit code 3, nothing written; the first word says what is wrong.

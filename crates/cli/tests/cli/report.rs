@@ -571,6 +571,6 @@ fn a_conversion_that_changes_nothing_says_so() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
     let convert = "convert a.safetensors b.safetensors --force";
     let ran = folder.run_args(["convert", "a.safetensors", "b.safetensors", "--to", "bf16", "--keep", "*"]).exits(0);
-    ran.warns(&["every tensor is kept: --to bf16 changes nothing"]);
+    ran.warns(&["every tensor is kept: type bf16 changes nothing"]);
     folder.run(&format!("{convert} --to f16")).succeeds();
 }

@@ -23,7 +23,7 @@ pub enum FolderError {
     SeveralGguf { first: String },
     /// §2.7.
     #[error("{what} is for one model, and the folder holds several; give {} by itself", listed(components))]
-    Several { what: &'static str, components: Vec<String> },
+    Several { what: String, components: Vec<String> },
     /// Two indices.
     #[error("the folder holds several indices, such as {}; give a folder with one", Escaped(&indices[0]))]
     Indices { indices: Vec<String> },

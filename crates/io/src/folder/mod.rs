@@ -322,11 +322,20 @@ impl Folder {
 
     /// Error if it holds several checkpoints and `what` needs one; `None` if it holds one.
     #[must_use]
-    pub fn several(&self, what: &'static str) -> Option<Error> {
-        // Options for folders do not apply to a file.
-        let model = self.shards.first().filter(|_| self.shards.len() == 1 && !what.starts_with('-'));
+    pub fn several(&self, what: &str) -> Option<Error> {
+        let model = self.shards.first().filter(|_| self.shards.len() == 1);
+        self.one_of(what, model.map(|shard| shard.name.clone()))
+    }
+
+    /// The same for an option that needs one of the folders, not a file.
+    #[must_use]
+    pub fn several_folders(&self, what: &str) -> Option<Error> {
+        self.one_of(what, None)
+    }
+
+    fn one_of(&self, what: &str, model: Option<String>) -> Option<Error> {
         let others = self.components.iter().map(|path| path.display().to_string());
-        let components = model.map(|shard| shard.name.clone()).into_iter().chain(others).collect();
+        let (what, components) = (what.to_owned(), model.into_iter().chain(others).collect());
         (!self.components.is_empty()).then(|| FolderError::Several { what, components }.at(&self.path))
     }
 

@@ -58,6 +58,9 @@ impl Modules {
     }
 }
 
+/// The place of what was named instead of what the files declare.
+pub(crate) const REQUEST: &str = "the request";
+
 impl Declaration {
     pub(super) fn new(place: &str) -> Declaration {
         let (settings, modules) = (Vec::new(), HashMap::new());
@@ -79,7 +82,7 @@ impl Declaration {
         setting.symmetric = None;
         let fixed = Parameters { block: default_block(scheme.family), ..Parameters::NONE };
         setting.scheme.parameters = scheme.parameters.or(setting.scheme.parameters).or(fixed);
-        Declaration::for_all("--from-scheme", [setting])
+        Declaration::for_all(REQUEST, [setting])
     }
 
     /// Excludes the modules of the list.

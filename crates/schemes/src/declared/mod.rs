@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::found::Setting;
 use crate::scheme::{Family, Scheme};
 pub(crate) use caches::{Caches, caches};
-pub(crate) use declaration::Declaration;
+pub(crate) use declaration::{Declaration, REQUEST};
 use keys::Keys;
 use value::text;
 pub(crate) use value::{object, wrong};

@@ -12,7 +12,7 @@ use crate::checkpoint::Index;
 use crate::declared::Declaration;
 use crate::detection::Group;
 use crate::error::Error;
-use crate::finding::{Check, Finding};
+use crate::finding::{Advice, Check, Finding};
 use crate::layer::Layer;
 use crate::modules::module_of;
 use crate::scheme::{Family, Parameters, Scheme};
@@ -24,7 +24,7 @@ const FEEDS: [[&str; 2]; 4] =
     [["gate_proj", "down_proj"], ["up_proj", "down_proj"], ["down_proj", "gate_proj"], ["down_proj", "up_proj"]];
 /// Widths of codes in schemes without stated shapes.
 const WIDTHS: [u32; 6] = [2, 3, 4, 5, 6, 8];
-const CORRECT: &str = "correct the configuration in a copy";
+const CORRECT: Advice = Advice::Text("correct the configuration in a copy");
 
 /// Runs all checks after every tensor has its group.
 pub(super) fn check(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), Error> {
@@ -51,7 +51,7 @@ pub(super) fn check(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result
 /// Finding for a quantized module in a list of exceptions.
 pub(super) fn excluded(declaration: &Declaration, group: &Group) -> Finding {
     let statements = [format!("excludes {}", Escaped(&group.module)), format!("it is stored as {}", group.scheme)];
-    Finding::new(Check::Exclusions, &declaration.place, statements, "")
+    Finding::new(Check::Exclusions, &declaration.place, statements, None)
 }
 
 /// Checks the last claimed group's zero points against a statement that all are the midpoint.
@@ -85,13 +85,13 @@ pub(super) fn zero_points(claims: &mut Claims<'_>, declaration: &Declaration, st
         _ => None,
     };
     let advice = match (declaration.only(), other) {
-        (None, _) => CORRECT.to_owned(),
+        (None, _) => CORRECT,
         (Some(scheme), Some(family)) if are_midpoints(1 - plus) => {
-            format!("--from-scheme {} reads them as {midpoint}", Scheme { family, ..scheme })
+            Advice::Scheme { scheme: Scheme { family, ..scheme }, reads: midpoint.to_string() }
         }
         (Some(Scheme { family, parameters }), _) => {
             let parameters = Parameters { symmetric: parameters.symmetric.map(|_| false), ..parameters };
-            format!("--from-scheme {} reads them as they are", Scheme { family, parameters })
+            Advice::Scheme { scheme: Scheme { family, parameters }, reads: "they are".to_owned() }
         }
     };
     let shown: Vec<String> = seen.iter().take(3).map(ToString::to_string).collect();

@@ -73,7 +73,7 @@ pub fn undecoded(tensor: &str, block: Block) -> Error {
     Error::Refused {
         place: format!("tensor {}", truecast_io::Escaped(tensor)),
         what: format!("block type {block}"),
-        why: "truecast does not decode these blocks; --keep copies them, into a .gguf file only",
+        why: "truecast does not decode these blocks; a rule that keeps the tensor copies them, into a .gguf file only",
     }
 }
 

@@ -8,7 +8,7 @@ use truecast_io::error::folder::FolderError;
 
 use super::claims::Claims;
 use crate::catalogue::{self, SCALED_FP8_MARKER};
-use crate::declared::{known, object, wrong};
+use crate::declared::{REQUEST, known, object, wrong};
 use crate::detection::Dropped;
 use crate::error::Error;
 use crate::found::Setting;
@@ -121,12 +121,10 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
             crate::Nibbles::High => "the high nibble of a byte is its first element, as ComfyUI writes NVFP4",
             crate::Nibbles::Low => "the low nibble of a byte is its first element, as ModelOpt writes NVFP4",
         };
-        claims.choices.push(format!("{first}; --nibbles overrides this, --reference checks it"));
+        claims.choices.push(format!("{first}; the nibbles option overrides this, a reference checkpoint checks it"));
     }
     if claims.count(Family::ComfyNvfp4) + claims.count(Family::ComfyMxfp8) > 0 && claims.options.reference.is_none() {
-        claims
-            .choices
-            .push("padding of rows and columns is kept; --reference names a checkpoint with the shapes".to_owned());
+        claims.choices.push("padding of rows and columns is kept; a reference checkpoint has the shapes".to_owned());
     }
     Ok(())
 }
@@ -138,7 +136,7 @@ fn agrees(asked: Scheme, marked: Scheme, layer: &str, place: &str) -> Result<(),
         false => Err(Error::Contradiction {
             tensor: layer.to_owned(),
             first: Box::new(asked),
-            first_place: "--from-scheme".to_owned(),
+            first_place: REQUEST.to_owned(),
             second: Box::new(marked),
             second_place: place.to_owned(),
         }),

@@ -92,7 +92,7 @@ fn a_configuration_that_is_out_of_date() {
     says(&case, "config.json: quantization_config declares fp8-block:128x128, but no tensor uses it");
     assert!(case.asked_for("plain").unwrap().groups.is_empty());
     let error = case.asked_for("gptq,bits=4").unwrap_err();
-    assert!(error.to_string().starts_with("--from-scheme declares gptq,bits=4"), "{error}");
+    assert!(error.to_string().starts_with("the request declares gptq,bits=4"), "{error}");
     assert_eq!(error.kind(), ErrorKind::Input);
 }
 

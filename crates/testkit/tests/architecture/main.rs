@@ -87,3 +87,19 @@ fn no_crate_uses_one_above_it() {
         }
     }
 }
+
+/// Errors of libraries hold the option that they are about; the command adds its spelling. Another program's option is not
+/// of the command.
+#[test]
+fn libraries_name_no_option() {
+    for library in ["core", "kernel", "io", "schemes", "models", "truecast"] {
+        for text in files(&crates().join(library).join("src")).values() {
+            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for literal in code.flat_map(|line| line.split('"').skip(1).step_by(2)) {
+                let after = literal.split("--").skip(1).filter(|after| !after.starts_with("arith-expand"));
+                let named = after.filter(|after| after.starts_with(|c: char| c.is_ascii_lowercase())).next();
+                assert!(named.is_none(), "{library}: {literal:?}");
+            }
+        }
+    }
+}

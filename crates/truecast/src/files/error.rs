@@ -1,6 +1,7 @@
 //! The error of everything about files and scaled tensors.
 
 use crate::files::convert::error::CheckpointError;
+use crate::flag::Flag;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_core::dtype::ParseTypeError;
@@ -58,8 +59,12 @@ pub enum Error {
         bits: u32,
     },
     /// Presets that match no tensor.
-    #[error("{path}: --keep-preset has no effect: {why}")]
-    UnusedPreset { path: String, why: &'static str },
+    #[error("{path}: {} has no effect: {why}", Flag::KeepPreset)]
+    UnusedPreset {
+        /// The file or folder.
+        path: String,
+        why: &'static str,
+    },
     /// A model cannot be converted as requested.
     #[error("{path}: {why}")]
     Model { path: String, why: String },

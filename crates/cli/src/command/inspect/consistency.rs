@@ -3,6 +3,7 @@
 use crate::args::InspectArgs;
 use crate::command::Context;
 use crate::failure::Failure;
+use crate::hint::Hint;
 use crate::number::count;
 use crate::{message, output};
 use serde_json::{Value, json};
@@ -41,11 +42,13 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
 }
 
 fn line(finding: &Finding) -> String {
-    let advice = if finding.advice.is_empty() { String::new() } else { format!("; {}", finding.advice) };
+    let advice = finding.hint().map_or(String::new(), |hint| format!("; {hint}"));
     message::one_line(&format!("{}: {finding}{advice}", finding.check))
 }
 
-fn object(Finding { check, place, statements, advice }: &Finding) -> Value {
+fn object(finding: &Finding) -> Value {
+    let Finding { check, place, statements, .. } = finding;
+    let advice = finding.hint().unwrap_or_default();
     let stated: Vec<&String> = statements.iter().filter(|stated| !stated.is_empty()).collect();
     let is_refused = check.effect() == Effect::Refused;
     json!({ "check": check.name(), "place": place, "statements": stated, "advice": advice, "refused": is_refused })
@@ -60,5 +63,5 @@ fn findings(path: &Path, args: &InspectArgs, context: &Context) -> Result<Vec<Fi
     let (shown, failure) = (path.display().to_string(), Failure::from(error));
     let text = failure.message().strip_prefix(&format!("{shown}: ")).unwrap_or(failure.message());
     let (place, why) = text.split_once(": ").unwrap_or(("", text));
-    Ok(vec![Finding::new(Check::Reading, place, [why.to_string(), String::new()], "")])
+    Ok(vec![Finding::new(Check::Reading, place, [why.to_string(), String::new()], None)])
 }

@@ -5,6 +5,7 @@ use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::plan::Plan;
 use crate::files::error::Error;
 use crate::files::report::{Report, ShardReport};
+use crate::flag::Flag;
 use std::path::Path;
 use truecast_io::folder::Folder;
 
@@ -15,7 +16,8 @@ impl Plan {
         if folder.components().is_empty() {
             return Plan::of_checkpoint(folder, dst, options);
         }
-        if let Some(error) = for_one(options, !folder.shards().is_empty()).and_then(|option| folder.several(option)) {
+        let option = for_one(options, !folder.shards().is_empty());
+        if let Some(error) = option.and_then(|option| folder.several_folders(&option.keyword())) {
             return Err(error.into());
         }
         let (mut plan, mut unused) = of_names(src, dst, options.clone())?;
@@ -58,13 +60,13 @@ fn of_names(src: &Path, dst: &Path, mut options: Options) -> Result<(Plan, Vec<E
 }
 
 /// The first option that applies to one model only.
-fn for_one(options: &Options, has_model: bool) -> Option<&'static str> {
+fn for_one(options: &Options, has_model: bool) -> Option<Flag> {
     let given = [
-        ("--part", matches!(options.share, RunScope::Part(_))),
-        ("--merge", options.share == RunScope::Merge),
-        ("--scheme", !has_model && options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain())),
-        ("--from-scheme", !has_model && options.reading.from_scheme.is_some()),
-        ("--reference", !has_model && options.reading.reference.is_some()),
+        (Flag::Part, matches!(options.share, RunScope::Part(_))),
+        (Flag::Merge, options.share == RunScope::Merge),
+        (Flag::Scheme, !has_model && options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain())),
+        (Flag::FromScheme, !has_model && options.reading.from_scheme.is_some()),
+        (Flag::Reference, !has_model && options.reading.reference.is_some()),
     ];
     given.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option)
 }

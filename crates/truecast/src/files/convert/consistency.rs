@@ -16,7 +16,7 @@ use truecast_io::folder::{Folder, Shard};
 use truecast_io::{Escaped, look};
 use truecast_kernel::Level;
 use truecast_kernel::measure::Survey;
-use truecast_schemes::{Check, Family, Finding, Group, Options};
+use truecast_schemes::{Advice, Check, Family, Finding, Group, Options};
 
 /// Larger scales occur in no weights.
 const ABSURD: f64 = (1u64 << 40) as f64;
@@ -59,10 +59,11 @@ fn of_index(folder: &Folder) -> Vec<Finding> {
     let stated = index.metadata.get("total_size").filter(|size| size.as_u64() != Some(bytes));
     let total = stated.map(|size| {
         let statements = [format!("total_size is {size}"), format!("the tensors have {bytes} bytes")];
-        Finding::new(Check::Index, &index.name, statements, "a conversion writes the right one")
+        Finding::new(Check::Index, &index.name, statements, Advice::Text("a conversion writes the right one"))
     });
     let told = folder.warnings().iter().filter_map(|warning| warning.strip_prefix("tensor ")?.split_once("; "));
-    let copies = told.map(|(holds, index)| Finding::new(Check::Index, "tensor", [holds, index].map(str::to_owned), ""));
+    let copies =
+        told.map(|(holds, index)| Finding::new(Check::Index, "tensor", [holds, index].map(str::to_owned), None));
     copies.chain(total).collect()
 }
 
@@ -94,7 +95,7 @@ fn of_scales(folder: &Folder, groups: &[Group], stored: &[Stored], level: Level)
                 // A tensor of zeros has zero scales.
                 if is_odd && (kind > 0 || !is_constant(folder, stored[group.parts[0].1])?) {
                     let place = format!("tensor {}", Escaped(&at.header(folder).name));
-                    let finding = Finding::new(Check::Scales, place, [is, should.to_string()], "");
+                    let finding = Finding::new(Check::Scales, place, [is, should.to_string()], None);
                     firsts.entry(kind).and_modify(|(_, others)| *others += 1).or_insert((finding, 0));
                 }
             }
@@ -127,7 +128,8 @@ pub(crate) fn global_scales(
             let differs = format!("differs from {} in its global scale", Escaped(other));
             let statements = [differs, "vLLM takes the largest for both".to_string()];
             let place = format!("tensor {}", Escaped(&name));
-            let finding = Finding::new(Check::GlobalScales, place, statements, "requantizing gives them one");
+            let finding =
+                Finding::new(Check::GlobalScales, place, statements, Advice::Text("requantizing gives them one"));
             firsts.entry(0).and_modify(|(_, others)| *others += 1).or_insert((finding, 0));
         }
     }

@@ -1,5 +1,6 @@
 //! Errors of a checkpoint as a whole, as opposed to its files.
 
+use crate::flag::Flag;
 use truecast_core::{DType, ErrorKind};
 use truecast_io::{Escaped, counted, one_line};
 
@@ -122,7 +123,7 @@ pub enum CheckpointError {
     Adapter,
     /// An option without effect for the scheme, the kind of file or the names.
     #[error("{option} has no effect: {why}")]
-    NoEffect { option: &'static str, why: String },
+    NoEffect { option: Flag, why: String },
 }
 
 /// Limit on listed names.

@@ -39,5 +39,7 @@ pub use plan::Plan;
 #[doc(hidden)]
 pub use quantize::activations::activation_ranges;
 pub use schemes::schemes;
-pub use truecast_schemes::{Check, Effect, Error as SchemeError, Finding, Nibbles, Scheme};
+pub use truecast_schemes::{
+    Advice, Check, Effect, Error as SchemeError, Finding, NO_EQUAL_GLOBAL_SCALE, Nibbles, Scheme,
+};
 pub use verification::{Verification, recorded};

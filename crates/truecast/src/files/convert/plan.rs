@@ -11,6 +11,7 @@ use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::files::report::Provenance;
 use crate::files::stream::{Item, LEAST_MEMORY};
+use crate::flag::Flag;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use truecast_core::{CastSpec, DType};
@@ -133,8 +134,8 @@ impl Plan {
         }
         let Options { selection, writing, .. } = &self.options;
         let asked = match (writing, selection.to) {
-            (Some(writing), _) => format!("--scheme {}", writing.scheme),
-            (None, to) => format!("--to {}", to?),
+            (Some(writing), _) => format!("scheme {}", writing.scheme),
+            (None, to) => format!("type {}", to?),
         };
         Some(format!("{}: every tensor is kept: {asked} changes nothing", self.folder.path().display()))
     }
@@ -143,11 +144,11 @@ impl Plan {
     pub(crate) fn check_stochastic(&self) -> Result<(), Error> {
         self.components.iter().try_for_each(|(_, plan)| plan.check_stochastic())?;
         if self.works().any(|work| work.job.scaled().is_some()) {
-            let (option, why) = ("--seed", "a scheme rounds to nearest; random bits round plain casts".to_string());
+            let (option, why) = (Flag::Seed, "a scheme rounds to nearest; random bits round plain casts".to_string());
             return Err(Error::checkpoint(self.folder.path(), CheckpointError::NoEffect { option, why }));
         }
         if self.options.request.chooses_rounding() {
-            let (option, why) = ("--seed", "the specification's options choose another rounding".to_string());
+            let (option, why) = (Flag::Seed, "the specification's options choose another rounding".to_string());
             return Err(Error::checkpoint(self.folder.path(), CheckpointError::NoEffect { option, why }));
         }
         for (work, CastSpec { src, dst, .. }) in self.works().filter_map(|work| Some((work, work.planned.cast?))) {

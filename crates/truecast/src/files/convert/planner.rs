@@ -20,6 +20,7 @@ use crate::files::error::Error;
 use crate::files::report::Provenance;
 use crate::files::select::quantize_options::Relayout;
 use crate::files::select::{Choice, Detected, Eligibility, Selection};
+use crate::flag::Flag;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -96,7 +97,7 @@ impl Plan {
         activations.check(src, writing.map_or(Scheme::PLAIN, |writing| writing.scheme))?;
         dropped.retain(|(name, _)| !activations.carries(name));
         if carried.is_some() && relaid.is_empty() {
-            let (option, why) = ("--relayout", "no tensor is quantized, or rules dequantize all of them".to_string());
+            let (option, why) = (Flag::Relayout, "no tensor is quantized, or rules dequantize all of them".to_string());
             return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
         }
         let scheme = carried.map_or(writing.map_or(Scheme::PLAIN, |writing| writing.scheme), |(scheme, _)| scheme);
@@ -128,7 +129,7 @@ impl Plan {
         });
         let unequal = global_scales(&folder, globals)?;
         warnings.extend(unequal.iter().map(|finding| {
-            format!("{}: {finding}; --scheme {scheme} without --relayout gives them one", src.display())
+            format!("{}: {finding}; quantizing again, without relayout, gives them one", src.display())
         }));
         if let Some(reference) = reference {
             let all: Vec<_> = found.groups.iter().map(|group| quantized(&folder, &stored, group)).collect();

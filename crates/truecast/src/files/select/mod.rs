@@ -266,7 +266,7 @@ impl Selection {
         }
         if !self.keep.is_empty() {
             let why = match self.to {
-                None => "without --to only tensors that a rule names are converted",
+                None => "without a type for the others, only tensors that a rule names are converted",
                 Some(_) => UNUSED_PRESET,
             };
             if self.to.is_none() || !tensors.iter().any(|tensor| self.preset(tensor).is_some()) {

@@ -7,6 +7,7 @@ use crate::files::convert::options::{Options, RunScope};
 use crate::files::convert::planned::Planned;
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
+use crate::flag::Flag;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,10 +34,10 @@ pub(crate) fn container(dst: &Path) -> FileFormat {
 /// Rejects options without a meaning for a single-file result.
 pub(crate) fn check_options(src: &Path, options: &Options) -> Result<(), Error> {
     let given = [
-        (options.resume, "--resume"),
-        (matches!(options.share, RunScope::Part(_)), "--part"),
-        (options.share == RunScope::Merge, "--merge"),
-        (!options.sidecars, "--no-sidecars"),
+        (options.resume, Flag::Resume),
+        (matches!(options.share, RunScope::Part(_)), Flag::Part),
+        (options.share == RunScope::Merge, Flag::Merge),
+        (!options.sidecars, Flag::NoSidecars),
     ];
     let why = || "truecast writes a .gguf or .safetensors file as one file, and no other files".to_string();
     let found = given.into_iter().find_map(|(is_given, option)| is_given.then_some(option));

@@ -6,6 +6,7 @@ use crate::files::convert::quantize::code::{little_endian, to_f32};
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::files::select::QuantizeOptions;
+use crate::flag::Flag;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use truecast_core::DType;
@@ -43,7 +44,7 @@ impl Activations {
         let ranges = match (&writing.activation_ranges, wanted) {
             (Some(_), None) => {
                 let why = format!("{} does not store activation scales", writing.scheme);
-                let option = "--activation-ranges";
+                let option = Flag::ActivationRanges;
                 return Err(Error::checkpoint(folder.path(), CheckpointError::NoEffect { option, why }));
             }
             (Some(path), Some(_)) => activation_ranges(path)?,

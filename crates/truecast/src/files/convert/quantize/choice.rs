@@ -9,6 +9,7 @@ use crate::files::convert::quantize::scaled::{Cut, Scaled};
 use crate::files::convert::stored::Stored;
 use crate::files::error::{Cause, Error};
 use crate::files::select::{KeptBy, QuantizeOptions, Selection, SharedGlobalScale};
+use crate::flag::Flag;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -225,24 +226,24 @@ impl<'a> Quantizing<'a> {
         let no_effect = |option, why| failed(CheckpointError::NoEffect { option, why });
         let left: Vec<String> = self.left.into_iter().map(not_quantized).collect();
         if self.quantized == 0 {
-            let why = if left.is_empty() { "name the tensors with --quantize GLOB".into() } else { left.join("; ") };
-            return no_effect("--scheme", format!("{scheme} quantizes no tensor; {why}"));
+            let left = if left.is_empty() { String::new() } else { format!("; {}", left.join("; ")) };
+            return no_effect(Flag::Scheme, format!("{scheme} quantizes no tensor{left}"));
         }
         let of_scales =
-            [(how.search != Search::Formula, "--scale-search"), (how.mx != MxScale::default(), "--mx-scale")];
+            [(how.search != Search::Formula, Flag::ScaleSearch), (how.mx != MxScale::default(), Flag::MxScale)];
         if let (Family::Gguf(_), Some((_, option))) = (scheme.family, of_scales.into_iter().find(|(given, _)| *given)) {
             return no_effect(option, format!("{scheme} has only one scale formula"));
         }
         if how.mx != MxScale::default() && !self.has_powers_of_two {
-            return no_effect("--mx-scale", format!("{scheme} has no scales that are powers of two"));
+            return no_effect(Flag::MxScale, format!("{scheme} has no scales that are powers of two"));
         }
         if !share.is_empty() && self.shares.is_empty() && self.used.iter().flatten().all(|used| !used) {
-            return no_effect("--share-global", format!("{scheme} has no global scale, or no pattern matches"));
+            return no_effect(Flag::ShareGlobal, format!("{scheme} has no global scale, or no pattern matches"));
         }
         for (share, used) in share.iter().zip(&self.used) {
             if let Some((glob, _)) = share.globs().iter().zip(used).find(|(_, used)| !**used) {
                 let why = format!("{} matches no tensor that is quantized", Escaped(glob.as_str()));
-                return no_effect("--share-global", why);
+                return no_effect(Flag::ShareGlobal, why);
             }
         }
         let limit = |((program, what), first): ((&'static str, &'static str), String)| {

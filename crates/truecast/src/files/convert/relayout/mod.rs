@@ -20,7 +20,7 @@ use truecast_core::DType;
 use truecast_core::scaled::{GlobalRule, Layout, Part};
 use truecast_io::Escaped;
 use truecast_io::folder::Folder;
-use truecast_schemes::{Content, Output, Scheme, Target};
+use truecast_schemes::{Content, NO_EQUAL_GLOBAL_SCALE, Output, Scheme, Target};
 
 /// A quantized tensor with the same values in source and result.
 #[derive(Clone, Debug)]
@@ -91,9 +91,7 @@ pub(crate) fn relaid(
     };
     let (works, relaid) = together(folder, quantized.clone(), target, made)?;
     if is_rounded && how == Relayout::Exact {
-        return Err(refused(
-            "no f32 global scale gives the same values in the target; --relayout lossy takes the nearest",
-        ));
+        return Err(refused(NO_EQUAL_GLOBAL_SCALE));
     }
     Ok((works, Relaid { is_rounded, ..relaid }))
 }
