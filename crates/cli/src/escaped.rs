@@ -1,4 +1,4 @@
-//! What is printed, in characters that are seen.
+//! Text in visible characters only.
 
 use serde::Serialize;
 use std::io::{self, Write};
@@ -20,7 +20,7 @@ pub enum Escapes {
     Json,
 }
 
-/// What goes to standard output, of which names and texts come from files: nothing in it can move the cursor or look like
+/// Standard output, with names and texts from files: nothing in it can move the cursor or look like
 /// something else, whoever made it.
 pub struct Escaped<W>(pub W, pub Escapes);
 

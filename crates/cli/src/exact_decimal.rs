@@ -127,7 +127,7 @@ pub fn json(value: Exact) -> serde_json::Value {
     }
 }
 
-/// A number as [`shown`] writes it in at most so many characters: it loses digits first, then how many it has, and never
+/// A number as [`shown`] writes it within a number of characters: it loses digits first, then their count, and never
 /// the exponent, which tells its size.
 pub fn shortened(number: &str, most: usize) -> String {
     let (number, count) = number.split_once(", ").map_or((number, String::new()), |(n, c)| (n, format!(", {c}")));
@@ -140,7 +140,7 @@ pub fn shortened(number: &str, most: usize) -> String {
     }
     let whole = digits.find('.').unwrap_or(digits.len());
     if exponent.is_empty() && sign.len() + whole >= most {
-        // What is left of an integer would be another one.
+        // A cut integer would be another one.
         digits.retain(|c| c != '.');
         digits.insert(1, '.');
         exponent = format!("e{}", whole - 1);

@@ -64,7 +64,7 @@ impl Failure {
         Self { message: self.message + &did_you_mean(word, known), ..self }
     }
 
-    /// What it says.
+    /// Its message.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -91,9 +91,10 @@ impl Failure {
     /// Prints it, as a line or an object, and gives the exit code.
     pub fn report(&self, json: bool) -> u8 {
         let code = self.code();
-        match json {
-            true => message::error_object(&self.message, code),
-            false => message::error(&self.message),
+        if json {
+            message::error_object(&self.message, code)
+        } else {
+            message::error(&self.message)
         }
         code
     }

@@ -1,12 +1,12 @@
-//! What help and manual say of each command beside its options: usage, examples, exit status, files.
+//! Text of help and manual for each command beside its options: usage, examples, exit status, files.
 
-/// What is said of one command.
+/// Text for one command.
 pub struct Page {
     /// The command.
     pub command: &'static str,
     /// Behind `truecast`: what must be typed, and what may.
     pub usage: &'static [&'static str],
-    /// What for, and the line.
+    /// Purpose and line.
     pub examples: &'static [(&'static str, &'static str)],
     /// Options that a short page shows, in this order.
     pub short: &'static str,
@@ -231,7 +231,7 @@ pub const PAGES: [Page; 18] = [
     },
 ];
 
-/// Of every command (`docs/interfaces.md §5`).
+/// Exit status of every command (`docs/interfaces.md §5`).
 pub const EXIT_STATUS: [(&str, &str); 5] = [
     ("0", "done"),
     ("1", "a check found differences or illegal nodes, or --fail-on fired"),
@@ -240,7 +240,7 @@ pub const EXIT_STATUS: [(&str, &str); 5] = [
     ("4", "the system failed: input or output, memory, a full disk, an interruption"),
 ];
 
-/// What files are read and written.
+/// Files that are read and written.
 pub const FILES: [(&str, &str); 9] = [
     (".safetensors", "checkpoints; floating-point tensors are converted, the others copied unless a rule names them"),
     (

@@ -1,4 +1,4 @@
-//! What to type about an error: libraries name causes, and the command line adds its own options here.
+//! Hints about errors: libraries name causes, and the command line adds its own options here.
 
 use crate::bench::BenchError;
 use std::io::ErrorKind::NotFound;
@@ -22,13 +22,13 @@ use truecast::spec::SpecError;
 use truecast::verify::RecordError;
 use truecast::{ArrayError, Cause, Kind};
 
-/// What one can type, if anything helps.
+/// The hint for an error, if one helps.
 pub trait Hint {
     /// The rest of the sentence after the cause.
     fn hint(&self) -> Option<String>;
 }
 
-/// The table: for each type of error its causes, and what is said of each. A cause within has a hint of its own.
+/// The table of hints: for each type of error its causes and a hint for each. A cause within has a hint of its own.
 macro_rules! hints {
     ($($error:ty { $($cause:pat $(if $holds:expr)? => $hint:expr,)* })*) => {
         $(impl Hint for $error {
@@ -47,7 +47,7 @@ hints! {
         Error::Io(error) => error.hint()?,
         Error::UnknownKind { found: Foreign::Folder { .. }, .. } => "name a file in it",
         Error::Checkpoint { cause, .. } => cause.hint()?,
-        // Of a folder everything was read that may say it.
+        // In a folder every file was read that may say it.
         Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {
             let folder = "truecast reads a single file without the other files of its folder: give the folder";
             cause.hint().map_or(folder.into(), |hint| format!("{folder}, or {hint}"))
@@ -218,7 +218,7 @@ hints! {
     }
 }
 
-/// What to do where a path that does not exist has the form of a name of the Hugging Face Hub, or of an address.
+/// Hint for a path that does not exist and looks like a name of the Hugging Face Hub, or like an address.
 fn of_the_hub(path: &Path) -> Option<String> {
     const LOCAL: &str = "truecast reads local files";
     let text = path.to_str()?;
@@ -242,7 +242,7 @@ fn of_the_hub(path: &Path) -> Option<String> {
         .then(|| format!("{LOCAL}: hf download {owner}/{model} --local-dir DIR"))
 }
 
-/// A configuration, or another file, may hold what is lacking.
+/// A configuration, or another file, may hold the missing part.
 fn is_of_others(cause: &SchemeError) -> bool {
     use SchemeError::{Advised, Grid, Missing, Orphan, Undeclared, Unknown, Unscaled};
     let cause = if let Advised { cause, .. } = cause { cause } else { cause };

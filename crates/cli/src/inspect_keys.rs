@@ -1,8 +1,8 @@
-//! What `inspect --sort` knows, and how each orders tensors.
+//! Keys of `inspect --sort`, and the order of each.
 
 use truecast::measure::Survey;
 
-/// What is known of a tensor that has a place in an order.
+/// Properties of a tensor that decide its place in an order.
 pub struct Item<'a> {
     pub name: &'a str,
     pub bytes: u64,
@@ -10,7 +10,7 @@ pub struct Item<'a> {
     pub survey: Survey,
 }
 
-/// What the tensors are sorted by.
+/// Key by which tensors are sorted.
 #[derive(Clone, Copy)]
 pub enum Key {
     Name,
@@ -19,7 +19,7 @@ pub enum Key {
     Max,
 }
 
-/// What `--sort` takes; those with `true` need `--stats`.
+/// Values of `--sort`; those with `true` need `--stats`.
 pub const KEYS: [(&str, bool, Key); 9] = [
     ("name", false, Key::Name),
     ("size", false, Key::Largest(|item| item.bytes)),

@@ -1,4 +1,4 @@
-//! The command `truecast`: what was typed becomes a request (`args`) in which
+//! The command `truecast`: typed arguments become a request (`args`) in which
 //! every option has its place (`options`), a command carries it out (`command`), and this
 //! file turns the result into output and an exit code. Interfaces: `docs/interfaces.md §3, §5, §6`.
 //!
@@ -81,13 +81,13 @@ pub struct Refused {
     pub file: Option<RefusedFile>,
 }
 
-/// What a command would print that only answers a question (`explain`, `formats`, `inspect`, `promote`, `check`), laid out
-/// for so many columns, or for a pipe, as Python shows it. Nothing is written anywhere, and no process ends.
+/// Output of a command that only answers a question (`explain`, `formats`, `inspect`, `promote`, `check`), laid out for a
+/// width in columns, or for a pipe, as Python shows it. Nothing is written anywhere, and no process ends.
 ///
 /// Cost: that of the command, on the current pool of rayon.
 ///
 /// # Errors
-/// What the program would say instead.
+/// Errors as the program would print them.
 ///
 /// # Examples
 /// ```
@@ -120,13 +120,13 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
     result.map(|_| printed).map_err(Refused::from)
 }
 
-/// What was typed.
+/// The typed arguments.
 fn parsed(args: &[OsString], terminal: Terminal) -> Result<(args::Cli, clap::ArgMatches), clap::Error> {
     let matches = help::parse(args, terminal)?;
     Ok((args::Cli::from_arg_matches(&matches)?, matches))
 }
 
-/// Text from a file as the program prints it in a pipe: on one line, what is not seen escaped, of a long one the two ends.
+/// Text from a file as the program prints it in a pipe: on one line, invisible characters escaped, both ends of a long one.
 ///
 /// # Examples
 /// ```
@@ -138,7 +138,7 @@ pub fn shown(text: &str) -> String {
     table::in_one_line(text, &Terminal { width: None, color: false, advice: IN_PYTHON })
 }
 
-/// What one can do about an error, as the command says it after the cause: options have their dashes.
+/// Hint about an error, as the command prints it after the cause: options have their dashes.
 ///
 /// # Examples
 /// ```

@@ -17,7 +17,7 @@ pub fn error_object(text: &str, code: u8) {
     write_line(&json_line(&line));
 }
 
-/// Tells on standard error what is odd.
+/// Prints a warning on standard error.
 pub fn warning(text: &str) {
     message(Mark::Warn, "truecast: warning:", text);
 }

@@ -34,7 +34,7 @@ pub fn rate(bytes: u64, seconds: f64) -> Option<String> {
     says_something.then(|| format!("{}/s", self::bytes((bytes as f64 / seconds) as u64)))
 }
 
-/// A number with so many significant digits, without an exponent where it needs few zeros.
+/// A number with a given number of significant digits, without an exponent where it needs few zeros.
 ///
 /// `0`, `1.00`, `253`, `0.0125`, `1.20e-5`, `3.40e38`
 pub fn significant(value: f64, digits: usize) -> String {

@@ -1,4 +1,4 @@
-//! What `explain` and `formats` take: an element type, or a format of P3109, which no file and no array has.
+//! Types of `explain` and `formats`: an element type, or a format of P3109, which no file and no array has.
 
 use crate::suggest::read_type;
 use std::fmt;
@@ -19,9 +19,10 @@ impl NumberFormat {
     /// Reads a name.
     pub fn read(text: &str) -> Result<NumberFormat, String> {
         let is_p3109 = text.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("binary"));
-        match is_p3109 {
-            true => text.parse().map(NumberFormat::P3109).map_err(|error: p3109::InvalidFormat| error.to_string()),
-            false => read_type(text).map(NumberFormat::Type),
+        if is_p3109 {
+            text.parse().map(NumberFormat::P3109).map_err(|error: p3109::InvalidFormat| error.to_string())
+        } else {
+            read_type(text).map(NumberFormat::Type)
         }
     }
 

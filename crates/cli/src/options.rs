@@ -21,12 +21,12 @@ use truecast::setting::Setting;
 use truecast::spec::table::Table;
 use truecast::spelling::alternatives;
 
-/// What is asked about a run.
+/// Properties of a run that options depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
     /// The command.
     Command,
-    /// What is done with elements, or with a model.
+    /// Operation on elements, or on a model.
     Does,
     /// The specification that decides.
     Spec,
@@ -36,13 +36,13 @@ enum Question {
     System,
     /// Where files are written.
     Writes,
-    /// What is printed.
+    /// Output.
     Prints,
-    /// What test vectors are written as.
+    /// Form of test vectors.
     Format,
 }
 
-/// What may be true of a run: a question, and one of its answers.
+/// A condition on a run: a property and one of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fact(Question, &'static str);
 
@@ -123,7 +123,7 @@ const TABLE: &[Row] = &[
     row("", "spec=tile@file", &[&[RUN], &[CHECKED_MODEL]]),
     row("run", "spec entry tile-option", &[&[TILE_MODULE]]),
     row("run", "profile", &[&[TILE_MODULE], &[TOSA_GRAPH]]),
-    // What `check` does.
+    // Properties of `check`.
     row(
         "check",
         "saturate round-mode overflow inf int-overflow nan-to-int subnormals relu scale-exponent saturating string-style nan \
@@ -177,7 +177,7 @@ const TABLE: &[Row] = &[
     row("promote", "lhs-rank rhs-rank", &[&[OPENVINO], &[Fact(Question::System, "torch")]]),
     row("promote", "jax-x64", &[&[Fact(Question::System, "jax")]]),
     row("promote", "tensorflow-mode", &[&[Fact(Question::System, "tensorflow")]]),
-    // Of every command.
+    // Properties of every command.
     row("", "json wide color", &[&[RESULTS]]),
 ];
 
@@ -229,7 +229,7 @@ fn check_one(command: &str, option: &str, facts: &[Said]) -> Result<(), Failure>
     Ok(())
 }
 
-/// What is not known of a run is no reason to refuse: the command will find out.
+/// An unknown property is no reason to refuse: the command will find out.
 fn holds(fact: &Fact, facts: &[Said]) -> bool {
     let mut known = facts.iter().map(|(known, _)| known).filter(|known| known.0 == fact.0).peekable();
     known.peek().is_none() || known.any(|known| known == fact)
@@ -250,7 +250,7 @@ fn refusal(option: &str, places: &[&[Fact]], facts: &[Said]) -> Failure {
         words
     };
     let said = alternatives(&places.iter().map(place).collect::<Vec<_>>());
-    // That a file is written, as it must be, says nothing.
+    // A file is always written: this tells nothing.
     let asked = |fact: &Fact| {
         let mut all = places.iter().flat_map(|place| place.iter());
         all.clone().any(|f| f.0 == fact.0) && (fact.0 != Question::Writes || !all.any(|f| f == fact))
@@ -282,7 +282,7 @@ fn given(matches: &ArgMatches) -> Vec<String> {
     given
 }
 
-// ---- what is asked for ----
+// ---- the request ----
 
 fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
     let command = &cli.command;

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
 
 thread_local! {
-    /// Instead of standard output, what is printed by this thread.
+    /// Takes the output of this thread in place of standard output.
     static CAPTURED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 
@@ -19,12 +19,12 @@ pub fn captured<T>(command: impl FnOnce() -> T) -> (T, String) {
     (result, String::from_utf8_lossy(&printed).into_owned())
 }
 
-/// Writes text; what is not seen in it is escaped.
+/// Writes text with invisible characters escaped.
 pub fn text(text: &str) -> Result<(), Failure> {
     stream(|out| out.write_all(text.as_bytes()))
 }
 
-/// Writes piece by piece what is too long to be in memory. A reader that closes the pipe early is no error, and changes
+/// Writes a result piece by piece that is too long for memory. A reader that closes the pipe early is no error, and changes
 /// nothing else.
 pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     if let Some(mut captured) = CAPTURED.take() {
@@ -71,7 +71,7 @@ pub fn write_json(out: &mut dyn Write, command: &str, body: impl Serialize) -> i
     out.write_all(b"\n")
 }
 
-/// The object of a command as text, for what is written elsewhere.
+/// The object of a command as text, for other files.
 pub fn pretty(command: &str, body: impl Serialize) -> String {
     let mut text = Vec::new();
     write_json(&mut text, command, body).expect("a vector takes everything");

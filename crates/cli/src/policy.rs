@@ -121,7 +121,7 @@ pub fn named(words: &str) -> Result<Request, Failure> {
     Request::of_words(words).map_err(refused)
 }
 
-/// What to say of a request that is refused.
+/// Message for a request that is refused.
 fn refused(error: RequestError) -> Failure {
     match error {
         RequestError::Specification { name } => {
@@ -183,7 +183,7 @@ impl PolicyArgs {
         format!("--spec {spec}") + &self.settings.iter().map(option).collect::<String>()
     }
 
-    /// What was asked for.
+    /// The request.
     pub fn request(&self) -> Result<Request, Failure> {
         let (spec, version) = self.parts();
         let settings = || self.settings.iter().map(|(name, value)| (*name, value.as_str()));
@@ -196,7 +196,7 @@ impl PolicyArgs {
         })
     }
 
-    /// What is asked for of a named conversion: every specification casts, CastLike is ONNX's.
+    /// The request for a named conversion: every specification casts, CastLike is ONNX's.
     pub fn request_of(&self, operator: onnx::Operator) -> Result<Request, Failure> {
         let request = self.request()?;
         match operator {

@@ -29,7 +29,7 @@ pub fn bytes(total: u64, quiet: bool) -> Bar {
     })
 }
 
-/// The same about steps that have names. It moves between steps only: nothing runs beside what is measured.
+/// The same about steps that have names. It moves between steps only: nothing runs beside a measurement.
 pub fn steps(total: u64, quiet: bool) -> Bar {
     Bar::new(total, quiet, |state| {
         let all = state.len().unwrap_or(0).to_string();
@@ -111,7 +111,7 @@ impl Bar {
     }
 }
 
-/// What is said beside the bar; empty where nothing is known yet.
+/// Text beside the bar; empty at first.
 struct Words {
     percent: String,
     done: String,
@@ -122,10 +122,8 @@ struct Words {
 impl Words {
     fn new(state: &ProgressState) -> Self {
         // The first moments say little of the rest.
-        let left = match state.fraction() >= 0.01 {
-            true => format!("{:#} left", HumanDuration(state.eta())),
-            false => String::new(),
-        };
+        let left =
+            if state.fraction() >= 0.01 { format!("{:#} left", HumanDuration(state.eta())) } else { String::new() };
         let percent = (100.0 * state.fraction()).floor();
         Words {
             percent: format!("{percent:3} %"),

@@ -1,4 +1,4 @@
-//! What the Python package asks of the definition of the command: the options and their defaults, which of them go
+//! Questions of the Python package about the command: the options and their defaults, which of them go
 //! together, and how the conversion was done that is to be verified.
 
 use crate::failure::Failure;
@@ -16,15 +16,15 @@ pub struct Argument {
     pub name: String,
     /// The keyword that Python has for it.
     pub keyword: String,
-    /// What holds where it is not given; `None` also of switches, which are off then.
+    /// Default; `None` for switches, which are off.
     pub default: Option<String>,
     /// It takes no value.
     pub is_switch: bool,
     /// It may be given several times.
     pub is_list: bool,
-    /// What help calls its value.
+    /// Name of its value in help.
     pub value_name: String,
-    /// What help says of it.
+    /// Its help.
     pub help: String,
 }
 
@@ -65,7 +65,7 @@ pub fn arguments(command: &str) -> Vec<Argument> {
 /// Refuses options of `convert` or `verify`, by their names, that exclude each other, or do not matter for these files.
 ///
 /// # Errors
-/// What the program would say of them.
+/// Errors as the program would print them.
 ///
 /// # Examples
 /// ```
@@ -91,7 +91,7 @@ pub fn check_files(command: &'static str, given: &[&str], src: &Path, dst: &Path
 /// The specification was named, if `names_spec`, even if it is the default.
 ///
 /// # Errors
-/// What the program would say: a report that cannot be read, or says otherwise.
+/// Errors as the program would print them: a report that cannot be read, or states other options.
 pub fn conversion(
     (src, dst): (&Path, &Path),
     report: Option<&Path>,

@@ -12,7 +12,7 @@ pub fn shortened(text: &str, columns: usize) -> String {
     ends(text, kept / 2, kept - kept / 2, "…")
 }
 
-/// Both ends of a text, so many columns of each.
+/// Both ends of a text, each of a number of columns.
 pub fn ends(text: &str, front: usize, back: usize, between: &str) -> String {
     let within = |chars: &mut dyn Iterator<Item = char>, room: usize| -> usize {
         let mut used = 0;

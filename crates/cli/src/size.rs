@@ -3,7 +3,7 @@
 /// Reads `32MiB`, `1.5GB`, `512M`, `65536`. One letter is binary, as memory is.
 ///
 /// # Errors
-/// What is expected.
+/// The expected form.
 pub fn parse(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..digits], text[digits..].trim_start());

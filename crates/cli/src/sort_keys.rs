@@ -1,4 +1,4 @@
-//! What `--sort` knows beside the counts of a report, and how each orders tensors.
+//! Keys of `--sort` beside the counts of a report, and the order of each.
 
 use truecast::Counts;
 use truecast::report::Count;
@@ -11,7 +11,7 @@ pub enum Known {
     Conversions,
 }
 
-/// What can be sorted by.
+/// Key of an order.
 pub struct Item<'a> {
     pub name: &'a str,
     pub bytes: u64,
@@ -29,7 +29,7 @@ pub enum Key {
     Greatest(fn(&Counts) -> f64),
 }
 
-/// What `--sort` knows beside the counts; those with `true` need the values.
+/// Values of `--sort` beside the counts; those with `true` need the values of tensors.
 pub const KEYS: [(&str, bool, Key); 8] = [
     ("name", false, Key::Name),
     ("size", false, Key::Largest(|item| item.bytes)),

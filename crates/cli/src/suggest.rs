@@ -19,7 +19,7 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     nearest(word, candidates.into_iter().filter(|candidate| candidate.len() > allowed + 1), allowed)
 }
 
-/// What stands before the word that was probably meant.
+/// Text before the word that was probably meant.
 pub const MEANT: &str = "; did you mean ";
 
 /// Two parts of a sentence. After a question a new one begins.
@@ -39,7 +39,7 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
 /// Reads a scheme that is to be written, of which these can be.
 ///
 /// # Errors
-/// What to type in place of it.
+/// The word to type instead.
 ///
 /// # Examples
 /// ```
@@ -75,7 +75,7 @@ fn scheme_for_type(name: &str) -> Option<String> {
     }
 }
 
-/// Why a type was not read, with what was probably meant.
+/// Error for a type that was not read, with the type that was probably meant.
 pub fn unknown_type(error: &ParseTypeError) -> String {
     let ParseTypeError::Unknown { name } = error else { return error.to_string() };
     if let Some(said) = scheme_for_type(name) {
@@ -95,7 +95,7 @@ pub fn read_type(text: &str) -> Result<DType, String> {
     DType::parse(text).map_err(|error| unknown_type(&error))
 }
 
-/// The type whose name, in any ecosystem, is nearest to a word that is none.
+/// The type whose name, in any ecosystem, is nearest to an unknown word.
 ///
 /// # Examples
 /// ```

@@ -1,7 +1,7 @@
 //! Aligned tables for people, fitted to the terminal: columns give way in the order that they ask for, long names lose
 //! their middle, sentences go on in the next line, and no row breaks at the edge of the screen.
 //!
-//! What cells say is decided where the table is filled; the terminal is described in `terminal`.
+//! The contents of cells are decided where the table is filled; `terminal` describes the terminal.
 
 use crate::exact_decimal;
 use crate::message::one_line;
@@ -22,7 +22,7 @@ const NAME: (usize, usize) = (36, 12);
 /// Likewise a sentence.
 const SENTENCE: (usize, usize) = (30, 16);
 
-/// What becomes of cells for which there is no room.
+/// Form of cells without room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Long {
     /// They are shown whole.
@@ -43,7 +43,7 @@ pub struct Column {
     long: Long,
     longest: usize,
     is_of_numbers: bool,
-    /// What a name keeps before other columns give way.
+    /// Width that names keep before other columns give way.
     kept: usize,
 }
 
@@ -165,7 +165,7 @@ impl Table {
         Self { columns, text: String::new(), cells: Vec::new(), widths, instead: None }
     }
 
-    /// What is said instead of headings over nothing.
+    /// Text in place of an empty table.
     pub fn or_say(self, instead: &'static str) -> Self {
         Self { instead: Some(instead), ..self }
     }
@@ -315,7 +315,7 @@ impl Table {
         sizes.iter_mut().for_each(|shown| shown.width = room(shown).0);
         let mut dropped = Vec::new();
         while total(&sizes) > width {
-            // Of several, the last goes first.
+            // The last of several goes first.
             let order = |at: &usize| self.columns[sizes[*at].column].drops;
             let Some(at) = (0..sizes.len()).max_by_key(order).filter(|at| order(at) > 0) else { break };
             dropped.push(sizes.remove(at).column);
@@ -343,15 +343,16 @@ impl Table {
         for next in rest {
             let last = blocks.last_mut().expect("there is one");
             let next = at_most(next, width - total(&keys) - GAP);
-            match total(last) + GAP + next.width <= width {
-                true => last.push(next),
-                false => blocks.push([keys.as_slice(), &[next]].concat()),
+            if total(last) + GAP + next.width <= width {
+                last.push(next)
+            } else {
+                blocks.push([keys.as_slice(), &[next]].concat())
             }
         }
         blocks
     }
 
-    /// Gives what is left of the width to the columns that want more, in equal parts.
+    /// Gives the remaining width to the columns that want more, in equal parts.
     fn grow(&self, sizes: &mut [Shown], width: usize) {
         loop {
             let spare = width - total(sizes);
@@ -396,7 +397,7 @@ pub fn in_one_line(text: &str, terminal: &Terminal) -> String {
     }
 }
 
-/// A text of any length in so many characters, with its length if that is not all of it.
+/// A text cut to a number of characters, with its length if it was cut.
 fn bounded(text: String, longest: usize) -> String {
     // Bytes are counted first, because a name may be long.
     if text.len() <= longest || text.chars().nth(longest).is_none() {

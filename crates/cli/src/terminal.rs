@@ -1,4 +1,4 @@
-//! What is known of the terminal that reads the output: how wide it is, and whether it shows color.
+//! The terminal that reads the output: its width, and whether it shows color.
 //!
 //! Text says what it means with a [`Mark`]; here is the only place that knows which color that is. Tables are laid out
 //! in `table`.
@@ -12,7 +12,7 @@ const USUAL_COLUMNS: usize = 80;
 /// Nothing is laid out for less.
 const LEAST_COLUMNS: usize = 20;
 
-/// What a piece of text means, as far as an eye should notice.
+/// Meaning of a piece of text, shown by color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
     /// Nothing in particular.
@@ -26,7 +26,7 @@ pub enum Mark {
     Bad,
     /// Beside the point.
     Dim,
-    /// A heading, or what was asked for.
+    /// A heading, or the answer.
     Strong,
 }
 
@@ -80,7 +80,7 @@ impl Terminal {
         Self { width: Self::columns(&stderr), color: is_colored(stderr), ..Self::default() }
     }
 
-    /// Of pages of text, which are laid out for a pipe too.
+    /// Width of pages of text, which are laid out for a pipe too.
     pub fn width_of_pages(&self) -> usize {
         self.width.unwrap_or_else(|| columns(None))
     }
@@ -160,7 +160,7 @@ pub fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// What `--color` asked for, from here on.
+/// Applies `--color` from here on.
 pub fn set_color(choice: clap::ColorChoice) {
     let choice = match choice {
         clap::ColorChoice::Auto => ColorChoice::Auto,

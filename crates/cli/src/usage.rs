@@ -1,4 +1,4 @@
-//! What is wrong with a command line that clap does not read, in one sentence: what, where it belongs, what was probably
+//! The fault of a command line that clap does not read, in one sentence: what, where it belongs, what was probably
 //! meant. What else an option needs is said in `options`.
 
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use truecast::spelling::alternatives;
 const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];
 /// Options that say more of `--scheme`.
 const OF_SCHEME: [&str; 4] = ["--scale-search", "--mx-scale", "--nonfinite", "--share-global"];
-/// What clap says of a command line, or help and version, which it treats alike.
+/// Error of clap for a command line, or help and version, which clap treats as errors.
 pub fn report(error: &Error, args: &[OsString]) -> u8 {
     let json = args.iter().any(|arg| arg == "--json");
     let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
@@ -33,12 +33,12 @@ pub fn report(error: &Error, args: &[OsString]) -> u8 {
     }
 }
 
-/// What is wrong with the arguments, of which the first is the program's name.
+/// The fault of the arguments, of which the first is the program's name.
 pub fn failure(error: &Error, args: &[OsString]) -> Failure {
     Failure::usage(sentence(error, args))
 }
 
-/// What clap found, in our words.
+/// An error of clap as one sentence.
 fn sentence(error: &Error, args: &[OsString]) -> String {
     let definition = help::whole();
     let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
@@ -87,18 +87,20 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
         ErrorKind::ValueValidation => {
             let cause = error.source().map(|cause| format!(": {}", why(cause))).unwrap_or_default();
             let value = format!("{:?}", text(ContextKind::InvalidValue));
-            match cause.contains(&value) {
-                true => option_of(&arg) + &cause,
-                false => format!("{} {value}{cause}", option_of(&arg)),
+            if cause.contains(&value) {
+                option_of(&arg) + &cause
+            } else {
+                format!("{} {value}{cause}", option_of(&arg))
             }
         }
         ErrorKind::ArgumentConflict if !text(ContextKind::PriorArg).is_empty() => {
             let prior = text(ContextKind::PriorArg);
             let others: Vec<String> = prior.split(", ").map(option_of).collect();
             let option = option_of(&arg);
-            match others.contains(&option) {
-                true => given_twice(&option, command, &typed),
-                false => format!("{option} and {} exclude each other", others.join(", ")),
+            if others.contains(&option) {
+                given_twice(&option, command, &typed)
+            } else {
+                format!("{option} and {} exclude each other", others.join(", "))
             }
         }
         _ => as_clap_says(&error.render().to_string()),
@@ -154,9 +156,10 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     }
     if typed.starts_with("--") && own.contains(&word) {
         let at = |is_it: &dyn Fn(&str) -> bool| words.iter().position(|word| is_it(word)).unwrap_or(words.len());
-        return match at(&|word| word == "--") < at(&|word| word.split('=').next() == Some(typed)) {
-            true => format!("{typed} comes after --, which ends the options; write it before --"),
-            false => format!("{typed} belongs after the command: truecast {name} .. {typed}"),
+        return if at(&|word| word == "--") < at(&|word| word.split('=').next() == Some(typed)) {
+            format!("{typed} comes after --, which ends the options; write it before --")
+        } else {
+            format!("{typed} belongs after the command: truecast {name} .. {typed}")
         };
     }
     let has = |c: &&Command, long: &str| c.get_arguments().any(|arg| arg.get_long() == Some(long));

@@ -35,7 +35,7 @@ fn measuring(text: &str) -> Result<Measuring, String> {
     Measuring::of_name(text).ok_or_else(|| "unknown word".into())
 }
 
-/// What a name that means several things is met with, before the list of them.
+/// Beginning of the message for an ambiguous name, before the list of meanings.
 const CHOICES: [&str; 2] = [" is ambiguous: ", " is not one scheme: "];
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
@@ -45,9 +45,10 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
         let Words { read, list } = *self;
         let read = move |text: String| {
             read(&text).map_err(|error| {
-                match error.contains(MEANT) || CHOICES.iter().any(|words| error.contains(words)) {
-                    true => error,
-                    false => error + &did_you_mean(&text, list()),
+                if error.contains(MEANT) || CHOICES.iter().any(|words| error.contains(words)) {
+                    error
+                } else {
+                    error + &did_you_mean(&text, list())
                 }
             })
         };

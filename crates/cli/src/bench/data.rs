@@ -1,4 +1,4 @@
-//! What is converted when time is taken: values of every kind, the same in every run.
+//! Input of measurements: values of every kind, the same in every run.
 //!
 //! Fast conversions do not depend on values, but slow ones do, and zeros or one constant would flatter them.
 

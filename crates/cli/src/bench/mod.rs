@@ -1,6 +1,6 @@
 //! Throughput of conversions on this machine, beside memcpy on the same buffers in the same run.
 //!
-//! What is timed, and why so, is `docs/kernels.md §13`. Nothing here knows how a conversion works or how a result is
+//! `docs/kernels.md §13` states what is timed, and why. Nothing here knows how a conversion works or how a result is
 //! printed. Read in this order: [`BenchPlan`], `pairs`, [`data`], [`pool`], `clock`.
 
 mod clock;
@@ -21,7 +21,7 @@ use truecast_core::{CastSpec, DType, Layout};
 use truecast_kernel::plain::Plain;
 use truecast_kernel::{Caches, CastError, CastOptions, Caster, Counting, Elements, Level, PlanError, Route};
 
-/// What is measured, and how.
+/// Settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct BenchOptions {
     /// Source and destination types.
@@ -272,7 +272,7 @@ pub struct BenchPlan {
 }
 
 impl BenchPlan {
-    /// Settles what is measured, and takes the memory for all of it: one buffer to read from and one to write to.
+    /// Prepares the measurement, and allocates memory for all of it: one buffer to read from and one to write to.
     ///
     /// # Errors
     /// Everything of [`BenchError`] but [`BenchError::Value`].

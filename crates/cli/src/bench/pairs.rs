@@ -82,7 +82,7 @@ pub enum ParsePairError {
     Type {
         /// The pair as written.
         pair: String,
-        /// What is wrong with the type.
+        /// The fault of the type.
         cause: ParseTypeError,
     },
 }

@@ -1,4 +1,4 @@
-//! What is worth a look, in words: a block below the tables, and sentences among the warnings of JSON. The rules are
+//! Findings in words: a block below the tables, and sentences among the warnings of JSON. The rules are
 //! `truecast::report::assess`'s.
 
 use super::provenance::quoted;
@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use truecast::io::Escaped;
 use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, least_sqnr_db};
 
-/// What is said of one tensor, without its name.
+/// Finding about one tensor, without its name.
 fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
     let counts = row.counts;
     let part = |count: u64, what: &str| format!("{} of {} values {what}", grouped(count), grouped(counts.elements));

@@ -44,9 +44,10 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
         Item { name, bytes: bytes.0, elements: counts.elements, counts }
     };
     let (len, is_read_by_people) = (comparison.rows.len(), !context.json && context.terminal.width.is_some());
-    let listed = match is_read_by_people && len > FEW && args.list.sort.is_none() && !args.list.summary {
-        true => Listed::worst(FEW, len, item),
-        false => Listed::new(&args.list, sorting, len, item),
+    let listed = if is_read_by_people && len > FEW && args.list.sort.is_none() && !args.list.summary {
+        Listed::worst(FEW, len, item)
+    } else {
+        Listed::new(&args.list, sorting, len, item)
     };
     match context.json {
         true => output::json("compare", comparison.with(listed.rows()))?,
@@ -97,7 +98,7 @@ fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     terminal.wrap(&text)
 }
 
-/// What two files have in common says nothing of which is made of the other.
+/// Common properties of two files do not tell which is made of the other.
 fn group(group: Group) -> &'static str {
     match group {
         Group::Converted => "types differ",

@@ -264,7 +264,7 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
         if !matches!((listed, &report.folder), (Listed::None, Some(_))) {
             listed.write(out, terminal, report.tensors.len(), columns, row, Vec::new())?;
         }
-        // Of a folder the plan says the rest.
+        // For a folder the plan says the rest.
         let (left_out, note) = match report.folder {
             None => (left_out(report), dry_run_note(args)),
             Some(_) => Default::default(),
@@ -291,7 +291,7 @@ fn model(plan: &Plan) -> String {
     opset.map_or(String::new(), |opset| format!("model: opset {opset}\n"))
 }
 
-/// What the numbers below came of.
+/// Headline above the numbers: source and settings.
 fn header(report: &Report, terminal: &Terminal) -> String {
     let Provenance { detected: Detected { schemes, nibbles }, .. } = &report.provenance;
     let mut text = format!("options: {}\n", provenance::typed(&report.provenance));
@@ -329,7 +329,7 @@ fn types(row: &TensorReport) -> String {
     let is_kept = !row.converted || (from == to && row.counts.exact == row.elements);
     match () {
         () if is_kept => format!("{from} kept{by}"),
-        // Before the values are read nobody knows whether a cast to their own type changes them.
+        // Only the values tell whether a cast to their own type changes them.
         () if from == to && row.counts.elements == 0 => format!("{from}{by}"),
         () => format!("{from} -> {to}{by}"),
     }

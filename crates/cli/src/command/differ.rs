@@ -79,7 +79,7 @@ fn differences(
 
 /// So many pairs with the same results are listed.
 const FEW_PAIRS: usize = 12;
-/// Up to so many characters, a value is printed with every digit.
+/// Length up to which a value is printed with every digit.
 const FEW_DIGITS: usize = 17;
 
 fn to_json(names: &[String; 2], all: &[Difference]) -> Value {
@@ -158,7 +158,7 @@ fn render(args: &DifferArgs, names: &[String; 2], all: &[Difference], terminal: 
     text + &terminal.wrap(&conclusion(names, all, terminal))
 }
 
-/// What all pairs come to.
+/// Totals of all pairs.
 fn conclusion(names: &[String; 2], all: &[Difference], terminal: &Terminal) -> String {
     let [a, b] = names;
     let open: u64 = all.iter().map(|found| found.open).sum();
@@ -296,9 +296,10 @@ fn result(dst: DType, first: Option<u64>, last: Option<u64>, has_sign: bool) -> 
     let is_zero = |code| matches!(decode(dst, code), Exact::Finite { sig: 0, .. }) && !dst.is_float();
     let takes_sign = |code| !is_nan(code) && !is_zero(code) && name(Some(code)) != "-0";
     let sign = if has_sign && first.is_some_and(takes_sign) { "±" } else { "" };
-    match name(first) == name(last) {
-        true => format!("{sign}{}", name(first)),
-        false => format!("{sign}{} .. {}", name(first), name(last)),
+    if name(first) == name(last) {
+        format!("{sign}{}", name(first))
+    } else {
+        format!("{sign}{} .. {}", name(first), name(last))
     }
 }
 

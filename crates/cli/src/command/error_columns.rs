@@ -52,7 +52,7 @@ impl ErrorColumns {
         Self { counts, is_comparison, has_hidden_loss, sampled, says_lost: false.into() }
     }
 
-    /// What measures in parentheses mean, and columns and cells that do not say it, if there are any: below the table,
+    /// Legend of measures in parentheses and of abbreviated columns and cells, if any: below the table,
     /// whose cells are made before.
     pub fn note(&self, terminal: &Terminal) -> String {
         let has = |name: &str| self.counts.iter().any(|(count, _)| count.name == name);
@@ -152,7 +152,7 @@ fn mark(name: &str, reasons: &[Reason]) -> Mark {
 mod tests {
     use super::*;
 
-    /// Values that became Inf or NaN are in no measure, so that what is measured does not read as good.
+    /// Notes values that became Inf or NaN, which no measure includes.
     #[test]
     fn measures_of_a_part_are_marked() {
         let rest = Counts {

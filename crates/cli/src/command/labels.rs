@@ -1,4 +1,4 @@
-//! What the answers of specifications are called, side by side: the name, and of version and attributes what tells them
+//! Labels for answers of specifications, side by side: the name, and the parts of version and attributes that tell them
 //! apart.
 
 use truecast::spec::Interpretation;

@@ -30,13 +30,13 @@ pub fn of(report: &Report, request: &Request) -> Vec<LeftOpen> {
     all
 }
 
-/// Those that what was counted does not rule out.
+/// Conditions that the counts do not rule out.
 fn reasons(cast: &CastSpec, counts: &Counts) -> Vec<&'static str> {
     let is_possible = |condition: Condition| match condition {
         Condition::Nan => counts.nan_in > 0,
         Condition::Infinite => counts.inf_in > 0,
         Condition::Overflow => counts.saturated + counts.wrapped + counts.to_inf + counts.to_nan > 0,
-        // Of a finite value something is lost.
+        // A finite value lost something.
         Condition::Fraction | Condition::Underflow => counts.max_abs_error > 0.0,
         _ => true,
     };

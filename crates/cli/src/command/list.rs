@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use truecast::report::{Group, Rows, Sum, Total, hides_loss};
 use truecast::{Counts, DType};
 
-/// Rows of a table are in memory before it is printed; after so many, another begins.
+/// Rows of a table, which are in memory before it is printed; then another table begins.
 const ROWS: usize = 1000;
 
 /// The type of a tensor as people know it: of one in blocks of a GGUF file theirs, not that of their codes.
@@ -55,7 +55,7 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
 }
 
 impl Listed {
-    /// The order of so many tensors.
+    /// The order of `n` tensors.
     pub fn new<'a>(args: &ListArgs, sorting: Option<Key>, len: usize, item: impl Fn(usize) -> Item<'a>) -> Listed {
         match sorting {
             _ if args.summary => Listed::None,
@@ -118,7 +118,7 @@ impl Listed {
     }
 }
 
-/// The order of so many tensors.
+/// The order of `n` tensors.
 fn ordered<'a>(key: Key, len: usize, item: impl Fn(usize) -> Item<'a>) -> Vec<usize> {
     let compare = |a: &usize, b: &usize| -> Ordering {
         let (a, b) = (item(*a), item(*b));
@@ -131,12 +131,12 @@ fn ordered<'a>(key: Key, len: usize, item: impl Fn(usize) -> Item<'a>) -> Vec<us
         }
     };
     let mut order: Vec<usize> = (0..len).collect();
-    // What is equal stays in the order of the data.
+    // Equal keys stay in the order of the data.
     order.sort_by(compare);
     order
 }
 
-/// Measures leave out what became Inf or NaN, which is worse than any error.
+/// Measures leave out values that became Inf or NaN, which is worse than any error.
 fn lost_first(a: &Item<'_>, b: &Item<'_>) -> Ordering {
     hides_loss(b.counts).cmp(&hides_loss(a.counts))
 }

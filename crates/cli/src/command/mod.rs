@@ -39,7 +39,7 @@ use truecast::CastOptions;
 use truecast::io::Existing;
 use truecast::io::atomic::leftover::Leftover;
 
-/// What every command may ask about how it was called.
+/// Context of a command: its streams and the way it was called.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Print one JSON object.
@@ -53,7 +53,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Prints what was asked for: the object of `--json`, or text.
+    /// Prints the result: the object of `--json`, or text.
     fn answer<B: Serialize>(
         &self,
         command: &str,
@@ -73,12 +73,12 @@ impl Context {
         if self.json || !self.quiet { self.answer(command, object, text) } else { Ok(()) }
     }
 
-    /// Text is printed, and not only what was asked for.
+    /// Whether text is printed beside the result.
     fn tells(&self) -> bool {
         !self.json && !self.quiet
     }
 
-    /// Tells what is odd on standard error, unless it is in the object or not wanted.
+    /// Prints a warning on standard error, unless it is in the object or not wanted.
     fn warn<'a>(&self, warnings: impl IntoIterator<Item = &'a String>) {
         if self.tells() {
             warnings.into_iter().for_each(|warning| message::warning(warning));
@@ -105,7 +105,7 @@ pub fn start_threads(cli: &Cli) -> Result<(), Failure> {
     started.map_err(|e| Failure::system(format_args!("starting {threads} threads: {e}; give fewer --threads")))
 }
 
-/// Carries out what was typed; `terminal` is who reads the result.
+/// Runs the command; `terminal` reads the result.
 pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failure> {
     let exec = CastOptions { threads: threads(cli), ..CastOptions::default() };
     let context = Context { json: cli.json, quiet: cli.quiet, terminal, exec };

@@ -36,7 +36,7 @@ pub fn run(args: &PromoteArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-// ---- what was asked for ----
+// ---- the request ----
 
 fn refuse_dynamic_rank(args: &PromoteArgs) -> Result<(), Failure> {
     let is_dynamic = [args.lhs_rank, args.rhs_rank].contains(&Some(Rank::Dynamic));
@@ -62,7 +62,7 @@ fn systems(args: &PromoteArgs) -> Result<Vec<System>, Failure> {
             all.push(System::OpenVino(ConvertPromoteTypes { promote_unsafe: true, ..attributes }, mode));
         }
     }
-    // Of several modes the one that was typed, or else all of them or the default.
+    // Among several modes: the one that was typed, else all of them or the default.
     let jax = args.jax_x64.map_or(if is_all { vec![X64::On, X64::Off] } else { vec![X64::On] }, |x64| vec![x64]);
     let both = if is_all { vec![Mode::All, Mode::Safe] } else { vec![Mode::All] };
     let tensorflow = args.tensorflow_mode.map_or(both, |mode| vec![mode]);
@@ -99,14 +99,14 @@ fn input(text: &str, typed_rank: Option<Rank>, words: Option<Ecosystem>) -> Resu
     Ok(tensor(Element::parse(text, words)?, typed_rank.unwrap_or_default()))
 }
 
-/// Both names are read alike (`docs/spec/openvino.md §1.1`), and what is said of the type names the other one.
+/// Both names are read alike (`docs/spec/openvino.md §1.1`); text about the type names the other one.
 fn is_undefined(typed: &str) -> bool {
     typed.eq_ignore_ascii_case("undefined")
 }
 
 // ---- results ----
 
-/// What tells two lines of one system apart.
+/// Difference between two lines of one system.
 fn mode(system: System) -> &'static str {
     match system {
         System::OpenVino(attributes, _) if attributes.promote_unsafe => "unsafe",
@@ -122,7 +122,7 @@ fn mode(system: System) -> &'static str {
 
 type Outcome = Result<Promoted, PromotionError>;
 
-/// What the strict mode would refuse.
+/// Pairs that the strict mode refuses.
 fn loss(system: System, inputs: (Input, Input), outcome: &Outcome) -> Option<PromotionError> {
     let (System::OpenVino(attributes, _), Ok(result)) = (system, outcome) else { return None };
     match (inputs.0.operand, inputs.1.operand) {
@@ -151,7 +151,7 @@ fn operand_name(names: Names, operand: Operand) -> String {
     }
 }
 
-/// Operands and outcome as JSON, after what is said before: `result` as the names say, `dtype` as truecast says.
+/// Operands and outcome as JSON: `result` in the system's names, `dtype` in truecast's.
 fn to_json(before: Value, names: Names, inputs: (Input, Input), outcome: &Outcome) -> Value {
     let mut row = before;
     row["lhs"] = json!(operand_name(names, inputs.0.operand));
@@ -191,7 +191,7 @@ fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), 
 
 // ---- side by side ----
 
-/// What a system says of two types: a type, or that they have none in common.
+/// Answer of a system for two types: a common type, or no common type.
 type Answer = Option<Element>;
 
 /// `None` if the system does not have a type, and so has no opinion.
@@ -203,7 +203,7 @@ fn answer(outcome: &Outcome) -> Option<Answer> {
     }
 }
 
-/// What most systems say that have an opinion. Of answers that are equally frequent it is the first that is a type.
+/// The most frequent answer. Among equally frequent answers, the first that is a type.
 fn most_common(outcomes: &[Outcome]) -> Option<Answer> {
     let answers: Vec<Answer> = outcomes.iter().filter_map(answer).collect();
     let weight = |a: &Answer| (answers.iter().filter(|other| *other == a).count(), a.is_some());
@@ -308,7 +308,7 @@ fn legend<'a>(cells: impl Iterator<Item = &'a String> + Clone, terminal: &Termin
     LEGEND.iter().filter(|(sign, _)| occurs(*sign)).map(|(_, text)| terminal.wrap(&format!("{text}\n"))).collect()
 }
 
-/// A cell that says what is lost, what is refused and what is unknown.
+/// A cell with losses, refusals and unknown pairs.
 fn marked(cell: &str) -> Cell {
     let mark = match cell.chars().next() {
         Some('P' | '-' | '.') => Mark::Dim,

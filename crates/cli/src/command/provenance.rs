@@ -51,9 +51,10 @@ pub fn typed(provenance: &Provenance) -> String {
 /// A word as shells take it, on one line.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=@,:+".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.into(),
-        false => format!("'{}'", message::one_line(word).replace('\'', "'\\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into()
+    } else {
+        format!("'{}'", message::one_line(word).replace('\'', "'\\''"))
     }
 }
 
@@ -79,7 +80,7 @@ mod tests {
         Provenance::of(&options)
     }
 
-    /// What is printed may be typed, and means the same.
+    /// The printed options can be typed and mean the same.
     #[test]
     fn options_become_options_again() {
         for line in [

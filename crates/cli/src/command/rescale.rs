@@ -70,7 +70,7 @@ fn typed(args: &RescaleArgs, request: &RescaleRequest) -> String {
     words.join(" ")
 }
 
-/// What decides the result (`docs/interfaces.md §6`).
+/// Parameters that decide the result (`docs/interfaces.md §6`).
 fn provenance(request: &RescaleRequest) -> Value {
     let RescaleRequest { op, multipliers, shifts, input_zp, output_zp, target } = request;
     json!({
@@ -99,13 +99,13 @@ pub fn type_of(input: &Path) -> Result<DType, Failure> {
     })
 }
 
-/// What keeps the options from saying a scale.
+/// Reason why the options state no scale.
 pub fn missing_scale(options: &RescaleAttributes) -> Vec<&'static str> {
     let parts = [("--multiplier M", &options.multiplier), ("--shift S", &options.shift)];
     parts.into_iter().filter(|(_, given)| options.scale.is_none() && given.is_none()).map(|(flag, _)| flag).collect()
 }
 
-/// What the options mean. Unsigned types say what the flags say.
+/// The parameters of the options. Unsigned types stand for the flags.
 pub fn request(
     options: &RescaleAttributes,
     rounding: &str,
@@ -189,7 +189,7 @@ fn of_scales(text: &str, scale32: bool) -> Result<(Vec<i64>, Vec<i64>), Failure>
 /// Channels whose multiplier and shift are printed.
 const FEW: usize = 8;
 
-/// What was chosen for scales, a line each.
+/// Chosen multipliers and shifts of scales, a line each.
 fn chosen(request: &RescaleRequest) -> String {
     let all = request.multipliers.iter().zip(&request.shifts);
     let one = |(&multiplier, &shift): (&i64, &i64)| {

@@ -20,7 +20,7 @@ use truecast::spec::tosa::Freedoms;
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    // What an option means depends on the model; one that cannot be opened is an error of its own below.
+    // The meaning of an option depends on the model; a model that cannot be opened is an error of its own below.
     let settings = match ModelKind::of(&args.model) {
         Ok(ModelKind::Tosa) => Meaning::Tosa(args.profile.as_deref().map_or(Ok(Freedoms::STRICT), str::parse)?),
         _ => Meaning::Other(tile_settings(args)?),
@@ -39,7 +39,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What the options of a model of its kind mean.
+/// Options of a run for the kind of model.
 enum Meaning {
     Tosa(Freedoms),
     Other(tile::EntrySettings),

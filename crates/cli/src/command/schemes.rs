@@ -51,10 +51,8 @@ const SHORT_NAME: usize = 28;
 /// A line of a list whose names have so much room.
 fn line([name, stored, written, used_by]: [&str; 4], room: usize) -> String {
     let rest = format!("{stored:21} {written:8} {used_by}");
-    let line = match name.len() > room {
-        true => format!("  {name}\n  {:room$} {rest}", ""),
-        false => format!("  {name:room$} {rest}"),
-    };
+    let line =
+        if name.len() > room { format!("  {name}\n  {:room$} {rest}", "") } else { format!("  {name:room$} {rest}") };
     line.trim_end().to_string() + "\n"
 }
 

@@ -1,5 +1,5 @@
-//! `--to`, `--from`, `--rule`, `--keep`, `--quantize` and `--keep-preset` as a selection of tensors; `--scheme` and its options as a way of
-//! quantizing.
+//! `--to`, `--from`, `--rule`, `--keep`, `--quantize` and `--keep-preset` as a selection of tensors; `--scheme` and its
+//! options as a way of quantizing.
 
 use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use truecast::select::{Rule, Selection, SourceScheme};
 /// The rounding that a seed means.
 pub const STOCHASTIC: &str = "stochastic";
 
-/// What was asked for.
+/// The request.
 pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
     Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() })
 }
@@ -24,9 +24,10 @@ pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Resu
         return Err(Failure::usage("--rounding stochastic needs --seed N"));
     }
     let request = if is_stochastic { policy.without("rounding") } else { policy.clone() }.request()?;
-    match seed.is_some() && request.chooses_rounding() {
-        true => Err(Failure::usage("--seed rounds stochastically; omit the other rounding")),
-        false => Ok(request),
+    if seed.is_some() && request.chooses_rounding() {
+        Err(Failure::usage("--seed rounds stochastically; omit the other rounding"))
+    } else {
+        Ok(request)
     }
 }
 

@@ -29,8 +29,8 @@ pub fn completions(shell: Shell) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What clap writes for zsh, mended: words exclude files, and `check` takes either; after the first of several files no
-/// option is completed.
+/// The completions of clap for zsh, mended: words exclude files, and `check` takes either; after the first of several
+/// files no option is completed.
 fn for_zsh(script: &str) -> String {
     let words = value_parsers::operations().join(" ");
     let is_of_check = |line: &str| line.contains(":what ");
@@ -41,8 +41,8 @@ fn for_zsh(script: &str) -> String {
     script.lines().map(|text| line(text) + "\n").collect()
 }
 
-/// What clap writes for bash, mended: the value after `--option=` and each of a list with commas are completed, and no word
-/// is offered twice.
+/// The completions of clap for bash, mended: the value after `--option=` and each of a list with commas are completed, and
+/// no word is offered twice.
 fn for_bash(script: &str) -> String {
     let mend = |line: &str| -> String {
         let text = line.trim_start();

@@ -17,7 +17,7 @@ use truecast::{DType, DenseTensor, Elements, Kind};
 
 /// The name of the only tensor of an array.
 const ARRAY: &str = "data";
-/// Up to so many elements all are shown.
+/// Number of elements up to which all are shown.
 const FEW: u64 = 100;
 
 pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
@@ -53,7 +53,7 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What is taken of one dimension.
+/// Selection along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Slice {
     Index(i64),
@@ -169,10 +169,10 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Which of so many are shown along an axis: the first and the last where there are many.
+    /// Indices that are shown along an axis of `n`: the first and the last of many.
     fn indices(&self, len: u64) -> Vec<Option<u64>> {
         let all: u64 = self.axes.iter().map(|(len, _)| *len).fold(1, u64::saturating_mul);
-        // Of more dimensions fewer, so that all fit a screen.
+        // Fewer along each of more dimensions, so that all fit a screen.
         let edge = [3, 3, 3, 2].get(self.axes.len()).copied().unwrap_or(1);
         if all <= FEW || len <= 2 * edge {
             return (0..len).map(Some).collect();

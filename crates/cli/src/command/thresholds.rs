@@ -10,7 +10,7 @@ use truecast::Counts;
 use truecast::io::Escaped;
 use truecast::report::{Assessed, COUNTS, Count, hides_loss};
 
-/// What is no count, but all that `compare` finds.
+/// Everything that `compare` finds except counts.
 pub const DIFFERENT: &str = "different";
 
 /// The exit code of a check that found something.
@@ -81,7 +81,7 @@ fn words(relation: &str) -> &'static str {
     if relation == "<" { "less than" } else { "more than" }
 }
 
-/// Tells what was exceeded, a line each or in one object, and gives the exit code, which says it if standard error is gone.
+/// Reports exceeded limits, a line each or in one object, and returns the exit code.
 pub fn report(exceeded: &[String], also: &str, json: bool) -> u8 {
     match (exceeded, json) {
         ([], _) => return 0,
@@ -131,12 +131,11 @@ fn of_tensors(name: &str, key: Key, limit: f64, tensors: Vec<Assessed<'_>>) -> O
         0 => String::new(),
         others => format!("; {} too", number::count(others, "other tensor")),
     };
-    let is = match hides_loss(worst.counts) {
-        true => "is not measured, for values became Inf or NaN".into(),
-        false => {
-            let than = if matches!(key, Key::Smallest(_)) { "less" } else { "more" };
-            format!("is {}, {than} than {limit}", number::significant(value(worst.counts), 6))
-        }
+    let is = if hides_loss(worst.counts) {
+        "is not measured, for values became Inf or NaN".into()
+    } else {
+        let than = if matches!(key, Key::Smallest(_)) { "less" } else { "more" };
+        format!("is {}, {than} than {limit}", number::significant(value(worst.counts), 6))
     };
     Some(format!("{name} of tensor {} {is}{others}", Escaped(worst.name)))
 }

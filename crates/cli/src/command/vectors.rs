@@ -81,7 +81,7 @@ fn types(args: &VectorsArgs) -> Result<[DType; 2], Failure> {
     }
 }
 
-/// Says what was written, unless standard output is for an object.
+/// Reports the written files, unless standard output is for an object.
 fn tell(listed: &Listed, files: &[PathBuf], context: &Context) -> Result<(), Failure> {
     if !context.tells() {
         return Ok(());
@@ -91,7 +91,7 @@ fn tell(listed: &Listed, files: &[PathBuf], context: &Context) -> Result<(), Fai
     output::text(&context.terminal.wrap(&format!("{vectors} written: {}\n", files.join(", "))))
 }
 
-/// What is written, whatever the operation.
+/// The vectors of any operation.
 struct Listed {
     op: String,
     /// The specification and its options.
@@ -132,7 +132,7 @@ fn casts(args: &VectorsArgs, [from, to]: [DType; 2], operator: onnx::Operator) -
     Ok(Listed { op: args.op.clone(), spec: request.to_string(), from, to, clause: spec.clause, vectors })
 }
 
-/// Of one scale: an array of one dimension has no channels. Inputs for which a requirement does not hold are no vectors,
+/// For one scale: an array of one dimension has no channels. Inputs for which a requirement does not hold are no vectors,
 /// because they make the result of every other element unpredictable.
 fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failure> {
     if args.rescale.per_channel {

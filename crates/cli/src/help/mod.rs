@@ -35,10 +35,10 @@ pub fn whole() -> Command {
     root
 }
 
-/// What clap calls a request for help.
+/// Kinds of clap's errors that are requests for help.
 const HELP: [ErrorKind; 2] = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
 
-/// Reads what was typed; help comes as the error that clap makes of it. Pages are laid out for who asks for them.
+/// Reads the arguments; help comes as the error that clap makes of it. Pages are laid out for the terminal.
 pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
     if matches!(args, [_, help, topic] if help == "help" && topic == "specs") {
         return definition().override_help(specs::page(&terminal)).try_get_matches_from(["truecast", "--help"]);
@@ -51,9 +51,10 @@ pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::
 
 /// The page that was asked for.
 fn help(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
-    let extent = match args.get(1).is_some_and(|word| word == "help") || args.iter().any(|word| word == "--help") {
-        true => page::Extent::Long,
-        false => page::Extent::Short,
+    let extent = if args.get(1).is_some_and(|word| word == "help") || args.iter().any(|word| word == "--help") {
+        page::Extent::Long
+    } else {
+        page::Extent::Short
     };
     let root = whole();
     let asked = args.iter().skip(1).find_map(|word| root.find_subcommand(word).filter(|_| word != "help"));

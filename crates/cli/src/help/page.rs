@@ -14,7 +14,7 @@ use truecast::setting::Setting;
 /// How much a page shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// What most people use.
+    /// Common options.
     Short,
     /// Every option, but for those of specifications.
     Long,

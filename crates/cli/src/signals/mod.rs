@@ -104,7 +104,7 @@ fn park() -> ! {
     }
 }
 
-/// Undoes what is not finished, says so, and ends the process, also where nobody reads what is said.
+/// Removes unfinished results, says so, and ends the process, even if standard error is closed.
 fn end(json: bool) -> ! {
     let failure = match leave_work(ENDING) {
         Ok(_) => {
@@ -173,7 +173,7 @@ mod tests {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     }
 
-    /// What the tests ignore, as under `nohup` or behind a shell's `&`, the processes that they start ignore too.
+    /// Processes inherit ignored signals from the tests, as under `nohup` or behind a shell's `&`.
     fn taken<const N: usize>(signals: [&str; N]) -> impl Iterator<Item = &str> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let number = |name: &str| match name {

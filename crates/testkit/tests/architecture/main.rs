@@ -96,8 +96,8 @@ fn libraries_name_no_option() {
         for text in files(&crates().join(library).join("src")).values() {
             let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
             for literal in code.flat_map(|line| line.split('"').skip(1).step_by(2)) {
-                let after = literal.split("--").skip(1).filter(|after| !after.starts_with("arith-expand"));
-                let named = after.filter(|after| after.starts_with(|c: char| c.is_ascii_lowercase())).next();
+                let mut after = literal.split("--").skip(1).filter(|after| !after.starts_with("arith-expand"));
+                let named = after.find(|after| after.starts_with(|c: char| c.is_ascii_lowercase()));
                 assert!(named.is_none(), "{library}: {literal:?}");
             }
         }

@@ -1,4 +1,4 @@
-//! What went wrong, as `check` shows it: results that are not permitted by the convention that they follow.
+//! Violations, as `check` shows them: results that are not permitted, by the convention that they follow.
 
 use crate::number::{count, grouped};
 use crate::table::Mark;
@@ -34,7 +34,7 @@ fn heading<C: Display + Copy, V>(group: &ConventionGroup<C, V>, elements: u64, t
     wrapped.lines().map(|line| terminal.paint(Mark::Strong, line) + "\n").collect()
 }
 
-/// Each group with its first violations, so many in all, and the line that explains the first of them.
+/// Each group with its first violations, and the line that explains the first of them.
 pub fn text<C: Display + Copy, V>(
     groups: &[ConventionGroup<C, V>],
     (elements, show): (u64, usize),
@@ -55,9 +55,10 @@ pub fn text<C: Display + Copy, V>(
 
 /// Says so if not everything was compared with the conventions.
 pub fn left_out(wrong: u64, compared: u64) -> String {
-    match wrong > compared && compared == COMPARED {
-        true => format!("only the first {} wrong results were compared with known conventions\n", grouped(compared)),
-        false => String::new(),
+    if wrong > compared && compared == COMPARED {
+        format!("only the first {} wrong results were compared with known conventions\n", grouped(compared))
+    } else {
+        String::new()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What every check of elements asks of the command line, of the files, and of `--exact-nan`.
+//! Inputs of every check of elements: command line, files, and `--exact-nan`.
 
 use crate::args::CheckArgs;
 use crate::command::rescale;
@@ -15,7 +15,7 @@ pub struct Asked<'a> {
     pub actual: &'a Path,
 }
 
-/// What is asked; everything that is missing is one error.
+/// The question; everything that is missing is one error.
 pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
     let operator = args.what.to_str().unwrap_or_default();
     let scale = if operator == "rescale" { rescale::missing_scale(&args.rescale) } else { Vec::new() };
@@ -48,7 +48,7 @@ pub fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
     }
 }
 
-/// What makes `explain` answer for the same conversion; it reads no signless integers as unsigned.
+/// Options with which `explain` answers for the same conversion; it reads no signless integers as unsigned.
 pub fn explain_options(args: &CheckArgs, [from, to]: [DType; 2], spec: &str) -> String {
     let from = if from == DType::F32 { String::new() } else { format!(" --from {from}") };
     format!("--to {to}{from} {}", args.policy.as_typed(spec))

@@ -192,9 +192,9 @@ type PermittedCodes = Box<dyn Fn(usize, &Violation) -> Vec<RangeInclusive<u64>>>
 struct Presentation {
     target: Target,
     profile: Profile,
-    /// Of the input, and of what came of it.
+    /// Types of the input and of the result.
     types: [DType; 2],
-    /// What makes `explain` answer for the same conversion, where it can.
+    /// Options with which `explain` answers for the same conversion, where it can.
     explain: Option<String>,
     clause: &'static str,
     permitted: PermittedCodes,
@@ -265,9 +265,10 @@ impl Presentation {
         let codes = (self.permitted)(at, violation);
         let width = self.types[1].code_bits();
         let value = |range: &RangeInclusive<u64>| code_with_value(self.types[1], *range.start(), terminal);
-        match codes.iter().all(|range| range.start() == range.end()) && codes.len() <= 2 {
-            true => codes.iter().map(value).collect::<Vec<_>>().join(", "),
-            false => listed(codes, width).join(", "),
+        if codes.iter().all(|range| range.start() == range.end()) && codes.len() <= 2 {
+            codes.iter().map(value).collect::<Vec<_>>().join(", ")
+        } else {
+            listed(codes, width).join(", ")
         }
     }
 

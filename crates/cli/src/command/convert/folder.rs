@@ -19,7 +19,7 @@ pub fn what_stays(plan: &Plan, dst: &Path) -> impl Fn() -> Option<&'static str> 
     move || begun.iter().find(|begun| is_begun(begun).unwrap_or(false)).map(|_| hint)
 }
 
-/// What will be done, before it is.
+/// The plan of a conversion, printed first.
 pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Result<(), Failure> {
     let Some(folder) = &report.folder else { return Ok(()) };
     let columns = vec![
@@ -51,7 +51,7 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
     })
 }
 
-/// What is odd about the scales of blocks, if anything is.
+/// Warnings about the scales of blocks.
 pub fn blocks(report: &Report) -> String {
     let mut all = BlockCounts::default();
     report.tensors.iter().filter_map(|row| row.blocks.as_deref()).for_each(|of_row| all.add(&of_row.counts));
@@ -74,7 +74,7 @@ pub fn resumed(report: &Report) -> u64 {
     shards.filter(|shard| shard.state == ShardState::Resumed).count() as u64
 }
 
-/// What is left to do.
+/// Remaining steps.
 pub fn unfinished(report: &Report, args: &ConvertArgs) -> String {
     match report.folder.as_deref() {
         Some(folder) if !folder.complete => {
@@ -86,15 +86,16 @@ pub fn unfinished(report: &Report, args: &ConvertArgs) -> String {
     }
 }
 
-/// What was done beside the tensors.
+/// Files that were written beside the tensors.
 pub fn ending(report: &Report) -> String {
     let mut text = String::new();
     let resumed = resumed(report);
     if resumed > 0 {
         let verbs = if resumed == 1 { "is correct and kept" } else { "are correct and kept" };
-        let others = match report.tensors.is_empty() {
-            true => "nothing was left to convert",
-            false => "the figures above cover the other shards",
+        let others = if report.tensors.is_empty() {
+            "nothing was left to convert"
+        } else {
+            "the figures above cover the other shards"
         };
         text += &format!("{} of an earlier run {verbs}; {others}\n", count(resumed, "shard"));
     }

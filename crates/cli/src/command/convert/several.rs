@@ -77,9 +77,10 @@ fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
 /// Options behind `--` are read as paths.
 fn refuse_option(path: &Path) -> Result<(), Failure> {
     let typed = path.to_string_lossy();
-    match typed.starts_with("--") {
-        true => Err(Failure::usage(format_args!("{typed} comes after --, which ends the options; write it before --"))),
-        false => Ok(()),
+    if typed.starts_with("--") {
+        Err(Failure::usage(format_args!("{typed} comes after --, which ends the options; write it before --")))
+    } else {
+        Ok(())
     }
 }
 

@@ -36,10 +36,7 @@ fn found(args: &DifferArgs, context: &Context) -> Result<Vec<Classes>, Failure> 
     }
     bar.finish();
     all.retain(|found| !found.classes.is_empty());
-    match all.is_empty() {
-        true => Err(Failure::usage("no specification converts between these types")),
-        false => Ok(all),
-    }
+    if all.is_empty() { Err(Failure::usage("no specification converts between these types")) } else { Ok(all) }
 }
 
 /// Short names of each class, then those of the names that fit several.

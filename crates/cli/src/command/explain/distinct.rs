@@ -1,4 +1,4 @@
-//! The different answers, each once, with who gives it: what is seen before the list of all.
+//! The different answers, each once, with the names that give it; shown before the list of all.
 
 use super::{Question, json_text, sentences};
 use crate::command::labels;
@@ -22,7 +22,7 @@ pub struct Distinct {
     pub labels: Vec<String>,
 }
 
-/// The most frequent answer first, what is left open last.
+/// The most frequent answer first, open results last.
 pub fn of(e: &Explanation) -> Vec<Distinct> {
     let mut all: Vec<Distinct> = Vec::new();
     let mut classes = Vec::new();

@@ -29,7 +29,7 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What was typed: a number of any length, or an element.
+/// The typed value: a number of any length, or an element.
 pub struct Typed {
     pub value: Exact,
     /// The same with every digit; NaN and infinities have none.

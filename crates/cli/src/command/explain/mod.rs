@@ -1,5 +1,5 @@
-//! `truecast explain`: what is asked, and the one object of `--json`. The value is read in `source`, `picture` lays out
-//! what is seen, `sentences` says it; `projection` is for the formats of P3109.
+//! `truecast explain`: the question, and the one object of `--json`. The value is read in `source`, `picture` lays out the
+//! value among its neighbors, `sentences` has the words; `projection` is for the formats of P3109.
 
 mod distinct;
 mod every_type;
@@ -29,7 +29,7 @@ use truecast::request::{Request, Standard, Tile};
 use truecast::spec::{Interpretation, interpretations, tile};
 use truecast::{DType, Exact, Kind, Outcome};
 
-/// What is asked of one pair of types.
+/// A question about one pair of types.
 pub struct Question {
     value: String,
     from: DType,
@@ -133,12 +133,13 @@ fn asked(args: &Question) -> Result<Asked, Failure> {
     let (from, to) = (args.from, args.to);
     if args.policy.spec.is_none() {
         // How numbers become text is a question to each of them.
-        return match args.policy.without("string-style").settings.is_empty() {
-            true => Ok(Asked::Everything),
-            false => Err(Failure::usage(
+        return if args.policy.without("string-style").settings.is_empty() {
+            Ok(Asked::Everything)
+        } else {
+            Err(Failure::usage(
                 "the options of a specification need --spec NAME: without --spec, explain shows every specification with \
                  its own options",
-            )),
+            ))
         };
     }
     let request = args.policy.request()?;
@@ -150,10 +151,7 @@ fn asked(args: &Question) -> Result<Asked, Failure> {
         return Ok(if has_options { Asked::TileAs(cast) } else { Asked::Tile(cast) });
     }
     let cast = request.resolve(from, to)?;
-    Ok(Asked::These(match has_options {
-        true => vec![chosen(&request, cast)],
-        false => request.interpretations(from, to)?,
-    }))
+    Ok(Asked::These(if has_options { vec![chosen(&request, cast)] } else { request.interpretations(from, to)? }))
 }
 
 /// Numbers on a grid, one unit apart.

@@ -1,4 +1,4 @@
-//! What is seen: the value among its neighbors, bit patterns under each other, and the answers.
+//! The picture: the value among its neighbors, bit patterns under each other, and the answers.
 
 use super::distinct::{self, Distinct};
 use super::sentences::{self, ulps};
@@ -38,7 +38,7 @@ struct Row {
     value: String,
     code: String,
     ulp: String,
-    /// What kind of number has which code.
+    /// Codes by kind of number.
     bits: Option<(Kind, u64)>,
     mark: Mark,
 }
@@ -136,7 +136,7 @@ fn destination_rows<E>(n: &Neighbors<E>, exact: bool, of: impl Fn(&str, &E) -> R
     let tie = n.decision == Decision::Tie;
     let from_first = n.steps.map_or(String::new(), |steps| ulps(steps, tie));
     let mut to_second = n.steps.map_or(String::new(), |steps| ulps((1.0 - steps).abs(), tie));
-    // What is left of one step is no more exact than the part of it.
+    // The remaining part of a step is as exact as the part before it.
     if from_first.starts_with('≈') && !to_second.starts_with('≈') {
         to_second.insert(0, '≈');
     }
@@ -250,10 +250,7 @@ fn is_of_table(absent: &Absent) -> bool {
 fn lacking(e: &Explanation, terminal: &Terminal) -> String {
     let tables = e.absent.iter().filter(|absent| is_of_table(absent));
     let names: Vec<String> = tables.map(|absent| name_of(absent.spec, &absent.version)).collect();
-    match names.is_empty() {
-        true => String::new(),
-        false => terminal.wrap(&format!("no such conversion: {}\n", names.join(", "))),
-    }
+    if names.is_empty() { String::new() } else { terminal.wrap(&format!("no such conversion: {}\n", names.join(", "))) }
 }
 
 /// Where each specification says so, once.

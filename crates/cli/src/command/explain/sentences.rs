@@ -1,4 +1,4 @@
-//! What happens to the value, in words.
+//! The conversion of the value in words.
 
 use super::source::Source;
 use super::{Question, code_text};
@@ -16,7 +16,7 @@ pub fn value(exact: bool, value: Exact) -> String {
     if exact { to_decimal(value) } else { exact_decimal::shown(value) }
 }
 
-/// What was rounded before anything was converted.
+/// Rounding of the typed number, before the conversion.
 pub fn reading(args: &Question, source: &Source) -> Option<String> {
     if source.exact {
         return None;
@@ -96,7 +96,7 @@ pub fn decision(args: &Question, e: &Explanation, source: &Source) -> String {
     }
 }
 
-/// What the rounding does that the options ask for, where that is not what is said without options.
+/// Effect of the rounding that the options choose, where it differs from the default.
 fn as_asked(args: &Question, e: &Explanation) -> Option<String> {
     let n = &e.neighbors;
     let neutral = PolicyArgs { spec: args.policy.spec.clone(), ..PolicyArgs::default() };
@@ -255,7 +255,7 @@ fn infinity(to: DType) -> String {
     }
 }
 
-/// What the NaN is, and what becomes of its parts (`ARCHITECTURE.md §8`, one NaN rule).
+/// The NaN and its parts after the conversion (`ARCHITECTURE.md §8`, one NaN rule).
 fn nan(source: &Decoded, to: DType) -> String {
     let says = "each specification defines the result";
     let Some(parts) = source.nan() else { return String::new() };

@@ -1,4 +1,4 @@
-//! The value that is explained: what was typed, and the element of the source type that it is.
+//! The explained value: the text that was typed, and its element of the source type.
 
 use crate::failure::Failure;
 use crate::number_format::NumberFormat;
@@ -13,7 +13,7 @@ use truecast::{DType, Exact, Kind};
 /// The element that was asked about.
 pub struct Source {
     pub code: u64,
-    /// What was typed is the element's value, not rounded to it.
+    /// The typed number is the element's value, not rounded to it.
     pub exact: bool,
     /// By how much it was rounded, where that is a number.
     pub off_by: Option<RoundingError>,
@@ -61,9 +61,10 @@ impl Source {
 
 pub fn of_code(text: &str, code: u64, from: NumberFormat) -> Result<u64, Failure> {
     let width = from.code_bits();
-    match width < 64 && code >> width != 0 {
-        true => Err(Failure::usage(format_args!("{text} has more than the {width} bits of {from}"))),
-        false => Ok(code),
+    if width < 64 && code >> width != 0 {
+        Err(Failure::usage(format_args!("{text} has more than the {width} bits of {from}")))
+    } else {
+        Ok(code)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What `inspect` shows of networks of OpenVINO, graphs of TOSA and modules of Tile IR: constants, operations, conversions.
+//! Description of networks of OpenVINO, graphs of TOSA and modules of Tile IR: constants, operations, conversions.
 
 use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark, Table};

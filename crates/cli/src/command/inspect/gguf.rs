@@ -17,7 +17,7 @@ use truecast::io::folder::Folder;
 use truecast::io::gguf::{self, Block, BlockTensor, Header};
 use truecast::measure::Survey;
 
-/// What is listed of a file, or of a model in parts.
+/// Listed tensors of a file, or of a model in parts.
 pub struct GgufListing {
     folder: Folder,
     /// The tensors that are listed, in their order: the part, and the place in it.

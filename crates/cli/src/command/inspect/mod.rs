@@ -31,9 +31,10 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
         [one] => {
             let seen = Seen::of(one, args, &asked, context)?;
             asked.check_filters(&seen.names(), args)?;
-            match context.json {
-                true => output::json("inspect", seen)?,
-                false => output::stream(|out| seen.write(context, out))?,
+            if context.json {
+                output::json("inspect", seen)?
+            } else {
+                output::stream(|out| seen.write(context, out))?
             }
             Ok(0)
         }
@@ -41,7 +42,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
     }
 }
 
-/// What one file holds.
+/// Contents of one file.
 pub enum Seen {
     Tensors(Box<Listing>),
     Gguf(Box<GgufListing>),

@@ -1,4 +1,4 @@
-//! What an ONNX model is beside its tensors.
+//! Description of an ONNX model beside its tensors.
 
 use crate::number::count;
 use serde_json::{Value, json};

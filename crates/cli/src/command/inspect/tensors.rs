@@ -1,4 +1,4 @@
-//! The tensors of a file: which are listed, in which order, and what is known of each.
+//! The tensors of a file: selection, order, and properties of each.
 
 use super::{describe, magnitudes, onnx};
 use crate::args::InspectArgs;
@@ -49,7 +49,7 @@ impl Asked {
         self.filters.is_empty() || self.filters.iter().any(|glob| glob.matches(name))
     }
 
-    /// Largest first, but names and the smallest values, which ascend; what is equal stays in the order of the data.
+    /// Largest first, except names and the smallest values, which ascend; equal keys stay in the order of the data.
     pub fn sort<'a, R>(&self, rows: &mut [R], item: impl Fn(&R) -> Item<'a>) {
         let Some(key) = self.sort else { return };
         // Tensors without values come last.
@@ -78,7 +78,7 @@ impl Asked {
     }
 }
 
-/// What a column means; those that need the values need `--stats`.
+/// Meaning of a column; columns of values need `--stats`.
 fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
     let name = column.to_ascii_lowercase();
     match KEYS.into_iter().find(|(known, ..)| *known == name) {
@@ -102,7 +102,7 @@ pub struct Listing {
     opened: Opened,
     /// The column that says their order.
     sort: Option<String>,
-    /// Those that are listed, in their order, with what was seen of their elements.
+    /// Listed tensors in their order, with the survey of their elements.
     rows: Vec<(usize, Option<Stats>)>,
     /// Texts of a model that are listed.
     texts: Vec<usize>,
@@ -290,7 +290,7 @@ pub fn columns() -> [Column; 5] {
     ]
 }
 
-/// What stands under [`columns`].
+/// Cells under [`columns`].
 pub fn cells(name: &str, dtype: &str, shape: &[u64], elements: u64, bytes: u64) -> [Cell; 5] {
     [name.into(), dtype.into(), format!("{shape:?}").into(), grouped(elements).into(), number::bytes(bytes).into()]
 }
@@ -319,9 +319,10 @@ impl Elements {
         let mut types: Vec<(&String, &u64)> = self.0.iter().collect();
         types.sort_by_key(|(_, len)| std::cmp::Reverse(**len));
         let types: Vec<String> = types.into_iter().map(|(dtype, len)| format!("{dtype} {}", grouped(*len))).collect();
-        match types.is_empty() {
-            true => String::new(),
-            false => format!("{}: {}\n", number::count(self.all(), "element"), types.join(", ")),
+        if types.is_empty() {
+            String::new()
+        } else {
+            format!("{}: {}\n", number::count(self.all(), "element"), types.join(", "))
         }
     }
 }
@@ -337,7 +338,7 @@ pub fn sizes(listed: u64, all: u64) -> String {
     format!("{} of data, {} in all", number::bytes(listed), number::bytes(all))
 }
 
-/// What `--json` prints.
+/// Object of `--json`.
 #[derive(Serialize)]
 pub struct Inspected<'a, M, T> {
     pub path: String,

@@ -27,9 +27,9 @@ const FIXED: [(&str, &str); 3] = [
     ("readers/check.c", include_str!("check.c")),
     ("readers/check.py", include_str!("check.py")),
 ];
-/// Digests of sources of so many bits are in every suite.
+/// Bits of sources whose digests are in every suite.
 const DIGEST_BITS: u32 = 16;
-/// With `--exhaustive`, also of so many.
+/// Bits of further sources, with `--exhaustive`.
 const EXHAUSTIVE_BITS: u32 = 32;
 /// Cases that are made before they are written.
 const AT_ONCE: usize = 256;
@@ -81,7 +81,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What the options leave.
+/// The selection by the options.
 struct Asked {
     cases: Vec<Case>,
     /// Names of `--only` that convert no pair of the types.
@@ -272,7 +272,7 @@ impl<'a> Suite<'a> {
         Ok(())
     }
 
-    /// Writes the lists and gives the folder its name; what was written, as an object.
+    /// Writes the lists and gives the folder its name. Returns the object of `--json`.
     fn commit(mut self, dir: &Path, old: &BTreeSet<PathBuf>, args: &VectorsArgs) -> Result<Value, Failure> {
         for (name, text) in FIXED {
             self.write(name, text.as_bytes())?;

@@ -11,7 +11,7 @@ const FEW: usize = 3;
 /// Patterns that a person can read.
 const PATTERNS: usize = 4;
 
-/// Tensors whose types differ from what is right in the same way.
+/// Tensors whose types are wrong in the same way.
 #[derive(Debug)]
 pub struct Group<'a> {
     expected: DType,

@@ -18,10 +18,10 @@ use truecast::request::Request;
 use truecast::verify::{Coverage, Record, VerifyReport};
 use truecast::{CastOptions, DType};
 
-/// What is said where neither a report nor a folder nor the command line has the options of the conversion.
+/// Message where neither a report nor a folder nor the command line has the options of the conversion.
 const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to TYPE and the others, or --report FILE";
 
-/// What is asked for.
+/// The request.
 pub struct Asked {
     /// How the conversion was done.
     pub options: Options,
@@ -52,7 +52,7 @@ pub fn asked(
         None if says_nothing => return Err(Failure::usage(NO_OPTIONS)),
         None => return Ok(Asked { options: said, is_recorded: false, record }),
     };
-    // What is said goes before what was written down.
+    // Typed options go before recorded ones.
     let (reading, writing) = (said.reading.or(&options.reading), said.writing.or(options.writing));
     Ok(Asked { options: Options { exec: said.exec, reading, writing, ..options }, is_recorded: true, record })
 }
@@ -103,7 +103,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
     Ok(!verdict.differences.is_empty() as u8)
 }
 
-/// What `verify` prints; what the source has: the type of a tensor, and the names of all.
+/// Output of `verify`, with lookups in the source: the type of a tensor, and the names of all.
 #[must_use]
 pub fn to_text<'a>(
     verdict: &VerifyReport,

@@ -136,7 +136,7 @@ pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal)
     let is_equal = verdict.differences.is_empty();
     let tensors = count(verdict.tensors, "tensor");
     let covered = match verdict.sampled {
-        // Of no type that is right: `--full` would compare no more.
+        // A wrong type: `--full` would compare no more.
         _ if verdict.elements == 0 && !is_equal => "no element was compared".into(),
         None => format!("{} recomputed", count(verdict.elements, "element")),
         Some(Sample { of, seed }) => {
@@ -152,7 +152,7 @@ fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &s
     format!("tensor {tensor}: {wrong}; the first is {index}: {source} became {actual}, expected {expected}\n")
 }
 
-/// What has digests of this kind.
+/// Files with digests of this kind.
 fn recorded_in(digest: &str) -> &'static str {
     if digest == "sha256" { "report" } else { "manifest" }
 }

@@ -24,7 +24,7 @@
 //! 3. The range is an interval of keys: whether a value overflows, is too small or has the wrong sign is decided by
 //!    comparing it, or what it rounds to, with a bound.
 //! 4. Beyond the range, an overflow of one sign has one result under every policy except wrapping integers: infinity,
-//! NaN, the end of the range, or a refusal. Wrapping integers have no interval there.
+//!    NaN, the end of the range, or a refusal. Wrapping integers have no interval there.
 //!
 //! NaN, infinities and the other special cases have no interval. Truth values are not in the order of numbers.
 
