@@ -34,9 +34,7 @@ pub struct Limit {
     pub what: &'static str,
 }
 
-const TRANSFORMERS: &str = "transformers 5.23.0";
-/// For limits seen with models of every type.
-const TRANSFORMERS_5_24: &str = "transformers 5.24.0";
+const TRANSFORMERS: &str = "transformers 5.24.0";
 const VLLM: &str = "vLLM 0.33.0";
 const PACKED: &[Family] = &[Family::CtPackQuantized, Family::CtNvfp4, Family::CtMxfp4, Family::CtMxfp6];
 
@@ -117,19 +115,19 @@ const TABLE: &[Limit] = &[
     Limit {
         families: PACKED,
         when: When::ModelTypes(TOUCH_WEIGHTS),
-        program: TRANSFORMERS_5_24,
+        program: TRANSFORMERS,
         what: "does not load packed weights of this kind of model",
     },
     Limit {
         families: &[Family::Fp8Block, Family::CtFloatQuantized],
         when: When::ModelTypes(&["dinov2", "dinov2_with_registers", "depth_anything", "depth_pro"]),
-        program: TRANSFORMERS_5_24,
+        program: TRANSFORMERS,
         what: "joins layers of this kind of model, but not their scales: it fails",
     },
     Limit {
         families: &[Family::Fp8Block],
         when: When::ModelTypes(&["dbrx", "jetmoe", "nemo_speechlm"]),
-        program: TRANSFORMERS_5_24,
+        program: TRANSFORMERS,
         what: "asks the configuration of this kind of model for a key that it lacks: it fails",
     },
 ];

@@ -25,7 +25,8 @@ PRESETS = {
 }
 # What recipes for the package leave alone, as its `ignore` says it, and weights that belong to no linear layer.
 IGNORE = ["lm_head", "proj_out", "re:.*lm_head$", "re:.*shared_expert_gate$", "re:.*(visual|vision_tower|projector).*",
-          "re:.*experts$", "re:.*classifier$", "re:.*predictions.decoder$", "re:.*DenseReluDense.wo$"]
+          "re:.*experts$", "re:.*classifier$", "re:.*predictions.decoder$", "re:.*DenseReluDense.wo$",
+          "re:.*(predictions.transform|pooler).dense$"]
 OTHERS = "re:.*(embed.*|shared|gate|router|relative_attention_bias)$"
 
 
