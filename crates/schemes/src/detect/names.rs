@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use truecast_io::counted;
+
 use super::claims::Claims;
 use crate::catalogue;
 use crate::error::Error;
@@ -26,7 +28,7 @@ const ROWS: [(Name, Family); 12] = [
 ];
 
 pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
-    let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+    let mut taken: BTreeMap<String, u64> = BTreeMap::new();
     // Most checkpoints have no such tensor.
     let occurs = |beside: Name| {
         let mut names = (0..claims.index.len()).map(|number| &*claims.index.tensor(number).name);
@@ -67,9 +69,8 @@ pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
         }
     }
     for (scheme, count) in taken {
-        claims.warnings.push(format!(
-            "no configuration states the scheme: {count} tensors are read as {scheme} because of their names"
-        ));
+        let tensors = counted(count, "tensor");
+        claims.warnings.push(format!("no configuration states the scheme: names say {scheme} ({tensors})"));
     }
     Ok(())
 }
