@@ -55,6 +55,8 @@ impl<'a> Blocks<'a> {
                 None => {}
             }
         }
+        // Blocks of convolutions count, so that what lies beside them is not all that is quantized.
+        are_any |= stacks.values().any(|stack| !stack.norms.is_empty());
         stacks.retain(|_, stack| stack.elements > 0);
         // Blocks have norms, unlike lists of heads or embeddings.
         if stacks.values().any(|stack| !stack.norms.is_empty()) {
@@ -118,6 +120,10 @@ mod tests {
     use super::*;
     use truecast_core::{DType, Layout};
 
+    fn tensor(name: &str, shape: &[u64]) -> Tensor {
+        Tensor { name: name.into(), dtype: DType::Bf16, layout: Layout::Packed, shape: shape.into() }
+    }
+
     /// The main stack of published models, and a module outside of it.
     #[test]
     fn the_main_stack_reads_the_table_of_tokens() {
@@ -132,30 +138,32 @@ mod tests {
             // Without a table all lists belong to it.
             (&["x", "double_blocks.0.a", "img_in"], 1, 2),
         ] {
-            let tensor = |name: &str| Tensor {
-                name: format!("{name}.weight").into(),
-                dtype: DType::Bf16,
-                layout: Layout::Packed,
-                shape: [4, 4].into(),
-            };
-            let decoder = tensor("model.decoder.layers.0.a");
-            let mut tensors: Vec<Tensor> = names.iter().map(|name| tensor(name)).collect();
+            let weight = |name: &str| tensor(&format!("{name}.weight"), &[4, 4]);
+            let decoder = weight("model.decoder.layers.0.a");
+            let mut tensors: Vec<Tensor> = names.iter().map(|name| weight(name)).collect();
             tensors.extend(names[0].contains("decoder").then_some(decoder));
             let blocks = Blocks::of(tensors.iter(), |_| false, |tensor| tensor.name.contains("embed"));
             assert!(blocks.hold(names[inside]) && !blocks.hold(names[outside]), "{names:?}: {blocks:?}");
         }
     }
 
+    /// Blocks of convolutions and norms are no main stack, but modules beside them are outside of blocks.
+    #[test]
+    fn blocks_of_convolutions_are_blocks() {
+        let tensors = [
+            tensor("embed.weight", &[9, 8]),
+            tensor("layers.0.conv.weight", &[8, 8, 1]),
+            tensor("layers.0.norm.weight", &[8]),
+            tensor("pooler.dense.weight", &[8, 8]),
+        ];
+        let blocks = Blocks::of(tensors.iter(), |_| false, |tensor| &*tensor.name == "embed.weight");
+        assert!(!blocks.hold("pooler.dense") && !blocks.hold("layers.0.conv"), "{blocks:?}");
+    }
+
     /// Of two lists beside the table, the one with norms of its width; both if neither has.
     #[test]
     fn the_main_stack_has_the_width_of_the_table() {
         for (width, is_main) in [(8, [true, false]), (6, [true, true])] {
-            let tensor = |name: &str, shape: &[u64]| Tensor {
-                name: name.into(),
-                dtype: DType::Bf16,
-                layout: Layout::Packed,
-                shape: shape.into(),
-            };
             let tensors = [
                 tensor("embed.weight", &[9, width]),
                 tensor("layers.0.norm.weight", &[8]),

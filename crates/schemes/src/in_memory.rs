@@ -6,73 +6,50 @@ use truecast_io::Tensor;
 
 use crate::layer::Layer;
 use crate::model::Model;
-use crate::modules::{has_components, in_block, module_of};
+use crate::modules::{OUTSIDE_BLOCKS, has_components, in_block, module_of};
 
-/// Heads that share the table of tokens and lack a tensor.
-const TIED_HEADS: [&str; 5] = ["lm_head", "decoder", "proj_out", "output_projection", "embed_out"];
+/// The head that loaders make of the table of tokens where no file has one.
+const HEAD: &str = "lm_head";
 
-/// Suffix of a table of tokens whose head is the first in `TIED_HEADS`.
-const USUAL_TABLE: &str = "model.embed_tokens.weight";
+/// The ends of the names of a table of tokens and a head that are the same in memory.
+const USUAL: [&str; 2] = ["model.embed_tokens.weight", "lm_head.weight"];
 
-/// Modules that transformers 5.24.0 renames or derives: names in the file and in memory.
-const IN_MEMORY: [(&str, &str); 37] = [
-    ("embed_out", "lm_head"),
-    ("head", "lm_head"),
-    ("output", "lm_head"),
-    ("fine_acoustics", "lm_heads"),
-    ("encoder.out", "ctc_head"),
-    ("log_softmax.mlp.layer0", "proj_out"),
-    ("value_embeddings", "unembedding_projection"),
+/// Modules in blocks that transformers 5.24.0 renames or derives: names in the file and in memory.
+const IN_MEMORY: [(&str, &str); 12] = [
     ("block_sparse_moe.gate", "router"),
     ("block_sparse_moe.input_linear", "block_sparse_moe.experts"),
-    ("entity_predictions.transform", "entity_predictions"),
-    ("flow_head.final_layer", "flow_head"),
-    ("flow_lm.input_linear", "audio_latent_proj"),
     ("k_sconv", "sconv"),
     ("W_down", "mlp.fc1"),
     ("W_up", "mlp.fc2"),
-    ("compressor.wkv", "compressor.kv_proj"),
-    ("compressor.wgate", "compressor.gate_proj"),
-    ("compressor.wkv", "compressor.indexer.kv_proj"),
-    ("compressor.wgate", "compressor.indexer.gate_proj"),
-    ("bbox_predictor", "bbox_embed"),
+    ("compressor", "compressor"),
     ("bbox_embed.0", "bbox_embed"),
-    ("class_embed.0", "class_embed"),
     ("ctc_timestamp", "word_timestamp_encoder"),
-    ("enc_bbox_head", "bbox_embed"),
-    ("enc_score_head", "class_embed"),
-    ("decoder_order_head", "relative_order_head"),
-    ("decoder_roor_order_head", "successor_order_head"),
-    ("encoder_decoder_proj", "decoder.proj"),
-    ("pre_encode.out", "subsampling.linear"),
-    ("adapter.mlp", "merger.mlp"),
-    ("head.linear1", "projection_head"),
     ("moe.down_proj", "mlp.experts"),
-    ("patch_generator", "patch_projection"),
-    ("patchifier", "patch_embed"),
     ("flow_net", "flow_head"),
-    ("out_eos", "eos_head"),
     ("gemma_expert", "dit"),
+    ("shared_transf", "shared_transf"),
 ];
 
-/// Names in transformers 5.24.0 for towers and their connectors, whatever files use.
-const TOWERS_IN_MEMORY: [&str; 7] =
-    ["vision_tower", "vision_model", "vision_encoder", "visual", "audio_tower", "multi_modal_projector", "projector"];
+/// Names in transformers 5.24.0 for towers, whatever files use.
+const TOWERS_IN_MEMORY: [&str; 5] = ["vision_tower", "vision_model", "vision_encoder", "visual", "audio_tower"];
 
 /// Layers that a loader makes from torch's packed attention.
 const OF_PACKED_ATTENTION: [&str; 4] = ["q_proj", "k_proj", "v_proj", "o_proj"];
 
-/// Entries for transformers' lists of names. An entry matches the beginning or the end of a name, or as an expression
-/// from the beginning; these also match a module, but no head, inside another.
-pub(crate) fn below(in_memory: &[String]) -> Vec<String> {
-    let modules = in_memory.iter().filter(|module| !TIED_HEADS.contains(&module.as_str()));
-    modules.map(|module| format!(r".*\.{}", regex_lite::escape(module))).collect()
+/// Entries for transformers' lists of names. An entry matches the beginning or the end of a name (`attn.q_proj` also
+/// `self_attn.q_proj`), or as an expression from the beginning; expressions also match a module, but no head, inside
+/// another.
+pub(crate) fn in_lists_of_transformers(in_memory: &[String], quantized: &[String]) -> Vec<String> {
+    let is_no_end = |module: &&String| !quantized.iter().any(|other| other.ends_with(module.as_str()));
+    let names = in_memory.iter().filter(is_no_end).cloned();
+    let modules = in_memory.iter().filter(|module| ![HEAD, OUTSIDE_BLOCKS].contains(&module.as_str()));
+    names.chain(modules.map(|module| format!(r".*\.{}", regex_lite::escape(module)))).collect()
 }
 
 impl<'a> Model<'a> {
-    /// Unquantized modules that loaders know by names without a matrix: a head that shares the table of tokens, with at
-    /// most a bias, and renamed modules.
-    pub fn modules_in_memory(&self) -> Vec<String> {
+    /// Unquantized modules that loaders know by names without a matrix: a head that shares the table of tokens, renamed
+    /// modules, and, if all `quantized` modules lie in blocks, an expression for all modules outside.
+    pub fn modules_in_memory(&self, quantized: &[String]) -> Vec<String> {
         let vocabulary = self.value("vocab_size").and_then(Value::as_u64);
         let is_head = |name: &str, tensor: &Tensor| {
             Layer::by_name(name, 2) == Some(Layer::Head)
@@ -83,9 +60,14 @@ impl<'a> Model<'a> {
         let modules: Vec<&str> = matrices().map(|(name, _)| module_of(name)).collect();
         let mut all: Vec<&str> = Vec::new();
         if !self.tensors.iter().any(|(name, tensor)| is_head(name, tensor)) {
-            let is_usual = self.tensors.keys().any(|name| name.ends_with(USUAL_TABLE));
-            all.extend(if is_usual { &TIED_HEADS[..1] } else { &TIED_HEADS });
-            all.extend(self.biases_of_tokens());
+            all.push(HEAD);
+        }
+        let is_usual = |name: &str| USUAL.iter().any(|end| name.ends_with(end));
+        let is_outside = |module: &str| in_block(module).is_none();
+        if !quantized.iter().any(|module| is_outside(module))
+            && matrices().any(|(name, _)| is_outside(module_of(name)) && !is_usual(name))
+        {
+            all.push(OUTSIDE_BLOCKS);
         }
         let is_beside = |module: &str| in_block(module).is_some() && !self.blocks.hold(module);
         let is_tower =
@@ -102,21 +84,10 @@ impl<'a> Model<'a> {
         all.extend(of_attention.iter().map(String::as_str));
         let is_there = |file: &str| modules.iter().any(|module| has_components(module, file));
         all.extend(IN_MEMORY.iter().filter(|(file, _)| is_there(file)).map(|(_, memory)| memory));
-        // A layer of a block may have the name of a head.
-        let is_in_main = |module: &str| in_block(module).is_some() && self.blocks.hold(module);
-        all.retain(|name| !modules.iter().any(|module| is_in_main(module) && has_components(module, name)));
+        // A layer that is quantized may have the name of one that is not.
+        all.retain(|name| !quantized.iter().any(|module| has_components(module, name)));
         all.sort_unstable();
         all.dedup();
         all.into_iter().map(str::to_owned).collect()
-    }
-
-    /// Modules outside of blocks with a bias per token and no weight.
-    fn biases_of_tokens(&self) -> impl Iterator<Item = &'a str> {
-        let vocabulary = self.value("vocab_size").and_then(Value::as_u64);
-        self.tensors.iter().filter_map(move |(name, tensor)| {
-            let module = name.strip_suffix(".bias").filter(|module| in_block(module).is_none())?;
-            let has_weight = self.tensors.contains_key(format!("{module}.weight").as_str());
-            (!has_weight && tensor.shape.len() == 1 && Some(tensor.shape[0]) == vocabulary).then_some(module)
-        })
     }
 }

@@ -53,7 +53,7 @@ pub struct UnknownLayer(pub String);
 
 /// Condition on a name. A name without `.weight` at its end is that of a module; components lie between dots.
 enum Test {
-    /// One of the last two components of the name contains it, in any case.
+    /// One of the last two components of the name, with a `_` before it, contains it, in any case.
     EndHas(&'static [&'static str]),
     /// One of the last two components of the module contains it.
     LastTwoHave(&'static [&'static str]),
@@ -117,7 +117,7 @@ const TOWERS: &[&str] = &[
 
 /// The first matching row decides.
 const TABLE: &[(Layer, Test)] = &[
-    (Layer::Norm, EndHas(&["norm", "ln_"])),
+    (Layer::Norm, EndHas(&["norm", "_ln_"])),
     (Layer::Bias, LastHas(&["bias"])),
     (Layer::HighPrecision, Any(&["lora_A", "lora_B", "lora_down", "lora_up", "lora_embedding_A", "lora_embedding_B"])),
     (Layer::Tower, Around(TOWERS)),
@@ -127,7 +127,7 @@ const TABLE: &[(Layer, Test)] = &[
     (Layer::Router, AnyHas(&["router", "gate_inp"])),
     (Layer::Router, Last(&["gate", "wg", "shared_expert_gate", "weights_proj", "to_gate_logits"])),
     (Layer::HighPrecision, Last(&["per_layer_input_gate", "per_layer_projection"])),
-    (Layer::HighPrecision, Any(&["compressor"])),
+    (Layer::HighPrecision, Any(&["compressor", "shared_transf"])),
     (Layer::HighPrecision, Last(&["W_down", "W_up"])),
     (Layer::HighPrecision, Ends("DenseReluDense.wo")),
     (Layer::Head, Any(&["lm_head"])),
@@ -191,7 +191,7 @@ impl Layer {
         let last = components().next_back().unwrap_or_default();
         let has = |part: &str, words: &[&str]| words.iter().any(|word| part.to_ascii_lowercase().contains(word));
         let holds = |test: &Test| match test {
-            EndHas(words) => name.rsplit('.').take(2).any(|part| has(part, words)),
+            EndHas(words) => name.rsplit('.').take(2).any(|part| has(&format!("_{part}"), words)),
             LastTwoHave(words) => components().rev().take(2).any(|part| has(part, words)),
             Last(words) => words.contains(&last),
             LastHas(words) => has(last, words),

@@ -151,7 +151,10 @@ impl<'a> Model<'a> {
         let is_packed_attention = self.shape(&format!("{around}.in_proj_weight")).is_some();
         let is_type = |types: &[&str]| self.model_type().is_some_and(|model_type| types.contains(&model_type));
         let is_stored_in_f32 = self.tensors.get(name).is_some_and(|stored| stored.dtype == DType::F32);
+        // A layer that imitates integers while it learns is none that loaders quantize (I-BERT).
+        let is_imitation = self.shape(&format!("{name}_integer")) == self.shape(name);
         if is_packed_attention
+            || is_imitation
             || self.has_half_precision && is_stored_in_f32
             || is_type(&["switch_transformers"]) && last == "wo"
         {

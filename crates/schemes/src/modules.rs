@@ -40,6 +40,9 @@ pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
     None
 }
 
+/// Modules that lie in no block, whatever their names: a regular expression from the beginning of a name.
+pub(crate) const OUTSIDE_BLOCKS: &str = r"[^.]*(\.[0-9]*[^.0-9][^.]*)*(\.[0-9]+)*$";
+
 /// An entry of a list of modules.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
@@ -75,13 +78,14 @@ impl Pattern {
         self.regex.as_ref().map_or(self.text == module, |regex| regex.is_match(module))
     }
 
-    /// True if it names the module, an enclosing module, or its last components, as lists of exceptions do.
+    /// True if it names the module, an enclosing module, or its last components, as lists of exceptions do. An expression
+    /// names the module itself.
     pub(crate) fn covers(&self, module: &str) -> bool {
-        let parents = module.match_indices('.').map(|(at, _)| &module[..at]);
-        let components = module.match_indices('.').map(|(at, _)| &module[at + 1..]);
+        let mut parents = module.match_indices('.').map(|(at, _)| &module[..at]);
+        let mut components = module.match_indices('.').map(|(at, _)| &module[at + 1..]);
         self.names(module)
-            || parents.into_iter().any(|parent| self.names(parent))
-            || self.regex.is_none() && components.into_iter().any(|rest| self.begins(rest))
+            || !self.text.starts_with("re:") && parents.any(|parent| self.names(parent))
+            || self.regex.is_none() && components.any(|rest| self.begins(rest))
     }
 
     fn begins(&self, path: &str) -> bool {
@@ -143,7 +147,12 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
     };
     let mut known: HashMap<&str, Option<String>> = HashMap::new();
     let mut all = Vec::new();
+    let are_outside_listed = in_memory.iter().any(|module| module == OUTSIDE_BLOCKS);
     for module in modules {
+        if are_outside_listed && in_block(module).is_none() {
+            all.extend((!module.contains('.')).then(|| module.clone()));
+            continue;
+        }
         let whole = |prefix: &&str| !around_others.contains(prefix) && !prefix.split('.').any(is_number);
         let mut parts = prefixes(module).filter(whole);
         if let Some(part) = parts.find_map(|prefix| known.entry(prefix).or_insert_with(|| named(prefix)).clone()) {
@@ -157,9 +166,12 @@ pub(crate) fn endings(modules: &[String], in_memory: &[String], others: &[String
         all.extend(end.map(|end| format!(r"re:(.*\.)?{end}{within}$")));
     }
     for module in in_memory.iter().filter(|module| !is_known(module)) {
+        if module == OUTSIDE_BLOCKS {
+            all.push(format!("re:{module}"));
+            continue;
+        }
         all.extend((!module.contains('.')).then(|| module.clone()));
-        let within = if ANY_PART.contains(&module.as_str()) { "" } else { r"(\..*)?" };
-        all.push(format!(r"re:(.*\.)?{}{within}$", escape(module)));
+        all.push(format!(r"re:(.*\.)?{}(\..*)?$", escape(module)));
     }
     let mut seen = HashSet::new();
     all.retain(|entry| seen.insert(entry.clone()));
@@ -227,8 +239,13 @@ mod tests {
     fn blocks_hold_named_modules() {
         assert_eq!(in_block("model.layers.3.mlp.up_proj"), Some(("model.layers", "mlp.up_proj")));
         assert_eq!(in_block("input_blocks.4.1.proj_in"), Some(("input_blocks", "1.proj_in")));
-        for module in ["mlp1.1", "label_emb.0.0", "lm_head", "0.weight", "model.layers.3", ""] {
+        let outside = pattern(&format!("re:{OUTSIDE_BLOCKS}"));
+        for module in ["mlp1.1", "label_emb.0.0", "lm_head", "0.weight", "model.layers.3", "a.2b.c3", ""] {
             assert_eq!(in_block(module), None, "{module}");
+            assert!(outside.covers(module), "{module}");
+        }
+        for module in ["model.layers.3.mlp.up_proj", "input_blocks.4.1.proj_in", "a.b2.10.c"] {
+            assert!(!outside.covers(module), "{module}");
         }
     }
 
@@ -249,6 +266,7 @@ mod tests {
         );
         assert!(pattern("model.visual").covers("model.visual.blocks.0.qkv"));
         assert!(pattern("re:.*lm_head").covers("model.lm_head") && !pattern("re:lm_head").covers("model.lm_head"));
+        assert!(pattern("re:visual").covers("visual.blocks.0.qkv") && !pattern("re:visual$").covers("visual.blocks"));
         assert!(pattern("model.layers.*.gate").covers("model.layers.0.mlp.gate"));
         assert!(!pattern("model.layers.*.gate").covers("model.layers.0.mlp.gate_proj"));
         assert!(pattern("Linear").may_be_class() && !pattern("lm_head").may_be_class());

@@ -201,6 +201,8 @@ fn layers_are_told_by_names() {
         ("model.norm.layers.0.mlp.up_proj.weight", 2, None),
         ("backbone.convnext.0.norm.scale.weight", 2, Some(Modulation)),
         ("backbone.norm.shift.weight", 2, Some(Modulation)),
+        ("h.0.ln_1.weight", 1, Some(Norm)),
+        ("flow_head.layers.0.adaln_proj.weight", 2, Some(Modulation)),
         ("model.embed_tokens.weight", 2, Some(Embedding)),
         ("transformer.wte.weight", 2, Some(Embedding)),
         ("bert.embeddings.token_type_embeddings.weight", 2, Some(Embedding)),
@@ -269,6 +271,9 @@ fn layers_are_told_by_their_neighbors() {
         Layer::HighPrecision
     );
     assert_eq!(of(&[("block.0.wo.weight", &[4, 8])], json!({"model_type": "llama"})), Layer::Linear);
+    let imitation: [(&str, &[u64]); 2] = [("a.query.weight", &[4, 8]), ("a.query.weight_integer", &[4, 8])];
+    assert_eq!(of(&imitation, json!({"model_type": "ibert"})), Layer::HighPrecision);
+    assert_eq!(of(&[("layers.1.shared_transf.q_proj.weight", &[4, 8])], json!({})), Layer::HighPrecision);
     assert_eq!(of(&[("mlp.experts.up_proj", &[2, 4, 8])], json!({})), Layer::Experts);
     assert_eq!(of(&[("mixer.latents", &[2, 4, 8])], json!({})), Layer::Unknown);
 }
@@ -292,31 +297,33 @@ fn experts_have_rows_of_outputs_or_of_inputs() {
     assert_eq!(of((up, &[4, 24, 16]), ("x", &[1, 1, 1]), 24), [true, false]);
 }
 
-/// Heads that a loader makes of the table of tokens, which are in no file, and heads and routers with another name in memory.
+/// Modules outside of blocks, as an expression.
+const OUTSIDE: &str = r"[^.]*(\.[0-9]*[^.0-9][^.]*)*(\.[0-9]+)*$";
+
+/// Heads that a loader makes of the table of tokens, which are in no file, modules outside of blocks, whatever they are called in
+/// memory, and modules in blocks with another name there.
 #[test]
 fn modules_in_memory_are_named() {
-    let of = |names: &[&str]| {
-        let shape = |name: &str| if name.ends_with("bias") { vec![9] } else { vec![9, 4] };
-        let tensors: Vec<Tensor> = names.iter().map(|name| dense(name, &shape(name))).collect();
-        Model::new(&tensors, Some(&json!({"vocab_size": 9}))).modules_in_memory()
+    let of = |names: &[&str], quantized: &[&str]| {
+        let tensors: Vec<Tensor> = names.iter().map(|name| dense(name, &[9, 4])).collect();
+        let quantized: Vec<String> = quantized.iter().map(|name| (*name).to_owned()).collect();
+        Model::new(&tensors, Some(&json!({"vocab_size": 9}))).modules_in_memory(&quantized)
     };
-    let tied = ["decoder", "embed_out", "lm_head", "output_projection", "proj_out"];
-    assert_eq!(of(&["model.language_model.embed_tokens.weight"]), ["lm_head"]);
-    assert_eq!(of(&["model.decoder.embed_tokens.weight"]), tied);
-    assert_eq!(of(&["biogpt.embed_tokens.weight", "blocks.0.proj_out.weight"]), tied[..4]);
-    assert_eq!(of(&["model.embed_tokens.weight", "lm_head.weight"]), [""; 0]);
-    for bias in ["decoder.bias", "vocab_projector.bias", "cls.predictions.bias", "pred_layer.proj.bias"] {
-        let mut expected = [&tied[..], &[bias.strip_suffix(".bias").unwrap()]].concat();
-        expected.sort_unstable();
-        expected.dedup();
-        assert_eq!(of(&["a.word_embeddings.weight", bias]), expected, "{bias}");
+    let inside = ["model.layers.0.a"];
+    // The usual names of a table and a head are the same in memory.
+    assert_eq!(of(&["model.language_model.embed_tokens.weight"], &inside), ["lm_head"]);
+    assert_eq!(of(&["model.embed_tokens.weight", "lm_head.weight"], &inside), [""; 0]);
+    assert_eq!(of(&["model.decoder.embed_tokens.weight"], &inside), [OUTSIDE, "lm_head"]);
+    for other in ["gpt_neox.embed_in.weight", "weight", "model.embed_positions.weight", "a.out.0.weight"] {
+        assert_eq!(of(&["lm_head.weight", other], &inside), [OUTSIDE], "{other}");
     }
-    assert_eq!(of(&["gpt_neox.embed_in.weight", "embed_out.weight"]), ["lm_head"]);
+    // What was quantized outside of blocks would be among them.
+    assert_eq!(of(&["lm_head.weight", "pooler.dense.weight"], &["pooler.dense", inside[0]]), [""; 0]);
+    let of = |names: &[&str]| of(names, &inside);
     let stacked = ["model.layers.0.block_sparse_moe.input_linear.weight", "lm_head.weight"];
     assert_eq!(of(&stacked), ["block_sparse_moe.experts"]);
     assert_eq!(of(&["model.layers.0.block_sparse_moe.gate.weight", "lm_head.weight"]), ["router"]);
-    let towers =
-        ["audio_tower", "multi_modal_projector", "projector", "vision_encoder", "vision_model", "vision_tower"];
+    let towers = ["audio_tower", "vision_encoder", "vision_model", "vision_tower"];
     assert_eq!(of(&["visual.blocks.0.attn.wqkv.weight", "lm_head.weight"]), [&towers[..], &["visual"]].concat());
     // Blocks beside the main stack are those of a tower, whatever it is called.
     let beside = ["model.embed_tokens.weight", "model.layers.0.a.weight", "vit.x.layers.0.a.weight", "lm_head.weight"];
@@ -330,10 +337,6 @@ fn modules_in_memory_are_named() {
     // Further members of a list of heads share its first.
     let heads = ["lm_head.weight", "layers.0.norm.bias", "layers.0.a.weight", "bbox_embed.0.layers.0.weight"];
     assert!(of(&heads).contains(&"bbox_embed".to_owned()));
-    // The size of the vocabulary stands in the part about the language model.
-    let tensors = [dense("a.word_embeddings.weight", &[9, 4]), dense("decoder.cls.bias", &[9])];
-    let config = json!({"encoder": {"vocab_size": 7}, "decoder": {"vocab_size": 9}});
-    assert!(Model::new(&tensors, Some(&config)).modules_in_memory().contains(&"decoder.cls".to_owned()));
 }
 
 /// Experts in one tensor are one module to a loader, whether their names end as those of layers do.
@@ -353,17 +356,24 @@ fn experts_are_one_module() {
     }
 }
 
-/// transformers takes an entry of a list for the beginning or the end of a name, and for an expression from the beginning: a
-/// module below another needs one, but `.*decoder` would be all layers of a decoder.
+/// transformers takes an entry of a list for the beginning or the end of a name, even if it is no whole component, and for an
+/// expression from the beginning: a module below another needs one.
 #[test]
 fn listed_modules_are_found_below_others() {
-    let in_memory = ["decoder", "lm_heads"].map(String::from);
+    let in_memory = [OUTSIDE, "attn.q_proj", "lm_head", "lm_heads"].map(String::from);
+    let quantized = ["layers.0.self_attn.q_proj".to_owned()];
+    let documents = |scheme: &str| {
+        let scheme = scheme.parse().unwrap();
+        let outcome = Outcome { scheme, in_memory: &in_memory, quantized: &quantized, ..Outcome::default() };
+        changed(Documents::default(), &changes(&Documents::default(), &outcome).unwrap())
+    };
     for scheme in ["fp8-block", "fp8-tensor", "mxfp8", "gpt-oss"] {
-        let outcome = Outcome { scheme: scheme.parse().unwrap(), in_memory: &in_memory, ..Outcome::default() };
-        let documents = changed(Documents::default(), &changes(&Documents::default(), &outcome).unwrap());
-        let listed = &documents.config.unwrap()["quantization_config"]["modules_to_not_convert"];
-        assert_eq!(*listed, json!(["decoder", "lm_heads", r".*\.lm_heads"]), "{scheme}");
+        let listed = &documents(scheme).config.unwrap()["quantization_config"]["modules_to_not_convert"];
+        assert_eq!(*listed, json!([OUTSIDE, "lm_head", "lm_heads", r".*\.attn\.q_proj", r".*\.lm_heads"]), "{scheme}");
     }
+    // Lists of ModelOpt have no expressions.
+    let listed = &documents("modelopt:MXFP8").config.unwrap()["quantization_config"]["ignore"];
+    assert_eq!(*listed, json!(in_memory[1..]));
 }
 
 /// What compressed-tensors is told to ignore matches every kept module whatever lies before its end, and no quantized one.
@@ -383,10 +393,13 @@ fn ignored_modules_are_told_by_their_ends() {
     let quantized = ["a.layers.0.mlp.gate_proj", "a.layers.0.mlp.up", "v.blocks.0.fc.1"];
     let scheme = "ct:pack-quantized".parse().unwrap();
     let [kept, quantized] = [kept.map(String::from).to_vec(), quantized.map(String::from).to_vec()];
-    let in_memory = ["decoder", "cls.predictions"].map(String::from);
-    let outcome = Outcome { scheme, kept: &kept, in_memory: &in_memory, quantized: &quantized, ..Outcome::default() };
-    let documents = changed(Documents::default(), &changes(&Documents::default(), &outcome).unwrap());
-    let ignore = documents.config.unwrap()["quantization_config"]["ignore"].clone();
+    let ignored = |in_memory: [&str; 2]| {
+        let in_memory = in_memory.map(String::from);
+        let kept_too = Outcome { scheme, kept: &kept, ..Outcome::default() };
+        let outcome = Outcome { in_memory: &in_memory, quantized: &quantized, ..kept_too };
+        let documents = changed(Documents::default(), &changes(&Documents::default(), &outcome).unwrap());
+        documents.config.unwrap()["quantization_config"]["ignore"].clone()
+    };
     let expected = [
         "lm_head",
         r"re:(.*\.)?lm_head$",
@@ -396,9 +409,13 @@ fn ignored_modules_are_told_by_their_ends() {
         r"re:(.*\.)?gate$",
         r"re:(.*\.)?fc\.2$",
         r"re:(.*\.)?layers\.1\.mlp\.up$",
-        "decoder",
-        r"re:(.*\.)?decoder$",
-        r"re:(.*\.)?cls\.predictions(\..*)?$",
+        "router",
+        r"re:(.*\.)?router(\..*)?$",
+        r"re:(.*\.)?mlp\.experts(\..*)?$",
     ];
-    assert_eq!(ignore, json!(expected));
+    assert_eq!(ignored(["router", "mlp.experts"]), json!(expected));
+    // One expression in the place of all that lie outside of blocks, which loaders may know as parts of what is quantized.
+    let outside = format!("re:{OUTSIDE}");
+    let expected = [&expected[..1], &expected[2..4], &expected[5..8], &[&outside, "router", expected[9]]].concat();
+    assert_eq!(ignored([OUTSIDE, "router"]), json!(expected));
 }

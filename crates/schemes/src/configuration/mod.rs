@@ -15,7 +15,8 @@ use crate::checkpoint::Documents;
 use crate::declared::places;
 use crate::detection::Group;
 use crate::error::Error;
-use crate::in_memory::below;
+use crate::in_memory::in_lists_of_transformers;
+use crate::modules::OUTSIDE_BLOCKS;
 use crate::scheme::{Family, ScaleType, Scheme, Writing};
 pub(crate) use compressed_tensors::{packed_strategy, strategy};
 
@@ -149,9 +150,8 @@ type Declared = Vec<(&'static str, &'static [&'static str], Value)>;
 const QUANTIZATION_CONFIG: &[&str] = &["quantization_config"];
 
 fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
-    let Outcome { scheme, kept, in_memory, .. } = *outcome;
-    let kept = &[kept, in_memory].concat();
-    let listed = &[&kept[..], &below(in_memory)].concat();
+    let Outcome { scheme, kept, in_memory, quantized, .. } = *outcome;
+    let listed = &[kept, &in_lists_of_transformers(in_memory, quantized)].concat();
     let parameters = scheme.parameters;
     let in_config = |value| vec![(CONFIG, QUANTIZATION_CONFIG, value)];
     let mut fp8 = json!({"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic"});
@@ -182,7 +182,9 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
             "scale_fmt": "ue8m0",
             "modules_to_not_convert": listed,
         })),
-        family if family.name().starts_with("modelopt:") && family.writing() == Writing::Yes => modelopt(scheme, kept),
+        family if family.name().starts_with("modelopt:") && family.writing() == Writing::Yes => {
+            modelopt(scheme, kept, in_memory)
+        }
         Family::MlxMxfp4 | Family::MlxMxfp8 => {
             let (bits, mode) = if scheme.family == Family::MlxMxfp4 { (4, "mxfp4") } else { (8, "mxfp8") };
             let value = json!({"group_size": 32, "bits": bits, "mode": mode});
@@ -201,7 +203,10 @@ fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
 }
 
 /// Two equal declarations (§4.5).
-fn modelopt(scheme: Scheme, kept: &[String]) -> Declared {
+fn modelopt(scheme: Scheme, kept: &[String], in_memory: &[String]) -> Declared {
+    // Its lists have no expressions.
+    let names = in_memory.iter().filter(|module| *module != OUTSIDE_BLOCKS);
+    let kept: Vec<&String> = kept.iter().chain(names).collect();
     let algorithm = scheme.family.name().rsplit(':').next().unwrap_or_default();
     let group = match scheme.family {
         Family::ModelOptNvfp4 | Family::ModelOptNvfp4Weights => Some(16),

@@ -92,8 +92,8 @@ impl Plan {
         let Planner { activations, quantizing, shards, relaid, dense, carried_modules, carried, .. } = planner;
         let settled = quantizing.map(|quantizing| quantizing.finish(src)).transpose()?;
         let Decision { kept, modules, shares, warnings: of_quantized } = settled.unwrap_or_default();
-        let in_memory = if writing.is_some() { model.modules_in_memory() } else { Vec::new() };
         let (kept, modules) = ([kept, dense].concat(), [modules, carried_modules].concat());
+        let in_memory = if writing.is_some() { model.modules_in_memory(&modules) } else { Vec::new() };
         activations.check(src, writing.map_or(Scheme::PLAIN, |writing| writing.scheme))?;
         dropped.retain(|(name, _)| !activations.carries(name));
         if carried.is_some() && relaid.is_empty() {
