@@ -26,7 +26,6 @@ pub enum Status {
     Internal = -4,
 }
 
-/// Why a call failed.
 pub(crate) struct Failure {
     pub status: Status,
     pub message: String,

@@ -5,7 +5,6 @@ use crate::text;
 use std::ffi::c_char;
 use truecast::DType;
 
-/// Type with this number.
 pub(crate) fn of_number(number: u32) -> Option<DType> {
     DType::ALL.get(number as usize).copied()
 }

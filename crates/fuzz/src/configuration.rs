@@ -7,7 +7,7 @@ use truecast_schemes::{Change, Checkpoint, Documents, Options, Outcome, changes,
 
 use crate::{accepted, parts_fit, stored};
 
-/// Names, types and shapes; the first bytes of the input choose among them.
+/// Tensors that the first bytes of the input choose from.
 const TENSORS: [(&str, DType, &[u64]); 14] = [
     ("a.weight", DType::F8E4M3Fn, &[64, 64]),
     ("a.weight_scale_inv", DType::F32, &[1, 1]),

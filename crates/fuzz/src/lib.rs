@@ -50,7 +50,6 @@ pub use words::words;
 /// A reader of bytes.
 pub type Target = fn(&[u8]);
 
-/// Functions by their names.
 macro_rules! by_name {
     ($($target:ident)*) => { [$((stringify!($target), $target)),*] };
 }

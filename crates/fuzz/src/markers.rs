@@ -8,7 +8,6 @@ use truecast_schemes::{Checkpoint, Documents, Options, detect};
 
 use crate::{parts_fit, stored};
 
-/// Names, types and shapes of the described tensors.
 const TENSORS: [(&str, DType, &[u64]); 8] = [
     ("a.weight", DType::F8E4M3Fn, &[64, 64]),
     ("a.weight_scale", DType::F32, &[]),

@@ -22,7 +22,6 @@ pub fn tosa_graph(bytes: &[u8]) {
     }
 }
 
-/// Reason to stop an evaluation.
 enum Stopped {
     Model(Error),
     /// An input is too large, or has blocks.

@@ -10,7 +10,6 @@ fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// Inputs of a target with their names.
 fn kept(target: &str) -> Vec<(String, Vec<u8>)> {
     let seeds = fs::read_dir(fuzz().join("seeds").join(target)).expect("every target has seeds");
     let seeds = seeds.map(|seed| seed.unwrap().path());
@@ -37,7 +36,6 @@ fn no_kept_input_is_harmful() {
     }
 }
 
-/// Each target has a program, and each program and each kept input a target.
 #[test]
 fn targets_and_programs_are_the_same() {
     let names: Vec<String> = TARGETS.iter().map(|(name, _)| name.to_string()).collect();

@@ -11,7 +11,6 @@ use crate::npz::{Member, MemberStream};
 use crate::room;
 use crate::window::{Window, shrunk};
 
-/// Bytes of a slab.
 pub(crate) const SLAB_BYTES: u64 = 32 << 20;
 
 /// Location of the data.

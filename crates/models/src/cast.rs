@@ -29,7 +29,7 @@ pub enum DeniedCast {
     Memory { bytes: u64 },
 }
 
-/// Converts a tensor; `label` names the conversion in errors.
+/// `label` names the conversion in errors.
 pub(crate) fn cast(
     spec: &CastSpec,
     source: &Arc<Tensor>,

@@ -64,9 +64,7 @@ impl fmt::Display for UndefinedResult {
 
 /// A model as the evaluator sees it: numbered values, and numbered steps that make some of them from others.
 pub(crate) trait Program {
-    /// Type of the values.
     type Value;
-    /// Error of an evaluation.
     type Error;
 
     fn values(&self) -> usize;

@@ -134,7 +134,6 @@ impl Together {
         self.0.push(entry);
     }
 
-    /// Appends other changes.
     pub(super) fn append(&mut self, mut others: Together) {
         self.0.append(&mut others.0);
     }

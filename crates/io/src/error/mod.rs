@@ -254,7 +254,6 @@ pub(crate) trait Cause {
     fn at(self, path: &Path) -> Error;
 }
 
-/// The variant of each cause, with the path.
 macro_rules! causes {
     ($($cause:ty => $variant:ident { $($more:tt)* })*) => {$(
         impl Cause for $cause {

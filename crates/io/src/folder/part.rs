@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use crate::error::folder::FolderError;
 
-/// A numbered file name.
 pub(super) struct PartName<'a> {
     /// Text before and after the numbers.
     around: (&'a str, &'a str),

@@ -20,7 +20,6 @@ struct Row {
     content: Content,
 }
 
-/// Contents of a block.
 #[derive(PartialEq, Eq, Hash)]
 enum Content {
     Element(DType),

@@ -151,7 +151,6 @@ impl Header {
     }
 }
 
-/// Reads the header of a file of `file_bytes` bytes.
 pub(crate) fn read(file: Window, file_bytes: u64) -> Result<Header, ReadError<HeaderError>> {
     parse::read(file, file_bytes)
 }

@@ -43,7 +43,6 @@ impl Header {
     }
 }
 
-/// Reads the header of a file of `file_bytes` bytes.
 pub(super) fn read(file: Window, file_bytes: u64) -> Result<Header> {
     parse(&mut Input { source: BufReader::new(file), position: 0, text: 0, end: file_bytes })
 }

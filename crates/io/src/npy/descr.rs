@@ -11,7 +11,6 @@ use crate::error::npy::HeaderError;
 pub(crate) struct Element {
     /// The type, unless the descriptor does not determine it (`<V1`, `|V1`).
     pub(crate) dtype: Option<DType>,
-    /// Bytes of one element.
     pub(crate) bytes: u32,
     /// Length of the units to be byte-reversed: the element, each part of a complex one, or a code point.
     pub(crate) swap: Option<usize>,
@@ -72,7 +71,6 @@ pub fn descr_of(dtype: DType) -> Option<&'static str> {
     }
 }
 
-/// Reads a descriptor.
 pub(crate) fn element(descr: &str) -> Result<Element, HeaderError> {
     let refuse = |why: &'static str| HeaderError::Descr { descr: descr.to_owned(), why };
     let mut chars = descr.chars();

@@ -6,7 +6,6 @@
 use crate::error::npy::HeaderError;
 use crate::tensor::MAX_RANK;
 
-/// The three values.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Literal {
     pub(super) descr: String,

@@ -52,7 +52,6 @@ impl Read for MemberStream {
 }
 
 impl Member {
-    /// Starts reading the member.
     pub(crate) fn stream(&self, file: &Arc<File>) -> MemberStream {
         let window = Window::new(file.clone(), self.start, self.end);
         if self.is_deflated {

@@ -20,7 +20,6 @@ const ATTRIBUTES: u32 = 0o100_644 << 16;
 /// Offset of the checksum in a local header.
 const CHECKSUM_AT: u64 = 14;
 
-/// One member in the directory.
 #[derive(Debug)]
 struct Entry {
     name: String,
@@ -52,7 +51,6 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    /// Writes data of the current member.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.crc.update(bytes);
         self.put(bytes)

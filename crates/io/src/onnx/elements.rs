@@ -77,7 +77,6 @@ impl Entries {
         self.packed.start.max(self.offset)
     }
 
-    /// Fills `buf` with the next bytes.
     pub(crate) fn fill(&mut self, mut buf: &mut [u8]) -> Result<(), ReadError<ProtoError>> {
         while !buf.is_empty() {
             if self.held == 0 && self.fill_fixed(&mut buf)? {

@@ -68,7 +68,6 @@ impl From<ExternalError> for OpenError {
     }
 }
 
-/// An opened file of external data.
 #[derive(Debug)]
 pub(crate) struct ExternalFile {
     pub(crate) path: PathBuf,

@@ -213,7 +213,6 @@ fn own_data(path: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files.into_iter().collect())
 }
 
-/// A model being written.
 #[derive(Debug)]
 pub(crate) struct ModelWriter {
     source: Arc<ModelFile>,

@@ -62,14 +62,12 @@ impl Parser {
         self.wire.copy(range)
     }
 
-    /// A name.
     pub(crate) fn text(&mut self, range: Range<u64>) -> Read<String> {
         let offset = range.start;
         let bytes = self.small(range)?;
         Ok(String::from_utf8(bytes).map_err(|_| ProtoError::NotUtf8 { offset })?)
     }
 
-    /// A StringStringEntryProto.
     pub(crate) fn entry(&mut self, content: Range<u64>) -> Read<(String, String)> {
         let mut entry = (String::new(), String::new());
         self.each(content, &mut |parser, field| {

@@ -104,7 +104,6 @@ struct Rewriter<'a> {
     changed_bodies: HashSet<usize>,
 }
 
-/// Change of a field.
 enum Change {
     Keep,
     Drop,
@@ -314,7 +313,7 @@ impl<'a> Rewriter<'a> {
         Ok(Change::content(field.number, Some(changed)))
     }
 
-    /// A function by its number, from 1.
+    /// Functions are numbered from 1.
     fn function(&mut self, body: usize, function: &'a Function) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let mut nodes = Nodes::new(function.content.start, &function.nodes);
         let (mut imports, mut defaults) = (function.opset_imports.iter(), function.attribute_defaults.iter());

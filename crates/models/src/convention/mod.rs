@@ -46,7 +46,6 @@ pub struct Grouping<C, V> {
     sets: BTreeMap<Set, Alike<V>>,
 }
 
-/// A bit for each convention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Set {
     /// Conventions that give the result.

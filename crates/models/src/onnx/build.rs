@@ -226,7 +226,6 @@ impl<'a> Builder<'a> {
         self.labels.entry(std::ptr::from_ref(node)).or_insert_with(|| label(node).into()).clone()
     }
 
-    /// Expands a function where it is called.
     fn call(
         &mut self,
         callable: &Rc<Callable<'a>>,

@@ -25,7 +25,6 @@ pub struct Model {
     text: TextStyle,
 }
 
-/// An opened file.
 #[derive(Debug)]
 enum File {
     Onnx(Arc<ModelFile>),
@@ -204,7 +203,6 @@ impl Model {
         RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
     }
 
-    /// Files that a run with these inputs reads.
     pub(super) fn reads(&self, inputs: &[String]) -> Result<Reads, RunError> {
         let data = match &self.file {
             File::Onnx(file) => file.data_files(),
@@ -236,7 +234,6 @@ fn begins_as_bytecode(path: &Path) -> Result<bool, RunError> {
     Ok(std::io::Read::read_exact(&mut file, &mut first).is_ok() && first == crate::tile::bytecode::MAGIC)
 }
 
-/// The bytes of a file of at most `limit`.
 pub(super) fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, RunError> {
     let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
     let (file, found) = open_regular(path)?;

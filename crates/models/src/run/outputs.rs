@@ -92,7 +92,6 @@ impl Outputs {
         Ok(path)
     }
 
-    /// Writes a tensor to the file of its name.
     pub(super) fn add_tensor(&mut self, name: &str, tensor: &Tensor) -> Result<(), RunError> {
         let path = self.place(&self.file_of(name))?;
         let written = Written { name: name.into(), dtype: tensor.dtype, shape: tensor.shape.clone(), path };
@@ -112,7 +111,6 @@ impl Outputs {
         Ok(())
     }
 
-    /// Puts every result in its place.
     pub(super) fn commit(mut self) -> Result<Vec<Written>, RunError> {
         self.make_folder()?;
         let (pending, written): (Vec<_>, Vec<_>) = self.pending.into_iter().unzip();

@@ -29,19 +29,16 @@ pub(crate) const MAX_FINDINGS: usize = 1000;
 pub(crate) const MAX_RANK: usize = 64;
 
 impl Module {
-    /// An empty module.
     pub(crate) fn new(version: Release) -> Module {
         Module { version, functions: Vec::new(), findings: Vec::new(), warnings: Vec::new() }
     }
 
-    /// Adds to the findings.
     pub(crate) fn find(&mut self, error: Diagnostic) {
         if self.findings.len() < MAX_FINDINGS {
             self.findings.push(error);
         }
     }
 
-    /// Adds to the warnings.
     pub(crate) fn warn(&mut self, warning: Diagnostic) {
         if self.warnings.len() < MAX_FINDINGS {
             self.warnings.push(warning);

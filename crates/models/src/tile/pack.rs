@@ -36,7 +36,7 @@ pub(crate) fn check(kind: PackKind, from: &TileType, to: &TileType) -> Result<()
     }
 }
 
-/// Bits in memory; tf32 takes a word.
+/// tf32 takes a word in memory.
 fn memory_bits(dtype: DType) -> u64 {
     match dtype {
         DType::Tf32 => 32,

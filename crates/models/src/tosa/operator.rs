@@ -164,13 +164,11 @@ fn block_bytes(dtype: DType) -> usize {
     dtype.storage_bits().expect("elements have a width") as usize * BLOCK / 8
 }
 
-/// The codes of one block.
 fn unpacked(dtype: DType, bytes: &[u8]) -> [u64; BLOCK] {
     let block = Elements::new(dtype, BLOCK, bytes).expect("a block is of whole bytes");
     std::array::from_fn(|i| block.storage(i))
 }
 
-/// Writes the codes of one block.
 fn pack(dtype: DType, codes: &[u64; BLOCK], bytes: &mut [u8]) {
     let mut block = ElementsMut::new(dtype, BLOCK, bytes).expect("a block is of whole bytes");
     codes.iter().enumerate().for_each(|(i, code)| block.set(i, *code));

@@ -11,10 +11,8 @@ use regex_lite::Regex;
 /// A module by its path from the root of the crate, which is empty.
 pub type Module = Vec<String>;
 
-/// The modules that each module imports.
 pub type Imports = BTreeMap<Module, BTreeSet<Module>>;
 
-/// Reads the imports of the files of a crate.
 pub fn imports(files: &BTreeMap<Module, String>) -> Imports {
     let mut all = Imports::new();
     for (module, text) in files {

@@ -33,7 +33,6 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of crates").to_path_buf()
 }
 
-/// The files of a crate by module.
 fn files(src: &Path) -> BTreeMap<Module, String> {
     let mut all = BTreeMap::new();
     let mut waiting = vec![(src.to_path_buf(), Module::new())];

@@ -33,7 +33,6 @@ pub struct IrFile {
     odd_packing: Option<Packing>,
 }
 
-/// The file of elements.
 #[derive(Debug)]
 struct Weights {
     path: PathBuf,

@@ -7,12 +7,10 @@ use crate::tile::error::Diagnostic;
 /// Attributes within attributes.
 const MAX_DEPTH: usize = 32;
 
-/// Skips a tagged attribute.
 pub(super) fn skip(cursor: &mut Cursor<'_>, types: &Types) -> Result<(), Diagnostic> {
     skip_within(cursor, types, 0)
 }
 
-/// Skips an untagged dictionary.
 pub(super) fn skip_dictionary(cursor: &mut Cursor<'_>, types: &Types) -> Result<(), Diagnostic> {
     dictionary(cursor, types, 0)
 }

@@ -35,7 +35,6 @@ const CONVERSIONS: [(u64, Op); 9] = [
     (0x6b, Op::Trunci),
 ];
 
-/// The body of a function being read.
 pub(super) struct Body<'r, 'a> {
     version: Release,
     types: &'r Types,

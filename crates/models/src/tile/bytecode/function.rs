@@ -21,7 +21,6 @@ const PRIVATE: u8 = 1;
 const KERNEL: u8 = 2;
 const HINTS: u8 = 4;
 
-/// Reads every function.
 pub(super) fn module(sections: &Sections<'_>) -> Result<Module, Diagnostic> {
     let types = Types::read(&sections.types, sections.version)?;
     let mut functions = sections.functions;

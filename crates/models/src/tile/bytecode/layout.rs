@@ -7,7 +7,6 @@
 
 use truecast_core::spec::tile::Release;
 
-/// One operation.
 pub(crate) struct Layout {
     pub opcode: u64,
     pub name: &'static str,
@@ -15,7 +14,6 @@ pub(crate) struct Layout {
     pub fields: &'static str,
 }
 
-/// The layout of an opcode.
 pub(super) fn of_opcode(opcode: u64) -> Option<&'static Layout> {
     LAYOUTS.iter().find(|l| l.opcode == opcode)
 }

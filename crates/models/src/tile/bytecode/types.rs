@@ -11,7 +11,6 @@ use super::cursor::{Cursor, structure};
 use crate::tile::error::{Cause, Diagnostic, Place};
 use crate::tile::module::MAX_RANK;
 
-/// A type of the file.
 #[derive(Clone, Debug)]
 pub(super) enum Type {
     /// A tile.
@@ -24,7 +23,6 @@ pub(super) enum Type {
     Other,
 }
 
-/// All types of a file.
 pub(super) struct Types(Vec<Type>);
 
 impl Types {

@@ -3,7 +3,6 @@
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use std::borrow::Cow;
 
-/// One token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// Letters, digits, `_`, `.`, `$`: names, keywords, numbers, and shapes with their element type.
@@ -79,7 +78,6 @@ pub(super) struct Lexeme<'a> {
     pub leads_line: bool,
 }
 
-/// A position in the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lexer<'a> {
     rest: &'a str,

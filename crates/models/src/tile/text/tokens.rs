@@ -51,7 +51,6 @@ impl<'a> Parser<'a> {
         Diagnostic::new(at.place, Cause::Syntax { expected: expected.into(), found: at.token.to_string() })
     }
 
-    /// Takes a sign if it is next.
     pub(super) fn accept(&mut self, sign: char) -> Result<bool, Diagnostic> {
         let is_next = self.peek()?.token == Token::Sign(sign);
         if is_next {

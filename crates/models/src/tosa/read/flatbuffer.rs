@@ -5,7 +5,6 @@
 use crate::tosa::error::FileError;
 use std::ops::Range;
 
-/// A whole file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer<'a>(pub &'a [u8]);
 
@@ -48,7 +47,6 @@ impl<'a> Buffer<'a> {
     }
 }
 
-/// A table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table<'a> {
     buffer: Buffer<'a>,
