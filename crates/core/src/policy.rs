@@ -43,7 +43,7 @@ pub enum NanSubstitute {
     MaxSigned,
     /// The largest finite value, positive (`docs/spec/tile-ir.md §6.7.3`).
     MaxPositive,
-    /// Code 0, whatever its value (`docs/spec/openvino.md §6.8`, nf4).
+    /// Code 0, for any value of it (`docs/spec/openvino.md §6.8`, nf4).
     CodeZero,
 }
 

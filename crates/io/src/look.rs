@@ -23,7 +23,7 @@ pub(crate) fn known<T>(answer: io::Result<T>) -> io::Result<Option<T>> {
 /// Describes the file or folder at a path, or a link's target.
 ///
 /// # Errors
-/// [`Error::Io`] if the system does not tell.
+/// [`Error::Io`] if the query fails.
 ///
 /// # Examples
 /// ```
@@ -79,7 +79,7 @@ pub fn inside(folder: &Path, path: &Path) -> Result<PathBuf, Error> {
 /// Names in a folder, sorted.
 ///
 /// # Errors
-/// [`Error::Io`] if the folder does not exist, or the system does not tell.
+/// [`Error::Io`] if the folder does not exist, or the query fails.
 pub fn names(folder: &Path) -> Result<Vec<OsString>, Error> {
     let read = || -> io::Result<Vec<OsString>> {
         step(|| fs::read_dir(folder))?.map(|entry| step(|| Ok(entry?.file_name()))).collect()
@@ -103,7 +103,7 @@ impl FileId {
     /// The file at `path`, with links followed; `None` if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Io`] if the system does not tell.
+    /// [`Error::Io`] if the query fails.
     ///
     /// # Examples
     /// ```

@@ -405,7 +405,7 @@ impl Source {
     /// followed; a path that does not exist is not the same file.
     ///
     /// # Errors
-    /// [`Error::Io`] if the system does not tell.
+    /// [`Error::Io`] if the query fails.
     pub fn same_file(&self, path: &Path) -> Result<bool, Error> {
         let Some(found) = FileId::of(path)? else { return Ok(false) };
         if found == self.identity {

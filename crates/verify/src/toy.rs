@@ -1,7 +1,7 @@
 //! Formats small enough that every value is an integer in a common unit: a sorted table of values, a search, and a
 //! comparison with the middle of two neighbors.
 //!
-//! Only descriptors ([`FloatFormat`]) come from the engine, none of its arithmetic.
+//! Only descriptors ([`FloatFormat`]) come from the engine, not its arithmetic.
 //!
 //! Terminology: *units* are `2^-SCALE`; the *grid* holds the magnitudes of a format in units, by magnitude code,
 //! continued beyond the largest finite one as if the exponent had no limit.

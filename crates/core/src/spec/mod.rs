@@ -77,7 +77,7 @@ pub enum SpecError {
     #[error("{spec} has no version {version}; known versions are {known}{}", changes(.spec))]
     Version {
         spec: &'static str,
-        /// The version asked for.
+        /// Requested version.
         version: String,
         /// The versions that exist.
         known: Cow<'static, str>,

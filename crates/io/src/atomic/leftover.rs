@@ -33,7 +33,7 @@ impl Leftover {
 
 /// Leftovers of earlier runs that were writing a file to `path`. A file that a live process works on is not one.
 ///
-/// Nothing depends on the answer: it is empty if the system cannot tell.
+/// Nothing depends on the answer: it is empty if the query fails.
 ///
 /// # Examples
 /// ```

@@ -43,7 +43,7 @@ pub enum Error {
         /// Kind of file found there.
         found: Foreign,
     },
-    /// The destination exists and replacing it was not asked for.
+    /// The destination exists and must not be replaced.
     #[error("{}: destination exists", EscapedPath(path))]
     Exists { path: PathBuf },
     /// The destination exists and is not a regular file; it is never replaced.

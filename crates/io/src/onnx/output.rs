@@ -175,7 +175,7 @@ const COPY_BYTES: usize = 1 << 18;
 /// A file in use by the model at `path` is therefore never overwritten (`docs/spec/onnx.md §3.8`).
 ///
 /// # Errors
-/// [`Error::Io`] if the system does not tell.
+/// [`Error::Io`] if the query fails.
 pub fn unused_location(path: &Path) -> Result<String, Error> {
     let name = path.file_name().map(|name| name.to_string_lossy().replace("..", "_")).unwrap_or_default();
     let numbered = |i: u32| if i == 0 { format!("{name}.data") } else { format!("{name}.{i}.data") };

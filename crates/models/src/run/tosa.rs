@@ -24,7 +24,7 @@ use truecast_io::npy::tosa::{self as array, Array};
 /// between floats (`docs/spec/tosa.md §3.9`).
 ///
 /// # Errors
-/// [`RunError`]; [`RunError::Model`] tells errors from unpredictable results.
+/// [`RunError`]; [`RunError::Model`] distinguishes errors and unpredictable results.
 pub fn run(
     path: &Path,
     target: Option<Target>,

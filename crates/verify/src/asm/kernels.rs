@@ -69,7 +69,7 @@ impl Row {
 pub struct Kernel {
     /// Path with generic arguments, without the crate. For tasks, the task's type, without the level.
     pub name: String,
-    /// Level, if its name tells.
+    /// Level, if it is in the name.
     pub level: Option<Level>,
     /// Compiled for a level by `Level::run`, or with vector instructions that only a level allows: it must be in the
     /// table.
