@@ -14,7 +14,7 @@ use crate::scheme::Family;
 /// Components in names of tensors with several experts, in the order of the page.
 const EXPERTS: [&str; 3] = ["experts", "block_sparse_moe", "parallel_experts"];
 
-/// Names of the first and the second expert layer with fused experts and gates.
+/// Names of the first and the second layer of experts in one tensor, with fused gate and up.
 const EXPERT_LAYERS: [(&str, &str); 4] =
     [("gate_up_proj", "down_proj"), ("input_linear", "output_linear"), ("fc1", "fc2"), ("w13", "w2")];
 

@@ -95,7 +95,7 @@ impl Declaration {
         self.settings.iter().map(|(_, setting)| setting).chain(self.modules.values())
     }
 
-    /// The scheme for error messages about undetected storage; `None` without a setting.
+    /// The scheme to name in an error if no tensor is stored so; `None` without a setting.
     pub(crate) fn scheme(&self) -> Option<Scheme> {
         self.every().next().map(|setting| setting.scheme)
     }

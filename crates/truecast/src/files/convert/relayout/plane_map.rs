@@ -152,7 +152,7 @@ fn scales(old: Plane, new: Plane) -> Result<(Change, bool), Why> {
 }
 
 impl LayoutSide<'_> {
-    /// Rows and columns that share a scale, and rows of a global scale if they matter.
+    /// Rows and columns that share a scale, and the tensor's rows where they matter.
     fn blocks(&self) -> [u64; 3] {
         let Layout { matrices, transposed, .. } = *self.layout;
         let [mut block, mut grid] = [self.planes.scales.block, self.grid(self.planes.scales.block)];
