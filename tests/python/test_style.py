@@ -1,9 +1,11 @@
-"""The English of what users read: ten patterns that make a sentence hard to read at once.
+"""The English of pages, help, messages and comments: patterns that make a sentence hard to read at once.
 
 They are applied to one unit at a time: a paragraph, list item or table row of a page, an entry of a command's help with
-its lines joined, a string literal of a message. The comment at each pattern says what to write instead.
+its lines joined, a string literal of a message, a paragraph of a comment or docstring. The comment at each pattern shows
+the alternative.
 """
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -29,7 +31,7 @@ def pattern(expression: str, found: str, passed: str) -> Pattern:
 PATTERNS = {
     # Write `is not a Y`.
     "is_no": pattern(
-        r"(?<!\bthere[ ]) \b(?:is|are|was|were)\s+no(?:ne)?\b (?!\s+(?:longer|more|less)\b)",
+        r"(?<!\b[Tt]here[ ]) \b(?:is|are|was|were)\s+no(?:ne)?\b (?!\s+(?:longer|more|less)\b)",
         "the file is no checkpoint",
         "there is no checkpoint, and the file is no longer read",
     ),
@@ -104,15 +106,49 @@ PATTERNS = {
     ),
 }
 
+# Comments have these too: a noun comes first, and names the thing.
+COMMENT_PATTERNS = PATTERNS | {
+    # Write `Keys of the file`, `Bits per block`.
+    "withheld_noun": pattern(
+        r"(?:^|[.:;]\s+)(?:Of|What|Whatever|Whoever|Whose|Those|That[ ]of)\b(?![^.]*\?)",
+        "Of a block: the scale",
+        "Scale of a block",
+    ),
+    # Name the thing: `the result`.
+    "clause_as_object": pattern(
+        r"\b[Ww]hat(?:ever)?\s+(?:\S+\s+){0,5}?(?:is|are|was|were|has|have|had|became|becomes?)\b(?!\?)",
+        "Returns what became of the file",
+        "Returns the state of the file",
+    ),
+    # Write `no other process`, `the caller`.
+    "people_as_code": pattern(
+        r"\b(?:[Nn]obody|[Ss]omebody|[Ww]hoever)\b|\bwho\s+(?:asks?|counts?|needs?|reads?|wants?)\b",
+        "memory that nobody reads",
+        "memory that no thread reads",
+    ),
+    # Write `None if the type is unknown`, `this many`.
+    "none_so_many": pattern(
+        r"\b(?:is|are|was|were)\s+none\b|\bso\s+(?:many|few)\b",
+        "a code that is none",
+        "an invalid code",
+    ),
+    # Write `the file's header`, `row length in blocks`.
+    "of_of_of": pattern(
+        r"(?:\bof\s+(?:(?:an?|the|its?|each|every|all|one|two)\s+)?[\w`]+\s+){2}of\b",
+        "the length of rows of blocks of a matrix",
+        "the length of a block's rows in a matrix",
+    ),
+}
 
-def hits(place: str, unit: str) -> list[str]:
-    found = ((name, row.expression.search(unit)) for name, row in PATTERNS.items())
+
+def hits(place: str, unit: str, patterns: dict[str, Pattern] = PATTERNS) -> list[str]:
+    found = ((name, row.expression.search(unit)) for name, row in patterns.items())
     return [f"{place}: {name}: {unit[max(0, m.start() - 40) : m.end() + 30]!r}" for name, m in found if m]
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", COMMENT_PATTERNS)
 def test_patterns_find_what_they_are_for(name):
-    row = PATTERNS[name]
+    row = COMMENT_PATTERNS[name]
     assert row.expression.search(row.found) and not row.expression.search(row.passed)
 
 
@@ -205,4 +241,48 @@ def test_messages():
     for path in sources():
         for line, unit in messages(path.read_text()):
             found += hits(f"{path.relative_to(ROOT)}:{line}", unit)
+    assert not found, f"{len(found)} hits\n" + "\n".join(found)
+
+
+# Crates whose comments are done; the others follow.
+COMMENTED = ["c", "core", "fuzz", "io", "kernel", "models", "python", "testkit", "verify"]
+
+
+def comments(text: str):
+    """The first line and the text of each paragraph in the comments of a Rust file, without the code of examples."""
+    mark, unit, in_example = None, "", False
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        found = re.match(r"\s*(//[/!]?)(?!/) ?(.*)", line)
+        if found and found[2].startswith("```"):
+            in_example = not in_example
+        ends = not found or found[1] != mark or in_example or not found[2].strip() or re.match(r"[-*|#`]|\s", found[2])
+        if unit and ends:
+            yield first, unit
+            unit = ""
+        mark = found and found[1]
+        if not found or in_example or not found[2].strip() or found[2].startswith("```"):
+            in_example = in_example and bool(found)
+            continue
+        first = first if unit else number
+        unit = f"{unit} {found[2].strip()}".strip()
+
+
+def docstrings(text: str):
+    """The line and the text of each paragraph in the docstrings of a Python file, without examples."""
+    for node in ast.walk(ast.parse(text)):
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            for paragraph in re.split(r"\n\s*\n", value.value):
+                if not paragraph.lstrip().startswith(">>>"):
+                    yield value.lineno, " ".join(paragraph.split())
+
+
+@pytest.mark.parametrize("crate", COMMENTED)
+def test_comments(crate):
+    folder = ROOT / "crates" / crate
+    found = []
+    for path in sorted([*folder.rglob("*.rs"), *folder.glob("package/**/*.py*")]):
+        units = comments if path.suffix == ".rs" else docstrings
+        for line, unit in units(path.read_text()):
+            found += hits(f"{path.relative_to(ROOT)}:{line}", unit, COMMENT_PATTERNS)
     assert not found, f"{len(found)} hits\n" + "\n".join(found)

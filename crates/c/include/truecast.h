@@ -60,7 +60,7 @@ enum truecast_status
      */
     TRUECAST_STATUS_DEFINED = 1,
     /**
-     * One element: the specification leaves the result open. This is the one that truecast documents.
+     * One element: the specification leaves the result open. This one is documented by truecast.
      */
     TRUECAST_STATUS_OPEN = 2,
     /**

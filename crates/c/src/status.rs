@@ -12,7 +12,7 @@ pub enum Status {
     Ok = 0,
     /// One element: the specification permits exactly this result.
     Defined = 1,
-    /// One element: the specification leaves the result open. This is the one that truecast documents.
+    /// One element: the specification leaves the result open. This one is documented by truecast.
     Open = 2,
     /// An element that the specification or a policy refuses, such as NaN with `nan=error`. It has no result.
     Refused = 3,

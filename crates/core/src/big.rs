@@ -137,7 +137,7 @@ impl Big {
     /// The leading 64 bits of `self / divisor` as `sig * 2^exp`, bit 63 of `sig` set, and whether anything is left.
     /// Neither operand may be zero.
     pub fn div_to_64(&self, divisor: &Self) -> (u64, i32, bool) {
-        // Scale so that the quotient lies in (2^63, 2^65), then divide bit by bit.
+        // Scale so that the quotient is in (2^63, 2^65), then divide bit by bit.
         let scale = 64 + divisor.bits() as i32 - self.bits() as i32;
         let mut rest = self.shl(scale.max(0) as u32);
         let part = divisor.shl((-scale).max(0) as u32 + 64);

@@ -189,7 +189,7 @@ impl Decimal<'_> {
     }
 }
 
-/// The digits of a number as an integer, and where its point stands.
+/// Digits of a number as an integer, with the position of the point.
 #[derive(Default)]
 struct Digits {
     value: Big,
@@ -202,7 +202,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// No value needs more digits to be told from its neighbors: halfway points of f64 have fewer than 800.
+    /// No value needs more digits to be distinguished from its neighbors: halfway points of f64 have fewer than 800.
     const KEEP: i64 = 1200;
 
     fn read(&mut self, digits: &[u8], fraction: bool) {

@@ -137,7 +137,7 @@ pub enum Unrepresentable {
 }
 
 words! {
-    /// The notation of floating-point numbers as text. It changes neither the digits nor what is read.
+    /// The notation of floating-point numbers as text. It affects neither the digits nor reading.
     #[derive(Default)]
     pub enum TextStyle {
         /// As the reference evaluator of ONNX: very small and very large values have an exponent (`docs/spec/onnx.md
@@ -294,7 +294,7 @@ pub struct Undefined {
     pub accepted: Accepted,
 }
 
-/// Which results a checker accepts where a standard gives no single answer.
+/// Results that a checker accepts where a standard gives no single answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Accepted {
@@ -350,7 +350,7 @@ pub struct CastSpec {
     pub src: DType,
     /// Destination type.
     pub dst: DType,
-    /// How values are treated.
+    /// Treatment of values.
     pub policy: CastPolicy,
     /// Cases that the standard leaves open for this pair.
     pub undefined: &'static [Undefined],

@@ -172,7 +172,7 @@ fn not_numbers() {
 
 // ---- errors ----
 
-/// `docs/spec/onnx.md §6.4`; the position is that of the first byte that does not fit.
+/// `docs/spec/onnx.md §6.4`, with the position of the first byte that does not fit.
 #[test]
 fn grammar_errors() {
     #[rustfmt::skip]

@@ -8,7 +8,7 @@ use truecast_core::{CastPolicy, DType, Ecosystem, Exact, Kind, Layout, cast_one,
 use truecast_testkit::formats::{FORMATS, NF4, NF4_THRESHOLDS, SMALL_FLOATS, SPECIAL_CODES, TYPES};
 
 /// `docs/kernels.md §3.3`: p, q, T = significand * 2^exponent, parity of max ("odd" is true), and margins (p_H - p_D,
-/// q_D - q_H) for each usable intermediate format. `SERVES`: the page says yes without numbers.
+/// q_D - q_H) for each usable intermediate format. `SERVES`: usable, without numbers in the page.
 const SERVES: Option<(i32, i32)> = Some((0, 0));
 const NO: Option<(i32, i32)> = None;
 type Margins = Option<(i32, i32)>;

@@ -67,7 +67,7 @@ fn every_row_of_the_page() {
     }
 }
 
-/// "any NaN code where the right answer is NaN"; under bitwise comparison the one of the NaN rule.
+/// "any NaN code where the right answer is NaN"; under bitwise comparison the NaN rule's.
 #[test]
 fn nan_compares_as_a_class_unless_asked() {
     let spec = onnx(F32, Cast::to(F8E5M2));

@@ -158,7 +158,7 @@ fn packings_of_the_page() {
     assert_eq!(fields(Packing::Columns { word: 8 }, 4, [2, 2], &[0x31, 0x42]), [1, 2, 3, 4]);
     // BitNet: field i of byte row r is row i * M/4 + r.
     assert_eq!(fields(Packing::Planes, 2, [8, 1], &[0b11_10_01_00, 0b00_01_10_11]), [0, 3, 1, 2, 2, 1, 3, 0]);
-    // Rows begin anew at a byte or word.
+    // Rows start at a byte or word.
     assert_eq!(fields(Packing::BYTES, 3, [2, 3], &[0b1000_1000, 0, 0b0101_0001, 1]), [0, 1, 2, 1, 2, 5]);
 }
 

@@ -37,7 +37,7 @@ pub fn onnx(input: &[u8]) {
     });
 }
 
-/// A model of conversions: checked, described, made into a graph and evaluated.
+/// A graph of conversion nodes: checked, described, made into a graph and evaluated.
 pub fn onnx_graph(input: &[u8]) {
     MODEL.with(|place| {
         let Some(file) = accepted(ModelFile::open(place.holding(input), Options::default())) else { return };

@@ -16,6 +16,6 @@ pub struct OpenOptions {
 pub struct OnnxOptions {
     /// Accepts the deviations of `docs/spec/onnx.md §3.5` and §3.6 that are marked as lenient.
     pub lenient: bool,
-    /// Accepts external data behind links out of the model's folder (§3.7 rule 3).
+    /// Accepts external data through links out of the model's folder (§3.7 rule 3).
     pub follow_links: bool,
 }

@@ -77,7 +77,7 @@ enum Place {
 struct Order {
     /// Length of the byte-reversed units.
     swap: Option<usize>,
-    /// The elements lie in Fortran order.
+    /// The elements are in Fortran order.
     is_fortran: bool,
 }
 
@@ -99,8 +99,8 @@ impl Source {
     ///
     /// `from` reinterprets the elements of an array (`docs/interfaces.md §3`): it is required if the file does not
     /// state the type (`<V1`), and otherwise accepted for elements of its storage size, types narrower than a byte
-    /// counting as one byte. In a `.npz` file it applies to the members without a type; if there are none, to those
-    /// with elements of that size.
+    /// counting as one byte. In a `.npz` file it applies to members without a type; if all have one, to members with
+    /// elements of that size.
     ///
     /// Cost: memory proportional to the header, or the archive's directory.
     /// Source: `docs/spec/checkpoints.md §1.6`, `docs/interfaces.md §4`.

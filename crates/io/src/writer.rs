@@ -22,7 +22,7 @@ use crate::{npy, safetensors};
 
 /// Writes a container in a stream.
 ///
-/// The destination appears when [`finish`](Writer::finish) succeeds. Dropping the writer leaves nothing behind.
+/// The destination appears when [`finish`](Writer::finish) succeeds. Dropping the writer leaves no file.
 ///
 /// # Examples
 /// ```

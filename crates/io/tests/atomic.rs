@@ -148,7 +148,7 @@ fn a_replaced_file_keeps_its_mode() {
     }
 }
 
-/// Runs one of the ignored tests below in a process of its own, behind a shell command that prepares the process.
+/// Runs one of the ignored tests below in a new process, through a shell command that prepares it.
 #[track_caller]
 fn in_a_process(prepare: &str, test: &str) {
     let command = format!("{prepare}; exec \"$0\" --ignored --exact {test}");

@@ -1,4 +1,5 @@
-//! `.npy` files as literal bytes: descriptors, versions, orders, lies (`docs/interfaces.md §4`; `numpy.lib.format`).
+//! `.npy` files as literal bytes: descriptors, versions, orders, false headers (`docs/interfaces.md §4`;
+//! `numpy.lib.format`).
 
 mod disk;
 

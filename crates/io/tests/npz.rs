@@ -183,7 +183,7 @@ fn what_is_written_is_read_by_another_implementation() {
 fn every_type_comes_back() {
     let tensors: Vec<Tensor> = DType::ALL
         .into_iter()
-        // Text has its own tests: its width is that of the longest element.
+        // Text has its own tests: its width comes from the longest element.
         .filter(|d| *d != DType::String && truecast_io::layout_for(FileFormat::Npz, *d).is_ok())
         .map(|d| disk::tensor(FileFormat::Npz, d.name(), d, &[2, 3]))
         .collect();

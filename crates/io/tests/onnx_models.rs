@@ -30,7 +30,7 @@ fn names(file: &ModelFile) -> Vec<&str> {
     file.tensors().iter().map(|listed| listed.name.as_str()).collect()
 }
 
-/// A model whose named tensors become bf16; the elements written are 1, 2, 3, ... bytes of 0x11, 0x22, ...
+/// A model whose named tensors become bf16, with elements 1, 2, 3, ... bytes of 0x11, 0x22, ...
 fn rewritten(source: &[u8], chosen: &[&str], opset: Option<i64>, ir_version: Option<i64>) -> (disk::Disk, Vec<u8>) {
     let disk = disk::file("a.onnx", source);
     let file = open(&disk);

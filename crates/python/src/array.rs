@@ -408,7 +408,7 @@ const F_CONTIGUOUS: c_int = 0x2;
 const NOT_SWAPPED: c_int = 0x200;
 const WRITEABLE: c_int = 0x400;
 
-/// Programs never have memory there.
+/// Programs never have memory below this address.
 const FIRST_PAGE: usize = 4096;
 
 /// Contents of `__array_struct__`.
@@ -431,8 +431,8 @@ impl Interface {
             return Err(not_ours());
         }
         let capsule = array.getattr(intern!(py, "__array_struct__"))?;
-        // SAFETY: `capsule` is an object that is alive; a capsule without a name is asked for, and everything else
-        // makes the function set an exception and return null.
+        // SAFETY: `capsule` is an object that is alive; it is expected to have no name, and every error makes the
+        // function set an exception and return null.
         let pointer = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), std::ptr::null()) };
         if pointer.is_null() {
             return Err(PyErr::fetch(py));

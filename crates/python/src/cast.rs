@@ -19,7 +19,7 @@ static PLANNED: Mutex<Vec<(Key, Arc<Caster>)>> = Mutex::new(Vec::new());
 /// More pairs than programs use repeatedly.
 const MOST_PLANNED: usize = 64;
 
-/// What a plan depends on.
+/// Key of a cached plan.
 #[derive(Clone, Copy, PartialEq)]
 struct Key {
     src: DType,
@@ -202,11 +202,11 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 /// ----------
 /// x
 ///     An array of NumPy (with ml_dtypes), a tensor of torch or an array of JAX on the CPU, or anything that NumPy can
-///     make an array of. Any layout: contiguous arrays are read in place, others are copied first. It may have no masked
-///     or null elements, and must not require a gradient.
+///     make an array of. Any layout: contiguous arrays are read in place, others are copied first. It may have no
+///     masked or null elements, and must not require a gradient.
 /// to
-///     The element type: a name of any ecosystem (``"f8e4m3fn"``, ``"FLOAT8E4M3FN"``, ``"torch:float8_e4m3fn"``), a type
-///     of NumPy, ml_dtypes or torch, or a number of ONNX's enumeration.
+///     The element type: a name of any ecosystem (``"f8e4m3fn"``, ``"FLOAT8E4M3FN"``, ``"torch:float8_e4m3fn"``), a
+///     type of NumPy, ml_dtypes or torch, or a number of ONNX's enumeration.
 /// spec
 ///     The specification: ``"onnx"`` (the default), ``"tosa"``, ``"openvino"``, ``"tile"``, ``"ieee"``, or a library,
 ///     language or chip by name (``"ptx"``), with an optional ``@VERSION``: ``"onnx@19"``, ``"torch@2.11"``.
@@ -245,8 +245,8 @@ fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
 /// UsageError
 ///     An invalid argument.
 /// InputError
-///     A value refused by an ``error`` policy, a text that is not a number, or a byte that is not a code; with the index
-///     of the element.
+///     A value refused by an ``error`` policy, a text that is not a number, or a byte that is not a code; with the
+///     index of the element.
 ///
 /// Notes
 /// -----

@@ -1,6 +1,6 @@
 //! The extension module `truecast._truecast` of the Python package: arrays of NumPy, torch and JAX in and out (`array`,
 //! `memory`), their types (`dtypes`), and one file for each function on them. Results are computed by the crate
-//! `truecast`; the command is that of `truecast-cli`.
+//! `truecast`, the command is `truecast-cli`'s.
 //!
 //! `unsafe` is used in `memory`, `array` and `torch`, which access other libraries' memory, and in `pages`, the memory
 //! of large results.

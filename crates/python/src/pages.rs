@@ -1,9 +1,9 @@
 //! Memory of large results: pages of the system, kept for reuse for a while after their last array is gone.
 //!
 //! The system clears each page at the first write, which takes about the time of a conversion; reused pages need no
-//! clearing. So the memory of a large result is not unmapped but kept for the next one that fits, and the system is
-//! told that it may take the pages at any time (`MADV_FREE`): they count as resident until then. Only Linux has this
-//! advice; elsewhere the library of the result allocates, as for small ones.
+//! clearing. So the memory of a large result is not unmapped but kept for the next one that fits, with advice to the
+//! system to take the pages at any time (`MADV_FREE`): they count as resident until then. Only Linux has this advice;
+//! elsewhere the library of the result allocates, as for small ones.
 //!
 //! Pages have one owner at a time: a `Pages` that is the base of arrays, or `KEPT`. They move there when the `Pages` is
 //! dropped, when no array, view, tensor or capsule of DLPack refers to it.
@@ -68,8 +68,8 @@ impl Room {
 
     /// Keeps it, and drops the oldest beyond the limits. Its contents may be lost from here on.
     fn keep(self) {
-        // SAFETY: no array refers to the memory any more, so replacing it by zeros is not observed. The next user
-        // treats it as uninitialized, and writes before any read.
+        // SAFETY: no array refers to the memory, so replacing it by zeros is not observed. The next user treats it as
+        // uninitialized, and writes before any read.
         let freed = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::Free, self.start, self.len) };
         // Refused for locked memory.
         if freed.is_err() || self.len > MOST_BYTES {

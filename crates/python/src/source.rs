@@ -105,7 +105,7 @@ impl<'py> Source<'py> {
 
     fn of_elements(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
         let shape = given.shape()?;
-        // ml_dtypes ignores the high bits of narrow integers, not those of floats.
+        // ml_dtypes ignores the high bits of narrow integers, but not of floats.
         let are_codes = matches!(dtype, DType::F4E2M1 | DType::F6E2M3 | DType::F6E3M2);
         Ok(Source { len: len_of(&shape)?, shape, given, dtype, layout: Layout::Bytes, are_codes })
     }

@@ -89,7 +89,7 @@ impl Written {
     /// Reads a file.
     ///
     /// # Panics
-    /// If it is not one, has a tensor of an unexpected type, or anything but zeros between tensors.
+    /// If it is not one, has a tensor of an unexpected type, or other bytes than zeros between tensors.
     #[must_use]
     pub fn new(file: &[u8]) -> Written {
         let mut bytes = Bytes(file, 0);

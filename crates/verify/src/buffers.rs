@@ -1,7 +1,7 @@
 //! Simple packing of elements, one at a time (the fast version is in `docs/kernels.md`).
 //!
-//! An *element* is the stored form, right-aligned in a `u64`: a code, but for bool and i1 any byte, and for tf32 the 32
-//! bits of an f32.
+//! An *element* is the stored form, right-aligned in a `u64`: a code, except any byte for bool and i1, and the 32 bits
+//! of an f32 for tf32.
 
 use truecast_core::{DType, Layout};
 

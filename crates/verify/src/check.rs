@@ -269,7 +269,7 @@ fn against_oracle(spec: &CastSpec, src: &Source, wanted: &Wanted, every: usize) 
     })
 }
 
-/// Compares the definition with `rustc_apfloat` through the f64 of the same value, where that exists and the crate is
+/// Compares the definition with `rustc_apfloat` through the f64 of the same value, if that exists and the crate is
 /// right (`docs/style.md §15.1`); other policies are skipped.
 fn against_apfloat(spec: &CastSpec, src: &Source, wanted: &Wanted) -> Tally {
     let rounding = spec.policy.to_float;

@@ -43,7 +43,7 @@ mod register {
 
     pub(super) fn store() -> Value {
         let mut value = 0u32;
-        // SAFETY: the instruction writes four bytes to the address given, which is that of a live, aligned u32.
+        // SAFETY: the instruction writes four bytes to the given address, of a live, aligned u32.
         unsafe { asm!("stmxcsr [{}]", in(reg) &mut value, options(nostack, preserves_flags)) }
         value
     }

@@ -169,7 +169,7 @@ fn exponent_fields(f: &FloatFormat, dst: DType) -> Vec<u64> {
     all
 }
 
-/// Every exponent of interest with every pattern: one bit, all but one, the low or the high ones. Integers: sums and
+/// Every exponent of interest with every pattern: one bit set or clear, the low or the high ones. Integers: sums and
 /// differences of two powers of two.
 fn products(src: DType, dst: DType) -> Vec<u64> {
     let mut all = Vec::new();

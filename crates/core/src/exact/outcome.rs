@@ -68,7 +68,7 @@ impl Encoded {
     }
 }
 
-/// Reason if the source's magnitude lies in an open interval ([`Condition::Between`]).
+/// Reason if the source's magnitude is in an open interval ([`Condition::Between`]).
 #[inline]
 pub(super) fn open_between(undefined: &[Undefined], source: impl Fn() -> Exact) -> Option<&'static str> {
     undefined.iter().find_map(|open| match open.condition {

@@ -5,8 +5,8 @@ use super::outcome::Encoded;
 use crate::format::{FloatFormat, Specials};
 use crate::policy::{CastPolicy, Condition, NanRule, NanSubstitute, Overflow, Unrepresentable};
 
-/// Code of a value beyond the largest finite one after rounding; a rounding toward zero on this side stops there.
-/// Source: IEEE 754-2019 §7.4.
+/// Code of a value beyond the largest finite one after rounding; a rounding toward zero on this side stops at the
+/// largest one. Source: IEEE 754-2019 §7.4.
 #[inline]
 pub(super) fn overflow(f: &FloatFormat, policy: &CastPolicy, neg: bool) -> Encoded {
     match policy.overflow {

@@ -21,7 +21,7 @@ pub enum Exact {
     },
     /// `(-1)^neg * sig * 2^exp`; with `sticky`, more than that but less than `sig + 1`. `sig == 0` is a signed zero.
     /// A sticky value has a 64-bit `sig`, so that no floating-point destination keeps its last bit; integers take the
-    /// digits of a text instead ([`crate::text`]). Exponents lie within ±100,000.
+    /// digits of a text instead ([`crate::text`]). Exponents are within ±100,000.
     Finite {
         /// Sign.
         neg: bool,
@@ -29,7 +29,7 @@ pub enum Exact {
         sig: u64,
         /// Exponent of the last bit of `sig`.
         exp: i32,
-        /// The value lies strictly between `sig` and `sig + 1`.
+        /// The value is strictly between `sig` and `sig + 1`.
         sticky: bool,
     },
 }

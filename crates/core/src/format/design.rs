@@ -20,7 +20,7 @@ pub enum FormatError {
     /// Inf takes the one code of the highest exponent.
     #[error("IEEE specials without a fraction leave no code for NaN; use Fn, or a fraction of 1 bit")]
     NoRoomForNan,
-    /// The codes of the highest exponent are special, and the only other exponent is that of the subnormals.
+    /// The codes of the highest exponent are special, and only the exponent of subnormals is left.
     #[error("no code is a normal number: an exponent of 1 bit is too narrow for these specials")]
     NoNormal,
     /// The code of -0 cannot be NaN.
@@ -58,10 +58,10 @@ impl FloatFormat {
         }
     }
 
-    /// Whether the fields describe a format. Those of this module do; everything that takes a format expects it.
+    /// Checks that the fields describe a format, as functions that take one require. All formats of this module do.
     ///
     /// # Errors
-    /// [`FormatError`]: what contradicts what.
+    /// [`FormatError`]: the contradiction.
     pub const fn check(&self) -> Result<(), FormatError> {
         let FloatFormat { signed, exp_bits, man_bits, specials, has_zero, .. } = *self;
         if exp_bits == 0 || exp_bits > MAX_EXPONENT || man_bits > MAX_FRACTION || exp_bits + man_bits > MAX_MAGNITUDE {

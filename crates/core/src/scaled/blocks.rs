@@ -131,7 +131,7 @@ impl BlockType {
     #[inline]
     pub fn code(self, block: &[u8], i: usize) -> i64 {
         let byte = |at: usize| u32::from(block[at]);
-        // The first half of 32 elements lies in low nibbles, the second in high ones.
+        // The first half of 32 elements is in low nibbles, the second in high ones.
         let nibble = |at: usize| byte(at + i % 16) >> (i / 16 * 4) & 15;
         let bit = |at: usize| byte(at + i / 8) >> (i % 8) & 1;
         // Field `i / 32` (`bits` wide) of bytes shared by 32 elements.

@@ -24,11 +24,11 @@ pub struct Layout {
     pub kept: [u64; 2],
     /// Rows of the tensor are the columns of a stored matrix (§4.3, §4.9, §4.10).
     pub transposed: bool,
-    /// How its elements are coded.
+    /// Coding of the elements.
     pub coding: Coding,
 }
 
-/// How elements are coded.
+/// Coding of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Coding {
@@ -59,7 +59,7 @@ pub enum Code {
 pub struct Plane {
     /// An entry.
     pub code: Code,
-    /// Where the entries lie.
+    /// Positions of the entries.
     pub packing: Packing,
 }
 
@@ -74,7 +74,7 @@ pub struct Planes {
     pub scales: Scales,
     /// A second, f32 scale.
     pub global: Option<Global>,
-    /// How code and scale are combined.
+    /// Combination of code and scale.
     pub form: Form,
     /// Whether [`Part::Index`] maps rows or columns to the grid (§4.4.1, §4.10).
     pub group: Group,
@@ -110,13 +110,13 @@ pub enum Zero {
 /// A second, f32 scale on a grid of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Global {
-    /// How it is combined with the first.
+    /// Combination with the first scale.
     pub rule: GlobalRule,
     /// Rows and columns of the stored matrix that share an entry.
     pub block: [u64; 2],
 }
 
-/// How a global scale `g` is combined with the first, `s`.
+/// Combination of a global scale `g` with the first, `s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GlobalRule {
     /// `RN32(s * g)`: form A2.
@@ -129,7 +129,7 @@ pub enum GlobalRule {
     TimesPlus(u32),
 }
 
-/// How code and scale are combined (§3.2).
+/// Combination of code and scale (§3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// `RN32(c * s)`: A1 to A4, and P2, which is the same.

@@ -1,9 +1,9 @@
 //! Scaled and packed elements: the value of an element, and the encoding of a block.
 //!
-//! A [`Layout`] describes one logical tensor as data: its matrices, where the code of each element lies
-//! ([`Packing`]), which scales, zero points and biases belong to it, and in which order they are combined ([`Form`]).
-//! [`Layout::value`] is the definition of reading, [`Planes::quantize`] of writing; `truecast-kernel` does both fast.
-//! Grouping the tensors of a checkpoint and finding their layout is done elsewhere.
+//! A [`Layout`] describes one logical tensor as data: its matrices, the positions of codes ([`Packing`]), its scales,
+//! zero points and biases, and the order of combining them ([`Form`]). [`Layout::value`] is the definition of reading,
+//! [`Planes::quantize`] of writing; `truecast-kernel` does both fast. Grouping the tensors of a checkpoint and finding
+//! their layout is done elsewhere.
 //!
 //! Source: `docs/spec/checkpoints.md` §3, §4, §6, §7, §9. Every operation is integer arithmetic on
 //! [`Exact`](crate::Exact) values with the roundings stated in the page, so that the floating-point environment does

@@ -26,7 +26,7 @@ pub struct Quantization {
     pub mx: MxScale,
     /// Treatment of NaN and infinities.
     pub nonfinite: NonFinite,
-    /// Whether scales near that of the formula are tried.
+    /// Whether scales near the formula's are tried.
     pub search: Search,
     /// f32 scales are powers of two, by [`Quantization::mx`] (§4.1).
     pub power_of_two: bool,
@@ -390,7 +390,7 @@ impl BlockType {
     /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a type that is supported for reading only.
     ///
     /// # Panics
-    /// If the number of values or bytes is not that of a block.
+    /// If the number of values or bytes differs from that in a block.
     pub fn quantize(self, nonfinite: NonFinite, values: &[u32], block: &mut [u8]) -> Result<(), ScaledError> {
         assert_eq!((values.len() as u64, block.len() as u64), (self.elements(), self.bytes()), "one block");
         let amax = amax(nonfinite, values)?;

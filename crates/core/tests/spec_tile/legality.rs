@@ -319,7 +319,7 @@ fn one_defect_each() {
     assert_eq!(error.code(), "T002");
 }
 
-/// §4.1: of two errors, the one of the earlier step is reported.
+/// §4.1: of two errors, the error of the earlier step is reported.
 #[test]
 fn order_of_errors() {
     let tile = |shape: &[u64], name| TileType { shape: shape.to_vec(), element: element(name) };

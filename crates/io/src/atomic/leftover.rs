@@ -22,7 +22,7 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// Removes it, unless a process has begun to work on it.
+    /// Removes it, unless a process has started to work on it.
     ///
     /// # Errors
     /// The system's error.

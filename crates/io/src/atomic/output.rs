@@ -25,7 +25,7 @@ pub enum Existing {
 /// A file under construction until [`commit`](OutputFile::commit): unnamed where the system allows it, else under a
 /// hidden name in the destination's folder.
 ///
-/// Dropping it without `commit` leaves nothing behind and the destination as it was.
+/// Dropping it without `commit` leaves no file and the destination unchanged.
 ///
 /// # Examples
 /// ```

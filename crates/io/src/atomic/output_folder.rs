@@ -16,7 +16,7 @@ use crate::path::folder_of;
 /// A folder under construction, with a hidden name next to its destination until [`commit`](OutputFolder::commit). Its
 /// files can be made again, so they are not synced one by one.
 ///
-/// Dropping it without `commit` leaves nothing behind and the destination as it was.
+/// Dropping it without `commit` leaves no file and the destination unchanged.
 ///
 /// # Examples
 /// ```

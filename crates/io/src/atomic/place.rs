@@ -19,7 +19,7 @@ use crate::path::folder_of;
 
 /// Files that are written and only lack their names, to be put in place together.
 ///
-/// Dropping it leaves nothing behind and every destination as it was.
+/// Dropping it leaves no file and every destination unchanged.
 ///
 /// # Examples
 /// ```

@@ -33,14 +33,14 @@ pub enum Error {
     #[error("{}: {found}", EscapedPath(path))]
     UnknownKind {
         path: PathBuf,
-        /// Kind of file found there.
+        /// Actual kind of file.
         found: Foreign,
     },
     /// Another kind of file under the name of a container.
     #[error("{}: {found}", EscapedPath(path))]
     Replaced {
         path: PathBuf,
-        /// Kind of file found there.
+        /// Actual kind of file.
         found: Foreign,
     },
     /// The destination exists and must not be replaced.
@@ -95,7 +95,7 @@ pub enum Error {
         safetensors::MAX_HEADER_BYTES
     )]
     HeaderTooLong { path: PathBuf, bytes: u64 },
-    /// A reader was asked for more bytes than the tensor has left, or a writer was given another number than announced.
+    /// A caller requested more bytes than the tensor has left, or a writer was given another number than announced.
     #[error("{}: {actual} bytes of tensor data, expected {expected}", EscapedPath(path))]
     DataLength {
         path: PathBuf,

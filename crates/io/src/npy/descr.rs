@@ -21,7 +21,7 @@ pub(crate) struct Element {
 /// Maximum code points of text: 256 MiB per element.
 const MAX_WIDTH: u32 = 1 << 26;
 
-/// Types with a descriptor of their own, each with NumPy's; for f8e5m2 the one that is only read.
+/// Types with a descriptor of their own, each with NumPy's; for f8e5m2 a read-only one.
 const TYPES: [(&str, DType); 15] = [
     ("|b1", DType::Bool),
     ("|i1", DType::I8),

@@ -27,7 +27,7 @@ pub(crate) fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     if let Some(first) = dimensions.first() {
         text.extend(std::iter::repeat_n(' ', GROWTH_DIGITS.saturating_sub(first.len())));
     }
-    // NumPy pads by 64 where no padding is needed.
+    // NumPy pads by 64 even if the length is already a multiple of 64.
     let padding = 64 - (10 + text.len() + 1) % 64;
     text.extend(std::iter::repeat_n(' ', padding));
     text.push('\n');

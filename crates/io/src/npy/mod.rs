@@ -1,7 +1,7 @@
 //! The `.npy` container: element descriptors, header reader, header writer. Members of `.npz` files have the same form.
 //!
-//! Headers only; data is streamed by [`crate::reader`] and [`crate::writer`]. The type table is that of
-//! `docs/interfaces.md §4`; the container is described with NumPy's `numpy.lib.format`.
+//! Headers only; data is streamed by [`crate::reader`] and [`crate::writer`]. The type table is in `docs/interfaces.md
+//! §4`; the container is described with NumPy's `numpy.lib.format`.
 
 mod descr;
 mod emit;

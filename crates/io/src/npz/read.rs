@@ -72,7 +72,7 @@ pub(crate) type Contents = Vec<(Tensor, Member, npy::Header)>;
 
 /// Lists an archive; `path` is for errors.
 ///
-/// `from` applies to members without a type; if there are none, to those with elements of its size. The others keep
+/// `from` applies to members without a type; if all have one, to members with elements of its size. The others keep
 /// their type. It is an error if `from` applies to no member, or a member without a type has another size.
 pub(crate) fn open(path: &Path, file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Result<Contents, Error> {
     let failed = |error: ReadError<ArchiveError>| error.at(path, "reading the archive");

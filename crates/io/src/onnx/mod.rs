@@ -113,7 +113,7 @@ impl ModelFile {
         inventory::operators(&self.model)
     }
 
-    /// Which of its tensors are inputs of one of these operators, directly or through functions; operators are named as
+    /// Whether each tensor is an input of one of these operators, directly or through functions; operators are named as
     /// by [`operators`](ModelFile::operators).
     pub fn feeding(&self, operators: &[&str]) -> Vec<bool> {
         uses::feeding(&self.model, &self.tensors, operators)

@@ -219,7 +219,7 @@ pub enum ValueType {
     /// Not stated in the file.
     #[default]
     Unknown,
-    /// A dense tensor.
+    /// A tensor that is not sparse.
     Tensor {
         /// `TensorProto.DataType`; 0 if not stated.
         elem_type: i64,

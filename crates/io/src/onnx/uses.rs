@@ -6,10 +6,10 @@ use super::inventory::{Listed, visit_nodes};
 use super::model::{Model, Node};
 use foldhash::{HashMap, HashMapExt, HashSet};
 
-/// A value: 0 for the main graph or a function's number from 1, and the name there.
+/// A value: 0 for the main graph or a function's number from 1, and a name in it.
 type Place<'a> = (usize, &'a str);
 
-/// Which of the listed tensors are inputs of `operators`, which are named as by [`ModelFile::operators`].
+/// Whether each listed tensor is an input of `operators`, which are named as by [`ModelFile::operators`].
 ///
 /// [`ModelFile::operators`]: super::ModelFile::operators
 pub(crate) fn feeding(model: &Model, listed: &[Listed], operators: &[&str]) -> Vec<bool> {

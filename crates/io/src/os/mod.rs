@@ -1,5 +1,5 @@
-//! Differences between operating systems behind one small interface: positioned reads, file identity, unnamed files,
-//! reserved space, advice, folder sync, liveness of other processes.
+//! A small interface to operating systems: positioned reads, file identity, unnamed files, reserved space, advice,
+//! folder sync, liveness of other processes.
 //!
 //! `unix` and `windows` have the common operations; `linux` has Linux's own, replaced by `plain` elsewhere. Nothing
 //! above this module depends on the system. Changes to the file system go through [`crate::change`] only.
@@ -65,7 +65,7 @@ impl ReadAt for File {
     }
 }
 
-/// Identity of a file, for any path to it: its volume and its number there.
+/// Identity of a file, for any path to it: its volume and its number in the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     volume: u64,

@@ -1,4 +1,4 @@
-//! Errors of a model of conversions.
+//! Errors of a graph of conversion nodes.
 
 use truecast_core::spec::SpecError;
 use truecast_io::Escaped;

@@ -1,4 +1,4 @@
-//! ONNX models of conversions: Cast, CastLike, Constant, Identity, and model-local functions made of them.
+//! ONNX graphs of conversion nodes: Cast, CastLike, Constant, Identity, and model-local functions made of them.
 //!
 //! [`build`](fn@build) resolves every type and attribute and returns a [`Graph`](crate::Graph); functions are expanded
 //! at their calls. [`check`](fn@check) checks the conversions of any model. Files are read by `truecast-io`, versions

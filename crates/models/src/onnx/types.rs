@@ -78,7 +78,7 @@ static BY_OPERATOR: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     OUTPUTS.iter().flat_map(|(outputs, names)| names.split(' ').map(|name| (name, *outputs))).collect()
 });
 
-/// Type of each output of an operator of the default domain; `input` returns types of values.
+/// Types of the outputs of a default-domain operator; `input` returns types of values.
 pub(super) fn outputs(operator: &str, node: &Node, input: &dyn Fn(&str) -> Option<Known>) -> Vec<Option<ElementType>> {
     let Some(outputs) = BY_OPERATOR.get(operator) else { return Vec::new() };
     let of_input = |index: usize| input(node.inputs.get(index).filter(|name| !name.is_empty())?)?.ok();

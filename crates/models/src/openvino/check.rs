@@ -16,7 +16,7 @@ use super::layer::{Meaning, meaning, rank_of};
 use super::read::{IrFile, Layer, Port};
 use crate::description::{Conversion, LegalityReport};
 
-/// Type and rank fed to a parameter, which resolve the ones that the model leaves open.
+/// Type and rank fed to a parameter, for those that the model leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputHeader {
     /// Element type, if the file states it.

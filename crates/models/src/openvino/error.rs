@@ -116,7 +116,7 @@ pub enum IrError {
     /// A constant's bytes are too few.
     #[error("constant {}: size {size}, but its shape and type need {needed} bytes", Escaped(layer))]
     Size { layer: String, size: u64, needed: u64 },
-    /// A constant lies outside the weights file.
+    /// A constant is outside the weights file.
     #[error("constant {}: bytes {offset} to {end} are outside the weights file of {bytes} bytes", Escaped(layer))]
     Range { layer: String, offset: u64, end: u64, bytes: u64 },
     /// There is no weights file.

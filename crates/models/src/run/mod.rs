@@ -1,4 +1,4 @@
-//! Evaluating a model of conversions: files in, files out.
+//! Evaluating a graph of conversion nodes: files in, files out.
 //!
 //! Semantics, descriptions and checks are with each format; here a model is opened (`model`), fed from files
 //! (`inputs`), run (`graph`, [`tile`], [`tosa`]), and its results are written (`outputs`, `files`).

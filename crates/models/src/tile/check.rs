@@ -36,7 +36,7 @@ impl From<ModuleLegality> for LegalityReport {
 
 /// Checks every operation of a module against a release, in regions too.
 ///
-/// Source: §3.7, §4; `rules` as in §2.2. Of the profiles only `seed` affects legality (§4.10).
+/// Source: §3.7, §4; `rules` as in §2.2. Only profile `seed` affects legality (§4.10).
 pub fn check(module: &Module, rules: Rules, profile: Profile, options: &Options) -> ModuleLegality {
     let release = rules.release(module.version);
     let (errors, warnings) = (module.findings.clone(), module.warnings.clone());

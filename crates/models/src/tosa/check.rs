@@ -324,7 +324,7 @@ impl Rules<'_> {
         let [multiplier, shift, input_zp, output_zp] = &constants[..] else { return Err(self.counts(operator)) };
         let small = [multiplier, shift, input_zp, output_zp];
         let values = small.map(Value::integers);
-        // Without a known shape, the number of channels is that of the multipliers.
+        // Without a known shape, there are as many channels as multipliers.
         let as_many = vec![values[0].len() as u64];
         let spec = rescale.resolve(shape.unwrap_or(&as_many), &operands_of(small, &values), self.target);
         let spec = spec.map_err(|cause| self.condition(cause))?;

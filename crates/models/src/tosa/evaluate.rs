@@ -20,8 +20,8 @@ pub type Evaluated<'a> = (Vec<(&'a str, Arc<Tensor>)>, Vec<OpenResults>);
 
 /// Evaluates a graph.
 ///
-/// `provide` is asked for every input, by name and declaration. `freedoms` are the choices of plain CASTs between
-/// floats. Cost: a value lives until its last use.
+/// `provide` returns every input, by name and declaration. `freedoms` are the choices of plain CASTs between floats.
+/// Cost: a value lives until its last use.
 ///
 /// # Errors
 /// [`Error::Tosa`], [`Error::Undefined`], and errors of `provide`.

@@ -96,7 +96,7 @@ impl Entry {
 /// Result for every kernel of an executable.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
-    /// Coverage, or why there is none.
+    /// Coverage, or the reason for no coverage.
     pub covers: String,
     /// By name, then level.
     pub entries: Vec<Entry>,

@@ -13,7 +13,7 @@ pub struct Options {
     /// Print the hot loop of each kernel whose line `LEVEL KERNEL` contains this text, as in 'avx2 stage::Loop'
     #[arg(long, value_name = "TEXT")]
     pub show: Option<String>,
-    /// Check this executable [default: the one that runs]
+    /// Check this executable [default: the running one]
     #[arg(long, value_name = "PATH")]
     pub executable: Option<PathBuf>,
     /// Only the summary and the failures

@@ -25,7 +25,7 @@ pub struct Options {
     /// At most about this many elements of a wide source for each pair
     #[arg(long, default_value_t = 2 * 65_536 + 1_234, value_name = "N")]
     pub limit: usize,
-    /// Of 16-bit sources, about this many elements
+    /// About this many elements of 16-bit sources
     #[arg(long, default_value_t = 1 << 16, value_name = "N")]
     pub limit_16: usize,
 }

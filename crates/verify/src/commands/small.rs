@@ -16,7 +16,7 @@ pub struct Options {
     /// Which pairs
     #[command(flatten)]
     pub chosen: Chosen,
-    /// Of 16-bit sources under the policies that vary one field, compare every N-th element with the oracle
+    /// For 16-bit sources and policies that vary one field, compare every N-th element with the oracle
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub oracle_every: usize,
     /// Policies with every field at random, for each pair

@@ -34,7 +34,7 @@ pub struct Options {
     /// Which of the blocks; another one for each destination and policy
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Of f32, only the blocks of NaN and Inf
+    /// Only the blocks of NaN and Inf, for f32
     #[arg(long)]
     pub nan: bool,
 }

@@ -1,8 +1,8 @@
 //! `verify theorem`: intermediate formats that never round twice, by brute force over toy formats (`docs/kernels.md
 //! §3.5`, rows 1 and 2).
 //!
-//! [`FloatFormat::is_safe_odd_intermediate_for`] requires two guard bits, as the nearest roundings need. Where it says
-//! yes, no result may be wrong under any rounding; where it says no, there must be a wrong result.
+//! [`FloatFormat::is_safe_odd_intermediate_for`] requires two guard bits, as the nearest roundings need. If it returns
+//! true, no result may be wrong under any rounding; if false, there must be a wrong result.
 
 use super::over;
 use crate::report::{Answer, Report, Tally, Witness};

@@ -200,7 +200,7 @@ fn round_to_grid(dst: Type, format: Format, rounding: Rounding, negative: bool, 
     if goes_up(rounding, negative, x.cmp(&middle), lower_is_odd) { Some(upper_code) } else { upper_code.checked_sub(1) }
 }
 
-/// Whether a value strictly between two neighbors rounds to the one of larger magnitude.
+/// Whether a value strictly between two neighbors rounds to the larger magnitude.
 fn goes_up(rounding: Rounding, negative: bool, to_middle: Ordering, lower_is_odd: bool) -> bool {
     match rounding {
         Rounding::NearestEven => to_middle == Ordering::Greater || (to_middle == Ordering::Equal && lower_is_odd),

@@ -271,7 +271,7 @@ impl Format {
         }
     }
 
-    /// Whether a magnitude code is that of a subnormal.
+    /// Whether a magnitude code is subnormal.
     pub(super) fn is_subnormal(self, magnitude_code: u64) -> bool {
         self.has_zero && magnitude_code != 0 && magnitude_code >> self.fraction_bits == 0
     }

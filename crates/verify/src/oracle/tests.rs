@@ -39,7 +39,7 @@ fn stream(seed: u64) -> Random {
     Random::new(seed, &[])
 }
 
-/// An f64 with an exponent near those of the narrow formats and often a short fraction.
+/// An f64 with an exponent near the narrow formats' and often a short fraction.
 fn near_narrow(random: &mut Random) -> f64 {
     let fraction = (random.bits() >> 12) & (u64::MAX << (random.bits() % 53));
     let exponent = 1023 - 160 + random.bits() % 320;

@@ -1,4 +1,4 @@
-//! `TensorProto.DataType`: the numbers that stand for types in attributes, tensors and value infos.
+//! `TensorProto.DataType`: the numbers of types in attributes, tensors and value infos.
 //! Source: `docs/spec/onnx.md §1.7`. Rules of operators are elsewhere.
 
 use crate::dtype::DType;

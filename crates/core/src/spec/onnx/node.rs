@@ -1,4 +1,4 @@
-//! Raw attributes of a model's node, and the request they stand for. Source: `docs/spec/onnx.md §1.3`, §1.8.
+//! Raw attributes of a model's node, and the resulting request. Source: `docs/spec/onnx.md §1.3`, §1.8.
 
 use super::operator::Operator;
 use super::{Cast, DataType, RoundMode, SpecError};

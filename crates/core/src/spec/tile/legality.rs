@@ -248,7 +248,7 @@ const TO_E8M0: &[RoundingMode] = &[Zero, PositiveInf];
 const EVEN_ZERO: &[RoundingMode] = &[NearestEven, Zero];
 const F64_TO_F32: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf];
 const F32_TO_TF32: &[RoundingMode] = &[NearestEven, Zero, NearestAway];
-/// Modes in the text of 13.1 that have a meaning there.
+/// Modes of the text of 13.1 that have a meaning in it.
 const TEXT: &[RoundingMode] = F64_TO_F32;
 const TEXT_TO_INTEGER: &[RoundingMode] = &[NearestIntToZero, NearestEven, Zero, NegativeInf, PositiveInf];
 const ANY: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf, NearestAway];

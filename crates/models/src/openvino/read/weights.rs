@@ -160,7 +160,7 @@ fn low_first(mut bytes: Vec<u8>, dtype: DType, packing: Packing, len: usize) -> 
     bytes
 }
 
-/// Three bytes hold 24 / `bits` elements. The low `w` bits of each lie in the first two bytes, the first element
+/// Three bytes hold 24 / `bits` elements. The low `w` bits of each are in the first two bytes, the first element
 /// highest; the remaining bits in the third, the first element highest. `w` is 2 for 3 bits and 4 for 6 bits.
 fn packed_group(group: &[u8], bits: usize) -> [u8; 3] {
     let n = 24 / bits;
