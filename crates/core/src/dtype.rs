@@ -211,7 +211,6 @@ const TABLE: &[Row] = rows! {
 };
 
 /// Short or abbreviated names with their possible meanings. They are errors even where a single ecosystem uses them.
-/// ecosystem uses them.
 const AMBIGUOUS: &[(&str, &[DType])] = {
     use DType::*;
     &[

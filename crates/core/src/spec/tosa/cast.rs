@@ -91,7 +91,6 @@ impl Cast {
 
     /// Resolves every option. `src` is signless: with `input_unsigned` the source of the [`CastSpec`] is its unsigned
     /// counterpart.
-    /// twin.
     ///
     /// # Errors
     /// A type or pair that is not in the version; a pair with a disabled profile or extension, which is named;
