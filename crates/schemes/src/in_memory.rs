@@ -15,13 +15,16 @@ const HEAD: &str = "lm_head";
 const USUAL: [&str; 2] = ["model.embed_tokens.weight", "lm_head.weight"];
 
 /// Modules in blocks that transformers 5.24.0 renames or derives: names in the file and in memory.
-const IN_MEMORY: [(&str, &str); 12] = [
+const IN_MEMORY: [(&str, &str); 15] = [
     ("block_sparse_moe.gate", "router"),
     ("block_sparse_moe.input_linear", "block_sparse_moe.experts"),
     ("k_sconv", "sconv"),
     ("W_down", "mlp.fc1"),
     ("W_up", "mlp.fc2"),
-    ("compressor", "compressor"),
+    ("compressor.wkv", "compressor.kv_proj"),
+    ("compressor.wgate", "compressor.gate_proj"),
+    ("compressor.wkv", "compressor.indexer.kv_proj"),
+    ("compressor.wgate", "compressor.indexer.gate_proj"),
     ("bbox_embed.0", "bbox_embed"),
     ("ctc_timestamp", "word_timestamp_encoder"),
     ("moe.down_proj", "mlp.experts"),
