@@ -1,4 +1,4 @@
-//! Throughput of one pair per route and width at every level, beside memcpy and the crates that convert slices today:
+//! Throughput of one pair per route and width at every level, compared with memcpy and with crates that convert slices:
 //! `cargo bench -p truecast-cli`. Sizes, data and buffers are those of `truecast bench` (`docs/kernels.md §13`).
 
 use divan::Bencher;
@@ -16,7 +16,7 @@ fn main() {
     divan::main();
 }
 
-/// Route and what is typical of it, by pair.
+/// Pairs; the comment after each names its route.
 const PAIRS: [(DType, DType); 8] = [
     (DType::F8E4M3Fn, DType::F32), // Table8, widening
     (DType::I4, DType::I8),        // Table8 after unpacking
@@ -28,7 +28,7 @@ const PAIRS: [(DType, DType); 8] = [
     (DType::I64, DType::F32),      // Direct, narrowing
 ];
 
-/// What converts or copies.
+/// Contenders: each converts or copies one buffer.
 #[derive(Clone, Copy)]
 enum Contender {
     Memcpy,

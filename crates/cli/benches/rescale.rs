@@ -1,4 +1,4 @@
-//! Throughput of RESCALE per type pair at every level, beside memcpy and beside a plain loop over the same arithmetic:
+//! Throughput of RESCALE per type pair at every level, compared with memcpy and a plain loop of the same arithmetic:
 //! `cargo bench -p truecast-cli --bench rescale`. Sizes and buffers are those of `truecast bench`.
 
 use divan::Bencher;
@@ -136,7 +136,7 @@ fn run(bencher: Bencher, row: Row, size: Size) {
     }
 }
 
-/// What one would write: an element at a time, without checks, widths known only when it runs.
+/// The obvious loop: an element at a time, without checks, widths known only when it runs.
 fn plain_loop(spec: &RescaleSpec, src: &[u8], dst: &mut [u8]) {
     let (width, out) = (usize::from(spec.input.bits / 8), usize::from(spec.output.bits / 8));
     let (min, max) = (spec.output.min() as i64, spec.output.max() as i64);

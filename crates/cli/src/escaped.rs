@@ -11,7 +11,7 @@ pub fn json_line(value: &impl Serialize) -> String {
     String::from_utf8(text).expect("JSON is UTF-8")
 }
 
-/// How characters that are not seen are written instead.
+/// Escapes of invisible characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Escapes {
     /// `\u{202e}`; lines, tabs and colors stay.
@@ -20,8 +20,8 @@ pub enum Escapes {
     Json,
 }
 
-/// Standard output, with names and texts from files: nothing in it can move the cursor or look like
-/// something else, whoever made it.
+/// Standard output, with names and texts from files: nothing in it can move the cursor or look like something else,
+/// whatever its origin.
 pub struct Escaped<W>(pub W, pub Escapes);
 
 impl<W: Write> Write for Escaped<W> {

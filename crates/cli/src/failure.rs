@@ -59,7 +59,7 @@ impl Failure {
         Self { message: joined(&self.message, hint), ..self }
     }
 
-    /// The same failure about a word that is not known, with the one that was probably meant.
+    /// The same failure about an unknown word, with the known word that was probably meant.
     pub fn of_word<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         Self { message: self.message + &did_you_mean(word, known), ..self }
     }
@@ -69,7 +69,7 @@ impl Failure {
         &self.message
     }
 
-    /// Whose fault it is.
+    /// Cause of the failure: the request, the input, or the system.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

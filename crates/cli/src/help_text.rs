@@ -1,4 +1,4 @@
-//! Text of help and manual for each command beside its options: usage, examples, exit status, files.
+//! Text of help and manual for each command, except its options: usage, examples, exit status, files.
 
 /// Text for one command.
 pub struct Page {

@@ -73,7 +73,7 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
-    /// Whose fault it is.
+    /// Cause of the failure: the request, the input, or the system.
     pub kind: ErrorKind,
     /// The line that the program would print.
     pub message: String,

@@ -32,6 +32,6 @@ fn message(mark: Mark, head: &str, text: &str) {
 
 /// At once, so that lines of several processes do not mix.
 fn write_line(line: &str) {
-    // Nobody is left to tell if standard error is gone too.
+    // No output is left for a message if standard error is gone too.
     io::stderr().write_all(format!("{line}\n").as_bytes()).ok();
 }

@@ -1,4 +1,4 @@
-//! How numbers are shown to people: few digits, one notation, the right word beside them. `--json` has all digits.
+//! Numbers for people: few digits, one notation, the right word after them. `--json` has all digits.
 
 pub use truecast::io::in_units as bytes;
 
@@ -17,7 +17,7 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
-/// How many of a thing there are, the thing in the singular.
+/// A number with the name of the counted thing, which is given in the singular.
 ///
 /// `1 tensor`, `2 tensors`, `0 entries`
 pub fn count(n: u64, thing: &str) -> String {

@@ -229,7 +229,7 @@ fn check_one(command: &str, option: &str, facts: &[Said]) -> Result<(), Failure>
     Ok(())
 }
 
-/// An unknown property is no reason to refuse: the command will find out.
+/// An unknown property does not refuse the option: the command will find out.
 fn holds(fact: &Fact, facts: &[Said]) -> bool {
     let mut known = facts.iter().map(|(known, _)| known).filter(|known| known.0 == fact.0).peekable();
     known.peek().is_none() || known.any(|known| known == fact)

@@ -24,8 +24,8 @@ pub fn text(text: &str) -> Result<(), Failure> {
     stream(|out| out.write_all(text.as_bytes()))
 }
 
-/// Writes a result piece by piece that is too long for memory. A reader that closes the pipe early is no error, and changes
-/// nothing else.
+/// Writes a result piece by piece that is too long for memory. A reader that closes the pipe early is not an error, and
+/// changes nothing else.
 pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     if let Some(mut captured) = CAPTURED.take() {
         let written = write(&mut Escaped(&mut captured, Escapes::Text));

@@ -20,7 +20,7 @@ const NAME: (usize, usize) = (16, 40);
 /// Work that is done sooner shows nothing: a line that comes and goes at once only flickers.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// A line about bytes of tensors. It shows nothing if `quiet`, or if standard error is no terminal.
+/// A line about bytes of tensors. It shows nothing if `quiet`, or if standard error is not a terminal.
 pub fn bytes(total: u64, quiet: bool) -> Bar {
     Bar::new(total, quiet, |state| {
         let (done, all) = (number::bytes(state.pos()), number::bytes(state.len().unwrap_or(0)));
@@ -29,7 +29,7 @@ pub fn bytes(total: u64, quiet: bool) -> Bar {
     })
 }
 
-/// The same about steps that have names. It moves between steps only: nothing runs beside a measurement.
+/// The same about steps that have names. It moves between steps only: no other thread runs during a measurement.
 pub fn steps(total: u64, quiet: bool) -> Bar {
     Bar::new(total, quiet, |state| {
         let all = state.len().unwrap_or(0).to_string();
@@ -52,7 +52,7 @@ pub fn take_away() {
 pub struct Bar {
     line: ProgressBar,
     begin: Instant,
-    /// Standard error is no terminal, or the bar is drawn already.
+    /// Standard error is not a terminal, or the bar is drawn already.
     settled: AtomicBool,
     name: Arc<Mutex<String>>,
 }
@@ -111,7 +111,7 @@ impl Bar {
     }
 }
 
-/// Text beside the bar; empty at first.
+/// Text next to the bar; empty at first.
 struct Words {
     percent: String,
     done: String,

@@ -87,7 +87,7 @@ pub fn check_files(command: &'static str, given: &[&str], src: &Path, dst: &Path
     Ok(options::check_files(command, given, src, dst)?)
 }
 
-/// How a conversion was done, as its report says, or the manifest of the folder, where `said` does not; and the report.
+/// Options of a conversion from its report or the folder's manifest, where `said` does not have them; and the report.
 /// The specification was named, if `names_spec`, even if it is the default.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ pub fn ends(text: &str, front: usize, back: usize, between: &str) -> String {
 }
 
 /// Names of a column that would look alike without their middles, and others of as many components, each with a text of
-/// at most so many columns: it has the components in which they differ, and of the others what fits.
+/// at most `columns` columns: it has the components in which they differ, and of the others those that fit.
 pub fn told_apart<'a>(names: impl Iterator<Item = &'a str>, columns: usize) -> HashMap<&'a str, String> {
     let mut by_parts: HashMap<usize, Vec<&str>> = HashMap::new();
     let mut shown: HashMap<String, &str> = HashMap::new();
@@ -50,7 +50,7 @@ pub fn told_apart<'a>(names: impl Iterator<Item = &'a str>, columns: usize) -> H
     told
 }
 
-/// The components that differ, with what fits of those before and behind them.
+/// The components that differ, with the neighboring components that fit.
 fn of_differing(parts: &[&str], differs: &[bool], columns: usize) -> String {
     let (Some(first), Some(last)) = (differs.iter().position(|d| *d), differs.iter().rposition(|d| *d)) else {
         return shortened(&parts.join("."), columns);

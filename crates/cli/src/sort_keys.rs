@@ -1,4 +1,4 @@
-//! Keys of `--sort` beside the counts of a report, and the order of each.
+//! Keys of `--sort` in addition to the counts of a report, and the order of each.
 
 use truecast::Counts;
 use truecast::report::Count;
@@ -29,7 +29,7 @@ pub enum Key {
     Greatest(fn(&Counts) -> f64),
 }
 
-/// Values of `--sort` beside the counts; those with `true` need the values of tensors.
+/// Values of `--sort` in addition to the counts; those with `true` need the values of tensors.
 pub const KEYS: [(&str, bool, Key); 8] = [
     ("name", false, Key::Name),
     ("size", false, Key::Largest(|item| item.bytes)),

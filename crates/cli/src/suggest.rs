@@ -51,7 +51,7 @@ pub fn read_scheme(text: &str, written: &[&str]) -> Result<Scheme, String> {
     scaled::scheme(text).map_err(|error| unknown_scheme(&error, written))
 }
 
-/// Why a scheme was not read, with the one of these that was probably meant.
+/// The reason why a scheme was not read, with the known name that was probably meant.
 pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     match error {
         SchemeError::Unknown { name } => {
@@ -61,7 +61,7 @@ pub fn unknown_scheme(error: &SchemeError, known: &[&str]) -> String {
     }
 }
 
-/// A name of a scheme in place of a type: codes with scales are no type.
+/// A name of a scheme in place of a type: codes with scales are not a type.
 fn scheme_for_type(name: &str) -> Option<String> {
     match scaled::scheme(name) {
         Ok(scheme) if scheme.family.writing() == Writing::Never => {
@@ -108,7 +108,7 @@ pub fn nearest_type(name: &str) -> Option<DType> {
     let others = DType::ALL.into_iter().flat_map(|t| ecosystems.into_iter().flat_map(move |e| t.names_in(e)));
     let known: Vec<&str> = canonical.into_iter().chain(others).filter(|name| DType::parse(name).is_ok()).collect();
     let near = closest(name, known).and_then(|name| DType::parse(name).ok());
-    // `e8m0`: what follows the width says which type it is, if only one has it.
+    // `e8m0`: the end of a name without its width names the type, if only one type has it.
     let lower = name.to_ascii_lowercase();
     let mut alike = DType::ALL.into_iter().filter(|dtype| lower.len() >= 4 && dtype.name().ends_with(&lower));
     near.or_else(|| alike.next().filter(|_| alike.next().is_none()))

@@ -1,5 +1,5 @@
 //! Aligned tables for people, fitted to the terminal: columns give way in the order that they ask for, long names lose
-//! their middle, sentences go on in the next line, and no row breaks at the edge of the screen.
+//! their middle, sentences continue in the next line, and no row breaks at the edge of the screen.
 //!
 //! The contents of cells are decided where the table is filled; `terminal` describes the terminal.
 
@@ -29,7 +29,7 @@ enum Long {
     Stays,
     /// Their middle is left out.
     Shrinks,
-    /// They go on in further lines.
+    /// They continue in further lines.
     Wraps,
 }
 
@@ -65,7 +65,7 @@ impl Column {
         Self { drops: order, ..self }
     }
 
-    /// Says what a row is about: shown again where columns go on below each other. Without any the first column is.
+    /// Subject of a row: shown again where columns continue below each other. Without any the first column is the key.
     pub fn key(self) -> Self {
         Self { is_key: true, ..self }
     }
@@ -80,7 +80,7 @@ impl Column {
         Self { kept, ..self.shrinks() }
     }
 
-    /// Sentences: go on in the next line if there is little room.
+    /// Sentences: they continue in the next line if there is little room.
     pub fn wraps(self) -> Self {
         Self { long: Long::Wraps, ..self }
     }
@@ -145,8 +145,8 @@ impl From<&str> for Cell {
     }
 }
 
-/// Rows of cells under headings. All cells lie in one text, so that a row of a large table costs little more than what
-/// it says.
+/// Rows of cells under headings. One text has all cells, so that a row of a large table costs little more than its
+/// characters.
 #[derive(Debug)]
 pub struct Table {
     columns: Vec<Column>,
@@ -305,7 +305,7 @@ impl Table {
         Ok(())
     }
 
-    /// Which columns are shown, and how wide.
+    /// Columns that are shown, with their widths.
     fn layout(&self, width: Option<usize>) -> Layout<'_> {
         let sized = |column| Shown { column, width: self.widths[column] };
         // A column without text is not shown.
@@ -332,7 +332,7 @@ impl Table {
         Layout { blocks: vec![sizes], left_out }
     }
 
-    /// Columns that do not fit beside each other: below each other, each time after what says what a row is about.
+    /// Columns that do not fit next to each other: below each other, each time after the key columns.
     fn blocks(&self, sizes: &[Shown], width: usize) -> Vec<Vec<Shown>> {
         let keys = sizes.iter().filter(|shown| self.columns[shown.column].is_key).count().max(1);
         let (keys, rest) = sizes.split_at(keys.min(sizes.len()));

@@ -123,8 +123,8 @@ impl Terminal {
     }
 }
 
-/// How text is broken into lines: between words, not at the hyphens of options, inside a word only if it is longer than a
-/// line.
+/// Options that break text into lines: between words, not at the hyphens of options, inside a word only if it is longer
+/// than a line.
 pub fn words(width: usize) -> textwrap::Options<'static> {
     textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation)
 }
@@ -144,7 +144,7 @@ fn is_colored<S: anstream::stream::RawStream>(stream: S) -> bool {
         _ => true,
     };
     if color {
-        // Consoles of Windows are told that escape sequences come.
+        // Prepares consoles of Windows for escape sequences.
         AutoStream::always_ansi(stream);
     }
     color

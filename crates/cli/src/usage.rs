@@ -1,5 +1,5 @@
-//! The fault of a command line that clap does not read, in one sentence: what, where it belongs, what was probably
-//! meant. What else an option needs is said in `options`.
+//! The fault of a command line that clap does not read, in one sentence: the word, its place, the probable meaning.
+//! Requirements of options are in `options`.
 
 use crate::failure::Failure;
 use crate::help;
@@ -13,7 +13,7 @@ use std::io;
 use std::num::{IntErrorKind, ParseIntError};
 use truecast::spelling::alternatives;
 
-/// Names of the destination that are no option where it is an argument.
+/// Names of the destination that are not options where it is an argument.
 const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];
 /// Options that say more of `--scheme`.
 const OF_SCHEME: [&str; 4] = ["--scale-search", "--mx-scale", "--nonfinite", "--share-global"];
@@ -28,7 +28,7 @@ pub fn report(error: &Error, args: &[OsString]) -> u8 {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Failure::system(format_args!("standard output: {error}")).report(json)
         }
-        // A reader that closes the pipe early is no error.
+        // A reader that closes the pipe early is not an error.
         _ => error.exit_code() as u8,
     }
 }

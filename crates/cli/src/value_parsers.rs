@@ -1,4 +1,4 @@
-//! Values of options that are words: how they are read, and the list of them that completion offers. Completion lists
+//! Values of options that are words: their parsers, and the list of them that completion offers. Completion lists
 //! canonical names only; every name that the library understands is read.
 
 use crate::args::SUITE;
@@ -86,7 +86,7 @@ pub fn types() -> Vec<&'static str> {
     DType::ALL.map(DType::name).into()
 }
 
-/// Types, and what else is promoted.
+/// Operands of `promote`: types, and others.
 pub fn operands() -> Vec<&'static str> {
     types().into_iter().chain(["dynamic"]).chain(PythonNumber::ALL.map(PythonNumber::name)).collect()
 }
@@ -183,44 +183,44 @@ pub const STRING_STYLE: Words<TextStyle> = Words {
     read: |text| TextStyle::of_name(text).ok_or_else(|| "expected reference or plain".into()),
     list: || TextStyle::ALL.map(TextStyle::name).into(),
 };
-/// What `vectors` writes test vectors of.
+/// Operations that `vectors` writes test vectors of.
 pub const VECTORS: Words<String> = Words { read: as_typed, list: vectors };
 
 fn computed_profiles() -> Vec<&'static str> {
     tile::Profile::ALL.map(tile::Profile::name).into_iter().chain(tosa::Freedoms::words()).collect()
 }
 
-/// Those by which `run` computes, and those by which results of TOSA are judged.
+/// Profiles by which `run` computes, and profiles by which results of TOSA are judged.
 pub fn profiles() -> Vec<&'static str> {
     let judging = tosa::check::Profile::ALL.map(|profile| profile.name());
     let judging = judging.into_iter().filter(|name| !computed_profiles().contains(name));
     computed_profiles().into_iter().chain(judging).collect()
 }
 
-/// Those that elements are judged and listed for.
+/// Operations that elements are judged and listed for.
 pub fn operations() -> Vec<&'static str> {
     vec!["cast", "castlike", "rescale"]
 }
 
-/// Those, and a folder for every specification.
+/// The operations, and a folder for every specification.
 pub fn vectors() -> Vec<&'static str> {
     [operations(), vec![SUITE]].concat()
 }
 
-/// How scales are searched.
+/// Search for scales.
 pub const SCALE_SEARCH: Words<Search> =
     Words { read: quantize_options::search, list: || quantize_options::SEARCHES.map(|(n, _)| n).into() };
 /// A rule of scales that are powers of two.
 pub const MX_SCALE: Words<MxScale> =
     Words { read: quantize_options::mx_scale, list: || MxScale::ALL.map(|(n, _)| n).into() };
-/// What becomes of NaN and infinities.
+/// Treatment of NaN and infinities.
 pub const NONFINITE: Words<NonFinite> =
     Words { read: quantize_options::nonfinite, list: || quantize_options::NONFINITE.map(|(n, _)| n).into() };
 /// Which elements have their errors measured.
 pub const MEASURE: Words<Measuring> = Words { read: measuring, list: || Measuring::ALL.map(Measuring::name).into() };
-/// Which nibble of a byte comes first.
+/// The nibble of a byte that comes first.
 pub const NIBBLES: Words<Nibbles> = Words { read: str::parse, list: || Nibbles::ALL.map(Nibbles::name).into() };
-/// How codes and scales are carried over.
+/// Conversion of codes and scales to another layout.
 pub const RELAYOUT: Words<Relayout> =
     Words { read: quantize_options::relayout, list: || quantize_options::RELAYOUTS.map(|(n, _)| n).into() };
 /// Tensors that are not quantized.
@@ -233,7 +233,7 @@ pub const PRESET: Words<Layer> = Words {
 pub const COUNT: Words<String> = Words { read: as_typed, list: counts };
 /// A count that two files show, for `compare --fail-on`.
 pub const DIFFERENCE: Words<String> = Words { read: as_typed, list: differences };
-/// What `check` judges by name, or a model.
+/// Operations that `check` judges by name, or a model.
 pub const CHECKED: Words<PathBuf> = Words { read: |text| Ok(text.into()), list: operations };
 /// The name of a command.
 pub const COMMAND: Words<String> = Words { read: as_typed, list: commands };
@@ -243,7 +243,7 @@ pub fn counts() -> Vec<&'static str> {
     COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect()
 }
 
-/// What a policy did is not seen in its results.
+/// Columns of a comparison; the effects of a policy are not visible in results.
 pub fn differences() -> Vec<&'static str> {
     let counts = COUNTS.iter().filter(|count| !count.of_conversions && count.name != "exact");
     [DIFFERENT].into_iter().chain(counts.map(|count| count.name)).collect()

@@ -133,7 +133,7 @@ impl TypedValueParser for SchemeOrPath {
     }
 }
 
-// How quantized tensors of a checkpoint are understood.
+// Interpretation of a checkpoint's quantized tensors.
 #[derive(Args, Debug, Clone)]
 pub struct SchemeArgs {
     /// Scheme of the source, if it is not detected
@@ -150,7 +150,7 @@ pub struct SchemeArgs {
     pub reference: Option<PathBuf>,
 }
 
-// How tensors of a checkpoint are quantized.
+// Quantization of a checkpoint's tensors.
 #[derive(Args, Debug, Clone)]
 #[command(group(ArgGroup::new("quantizes").multiple(true)))]
 pub struct WritingArgs {
@@ -177,7 +177,7 @@ pub struct WritingArgs {
     pub share_global: Vec<String>,
 }
 
-// How a checkpoint of several files is converted.
+// Conversion of a checkpoint of several files.
 #[derive(Args, Debug, Clone)]
 pub struct FolderArgs {
     /// Folder: continue an earlier run

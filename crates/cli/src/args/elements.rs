@@ -41,7 +41,7 @@ pub struct RescaleArgs {
     pub threads: ThreadsArgs,
 }
 
-// What `rescale` and `check rescale` take.
+// Attributes of RESCALE, for `rescale` and `check rescale`.
 #[derive(Args, Debug, Clone)]
 pub struct RescaleAttributes {
     /// RESCALE: multiplier, or one for each channel
@@ -114,8 +114,8 @@ pub struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// The options of the specification that decides: the one that was typed, the only one that there is for what is
-    /// checked, or the default.
+    /// The options of the specification that decides: the typed one, the only one for the checked operation, or the
+    /// default.
     pub fn policy(&self) -> PolicyArgs {
         let only = match self.what.to_str() {
             Some("rescale") => Some("tosa"),
@@ -208,7 +208,7 @@ pub struct VectorsArgs {
 /// The word for a folder of test vectors.
 pub const SUITE: &str = "suite";
 
-/// What `vectors` writes.
+/// Output format of `vectors`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum VectorFormat {
@@ -229,7 +229,7 @@ impl VectorsArgs {
         if self.op == "rescale" { self.policy.or_spec("tosa") } else { self.policy.clone() }
     }
 
-    /// What is written.
+    /// The output format.
     pub fn format(&self, json: bool) -> VectorFormat {
         self.format.unwrap_or(if json { VectorFormat::Json } else { VectorFormat::Hex })
     }

@@ -89,7 +89,7 @@ pub struct VerifyArgs {
 /// Reads a part of the elements: `0.1`, `10%`.
 ///
 /// # Errors
-/// What is expected.
+/// A message with the expected form.
 pub fn part(text: &str) -> Result<f64, String> {
     let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let part = number.trim_end().parse().map(|number: f64| number / unit).ok();

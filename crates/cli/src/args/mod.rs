@@ -1,5 +1,5 @@
-//! What may be typed: one definition from which help, man page and completions come. Reference:
-//! `docs/interfaces.md §3`. Here are the commands; what each takes is in a file for each group of options. Groups have no doc
+//! The command line: one definition from which help, man page and completions come. Reference:
+//! `docs/interfaces.md §3`. Here are the commands; each group of options has a file of its own. Groups have no doc
 //! comments: clap would take those as the description of the command.
 
 mod bench;
@@ -49,7 +49,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Subcommand, Debug)]
 #[command(defer = true)]
 pub enum Command {
@@ -158,7 +158,7 @@ impl Command {
         }
     }
 
-    /// Only looks at things and says what there is to say.
+    /// The command only prints information and writes no file.
     pub fn is_question(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! Which tensors are converted and to what, how strictly files are read, and which rows of a report are listed: of
-//! `convert`, `verify` and others.
+//! Options of `convert`, `verify` and others: tensors to convert and their types, strictness in reading files, and the
+//! rows of a report.
 
 use crate::value_parsers;
 use clap::parser::ValueSource;
@@ -8,7 +8,7 @@ use truecast::DType;
 use truecast::report::Named;
 use truecast::select::quantize_options::Layer;
 
-// Options that choose tensors and what they become.
+// Options that choose tensors and their types.
 #[derive(Args, Debug, Clone)]
 pub struct SelectArgs {
     /// Type to convert to, such as bf16; see `truecast formats`
@@ -39,7 +39,7 @@ pub struct SelectArgs {
     pub onnx: OnnxArgs,
 }
 
-// How strictly ONNX files are read.
+// Strictness in reading ONNX files.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct OnnxArgs {
     /// ONNX: ignore surplus bytes and unused bits
@@ -51,13 +51,13 @@ pub struct OnnxArgs {
 }
 
 impl OnnxArgs {
-    /// What was asked for.
+    /// The options of the library.
     pub fn options(self) -> truecast::io::onnx::Options {
         truecast::io::onnx::Options { lenient: self.lenient, follow_links: self.follow_links }
     }
 }
 
-// How the tensors of a report are listed.
+// Order and number of the tensors in a report.
 #[derive(Args, Debug, Clone)]
 pub struct ListArgs {
     /// Sort the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count
@@ -72,7 +72,7 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    /// Which tensors are named below the table.
+    /// Tensors that are named below the table.
     pub fn named(&self) -> Named {
         self.worst.map_or(Named::LostMuch(5), Named::Worst)
     }
@@ -89,7 +89,7 @@ pub struct RuleOrder {
 }
 
 impl RuleOrder {
-    /// Reads the positions that clap keeps beside the values.
+    /// Reads the positions that clap keeps together with the values.
     pub fn of(matches: &ArgMatches) -> Self {
         let (mut all, mut names_spec) = (Vec::new(), false);
         if let Some((name, sub)) = matches.subcommand()

@@ -3,7 +3,7 @@
 use clap::Args;
 use std::num::NonZeroUsize;
 
-// Of commands that work on data.
+// Threads of commands that work on data.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub struct ThreadsArgs {
     /// Number of threads (default: all cores)

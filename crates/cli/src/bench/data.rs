@@ -8,7 +8,7 @@ use truecast_core::{DType, FloatFormat, IntFormat, Kind};
 /// Elements after which the data repeat: more than a branch predictor remembers, quickly made.
 const PERIOD: usize = 1 << 20;
 
-/// Exponents of the floats, where the format has them: both ends of narrow formats lie well within.
+/// Exponents of the floats, where the format has them: both ends of narrow formats are well within.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -16..=15;
 
 /// Fills a buffer with packed elements of a type; the bits after the last whole period are filled too.

@@ -1,6 +1,6 @@
-//! Throughput of conversions on this machine, beside memcpy on the same buffers in the same run.
+//! Throughput of conversions on this machine, and of memcpy on the same buffers in the same run.
 //!
-//! `docs/kernels.md §13` states what is timed, and why. Nothing here knows how a conversion works or how a result is
+//! `docs/kernels.md §13` states the measurements, and why. Nothing here knows how a conversion works or how a result is
 //! printed. Read in this order: [`BenchPlan`], `pairs`, [`data`], [`pool`], `clock`.
 
 mod clock;
@@ -95,7 +95,7 @@ impl std::fmt::Display for Size {
     }
 }
 
-/// A name that is no [`Size`].
+/// A name that is not a [`Size`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown size {0:?}; known sizes are l2, llc, dram")]
 pub struct ParseSizeError(String);
@@ -305,7 +305,7 @@ impl BenchPlan {
         &self.caches
     }
 
-    /// Measures, row by row; `done` is told each. Several threads are those of the current rayon pool.
+    /// Measures row by row and passes each to `done`. Several threads are those of the current rayon pool.
     ///
     /// # Errors
     /// [`BenchError::Value`] under an `error` policy only.

@@ -1,9 +1,9 @@
-//! Which pairs are measured, and how pairs are written.
+//! Measured pairs, and the notation of pairs.
 
 use truecast_core::DType;
 use truecast_core::dtype::ParseTypeError;
 
-/// Pairs that stand for the others: every route, every width, and what checkpoints are converted from and to.
+/// Pairs that represent the others: every route, every width, and the conversions of checkpoints.
 pub const REPRESENTATIVE: [(DType, DType); 54] = {
     use DType::*;
     [

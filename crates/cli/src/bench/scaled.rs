@@ -1,4 +1,4 @@
-//! Throughput of scaled elements: layouts of checkpoints to bf16 and back, one thread, out of cache, beside the fastest
+//! Throughput of scaled elements: layouts of checkpoints to bf16 and back, one thread, out of cache, and of the fastest
 //! plain pass over memory that reads and writes about as much (`docs/kernels.md §13`, §15).
 
 use super::clock::{self, Contender};
@@ -131,7 +131,7 @@ fn layouts() -> Vec<(&'static str, Layout)> {
     ]
 }
 
-/// Those of these names; all, if there are none.
+/// Layouts with these names; all, if there are no names.
 fn chosen(wanted: &[String]) -> impl Iterator<Item = (&'static str, Layout)> {
     layouts().into_iter().filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|w| w == name))
 }
@@ -153,8 +153,8 @@ pub struct ParseLayoutError {
     name: String,
 }
 
-/// Measures layouts by their names (all, if there are none), to bf16 and, where they are written, from it; `done` is told
-/// each.
+/// Measures layouts by name (all, if `wanted` is empty), to bf16 and, if they are written, from it; `done` gets each
+/// row.
 ///
 /// # Errors
 /// [`BenchError::Layout`] for an unknown name, [`BenchError::Memory`] if the buffers do not fit.

@@ -32,7 +32,7 @@ fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
     }
 }
 
-/// How much is suspicious, and by what.
+/// Number of suspicious tensors, and the reasons.
 fn headline(assessment: &Assessment) -> String {
     if assessment.suspicious == 0 {
         return format!("none of {} lost much", count(assessment.changed, "changed tensor"));

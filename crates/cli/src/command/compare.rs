@@ -67,7 +67,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     Ok(thresholds::report(&failed, "", context.json).max(differs.into()))
 }
 
-/// The element type of the second file is the one of `--to`.
+/// The element type of the second file comes from `--to`.
 fn failure(error: Error, args: &CompareArgs) -> Failure {
     match &error {
         Error::Io(FileError::Npy { path, cause: HeaderError::FromNeeded { .. }, .. })
@@ -79,7 +79,7 @@ fn failure(error: Error, args: &CompareArgs) -> Failure {
     }
 }
 
-/// The files, and the types that they were read as where that was said.
+/// The files, and the types that they were read as if those were given.
 fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     let named = |file: &str, dtype: Option<DType>| {
         message::one_line(file) + &dtype.map(|dtype| format!(" as {dtype}")).unwrap_or_default()
@@ -98,7 +98,7 @@ fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     terminal.wrap(&text)
 }
 
-/// Common properties of two files do not tell which is made of the other.
+/// Common properties of two files, which do not tell the source from the result.
 fn group(group: Group) -> &'static str {
     match group {
         Group::Converted => "types differ",

@@ -45,7 +45,7 @@ fn one(args: &ConvertArgs, mut options: Options, context: &Context) -> Result<u8
     }
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
     let plan = Plan::new(&args.src, &args.dst, &options)?;
-    // A path given on the command line is followed; the kind is that of the name that was given.
+    // A path given on the command line is followed; the kind comes from the name as given.
     let dst = follow(&args.dst)?;
     plan.check()?;
     let report_path = args.report.as_deref().map(report_place).transpose()?;
@@ -76,7 +76,7 @@ fn one(args: &ConvertArgs, mut options: Options, context: &Context) -> Result<u8
     }
     let left = if is_folder { Vec::new() } else { leftover::of(&dst) };
     let left = super::tell_leftovers(left, existing, context);
-    // From here on there are temporary files, which a request to end must not leave behind.
+    // From here on there are temporary files, which a request to end must remove.
     let stop = signals::stop_flag(context.json);
     // Refused before the work rather than after it.
     let report_file = report_path.map(|path| OutputFile::create(&path, existing)).transpose()?;
@@ -125,7 +125,7 @@ fn one(args: &ConvertArgs, mut options: Options, context: &Context) -> Result<u8
     Ok(thresholds::report(&failed, "; the result was written", context.json))
 }
 
-/// Everything that is asked for.
+/// Every requested option.
 fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
     let (writing, selection) = (select::writing(&args.writing)?, select::selection(&args.select, rules)?);
     select::check(&selection, &args.policy, writing.is_some())?;
@@ -177,7 +177,7 @@ fn refuse_data(report: &Path, src: &Path, dst: &Path, plan: &Plan) -> Result<(),
     Ok(())
 }
 
-/// A report lies neither in the source nor in the destination, if these are folders.
+/// A report is neither in the source nor in the destination, if these are folders.
 fn refuse_place(report: &Path, folder: &Path) -> Result<(), Failure> {
     let (parent, folder) = (look::real(report.parent().unwrap_or(Path::new("")))?, look::real(folder)?);
     match (parent, folder) {
@@ -190,7 +190,7 @@ fn refuse_place(report: &Path, folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Both paths, which are no links, name one file, whether it exists or not.
+/// Both paths, which are not links, name one file, whether it exists or not.
 fn same_place(a: &Path, b: &Path) -> Result<bool, Failure> {
     let folder = |path: &Path| look::real(path.parent().unwrap_or(Path::new("")));
     let is_named_alike = a.file_name() == b.file_name() && folder(a)? == folder(b)?;
@@ -302,7 +302,7 @@ fn header(report: &Report, terminal: &Terminal) -> String {
     terminal.wrap(&text)
 }
 
-/// The tensors that are kept for what they are.
+/// The tensors that keep their type.
 fn kept(report: &Report) -> String {
     let mut by: Vec<(KeptBy, u64)> = Vec::new();
     for reason in report.tensors.iter().filter_map(|row| row.kept_by) {

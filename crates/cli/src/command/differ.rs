@@ -30,19 +30,19 @@ pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
     Ok((context.quiet && all.iter().any(|found| found.different > 0)) as u8)
 }
 
-/// Every pair that was asked for.
+/// Every requested pair.
 fn pairs(args: &DifferArgs) -> Vec<(DType, DType)> {
     let of = |asked: Option<DType>| {
         let numeric = |dtype: &DType| dtype.is_numeric() && asked.is_none_or(|asked| asked == *dtype);
         DType::ALL.into_iter().filter(numeric).collect::<Vec<_>>()
     };
-    // A type to itself is compared if that is asked for.
+    // A type to itself is compared only on request.
     let is_asked = args.from.is_some() && args.to.is_some();
     let all = of(args.from).into_iter().flat_map(|src| of(args.to).into_iter().map(move |dst| (src, dst)));
     all.filter(|(src, dst)| src != dst || is_asked).collect()
 }
 
-/// Every pair that was asked for and that both convert.
+/// Every requested pair that both convert.
 fn differences(
     args: &DifferArgs,
     [a, b]: [&String; 2],
@@ -245,7 +245,7 @@ fn negated(value: Exact) -> Exact {
     }
 }
 
-/// No number of the type lies beyond this one.
+/// This code is the largest or smallest number of the type.
 fn is_end(dtype: DType, code: u64) -> bool {
     match dtype.kind() {
         Kind::Int(f) => [f.min(), f.max()].contains(&f.value(code)),

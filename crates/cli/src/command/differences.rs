@@ -12,7 +12,7 @@ use truecast::exact::decode;
 use truecast::explain::Explanation;
 use truecast::spec::openvino::differences::{Difference, Given, OBSERVED, Witness, known, witnesses};
 
-/// The known differences for the pair, if only OpenVINO's answer was asked for.
+/// The known differences for the pair, if only OpenVINO's answer was requested.
 fn differences(e: &Explanation) -> impl Iterator<Item = &'static Difference> {
     let asked = e.answers.iter().all(|answer| answer.interpretation.spec == "openvino");
     known(e.source.dtype, e.to).filter(move |_| asked)

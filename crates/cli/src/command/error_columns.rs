@@ -1,5 +1,5 @@
-//! Counts and error figures as columns of a table, for `convert` and `compare` alike. What they mean is
-//! `truecast::report`'s business.
+//! Counts and error figures as columns of a table, for `convert` and `compare` alike. `truecast::report` documents
+//! their meaning.
 
 use crate::number::{decibels, grouped, significant};
 use crate::table::{Cell, Column, Mark};
@@ -82,8 +82,8 @@ impl ErrorColumns {
         self.cells(counts, Some(counts), reasons)
     }
 
-    /// The cells of these counts; error measures, of what `measured` covers, only where they say something. What is worth a
-    /// look is marked.
+    /// The cells of these counts; error measures, of elements in `measured`, only where they say something. Cells worth
+    /// a look are marked.
     pub fn cells(&self, c: &Counts, measured: Option<&Counts>, reasons: &[Reason]) -> Vec<Cell> {
         let mut cells = vec![Cell::from(grouped(c.elements))];
         cells.extend(self.counts.iter().map(|(count, _)| match (count.of)(c) {
@@ -122,7 +122,7 @@ impl ErrorColumns {
     }
 }
 
-/// How many elements were measured.
+/// Number of measured elements.
 fn sampled([measured, all]: [u64; 2]) -> String {
     match measured {
         0 => "errors were not measured\n".into(),

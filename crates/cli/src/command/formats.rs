@@ -99,7 +99,7 @@ pub fn value_text(value: Exact) -> String {
     }
 }
 
-/// The words of `docs/interfaces.md §6` for values that are no numbers.
+/// The words of `docs/interfaces.md §6` for values that are not numbers.
 pub fn json_text(value: String) -> String {
     match value.as_str() {
         "nan" | "-nan" => "NaN".into(),
@@ -201,7 +201,7 @@ fn detail(format: NumberFormat, terminal: &Terminal) -> String {
     text
 }
 
-/// How many codes with their values fit beside each other.
+/// Number of codes with their values that fit in one line.
 fn beside(codes: &[(String, String)], terminal: &Terminal) -> usize {
     const MOST: usize = 4;
     let widest = codes.iter().map(|(bits, value)| bits.len() + GAP + value.len() + GAP).max().unwrap_or(1);

@@ -44,8 +44,8 @@ fn chosen_of<'a>(i: &'a Interpretation, settings: &'a [&str]) -> impl Iterator<I
     attributes(i).filter(|attribute| settings.contains(&setting(attribute)))
 }
 
-/// One answer by the fewest of its attributes that decide its class. Of older versions only those answers are listed that
-/// differ from newer ones, so that a version decides together with all attributes only.
+/// One answer by the fewest of its attributes that decide its class. Older versions are listed only if they differ from
+/// newer ones, so that a version decides together with all attributes only.
 fn short((i, class): &(&Interpretation, usize), all: &[(&Interpretation, usize)]) -> String {
     let of_name = || all.iter().filter(|(other, _)| other.spec == i.spec);
     let mut known: Vec<&str> = Vec::new();

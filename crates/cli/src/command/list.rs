@@ -1,4 +1,4 @@
-//! The tensors of a report in the order that is asked for, as one long table or none (`--sort`, `--summary`), and its totals.
+//! The tensors of a report in the requested order, as one long table or none (`--sort`, `--summary`), and its totals.
 
 use super::error_columns::ErrorColumns;
 use super::thresholds;
@@ -18,7 +18,7 @@ use truecast::{Counts, DType};
 /// Rows of a table, which are in memory before it is printed; then another table begins.
 const ROWS: usize = 1000;
 
-/// The type of a tensor as people know it: of one in blocks of a GGUF file theirs, not that of their codes.
+/// The common name of a tensor's type: the block type for a tensor in blocks of a GGUF file, not the type of its codes.
 pub fn type_name(dtype: DType, scheme: Option<&str>) -> String {
     scheme.and_then(|scheme| scheme.strip_prefix("gguf:")).map_or_else(|| dtype.to_string(), str::to_owned)
 }
@@ -34,7 +34,7 @@ pub enum Listed {
 /// Reads `--sort`, before the work.
 pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
     let Some(column) = &args.sort else { return Ok(None) };
-    // As the heading writes it, or as JSON does; `sqnr` is short for what has a unit.
+    // As the heading writes it, or as JSON does; `sqnr` is short for the key with its unit.
     let name = column.to_ascii_lowercase().replace([' ', '-'], "_");
     let name = if name == "sqnr" { "sqnr_db" } else { &name };
     let key = KEYS.into_iter().find(|(known, ..)| *known == name).map(|(_, needs_values, key)| (needs_values, key));

@@ -73,7 +73,7 @@ impl Context {
         if self.json || !self.quiet { self.answer(command, object, text) } else { Ok(()) }
     }
 
-    /// Whether text is printed beside the result.
+    /// Whether text is printed in addition to the result.
     fn tells(&self) -> bool {
         !self.json && !self.quiet
     }
@@ -86,7 +86,7 @@ impl Context {
     }
 }
 
-/// A request to end ends the process: nothing is written that could be left behind.
+/// A request to end ends the process: nothing is written that would have to be removed.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn threads(cli: &Cli) -> NonZeroUsize {
@@ -131,7 +131,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failu
     }
 }
 
-/// Names what runs that were killed left at a destination, and removes it where files may be replaced. Gives what it told.
+/// Names files that killed runs left at a destination; removes them where files may be replaced. Gives the messages.
 fn tell_leftovers(found: Vec<Leftover>, existing: Existing, context: &Context) -> Vec<String> {
     let told = found.iter().map(|left| {
         let what_now = match existing {

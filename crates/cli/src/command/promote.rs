@@ -62,7 +62,7 @@ fn systems(args: &PromoteArgs) -> Result<Vec<System>, Failure> {
             all.push(System::OpenVino(ConvertPromoteTypes { promote_unsafe: true, ..attributes }, mode));
         }
     }
-    // Among several modes: the one that was typed, else all of them or the default.
+    // Among several modes: the typed one, else all of them or the default.
     let jax = args.jax_x64.map_or(if is_all { vec![X64::On, X64::Off] } else { vec![X64::On] }, |x64| vec![x64]);
     let both = if is_all { vec![Mode::All, Mode::Safe] } else { vec![Mode::All] };
     let tensorflow = args.tensorflow_mode.map_or(both, |mode| vec![mode]);
@@ -137,7 +137,7 @@ fn warning(loss: &PromotionError) -> Option<String> {
     Some(format!("{element} -> {result} does not keep every value of {element}; --strict refuses it"))
 }
 
-/// How types are written: as the one system in question does, or as truecast does where several are compared.
+/// Names of types: those of the one system in question, or truecast's where several are compared.
 type Names = Option<System>;
 
 fn element_name(names: Names, element: Element) -> String {

@@ -1,5 +1,5 @@
-//! How a result came about, as the options that would make it again. What they are is the library's business
-//! (`truecast::report::Provenance`).
+//! Origin of a result, as the options that would make it again. The library (`truecast::report::Provenance`) decides
+//! which options these are.
 
 use crate::message;
 use truecast::convert::Options;

@@ -80,7 +80,7 @@ fn provenance(request: &RescaleRequest) -> Value {
     })
 }
 
-/// The version and what it has: `tosa`, `tosa@1.0`.
+/// The version and its profiles and extensions: `tosa`, `tosa@1.0`.
 pub fn target(spec: &str) -> Result<Target, Failure> {
     let asked = crate::policy::PolicyArgs { spec: Some(spec.into()), ..Default::default() }.request()?;
     match asked.standard {
@@ -105,7 +105,7 @@ pub fn missing_scale(options: &RescaleAttributes) -> Vec<&'static str> {
     parts.into_iter().filter(|(_, given)| options.scale.is_none() && given.is_none()).map(|(flag, _)| flag).collect()
 }
 
-/// The parameters of the options. Unsigned types stand for the flags.
+/// The parameters of the options. Unsigned types set the flags.
 pub fn request(
     options: &RescaleAttributes,
     rounding: &str,

@@ -26,7 +26,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<u8, Failure> {
         _ => Meaning::Other(tile_settings(args)?),
     };
     let left = super::tell_leftovers(leftover::in_folder(&args.output_dir), existing, context);
-    // From here on there are temporary files, which a request to end must not leave behind.
+    // From here on there are temporary files, which a request to end must remove.
     signals::stop_at_once(context.json);
     let result = evaluated(args, &settings, existing, context);
     if let (Err(error), true) = (&result, context.json) {
@@ -62,8 +62,8 @@ fn evaluated(args: &RunArgs, settings: &Meaning, existing: Existing, context: &C
     if model.is_tile() { model.run_tile(entry, &options) } else { model.run(&options) }
 }
 
-/// With `--json` the status of a model without a result goes to standard output too (`docs/interfaces.md §6`). A damaged
-/// file is no model, and an input that does not fit says nothing about one.
+/// With `--json` the status of a model without a result goes to standard output too (`docs/interfaces.md §6`). A
+/// damaged file is not a model, and an unfit input says nothing about one.
 fn without_result(error: &RunError) -> Result<(), Failure> {
     let is_of_model = match error {
         RunError::Model { cause, .. } => !matches!(**cause, ModelError::TosaFile(_)),
@@ -99,7 +99,7 @@ fn to_json(RunReport { written, left_open, warnings }: &RunReport) -> Value {
     let output = |w: &Written| json!({ "name": w.name, "dtype": w.dtype.name(), "shape": w.shape, "path": w.path.display().to_string() });
     let undefined = |OpenResults { conversion, elements, undefined, clause }: &OpenResults| json!({ "conversion": conversion, "elements": elements, "undefined": undefined, "clause": clause });
     let (outputs, undefined) = (written.iter().map(output), left_open.iter().map(undefined));
-    // Whatever the specification leaves open has one documented value, so no model is unpredictable.
+    // Undefined results have one documented value each, so no model is unpredictable.
     json!({
         "status": "valid", "outputs": outputs.collect::<Value>(), "undefined": undefined.collect::<Value>(),
         "warnings": warnings

@@ -1,4 +1,4 @@
-//! `truecast schemes`: how checkpoints are quantized, scheme by scheme.
+//! `truecast schemes`: quantization of checkpoints, scheme by scheme.
 
 use super::Context;
 use crate::args::SchemesArgs;

@@ -31,7 +31,7 @@ pub fn request(policy: &PolicyArgs, seed: Option<u64>, has_report: bool) -> Resu
     }
 }
 
-/// Something was asked for, beside a scheme if `quantizes`. A specification decides casts, and a scheme casts nothing.
+/// Requires a type or rule, or a scheme if `quantizes`. A specification decides casts, and a scheme casts nothing.
 pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Result<(), Failure> {
     match quantizes {
         false if selection.to.is_none() && selection.rules.is_empty() => {
@@ -44,7 +44,7 @@ pub fn check(selection: &Selection, policy: &PolicyArgs, quantizes: bool) -> Res
     }
 }
 
-/// How tensors are quantized, if they are.
+/// Quantization of the tensors, if there is any.
 pub fn writing(args: &WritingArgs) -> Result<Option<QuantizeOptions>, Failure> {
     let Some(scheme) = args.scheme.filter(|scheme| !scheme.is_plain()) else { return Ok(None) };
     let how = Quantization {
@@ -62,7 +62,7 @@ pub fn writing(args: &WritingArgs) -> Result<Option<QuantizeOptions>, Failure> {
     Ok(Some(QuantizeOptions { scheme, how, share, relayout: args.relayout, activation_ranges }))
 }
 
-/// How quantized tensors of the source are understood.
+/// Interpretation of the source's quantized tensors.
 pub fn reading(args: &SchemeArgs) -> SourceScheme {
     let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.clone();
     SourceScheme { from_scheme, trust_scales, nibbles, reference }

@@ -44,7 +44,7 @@ pub fn run(args: &ShowArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `NAME[SLICE]`, of which either may be left out. A name may end with brackets that are no slice.
+/// `NAME[SLICE]`, of which either may be left out. A name may end with brackets that are not a slice.
 fn split(text: &str) -> (&str, Option<&str>) {
     let is_slice = |text: &str| text.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | ',' | '-' | ' '));
     match text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
@@ -82,13 +82,13 @@ fn slices(text: &str) -> Result<Vec<Slice>, Failure> {
     text.split(',').map(one).collect()
 }
 
-/// The elements of a tensor that were asked for.
+/// The requested elements of a tensor.
 struct Part<'a> {
     dtype: DType,
     elements: Elements<'a>,
     /// The first of them.
     offset: i128,
-    /// How many along each dimension that is left, and from one to the next.
+    /// Length of each dimension that is left, and the step from one element to the next.
     axes: Vec<(u64, i128)>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// How values stand beside each other: how wide, how many in a line.
+/// Layout of values in lines: their width, and their number per line.
 struct Layout<'a> {
     width: usize,
     columns: usize,

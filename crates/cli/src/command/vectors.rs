@@ -132,7 +132,7 @@ fn casts(args: &VectorsArgs, [from, to]: [DType; 2], operator: onnx::Operator) -
     Ok(Listed { op: args.op.clone(), spec: request.to_string(), from, to, clause: spec.clause, vectors })
 }
 
-/// For one scale: an array of one dimension has no channels. Inputs for which a requirement does not hold are no vectors,
+/// For one scale: an array of one dimension has no channels. Inputs for which a requirement does not hold are left out,
 /// because they make the result of every other element unpredictable.
 fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failure> {
     if args.rescale.per_channel {
@@ -192,7 +192,7 @@ fn to_json(listed: &Listed) -> Value {
 /// The arrays of `--format npy`.
 const PARTS: [&str; 3] = ["input", "output", "undefined"];
 
-/// Three arrays beside each other: `FILE.input.npy`, `FILE.output.npy`, `FILE.undefined.npy`.
+/// Three arrays next to each other: `FILE.input.npy`, `FILE.output.npy`, `FILE.undefined.npy`.
 fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> {
     let mut inputs: Vec<u64> = listed.vectors.iter().map(|v| v.input).collect();
     let mut from = listed.from;

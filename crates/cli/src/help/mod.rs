@@ -13,7 +13,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 pub use page::ordered;
 use std::ffi::OsString;
 
-/// The command line as `args` defines it. What a command takes is made when the command is read.
+/// The command line as `args` defines it. A command's arguments are made when the command is read.
 pub fn definition() -> Command {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).global(true);
     // Messages name the program, not the file that was run.
@@ -49,7 +49,7 @@ pub fn parse(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::
     }
 }
 
-/// The page that was asked for.
+/// The requested page.
 fn help(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error> {
     let extent = if args.get(1).is_some_and(|word| word == "help") || args.iter().any(|word| word == "--help") {
         page::Extent::Long
@@ -68,7 +68,7 @@ fn help(args: &[OsString], terminal: Terminal) -> Result<ArgMatches, clap::Error
     helping.try_get_matches_from(of_command(args))
 }
 
-/// `help check cast` is `help check`: what a command works on has no page of its own.
+/// `help check cast` is `help check`: the operand of a command has no page of its own.
 fn of_command(args: &[OsString]) -> &[OsString] {
     match args {
         [_, help, command, operation] if help == "help" => {
@@ -118,12 +118,12 @@ mod tests {
         let commands = root.get_subcommands().map(Command::get_name).filter(|name| *name != "help");
         let commands: BTreeSet<&str> = commands.collect();
         assert_eq!(commands, PAGES.iter().map(|page| page.command).collect());
-        // What the options are documented with is not taken for the command.
+        // The documentation of a group of options is not taken for the command.
         for command in definition().get_subcommands() {
             assert_eq!(root.find_subcommand(command.get_name()).unwrap().get_about(), command.get_about());
         }
         for page in &PAGES {
-            // A line that help breaks in two is no command any more.
+            // A line that help breaks in two is no longer a command.
             assert!(page.examples.iter().all(|(_, line)| line.len() <= 90), "{}", page.command);
             assert!(page.examples.len() >= 2, "{}", page.command);
             let command = root.find_subcommand(page.command).unwrap();

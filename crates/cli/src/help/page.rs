@@ -1,6 +1,6 @@
 //! Pages of help: clap lays out what a command takes; usage, examples and exit codes come from `help_text`.
 //!
-//! A short page has the options that most people use, a long one all of them but those of specifications, which have a page
+//! A short page has the options that most people use, a long one all except those of specifications, which have a page
 //! of their own (`specs`).
 
 use crate::help_text::{CLAUSES, EXIT_STATUS, Page};
@@ -16,13 +16,13 @@ use truecast::setting::Setting;
 pub enum Extent {
     /// Common options.
     Short,
-    /// Every option, but for those of specifications.
+    /// Every option, except those of specifications.
     Long,
 }
 
 /// Long lines are hard to read.
 const MOST_COLUMNS: usize = 100;
-/// Of headings.
+/// Style of headings.
 const BOLD: Style = Style::new().bold();
 
 /// The page of the program.
@@ -81,7 +81,7 @@ pub fn ordered(command: &Command, name: &'static str) -> Command {
     ordered.disable_help_flag(true).groups(command.get_groups().cloned()).args(args)
 }
 
-/// What clap says of a command, without the line break at its end.
+/// Clap's help of a command, without the line break at its end.
 fn laid_out(command: Command, terminal: &Terminal) -> String {
     let styles = Styles::plain().header(BOLD).usage(BOLD);
     let page = command.styles(styles).term_width(width(terminal)).render_help();
@@ -108,12 +108,12 @@ fn is_on_long_page(arg: &Arg, command: &str) -> bool {
     !arg.is_hide_set() && !is_setting && !is_of_quantize && prints
 }
 
-/// Words of an option as it is typed, unless they are too long to stand in place of the name of its value.
+/// Words of an option as it is typed, unless they are too long for the place of the value's name.
 pub fn joined_if_short(words: &[&str]) -> Option<String> {
     Some(words.join("|")).filter(|joined| (1..=30).contains(&joined.len()))
 }
 
-/// Names and texts beside them; a text begins below a name that is too long.
+/// A column of names and a column of texts; a text begins below a name that is too long.
 pub fn table(rows: &[(String, String)], terminal: &Terminal) -> String {
     let most = 30.min(width(terminal) * 2 / 5);
     let column = rows.iter().map(|(name, _)| name.len()).filter(|len| *len <= most).max().unwrap_or(0);

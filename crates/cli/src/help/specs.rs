@@ -1,4 +1,4 @@
-//! The page of the specifications, made from their table of settings: what each is, its versions, its options.
+//! The page of the specifications, made from their table of settings: a description of each, its versions, its options.
 
 use super::page::{filled, joined_if_short, table};
 use crate::terminal::{Mark, Terminal};

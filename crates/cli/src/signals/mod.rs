@@ -1,8 +1,8 @@
-//! Requests to end the process: what comes of the first and of the next, whatever the work is doing.
+//! Requests to end the process: effects of the first and of the next, during any work.
 //!
-//! The first one asks the work to stop. Work that has not ended shortly afterwards is ended from here, and so it is by the
-//! second request, at once. What was begun in the file system is undone before, in the one place that knows it
-//! (`truecast::io::atomic::abandon_all`). How requests arrive is the system's: `unix`, `windows`.
+//! The first one asks the work to stop. Work that has not ended shortly afterwards is ended from here, and so it is by
+//! the second request, at once. Unfinished changes of files are undone before, in the one place that knows them
+//! (`truecast::io::atomic::abandon_all`). Systems differ in how requests arrive: `unix`, `windows`.
 
 #[cfg(unix)]
 mod unix;
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long work may take to stop by itself, and how long the last line may take to be printed.
+/// Time for work to stop by itself, and for the last line to be printed.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// For work that looks at a flag, which the first request sets. It is the same flag in the whole process.
@@ -47,7 +47,7 @@ fn watch(grace: Duration, json: bool) -> Arc<AtomicBool> {
     STOP.get_or_init(watched).clone()
 }
 
-/// What was asked so far.
+/// Requests so far.
 struct Requests {
     stop: Arc<AtomicBool>,
     grace: Duration,
@@ -70,7 +70,7 @@ impl Requests {
     }
 }
 
-/// How far the process is: at work, printing the result of work that ended by itself, or ended by a request.
+/// State of the process: at work, printing the result of work that ended by itself, or ended by a request.
 static STATE: AtomicU8 = AtomicU8::new(AT_WORK);
 const AT_WORK: u8 = 0;
 const SETTLED: u8 = 1;
@@ -173,7 +173,7 @@ mod tests {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
     }
 
-    /// Processes inherit ignored signals from the tests, as under `nohup` or behind a shell's `&`.
+    /// Processes inherit ignored signals from the tests, as under `nohup` or from a shell's `&`.
     fn taken<const N: usize>(signals: [&str; N]) -> impl Iterator<Item = &str> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let number = |name: &str| match name {
@@ -202,7 +202,7 @@ mod tests {
         let _made = NewFolder::make(folder).unwrap();
         let mut file = named_only(|| OutputFile::create(&folder.join("a"), Existing::Refuse)).unwrap();
         file.write_all(&[1; 100_000]).unwrap();
-        // The test that waits gives up before; nothing is left behind then.
+        // The test that waits gives up before; no process is left over then.
         let begin = Instant::now();
         while begin.elapsed() < 2 * LONG {
             std::hint::spin_loop();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-/// From now on every signal that asks for the end is a request, but for those that were ignored when the process was started
-/// (`nohup`): it is added, and without a thread for that, the first one sets `stop`.
+/// From now on every signal that asks for the end is a request, except signals that were ignored when the process
+/// started (`nohup`): it is added, and without a thread for that, the first one sets `stop`.
 pub(super) fn watch(stop: Arc<AtomicBool>, add: impl Fn() + Send + 'static) {
     let asking: Vec<c_int> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
     let waiting = Signals::new(&asking)

@@ -62,7 +62,7 @@ pub fn left_out(wrong: u64, compared: u64) -> String {
     }
 }
 
-/// How many examples each group gets of those that are to be shown: one each in turn, as long as it has more.
+/// Number of examples to show of each group: one each in turn, as long as the group has more.
 fn shares(available: &[usize], show: usize) -> Vec<usize> {
     let mut shares = vec![0; available.len()];
     let turns = 0..available.iter().copied().max().unwrap_or(0);

@@ -64,7 +64,7 @@ pub fn cast(args: &CheckArgs, nan: Option<NanRule>, target: Target, context: &Co
     }
 }
 
-/// The block-scaled CAST that is asked for, and the file of the scales, which stands on one side.
+/// The requested block-scaled CAST, and the file of the scales, which belongs to one side.
 fn blocks(args: &CheckArgs, from: DType, to: DType) -> Result<Option<(BlockCast, &Path)>, Failure> {
     let (direction, element, plain, scales) = match (&args.input_scale, &args.actual_scale) {
         (None, None) => return Ok(None),
@@ -188,7 +188,7 @@ fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
 /// The codes, as ranges, that would pass for a failure, which is the n-th that was kept.
 type PermittedCodes = Box<dyn Fn(usize, &Violation) -> Vec<RangeInclusive<u64>>>;
 
-/// How findings are shown.
+/// Presentation of findings.
 struct Presentation {
     target: Target,
     profile: Profile,
@@ -226,7 +226,7 @@ impl Presentation {
         listed((self.permitted)(at, violation), self.types[1].code_bits())
     }
 
-    /// As for every specification (`docs/interfaces.md §6`), with the verdicts that TOSA's profiles know beside.
+    /// The object of every specification (`docs/interfaces.md §6`), and the verdicts that only TOSA's profiles have.
     fn json<C: Display + Copy>(&self, judged: &CheckedElements<C>, name: fn(C) -> String) -> Value {
         let CheckedElements { findings, groups, compared } = judged;
         let failure = |(at, f): (usize, &Violation)| {
@@ -260,7 +260,7 @@ impl Presentation {
         object
     }
 
-    /// A value beside the code; of more than a few codes the codes alone.
+    /// Each code with its value; more than a few codes have no values.
     fn permitted_with_values(&self, at: usize, violation: &Violation, terminal: &Terminal) -> String {
         let codes = (self.permitted)(at, violation);
         let width = self.types[1].code_bits();

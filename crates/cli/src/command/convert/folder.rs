@@ -86,7 +86,7 @@ pub fn unfinished(report: &Report, args: &ConvertArgs) -> String {
     }
 }
 
-/// Files that were written beside the tensors.
+/// Files that were written in addition to the tensors.
 pub fn ending(report: &Report) -> String {
     let mut text = String::new();
     let resumed = resumed(report);

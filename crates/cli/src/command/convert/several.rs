@@ -14,8 +14,8 @@ use truecast::ErrorKind;
 use truecast::convert::Plan;
 use truecast::io::{FileFormat, Foreign, NewFolder, look};
 
-/// Converts them in their order. Whatever is wrong with the command line for one of them is said before anything is
-/// written; a source that cannot be converted does not keep the others from it, and the exit code is the worst.
+/// Converts them in their order. An error of the command line for one of them is reported before anything is written; a
+/// source that cannot be converted does not keep the others from it, and the exit code is the worst.
 pub fn run(
     sources: &[&Path],
     folder: &Path,
@@ -74,7 +74,7 @@ fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
     }
 }
 
-/// Options behind `--` are read as paths.
+/// Options after `--` are read as paths.
 fn refuse_option(path: &Path) -> Result<(), Failure> {
     let typed = path.to_string_lossy();
     if typed.starts_with("--") {

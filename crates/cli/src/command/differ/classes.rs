@@ -25,7 +25,7 @@ pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
     Ok((context.quiet && all.iter().any(|found| found.different > 0)) as u8)
 }
 
-/// Every pair that was asked for and that some name converts.
+/// Every requested pair that some name converts.
 fn found(args: &DifferArgs, context: &Context) -> Result<Vec<Classes>, Failure> {
     let pairs = pairs(args);
     let bar = progress::steps(pairs.len() as u64, !context.tells());
@@ -96,7 +96,7 @@ fn render(all: &[Classes], terminal: &Terminal) -> String {
     text + &terminal.wrap(&format!("{verdict}: names differ for {} of {} {pairs} of types\n", listed.len(), all.len()))
 }
 
-/// One line for each class: what it gives for each witness, and its names.
+/// One line for each class: its result for each witness, and its names.
 fn table(found: &Classes, terminal: &Terminal) -> String {
     let witness = |code: &u64| Column::left(short(found.src, *code, || number(found.src, *code))).of_numbers();
     let names_of = Column::left("names").wraps().of_any_length();

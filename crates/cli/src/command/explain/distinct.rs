@@ -16,7 +16,7 @@ use truecast::explain::Explanation;
 /// One answer.
 pub struct Distinct {
     pub given: Given,
-    /// How many answers of the list are this one.
+    /// Number of answers in the list with this code.
     count: usize,
     /// Short names, in the order of the list.
     pub labels: Vec<String>,

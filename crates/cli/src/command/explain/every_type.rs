@@ -65,9 +65,9 @@ pub fn typed(args: &ExplainArgs) -> Result<Typed, Failure> {
 /// The value in one type.
 struct Row {
     dtype: DType,
-    /// `None` if nothing stands for it.
+    /// `None` if no code represents it.
     element: Option<Decoded>,
-    /// Result minus value; `None` if either is no finite number.
+    /// Result minus value; `None` if either is not a finite number.
     error: Option<Exact>,
 }
 

@@ -106,15 +106,15 @@ fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Whose answers are wanted.
+/// The requested answers.
 enum Asked {
     /// Every specification's, with every set of attributes.
     Everything,
-    /// Those of one.
+    /// Answers of one specification.
     These(Vec<Interpretation>),
-    /// Those of Tile IR, whose values are more than casts, with every set of attributes.
+    /// Answers of Tile IR, whose values are more than casts, with every set of attributes.
     Tile(tile::Cast),
-    /// That of Tile IR with these attributes.
+    /// The answer of Tile IR with these attributes.
     TileAs(tile::Cast),
 }
 
@@ -132,7 +132,7 @@ impl Asked {
 fn asked(args: &Question) -> Result<Asked, Failure> {
     let (from, to) = (args.from, args.to);
     if args.policy.spec.is_none() {
-        // How numbers become text is a question to each of them.
+        // Each specification has its own text for a number.
         return if args.policy.without("string-style").settings.is_empty() {
             Ok(Asked::Everything)
         } else {

@@ -65,7 +65,7 @@ impl Row {
     }
 }
 
-/// The source between its neighbors, the destination's values around it, and what it becomes.
+/// The source between its neighbors, the destination's values around it, and its result.
 fn neighborhood(args: &Question, e: &Explanation, distinct: &[Distinct], terminal: &Terminal) -> String {
     let scaled = e.scaled.map(|value| Row { mark: Mark::Strong, ..Row::number("scaled", value, args.exact) });
     let rows = source_rows(args, &e.source).into_iter().chain(scaled);
@@ -163,8 +163,8 @@ fn destination_rows<E>(n: &Neighbors<E>, exact: bool, of: impl Fn(&str, &E) -> R
     rows
 }
 
-/// Each code that some specification gives, once, with the first that gives it; `..` stands for more. What is chosen of a
-/// specification is said if another row has the specification too.
+/// Each code that some specification gives, once, with the first that gives it; `..` means more. The attributes of a
+/// specification are shown if another row has the specification too.
 fn result_rows(args: &Question, e: &Explanation, distinct: &[Distinct]) -> Vec<Row> {
     let spec = |label: &str| label.split(['@', ':']).next().unwrap_or_default().to_string();
     let first = |one: &Distinct| one.labels.first().map(|label| spec(label));

@@ -11,7 +11,7 @@ use truecast::explain::{Answer, Decision, Decoded, Explanation};
 use truecast::setting::Setting;
 use truecast::{DType, Exact, FloatFormat, Kind, Rounding};
 
-/// How a value is written; `--exact` gives every digit.
+/// A value as text; `--exact` gives every digit.
 pub fn value(exact: bool, value: Exact) -> String {
     if exact { to_decimal(value) } else { exact_decimal::shown(value) }
 }
@@ -57,7 +57,7 @@ pub fn ulps(x: f64, is_tie: bool) -> String {
     }
     let rounded = format!("{x:.5}");
     let text = rounded.trim_end_matches('0').trim_end_matches('.');
-    // One half that is no tie is one half only to an f64.
+    // An inexact half, not a tie, is one half only to an f64.
     let is_exact = text.parse() == Ok(x) && (x != 0.5 || is_tie);
     if is_exact { text.into() } else { format!("≈{text}") }
 }
@@ -165,7 +165,7 @@ fn float(args: &Question, e: &Explanation) -> String {
     format!("to nearest even: {goes}{}{}", tie_rule(), otherwise_rounded(args, e))
 }
 
-/// `; nearest-up: 0x81 = 4`: what the answers give that round to nearest by another rule, where it is the other neighbor.
+/// `; nearest-up: 0x81 = 4`: the answers that round to nearest by another rule, if they give the other neighbor.
 fn otherwise_rounded(args: &Question, e: &Explanation) -> String {
     let n = &e.neighbors;
     let to_nearest_even = match (n.decision, &n.below) {

@@ -14,7 +14,7 @@ pub fn is_model(path: &Path) -> bool {
         && matches!(ModelKind::of(path), Ok(ModelKind::OpenVino | ModelKind::Tile | ModelKind::Tosa))
 }
 
-/// One conversion; `legal` is null where the model does not tell, and missing where that was not asked.
+/// One conversion; `legal` is null if the model does not decide it, and missing without a request for it.
 pub fn conversion(c: &Conversion) -> Value {
     let mut object = json!({ "node": c.place, "operation": c.operation, "from": c.from, "to": c.to });
     if let Some(legality) = &c.legality {

@@ -1,5 +1,5 @@
-//! `truecast inspect`: what files hold, each under a heading of its own where there are several. What is seen of tensors is
-//! in `tensors`, of models that are no container in `describe`.
+//! `truecast inspect`: the contents of files, several under a heading each. Tensors are described in `tensors`, models
+//! that are not containers in `describe`.
 
 mod consistency;
 mod describe;
@@ -46,7 +46,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<u8, Failure> {
 pub enum Seen {
     Tensors(Box<Listing>),
     Gguf(Box<GgufListing>),
-    /// A model that is no container; or one of several files that cannot be read, of which nothing is printed.
+    /// A model that is not a container; or one of several files that cannot be read, of which nothing is printed.
     Other {
         object: Value,
         text: Option<String>,

@@ -207,7 +207,7 @@ impl Listing {
         writeln!(out, "{shown}{files}, {}", sizes(listed, self.file_bytes()))
     }
 
-    /// How tensors are quantized, if they are.
+    /// Quantization of the tensors, if there is any.
     fn quantized(&self, terminal: &Terminal) -> String {
         let text = match &self.schemes {
             Ok(schemes) if schemes.is_empty() => return String::new(),
@@ -295,7 +295,7 @@ pub fn cells(name: &str, dtype: &str, shape: &[u64], elements: u64, bytes: u64) 
     [name.into(), dtype.into(), format!("{shape:?}").into(), grouped(elements).into(), number::bytes(bytes).into()]
 }
 
-/// How many elements there are, by the name of their type.
+/// Number of elements, by the name of their type.
 #[derive(Default)]
 pub struct Elements(BTreeMap<String, u64>);
 
@@ -327,7 +327,7 @@ impl Elements {
     }
 }
 
-/// How many tensors are listed, of how many.
+/// Number of listed tensors, and of all.
 pub fn shown(shown: usize, all: usize) -> String {
     let part = if shown == all { String::new() } else { format!("{} of ", grouped(shown as u64)) };
     part + &number::count(all as u64, "tensor")

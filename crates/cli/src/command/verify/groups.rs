@@ -22,7 +22,7 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// All of a verdict; what the source has: the type of a tensor, and the names of all.
+    /// All groups of a verdict. The source supplies a tensor's type, and the names of all.
     pub fn all<'n>(
         verdict: &'a VerifyReport,
         source_type: impl Fn(&str) -> Option<DType>,
@@ -53,7 +53,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The tensor and both types, where the shape is right.
+/// The tensor and both types, if the shapes are equal.
 fn type_alone(difference: &FileDifference) -> Option<(&str, DType, DType)> {
     match difference {
         FileDifference::Header { tensor, expected, actual } if expected.1 == actual.1 => {
@@ -85,7 +85,7 @@ fn patterns(names: &[&str], others: &[&str]) -> Vec<String> {
     let mut globs = Vec::new();
     while let Some(first) = left.first() {
         let parts = first.split('.').filter(telling).filter(|part| !others.iter().any(|other| other.contains(part)));
-        // The part that most of the rest have; of such the one that says most.
+        // The part that most of the rest have; among several the longest.
         let best = parts.max_by_key(|part| (left.iter().filter(|name| name.contains(part)).count(), part.len()));
         let Some(best) = best.filter(|_| globs.len() < PATTERNS) else { return Vec::new() };
         globs.push(format!("*{best}*"));

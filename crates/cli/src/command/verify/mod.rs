@@ -23,16 +23,16 @@ const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to 
 
 /// The request.
 pub struct Asked {
-    /// How the conversion was done.
+    /// Options of the conversion.
     pub options: Options,
-    /// A report or a folder says so, and not who asks.
+    /// The options come from a report or a folder, not from the command line.
     is_recorded: bool,
     /// The report.
     pub record: Option<Record>,
 }
 
-/// How a conversion was done: as was said, or as its report or the manifest of the folder says. `names_spec`: so was
-/// the specification, even if it is the default.
+/// Options of a conversion: from the command line, its report or the folder's manifest. `names_spec`: the command line
+/// names the specification, even if it is the default.
 pub fn asked(
     (src, dst): (&Path, &Path),
     report: Option<&Path>,
@@ -113,7 +113,7 @@ pub fn to_text<'a>(
     printing::render(verdict, &Group::all(verdict, source_type, names), &Terminal::default())
 }
 
-/// The options of a report. What is said beside it may not say otherwise.
+/// The options of a report. Other options of the command line must not contradict it.
 fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Options, Failure> {
     let Options { selection, request, seed, min_elements, onnx, writing, .. } = said;
     let (is_other_spec, defaults) = (*request != Request::default(), Options::default());

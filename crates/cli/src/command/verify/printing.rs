@@ -68,7 +68,7 @@ pub fn to_json(verdict: &VerifyReport) -> Value {
     })
 }
 
-/// The verdict in words. `groups` have a line each; what belongs to one of them has none of its own.
+/// The verdict in words. `groups` have a line each; their members have no line of their own.
 pub fn render(verdict: &VerifyReport, groups: &[Group<'_>], terminal: &Terminal) -> String {
     let mut text = String::new();
     // Explains the others.
