@@ -114,8 +114,7 @@ pub struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// The options of the specification that decides: the typed one, the only one for the checked operation, or the
-    /// default.
+    /// The options of the specification that decides: the typed one, the only one that applies, or the default.
     pub fn policy(&self) -> PolicyArgs {
         let only = match self.what.to_str() {
             Some("rescale") => Some("tosa"),

@@ -158,7 +158,7 @@ impl Command {
         }
     }
 
-    /// The command only prints information and writes no file.
+    /// The command only reads and prints.
     pub fn is_question(&self) -> bool {
         matches!(
             self,

@@ -32,7 +32,7 @@ fn words(suspect: &Suspect, row: &Assessed<'_>) -> String {
     }
 }
 
-/// Number of suspicious tensors, and the reasons.
+/// Number of suspicious tensors, and the criteria.
 fn headline(assessment: &Assessment) -> String {
     if assessment.suspicious == 0 {
         return format!("none of {} lost much", count(assessment.changed, "changed tensor"));

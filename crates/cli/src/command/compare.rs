@@ -98,7 +98,7 @@ fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     terminal.wrap(&text)
 }
 
-/// Common properties of two files, which do not tell the source from the result.
+/// Names of groups without a direction: nothing tells the source of two files from the result.
 fn group(group: Group) -> &'static str {
     match group {
         Group::Converted => "types differ",

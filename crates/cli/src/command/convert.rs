@@ -302,7 +302,7 @@ fn header(report: &Report, terminal: &Terminal) -> String {
     terminal.wrap(&text)
 }
 
-/// The tensors that keep their type.
+/// Kept tensors, by reason.
 fn kept(report: &Report) -> String {
     let mut by: Vec<(KeptBy, u64)> = Vec::new();
     for reason in report.tensors.iter().filter_map(|row| row.kept_by) {

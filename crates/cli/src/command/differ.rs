@@ -245,7 +245,7 @@ fn negated(value: Exact) -> Exact {
     }
 }
 
-/// This code is the largest or smallest number of the type.
+/// The code is at an end of the type's range.
 fn is_end(dtype: DType, code: u64) -> bool {
     match dtype.kind() {
         Kind::Int(f) => [f.min(), f.max()].contains(&f.value(code)),

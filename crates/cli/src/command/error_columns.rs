@@ -122,7 +122,7 @@ impl ErrorColumns {
     }
 }
 
-/// Number of measured elements.
+/// Sentence about the measured part of the elements.
 fn sampled([measured, all]: [u64; 2]) -> String {
     match measured {
         0 => "errors were not measured\n".into(),

@@ -63,7 +63,7 @@ fn evaluated(args: &RunArgs, settings: &Meaning, existing: Existing, context: &C
 }
 
 /// With `--json` the status of a model without a result goes to standard output too (`docs/interfaces.md §6`). A
-/// damaged file is not a model, and an unfit input says nothing about one.
+/// damaged file is not a model, and an input that does not fit says nothing about one.
 fn without_result(error: &RunError) -> Result<(), Failure> {
     let is_of_model = match error {
         RunError::Model { cause, .. } => !matches!(**cause, ModelError::TosaFile(_)),

@@ -156,7 +156,7 @@ fn a_damaged_tensor_ends_the_work_of_every_thread() {
     assert_eq!(folder.names(), ["a.pb"]);
 }
 
-/// What was put in the place of a file is named, whatever the file is called; and what to do about it.
+/// The error names the wrong contents of a file, whatever its name; and a remedy.
 #[test]
 fn what_stands_in_the_place_of_a_file() {
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 132\n";

@@ -29,7 +29,7 @@ fn rows_of_json() {
         assert!((number(row, "ratio") / (gbps / memcpy) - 1.0).abs() < 0.01, "{row}");
         let limit = number(row, "limit_gbps");
         assert!((number(row, "of_limit") / (gbps / limit) - 1.0).abs() < 0.01, "{row}");
-        // Both arrays together take half of L2, but for the last tile.
+        // Both arrays together take half of L2, except the last tile.
         let bytes = number(row, "elements") * bytes_of_two / 2.0;
         let half = number(&object, "l2_bytes") / 2.0;
         assert!(bytes <= half && bytes > half - 65536.0, "{row}");
@@ -58,7 +58,7 @@ fn every_pair_at_every_size() {
     }
 }
 
-/// Of source and destination together.
+/// Sizes count source and destination together.
 #[test]
 fn sizes_in_bytes() {
     let line = "bench --pairs f32:bf16 --sizes 3MiB,96KiB --best-of 1 --threads 1 --json";
@@ -141,7 +141,7 @@ fn policies_are_those_of_convert() {
     folder.run(&format!("{line} --saturate false")).succeeds();
     folder.run(&format!("{line} --spec ieee --rounding toward-zero --nan canonical")).succeeds();
     folder.run(&format!("{line} --rounding toward-zero")).fails(2, &["--rounding", "ieee"]);
-    // tf32 is no type of ONNX; the error says which specification has it.
+    // tf32 is not a type of ONNX; the error says which specification has it.
     folder.run(&format!("bench --pairs f32:tf32 {SHORT}")).fails(3, &["f32 to tf32", "--spec ieee"]);
     folder.run(&format!("bench --pairs f32:tf32 {SHORT} --spec ieee")).succeeds();
     // There are values out of range in the data.
@@ -170,7 +170,7 @@ fn buffers_that_do_not_fit() {
     assert!(error["error"].as_str().unwrap().contains("--sizes"), "{error}");
 }
 
-/// Layouts of quantized checkpoints, in the order of the list whatever was typed; those that are written, both ways.
+/// Layouts of quantized checkpoints, always in the order of the list; those that are written, both ways.
 #[test]
 fn scaled_elements() {
     let folder = Folder::new();

@@ -30,7 +30,7 @@ fn index(entries: &[(&str, &str)]) -> Vec<u8> {
     truecast_testkit::safetensors::index(&json!({ "note": "kept" }), entries.iter().copied())
 }
 
-/// Two shards with an index, a configuration, a tokenizer, code in a subfolder, and what is not copied.
+/// Two shards with an index, a configuration, a tokenizer, code in a subfolder, and files that are not copied.
 fn checkpoint() -> Folder {
     let folder = Folder::new();
     let values: Vec<f32> = (0..600).map(|i| i as f32 * 0.37 - 100.0).collect();
@@ -152,7 +152,7 @@ fn what_was_begun_otherwise_is_not_resumed() {
     folder.write(&format!("model/{FIRST}"), &shard);
     folder.run("convert model out --to bf16 --resume").fails(2, &[FIRST, "another length or header"]);
     assert_eq!(tree(&folder, "out"), before);
-    // With --force it is begun anew, unless weights would be left that do not belong to the result.
+    // With --force it starts again, unless weights would be left that do not belong to the result.
     folder.write("out/old.safetensors", b"x");
     folder.run("convert model out --to f16 --force").fails(2, &["old.safetensors", "remove it"]);
     std::fs::remove_file(folder.path("out/old.safetensors")).unwrap();
@@ -219,7 +219,7 @@ fn hostile_folders() {
     );
     folder.run("convert model out --to bf16").exits(0).warns(&["tensor \"a.ids\": the copy in", "is left out"]);
     assert_eq!(Parsed::new(&folder.read(&format!("out/{SECOND}"))).names(), ["b.weight"]);
-    // Source and destination do not lie in each other.
+    // Source and destination do not contain each other.
     let folder = good();
     for out in ["model", "model/out", ".", "model/../model/x/y"] {
         folder.run(&format!("convert model {out} --to bf16 --force")).fails(2, &["must not contain each other"]);
@@ -308,7 +308,7 @@ fn a_report_has_every_tensor_and_the_digests() {
     assert!(folder.run("verify model out --report r.json").exits(1).out.contains("tokenizer.json"));
 }
 
-/// A refused value leaves what is finished, and no file that would make a checkpoint of it.
+/// A refused value leaves the finished files, and no file that would make a checkpoint of them.
 #[test]
 fn an_error_in_the_middle_can_be_resumed() {
     let folder = checkpoint();
@@ -374,7 +374,7 @@ fn folders_are_verified() {
     }
 }
 
-/// A destination that is not what it should be is a difference, whatever is wrong with it.
+/// A damaged or foreign destination is a difference, with any kind of damage.
 #[test]
 fn damage_and_strays_are_differences() {
     let folder = checkpoint();
@@ -417,7 +417,7 @@ fn damage_and_strays_are_differences() {
         wrong(&[text]);
     }
     folder.run("verify model nowhere").exits(4);
-    // A damaged source is no difference.
+    // A damaged source is not a difference.
     folder.run(line).succeeds();
     folder.write(&format!("model/{SECOND}"), b"no header");
     folder.run("verify model out").exits(3);
@@ -436,7 +436,7 @@ fn another_source_is_told_first() {
     assert!(out.contains("wrong elements"), "{out}");
 }
 
-/// Values, tensors of one side and shapes, whatever is printed.
+/// Values, tensors of one side and shapes, in every form of output.
 #[test]
 fn any_difference_fails_on_request() {
     let folder = Folder::new();
@@ -504,7 +504,7 @@ fn folders_are_compared_and_inspected() {
         .fails(2, &["--resume belongs to checkpoint folders"]);
 }
 
-/// What a manifest calls unfinished is not verified as if it were whole.
+/// A result that its manifest calls unfinished is not verified as if it were whole.
 #[test]
 fn half_a_result_is_not_verified() {
     let folder = checkpoint();
@@ -551,7 +551,7 @@ fn a_folder_does_not_become_a_file() {
     assert!(!folder.path("out.safetensors").exists() && !folder.path("out").exists());
 }
 
-/// What cannot be copied is known before any work.
+/// A file that cannot be copied is detected before any work.
 #[test]
 fn a_link_beside_the_weights_is_refused_first() {
     let folder = checkpoint();

@@ -1,4 +1,4 @@
-//! Counts of blocks in reports of what was quantized (`docs/spec/checkpoints.md §10`), beside those of source and result.
+//! Reported counts of blocks of quantized tensors (`docs/spec/checkpoints.md §10`), compared with source and result.
 
 use crate::run::{Folder, has};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn blocks_that_lost_nothing() {
         folder.run(&format!("convert a b --scheme {scheme} --report r.json --quiet")).succeeds();
         folder.run("convert b c --to f32 --quiet").succeeds();
         let y = floats(Parsed::new(&folder.read(&format!("c/{FILE}"))).bytes(NAME));
-        // What fills up rows is not known there to be none of the tensor.
+        // Rows keep their padding: nothing tells it from the tensor's columns.
         let wide = cols + padding[1];
         let (mut blocks, mut lossless) = (0, 0);
         for top in (0..rows).step_by(block[0]) {
@@ -77,7 +77,7 @@ fn blocks_that_lost_nothing() {
     }
 }
 
-/// Scales of f16 end at 65504: numbers beyond what codes reach with it are saturated.
+/// Scales of f16 end at 65504: numbers beyond the largest code with that scale are saturated.
 #[test]
 fn scales_at_their_ends() {
     let folder = Folder::new();
@@ -95,7 +95,7 @@ fn scales_at_their_ends() {
     assert!(scales.contains(&0x7bff) || scales.contains(&0x7c00), "{scales:x?}");
 }
 
-/// Blocks of a GGUF file, whose scales lie among their codes.
+/// Blocks of a GGUF file, whose scales are among their codes.
 #[test]
 fn blocks_of_gguf_files() {
     let folder = Folder::new();
@@ -116,7 +116,7 @@ fn blocks_of_gguf_files() {
     }
 }
 
-/// The text says of blocks what JSON counts where there is something to say, and nothing else.
+/// The text mentions the counts of JSON for blocks only if they are unusual.
 #[test]
 fn odd_scales_are_said() {
     let folder = Folder::new();

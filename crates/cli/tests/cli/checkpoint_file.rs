@@ -1,4 +1,4 @@
-//! Quantized files: one file becomes one dense file, as the folder of one shard does.
+//! Quantized files: one file becomes one unquantized file, as the folder of one shard does.
 
 use crate::run::Folder;
 use serde_json::json;
@@ -62,11 +62,11 @@ fn a_file_becomes_what_its_folder_becomes() {
         assert!(report["tensors"][0]["scheme"].is_string() && report.get("shards").is_none(), "{name}: {report}");
         folder.run("verify a.safetensors b.safetensors --to bf16").succeeds();
         folder.run("verify a.safetensors b.safetensors --report r.json").succeeds();
-        // As numbers: what was lost is the last rounding.
+        // As numbers: only the last rounding is lost.
         folder.run("convert a.safetensors f.safetensors --to f32 --quiet").exits(0);
         let compared = folder.run("compare a.safetensors f.safetensors --json").succeeds().object("compare");
         assert_eq!((&compared["equal"], &compared["warnings"]), (&json!(true), &json!([])), "{name}");
-        // Memory, threads and what lies beside the file change nothing.
+        // Memory, threads and files next to it change nothing.
         folder.write("config.json", br#"{"quantization_config": {"quant_method": "awq"}}"#);
         folder.run("convert a.safetensors c.safetensors --to bf16 --quiet --threads 1 --max-memory 1MiB").exits(0);
         assert_eq!(folder.read("c.safetensors"), result, "{name}");
@@ -95,7 +95,7 @@ fn values_and_what_is_left_out() {
     assert_eq!(result.bytes("a.weight")[2..4], (expected as u16).to_le_bytes());
 }
 
-/// What no rule explains is an error; the name of the scheme helps, and `plain` takes codes as they are.
+/// Scales that no rule explains are an error; the name of the scheme helps, and `plain` takes codes as they are.
 #[test]
 fn scales_are_never_passed_over() {
     let folder = Folder::with("a.safetensors", &scaled("a.weight_scale"));
@@ -119,7 +119,7 @@ fn scales_are_never_passed_over() {
     folder.run(&format!("{convert} --from-scheme awq --force")).fails(3, &["awq"]);
 }
 
-/// What lies beside the file does not count: a folder is given as a folder.
+/// Files next to the source do not count: a folder is given as a folder.
 #[test]
 fn a_block_size_is_said_and_not_looked_for() {
     let tensors = [
@@ -184,7 +184,7 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.run(&format!("{convert} --nibbles low")).exits(0);
     result(&[32, 32], &low);
     folder.run("verify a.safetensors b.safetensors --to f32 --nibbles low").succeeds();
-    // The report has what was said and what was found out, and a proof takes it from there.
+    // The report has the given and the detected nibbles, and a proof takes them from it.
     let ran = folder.run(&format!("{convert} --nibbles low --report n.json")).exits(0);
     assert!(ran.out.contains("--to f32 --nibbles low\nquantized by: comfy:nvfp4, low nibble first\n"), "{}", ran.out);
     let options = folder.json("n.json")["options"].clone();
@@ -199,7 +199,7 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.run(&wrong).fails(3, &["dense.safetensors", "the other nibble order", "--nibbles"]);
     folder.run(&format!("{convert} --nibbles middle")).fails(2, &["--nibbles"]);
     folder.run("convert a.npy b.npy --to f16 --nibbles low").fails(2, &["--nibbles belongs to"]);
-    // A folder writes down what was said.
+    // A folder writes down the given options.
     folder.write("dir/model.safetensors", &folder.read("a.safetensors"));
     folder.run("convert dir out --to f32 --nibbles low --reference dense.safetensors --quiet").exits(3);
     folder.run("convert dir out --to f32 --nibbles low --quiet").exits(0);
@@ -244,7 +244,7 @@ fn a_file_is_quantized() {
     assert!(!folder.path("b.safetensors").exists());
 }
 
-/// Nothing but a marker beside `P.weight` says that a tensor is quantized: without it codes would be read as values.
+/// Only a marker next to `P.weight` shows that a tensor is quantized: without it codes would be read as values.
 #[test]
 fn what_a_marker_cannot_declare_is_not_quantized() {
     for (name, is_told) in [("pos_embed", false), ("weight", true), ("a.scale_shift_table", true)] {
@@ -261,7 +261,7 @@ fn what_a_marker_cannot_declare_is_not_quantized() {
     }
 }
 
-/// A scale that is NaN makes a block NaN, and that is said.
+/// A scale that is NaN makes a block NaN, with a warning.
 #[test]
 fn a_scale_that_is_nan_is_told() {
     let folder = Folder::new();

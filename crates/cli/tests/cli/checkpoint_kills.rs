@@ -1,4 +1,4 @@
-//! Conversions of folders that are killed at any moment and go on: `docs/interfaces.md §4.2`.
+//! Conversions of folders that are killed at any moment and continue: `docs/interfaces.md §4.2`.
 
 use crate::checkpoint::tree;
 use crate::run::{Folder, Ran};
@@ -56,7 +56,7 @@ fn kill_one(asked: &str) {
             // The first run may have been slowed down by others.
             true => duration /= 2,
         }
-        // What has its name is complete, and nothing loads before everything is there.
+        // A file with its final name is complete, and nothing loads before every file exists.
         if folder.path("out").exists() {
             let now = tree(&folder, "out");
             for (name, bytes) in now.iter().filter(|(name, _)| name.ends_with(".safetensors") && !name.starts_with('.'))
@@ -76,7 +76,7 @@ fn kill_one(asked: &str) {
     assert_eq!(tree(&folder, "out"), expected);
 }
 
-/// The line about an interruption says that shards stay if, and only if, a run can go on from what is there.
+/// The line about an interruption says that shards stay if, and only if, a run can continue from them.
 #[test]
 fn an_interruption_says_what_stays() {
     let folder = checkpoint();

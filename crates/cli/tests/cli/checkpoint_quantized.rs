@@ -1,4 +1,4 @@
-//! Quantized checkpoints become dense ones: `docs/spec/checkpoints.md §3`, §4, with the arithmetic written out here.
+//! Quantized checkpoints are dequantized: `docs/spec/checkpoints.md §3`, §4, with the arithmetic written out here.
 
 use crate::checkpoint::tree;
 use crate::run::Folder;
@@ -21,7 +21,7 @@ fn codes() -> Vec<u8> {
     (0..ROWS * COLS).map(|i| (i * 37 + i / 256) as u8).collect()
 }
 
-/// Blocks of 128 x 128 with edges that are no whole ones, the scales in another file.
+/// Blocks of 128 x 128, cut off at the edges, the scales in another file.
 fn deepseek() -> Folder {
     let folder = Folder::new();
     let shape = [ROWS as u64, COLS as u64];
@@ -89,7 +89,7 @@ fn pieces_threads_and_parts_change_no_bit() {
     assert_eq!(tree(&folder, "parts"), expected);
 }
 
-/// NaN and infinite scales are values (`docs/spec/checkpoints.md §3.6`); what is missing or does not fit is an error.
+/// NaN and infinite scales are values (`docs/spec/checkpoints.md §3.6`); missing or unsuitable scales are an error.
 #[test]
 fn odd_scales() {
     let folder = deepseek();

@@ -6,7 +6,7 @@ use truecast_testkit::safetensors::{Found, Parsed, f32s, safetensors};
 const FILE: &str = "model.safetensors";
 const NAME: &str = "l.0.q_proj.weight";
 
-/// A matrix with a given largest magnitude, beside an embedding and a norm.
+/// A matrix with a given largest magnitude, an embedding and a norm.
 fn dense(largest: f32) -> Folder {
     let folder = Folder::new();
     let value = |i: u32| if i == 7 { largest } else { ((i * 37 % 1009) as f32 - 504.0) * 0.001 };
@@ -29,7 +29,7 @@ pub fn tensors(folder: &Folder, dir: &str) -> Vec<Found> {
     Parsed::new(&folder.read(&format!("{dir}/{FILE}"))).tensors()
 }
 
-/// There and back is what it was, and dense tensors made of both are the same.
+/// There and back gives the original, and unquantized tensors made of both are the same.
 fn there_and_back(folder: &Folder, from: &str, to: &str) {
     for dir in ["b", "c", "f32", "same"] {
         drop(std::fs::remove_dir_all(folder.path(dir)));
@@ -58,7 +58,7 @@ fn the_same_bytes_under_other_names() {
         quantize(&folder, from);
         there_and_back(&folder, from, to);
     }
-    // What is not quantized is listed.
+    // Unquantized tensors are listed.
     quantize(&folder, "mxfp8");
     folder.run("convert a b --scheme ct:mxfp8-quantized --relayout exact --quiet --force").succeeds();
     let ignored = &folder.json("b/config.json")["quantization_config"]["ignore"];

@@ -1,5 +1,5 @@
-//! Codes, scales and zero points that are packed anew, of checkpoints as other programs write them: `docs/spec/checkpoints.md`
-//! §8, with the packings of §3.7 to §3.9, §4.4.2, §4.5, §4.9 and §4.10.
+//! Codes, scales and zero points that are packed again, of checkpoints as other programs write them:
+//! `docs/spec/checkpoints.md` §8, with the packings of §3.7 to §3.9, §4.4.2, §4.5, §4.9 and §4.10.
 
 use crate::checkpoint_relayout::tensors;
 use crate::run::Folder;
@@ -85,7 +85,7 @@ fn awq(size: Size, is_symmetric: bool) -> (Vec<Named>, Value) {
     (tensors, json!({"quantization_config": config}))
 }
 
-/// Of the first format, whose zero points are stored less 1; or of the second.
+/// Tensors in the first format, whose zero points are stored less 1, or in the second; and the configuration.
 fn gptq(size: Size, bits: usize, is_first: bool, is_symmetric: bool) -> (Vec<Named>, Value) {
     let Size { k, m, group } = size;
     let groups = k / group;
@@ -114,7 +114,7 @@ fn gptq(size: Size, bits: usize, is_first: bool, is_symmetric: bool) -> (Vec<Nam
     (tensors, json!({"quantization_config": config}))
 }
 
-/// Carried over, proved, and dense tensors made of both are the same.
+/// Carried over, proved, and unquantized tensors made of both are the same.
 fn same_values(folder: &Folder, to: &str) {
     for dir in ["b", "f32", "same"] {
         drop(std::fs::remove_dir_all(folder.path(dir)));
@@ -134,7 +134,7 @@ fn flipped(folder: &Folder, tensor: &str, byte: usize) {
     folder.run_with_flipped(&path, at, 0x10, "verify a b").says(&[tensor]);
 }
 
-/// Rows that are columns there, in another order, with zero points along the other axis; in more than one piece.
+/// Rows that are columns in AWQ, in another order, with zero points along the other axis; in more than one piece.
 #[test]
 fn awq_as_pack_quantized() {
     let pack = "ct:pack-quantized";
@@ -145,7 +145,7 @@ fn awq_as_pack_quantized() {
         same_values(&folder, pack);
         let found = Parsed::new(&folder.read(&format!("b/{FILE}")));
         assert_eq!(found.dtype(&format!("{NAME}.weight_scale")), "F16");
-        // The page's dense streams along the inputs, and of zero points along the outputs.
+        // The page's dense bit streams along the inputs, and of zero points along the outputs.
         let rows: Vec<u32> = (0..size.m).flat_map(|m| stream((0..size.k).map(|k| code(k, m, 4)), 4)).collect();
         assert!(found.bytes(&format!("{NAME}.weight_packed")) == words(&rows));
         let groups = size.k / size.group;
@@ -302,7 +302,7 @@ fn orders_and_padding() {
     }
 }
 
-/// Scales of other types, where each has its equal; what differs is said before anything is written.
+/// Scales of other types, where each has its equal; an inexact scale is an error before anything is written.
 #[test]
 fn scales_of_other_types() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! Quantized checkpoints become quantized by another scheme in one run: `docs/interfaces.md §4.2`. What they become is what two
-//! runs make of them, the first with `--to f32`.
+//! Quantized checkpoints become quantized by another scheme in one run: `docs/interfaces.md §4.2`. The result is equal
+//! to the result of two runs, the first with `--to f32`.
 
 use crate::checkpoint::tree;
 use crate::run::{Folder, has};
@@ -70,7 +70,7 @@ fn one_run_makes_what_two_runs_make() {
             let [one, two] = ["one", "two"].map(|dir| folder.json(&format!("{dir}/config.json")));
             assert_eq!(one, two, "{from} to {to}");
             assert!(folder.path("one/hf_quant_config.json").exists() == to.starts_with("modelopt"), "{from} to {to}");
-            // What was lost is told of the values; a row has both schemes.
+            // Losses are counted between values; a row has both schemes.
             let [one, two] = ["one.json", "two.json"].map(|file| folder.json(file)["tensors"].clone());
             for (one, two) in one.as_array().unwrap().iter().zip(two.as_array().unwrap()) {
                 has(one, &json!({ "name": two["name"], "sqnr_db": two["sqnr_db"], "exact": two["exact"] }));
@@ -138,7 +138,7 @@ fn transposed_experts() {
     }
 }
 
-/// What was quantized and is not quantized again needs a type.
+/// A tensor that was quantized and is not quantized again needs a type.
 #[test]
 fn what_is_kept_becomes_dense() {
     let folder = dense();

@@ -1,5 +1,5 @@
-//! What particular targets need of a source, and what they leave alone: gpt-oss, scales of activations, types of scales
-//! (`docs/spec/checkpoints.md §4.3`, §7.2, §7.3, §7.8, §11.3).
+//! Requirements of particular targets, and tensors that they leave alone: gpt-oss, scales of activations, types of
+//! scales
 
 use crate::run::{Folder, has};
 use serde_json::{Value, json};
@@ -133,7 +133,7 @@ fn scales_of_activations() {
     let right = folder.read(&format!("nvfp4/{FILE}"));
     let at = right.windows(4).position(|bytes| bytes == f32s(&[0.25])).unwrap();
     folder.run_with_flipped(&format!("nvfp4/{FILE}"), at, 1, "verify a nvfp4");
-    // Those of a source are carried over, in the form of the target; compared with, they are bits.
+    // Scales of a source are carried over, in the form of the target; a comparison takes them as bits.
     folder.run("convert nvfp4 same --scheme modelopt:NVFP4 --relayout exact --quiet").succeeds();
     assert_eq!(scale("same", "up_proj.input_scale"), scale("nvfp4", "up_proj.input_scale"));
     folder.run("convert nvfp4 ct --scheme ct:nvfp4-pack-quantized --relayout lossy --quiet").succeeds();
@@ -150,7 +150,7 @@ fn scales_of_activations() {
     assert_eq!(group["input_activations"], Value::Null);
 }
 
-/// Scales have the type that the loader will hold the model in: `--to`, the configuration's, that of the weights.
+/// Scales have the type that the loader will hold the model in: `--to`, the configuration's or the weights' type.
 #[test]
 fn types_of_scales() {
     let folder = Folder::new();

@@ -78,7 +78,7 @@ fn saturated_values_are_counted() {
 fn blocks_of_fp8() {
     let folder = model();
     let ran = folder.run(&format!("convert model out --scheme fp8-block {KEEP} --report r.json")).exits(0);
-    // 130 rows are no whole number of blocks.
+    // 130 rows are not a whole number of blocks.
     assert!(ran.err.lines().count() == 2 && ran.err.contains("warning") && ran.err.contains("128"), "{}", ran.err);
     assert!(ran.out.contains("--scheme fp8-block --keep-preset embeddings"), "{}", ran.out);
     let first = Parsed::new(&folder.read(&format!("out/{FIRST}")));
@@ -110,7 +110,7 @@ fn blocks_of_fp8() {
     assert_eq!(index["metadata"]["total_size"], json!(bytes));
     assert_eq!(index["weight_map"][&scale_name], FIRST);
     assert_eq!(folder.read("out/tokenizer.json"), b"{}");
-    // The report has a row for each tensor of the source, and says what was lost.
+    // The report has a row for each tensor of the source, with its losses.
     let report = folder.json("r.json");
     let row = report["tensors"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
     assert_eq!((&row["from"], &row["to"], &row["to_scheme"]), (&json!("f32"), &json!("f8e4m3fn"), &json!("fp8-block")));
@@ -152,7 +152,7 @@ fn blocks_of_fp8() {
     }
 }
 
-/// What is not quantized becomes `--to`; rules and `--keep` go before.
+/// Tensors that are not quantized become `--to`; rules and `--keep` go before.
 #[test]
 fn what_is_not_quantized() {
     let folder = model();
@@ -172,7 +172,7 @@ fn what_is_not_quantized() {
     let kept = json!(["model.embed_tokens", "model.layers.0.self_attn.q_proj", "lm_head"]);
     assert_eq!(config["quantization_config"]["modules_to_not_convert"], kept);
     folder.run("verify model out").succeeds();
-    // Tables stay as they are, unless they are asked for; the first rule that matches decides.
+    // Tables stay as they are, unless a glob selects them; the first rule that matches decides.
     folder.run("convert model usual --scheme fp8-tensor --quiet").succeeds();
     assert_eq!(Parsed::new(&folder.read(&format!("usual/{FIRST}"))).dtype("model.embed_tokens.weight"), "F32");
     let ran = folder.run("convert model all --scheme fp8-tensor --quantize *embed* --keep *k_proj*").exits(0);
@@ -263,7 +263,7 @@ fn tensors_that_share_a_scale() {
     assert_eq!((of(&a, &names[0]), of(&b, &names[1]), of(&b, &names[2])), (large.clone(), large, small.clone()));
     assert_eq!((of(&b, &names[3]), of(&b, &names[4])), (small.clone(), small));
     folder.run("verify model out --full").succeeds();
-    // What loaders hold in one layer shares a scale anyway.
+    // Tensors that loaders hold in one layer share a scale anyway.
     folder.run(&format!("convert model usual {scheme}")).succeeds();
     ["a", "b"]
         .map(|file| [format!("usual/{file}.safetensors"), format!("out/{file}.safetensors")].map(|at| folder.read(&at)))
@@ -302,7 +302,7 @@ fn what_cannot_be_done_is_said_before() {
     folder
         .run(&format!("convert model/{FIRST} out.safetensors --scheme fp8-block"))
         .fails(2, &["declared in config.json"]);
-    // A scheme that only says the default is none.
+    // The default scheme, given by name, is the same as no scheme.
     folder.run("convert model plain --scheme plain --to bf16 --quiet").succeeds();
     folder.run("convert model bf16 --to bf16 --quiet").succeeds();
     assert_eq!(tree(&folder, "plain"), tree(&folder, "bf16"));
@@ -363,14 +363,14 @@ fn presets_of_plain_casts() {
         folder.run(&format!("convert model other {line}")).exits(2).warns(&[says]);
         folder.run(&format!("convert a.safetensors other.safetensors {line}")).exits(2);
     }
-    // With a scheme the report says it of what could have been quantized.
+    // With a scheme the report gives the reason for tensors that could have been quantized.
     folder.run("convert model fp8 --scheme fp8-block --keep-preset norms,embeddings --report s.json").exits(0);
     let report = folder.json("s.json");
     let kept = report["tensors"].as_array().unwrap().iter().filter_map(|row| Some((&row["name"], row.get("kept_by")?)));
     assert_eq!(kept.collect::<Vec<_>>(), [(&json!("model.embed_tokens.weight"), &json!("embeddings"))]);
 }
 
-/// A global scale beyond what readers believe is written with a warning, and says the values.
+/// A global scale beyond the range that readers accept is written with a warning, which has the values.
 #[test]
 fn large_weights_of_nvfp4_are_told() {
     for scheme in ["modelopt:W4A16_NVFP4", "ct:nvfp4-pack-quantized"] {

@@ -69,7 +69,7 @@ fn verify_names_a_wrong_element() {
     has(first, &json!({ "index": 1, "expected": "0x7e", "actual": "0x7f", "source": "0x43e88000" }));
     let ran = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").exits(1);
     ran.says(&["\"w\"", "is 1:", "0x7e", "0x7f", "0x43e88000"]);
-    // The same file is right without saturation, but for its last element.
+    // The same file is right without saturation, except for its last element.
     let other = differences(&folder, "--to f8e4m3fn --saturate false");
     assert_eq!((&other[0]["count"], &other[0]["first"]["index"]), (&json!(1), &json!(2)));
     // A copied tensor is compared too.
@@ -87,7 +87,7 @@ fn bits_in_json_have_all_their_digits() {
     assert_eq!((&first["actual"], &first["expected"]), (&json!("0x01"), &json!("0x30")));
 }
 
-/// (what is wrong with the second file, its tensors, the kind of difference, the tensor named)
+/// (error in the second file, its tensors, the kind of difference, the tensor named)
 #[test]
 fn verify_finds_wrong_structure() {
     let mut dtype = right();

@@ -122,7 +122,7 @@ fn between_containers() {
     folder.run("convert a.npy i.safetensors --to i4").fails(2, &["a.npy", "\"data\"", "i4", "safetensors"]);
 }
 
-/// Whatever reads an array sees the elements of one in Fortran order as NumPy does; what is written is in C order.
+/// Every reader of an array in Fortran order sees its elements as NumPy does; arrays are written in C order.
 #[test]
 fn arrays_in_fortran_order() {
     let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
@@ -150,7 +150,7 @@ fn a_dry_run_writes_nothing() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0, 465.0]));
     folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --dry-run").succeeds().says(&["dry run"]);
     assert_eq!(folder.names(), ["a.safetensors"]);
-    // Of a cast to its own type nobody knows yet whether it changes values.
+    // Only the values tell whether a cast to its own type changes them.
     let ran = folder.run("convert a.safetensors b.safetensors --to f32 --dry-run").succeeds().says(&[" f32 "]);
     ran.lacks(&["f32 -> f32"]);
     let plan = folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --dry-run --json").succeeds();
@@ -162,7 +162,7 @@ fn a_dry_run_writes_nothing() {
     assert_eq!(folder.names(), ["a.safetensors"]);
 }
 
-/// A plan that cannot be carried out is no plan.
+/// A plan that cannot be carried out is refused.
 #[test]
 fn a_dry_run_refuses_what_the_run_would() {
     let two = [("a", "F32", &[1u64][..], f32s(&[1.0])), ("b", "F32", &[1], f32s(&[2.0]))];

@@ -61,7 +61,7 @@ fn folders_and_quantize() {
     folder.run("quantize b.safetensors q").fails(2, &["SCHEME"]);
 }
 
-/// What is wrong with the line is said before anything is written.
+/// Errors of the command line are reported before anything is written.
 #[test]
 fn refused_before_anything_is_written() {
     let folder = arrays();

@@ -1,4 +1,4 @@
-//! Destinations: what may be replaced, what is followed, what is refused (`docs/interfaces.md §3, §5`).
+//! Destinations: replaced files, followed links, refused places (`docs/interfaces.md §3, §5`).
 
 use crate::run::Folder;
 use std::fs::{create_dir, hard_link, symlink_metadata};

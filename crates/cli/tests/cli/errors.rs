@@ -20,7 +20,7 @@ const WRONG: [(&str, i32); 18] = [
     ("man zork", 2),
     ("bench --pairs f32:zork", 2),
     ("bench --pairs f32:nf4 --sizes l2", 3),
-    // What the parser of the command line finds is no different.
+    // Errors of the command-line parser look the same.
     ("convert a.safetensors b.safetensors --to zork", 2),
     ("convert a.safetensors b.safetensors --to f16 --zork", 2),
     ("convert a.safetensors", 2),
@@ -78,7 +78,7 @@ fn an_error_is_one_line_whatever_the_path() {
     ] {
         folder.run_args(args).fails(code, &[] as &[&str]);
     }
-    // What is printed about success cannot move the cursor either.
+    // Messages about success cannot move the cursor either.
     let result = format!("{name}.c.safetensors");
     let ran = folder.run_args(["convert", &source, &result, "--to", "f16"]).succeeds();
     assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);

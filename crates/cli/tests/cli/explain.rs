@@ -37,7 +37,7 @@ fn the_value_of_the_acceptance_line() {
     };
     line(&["onnx@28", "saturate=1", "0x7e", "448"]);
     line(&["onnx@28", "saturate=0", "0x7f", "nan"]);
-    // Sign, exponent and fraction stand under those of the source, each column means one thing in every line.
+    // Sign, exponent and fraction are below the same parts of the source, each column means one thing in every line.
     line(&["below               448                  0x7e         0.53125  0     1111 110"]);
     line(&["onnx:saturate=0 ..  nan                  0x7f                  0     1111 111"]);
     line(&["next                465.000030517578125  0x43e88001            0 10000111 11010001000000000000001"]);
@@ -92,7 +92,7 @@ fn different_answers_have_different_labels() {
     Folder::new().run("explain 1 --to f16").succeeds().lacks(&["answer"]);
 }
 
-/// The words are about the rounding that was asked for: its result is that of the line.
+/// The words are about the requested rounding: its result is the result in the line.
 #[test]
 fn the_decision_is_that_of_the_options() {
     for (line, decision) in [
@@ -251,7 +251,7 @@ fn neighbors_of_integers() {
         let value = |found: &Value| found.get("value").unwrap_or(found).as_str().map(str::to_string);
         let found = [value(&near["below"]), value(&near["above"]), value(&near["midpoint"])];
         let expected = [below, above, midpoint].map(|text| text.map(str::to_string));
-        // What has too many digits for 64 bits has no midpoint.
+        // A value with too many digits for 64 bits has no midpoint.
         assert_eq!(found[..2], expected[..2], "{line}");
         assert!(found[2] == expected[2] || line.contains("u64"), "{line}: {found:?}");
         assert_eq!(near["decision"], decision, "{line}");
@@ -260,7 +260,7 @@ fn neighbors_of_integers() {
     assert_eq!(explained("1e30 --to u64")["neighbors"]["beyond"]["value"], "18446744073709551616");
 }
 
-/// What was rounded when it was read is not called exact.
+/// A value that was rounded when it was read is not called exact.
 #[test]
 fn reading_is_not_converting() {
     let out = Folder::new().run("explain 0.1 --to f32").succeeds().out;
@@ -432,8 +432,7 @@ fn every_pair_at_the_edges() {
     }
 }
 
-/// `--spec` limits the results; without it an older version stands only where it gives another result
-/// (`docs/spec/onnx.md §5` row 1).
+/// `--spec` limits the results; without it an older version is listed only where it gives another result
 #[test]
 fn one_specification_or_what_versions_differ_in() {
     let versions = |line: &str| {
@@ -523,7 +522,7 @@ fn what_is_said_of_ties_is_true_of_every_row() {
     }
 }
 
-/// What was typed is a number, and what was read is none.
+/// The typed value is a number, but the value that was read is not.
 #[test]
 fn a_number_beyond_the_source_is_said_to_be() {
     let folder = Folder::new();
@@ -557,7 +556,7 @@ fn a_number_beyond_the_source_is_said_to_be() {
     }
 }
 
-/// Without a destination the value is shown in every type, rounded once from what was typed.
+/// Without a destination the value is shown in every type, rounded once from the typed value.
 #[test]
 fn every_type_at_once() {
     let folder = Folder::new();

@@ -212,7 +212,7 @@ fn inspect_arrays() {
     checkpoint.run("inspect a.safetensors --from f16").fails(2, &["a.safetensors"]);
 }
 
-/// Every scheme has a line that says what it stores, whether it is written, and whose it is.
+/// Every scheme has a line with its contents, its owner, and whether it is written.
 #[test]
 fn schemes_are_listed() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! GGUF files become dense: `docs/spec/checkpoints.md §9`, with the container and the arithmetic written out here.
+//! GGUF files are dequantized: `docs/spec/checkpoints.md §9`, with the container and the arithmetic written out here.
 
 use crate::run::{Folder, has};
 use serde_json::json;
@@ -16,7 +16,7 @@ const DOUBLED: [f32; 16] = [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 0.0, -1.0, 
 
 const HALVES: [u16; 6] = [0x3c01, 0x2e66, 0x0001, 0x7bff, 0x1234, 0x0000];
 
-/// Blocks of Q8_0, with what their elements are.
+/// Blocks of Q8_0, with the values of their elements.
 fn q8_0() -> (Vec<u8>, Vec<f32>) {
     let (mut bytes, mut values) = (Vec::new(), Vec::new());
     for (block, d) in HALVES.into_iter().enumerate() {
@@ -75,7 +75,7 @@ fn nvfp4() -> (Vec<u8>, Vec<f32>) {
     (bytes, values)
 }
 
-/// What a tensor becomes: name, shape, values.
+/// A dequantized tensor: name, shape, values.
 type Dense = (&'static str, Vec<u64>, Vec<f32>);
 
 /// Every kind of tensor, with what each should be as f32.
@@ -163,7 +163,7 @@ fn blocks_become_dense() {
 fn what_cannot_be_converted() {
     let folder = Folder::with("a.gguf", &gguf(&[], &[("a.weight", &[256], 23, vec![0; 136])]));
     folder.run("convert a.gguf b.safetensors --to bf16").fails(3, &["a.gguf", "a.weight", "IQ4_XS"]);
-    // A scale of MXFP4 that is no number.
+    // A scale of MXFP4 that is not a number.
     folder.write("a.gguf", &gguf(&[], &[("a.weight", &[32], 39, [&[0xff][..], &[0; 16]].concat())]));
     folder.run("convert a.gguf b.safetensors --to bf16 --quiet").fails(3, &["a.gguf", "a.weight", "0xff"]);
     let (file, _) = model();
@@ -209,7 +209,7 @@ fn files_become_files_of_other_types() {
         assert_eq!(result.tensor(name), before.tensor(name), "{name}");
     }
     assert_eq!(result.names().len(), 7);
-    // Keys stay, arrays among them, but for what they say of types.
+    // Keys stay, arrays among them, except statements about types.
     let names: Vec<&str> = result.keys.iter().map(|(name, _)| name.as_str()).collect();
     let kept = ["general.architecture", "general.file_type", "general.alignment", "tokenizer.ggml.tokens"];
     assert_eq!(names, [&kept[..], &["llama.eps", "llama.count", "llama.flag"]].concat());
@@ -255,7 +255,7 @@ fn quantized(id: u32, values: &[f32]) -> Vec<u8> {
     values.chunks(32).flat_map(block).collect()
 }
 
-/// The nearest f16 of a number that is no subnormal of it and below its largest, or 0.
+/// The nearest f16 of a number that is not a subnormal of it and below its largest, or 0.
 fn f16(x: f32) -> u16 {
     if x == 0.0 {
         return 0;
@@ -310,10 +310,10 @@ fn folders_become_one_file() {
         let at = folder.read(&file).len() - 100;
         folder.run_with_flipped(&file, at, 1, &format!("verify m {file} --scheme gguf:{name}"));
     }
-    // Blocks of one kind stay as they are; those of another are made anew.
+    // Blocks of the target's kind stay as they are; others are quantized again.
     let kept = folder.run("convert q8_0.gguf again.gguf --scheme gguf:q8_0 --report k.json").exits(0).out;
     assert_eq!(folder.read("again.gguf"), folder.read("q8_0.gguf"));
-    // What is said of them is about elements: 576 in each of the two, and three of the norm.
+    // Their counts are about elements: 576 in each of the two, and three of the norm.
     let row = folder.json("k.json")["tensors"][0].clone();
     let q8_0 = json!("gguf:Q8_0");
     assert_eq!((&row["scheme"], &row["to_scheme"], &row["group"]), (&q8_0, &q8_0, &json!("kept")));

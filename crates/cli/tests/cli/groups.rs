@@ -5,7 +5,7 @@ use serde_json::json;
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::f32s;
 
-/// f32 to f8e4m3fn of something that rounds to f16 first and gives NaN for what is out of range.
+/// f32 to f8e4m3fn of a converter that rounds to f16 first and gives NaN for values out of range.
 fn folder() -> Folder {
     // 0.53125 is a tie of f8e4m3fn; next to it f16 has nothing. 465 and 1e9 are out of range.
     let input = [1.0f32, 0.531_250_1, 465.0, 2.0, 1e9, 0.531_250_06, -0.531_250_1];
@@ -63,7 +63,7 @@ fn one_convention_for_the_whole_file() {
     assert_eq!((&object["groups"], &object["compared"]), (&json!([]), &json!(0)));
 }
 
-/// What is left open is counted by its reason.
+/// Open results are counted by their reason.
 #[test]
 fn reasons_of_what_is_open() {
     let folder = Folder::with("x.npy", &npy("<f4", 3, &f32s(&[2.5, 1e9, 2.0])));
@@ -104,7 +104,7 @@ fn groups_of_tosa() {
     assert_eq!(object["groups"][0]["explains_all"], true);
 }
 
-/// The report of a conversion says by which rules, as far as what was counted tells.
+/// The report of a conversion names the rules, as far as its counts tell.
 #[test]
 fn reasons_of_what_a_conversion_leaves_open() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! What help, manual and errors of the command line say: examples that run, sections that are there, and what to do with
-//! files that are not read.
+//! Text of help, manual and errors of the command line: examples that run, sections that exist, and advice about files
+//! that are not read.
 
 use crate::run::{Folder, Ran, commands};
 use std::process::Command;
@@ -169,7 +169,7 @@ fn files_of_other_kinds() {
         ("/dev/stdin", &["/dev/stdin: standard streams"]),
         ("a.xyz", &["a.xyz: unknown kind of file; expected .safetensors"]),
     ] {
-        // Of both files that are no container, the one that is read is named.
+        // The error names the file that is read, if neither file is a container.
         folder.run(&format!("convert {src} out-{src} --to f16")).fails(2, said);
         for line in [format!("inspect {src}"), format!("compare {src} a.npy"), format!("verify {src} b.npy --to f16")] {
             folder.run(&line).fails(2, said);
@@ -207,7 +207,7 @@ fn files_of_other_kinds() {
     folder.run("convert a.npy - --to f16").fails(2, &["-: standard streams"]);
 }
 
-/// A short page fits a screen and a long one can be read; what they leave out is in the manual and is completed.
+/// A short page fits a screen and a long one can be read; omitted options are in the manual and are completed.
 #[test]
 fn pages_are_short() {
     let folder = Folder::new();
@@ -231,7 +231,7 @@ fn pages_are_short() {
     assert!(folder.run("completions bash").succeeds().out.contains("--saturate"));
 }
 
-/// The settings of specifications are said once, on a page of their own.
+/// The settings of specifications are documented once, on a page of their own.
 #[test]
 fn every_setting_is_on_the_page_of_the_specifications() {
     let folder = Folder::new();
@@ -263,7 +263,7 @@ fn every_setting_is_on_the_page_of_the_specifications() {
     assert!(page.contains("1 to 28") && page.contains("2026.4") && page.contains("default 13.5"));
 }
 
-/// `quantize SRC DST SCHEME` is `convert SRC DST --scheme SCHEME`, wherever the options stand.
+/// `quantize SRC DST SCHEME` is `convert SRC DST --scheme SCHEME`, with options at any place.
 #[test]
 fn quantize_is_convert_with_a_scheme() {
     let folder = folder();
@@ -302,7 +302,7 @@ fn quantize_is_convert_with_a_scheme() {
     assert!(words.join(" ").contains("truecast quantize --help") && !convert.contains("--scale-search"), "{convert}");
 }
 
-/// Whatever the file is called that was run.
+/// Help names the program, not the file that was run.
 #[test]
 fn help_names_the_program() {
     let folder = Folder::new();
@@ -314,7 +314,7 @@ fn help_names_the_program() {
     }
 }
 
-/// What belongs together stands together, the general options come last, and no value is called as its option is.
+/// Related options are listed together, the general options come last, and no value is called as its option is.
 #[test]
 fn options_are_listed_in_a_useful_order() {
     let folder = folder();

@@ -98,7 +98,7 @@ fn magnitudes_of_values() {
     assert_eq!(magnitudes(1), json!({ "first": -2, "counts": [1, 0, 1, 1], "every": 1 }));
     assert_eq!(magnitudes(2), json!({ "first": 1, "counts": [1], "every": 1 }));
     folder.run("inspect a.safetensors --stats").succeeds().says(&["2^-2 █ ██ 2^1\n", "2^6 █\n"]);
-    // Of many elements every third is looked at, wherever chunks begin: all of these are 1.
+    // Every third of many elements is looked at, wherever chunks begin: all of these are 1.
     let ones: Vec<f32> = (0..150_000).map(|i| if i % 3 == 0 { 1.0 } else { 8.0 }).collect();
     folder.write("many.npy", &npy("<f4", ones.len(), &f32s(&ones)));
     let object = folder.run("inspect many.npy --stats --json").succeeds().object("inspect");
@@ -129,7 +129,7 @@ fn conversions_of_onnx_models() {
     assert_eq!(row(3), [&json!("Cast"), &json!("?"), &json!("f32"), &json!(null)]);
     let ran = folder.run("inspect m.onnx").succeeds();
     ran.says(&["conversion", "Cast saturate=0", "f8e4m3fn", "yes", "NO: ", "does not state"]);
-    // What is not known is not called legal.
+    // An unknown conversion is not called legal.
     let ran = folder.run("check m.onnx").exits(1);
     ran.says(&["ILLEGAL: 2 legal, 1 illegal, 1 unknown: the model does not give the type of its input\n"]);
     let checked = folder.run("check m.onnx --spec onnx@24 --json").exits(0).object("check");
@@ -138,7 +138,7 @@ fn conversions_of_onnx_models() {
     folder.run("check m.onnx --spec onnx@24 --fail-on unknown").exits(1);
 }
 
-/// How many parameters a file has, of which types; of a quantized one codes are looked at, and that is said.
+/// Number of parameters in a file, by type; the statistics of a quantized file are about codes, and say so.
 #[test]
 fn elements_by_type() {
     let tensors = [
@@ -157,7 +157,7 @@ fn elements_by_type() {
     folder.run("inspect q.safetensors").succeeds().lacks(&["without scales"]);
 }
 
-/// A pipe gets the digits of the type, not those of f64; magnitudes are seen at 80 columns.
+/// A pipe gets the digits of the type, not f64 digits; magnitudes are visible at 80 columns.
 #[test]
 fn stats_for_people() {
     let name = "model.layers.0.self_attn.q_proj.weight";
@@ -169,7 +169,7 @@ fn stats_for_people() {
     assert!(out.contains("magnitudes") && out.contains("2^-4 "), "{out}");
 }
 
-/// Slices are Python's; what `show` prints of a quantized tensor are its values.
+/// Slices are Python's; `show` prints the values of a quantized tensor.
 #[test]
 fn values_are_shown() {
     let numbers: Vec<f32> = (0..24).map(|i| i as f32 / 10.0).collect();

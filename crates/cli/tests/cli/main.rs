@@ -1,4 +1,4 @@
-//! The command `truecast` as its users see it: arguments, files, exit codes, text and JSON. What is expected comes from
+//! The command `truecast` as its users see it: arguments, files, exit codes, text and JSON. Expectations come from
 //! `docs/interfaces.md` and the pages that it names, never from the code.
 
 mod bad_input;

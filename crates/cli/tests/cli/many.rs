@@ -1,4 +1,4 @@
-//! Files of very many tensors or nodes: what a command takes for each, beyond the header itself (`docs/interfaces.md §4.2`).
+//! Files of very many tensors or nodes: costs for each, beyond the header itself (`docs/interfaces.md §4.2`).
 
 use crate::run::Folder;
 use std::process::Stdio;
@@ -24,7 +24,7 @@ fn safetensors(tensors: usize) -> Vec<u8> {
     safetensors::safetensors(&all, &[])
 }
 
-/// Tensors of no f32, which lie at one offset.
+/// Tensors of zero f32 elements, all at one offset.
 fn gguf(tensors: usize) -> Vec<u8> {
     let names = names(tensors);
     let all: Vec<gguf::Tensor<'_>> = names.iter().map(|name| (&name[..], &[0][..], 0, vec![])).collect();

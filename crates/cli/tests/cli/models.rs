@@ -1,4 +1,4 @@
-//! `run`, `check` and `vectors` (`docs/interfaces.md §3`, §4, §6). What conversions give is `docs/spec/onnx.md §4`'s.
+//! `run`, `check` and `vectors` (`docs/interfaces.md §3`, §4, §6). Expected results: `docs/spec/onnx.md §4`.
 
 use crate::run::{Folder, has};
 use serde_json::json;
@@ -32,7 +32,7 @@ fn run_writes_each_output() {
     let file = folder.read("out/a%2Fb.npy");
     assert_eq!(npy_parts(&file).1, [0x38, 0x7e, 0xc0]);
 
-    // What exists is kept unless told otherwise; text says where things are.
+    // Existing files are kept unless told otherwise; text gives the places.
     folder.run("run m.onnx --input x=x.npy --output-dir out").fails(2, &["a%2Fb.npy", "--force"]);
     folder.run("run m.onnx --input x=x.npy --output-dir out --force").succeeds().says(&["out/a%2Fb.npy", "f8e4m3fn"]);
 
@@ -45,8 +45,8 @@ fn run_writes_each_output() {
     assert_eq!(folder.read("again/a%2Fb.npy"), file);
 }
 
-/// An input is never replaced, not even with `--force`.
-/// Files have names of 255 bytes at most; what a name becomes may be longer than itself.
+/// An input is never replaced, not even with `--force`. Files have names of 255 bytes at most; an escaped name may be
+/// longer than the original.
 #[test]
 fn an_output_whose_name_no_file_can_have() {
     for (output, bytes) in [("n".repeat(252), 256), ("ü".repeat(42), 256)] {
@@ -137,7 +137,7 @@ fn check_judges_results() {
     assert_eq!(ran.out.lines().filter(|line| line.contains("onnx.md")).count(), 1, "{}", ran.out);
 }
 
-/// What to type about a header without a type is said once.
+/// The advice about a header without a type appears once.
 #[test]
 fn check_asks_for_the_type_once() {
     let folder = Folder::with("x.npy", &npy("|V1", 1, &[0x38]));
@@ -235,7 +235,7 @@ fn cells_of_a_long_text_are_refused_at_once() {
     assert_eq!(folder.names(), ["m.onnx"]);
 }
 
-/// The status of a model without a result is told on standard output too, and no folder is left.
+/// The status of a model without a result goes to standard output too, and no folder is left.
 #[test]
 fn run_tells_the_status_of_what_has_no_result() {
     let folder = folder(18, "y", E4M3FN);
@@ -244,7 +244,7 @@ fn run_tells_the_status_of_what_has_no_result() {
     assert_eq!(error["status"], "error");
     assert!(error["message"].as_str().unwrap().contains("opset 18"), "{error}");
     assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
-    // What is wrong with the call is not the model's.
+    // An error of the call is not the model's.
     folder.write("m.onnx", &cast_model(19, "y", E4M3FN));
     assert_eq!(folder.run("run m.onnx --output-dir out --json").exits(2).out, "");
     assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
@@ -385,7 +385,7 @@ fn weight(name: &str) -> Vec<u8> {
     [int(1, 32), int(1, 32), int(2, 1), bytes(8, name), bytes(9, f32s(&[0.1; 1024]))].concat()
 }
 
-/// What a function does with a weight counts as what the model does with it.
+/// A weight's use in a function counts as its use in the model.
 #[test]
 fn weights_of_sensitive_operators_are_kept_in_functions_too() {
     let in_domain = |node: Vec<u8>| [node, bytes(7, "d")].concat();
@@ -400,7 +400,7 @@ fn weights_of_sensitive_operators_are_kept_in_functions_too() {
     assert_eq!(types, [(&json!("scale"), &json!("f32")), (&json!("w"), &json!("f16"))]);
 }
 
-/// A function that does not use the default domain neither asks for an opset nor gets one, and nothing is said of it.
+/// A function that does not use the default domain neither asks for an opset nor gets one, without a message.
 #[test]
 fn an_opset_is_only_raised_where_it_has_to_be() {
     let function = [bytes(1, "F"), bytes(9, [bytes(1, "e"), int(2, 1)].concat()), bytes(10, "d")].concat();

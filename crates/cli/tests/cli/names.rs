@@ -11,8 +11,8 @@ fn folder(values: &[f32]) -> Folder {
     Folder::with("x.npy", &npy("<f4", values.len(), &bytes))
 }
 
-/// Facts that are known from the libraries themselves (`docs/spec/torch.md`, `docs/spec/ml_dtypes.md`): how many codes of a
-/// 16-bit type lie beyond 464.
+/// Facts that are known from the libraries themselves (`docs/spec/torch.md`, `docs/spec/ml_dtypes.md`): the number of
+/// codes of a 16-bit type beyond 464.
 #[test]
 fn known_differences_come_out() {
     let folder = Folder::new();
@@ -47,7 +47,7 @@ fn wide_sources_are_swept() {
     assert_eq!(ends(&pair["ranges"][1]), ["0x43e80001", "0x7f800000"]);
 }
 
-/// Upward and downward are no mirror images: at x one gives more, at -x the same one gives less in magnitude.
+/// Upward and downward are not mirror images: at x one gives more, at -x the same one gives less in magnitude.
 #[test]
 fn only_mirrored_results_are_said_once() {
     let line = "differ ieee:rounding=up ieee:rounding=down --from f16 --to f4e2m1 --show 100";
@@ -73,8 +73,8 @@ fn an_open_result_is_no_difference() {
     Folder::new().run(&format!("{line} --quiet")).exits(0);
 }
 
-/// LLVM's poison and C's undefined behavior: what is not in 0..=255 once it is truncated. 256 is 0x5c00 in f16 and 0x4380
-/// in bf16, -1 is 0xbc00 and 0xbf80. What truecast documents of them is equal.
+/// LLVM's poison and C's undefined behavior: values outside of 0..=255 after truncation. 256 is 0x5c00 in f16 and
+/// 0x4380 in bf16, -1 is 0xbc00 and 0xbf80. truecast documents the same results for both.
 #[test]
 fn what_both_leave_open_is_no_agreement() {
     let folder = Folder::new();
@@ -99,7 +99,7 @@ fn what_both_leave_open_is_no_agreement() {
     }
 }
 
-/// ONNX leaves open which way a fraction becomes i4, and every value out of range: all but -0 and the 16 integers.
+/// ONNX leaves open which way a fraction becomes i4, and every value out of range: all except -0 and the 16 integers.
 #[test]
 fn fractions_are_open_in_a_sweep() {
     let line = "differ onnx ieee:int-overflow=saturate --from f32 --to i4 --json";
@@ -119,7 +119,7 @@ fn many_equal_pairs_are_counted() {
     assert!(said.contains(&format!("the same results: {same} pairs of types; --json lists them\n")), "{said}");
     let said = folder.run("differ rust c --from i8").succeeds().out;
     assert!(said.contains("the same results: i8 to u8, ") && !said.contains("--json"), "{said}");
-    // Only what differs is in the table.
+    // The table has only pairs that differ.
     let said = folder.run("differ torch@2.11 torch@2.15 --from f16").succeeds().out;
     assert!(said.contains("no defined result differs, some are open: f16 to i8, f16 to u8, "), "{said}");
     assert!(said.lines().filter(|line| line.starts_with("f16 ")).all(|line| line.contains(" f8e4m3fn ")), "{said}");
@@ -142,8 +142,8 @@ fn inputs_are_exact_or_read_back() {
     folder.run("differ torch@2.11 torch@2.15 --from f32").succeeds().says(&[&format!("|x| >= {after}")]);
 }
 
-/// Tile's machine code is made of PTX: only f32 to 8 bits, which goes through i32 there, and the default rounding to tf32
-/// differ (`docs/spec/tile-ir.md §6.7, §6.8`).
+/// Tile's machine code is made of PTX: only f32 to 8 bits, which Tile converts through i32, and the default rounding to
+/// tf32 differ (`docs/spec/tile-ir.md §6.7, §6.8`).
 #[test]
 fn ptx_gives_what_tile_gives_on_hardware() {
     let object = Folder::new().run("differ ptx tile:profile=hw --json").succeeds().object("differ");
@@ -208,7 +208,7 @@ fn values_are_scaled_before_they_are_rounded() {
     folder.run("check rescale --to i8 --input x.npy --actual y.npy --scale-exponent 1").fails(2, &["belongs to"]);
 }
 
-/// Where a scale makes no sense, or is not a part of what is measured.
+/// Scales where they make no sense, or are not a part of the measurement.
 #[test]
 fn scales_of_models_and_of_schemes() {
     let folder = Folder::new();
@@ -241,7 +241,7 @@ fn a_name_has_its_settings_where_names_are_typed() {
     let line = "check cast --to f8e4m3fn --input codes.npy --actual results.npy";
     folder.run(line).exits(1).says(&["\"codes.npy\" holds u16; for codes of another type, add --from TYPE"]);
     folder.run(&format!("{line} --from f16")).succeeds();
-    // Which NaN a table gives is not a part of it.
+    // The NaN code of a table is not a part of it.
     folder.run("convert x.npy y.npy --to f8e4m3fn --spec arm").succeeds();
     let check = "check cast --from f32 --to f8e4m3fn --input x.npy --actual y.npy --spec arm";
     folder.run(check).succeeds();
@@ -326,7 +326,7 @@ fn names_of_one_class_agree() {
     }
 }
 
-/// How many codes of bf16 lie beyond 464 is known (`docs/spec/torch.md`, `docs/spec/ml_dtypes.md`).
+/// The number of bf16 codes beyond 464 is known (`docs/spec/torch.md`, `docs/spec/ml_dtypes.md`).
 #[test]
 fn classes_are_told_apart_by_witnesses() {
     let folder = Folder::new();

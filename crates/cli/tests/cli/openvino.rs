@@ -111,7 +111,7 @@ fn the_fixture() {
     assert_eq!((&judged["conversions"], &judged["illegal"]), (&json!(4), &json!([])));
 }
 
-/// `docs/interfaces.md §3`: of models of conversions also the operations, types as far as the model tells them.
+/// `docs/interfaces.md §3`: a graph of conversion nodes also has operations, and types if the model states them.
 #[test]
 fn inspect_a_network() {
     let layers = [
@@ -138,7 +138,7 @@ fn inspect_a_network() {
     folder.run("inspect m.xml").succeeds().says(&["5 operations: Const 1, Convert 1"]);
 }
 
-/// What the operator page leaves open is counted.
+/// Results that the operator page leaves open are counted.
 #[test]
 fn undefined_inputs() {
     let layers = [
@@ -156,7 +156,7 @@ fn undefined_inputs() {
     folder.run("run m.xml --output-dir out").fails(2, &["n0", "add --input n0=FILE"]);
 }
 
-/// One line, exit code 3, nothing written; the first word says what is wrong.
+/// One line, exit code 3, nothing written; the first word names the error.
 #[test]
 fn malformed_networks() {
     let one = |layer: String| net(&[layer, result(9)], &[edge((0, 0), (9, 0))]);
@@ -233,7 +233,7 @@ fn malformed_networks() {
     folder.run("check m.xml --spec tile").fails(2, &["--spec openvino"]);
 }
 
-/// What would take minutes or gigabytes is refused at once, by every command that reads a network.
+/// Input that would take minutes or gigabytes is refused at once, by every command that reads a network.
 #[test]
 fn hostile_xml() {
     let inside = |layers: &str| format!("<net version='11'><layers>{layers}</layers></net>");
@@ -270,7 +270,7 @@ fn hostile_xml() {
     folder.run("run m.xml --output-dir out").fails(3, &["m.xml"]);
 }
 
-/// Whatever else a model does, its conversions are judged.
+/// The conversions of a model are judged, with any other layers around them.
 #[test]
 fn legality_among_other_layers() {
     let layers = [
@@ -287,7 +287,7 @@ fn legality_among_other_layers() {
         .warns(&["promote_unsafe: \"yes\" is read as false"]);
 }
 
-/// §10.2: who wrote the file decides the layout; where nobody says, there is a warning.
+/// §10.2: the writer of the file decides the layout; if the writer is unknown, there is a warning.
 #[test]
 fn layouts_by_release() {
     let model = net(&[constant(0, "u2", "4", 0, 1), result(9)], &[edge((0, 0), (9, 0))]);

@@ -1,5 +1,5 @@
 //! An option that the specification, the command or the kind of file does not have is an error (`docs/interfaces.md §2,
-//! §5`), seen before any file is: none of these exists. One that changes nothing for the types at hand is accepted.
+//! §5`), seen before any file is: none of these exists. One that changes nothing for the given types is accepted.
 
 use crate::run::Folder;
 use truecast_testkit::npy::npy;
@@ -8,7 +8,7 @@ use truecast_testkit::safetensors::f32s;
 const CHECK_CAST: &str = "check cast --from f32 --to f16 --input a.npy --actual b.npy";
 const CHECK_RESCALE: &str = "check rescale --spec tosa --to i8 --multiplier 1 --shift 2 --input a.npy --actual b.npy";
 
-/// The line with the option, and its value if it has one, is refused: it belongs to another place than what was asked.
+/// The line with the option, and its value if it has one, is refused: it belongs to `place`, the line is `asked`.
 #[track_caller]
 fn refuses(line: &str, option: &str, place: &str, asked: &str) {
     let name = option.split(' ').next().unwrap();
@@ -92,7 +92,7 @@ fn options_of_tile() {
         let ran = Folder::new().run(&format!("{line} --spec tile@file"));
         ran.fails(2, &["--spec tile@file belongs to run or check MODEL; this is "]);
     }
-    // Only one changes what is legal.
+    // Only one changes legality.
     for name in ["preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "legacy_double_rounding"]
     {
         option("check m.mlir --spec tile", name, "check cast or run", "check m.mlir");

@@ -66,7 +66,7 @@ fn one_system() {
     assert_eq!((&object["result"], &object["weak"], &object["warnings"]), (&json!("i16"), &json!(false), &json!([])));
 }
 
-/// What a system prints, it takes: as operands and, where it may be one, as the target.
+/// A system accepts the names that it prints: as operands and, where they may be one, as the target.
 #[test]
 fn the_names_that_are_printed() {
     let folder = Folder::new();
@@ -89,7 +89,7 @@ fn the_names_that_are_printed() {
     }
 }
 
-/// What `--strict` refuses is a warning without it.
+/// Pairs that `--strict` refuses give a warning without it.
 #[test]
 fn lossy_pairs() {
     let folder = Folder::new();
@@ -182,7 +182,7 @@ fn side_by_side() {
     assert_eq!(results[3]["version"], "0.10.2");
     // Options choose among the lines.
     assert_eq!(promote("u8 u8 --system all --unsafe --jax-x64 on --tensorflow-mode safe").lines().count(), 1 + 5);
-    // Nobody differs, and a type that a system lacks is said to be lacking.
+    // No system differs, and a type that a system lacks is reported as lacking.
     assert!(!promote("u8 u16 --system all").lines().any(|l| l.starts_with("numpy") && l.contains("differs")));
     assert!(promote("u3 u3 --system all").contains("numpy has no element type u3"));
 }

@@ -138,7 +138,7 @@ fn the_report_file() {
     let report = folder.json("r.json");
     assert_eq!((&report["command"], &report["warnings"]), (&json!("convert"), &json!([])));
     assert_eq!(folder.names(), ["a.safetensors", "b.safetensors", "r.json"]);
-    // What was written, as another tool sums it (`docs/spec/checkpoints.md §10`).
+    // The written file, as another tool sums it (`docs/spec/checkpoints.md §10`).
     let summed = std::process::Command::new("sha256sum").arg(folder.path("b.safetensors")).output().unwrap();
     let digest = String::from_utf8(summed.stdout).unwrap().split(' ').next().unwrap().to_string();
     let bytes = folder.read("b.safetensors").len();
@@ -203,7 +203,7 @@ fn how_the_result_came_about() {
     assert_eq!(folder.json("r.json")["options"], expected);
 }
 
-/// What becomes Inf is in no error measure: they do not read as good, in either command.
+/// Values that become Inf are in no error measure: they do not read as good, in either command.
 #[test]
 fn lost_values_are_seen() {
     let folder = Folder::with("a.npy", &npy("<f4", 4, &f32s(&[1e6, -3e38, 1.0001, 2.0])));
@@ -272,7 +272,7 @@ fn layers() -> Folder {
     Folder::with("a.safetensors", &safetensors(&tensors, &[]))
 }
 
-/// Zeros of the source lose nothing: what is lost is a part of the others, in conversions and comparisons alike.
+/// Zeros of the source lose nothing: losses are a part of the others, in conversions and comparisons alike.
 #[test]
 fn a_sparse_tensor_that_lost_its_values_is_named() {
     let mut values = vec![0.0; 5000];
@@ -300,7 +300,7 @@ fn the_worst_tensors_are_named_and_can_be_kept() {
     let said = folder.run(line).exits(0).says(&["worst tensors: 2 of 12 changed tensors"]).out;
     let row = said.lines().find(|line| line.starts_with("  l.0.bias")).unwrap_or_else(|| panic!("{said}"));
     assert!(row.contains("SQNR 0.0 dB") && row.contains("4 of 4 nonzero values flushed to zero"), "{row}");
-    // What is advised helps.
+    // The advice helps.
     let advice = said.lines().find(|line| line.contains("would leave")).unwrap().split(" would leave").next().unwrap();
     folder.run(&format!("{line} {}", advice.replace('\'', ""))).exits(0).lacks(&["worst tensors"]);
     // The same in JSON, as sentences.
@@ -309,7 +309,7 @@ fn the_worst_tensors_are_named_and_can_be_kept() {
     let lost = "4 of 4 nonzero values flushed to zero";
     assert!(all.iter().any(|w| w.contains("l.2.bias") && w.contains(lost)), "{all:?}");
     assert!(all.iter().any(|w| w.contains("--keep") && w.ends_with("would leave them all unchanged")), "{all:?}");
-    // As many as are asked for.
+    // The requested number.
     folder.run(&format!("{line} --worst 1")).exits(0).says(&["\n  l.0.bias", "and 1 more"]).lacks(&["\n  l.2.bias"]);
     assert!(!folder.run(&format!("{line} --worst 0")).exits(0).out.contains("worst tensors"));
     folder.run("compare a.safetensors b.safetensors").exits(0).says(&["\n  l.0.bias"]).lacks(&["--keep"]);
@@ -342,14 +342,14 @@ fn lists_are_sorted_or_left_out() {
     for column in ["sqnr", "sqnr_db", "flushed_to_zero", "flushed"] {
         assert_eq!(names(&format!("--sort {column}"))[..2], ["l.0.bias", "l.2.bias"], "{column}");
     }
-    // What is equal stays in order.
+    // Equal rows stay in order.
     assert_eq!(names("--sort size"), data_order);
     let text = folder.run(&format!("{line} --sort sqnr")).exits(0).out;
     assert!(text.lines().nth(2).unwrap().starts_with("l.0.bias"), "{text}");
     folder.run(&format!("{line} --summary")).exits(0).says(&["converted"]).lacks(&["l.0.weight"]);
     let object = folder.run(&format!("{line} --summary --json")).succeeds().object("convert");
     assert!(object["tensors"].is_null() && object["total"]["tensors"] == 12, "{object}");
-    // The file of a report is whole, whatever is printed.
+    // The file of a report is whole, whatever the text shows.
     folder.run(&format!("{line} --summary --report r.json")).exits(0);
     assert_eq!(folder.json("r.json")["tensors"].as_array().unwrap().len(), 12);
     folder.run(&format!("{line} --sort heat")).fails(2, &["--sort", "heat"]);
@@ -363,7 +363,7 @@ fn lists_are_sorted_or_left_out() {
         .says(&["largest error ["]);
 }
 
-/// Of very many tensors: a report takes bounded memory for each.
+/// Very many tensors: a report takes bounded memory for each.
 #[test]
 fn many_tensors_in_bounded_memory() {
     let names: Vec<String> = (0..60_000).map(|i| format!("t{i}")).collect();
@@ -417,7 +417,7 @@ fn json_is_safe_on_a_terminal() {
     }
 }
 
-/// A report is somebody else's file: a digest that is none, an output that is a folder.
+/// A report may come from elsewhere: an invalid digest, an output that is a folder.
 #[test]
 fn outputs_of_a_report_that_are_none() {
     let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F32", &[1u64][..], f32s(&[1.0]))], &[]));
@@ -439,7 +439,7 @@ fn outputs_of_a_report_that_are_none() {
         );
     }
     changed(&|output| output["sha256"] = json!("0".repeat(64))).exits(1).says(&["; the report has 98 bytes with 000"]);
-    // The first output is the destination itself, whatever it was called; the others lie beside it.
+    // The first output is the destination itself, under any name; the others are next to it.
     let mut report = folder.json("r.json");
     let mut other = report["outputs"][0].clone();
     other["path"] = json!("folder.safetensors");
@@ -465,7 +465,7 @@ fn normal(n: usize, deviation: f32, seed: u64) -> Vec<f32> {
 fn what_every_tensor_loses_is_not_much() {
     let folder = Folder::new();
     let good = normal(64 * 256, 0.02, 1);
-    // Far less than the least step of FP8; and one value in every group so large that the others vanish beside it.
+    // Far less than the least step of FP8; and one value in every group so large that the others vanish next to it.
     let small: Vec<f32> = normal(64 * 256, 1e-4, 2);
     let spiked: Vec<f32> =
         normal(64 * 256, 0.02, 3).iter().enumerate().map(|(i, x)| if i % 16 == 0 { 4.0 } else { *x }).collect();
@@ -508,7 +508,7 @@ fn what_every_tensor_loses_is_not_much() {
     }
 }
 
-/// A measure is asked of each changed tensor; the worst is named, and whose values became infinite fails.
+/// A measure applies to each changed tensor; the message names the worst, and a tensor with new infinities fails.
 #[test]
 fn fail_on_measures() {
     let tensors = [

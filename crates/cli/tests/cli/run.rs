@@ -42,7 +42,7 @@ impl Folder {
         self.folder.path().join(name)
     }
 
-    /// Writes a file, and makes the folders that it lies in.
+    /// Writes a file, and makes its folders.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -57,7 +57,7 @@ impl Folder {
         self.write(&format!("{dir}/model.safetensors.index.json"), &index(metadata, entries));
     }
 
-    /// What a command says, which exits with 1, as long as a byte of a file has these bits flipped.
+    /// Output of a command that exits with 1 while a byte of a file has these bits flipped.
     #[track_caller]
     pub fn run_with_flipped(&self, name: &str, at: usize, bits: u8, line: &str) -> Ran {
         let right = self.read(name);
@@ -119,7 +119,7 @@ impl Folder {
         Ran::new(script, output)
     }
 
-    /// As [`run`](Folder::run), but a run that has not ended after so many seconds is a failure.
+    /// As [`run`](Folder::run), but a run that has not ended after `seconds` is a failure.
     #[track_caller]
     pub fn run_within(&self, seconds: u64, line: &str) -> Ran {
         let mut command = self.command();
@@ -137,7 +137,7 @@ impl Folder {
     }
 }
 
-/// What a run left on its streams.
+/// Exit code and streams of a run.
 pub struct Ran {
     line: String,
     pub code: Option<i32>,

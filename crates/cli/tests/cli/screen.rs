@@ -1,4 +1,4 @@
-//! What stands on a terminal: lines that fit it, colors where they are wanted; and that a pipe gets everything.
+//! Text on a terminal: lines that fit it, colors where they are wanted; and that a pipe gets everything.
 
 use crate::run::Folder;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -17,7 +17,7 @@ const NAMES: [&str; 3] = [
     "encoder.layer.11.attention.output.adapter.down_projection.lora_magnitude_vector.weight",
 ];
 
-/// What a person sees who types the line in a terminal so many columns wide; with these variables of the environment.
+/// Text on a terminal of this many columns after the line was typed; with these variables of the environment.
 fn seen(folder: &Folder, columns: u16, variables: &[(&str, &str)], line: &str) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -36,7 +36,7 @@ fn seen(folder: &Folder, columns: u16, variables: &[(&str, &str)], line: &str) -
     // The last of the other end is the child's.
     drop(command);
     let (mut master, mut bytes, mut part) = (File::from(master), Vec::new(), [0; 4096]);
-    // Once nobody holds the other end, reading fails on some systems and ends on others.
+    // Once the other end is closed, reading fails on some systems and ends on others.
     while let Ok(n @ 1..) = master.read(&mut part) {
         bytes.extend(&part[..n]);
     }
@@ -215,7 +215,7 @@ fn numbers_keep_their_exponents() {
     assert!(shown.lines().filter(|line| line.contains('…')).all(|line| line.contains("…e-")), "{shown}");
 }
 
-/// Sentences on standard error break between words on a terminal, and only there.
+/// Sentences on standard error break between words on a terminal only.
 #[test]
 fn a_long_error_breaks_between_words() {
     let folder = folder();
@@ -275,7 +275,7 @@ fn names_are_told_apart() {
     }
 }
 
-/// Of many tensors a terminal lists the worst.
+/// A terminal lists the worst of many tensors.
 #[test]
 fn many_tensors_are_compared() {
     let names: Vec<String> = (0..300).map(|i| format!("t{i:03}")).collect();

@@ -1,4 +1,4 @@
-//! Which tensors become what: `--to`, `--from`, `--rule`, `--keep` (`docs/interfaces.md §3`).
+//! Types of tensors: `--to`, `--from`, `--rule`, `--keep` (`docs/interfaces.md §3`).
 
 use crate::run::Folder;
 use truecast_testkit::npy::{npy, npy_parts};

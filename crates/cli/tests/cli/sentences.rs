@@ -1,4 +1,4 @@
-//! What errors say, of mistakes that are easily made: in words of the user, with what to do.
+//! Errors about mistakes that are easily made: in words of the user, with a remedy.
 
 use crate::run::Folder;
 use truecast_testkit::npy::npy;
@@ -11,7 +11,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// Each line of `mistakes.txt` is refused in the words that stand below it, and leaves nothing.
+/// Each line of `mistakes.txt` is refused in the words below it, and leaves nothing.
 #[test]
 fn mistakes() {
     let folder = folder();
@@ -28,7 +28,7 @@ fn mistakes() {
         let line = "convert a.npy b.npy --to f16 --report /dev/null --force";
         folder.run(line).fails(2, &["/dev/null: --report writes a file; --json prints the report"]);
     }
-    // An ambiguous name and a word that is near to nothing are met with no guess.
+    // An ambiguous name and a word that is near to nothing get no guess.
     let ambiguous = &["is ambiguous: write one of f8e4m3fn, "];
     folder.run("convert a.npy o.npy --to f8e4m3").fails(2, ambiguous).lacks(&["did you mean"]);
     folder.run("convert a.npy b.npy --zork").fails(2, &["unknown option --zork for convert"]).lacks(&["did you mean"]);
@@ -85,7 +85,7 @@ fn vectors_of_i48_are_checked() {
     assert_eq!(ran.object("check")["violations"][0]["input"], "0xffffffffffff");
 }
 
-/// Each advice helps: the type of the second file of `compare` is the one of `--to`.
+/// Each advice helps: the second file of `compare` has the type of `--to`.
 #[test]
 fn advice_names_the_option_that_helps() {
     let folder = folder();
@@ -97,7 +97,7 @@ fn advice_names_the_option_that_helps() {
     folder.run("help convert inspect").fails(2, &["help takes the name of one command; see truecast convert --help"]);
 }
 
-/// What a command works on has no page of its own, and is no reason to show none.
+/// The operand of a command has no page of its own, and does not hide the command's page.
 #[test]
 fn help_of_a_command_with_its_operation() {
     let folder = folder();
@@ -144,7 +144,7 @@ fn nothing_of_the_right_type_is_no_sample() {
     for extent in ["--sample 0.01", "--full"] {
         let ran = folder.run(&format!("verify a.npy b.npy --to bf16 {extent}")).exits(1);
         assert!(ran.out.ends_with("\nDIFFERENT: 1 tensor, no element was compared\n"), "{}", ran.out);
-        // Of the right type the sample is one.
+        // With the right type the elements are sampled.
         let ran = folder.run(&format!("verify a.npy b.npy --to f16 {extent}")).succeeds();
         assert_eq!(ran.out.contains("sampled "), extent != "--full", "{}", ran.out);
     }
@@ -157,7 +157,7 @@ fn wrapped_values_are_named() {
     folder.run("convert a.npy o.npy --to i8 --spec ieee").exits(0).says(&["1 of 2 values wrapped"]);
 }
 
-/// Neither of two files is made of the other: what changed is no group of theirs.
+/// Neither of two files is made of the other: their groups are not called converted and kept.
 #[test]
 fn groups_of_two_files() {
     let folder = folder();
@@ -171,7 +171,7 @@ fn groups_of_two_files() {
     assert!(out.contains("\ntypes differ  1 tensor ") && !out.contains("converted"), "{out}");
 }
 
-/// What `verify` lacks, in the words of `verify`.
+/// Missing parts of `verify`, in the words of `verify`.
 #[test]
 fn verify_says_what_it_lacks() {
     let folder = folder();
@@ -182,7 +182,7 @@ fn verify_says_what_it_lacks() {
     assert!(!ran.err.contains("nothing to do"), "{}", ran.err);
 }
 
-/// A scheme that was asked for or found, and cannot be: what to type instead.
+/// A requested or detected scheme that cannot be: the error has a remedy.
 #[test]
 fn schemes_that_cannot_be() {
     let folder = Folder::new();
@@ -193,7 +193,7 @@ fn schemes_that_cannot_be() {
     ];
     folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
     folder.write("model/config.json", b"{}");
-    // Looking at it is no error, and says so.
+    // Looking at it is not an error, and says so.
     folder.run("inspect model").exits(0).says(&["the quantization of the tensors is not understood: model: tensor"]);
     let object = folder.run("inspect model --json").exits(0).object("inspect");
     assert!(
@@ -205,7 +205,7 @@ fn schemes_that_cannot_be() {
         .fails(2, &["gptq can be read, not written; `truecast schemes` lists"]);
 }
 
-/// Of a folder from its configuration, of a file from itself.
+/// The configuration decides for a folder, the file itself for a file.
 #[test]
 fn inspect_says_how_tensors_are_quantized() {
     let folder = Folder::new();

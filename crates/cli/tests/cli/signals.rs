@@ -24,7 +24,7 @@ fn sparse() -> Folder {
     folder
 }
 
-/// Whether the process has begun a file, which has a hidden name or none.
+/// Whether the process has started a file, which has a hidden name or none.
 fn has_begun(id: u32) -> bool {
     let handles = std::fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().filter_map(Result::ok);
     let targets = handles.filter_map(|handle| std::fs::read_link(handle.path()).ok());
@@ -34,7 +34,7 @@ fn has_begun(id: u32) -> bool {
     targets.into_iter().any(|target| is_begun(&target.to_string_lossy()))
 }
 
-/// Starts a conversion, sends `signal` once it has begun a file and `delay` has passed, and waits for the end.
+/// Starts a conversion, sends `signal` once it has started a file and `delay` has passed, and waits for the end.
 fn interrupted(folder: &Folder, signal: &str, options: &str, delay: Duration) -> Ran {
     let line = format!("convert a.npy b.npy --to f16 --max-memory 3MiB --threads 1 {options}");
     let mut command = folder.command();
@@ -68,7 +68,7 @@ fn a_request_to_stop_leaves_nothing_behind() {
                 std::fs::remove_file(folder.path("b.npy")).unwrap();
                 std::fs::remove_file(folder.path("r.json")).unwrap();
             } else if ran.err.contains("the result is complete") {
-                // The report has digests of what was written, so that it comes last.
+                // The report has digests of the output, so that it comes last.
                 ran.fails(4, &["interrupted before the report was written"]);
                 is_complete(&folder);
                 assert_eq!(folder.names(), ["a.npy", "b.npy"], "{signal}");
@@ -113,7 +113,7 @@ fn a_kill_leaves_no_half_destination() {
     }
 }
 
-/// Whoever started the process did so with hang-ups ignored (`nohup`): they stay so.
+/// A process that was started with hang-ups ignored (`nohup`) keeps ignoring them.
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let folder = sparse();
@@ -130,7 +130,7 @@ fn an_ignored_signal_stays_ignored() {
     is_complete(&folder);
 }
 
-/// What a killed run left is named by the next one to that place, and goes with `--force`; nothing else goes.
+/// The next run to the same place names the files of a killed run, and removes them with `--force`; nothing else goes.
 #[test]
 fn leftovers_are_named_and_removed() {
     let folder = Folder::with("a.npy", &npy("<f4", 1, &[0; 4]));

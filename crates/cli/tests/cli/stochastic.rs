@@ -20,7 +20,7 @@ fn array() -> Folder {
     Folder::with("a.npy", &npy("<f4", MANY, &f32s(&weights(MANY))))
 }
 
-/// What the definition makes of them.
+/// Results by the definition.
 fn expected(values: &[f32], to: DType, seed: u64) -> Vec<u8> {
     let cast = onnx::Cast::to(to).resolve(DType::F32).unwrap();
     let one = |(index, x): (usize, &f32)| {
@@ -68,7 +68,7 @@ fn verify_recomputes_it() {
     assert_eq!(object["differences"][0]["count"], json!(1));
 }
 
-/// A folder with a dense and a quantized tensor: the manifest has the seed.
+/// A folder with an unquantized and a quantized tensor: the manifest has the seed.
 #[test]
 fn folders_and_dequantized_tensors() {
     let folder = Folder::new();
@@ -93,7 +93,7 @@ fn folders_and_dequantized_tensors() {
     let object = folder.run("verify model out --json").succeeds().object("verify");
     assert_eq!(object["equal"], json!(true));
     folder.run("verify model out --to bf16 --seed 4").exits(1);
-    // An interrupted run goes on with its own seed alone.
+    // An interrupted run continues with its own seed alone.
     let before = tree(&folder, "out");
     folder.run("convert model out --to bf16 --seed 4 --resume").fails(2, &["option seed was 3, now it is 4"]);
     folder.run("convert model out --to bf16 --seed 3 --resume --quiet").succeeds();
@@ -123,7 +123,7 @@ fn what_makes_no_sense_is_refused() {
     folder.write("w.safetensors", &safetensors(&[("l.weight", "F32", &[64, 64], f32s(&weights(4096)))], &[]));
     let ran = folder.run("convert w.safetensors q.safetensors --scheme comfy:mxfp8 --to bf16 --seed 1");
     ran.fails(2, &["seed has no effect", "rounds to nearest"]);
-    // Same types are copied, whatever they are.
+    // Elements of any type are copied to the same type.
     folder.write("b.npy", &npy("|b1", 3, &[1, 0, 1]));
     folder.run("convert b.npy c.npy --to bool --seed 1").succeeds();
     let object: Value = folder.run("verify b.npy c.npy --to bool --seed 1 --json").succeeds().object("verify");

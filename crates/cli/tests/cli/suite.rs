@@ -6,7 +6,7 @@ use serde_json::json;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-/// Input and words behind it.
+/// Input and the words after it.
 fn lines(text: &str) -> Vec<(u64, Vec<&str>)> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -35,7 +35,7 @@ fn results_are_those_of_the_language() {
         let right = f16::from_bits(*input as u16).to_f32() as i8;
         assert_eq!(words, &[format!("{right:02x}")], "{input:04x}");
     }
-    // Zeros, infinities, NaN, the ends of both types and what lies around them, half a step beyond.
+    // Zeros, infinities, NaN, the ends of both types and their neighbors, half a step beyond.
     for x in [0.0, -0.0, 127.0, 127.9375, 128.0, -128.0, -128.5, 129.0, 65504.0, f32::INFINITY, f32::NAN, 0.5, 1.5] {
         let code = u64::from(f16::from_f32(x).to_bits());
         assert!(lines.iter().any(|(input, _)| *input == code), "{x}");
@@ -100,7 +100,7 @@ fn digests_are_of_every_result() {
         assert_eq!(digest["results"], json!(format!("{name}.bin")));
         assert!(folder.read(&format!("s/{name}.bin")) == bytes, "{name}");
     }
-    // What traps is refused; sources above 16 bits have no digest unless it is asked for.
+    // Inputs that trap are refused; sources above 16 bits have no digest unless it is requested.
     folder.run("vectors suite refused --only wasm --from f32 --to i32").succeeds();
     assert!(text(&folder, "refused/wasm/default/f32-i32.txt").contains("\n7f800000 -\n"));
     assert_eq!(folder.json("refused/digests.json")["digests"], json!([]));

@@ -60,7 +60,7 @@ fn a_run_that_fails_leaves_nothing() {
     assert!(folder.path("a/b/out/h.npy").exists());
 }
 
-/// What is wrong with a file is not the command line's fault (`docs/interfaces.md §5`).
+/// An error in a file is not the command line's fault (`docs/interfaces.md §5`).
 #[test]
 fn exit_codes_of_files() {
     let text = "entry @k(%a: tile<i32>) {
@@ -91,7 +91,7 @@ fn exit_codes_of_files() {
     assert_eq!(error["exit_code"], 3);
 }
 
-/// Nobody waits for what a pipe may bring.
+/// No command waits for the contents of a pipe.
 #[test]
 fn pipes_are_no_modules() {
     let folder = Folder::new();
@@ -120,7 +120,7 @@ fn words_of_tf32() {
     assert!(ran.err.contains("input %t: 1 element has another value in other implementations: U14"), "{}", ran.err);
 }
 
-/// The result of an operation that is no conversion is supplied by its name.
+/// The result of an operation that is not a conversion is supplied by its name.
 #[test]
 fn run_with_supplied_values() {
     let text = "entry @k() {
@@ -164,7 +164,7 @@ fn check_a_module() {
     folder.write("nearest.mlir", nearest.as_bytes());
     folder.run("check nearest.mlir --spec tile@13.2").exits(0).warns(&["2:8: T008", "has no value"]).lacks(&["13.5"]);
     folder.run("check good.mlir --spec tile@13.9").fails(2, &["tile has no version 13.9"]);
-    // What is not understood is never called legal.
+    // Unknown text is never called legal.
     folder.write("hello.mlir", b"hello world");
     folder.run("check hello.mlir --spec tile").fails(3, &["hello.mlir:1:1: T015", "\"hello\""]);
     folder.write("empty.tilebc", b"");
@@ -191,7 +191,7 @@ fn check_a_module() {
     folder.run("check cut.bin --spec tile").fails(3, &["cut.bin:offset 12: T017: the end section is missing"]);
 }
 
-/// `docs/interfaces.md §3`: of models of conversions also the operations.
+/// `docs/interfaces.md §3`: a graph of conversion nodes also has operations.
 #[test]
 fn inspect_a_module() {
     let folder = Folder::with("m.mlir", MODULE.as_bytes());
@@ -232,7 +232,7 @@ fn casts() {
     for line in ["explain 1 --from string --to i8 --spec tile", "explain 1 --to string --spec tile"] {
         folder.run(line).fails(3, &["tile 13.5 does not have type string"]);
     }
-    // What decided is named whole.
+    // The options that decided are named in full.
     let vectors = folder.run("vectors cast --from f16 --to f8e5m2 --spec tile --tile-option preserve_inf").succeeds();
     assert!(vectors.out.contains("tile@13.5 profile=spec tile-option=preserve_inf\n"), "{}", vectors.out);
     folder.run("explain 1.5 --to f6e2m3 --spec tile").fails(3, &["tile 13.5 does not have type f6e2m3"]);

@@ -1,4 +1,4 @@
-//! `rescale`, `check` and `run` of TOSA (`docs/interfaces.md §3`). What results are is `docs/spec/tosa.md`'s.
+//! `rescale`, `check` and `run` of TOSA (`docs/interfaces.md §3`). Their results come from `docs/spec/tosa.md`.
 
 use crate::run::{Folder, has};
 use truecast_testkit::flatbuffer::{Graph, Operator, Tensor};
@@ -20,7 +20,7 @@ fn rescale_an_array() {
     assert_eq!(object["options"], expected);
     assert_eq!(npy_parts(&folder.read("y.npy")).1, [2, 0xff, 127, 0x80]);
     folder.run(line).fails(2, &["y.npy", "--force"]);
-    // The first line says what was asked for, to be typed again.
+    // The first line has the requested options, to be typed again.
     let text = folder.run(&format!("{line} --force --input-zp 0 --rounding double")).succeeds().out;
     let options = "--spec tosa@1.0 --to i8 --multiplier 1073741824 --shift 31 --rounding double --scale32";
     assert!(text.starts_with(&format!("options: {options}\ni32 to i8: 4 elements, 2 saturated\n")), "{text}");
@@ -66,7 +66,7 @@ fn a_rescale_in_parts() {
     assert_eq!(folder.names(), ["x.npy", "y.npy"]);
 }
 
-/// i48 stands in 64 bits (§7.1); what is beyond 48 is an error. Unsigned types are called so.
+/// i48 takes 64 bits (§7.1); a value beyond 48 is an error. Unsigned types are called so.
 #[test]
 fn rescale_of_wide_and_unsigned_integers() {
     let i64s =
@@ -94,7 +94,7 @@ fn empty_tensors_are_refused() {
     assert_eq!(folder.names(), ["x.npy", "y.npy"]);
 }
 
-/// A scale instead of its multiplier and shift (§4.7), which are told; from a file for each channel.
+/// A scale instead of its multiplier and shift (§4.7), which are printed; from a file for each channel.
 #[test]
 fn rescale_by_a_scale() {
     let folder = Folder::with(
@@ -165,7 +165,7 @@ fn rescales_that_are_refused() {
     fails(&format!("--to i8 {scale} --scale32 --spec onnx"), 2, &["TOSA"]);
 }
 
-/// What is read is never written, by whatever name, and the result is what its name says.
+/// An input is never written, under any name, and the result is what its name says.
 #[test]
 fn a_rescale_keeps_what_it_reads() {
     let folder = Folder::with("x.npy", &npy("|i1", 2, &[4, 4]));
@@ -266,7 +266,7 @@ fn check_block_scaled_casts() {
     folder.run(from_blocks).succeeds();
     folder.write("s.npy", &scale(0x82));
     folder.run(from_blocks).exits(1);
-    // C2, the version, two sides, a file of another length, and what a block-scaled CAST has no use for.
+    // C2, the version, two sides, a file of another length, and options without use for a block-scaled CAST.
     folder.run(&from_blocks.replace("1.1", "1.0")).fails(3, &["1.1 draft"]);
     folder.run(&format!("{from_blocks} --actual-scale s.npy")).fails(2, &["--input-scale", "--actual-scale"]);
     folder.run(&format!("{from_blocks} --exact-nan")).fails(2, &["--exact-nan"]);
@@ -278,7 +278,7 @@ fn check_block_scaled_casts() {
     folder.run(&to_blocks.replace("tosa@1.1", "onnx")).fails(2, &["--actual-scale", "tosa"]);
 }
 
-/// The bits of NaN are nobody's business, unless asked for; then they are those of the one NaN rule.
+/// The bits of NaN do not count, unless requested; then they are the bits of the one NaN rule.
 #[test]
 fn check_cast_of_nan() {
     let folder = Folder::with("x.npy", &npy("<f4", 1, &0xffc0_0001u32.to_le_bytes()));
@@ -315,7 +315,7 @@ fn check_rescale_by_profile() {
     folder.run(line).succeeds();
     let object = folder.run(&format!("{line} --profile spec-seed-2025-03 --json")).exits(1).object("check");
     assert_eq!(object["violations"][0]["index"], 0);
-    // The input's type is its file's, and may be said.
+    // The input's type is its file's, and may be given.
     folder.run(&format!("{line} --from i32")).succeeds();
     folder.run(&format!("{line} --from i16")).fails(2, &["--from i16: x.npy holds i32"]);
     // An unpredictable graph permits everything, an illegal one nothing.
@@ -324,8 +324,8 @@ fn check_rescale_by_profile() {
     folder.run(&format!("{line} --output-zp 7")).exits(1).says(&["E12"]);
 }
 
-/// §4.8, and the formulas: ties, ends, and nothing for which a requirement does not hold. What is written is what is
-/// accepted, and anything next to it is not.
+/// §4.8, and the formulas: ties, ends, and nothing for which a requirement does not hold. Exactly the written results
+/// are accepted, and anything next to them is not.
 #[test]
 fn vectors_of_rescale() {
     let folder = Folder::new();

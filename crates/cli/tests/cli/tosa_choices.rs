@@ -1,5 +1,5 @@
-//! What an implementation of TOSA may choose: `--profile` of `convert`, `verify`, `vectors` and `run`; and what `check` says
-//! of it (`docs/spec/tosa.md §2.3`, §3.9, §6).
+//! Choices of a TOSA implementation: `--profile` of `convert`, `verify`, `vectors` and `run`; and the judgment of
+//! `check`
 
 use crate::run::{Folder, has};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn run_as_it_may_be_chosen() {
     folder.run("run g.tosa --input x=x.npy --output-dir out --entry e").fails(2, &["--entry", "Tile"]);
 }
 
-/// Whatever flows, an error of a later operator comes first; what elements decide comes after.
+/// An error of a later operator comes first, whatever flows; results that elements decide come after.
 #[test]
 fn an_error_is_found_before_anything_is_evaluated() {
     let (one, zero) = ([0, 0, 0, 64], [0; 4]);
@@ -125,7 +125,7 @@ fn an_error_is_found_before_anything_is_evaluated() {
     }
 }
 
-/// Subnormals flushed here and kept there: no element is wrong, and text and JSON say why the tensor is.
+/// Subnormals flushed in one element and kept in another: no element is wrong, and text and JSON say why the tensor is.
 #[test]
 fn mixed_flushing_is_said() {
     let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[2f32.powi(-15), 2f32.powi(-16)])));

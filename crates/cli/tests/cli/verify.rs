@@ -47,7 +47,7 @@ fn a_sample_has_the_ends_and_says_what_it_is() {
         assert_eq!(object["differences"][0]["first"]["index"], index);
         spoil(&folder, index);
     }
-    // What some samples do not hold the whole does, and some sample does too.
+    // An error outside of some samples is in the whole, and in some other sample.
     spoil(&folder, MANY / 2);
     let seen: Vec<Option<i32>> =
         (0..30).map(|seed| folder.run(&format!("{line} 10% --sample-seed {seed}")).code).collect();
@@ -119,7 +119,7 @@ fn options_come_from_a_report() {
     folder.run(&format!("convert a.safetensors b.safetensors {options} --report r.json --quiet")).succeeds();
     let line = "verify a.safetensors b.safetensors --report r.json";
     folder.run(line).succeeds();
-    // The same options beside it are no harm, others are.
+    // The same options are accepted in addition, others are not.
     for same in ["--to f8e4m3fn", "--saturate false --spec onnx@21", "--keep *orm --rule key=f8e5m2"] {
         folder.run(&format!("{line} {same}")).succeeds();
     }
@@ -133,7 +133,7 @@ fn options_come_from_a_report() {
     ] {
         folder.run(&format!("{line} {other}")).fails(2, &[named, "--report", "--saturate false"]);
     }
-    // The file is the one that was written, also where a change is no wrong element.
+    // The digest is of the written file; a change of the file counts even if no element is wrong.
     let right = folder.read("b.safetensors");
     folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --force --quiet").succeeds();
     let object = folder.run(&format!("{line} --json")).exits(1).object("verify");
@@ -158,7 +158,7 @@ fn a_report_that_is_none() {
     }
 }
 
-/// One line for what is one mistake.
+/// One line for one mistake.
 #[test]
 fn forgotten_rules_are_one_difference() {
     let names: Vec<String> = (0..10)

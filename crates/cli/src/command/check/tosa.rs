@@ -260,7 +260,7 @@ impl Presentation {
         object
     }
 
-    /// Each code with its value; more than a few codes have no values.
+    /// Each code with its value; more than a few codes without values.
     fn permitted_with_values(&self, at: usize, violation: &Violation, terminal: &Terminal) -> String {
         let codes = (self.permitted)(at, violation);
         let width = self.types[1].code_bits();

@@ -16,7 +16,7 @@ use truecast::explain::Explanation;
 /// One answer.
 pub struct Distinct {
     pub given: Given,
-    /// Number of answers in the list with this code.
+    /// Number of answers in the list with this result.
     count: usize,
     /// Short names, in the order of the list.
     pub labels: Vec<String>,

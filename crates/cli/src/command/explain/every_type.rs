@@ -65,7 +65,7 @@ pub fn typed(args: &ExplainArgs) -> Result<Typed, Failure> {
 /// The value in one type.
 struct Row {
     dtype: DType,
-    /// `None` if no code represents it.
+    /// `None` if the value is out of range.
     element: Option<Decoded>,
     /// Result minus value; `None` if either is not a finite number.
     error: Option<Exact>,
