@@ -102,7 +102,7 @@ pub fn few(every: &str) -> String {
     }
 }
 
-/// So many significant digits and an exponent, to nearest: `4.94e-324`, whatever an f64 can hold.
+/// A number with `digits` significant digits and an exponent, to nearest: `4.94e-324`, in the whole range of values.
 pub fn scientific(value: Exact, digits: usize) -> String {
     let every = to_decimal(value);
     let (sign, decimal) = signed(&every);
@@ -145,7 +145,7 @@ pub fn shortened(number: &str, most: usize) -> String {
         digits.insert(1, '.');
         exponent = format!("e{}", whole - 1);
     }
-    // With fewer digits than these a number says less than how many there are.
+    // Below this number of digits their count says more than they do.
     let few = sign.len() + "1.2345".len();
     let tails = [format!("…{exponent}{count}"), format!("…{exponent}")];
     let tail = tails.iter().find(|tail| tail.chars().count() + few <= most).unwrap_or(&tails[1]);

@@ -35,7 +35,7 @@ impl Failure {
         Self { message: message.to_string(), kind, file: None }
     }
 
-    /// An error of the library, with what can be typed about it.
+    /// An error of the library, with its hint for the command line.
     fn of(kind: ErrorKind, error: &(impl std::fmt::Display + Hint)) -> Self {
         let failure = Failure::new(kind, error);
         match error.hint() {
@@ -54,7 +54,7 @@ impl Failure {
         Failure::new(ErrorKind::System, message)
     }
 
-    /// The same failure, with what helps to understand it.
+    /// The same failure with a hint.
     pub fn with_hint(self, hint: &str) -> Self {
         Self { message: joined(&self.message, hint), ..self }
     }
@@ -100,7 +100,7 @@ impl Failure {
     }
 }
 
-/// Errors of the library that say whose fault they are.
+/// Errors of the library that know their kind.
 macro_rules! of_library {
     ($($error:ty),*) => {
         $(impl From<$error> for Failure {
@@ -134,7 +134,7 @@ impl From<truecast::io::Error> for Failure {
     }
 }
 
-/// Asking for what cannot be listed.
+/// A request for vectors that cannot be listed.
 impl From<VectorError> for Failure {
     fn from(error: VectorError) -> Self {
         Failure::usage(error)

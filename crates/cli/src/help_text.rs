@@ -4,7 +4,7 @@
 pub struct Page {
     /// The command.
     pub command: &'static str,
-    /// Behind `truecast`: what must be typed, and what may.
+    /// Arguments after `truecast`: required ones, and optional ones.
     pub usage: &'static [&'static str],
     /// Purpose and line.
     pub examples: &'static [(&'static str, &'static str)],
@@ -257,7 +257,7 @@ pub const FILES: [(&str, &str); 9] = [
     (".mlir, .tileir, .tilebc, .tileirbc", "modules of CUDA Tile IR, text or bytecode: run, check, inspect"),
 ];
 
-/// Where the clauses are that results cite.
+/// Explanation of the clauses that results cite.
 pub const CLAUSES: &str =
     "A clause such as docs/spec/onnx.md §4.6 names a page of the source tree and a section of it.";
 

@@ -47,7 +47,7 @@ hints! {
         Error::Io(error) => error.hint()?,
         Error::UnknownKind { found: Foreign::Folder { .. }, .. } => "name a file in it",
         Error::Checkpoint { cause, .. } => cause.hint()?,
-        // In a folder every file was read that may say it.
+        // With a folder every file that may state the scheme was read.
         Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {
             let folder = "truecast reads a single file without the other files of its folder: give the folder";
             cause.hint().map_or(folder.into(), |hint| format!("{folder}, or {hint}"))

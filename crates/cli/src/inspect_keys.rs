@@ -32,7 +32,7 @@ pub const KEYS: [(&str, bool, Key); 9] = [
     ("subnormal", true, Key::Largest(|item| item.survey.subnormal)),
 ];
 
-/// The names of what `--sort` takes.
+/// Columns for `--sort`.
 pub fn names() -> Vec<&'static str> {
     KEYS.map(|(name, ..)| name).into()
 }

@@ -1,4 +1,4 @@
-//! Which option belongs to which run: one table for every command.
+//! Options and the runs that they belong to: one table for every command.
 //!
 //! An option that the specification, the command or the kind of file does not have is an error (`docs/interfaces.md §2`, §5).
 //! A run is described by facts: what it does, whose specification decides, which files it reads. A row of the table says
@@ -32,9 +32,9 @@ enum Question {
     Spec,
     /// A form of file that is read.
     Reads,
-    /// A system of promotion that is asked.
+    /// A system of promotion.
     System,
-    /// Where files are written.
+    /// Destination of the files.
     Writes,
     /// Output.
     Prints,
@@ -46,7 +46,7 @@ enum Question {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fact(Question, &'static str);
 
-/// As it is written in messages: the place of an option.
+/// The place of an option, as messages write it.
 impl fmt::Display for Fact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let option = match self.0 {
@@ -86,7 +86,7 @@ const TILE: Fact = Fact(Question::Spec, "tile");
 const TOSA: Fact = Fact(Question::Spec, "tosa");
 const OPENVINO: Fact = Fact(Question::System, "openvino");
 
-/// In place of the names of many tables.
+/// Text in place of the names of many tables.
 const MANY_TABLES: [Fact; 1] = [Fact(Question::Spec, "NAME of a language or chip")];
 
 /// Facts that are enough together.
@@ -107,7 +107,7 @@ const fn row(commands: &'static str, options: &'static str, places: &'static [Pl
 
 /// All rows in which an option occurs must hold.
 const TABLE: &[Row] = &[
-    // Settings of specifications, beyond what `Setting` says of casts.
+    // Settings of specifications, in addition to the facts that `Setting` has for casts.
     row("run", "string-style", &[&[ONNX]]),
     row("check vectors", "rounding", &[&[CAST], &[RESCALE]]),
     row("check", "profile", &[&[TILE], &[CAST], &[RESCALE]]),
@@ -270,7 +270,7 @@ fn given(matches: &ArgMatches) -> Vec<String> {
         if matches.value_source(id) != Some(ValueSource::CommandLine) {
             continue;
         }
-        // `select` reads it, whatever the specification.
+        // `select` reads it for every specification.
         let values = || matches.try_get_raw(id).ok().flatten().into_iter().flatten();
         if values().any(is_stochastic) {
             continue;
@@ -340,7 +340,7 @@ fn facts(cli: &Cli, name: &'static str) -> Vec<Said> {
     facts
 }
 
-/// The command; with what it checks, which the operation says too.
+/// The command, with its operation or file.
 fn as_typed(command: &Command, name: &str) -> String {
     match command {
         Command::Check(args) => format!("check {}", args.what.display()),

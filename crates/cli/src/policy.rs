@@ -108,7 +108,7 @@ impl FromArgMatches for PolicyArgs {
     }
 }
 
-/// Where nothing else says whose rules apply.
+/// The default specification.
 pub const DEFAULT_SPEC: &str = "onnx";
 
 /// The conversion that an operation on the command line names.
@@ -208,7 +208,7 @@ impl PolicyArgs {
         }
     }
 
-    /// The same for a command that judges by it: the profiles of TOSA are then those of the checker, which reads them itself.
+    /// The same for a command that judges: TOSA's profiles are then profiles of the checker, which reads them itself.
     pub fn judging(&self) -> PolicyArgs {
         if self.parts().0 == "tosa" { self.without("profile") } else { self.clone() }
     }

@@ -58,7 +58,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A bar that takes what the words leave of the line.
+    /// A bar in the part of the line without words.
     fn new(total: u64, quiet: bool, words: impl Fn(&ProgressState) -> Words + Clone + Send + Sync + 'static) -> Self {
         let line = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let settled = AtomicBool::new(quiet || terminal::is_dumb());
@@ -74,14 +74,14 @@ impl Bar {
         Self { line, begin: Instant::now(), settled, name }
     }
 
-    /// So much is done, and this is worked on.
+    /// Sets the bytes done and the current tensor.
     pub fn at(&self, progress: Progress<'_>) {
         if self.moved(progress.tensor) {
             self.line.set_position(progress.bytes);
         }
     }
 
-    /// So much more is done, and this was it.
+    /// Adds `done` steps, the last of which is `name`.
     pub fn more(&self, done: u64, name: &str) {
         self.moved(name);
         self.line.inc(done);
@@ -133,7 +133,7 @@ impl Words {
         }
     }
 
-    /// As much as there is room for, what matters most first, and the name if enough is left.
+    /// The words that fit, the most important first, and the name if enough room is left.
     fn beside_bar(&self, name: &str, width: usize) -> String {
         let mut room = width.saturating_sub(LEAST_BAR);
         let mut fits = |word: &str| {
@@ -142,7 +142,7 @@ impl Words {
             room -= if fits { taken } else { 0 };
             fits
         };
-        // In the order of their weight.
+        // The most important first.
         let [percent, left, done, rate] =
             [&self.percent, &self.left, &self.done, &self.rate].map(|word| if fits(word) { word.as_str() } else { "" });
         let mut line = String::new();

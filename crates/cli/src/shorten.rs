@@ -102,7 +102,7 @@ mod tests {
         }
         let told = told_apart(names.iter().map(String::as_str), 27);
         assert_eq!(told[&names[5][..]], "mode…0…127…gate_proj.weight");
-        // Where nothing looks alike, nothing changes; and there may be no room for anything.
+        // Names that do not look alike stay; and there may be no room for a text.
         assert!(told_apart(names[..3].iter().map(String::as_str), 26).is_empty());
         for columns in 0..26 {
             let told = told_apart(names.iter().map(String::as_str), columns);

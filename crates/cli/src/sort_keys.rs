@@ -3,7 +3,7 @@
 use truecast::Counts;
 use truecast::report::Count;
 
-/// Which values a run knows.
+/// Values that a run has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     Sizes,

@@ -85,7 +85,7 @@ impl Column {
         Self { long: Long::Wraps, ..self }
     }
 
-    /// Cells may be of any length in a pipe: for text of our own, never for what a file says.
+    /// Cells may be of any length in a pipe: for text of our own, never for text of a file.
     pub fn of_any_length(self) -> Self {
         Self { longest: usize::MAX, ..self }
     }
@@ -114,7 +114,7 @@ impl Column {
     }
 }
 
-/// Text and what it means.
+/// Text and its meaning.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
     text: String,
@@ -221,7 +221,7 @@ impl Table {
                     cells.push((&self.text[begin..end], mark));
                     begin = end;
                 }
-                // Where the first column is only repeated, a row without anything else says nothing.
+                // A row that only repeats the first column is left out.
                 if i == 0 || block[1..].iter().any(|shown| !cells[shown.column].0.is_empty()) {
                     self.line(block, &cells, &told, terminal, &mut each)?;
                 }

@@ -1,7 +1,6 @@
 //! The terminal that reads the output: its width, and whether it shows color.
 //!
-//! Text says what it means with a [`Mark`]; here is the only place that knows which color that is. Tables are laid out
-//! in `table`.
+//! Text has its meaning as a [`Mark`]; only this module knows the color of each. Tables are laid out in `table`.
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -9,16 +8,16 @@ use std::io::{self, IsTerminal};
 
 /// The width of a terminal that does not tell.
 const USUAL_COLUMNS: usize = 80;
-/// Nothing is laid out for less.
+/// Least width of a layout.
 const LEAST_COLUMNS: usize = 20;
 
 /// Meaning of a piece of text, shown by color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// Nothing in particular.
+    /// No special meaning.
     #[default]
     Plain,
-    /// As it should be.
+    /// A good result.
     Good,
     /// Worth a look.
     Warn,
@@ -44,20 +43,20 @@ impl Mark {
     }
 }
 
-/// Where output goes.
+/// Properties of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     /// Columns; `None` is a pipe or a file, which gets everything, in lines as long as they are.
     pub width: Option<usize>,
     /// Whether colors are wanted and shown.
     pub color: bool,
-    /// How one gets the columns that a narrow table leaves out: the end of a sentence.
+    /// Advice about the columns that a narrow table leaves out: the end of a sentence.
     pub advice: &'static str,
 }
 
-/// At a command line.
+/// Advice at a command line.
 const AT_A_COMMAND_LINE: &str = "--wide or a pipe shows all";
-/// In Python.
+/// Advice in Python.
 pub const IN_PYTHON: &str = "to_dict() has all";
 
 impl Default for Terminal {
@@ -85,21 +84,21 @@ impl Terminal {
         self.width.unwrap_or_else(|| columns(None))
     }
 
-    /// `COLUMNS` goes before what the terminal says of itself, as everywhere.
+    /// Width of a terminal; `COLUMNS` goes before the terminal's own answer, as everywhere.
     #[cfg(unix)]
     fn columns(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Option<usize> {
         let told = || terminal_size::terminal_size_of(stream).map(|(width, _)| width.0.into());
         stream.is_terminal().then(|| columns(told()))
     }
 
-    /// `COLUMNS` goes before what the terminal says of itself, as everywhere.
+    /// Width of a terminal; `COLUMNS` goes before the terminal's own answer, as everywhere.
     #[cfg(not(unix))]
     fn columns(stream: &impl IsTerminal) -> Option<usize> {
         let told = || terminal_size::terminal_size().map(|(width, _)| width.0.into());
         stream.is_terminal().then(|| columns(told()))
     }
 
-    /// The text in the color of what it means.
+    /// The text in the color of its mark.
     pub fn paint(&self, mark: Mark, text: &str) -> String {
         let style = mark.style();
         let is_colored = self.color && mark != Mark::Plain && !text.is_empty();
@@ -134,9 +133,9 @@ fn columns(told: Option<usize>) -> usize {
     asked.or(told.filter(|columns| *columns > 0)).unwrap_or(USUAL_COLUMNS).max(LEAST_COLUMNS)
 }
 
-/// By `--color`, `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, and whether it is a terminal.
+/// Color by `--color`, `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, and whether the output is a terminal.
 fn is_colored<S: anstream::stream::RawStream>(stream: S) -> bool {
-    // `0` does not force, whatever the library takes it for.
+    // `0` does not force color, although the library treats it so.
     let forces_nothing = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value == "0");
     let color = match AutoStream::choice(&stream) {
         ColorChoice::Never => false,
@@ -150,7 +149,7 @@ fn is_colored<S: anstream::stream::RawStream>(stream: S) -> bool {
     color
 }
 
-/// Something speaks against color on a terminal.
+/// Whether the environment refuses color on a terminal.
 fn says_no() -> bool {
     is_dumb() || std::env::var_os("CLICOLOR").is_some_and(|value| value == "0")
 }

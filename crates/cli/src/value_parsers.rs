@@ -216,7 +216,7 @@ pub const MX_SCALE: Words<MxScale> =
 /// Treatment of NaN and infinities.
 pub const NONFINITE: Words<NonFinite> =
     Words { read: quantize_options::nonfinite, list: || quantize_options::NONFINITE.map(|(n, _)| n).into() };
-/// Which elements have their errors measured.
+/// Elements whose errors are measured.
 pub const MEASURE: Words<Measuring> = Words { read: measuring, list: || Measuring::ALL.map(Measuring::name).into() };
 /// The nibble of a byte that comes first.
 pub const NIBBLES: Words<Nibbles> = Words { read: str::parse, list: || Nibbles::ALL.map(Nibbles::name).into() };
@@ -238,7 +238,7 @@ pub const CHECKED: Words<PathBuf> = Words { read: |text| Ok(text.into()), list: 
 /// The name of a command.
 pub const COMMAND: Words<String> = Words { read: as_typed, list: commands };
 
-/// That values are exact is nothing to fail on.
+/// Counts that a run can fail on: all except exact values.
 pub fn counts() -> Vec<&'static str> {
     COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect()
 }

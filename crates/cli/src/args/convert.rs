@@ -1,4 +1,4 @@
-//! `convert`: also how quantized tensors are read and written, and what belongs to folders.
+//! `convert`: its options, with the interpretation and quantization of tensors, and options of folders.
 
 use super::dressed::dressed;
 use super::select::{ListArgs, SelectArgs};

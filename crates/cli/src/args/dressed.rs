@@ -1,4 +1,4 @@
-//! Headings of help and names of other tools: each option gets those of the table of flags.
+//! Headings of help and names of other tools, from the table of flags.
 
 use clap::Arg;
 use truecast::flag::Flag;

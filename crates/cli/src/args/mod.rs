@@ -142,7 +142,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// How many threads it may use; `None` of a command that uses one.
+    /// The option for threads; `None` for a command that uses one thread.
     pub fn threads(&self) -> Option<ThreadsArgs> {
         match self {
             Command::Convert(args) | Command::Quantize(QuantizeArgs(args)) => Some(args.threads),

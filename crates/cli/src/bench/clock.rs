@@ -1,4 +1,4 @@
-//! Timing: contenders take turns, so that what else the machine does hits all of them, and the fastest sample of each
+//! Timing: contenders take turns, so that other work of the machine hits all of them, and the fastest sample of each
 //! counts.
 
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use truecast_kernel::{CastError, Caster, Elements, ElementsMut, Level};
 /// A sample is at least this long: shorter ones are mostly clock. Short passes are repeated.
 const MIN_SAMPLE_SECONDS: f64 = 1e-3;
 
-/// Something that reads one buffer and writes another.
+/// A pass over memory, from one buffer to another.
 pub(super) enum Contender<'a> {
     /// [`memcpy`].
     Memcpy { src: &'a [u8], threads: NonZeroUsize },

@@ -49,7 +49,7 @@ impl Default for BenchOptions {
     }
 }
 
-/// How much memory a conversion touches, source and destination together.
+/// Memory of a conversion, source and destination together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Size {
     /// Half of a core's L2 cache.
@@ -58,11 +58,11 @@ pub enum Size {
     Llc,
     /// Four times all last-level caches, and at least 64 Mi elements.
     Dram,
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(u64),
 }
 
-/// Lengths are multiples of this: a whole number of tiles, bytes and cache lines whatever the type.
+/// Unit of lengths: a whole number of tiles, bytes and cache lines for every type.
 const LEN_UNIT: u64 = 2048;
 
 impl Size {
@@ -81,7 +81,7 @@ impl Size {
     }
 }
 
-/// As on the command line and in JSON: `l2`, `llc`, `dram`, or bytes such as `512MiB`.
+/// The notation of the command line and of JSON: `l2`, `llc`, `dram`, or bytes such as `512MiB`.
 impl std::fmt::Display for Size {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -196,13 +196,13 @@ impl BenchRow {
         self.memcpy_seconds / self.seconds
     }
 
-    /// Bytes read and written in 10^9 per second by the fastest plain pass: what memory allows.
+    /// Bytes read and written in 10^9 per second by the fastest plain pass: the limit of memory.
     #[must_use]
     pub fn limit_gbps(&self) -> f64 {
         self.bytes as f64 / self.limit_seconds / 1e9
     }
 
-    /// Throughput of the conversion divided by what memory allows.
+    /// Throughput of the conversion divided by the limit of memory.
     #[must_use]
     pub fn of_limit(&self) -> f64 {
         self.limit_seconds / self.seconds

@@ -10,7 +10,7 @@ pub struct Pool {
     len: usize,
 }
 
-/// A huge page; whatever the system makes of it, the same in every run.
+/// Size of a huge page, so that the system treats the buffer alike in every run.
 const ALIGNMENT: usize = 2 << 20;
 
 impl Pool {

@@ -19,7 +19,7 @@ use truecast_kernel::{CastOptions, Level};
 const SIZE: u64 = 8192;
 const ELEMENTS: usize = (SIZE * SIZE) as usize;
 
-/// Which way elements go.
+/// Direction of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To bf16.
@@ -44,7 +44,7 @@ impl Direction {
 pub struct ScaledRow {
     /// A name of [`names`].
     pub layout: &'static str,
-    /// Which way.
+    /// Direction of the conversion.
     pub direction: Direction,
     /// Instruction-set level.
     pub level: Level,
@@ -65,13 +65,13 @@ impl ScaledRow {
         self.bytes as f64 / self.seconds / 1e9
     }
 
-    /// The same by the fastest plain pass: what memory allows.
+    /// The same by the fastest plain pass: the limit of memory.
     #[must_use]
     pub fn limit_gbps(&self) -> f64 {
         self.bytes as f64 / self.limit_seconds / 1e9
     }
 
-    /// Throughput divided by what memory allows.
+    /// Throughput divided by the limit of memory.
     #[must_use]
     pub fn of_limit(&self) -> f64 {
         self.limit_seconds / self.seconds

@@ -41,7 +41,7 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Which loops run, at one level or at each.
+/// The loops that run, at one level or at each.
 fn routes(args: &BenchArgs, request: &Request, level: Option<Level>, context: &Context) -> Result<u8, Failure> {
     let pairs = chosen_pairs(&args.pairs, request)?;
     let levels = level.map_or_else(Level::available, |level| vec![level]);

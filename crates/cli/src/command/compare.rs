@@ -19,7 +19,7 @@ use truecast::io::npy::HeaderError;
 use truecast::io::{Error as FileError, Escaped, OpenOptions};
 use truecast::report::{Assessment, Group, assess};
 
-/// So many tensors are listed on a terminal; of more, the worst.
+/// Number of tensors that are listed on a terminal; of more, the worst.
 const FEW: usize = 20;
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
@@ -62,7 +62,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     if !args.fail_on.is_empty() && comparison.structural_differences() > 0 {
         failed.push(format!("{} could not be compared", count(comparison.structural_differences(), "tensor")));
     }
-    // Who asks for no words asks for an answer.
+    // Without text the exit code is the answer.
     let differs = context.quiet && args.fail_on.is_empty() && !comparison.equal();
     Ok(thresholds::report(&failed, "", context.json).max(differs.into()))
 }

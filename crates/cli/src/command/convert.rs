@@ -152,7 +152,7 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<O
     })
 }
 
-/// Where a report is written, which is a file.
+/// The file of a report.
 fn report_place(path: &Path) -> Result<PathBuf, Failure> {
     if Foreign::of(path) == Foreign::Stream {
         let path = path.display();
@@ -264,7 +264,7 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
         if !matches!((listed, &report.folder), (Listed::None, Some(_))) {
             listed.write(out, terminal, report.tensors.len(), columns, row, Vec::new())?;
         }
-        // For a folder the plan says the rest.
+        // The plan of a folder has the rest.
         let (left_out, note) = match report.folder {
             None => (left_out(report), dry_run_note(args)),
             Some(_) => Default::default(),
@@ -388,7 +388,7 @@ fn print(
     })
 }
 
-/// How Python makes numbers of elements that NumPy knows as opaque bytes only.
+/// Advice for Python about elements that NumPy knows as opaque bytes only.
 fn python(report: &Report, dst: &Path) -> String {
     if !matches!(FileFormat::of_path(dst), Some(FileFormat::Npy | FileFormat::Npz)) {
         return String::new();
@@ -403,7 +403,7 @@ fn python(report: &Report, dst: &Path) -> String {
     types.iter().filter_map(view).collect()
 }
 
-/// How long it took, and how fast it was if that means something.
+/// Time of the run, and its rate if that is significant.
 fn speed(bytes: u64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     let rate = number::rate(bytes, seconds).map_or(String::new(), |rate| format!(", {rate} read"));

@@ -77,7 +77,7 @@ fn differences(
     Ok(all)
 }
 
-/// So many pairs with the same results are listed.
+/// Number of listed pairs with the same results.
 const FEW_PAIRS: usize = 12;
 /// Length up to which a value is printed with every digit.
 const FEW_DIGITS: usize = 17;
@@ -303,7 +303,7 @@ fn result(dst: DType, first: Option<u64>, last: Option<u64>, has_sign: bool) -> 
     }
 }
 
-/// As many digits as tell results apart.
+/// A value with enough digits to tell results apart.
 fn few_digits(value: Exact) -> String {
     let text = brief(value);
     match text.parse::<f64>() {

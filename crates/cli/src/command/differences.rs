@@ -1,4 +1,4 @@
-//! Where a released implementation gives another value than its specification's rule: what `explain` adds to its answers.
+//! Values of released implementations that differ from their specification's rule: `explain` adds them to its answers.
 
 use super::formats::json_text;
 use crate::exact_decimal;
@@ -18,7 +18,7 @@ fn differences(e: &Explanation) -> impl Iterator<Item = &'static Difference> {
     known(e.source.dtype, e.to).filter(move |_| asked)
 }
 
-/// A witness for a difference; the value that was asked about if it is one.
+/// A witness for a difference; the value in question if it is one.
 fn witness(e: &Explanation, difference: &Difference) -> Option<&'static Witness> {
     let differs = |w: &&Witness| w.given(difference.implementation) != Given::Exact;
     let all = || witnesses(e.source.dtype, e.to).filter(differs);

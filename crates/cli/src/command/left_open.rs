@@ -1,4 +1,4 @@
-//! Which rules of the specification leave results of a conversion open.
+//! Rules of the specification that leave results of a conversion open.
 
 use crate::number::grouped;
 use crate::terminal::Terminal;
@@ -16,7 +16,7 @@ pub struct LeftOpen {
     elements: u64,
 }
 
-/// By the rules of each pair of types; pairs with the same rules together, in the order of the data.
+/// Open results by the rules of each pair of types; pairs with the same rules together, in the order of the data.
 pub fn of(report: &Report, request: &Request) -> Vec<LeftOpen> {
     let mut all: Vec<LeftOpen> = Vec::new();
     for tensor in report.tensors.iter().filter(|tensor| tensor.counts.undefined > 0) {

@@ -34,7 +34,7 @@ pub enum Listed {
 /// Reads `--sort`, before the work.
 pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
     let Some(column) = &args.sort else { return Ok(None) };
-    // As the heading writes it, or as JSON does; `sqnr` is short for the key with its unit.
+    // A heading or a key of JSON; `sqnr` is short for the key with its unit.
     let name = column.to_ascii_lowercase().replace([' ', '-'], "_");
     let name = if name == "sqnr" { "sqnr_db" } else { &name };
     let key = KEYS.into_iter().find(|(known, ..)| *known == name).map(|(_, needs_values, key)| (needs_values, key));
@@ -72,7 +72,7 @@ impl Listed {
         Listed::Ordered(order)
     }
 
-    /// For JSON.
+    /// Rows of the object of JSON.
     pub fn rows(&self) -> Rows<'_> {
         match self {
             Listed::All => Rows::All,

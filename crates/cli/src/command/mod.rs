@@ -46,7 +46,7 @@ pub struct Context {
     pub json: bool,
     /// Print little.
     pub quiet: bool,
-    /// Who reads standard output.
+    /// The terminal that reads standard output.
     pub terminal: Terminal,
     /// Level and threads.
     pub exec: CastOptions,
@@ -63,7 +63,7 @@ impl Context {
         if self.json { output::json(command, object()) } else { output::text(&text()) }
     }
 
-    /// The same of what `--quiet` leaves out.
+    /// Prints the same, and with `--quiet` no text.
     fn report<B: Serialize>(
         &self,
         command: &str,

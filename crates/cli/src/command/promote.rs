@@ -81,7 +81,7 @@ fn u64_target(text: Option<&str>) -> Result<U64Target, Failure> {
     })
 }
 
-/// The vocabulary of the one system that is asked; several systems share no vocabulary.
+/// The vocabulary, if there is one system; several systems share no vocabulary.
 fn words(systems: &[System]) -> Option<Ecosystem> {
     match systems {
         [system] => Some(system.ecosystem()),
@@ -327,7 +327,7 @@ fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Fai
         object["rows"] = pairs.map(|i| to_json(json!({}), Some(system), i, &system.promote(i.0, i.1))).collect();
         return output::json("promote", object);
     }
-    // Short names: those of some systems are as wide as four columns.
+    // Short names: some systems have names as wide as four columns.
     let headings: Vec<String> = elements.iter().map(ToString::to_string).collect();
     let columns: Vec<_> = std::iter::once("").chain(headings.iter().map(String::as_str)).map(Column::left).collect();
     let mut table = Table::new(columns);

@@ -144,7 +144,7 @@ pub fn request(
     Ok(RescaleRequest { op, multipliers, shifts, input_zp: options.input_zp, output_zp: options.output_zp, target })
 }
 
-/// The input's type as it was typed, which its file has to agree with; an unsigned one says what `--input-unsigned` says.
+/// Checks the given type of the input against its file; an unsigned type has the effect of `--input-unsigned`.
 pub fn state_input(request: &mut RescaleRequest, from: DType, input: &Path) -> Result<(), Failure> {
     if signless(from) != request.op.input {
         let (path, found) = (input.display(), request.op.input);

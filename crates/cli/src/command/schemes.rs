@@ -48,7 +48,7 @@ fn all() -> Value {
 /// The room of a name on a terminal; a longer one has a line of its own.
 const SHORT_NAME: usize = 28;
 
-/// A line of a list whose names have so much room.
+/// A line of a list with `room` columns for the name.
 fn line([name, stored, written, used_by]: [&str; 4], room: usize) -> String {
     let rest = format!("{stored:21} {written:8} {used_by}");
     let line =

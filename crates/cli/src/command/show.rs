@@ -153,7 +153,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Every digit where they are few, else those that tell the value from its neighbors in its type, or on a terminal five.
+    /// Every digit if they are few, else enough to tell the value from its neighbors in its type, on a terminal five.
     fn shown(&self, at: i128, terminal: &Terminal) -> String {
         const FEW: usize = 12;
         let (decimal, x) = self.number(at);

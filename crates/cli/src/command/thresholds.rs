@@ -1,5 +1,5 @@
-//! `--fail-on`: counts that must not be exceeded, and measures that no changed tensor may be worse than. Their names are
-//! those of reports.
+//! `--fail-on`: counts that must not be exceeded, and measures that no changed tensor may be worse than. Reports have
+//! the same names.
 
 use crate::failure::Failure;
 use crate::message;
@@ -188,7 +188,7 @@ mod tests {
         );
     }
 
-    /// One name everywhere; those that `--fail-on` took before mean the same.
+    /// One name everywhere; older names of `--fail-on` mean the same.
     #[test]
     fn old_names_are_accepted() {
         let counts = Counts { to_inf: 1, to_nan: 2, flushed_to_zero: 3, ..Counts::default() };

@@ -1,5 +1,5 @@
-//! `truecast vectors`: inputs at which a conversion has to show what it does, with their results.
-//! The formats are those of `docs/interfaces.md §4.1`.
+//! `truecast vectors`: inputs that show the rules of a conversion, with their results. `docs/interfaces.md §4.1` has
+//! the formats.
 
 mod suite;
 
@@ -64,7 +64,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Source and destination, which one operation needs.
+/// Source and destination types; an operation needs both.
 fn types(args: &VectorsArgs) -> Result<[DType; 2], Failure> {
     let op = &args.op;
     if args.dir.is_some() {
@@ -132,8 +132,8 @@ fn casts(args: &VectorsArgs, [from, to]: [DType; 2], operator: onnx::Operator) -
     Ok(Listed { op: args.op.clone(), spec: request.to_string(), from, to, clause: spec.clause, vectors })
 }
 
-/// For one scale: an array of one dimension has no channels. Inputs for which a requirement does not hold are left out,
-/// because they make the result of every other element unpredictable.
+/// Vectors for one scale: an array of one dimension has no channels. Inputs for which a requirement does not hold are
+/// left out, because they make the result of every other element unpredictable.
 fn rescales(args: &VectorsArgs, [from, to]: [DType; 2]) -> Result<Listed, Failure> {
     if args.rescale.per_channel {
         return Err(Failure::usage("vectors use one scale; omit --per-channel"));

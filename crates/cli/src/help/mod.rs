@@ -1,5 +1,5 @@
-//! The command line with everything that help says of it. The options themselves are in `args`, their headings in the table
-//! of flags, usage and examples in `help_text`; `page` is what a person reads.
+//! The command line with its help. The options themselves are in `args`, their headings in the table of flags, usage
+//! and examples in `help_text`; `page` lays out the text.
 
 mod page;
 mod specs;
@@ -21,7 +21,7 @@ pub fn definition() -> Command {
     root.arg(help.help("Print help (-h: only the most used options)")).mut_args(dressed)
 }
 
-/// One command, without what every command takes.
+/// One command, without the options of all commands.
 pub fn command(name: &str) -> Option<Command> {
     let mut command = definition().find_subcommand(name)?.clone().disable_help_flag(true);
     command.build();

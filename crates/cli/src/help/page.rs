@@ -1,4 +1,4 @@
-//! Pages of help: clap lays out what a command takes; usage, examples and exit codes come from `help_text`.
+//! Pages of help: clap lays out the arguments of a command; usage, examples and exit codes come from `help_text`.
 //!
 //! A short page has the options that most people use, a long one all except those of specifications, which have a page
 //! of their own (`specs`).
@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, Command};
 use truecast::flag::Flag;
 use truecast::setting::Setting;
 
-/// How much a page shows.
+/// Extent of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Common options.
@@ -88,7 +88,7 @@ fn laid_out(command: Command, terminal: &Terminal) -> String {
     page.ansi().to_string().trim_end().into()
 }
 
-/// Where the rest is.
+/// Line about the other options.
 fn more(command: &Command, text: &Page) -> String {
     let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
     let all = format!("All options: truecast {} --help", text.command);

@@ -26,12 +26,12 @@ use std::time::Duration;
 /// Time for work to stop by itself, and for the last line to be printed.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// For work that looks at a flag, which the first request sets. It is the same flag in the whole process.
+/// Flag that the first request sets, for work that looks at it. It is the same flag in the whole process.
 pub fn stop_flag(json: bool) -> Arc<AtomicBool> {
     watch(GRACE, json)
 }
 
-/// For work that looks at no flag: the first request ends it.
+/// Work that looks at no flag: the first request ends it.
 pub fn stop_at_once(json: bool) {
     watch(Duration::ZERO, json);
 }
@@ -55,7 +55,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// Another one has come. Not to be called by what runs inside of a signal.
+    /// Adds a request. Code inside of a signal must not call it.
     fn add(&self) {
         let is_first = !self.stop.swap(true, Ordering::Relaxed);
         let grace = if is_first { self.grace } else { Duration::ZERO };
@@ -82,10 +82,10 @@ fn leave_work(to: u8) -> Result<u8, u8> {
 
 type Stays = Box<dyn Fn() -> Option<&'static str> + Send + Sync>;
 
-/// Asked, once everything unfinished is undone, what the line about an interruption says of the rest.
+/// Gives the end of the line about an interruption; called once everything unfinished is undone.
 static STAYS: Mutex<Option<Stays>> = Mutex::new(None);
 
-/// The line about an interruption ends with what this then says, of the work that is being done now.
+/// Sets the end of the line about an interruption, for the current work.
 pub fn say_what_stays(stays: impl Fn() -> Option<&'static str> + Send + Sync + 'static) {
     *STAYS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stays));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// From now on each of them is added; the handler has a thread of its own, so the flag is not needed.
+/// Adds each request from now on; the handler has a thread of its own, so the flag is not needed.
 pub(super) fn watch(_stop: Arc<AtomicBool>, add: impl Fn() + Send + 'static) {
     // Fails only if it was called before.
     ctrlc::set_handler(add).ok();

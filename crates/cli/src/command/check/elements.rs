@@ -34,7 +34,7 @@ pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<u8,
     let name = request.to_string();
     let permitting = match findings.wrong {
         0 => None,
-        // No other specification is asked about text.
+        // Text is not compared with other specifications.
         _ if [from, to].contains(&DType::String) => None,
         _ => Some(permitted_by([from, to], input, actual, nan)?),
     };

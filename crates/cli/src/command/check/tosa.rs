@@ -27,7 +27,7 @@ use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_che
 use truecast::spec::tosa::rescale::GraphResult;
 use truecast::spec::tosa::{Cast, Target};
 
-/// The destination type, and what every check takes.
+/// The destination type, and the arguments of every check.
 fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared<'a>), Failure> {
     let profile = args.policy.get("profile").map_or(Ok(Profile::of_version(target.version)), str::parse)?;
     let Asked { to, input, actual } = asked(args)?;
@@ -297,7 +297,7 @@ impl Presentation {
             true if findings.failures.is_empty() => String::new(),
             true => self.rows(findings.failures.iter().enumerate(), terminal),
             false => {
-                // Nothing that is kept with its place is needed: plain elements are asked again what they permit.
+                // The place of an element is not needed: its permitted results are computed again.
                 let rows = |failures: &[Violation]| self.rows(failures.iter().map(|f| (0, f)), terminal);
                 let explain = |f: &Violation| Some(format!("{} {}", self.input(f.input), self.explain.as_ref()?));
                 groups::text(groups, (findings.elements, findings.failures.len()), rows, explain, terminal)

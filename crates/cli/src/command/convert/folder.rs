@@ -11,7 +11,7 @@ use std::path::Path;
 use truecast::convert::{Plan, is_begun};
 use truecast::report::{BlockCounts, Report, ShardState};
 
-/// Tells what of an interrupted conversion stays, if anything does.
+/// Advice about the parts of an interrupted conversion that stay, if there are any.
 pub fn what_stays(plan: &Plan, dst: &Path) -> impl Fn() -> Option<&'static str> + Clone + use<> {
     let hint = "finished shards remain; --resume continues from there";
     let components = plan.folder().components().iter().map(|component| dst.join(component));

@@ -62,7 +62,7 @@ pub fn run(
     Ok(worst)
 }
 
-/// Some options are about one source.
+/// Refuses options that are about one source.
 fn check_options(args: &ConvertArgs) -> Result<(), Failure> {
     let given =
         [("--report", args.report.is_some()), ("--part", args.folder.part.is_some()), ("--merge", args.folder.merge)];

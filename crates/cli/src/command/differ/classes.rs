@@ -16,7 +16,7 @@ use truecast::differ::{Classes, Given};
 use truecast::exact::decode;
 use truecast::spec::Interpretation;
 
-/// As many characters as a value of 32 bits has.
+/// Length of the longest value of 32 bits.
 const FEW_DIGITS: usize = 12;
 
 pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
@@ -39,7 +39,7 @@ fn found(args: &DifferArgs, context: &Context) -> Result<Vec<Classes>, Failure> 
     if all.is_empty() { Err(Failure::usage("no specification converts between these types")) } else { Ok(all) }
 }
 
-/// Short names of each class, then those of the names that fit several.
+/// Short names of each class, then short names that fit several classes.
 fn names(found: &Classes) -> Vec<Vec<String>> {
     let classes = found.classes.iter().map(|class| &class.members).chain([&found.undecided]);
     let all: Vec<(&Interpretation, usize)> =

@@ -46,7 +46,7 @@ pub fn of(e: &Explanation) -> Vec<Distinct> {
     all
 }
 
-/// Nothing if all agree.
+/// Table of the answers; empty if all agree.
 pub fn render(args: &Question, e: &Explanation, all: &[Distinct], terminal: &Terminal) -> String {
     if all.len() < 2 {
         return String::new();

@@ -119,7 +119,7 @@ enum Asked {
 }
 
 impl Asked {
-    /// As casts, which is what Tile IR's conversions of text would be, if there were any.
+    /// Interpretations as casts; Tile IR does not convert text, so it has none.
     fn interpretations(self, args: &Question) -> Vec<Interpretation> {
         match self {
             Asked::Everything => interpretations(args.from, args.to),

@@ -74,7 +74,7 @@ fn neighborhood(args: &Question, e: &Explanation, distinct: &[Distinct], termina
     laid_out(rows.collect(), terminal)
 }
 
-/// A value, as it is to be written, among those of a format of P3109.
+/// A value in the given notation, among values of a format of P3109.
 pub fn of_number(
     value: String,
     neighbors: &Neighbors<CodePoint>,
@@ -253,7 +253,7 @@ fn lacking(e: &Explanation, terminal: &Terminal) -> String {
     if names.is_empty() { String::new() } else { terminal.wrap(&format!("no such conversion: {}\n", names.join(", "))) }
 }
 
-/// Where each specification says so, once.
+/// The clause of each specification, once.
 fn clauses(e: &Explanation, terminal: &Terminal) -> String {
     let mut table = Table::new([Column::left("specification"), Column::left("clause").wraps()]);
     let mut seen = Vec::new();

@@ -10,12 +10,12 @@ use truecast::literal::{Literal, ratio, read};
 use truecast::policy::{CastPolicy, Condition, IntOverflow};
 use truecast::{DType, Exact, Kind};
 
-/// The element that was asked about.
+/// The element in question.
 pub struct Source {
     pub code: u64,
     /// The typed number is the element's value, not rounded to it.
     pub exact: bool,
-    /// By how much it was rounded, where that is a number.
+    /// Rounding error of the typed number, if it is a number.
     pub off_by: Option<RoundingError>,
     /// The number is beyond the type, and was not read as a number: the types that hold it.
     pub beyond: Option<Vec<DType>>,

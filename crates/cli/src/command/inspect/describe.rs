@@ -61,7 +61,7 @@ pub fn render(model: &Description, terminal: &Terminal) -> String {
     text + &terminal.wrap(&format!("{}: {}\n", count(nodes as u64, "operation"), operators.join(", ")))
 }
 
-/// A row for each conversion, with the specification's word on it where that was asked; nothing without conversions.
+/// A row for each conversion, with the specification's verdict if one was requested; empty without conversions.
 pub fn conversions(all: &[Conversion], terminal: &Terminal) -> String {
     if all.is_empty() {
         return String::new();

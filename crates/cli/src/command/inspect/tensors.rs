@@ -29,7 +29,7 @@ use truecast::report::json_number;
 use truecast::run::{Conversion, onnx_conversions};
 use truecast::select::Glob;
 
-/// Which tensors, in which order.
+/// Filters of the tensors, and their order.
 pub struct Asked {
     filters: Vec<Glob>,
     sort: Option<Key>,
@@ -107,7 +107,7 @@ pub struct Listing {
     /// Texts of a model that are listed.
     texts: Vec<usize>,
     conversions: Vec<Conversion>,
-    /// By which schemes how many tensors are quantized, or why that is not understood.
+    /// Number of tensors by scheme, or the reason why the quantization is not understood.
     schemes: Result<Vec<(String, u64)>, String>,
 }
 
@@ -379,7 +379,7 @@ impl Serialize for Listing {
     }
 }
 
-/// Every digit where they are few; else a pipe gets those that tell the value from its neighbors in its type.
+/// Every digit where they are few; else a pipe gets enough to tell the value from its neighbors in its type.
 fn extreme(value: Extreme, dtype: DType, terminal: &Terminal) -> String {
     const FEW: usize = 12;
     let every = value.to_string();

@@ -19,7 +19,7 @@ use truecast::{DType, Outcome};
 
 /// The version of the layout and of the files.
 const FORMAT: u32 = 1;
-/// The list of what a suite holds.
+/// Name of the file that lists the contents of a suite.
 const LIST: &str = "suite.json";
 /// Files that are the same in every suite.
 const FIXED: [(&str, &str); 3] = [
