@@ -64,7 +64,6 @@ impl Failure {
         Self { message: self.message + &did_you_mean(word, known), ..self }
     }
 
-    /// Its message.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -2,7 +2,6 @@
 
 /// Text for one command.
 pub struct Page {
-    /// The command.
     pub command: &'static str,
     /// Arguments after `truecast`: required ones, and optional ones.
     pub usage: &'static [&'static str],

@@ -24,7 +24,6 @@ use truecast::spelling::alternatives;
 /// Properties of a run that options depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
-    /// The command.
     Command,
     /// Operation on elements, or on a model.
     Does,

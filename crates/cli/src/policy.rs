@@ -183,7 +183,6 @@ impl PolicyArgs {
         format!("--spec {spec}") + &self.settings.iter().map(option).collect::<String>()
     }
 
-    /// The request.
     pub fn request(&self) -> Result<Request, Failure> {
         let (spec, version) = self.parts();
         let settings = || self.settings.iter().map(|(name, value)| (*name, value.as_str()));

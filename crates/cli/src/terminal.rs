@@ -73,7 +73,6 @@ impl Terminal {
         Self { width, color: is_colored(stdout), ..Self::default() }
     }
 
-    /// Standard error.
     pub fn stderr() -> Self {
         let stderr = io::stderr();
         Self { width: Self::columns(&stderr), color: is_colored(stderr), ..Self::default() }

@@ -97,9 +97,7 @@ pub fn operands() -> Vec<&'static str> {
 pub const SPEC: Words<String> = Words { read: as_typed, list: specs };
 /// The same, with settings.
 pub const SPEC_AND_SETTINGS: Words<(String, Settings)> = Words { read: spec_and_settings, list: specs };
-/// TOSA.
 pub const TOSA: Words<String> = Words { read: as_typed, list: || versions("tosa") };
-/// Tile IR.
 pub const TILE: Words<String> = Words { read: as_typed, list: || versions("tile") };
 
 /// Settings by their names, with values.
@@ -142,7 +140,6 @@ pub const SCHEME: Words<Scheme> =
 pub const SCHEME_READ: Words<Scheme> =
     Words { read: |text| text.parse().map_err(|error| unknown_scheme(&error, &schemes())), list: schemes };
 
-/// The name of a scheme.
 pub const SCHEME_NAME: Words<String> = Words { read: as_typed, list: schemes };
 
 /// Every scheme by its own name.
@@ -168,13 +165,10 @@ pub fn columns(known: Known) -> Vec<&'static str> {
     keys.map(|(name, ..)| *name).chain(counts.map(|count| count.name)).collect()
 }
 
-/// A column of `inspect`.
 pub const INSPECT_COLUMN: Words<String> = Words { read: as_typed, list: inspect_keys::names };
 
-/// A rounding of RESCALE.
 pub const RESCALE_ROUNDING: Words<String> =
     Words { read: as_typed, list: || tosa::rescale::RoundingMode::ALL.map(|mode| mode.name()).into() };
-/// An option of Tile IR.
 pub const TILE_OPTION: Words<String> = Words { read: as_typed, list: || tile::Options::NAMES.into() };
 /// A profile by which `run` computes: of Tile IR or TOSA.
 pub const RUN_PROFILE: Words<String> = Words { read: as_typed, list: computed_profiles };
@@ -207,7 +201,6 @@ pub fn vectors() -> Vec<&'static str> {
     [operations(), vec![SUITE]].concat()
 }
 
-/// Search for scales.
 pub const SCALE_SEARCH: Words<Search> =
     Words { read: quantize_options::search, list: || quantize_options::SEARCHES.map(|(n, _)| n).into() };
 /// A rule of scales that are powers of two.
@@ -249,7 +242,6 @@ pub fn differences() -> Vec<&'static str> {
     [DIFFERENT].into_iter().chain(counts.map(|count| count.name)).collect()
 }
 
-/// The commands.
 pub fn commands() -> Vec<&'static str> {
     PAGES.iter().map(|page| page.command).collect()
 }

@@ -125,7 +125,6 @@ fn one(args: &ConvertArgs, mut options: Options, context: &Context) -> Result<u8
     Ok(thresholds::report(&failed, "; the result was written", context.json))
 }
 
-/// Every requested option.
 fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
     let (writing, selection) = (select::writing(&args.writing)?, select::selection(&args.select, rules)?);
     select::check(&selection, &args.policy, writing.is_some())?;
@@ -223,7 +222,6 @@ impl<R> Printed<R> {
     }
 }
 
-/// The file of `--report`.
 fn write_report(file: OutputFile, object: Printed<&Report>) -> Result<(), Failure> {
     let path = file.path().display().to_string();
     let failed = |e| Failure::system(format_args!("{path}: writing: {e}"));

@@ -30,7 +30,6 @@ pub fn run(args: &DifferArgs, context: &Context) -> Result<u8, Failure> {
     Ok((context.quiet && all.iter().any(|found| found.different > 0)) as u8)
 }
 
-/// Every requested pair.
 fn pairs(args: &DifferArgs) -> Vec<(DType, DType)> {
     let of = |asked: Option<DType>| {
         let numeric = |dtype: &DType| dtype.is_numeric() && asked.is_none_or(|asked| asked == *dtype);

@@ -12,7 +12,6 @@ use truecast::select::{Rule, Selection, SourceScheme};
 /// The rounding that a seed means.
 pub const STOCHASTIC: &str = "stochastic";
 
-/// The request.
 pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
     Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() })
 }

@@ -38,7 +38,6 @@ pub fn overview(root: &Command, terminal: &Terminal) -> String {
     [laid_out(root, terminal), filled(more, "", "", terminal), exit_status(terminal)].join("\n\n") + "\n"
 }
 
-/// The page of a command.
 pub fn of_command(command: &Command, text: &Page, extent: Extent, terminal: &Terminal) -> String {
     let short = |arg: &Arg| text.short.split_whitespace().chain(["help"]).position(|id| id == arg.get_id().as_str());
     let usage: Vec<String> = text.usage.iter().map(|line| format!("truecast {line}")).collect();

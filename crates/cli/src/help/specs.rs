@@ -10,7 +10,6 @@ use truecast::spec::tosa;
 /// Versions that are more are named by the first and the last.
 const MOST_VERSIONS: usize = 8;
 
-/// The page.
 pub fn page(terminal: &Terminal) -> String {
     let intro = "A specification defines the result of a cast: the rounding, values out of range, infinities and NaN. \
                  --spec NAME[@VERSION] chooses it; an option of another specification is an error.";

@@ -47,7 +47,6 @@ fn watch(grace: Duration, json: bool) -> Arc<AtomicBool> {
     STOP.get_or_init(watched).clone()
 }
 
-/// Requests so far.
 struct Requests {
     stop: Arc<AtomicBool>,
     grace: Duration,

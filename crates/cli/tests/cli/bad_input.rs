@@ -138,7 +138,7 @@ fn names_from_a_file_cannot_move_the_cursor() {
     assert_eq!(shown["tensors"][0]["name"], "\u{1b}[2Jx\ny");
 }
 
-/// Several threads share a reader: what one of them finds wrong ends the work of all.
+/// Several threads share a reader: an error in one of them ends the work of all.
 #[test]
 fn a_damaged_tensor_ends_the_work_of_every_thread() {
     use truecast_testkit::proto::{int, packed, tensor};

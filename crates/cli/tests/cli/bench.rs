@@ -1,4 +1,4 @@
-//! `bench`: the structure of what it prints (`docs/interfaces.md §3, §6`), never how fast anything is.
+//! `bench`: the structure of its output (`docs/interfaces.md §3, §6`), never the speed.
 
 use crate::run::{Folder, has};
 use serde_json::Value;

@@ -74,7 +74,7 @@ fn a_folder_becomes_a_folder_that_loads() {
     assert_eq!(out.keys().map(String::as_str).collect::<Vec<_>>(), expected);
     assert_eq!(out["tokenizer.json"], source["tokenizer.json"]);
     assert_eq!(out["code/run.py"], source["code/run.py"]);
-    // Nothing changes in the configuration but the types.
+    // The configuration keeps everything except the types.
     let config = String::from_utf8(source["config.json"].clone()).unwrap().replace("float32", "bfloat16");
     assert_eq!(String::from_utf8(out["config.json"].clone()).unwrap(), config);
     // 2 x 600 bf16 and two i32. Other metadata is kept.
@@ -82,7 +82,7 @@ fn a_folder_becomes_a_folder_that_loads() {
     let index = json!({ "metadata": { "note": "kept", "total_size": 2408 }, "weight_map": map });
     let index = serde_json::to_string_pretty(&index).unwrap() + "\n";
     assert_eq!(String::from_utf8(out["model.safetensors.index.json"].clone()).unwrap(), index);
-    // Each shard is what converting it alone gives.
+    // Each shard has the bytes of its conversion alone.
     for shard in [FIRST, SECOND] {
         folder.run(&format!("convert model/{shard} alone.safetensors --to bf16 --force")).exits(0);
         assert_eq!(out[shard], folder.read("alone.safetensors"), "{shard}");
@@ -111,11 +111,11 @@ fn parts_and_resumed_runs_give_the_same_folder() {
     folder.run("convert model parts --to bf16 --part 1/3").fails(2, &["another division"]);
     folder.run("convert model parts --to bf16 --part 1/2 --quiet").succeeds();
     assert_eq!(tree(&folder, "parts"), expected);
-    // Nothing is gone: no figures of nothing.
+    // Every file is there: no figures about zero tensors.
     let out = folder.run("convert model parts --to bf16 --resume").exits(0).out;
     let said = "2 shards of an earlier run are correct and kept; nothing was left to convert";
     assert!(out.contains(said) && !out.contains("no tensors") && !out.contains("0 tensors"), "{out}");
-    // Some of it is gone, or was never finished.
+    // A file is missing.
     for lost in [FIRST, "config.json", "model.safetensors.index.json", "tokenizer.json"] {
         std::fs::remove_file(folder.path(&format!("parts/{lost}"))).unwrap();
         folder.run("convert model parts --to bf16 --resume --quiet").succeeds();
@@ -487,7 +487,7 @@ fn folders_are_compared_and_inspected() {
     folder.run("convert model out --to f8e4m3fn --quiet").succeeds();
     let compared = folder.run("compare model out --json").exits(0).object("compare");
     let converted = folder.run("convert model again --to f8e4m3fn --json").exits(0).object("convert");
-    // Two folders tell what the conversion told.
+    // The figures of two folders are equal to the figures of the conversion.
     for figure in ["inexact", "max_abs_error", "sqnr_db", "flushed_to_zero"] {
         assert_eq!(compared["total"]["converted"][figure], converted["total"]["converted"][figure], "{figure}");
     }
@@ -518,7 +518,7 @@ fn half_a_result_is_not_verified() {
     folder.run("verify model out").succeeds();
 }
 
-/// A part that replaces an older checkpoint takes away what would make a mixture of both look whole.
+/// A part that replaces an older checkpoint removes files that would make a mixture of both look whole.
 #[test]
 fn a_part_leaves_no_mixture() {
     let folder = checkpoint();

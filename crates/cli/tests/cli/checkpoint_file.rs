@@ -108,7 +108,7 @@ fn scales_are_never_passed_over() {
     folder.run("verify a.safetensors b.safetensors --to bf16").exits(3);
     let result = Parsed::new(&folder.read("b.safetensors"));
     assert_eq!(BTreeSet::from_iter(result.names()), ["a.weight", "a.bias", "ids"].into());
-    // compare says what it does without the name.
+    // compare warns about it without the name.
     folder.run("compare a.safetensors b.safetensors").exits(0).warns(&["a.weight_scale", "without scales"]);
     let plain = folder.run(&format!("{convert} --from-scheme plain --force")).exits(0).err;
     assert!(plain.contains("a.weight_scale") && plain.contains("without their scales"), "{plain}");

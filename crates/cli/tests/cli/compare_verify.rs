@@ -143,7 +143,7 @@ fn verify_arrays() {
     folder.run("verify a.npy tf32.npy --to tf32 --spec ieee").succeeds();
     folder.run("convert a.npy c.safetensors --to f8e4m3fn --quiet").succeeds();
     folder.run("verify a.npy c.safetensors --to f8e4m3fn").succeeds();
-    // A file of another type is a difference, whatever its width.
+    // A file of another type is a difference, with any width.
     folder.write("f1.npy", &npy("<f1", 2, &[0x38, 0x7e])); // right bytes, but other readers take them for f8e5m2
     for (file, to) in [("f64", "f8e4m3fn"), ("f8e4m3fn", "f64"), ("u8", "i4"), ("bf16", "i4"), ("f1", "f8e4m3fn")] {
         folder.run(&format!("verify a.npy {file}.npy --to {to}")).exits(1);
@@ -256,7 +256,7 @@ fn compare_names_what_cannot_be_compared() {
     folder.run("compare a.safetensors b.safetensors --fail-on inexact=9").exits(1);
 }
 
-/// Only an array without a name is compared whatever the name.
+/// Only an array without a name is compared with a tensor of any name.
 #[test]
 fn compare_one_tensor_by_name() {
     let folder = pair(&[("x", "F32", &[1], f32s(&[1.0]))], &[("y", "F32", &[1], f32s(&[1.0]))]);

@@ -1,4 +1,4 @@
-//! `convert`: what comes out, and the options that do not choose values.
+//! `convert`: its results, and the options that do not choose values.
 
 use crate::run::Folder;
 use serde_json::json;

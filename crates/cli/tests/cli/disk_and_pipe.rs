@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use truecast_testkit::npy::npy;
 use truecast_testkit::safetensors::{f32s, one_tensor};
 
-/// Runs with a standard output whose reader is gone before the first byte.
+/// Runs with a standard output whose reader is closed before the first byte.
 fn into_closed_pipe(folder: &Folder, line: &str) -> Ran {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -42,7 +42,7 @@ fn a_closed_pipe_is_not_an_error() {
     assert!(folder.path("b.safetensors").exists());
 }
 
-/// Nor does it hide what a check found: `truecast verify .. | head` with `pipefail`.
+/// Nor does it hide the result of a check: `truecast verify .. | head` with `pipefail`.
 #[test]
 fn a_closed_pipe_does_not_hide_a_difference() {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1.0, 1e9]));

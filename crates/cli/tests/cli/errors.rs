@@ -1,4 +1,4 @@
-//! The form of errors and of JSON (`docs/interfaces.md §5, §6`), whatever the command.
+//! The form of errors and of JSON (`docs/interfaces.md §5, §6`), for every command.
 
 use crate::run::Folder;
 use serde_json::Value;

@@ -68,7 +68,7 @@ fn the_value_of_the_acceptance_line() {
     }
 }
 
-/// Each answer once, and no label twice: it has what decides.
+/// Each answer once, and no label twice: labels have the attributes that decide.
 #[test]
 fn different_answers_have_different_labels() {
     for line in
@@ -296,7 +296,7 @@ fn what_reading_lost_has_right_digits() {
     assert_eq!(explained("0.1 --from f64 --to f32")["source"]["error"].as_f64(), Some(-5.551115123125783e-18));
 }
 
-/// The rule of the kind of type in words, and what a NaN consists of.
+/// The rule of the kind of type in words, and the parts of a NaN.
 #[test]
 fn rules_in_words() {
     for (line, words) in [
@@ -501,7 +501,7 @@ fn elements_as_text() {
     Folder::new().run("explain 0.1 --to string").succeeds().says(&["0.1 rounded to f32", "UNDEFINED"]);
 }
 
-/// The sentence says which rule of ties it is about, and what rows with another rule give. ONNX's three of f8e8m0:
+/// The sentence names its rule of ties, and the results of rows with another rule. ONNX's three of f8e8m0:
 /// `docs/spec/onnx.md §4.7`.
 #[test]
 fn what_is_said_of_ties_is_true_of_every_row() {
@@ -569,13 +569,13 @@ fn every_type_at_once() {
     let of = |object: &Value, dtype: &str| {
         object["types"].as_array().unwrap().iter().find(|row| row["dtype"] == dtype).unwrap().clone()
     };
-    // The code of 0.1 in f64, and what NumPy and ml_dtypes give.
+    // The code of 0.1 in f64, as NumPy and ml_dtypes give it.
     for (dtype, bits) in [("f64", "0x3fb999999999999a"), ("f32", "0x3dcccccd"), ("f16", "0x2e66"), ("f8e4m3fn", "0x1d")]
     {
         assert_eq!(of(&object, dtype)["bits"], bits, "{dtype}");
     }
     assert!(of(&object, "f32")["error"].as_f64().unwrap() > 1.4e-9);
-    // As f32 it is no longer exactly that.
+    // As f32 it is another number.
     let object = folder.run("explain 0.1 --from f32 --json").succeeds().object("explain");
     assert_eq!(
         (&of(&object, "f64")["bits"], &of(&object, "f32")["exact"]),

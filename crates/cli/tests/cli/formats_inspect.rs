@@ -27,7 +27,7 @@ fn narrow_types() -> Vec<Narrow> {
     all
 }
 
-/// Reads what `explain` and `formats` print.
+/// Reads the output of `explain` and `formats`.
 fn number(value: &Value) -> f64 {
     value.as_str().unwrap().to_lowercase().parse().unwrap()
 }

@@ -78,7 +78,7 @@ fn nvfp4() -> (Vec<u8>, Vec<f32>) {
 /// A dequantized tensor: name, shape, values.
 type Dense = (&'static str, Vec<u64>, Vec<f32>);
 
-/// Every kind of tensor, with what each should be as f32.
+/// Every kind of tensor, with the expected f32 values.
 fn model() -> (Vec<u8>, Vec<Dense>) {
     let ((q8, of_q8), (q4, of_q4), (mx, of_mx), (nv, of_nv)) = (q8_0(), q4_1(), mxfp4(), nvfp4());
     let factors = [0.3f32, 1.7];
@@ -223,7 +223,7 @@ fn files_become_files_of_other_types() {
     folder.run("compare a.gguf b.gguf").succeeds();
     folder.run("compare a.gguf none.gguf").fails(4, &["none.gguf", "No such file"]);
     folder.run("inspect b.gguf").succeeds();
-    // The same bytes whatever the memory and the threads.
+    // The same bytes with any memory and threads.
     folder.run("convert a.gguf c.gguf --to bf16 --keep norm.weight --threads 1 --max-memory 1MiB --quiet").exits(0);
     assert_eq!(folder.read("c.gguf"), folder.read("b.gguf"));
     // Every bit counts, wherever it is: keys, types, data; not the zeros between.
@@ -235,7 +235,7 @@ fn files_become_files_of_other_types() {
     }
 }
 
-/// As §9.3 and §9.4 write it, with f32 of the language.
+/// Quantization by §9.3 and §9.4, with f32 of the language.
 fn quantized(id: u32, values: &[f32]) -> Vec<u8> {
     let block = |values: &[f32]| {
         let amax = values.iter().fold(0f32, |a, x| a.max(x.abs()));

@@ -1,4 +1,4 @@
-//! `check` says what an implementation did instead.
+//! `check` names the rule that an implementation seems to follow instead.
 
 use crate::run::Folder;
 use serde_json::json;

@@ -147,7 +147,7 @@ fn names_of_other_tools_are_understood() {
     assert!(!folder.run("convert --help").succeeds().out.contains("overwrite"));
 }
 
-/// Files that are not read are named, with what to do today.
+/// Errors about files of other kinds name the kind, with a remedy.
 #[test]
 fn files_of_other_kinds() {
     let folder = folder();

@@ -235,7 +235,7 @@ fn a_name_has_its_settings_where_names_are_typed() {
     assert_eq!(asked("--spec arm:scale-exponent=-1")["results"][0]["value"], json!("240"));
     folder.run("explain 1 --to f16 --spec arm:nscale=1").fails(2, &["no specification has a setting \"nscale\""]);
     folder.run("explain 1 --to f16 --spec arm:saturate=1").fails(2, &["arm has no setting \"saturate\""]);
-    // Codes without their type are read as integers, and said to be.
+    // Codes without their type are read as integers, with a hint.
     folder.write("codes.npy", &npy("<u2", 2, &[0, 0x3c, 0, 0x40]));
     folder.write("results.npy", &npy("|u1", 2, &[0x38, 0x40]));
     let line = "check cast --to f8e4m3fn --input codes.npy --actual results.npy";
@@ -299,7 +299,7 @@ fn mistakes_of_differ() {
     }
 }
 
-/// Names in classes, compared with what `differ A B` says of two of them.
+/// Names in classes, compared with the result of `differ A B` for two of them.
 #[test]
 fn names_of_one_class_agree() {
     let folder = Folder::new();

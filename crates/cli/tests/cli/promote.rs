@@ -40,7 +40,7 @@ fn one_system() {
         ("u64 i8 --unsafe --u64-target f8e4m3", "f8e4m3"),
         ("u64 i8 --unsafe --u64-target f8e4m3fn", "f8e4m3"),
         ("u64 i8 --unsafe --u64-target torch:float8_e4m3fn", "f8e4m3"),
-        // The words of the one system that is asked.
+        // The words of the requested system.
         ("f8e4m3 f8e5m2 --unsafe", "f16"),
         ("u4 f8e4m3", "f8e4m3"),
         ("FP16 fp32", "f32"),
@@ -187,7 +187,7 @@ fn side_by_side() {
     assert!(promote("u3 u3 --system all").contains("numpy has no element type u3"));
 }
 
-/// Where most refuse, that is what most say: those differ that give a type. A system that lacks a type has no opinion.
+/// If most systems refuse, the others differ. A system that lacks a type neither agrees nor differs.
 #[test]
 fn refusals_are_answers() {
     let marks = |line: &str| -> Vec<(String, bool)> {
@@ -205,7 +205,7 @@ fn refusals_are_answers() {
     assert!(all.iter().all(|(said, differs)| said != "TC-PRM-08" || !differs), "{all:?}");
     let [first, rest @ ..] = &marks("u1 u8")[..] else { panic!() };
     assert_eq!((first.0.as_str(), first.1), ("u8", false));
-    // As many refuse as say u8, which is what counts then.
+    // Refusals and u8 are equally frequent, so that u8 counts.
     assert!(rest.iter().all(|(said, differs)| *differs == (said == "TC-PRM-09")), "{rest:?}");
 }
 

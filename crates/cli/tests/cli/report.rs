@@ -181,7 +181,7 @@ fn the_report_is_neither_source_nor_destination() {
     assert_eq!(Parsed::new(&folder.read("b.safetensors")).dtype("w"), "F16");
 }
 
-/// Text and JSON, the dry run too, say by what the result came about; rules in the order in which they were typed.
+/// Text and JSON, the dry run too, have the origin of the result; rules in the order in which they were typed.
 #[test]
 fn how_the_result_came_about() {
     let tensors = [("w", "F32", &[1u64][..], f32s(&[1.0])), ("norm", "F32", &[1], f32s(&[2.0]))];
@@ -459,8 +459,8 @@ fn normal(n: usize, deviation: f32, seed: u64) -> Vec<f32> {
     (0..n).map(|_| ((0..12).map(|_| even()).sum::<f32>() - 6.0) * deviation).collect()
 }
 
-/// Weights as they are usual lose what their format takes from every tensor, and none is named; one that lost more is,
-/// by `convert` and `compare` alike (`docs/interfaces.md` §3).
+/// Usual weights lose in every tensor as much as the format takes, and none is named; a tensor that lost more is, by
+/// `convert` and `compare` alike (`docs/interfaces.md` §3).
 #[test]
 fn what_every_tensor_loses_is_not_much() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Running the command in a folder of its own, and looking at what came of it.
+//! Runs of the command in a folder of its own, and checks of their results.
 
 use serde_json::Value;
 use std::ffi::OsStr;

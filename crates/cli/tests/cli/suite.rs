@@ -52,7 +52,7 @@ fn results_are_those_of_the_language() {
     );
 }
 
-/// A line holds what `vectors cast` says of the input.
+/// A line holds the result of `vectors cast` for the input.
 #[test]
 fn alternatives_and_open_results() {
     let folder = Folder::new();
@@ -78,7 +78,7 @@ fn alternatives_and_open_results() {
     }
 }
 
-/// SHA-256 of what `vectors --level exhaustive` lists, with one NaN in place of all.
+/// SHA-256 of the list of `vectors --level exhaustive`, with one NaN in place of all.
 #[test]
 fn digests_are_of_every_result() {
     let folder = Folder::new();

@@ -159,7 +159,7 @@ fn check_a_module() {
     folder.write("syntax.mlir", b"entry @k() { %x = ftof }");
     folder.run("check syntax.mlir --spec tile").fails(3, &["syntax.mlir:1:24: T015: expected an operand"]);
     folder.run("check good.mlir --spec onnx").fails(2, &["checked by the rules of tile", "--spec tile"]);
-    // U24: under 13.2 a warning, which names no release that was not asked for.
+    // U24: under 13.2 a warning, which names only the requested release.
     let nearest = "entry @k(%a: tile<f32>) {\n  %r = ftof %a : tile<f32> -> tile<f8E8M0FNU>\n  return\n}";
     folder.write("nearest.mlir", nearest.as_bytes());
     folder.run("check nearest.mlir --spec tile@13.2").exits(0).warns(&["2:8: T008", "has no value"]).lacks(&["13.5"]);

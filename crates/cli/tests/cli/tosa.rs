@@ -354,7 +354,7 @@ fn vectors_of_rescale() {
     let wide =
         "check rescale --spec tosa --to i32 --multiplier 16384 --shift 34 --input w.input.npy --actual w.output.npy";
     folder.run(wide).succeeds();
-    // An interval is open, and says what it holds.
+    // An interval is open, and lists its codes.
     let object = folder.run(&format!("{line} --rounding inexact --format json")).succeeds().object("vectors");
     let one = object["vectors"].as_array().unwrap().iter().find(|v| v["input"] == "0x00000001").unwrap();
     assert_eq!(one["accepted"], serde_json::json!(["0x00", "0x01"])); // §4.8: lo 0, hi 1
@@ -385,7 +385,7 @@ fn run_counts_what_is_left_open() {
     assert_eq!(folder.names(), ["g.tosa", "out", "x.npy"]);
 }
 
-/// Legality of a graph that is not run: types by version, constants, shapes; and what `inspect` shows of it.
+/// Legality of a graph that is not run: types by version, constants, shapes; and its description by `inspect`.
 #[test]
 fn graphs_are_judged_and_described() {
     let (one, zero) = ([0, 0, 0, 64], [0; 4]);

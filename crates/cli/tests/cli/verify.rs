@@ -58,7 +58,7 @@ fn a_sample_has_the_ends_and_says_what_it_is() {
         (&json!(false), &Value::Null, &json!(1.0))
     );
     assert_eq!(object["differences"][0]["first"]["index"], MANY / 2);
-    // Small files are not sampled unless asked.
+    // Small files are sampled only on request.
     folder.run("verify a.npy b.npy --to f8e4m3fn").exits(1);
     folder.run("verify a.npy b.npy --to f8e4m3fn --full --sample-seed 1").exits(2);
     folder.run("verify a.npy b.npy --to f8e4m3fn --full --sample 0.5").exits(2);

@@ -188,7 +188,6 @@ fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
 /// The codes, as ranges, that would pass for a failure, which is the n-th that was kept.
 type PermittedCodes = Box<dyn Fn(usize, &Violation) -> Vec<RangeInclusive<u64>>>;
 
-/// Presentation of findings.
 struct Presentation {
     target: Target,
     profile: Profile,

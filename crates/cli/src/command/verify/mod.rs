@@ -21,13 +21,11 @@ use truecast::{CastOptions, DType};
 /// Message where neither a report nor a folder nor the command line has the options of the conversion.
 const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to TYPE and the others, or --report FILE";
 
-/// The request.
 pub struct Asked {
     /// Options of the conversion.
     pub options: Options,
     /// The options come from a report or a folder, not from the command line.
     is_recorded: bool,
-    /// The report.
     pub record: Option<Record>,
 }
 
@@ -57,7 +55,6 @@ pub fn asked(
     Ok(Asked { options: Options { exec: said.exec, reading, writing, ..options }, is_recorded: true, record })
 }
 
-/// The options as typed.
 fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
     Ok(Options {
         selection: select::selection(&args.select, rules)?,
