@@ -1,5 +1,5 @@
 //! Requirements of particular targets, and tensors that they leave alone: gpt-oss, scales of activations, types of
-//! scales
+//! scales (`docs/spec/checkpoints.md §4.3`, §7.2, §7.3, §7.8, §11.3).
 
 use crate::run::{Folder, has};
 use serde_json::{Value, json};

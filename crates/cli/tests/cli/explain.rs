@@ -433,6 +433,7 @@ fn every_pair_at_the_edges() {
 }
 
 /// `--spec` limits the results; without it an older version is listed only where it gives another result
+/// (`docs/spec/onnx.md §5` row 1).
 #[test]
 fn one_specification_or_what_versions_differ_in() {
     let versions = |line: &str| {

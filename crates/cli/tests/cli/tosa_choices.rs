@@ -1,5 +1,5 @@
 //! Choices of a TOSA implementation: `--profile` of `convert`, `verify`, `vectors` and `run`; and the judgment of
-//! `check`
+//! `check` (`docs/spec/tosa.md §2.3`, §3.9, §6).
 
 use crate::run::{Folder, has};
 use serde_json::{Value, json};
