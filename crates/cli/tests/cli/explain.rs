@@ -570,7 +570,7 @@ fn every_type_at_once() {
     let of = |object: &Value, dtype: &str| {
         object["types"].as_array().unwrap().iter().find(|row| row["dtype"] == dtype).unwrap().clone()
     };
-    // The code of 0.1 in f64, as NumPy and ml_dtypes give it.
+    // The code of 0.1 in f64, and its casts by NumPy and ml_dtypes.
     for (dtype, bits) in [("f64", "0x3fb999999999999a"), ("f32", "0x3dcccccd"), ("f16", "0x2e66"), ("f8e4m3fn", "0x1d")]
     {
         assert_eq!(of(&object, dtype)["bits"], bits, "{dtype}");
