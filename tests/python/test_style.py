@@ -245,7 +245,7 @@ def test_messages():
 
 
 # Crates whose comments are done; the others follow.
-COMMENTED = ["c", "cli", "core", "fuzz", "io", "models", "python", "testkit", "verify"]
+COMMENTED = ["c", "cli", "core", "fuzz", "io", "kernel", "models", "python", "testkit", "verify"]
 
 
 def comments(text: str):

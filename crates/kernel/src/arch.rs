@@ -27,7 +27,7 @@ pub(crate) trait Kernels {
         None
     }
 
-    /// The lookup of 256 results of so many bytes, of bytes or of packed codes of so many bits.
+    /// The lookup of 256 results of `bytes` bytes, for bytes or for packed codes of `code_bits` bits.
     fn table(&self, results: &[u64; 256], bytes: usize, code_bits: u32) -> Kernel {
         None
     }
@@ -37,13 +37,13 @@ pub(crate) trait Kernels {
         false
     }
 
-    /// Whether it packs results of elements of so many bytes to so many bits.
+    /// Whether results of elements of `src_bytes` bytes are packed to `bits` bits.
     fn split_packs(&self, src_bytes: usize, bits: u32) -> bool {
         false
     }
 
-    /// Looks up `n` codes of 16 bits, or f32, to results of so many bits, past the caches if it `streams`. False, and nothing
-    /// is done, if there is no lookup or no such stores in these buffers.
+    /// Looks up `n` codes of 16 bits, or f32, past the caches if it `streams`; `src` and `dst` come with their bits per
+    /// element. Returns false, with nothing done, if there is no lookup or no such stores in these buffers.
     fn look_up(&self, split: &Split, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
         false
     }
@@ -70,14 +70,14 @@ pub(crate) trait Kernels {
         0
     }
 
-    /// The largest magnitudes of blocks of elements of 16 bits, as many as there is room for; how many blocks it did, from the
-    /// first on. Asks for what lies `ahead` bytes after each.
+    /// Computes the largest magnitudes of blocks of 16-bit elements, as many as `magnitudes` has room for, and
+    /// prefetches the line `ahead` bytes after each. Returns the number of leading blocks computed.
     fn block_amax(&self, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
         0
     }
 
-    /// Divides and encodes elements of rows by the tables of bf16, to so many bits, and returns how many of each row it did,
-    /// from the first on.
+    /// Divides and encodes elements of rows by the tables of bf16, to codes of `bits` bits. Returns the number of
+    /// leading elements done in each row.
     fn encode_quotients(&self, divided: &Divided<'_>, split: &Split, bits: usize, dst: CodesMut<'_>) -> usize {
         0
     }
@@ -107,7 +107,7 @@ pub(crate) trait Kernels {
         None
     }
 
-    /// As [`Kernels::add`], of values that stand for themselves.
+    /// As [`Kernels::add`], for values that are kept: `y` is `x`.
     fn add_values(&self, masked: bool, values: Values<'_>, next: [Next; 2], sums: &mut Sums) -> Option<Option<Seen>> {
         None
     }

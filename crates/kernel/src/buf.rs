@@ -106,7 +106,7 @@ impl<B: AsRef<[u8]>> Buffer<B> {
         self.dtype.code_of_storage(self.storage(i))
     }
 
-    /// The bits of element `i` as they lie in the buffer: of types such as bool and tf32 more than their code has.
+    /// The bits of element `i` as stored in the buffer: for types such as bool and tf32 more than their code has.
     ///
     /// # Panics
     /// As [`Buffer::get`].
@@ -137,7 +137,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Buffer<B> {
     }
 }
 
-/// Where an element lies: in the bytes `first..end`, taken as one little-endian number, the bits of `mask` from `shift`.
+/// Place of an element: in the bytes `first..end`, taken as one little-endian number, the bits of `mask` from `shift`.
 struct Place {
     first: usize,
     end: usize,

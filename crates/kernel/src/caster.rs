@@ -64,7 +64,7 @@ impl Caster {
     ///
     /// Shapes: `src.len() == dst.len()`, in elements; any alignment; padding bits of the last byte are written as zero.
     /// Result: the same bits on every level, layout and number of threads. Cost: memory-bound for the common routes; no
-    /// allocation but for the counts.
+    /// allocation except for the counts.
     ///
     /// # Errors
     /// [`CastError::Count`] and [`CastError::Type`] if the buffers do not fit; [`CastError::Value`] under an `error`

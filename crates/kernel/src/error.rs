@@ -54,7 +54,7 @@ pub enum CastError {
 }
 
 impl CastError {
-    /// The error of an array of which so many elements lie before those that were converted.
+    /// The error in a larger array, with `first` elements before those that were converted.
     #[must_use]
     pub fn after(self, first: usize) -> CastError {
         match self {

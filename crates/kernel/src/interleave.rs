@@ -30,7 +30,7 @@ pub(crate) unsafe fn interleave<V: Unpack, const N: usize>(mut vectors: [V; N]) 
     vectors
 }
 
-/// Interleaves units of `UNIT` bytes of vectors that lie `UNIT` apart.
+/// Interleaves units of `UNIT` bytes of vectors whose indices differ by `UNIT`.
 ///
 /// # Safety
 /// As [`Unpack::unpack`].

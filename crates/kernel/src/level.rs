@@ -38,7 +38,7 @@ pub enum Level {
     Avx2(Avx2),
     /// Ice Lake, Zen 4 and later.
     Avx512(Avx512),
-    /// Every aarch64 CPU: lanes are those of the baseline, which has NEON, before which stand kernels written by hand.
+    /// Every aarch64 CPU: the lanes of the baseline, which has NEON, after hand-written kernels.
     Neon(Neon),
 }
 

@@ -1,4 +1,4 @@
-//! How conversions are made fast.
+//! Fast conversions of buffers.
 //!
 //! A [`Caster`] is planned once from a [`truecast_core::CastSpec`] and then runs over bytes with no decisions left
 //! inside the loop. Every result is bit-identical to [`truecast_core::cast_one`], on every CPU level, length, alignment

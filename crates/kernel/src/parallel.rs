@@ -1,6 +1,6 @@
 //! Work cut into pieces: on the current rayon pool with the feature `parallel`, one after the other without it.
 //!
-//! Results come in the order of the pieces, so that nothing depends on threads. What a piece is, the caller decides.
+//! Results come in the order of the pieces, so that nothing depends on threads. The caller decides the size of a piece.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 /// A thread gets at least this much (`docs/kernels.md §8`).
 pub const MIN_BYTES_PER_THREAD: usize = 1 << 20;
 
-/// A source and a destination in pieces of so many bytes, in order.
+/// A source and a destination in pieces of `src_bytes` and `dst_bytes`, in order.
 pub(crate) struct Pieces<'a> {
     pub src: &'a [u8],
     pub dst: &'a mut [u8],
@@ -31,7 +31,7 @@ pub(crate) fn map_pieces<W, R: Send, E: Send>(
     #[cfg(feature = "parallel")]
     if threads.get() > 1 && src.len() > src_bytes && src.len().max(dst.len()) >= MIN_BYTES_PER_THREAD {
         let pieces = src.par_chunks(src_bytes).zip(dst.par_chunks_mut(dst_bytes)).enumerate();
-        // Collected before looking for errors, so that the first one is told.
+        // Collected before looking for errors, so that the first one is returned.
         let all: Vec<_> = pieces.map_init(work, |work, (i, (src, dst))| piece(work, i, src, dst)).collect();
         return all.into_iter().collect();
     }
@@ -57,8 +57,8 @@ pub(crate) fn map_range<W, R: Send>(
     range.map(|i| one(&mut work, i)).collect()
 }
 
-/// Calls `work` with every number below `count`, in any order, on the current rayon pool. This loop is compiled once, not for
-/// each kind of work, which has to be large beside a call and a lock.
+/// Calls `work` with every number below `count`, in any order, on the current rayon pool. This loop is compiled once,
+/// not for each kind of work, which has to be large compared with a call and a lock.
 #[cfg(feature = "parallel")]
 pub fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
     (0..count).into_par_iter().with_max_len(1).for_each(work);

@@ -1,4 +1,4 @@
-//! How stages are chained over tiles, with the packing at their ends.
+//! Stages chained over tiles, with the packing at their ends.
 
 use crate::caches::Caches;
 use crate::level::Level;
@@ -14,7 +14,7 @@ pub(crate) const TILE: usize = 2048;
 /// Bytes of the widest tile where nothing is measured.
 const TILE_BYTES: usize = 16 << 10;
 
-/// The same for results that go past the caches: so few that the CPU looks ahead to the next tile while they leave.
+/// The same for results that go past the caches: so small that the CPU looks ahead to the next tile while they leave.
 const STREAMED_TILE_BYTES: usize = 4 << 10;
 
 /// Is shown every tile while it is in L1: the number of elements, their bytes in the source and in the destination.
@@ -73,7 +73,7 @@ pub(crate) fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
 /// Where results go: into the caches, or past them (`docs/kernels.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stores {
-    /// Past the caches by the stores of a stage, where there is but one and it can.
+    /// Past the caches by the stores of a stage, if it is the only one and can.
     pub by_stage: bool,
     /// Past the caches through a tile that stays in L1, where not by the stage.
     pub by_tile: bool,
@@ -98,8 +98,8 @@ impl Stores {
     }
 }
 
-/// Whether most of the results would not stay in a last-level cache of so many bytes until all are there: they are larger,
-/// or source and results together are at least four times its size.
+/// Whether most of the results would leave a last-level cache of `llc` bytes before the last is written: they are
+/// larger, or source and results together are at least four times its size.
 fn leaves_cache(src_bytes: usize, dst_bytes: usize, llc: u64) -> bool {
     dst_bytes as u64 > llc || src_bytes as u64 + dst_bytes as u64 >= 4 * llc
 }
@@ -126,7 +126,7 @@ impl Pipeline {
         self.stages.first().map_or(Streaming::ByWidth, |stage| stage.streaming())
     }
 
-    /// The stage, if there is but one.
+    /// The stage, if it is the only one.
     pub fn only_stage(&self) -> Option<&dyn Stage> {
         if let [stage] = &*self.stages { Some(&**stage) } else { None }
     }
@@ -267,7 +267,7 @@ impl Pipeline {
     }
 }
 
-/// How elements lie at the two ends of a conversion.
+/// Packing of the elements at the two ends of a conversion.
 #[derive(Debug)]
 struct Ends {
     src_bits: usize,
@@ -276,7 +276,7 @@ struct Ends {
     code_mask: u8,
     /// Width of the packed source elements, if they need unpacking.
     unpack: Option<u32>,
-    /// The first stage reads packed elements as they lie.
+    /// The first stage reads packed elements in place.
     first_unpacks: bool,
     pack: Option<u32>,
     /// The last stage packs its results.

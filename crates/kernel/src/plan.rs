@@ -1,8 +1,8 @@
-//! Which route a conversion takes. Reference: `docs/kernels.md §2`, and §3 for why an intermediate never rounds twice.
+//! Choice of a conversion's route. Reference: `docs/kernels.md §2`, and §3 for why an intermediate never rounds twice.
 //!
 //! Routes are tried in a fixed order and are additive: a format or a policy adds data to a row, not a row per pair. A
-//! lane's constructor answers `None` where a policy asks for something that it does not compute; the plan then goes on
-//! to the next route, and ends at the definition itself.
+//! lane's constructor answers `None` where a policy asks for something that it does not compute; the plan then tries
+//! the next route, and ends at the definition itself.
 
 use crate::intermediate::Intermediate;
 use crate::lane::stage::{self as lane, has_nearest};
@@ -34,7 +34,7 @@ pub enum PlanError {
         /// Destination type.
         dst: DType,
     },
-    /// Random bits round what has a last place.
+    /// Random bits round only numbers that have a last place.
     #[error(
         "stochastic rounding does not apply to {src} to {dst}; it rounds numbers to floats, integers and fixed point"
     )]
@@ -64,7 +64,7 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
         return (Route::of([Method::Copy]), Vec::new());
     }
     let has_lanes = !is_beyond_lanes(&spec.policy);
-    // A conversion takes fewer instructions than a table, but for 256 entries in four vectors.
+    // A conversion takes fewer instructions than a table, except for 256 entries in four vectors.
     let is_byte = matches!((src, spec.dst), (DType::I8 | DType::U8, DType::F32)) && !matches!(level, Level::Avx512(_));
     let is_table = fits_table8(src) && !(is_byte && has_lanes);
     if is_table && let Some(stage) = table8(spec, level) {
@@ -94,8 +94,8 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     (Route::of(methods.collect::<Vec<_>>()), before.into_iter().chain(between).chain(after).collect())
 }
 
-/// The cast to f64, the multiplier there, and the cast that follows. f64 holds sources of 32 bits or fewer and
-/// their products.
+/// The cast to f64, the multiplier in f64, and the cast that follows. f64 holds sources of 32 bits or fewer and their
+/// products.
 fn around_scale(spec: &CastSpec) -> Option<([CastSpec; 2], f64)> {
     let CastSpec { src, dst, policy, .. } = *spec;
     let exponent = i32::from(policy.scale_exponent);
@@ -172,8 +172,8 @@ fn is_copy(spec: &CastSpec) -> bool {
 /// (`docs/kernels.md §4.12`).
 const REDUCED_FROM: i32 = -125;
 
-/// Whether wide integers may be clamped to ±2^24 on their way (`docs/kernels.md §4.13`): every clamped magnitude lies
-/// above the threshold, as the value itself did.
+/// Whether wide integers may be clamped to ±2^24 on their way (`docs/kernels.md §4.13`): every clamped magnitude is
+/// above the threshold, as the value itself was.
 fn overflows_below_2_24(dst: &FloatFormat) -> bool {
     let (sig, exp) = dst.overflow_threshold();
     exp + 64 - sig.leading_zeros() as i32 <= 24 && dst.has_zero

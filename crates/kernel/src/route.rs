@@ -5,7 +5,7 @@ use crate::numbers::op::Op;
 use std::fmt;
 
 truecast_core::words! {
-    /// How elements are computed.
+    /// Methods of computing elements.
     pub enum Method {
         /// Bytes as they are.
         Copy = "copy",
@@ -39,8 +39,8 @@ impl Method {
     }
 }
 
-/// The path of a conversion: the methods that its elements go through, in order. As text they are joined by `+`; those that
-/// fill split tables stand in parentheses.
+/// The path of a conversion: the methods that its elements go through, in order. As text they are joined by `+`; those
+/// that fill split tables are in parentheses.
 ///
 /// # Examples
 /// ```

@@ -3,7 +3,7 @@
 //! Lanes never see `f32` or `f64` slices (`docs/kernels.md §4.1`). A byte buffer is viewed as arrays of bytes, which the
 //! compiler loads like the integer, so no view needs `unsafe` or an aligned buffer.
 
-/// An element as it lies in a buffer.
+/// An element as stored in a buffer.
 pub(crate) trait Slot: Copy + Send + Sync + std::fmt::Debug + 'static {
     const BYTES: usize;
     type Bytes: Copy;

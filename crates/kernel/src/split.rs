@@ -1,5 +1,5 @@
-//! The stage that looks up results of 16-bit codes in the tables of [`Split`], once that pays; of f32, those of the bf16
-//! that it becomes when it is rounded to odd (`docs/kernels.md §2.4`).
+//! The stage that looks up results of 16-bit codes in the tables of [`Split`], once that pays; f32 is looked up by the
+//! bf16 that it becomes when it is rounded to odd (`docs/kernels.md §2.4`).
 
 use crate::level::Level;
 use crate::numbers::split::Split;
@@ -22,8 +22,8 @@ pub(crate) struct Split16 {
 }
 
 impl Split16 {
-    /// Whether a pair has elements that the tables are for: a result of a byte is that of 16 bits of the source, or of those
-    /// that are left of an f32 (`docs/kernels.md §3.1`). E8M0 is left to its lane.
+    /// Whether a pair has elements that the tables are for: a result of a byte depends on 16 bits of the source, or on
+    /// those that are left of an f32 (`docs/kernels.md §3.1`). E8M0 is left to its lane.
     pub fn fits(src: DType, dst: DType) -> bool {
         let odd = || matches!(dst.kind(), Kind::Float(f) if f.has_zero && BF16.is_safe_odd_intermediate_for(&f));
         slot_bytes(dst) == 1 && (slot_bytes(src) == 2 || src == DType::F32 && odd())

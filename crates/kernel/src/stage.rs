@@ -38,17 +38,17 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn streaming(&self) -> Streaming {
         Streaming::ByWidth
     }
-    /// Whether packed elements of so many bits are read as they lie, without a pass that unpacks them.
+    /// Whether packed elements of this many bits are read in place, without a pass that unpacks them.
     fn reads_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// Whether results of so many bits are packed, without a pass for it.
+    /// Whether results of this many bits are packed, without a pass for it.
     fn writes_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// As [`Stage::run`] for a stage that refuses nothing, given `n` elements and their bits where they lie: those of
-    /// [`Stage::widths`], or of packed ones that the stage reads or writes. If it `streams`, by stores that go past the caches
-    /// ([`Streaming::Itself`]): false then, and nothing is done, if they cannot in these buffers.
+    /// As [`Stage::run`] for a stage that refuses nothing, on `n` elements in place, given with their bits: those of
+    /// [`Stage::widths`], or of packed ones that the stage reads or writes. If it `streams`, by stores that go past the
+    /// caches ([`Streaming::Itself`]): false then, and nothing is done, if they cannot in these buffers.
     fn run_in_place(&self, _src: (u32, &[u8]), _dst: (u32, &mut [u8]), _n: usize, _streams: bool) -> bool {
         unreachable!("only for a stage that streams itself, or reads or writes packed elements")
     }

@@ -44,7 +44,7 @@ pub struct StochasticCaster {
     measures: Option<Measures>,
 }
 
-/// How results are found.
+/// Methods of computing results.
 #[derive(Debug)]
 enum How {
     /// The types are the same.
@@ -220,7 +220,7 @@ fn chosen(all: Elements<'_>, some: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// How tiles are rounded.
+/// Rounding of tiles.
 #[derive(Debug)]
 struct Tiles {
     level: Level,
@@ -367,7 +367,7 @@ fn carry(place: LastPlace, value: u64, random: u32) -> u64 {
     let significand = value & ((1 << 52) - 1) | u64::from(field != 0) << 52;
     let leading = field.max(1) as i64 - 1023;
     let unit = (leading - i64::from(place.fraction)).max(place.least.into());
-    // Where the lowest of those bits lies in the significand.
+    // Place of the lowest of those bits in the significand.
     let at = unit - 32 - (leading - 52);
     let bits = significand >> at.clamp(0, 63) << (-at).clamp(0, 63) & 0xffff_ffff;
     let sum = bits + u64::from(random);

@@ -22,8 +22,8 @@ pub(crate) fn lines(bytes: &mut [u8]) -> &mut [Line] {
     lines
 }
 
-/// Copies `src` to `dst` with streaming stores, but for what does not fill a 64-byte line. Other threads see the result
-/// after a [`fence`] of this one.
+/// Copies `src` to `dst` with streaming stores, except for bytes that do not fill a 64-byte line. Other threads see the
+/// result after a [`fence`] of this one.
 ///
 /// # Panics
 /// If the lengths differ.

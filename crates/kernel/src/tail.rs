@@ -8,30 +8,30 @@ use std::fmt::Debug;
 /// Form of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Store {
-    /// Packs them to so many bits; else each lies in its bytes.
+    /// Packs them to this many bits; else each takes whole bytes.
     pub packed: Option<u32>,
     /// Stores them past the caches.
     pub streams: bool,
 }
 
-/// A loop over whole groups of elements, compiled for a level. Whoever has one has the proof that its features were
-/// detected.
+/// A loop over whole groups of elements, compiled for a level. A value of such a type proves that the level's features
+/// were detected.
 pub(crate) trait Groups: Debug + Send + Sync {
-    /// Elements of a group where results take so many bits: a multiple of 8, at most 128.
+    /// Elements of a group whose results take `dst_bits` bits: a multiple of 8, at most 128.
     fn group(&self, dst_bits: usize) -> usize;
     /// Bits of an element of the source, and bytes of a result.
     fn widths(&self) -> (usize, usize);
-    /// Converts a whole number of groups, from elements of so many bits.
+    /// Converts a whole number of groups, from elements of `src_bits` bits.
     fn convert(&self, src_bits: u32, src: &[u8], store: Store, dst: &mut [u8]);
-    /// Whether it converts from packed elements of so many bits.
+    /// Whether it converts from packed elements of this many bits.
     fn reads_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// Whether it packs results to so many bits.
+    /// Whether it packs results to this many bits.
     fn writes_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// The alignment that results of so many bits need to go past the caches; `None` if it has no such stores.
+    /// The alignment that results of this many bits need to go past the caches; `None` if it has no such stores.
     fn stream_alignment(&self, _dst_bits: u32) -> Option<usize> {
         None
     }
@@ -53,7 +53,7 @@ impl Fixed {
     /// Bits of an element of the source and bytes of a result are the `widths`.
     ///
     /// # Safety
-    /// This CPU has the features of both loops, which are safe to call but for those.
+    /// This CPU has the features of both loops, which have no other condition.
     pub const unsafe fn new(group: usize, widths: (usize, usize), plain: Run, past_caches: Option<Run>) -> Fixed {
         Fixed { group, widths, plain, past_caches }
     }
@@ -68,7 +68,7 @@ impl Groups for Fixed {
     }
     fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
         let run = self.past_caches.filter(|_| store.streams).unwrap_or(self.plain);
-        // SAFETY: whoever made this knows that the features are there.
+        // SAFETY: the caller of `Fixed::new` promised that this CPU has the features.
         unsafe { run(src, dst) }
     }
     fn stream_alignment(&self, _: u32) -> Option<usize> {
@@ -79,9 +79,9 @@ impl Groups for Fixed {
 /// Bytes of 128 elements of 8 bytes.
 const LARGEST_GROUP: usize = 1024;
 
-/// Converts `n` elements of so many bits to results of so many, with stores past the caches if it `streams`: false then,
-/// and nothing is done, if the kernel has none, or if no element of `dst` begins where they may that is read from the
-/// beginning of a byte.
+/// Converts `n` elements of `src_bits` bits to results of `dst_bits`, with stores past the caches if it `streams`:
+/// false then, and nothing is done, if the kernel has no such stores, or if no element of `dst` is aligned for them
+/// whose source begins at a byte.
 pub(crate) fn run(
     kernel: &dyn Groups,
     (src_bits, src): (u32, &[u8]),

@@ -296,7 +296,7 @@ fn layouts() {
     }
 }
 
-/// Bits above a code in a byte of its own are no part of it, not even in a copy.
+/// Bits above a code in a byte of its own are not part of it, not even in a copy.
 #[test]
 fn bits_above_a_code() {
     let src: Vec<u8> = (0..=255).collect();

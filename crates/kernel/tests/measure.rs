@@ -1,4 +1,4 @@
-//! What is counted of two arrays, against the definitions of `docs/spec/checkpoints.md §10` read one element at a time.
+//! Counts of two arrays, against the definitions of `docs/spec/checkpoints.md §10` read one element at a time.
 //! Conversions are checked so by `verify counts`; here are values that none of them gives.
 
 mod shared;
@@ -129,7 +129,7 @@ fn extreme_values() {
     let huge = [1e300, -1e300, 1.7e308, 3e38, -3.4e38, 1.0, -1e-30];
     check("tiny", |s| (s.pick(&tiny), s.pick(&tiny)));
     check("huge", |s| (s.pick(&huge), s.pick(&huge)));
-    // Of so few units that a rounded product hides a larger quotient: 5 / 3 - 1 after 33 / 20 - 1.
+    // Values of few units, so that a rounded product hides a larger quotient: 5 / 3 - 1 after 33 / 20 - 1.
     let units = |x: u64, y: u64| (f64::from_bits(x), f64::from_bits(y));
     check("units", |s| if s.next() % 500 == 0 { units(3, 5) } else { units(20, 33) });
     check("tiny and huge", |s| if s.next() % 2 == 0 { (s.pick(&tiny), s.pick(&huge)) } else { (s.pick(&huge), 0.0) });
@@ -150,7 +150,7 @@ fn special_values() {
     }
 }
 
-/// An array and itself: there is nothing to tell apart, but for what is not a number.
+/// An array and itself, NaN and infinities included: no element differs.
 #[test]
 fn the_same_array() {
     let mut random = Random::seeded(1);
@@ -211,7 +211,7 @@ fn a_sample_leaves_out_errors_only() {
                         if sample.takes((block * BLOCK) as u64) {
                             assert_eq!(format!("{:?}", some[block]), format!("{all:?}"), "{said}");
                         }
-                        // Of pairs that are kept all are known to be exact.
+                        // All pairs that are kept are known to be exact.
                         assert!(none[block].measured == 0 || none[block].exact == all.exact, "{said}");
                         skipped += u64::from(none[block].noise == 0.0 && all.noise > 0.0);
                     }

@@ -246,7 +246,7 @@ fn the_first_failure_is_named() {
     }
 }
 
-/// i48 as i64: the same results, and an error for what is beyond.
+/// i48 as i64: the same results, and an error for larger magnitudes.
 #[test]
 fn i48_in_i64() {
     let mut random = Random::seeded(8);

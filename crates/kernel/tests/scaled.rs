@@ -286,7 +286,7 @@ fn integers_in_every_packing() {
             }
         }
     }
-    // INT8 with zero points beside it, and INT4 of ModelOpt, two rows in a byte.
+    // INT8 with stored zero points, and INT4 of ModelOpt, two rows in a byte.
     let zero = Zero::Grid { plane: Plane { code: Code::signed(8), packing: Packing::BYTES }, plus: 0 };
     let int8 = Plane { code: Code::signed(8), packing: Packing::BYTES };
     for block in [[1, 96], [10, 96], [1, 32]] {
@@ -411,7 +411,7 @@ fn blocks_of_gguf_files() {
             let mut stored = stored(&layout, &mut random);
             let size = block.bytes() as usize;
             for (i, bytes) in stored[0].chunks_mut(size).enumerate() {
-                // Scales of ordinary size, but for every fourth block.
+                // Scales of ordinary size, except for every fourth block.
                 let halves: &[usize] = match block {
                     BlockType::Q4_0 | BlockType::Q5_0 | BlockType::Q8_0 => &[0],
                     BlockType::Q4_1 | BlockType::Q5_1 | BlockType::Q4_K | BlockType::Q5_K => &[0, 2],
@@ -436,8 +436,8 @@ fn blocks_of_gguf_files() {
     }
 }
 
-/// Every f16 as the scale of a block, and pairs of them with multiples of all sizes: finite neighbors are taken together,
-/// and what is not finite is among them.
+/// Every f16 as the scale of a block, and pairs of them with multiples of all sizes: finite neighbors are taken
+/// together, and values that are not finite are among them.
 #[test]
 fn nibbles_with_every_factor() {
     let mut random = Random::new("nibbles_with_every_factor");
@@ -558,7 +558,7 @@ fn exact_values() {
             dequantizer.exact(&window, &parts(&got), &mut exact).unwrap();
             for (index, x) in elements.zip(exact.as_chunks::<8>().0) {
                 let (x, p) = (f64::from_le_bytes(*x), f32::from_bits(layout.value(&parts(&stored), index).unwrap()));
-                // Up to four roundings to f32 lie between, and cancellation in sums.
+                // Up to four roundings to f32 come between, and cancellation in sums.
                 let close = (x - f64::from(p)).abs() <= 1e-6 * x.abs() + 1e-38 || coding_adds(&coding);
                 let same = x.is_nan() == p.is_nan() || !p.is_finite();
                 // A product of scales that is infinite in f32 makes 0 a NaN and other values infinite.

@@ -132,11 +132,11 @@ fn expected_counts(
     counts
 }
 
-/// A block: its elements with their codes, the type of these, the scale as it is stored, what codes are multiplied by, and
-/// the zero point.
+/// A block: its elements with their codes, the type of these, the scale as it is stored, the factor of codes, and the
+/// zero point.
 type BlockOf = (Vec<(u64, u64)>, Code, (Code, u64), f64, f64);
 
-/// Those that hold elements that are kept.
+/// Blocks that hold elements that are kept.
 fn blocks_of(layout: &Layout, global: [u8; 4], parts: &Parts<'_>) -> Vec<BlockOf> {
     let [rows, cols] = layout.kept;
     let planes = match layout.coding {
@@ -294,7 +294,7 @@ fn layout(shape: [u64; 2], planes: Planes) -> Layout {
     Layout::new(1, shape, Coding::Planes(planes))
 }
 
-/// Layouts whose codes of bf16 are looked up as steps, of values without extremes: whole groups of 64 and what is left over,
+/// Layouts whose codes of bf16 are looked up as steps, of values without extremes: whole groups of 64 and a rest,
 /// blocks within groups and of many rows, tables for all blocks, for codes of a scale and for each block.
 #[test]
 fn codes_of_bf16_by_steps() {
@@ -499,7 +499,7 @@ fn values_that_are_not_finite() {
     }
 }
 
-/// What is written is read.
+/// Values that codes represent exactly are the same after quantization and dequantization.
 #[test]
 fn there_and_back() {
     let mut random = Random::new("there_and_back");

@@ -37,7 +37,7 @@ fn defined(how: &Repacking, src: &[u8]) -> (Vec<u8>, Option<[u64; 2]>) {
     (made, wrong)
 }
 
-/// In steps of so many granules.
+/// Makes a result in steps of `steps` granules.
 fn made(how: &Repacking, level: Level, src: &[u8], steps: u64) -> (Vec<u8>, Option<[u64; 2]>) {
     let repacker = Repacker::new(how, &CastOptions { level, ..CastOptions::default() }).unwrap();
     let (mut all, mut wrong) = (Vec::new(), None);

@@ -1,5 +1,5 @@
-//! Stochastic rounding of arrays against the definition: every pair and level, every policy, lengths, offsets and parts; and
-//! what it is for: exact values stay, and the mean error is zero.
+//! Stochastic rounding of arrays against the definition: every pair and level, every policy, lengths, offsets and
+//! parts; and its purpose: exact values stay, and the mean error is zero.
 
 mod shared;
 
@@ -160,7 +160,7 @@ fn parts_and_threads_change_nothing() {
     }
 }
 
-/// The mean error lies within five standard deviations of 0, for each destination.
+/// The mean error is within five standard deviations of 0, for each destination.
 #[test]
 fn the_mean_error_is_zero() {
     let values = weights(300_000);
@@ -197,7 +197,7 @@ fn exact_values_stay() {
     }
 }
 
-/// An element is out of range if it is after its own rounding: beside integers, whose rounding floor and ceil do.
+/// An element is out of range if its own rounding is: tested next to integers, where floor and ceil round.
 #[test]
 fn an_element_counts_by_its_own_rounding() {
     const OPEN: &[Undefined] = &[Undefined::any(Condition::Overflow, "open")];
@@ -260,7 +260,7 @@ fn a_type_without_a_last_place_is_refused() {
     for dst in [DType::Nf4, DType::Bool, DType::C64] {
         let spec = CastSpec { dst, ..CastSpec::copy(DType::F32) };
         assert!(StochasticCaster::new(&spec, 0, &CastOptions::default()).is_err(), "{dst}");
-        // A type that stays what it is is copied.
+        // A conversion to the same type is a copy.
         let (copy, bytes) = (CastSpec::copy(dst), [1; 8]);
         let len = 64 / dst.storage_bits().unwrap() as usize;
         assert_eq!(run(&caster(&copy, strongest(), 0), &bytes, len, 0).unwrap(), bytes, "{dst}");

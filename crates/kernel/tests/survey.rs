@@ -1,4 +1,4 @@
-//! What a survey says of an array, against every element decoded by the definition.
+//! Surveys of arrays, against every element decoded by the definition.
 
 mod shared;
 

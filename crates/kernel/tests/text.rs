@@ -248,7 +248,7 @@ fn texts_are_parsed_as_defined() {
     }
 }
 
-/// The value is that of the element, to the last bit.
+/// Whether a value equals the element's, to the last bit.
 fn is_element(value: Exact, dtype: DType, code: u64) -> bool {
     let odd = |exact| match exact {
         Exact::Finite { neg, sig, exp, sticky: false } if sig != 0 => {

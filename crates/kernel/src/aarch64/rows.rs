@@ -1,5 +1,5 @@
-//! Tables of results by lookups of 16 bytes, or of 64 where [`Tables`] finds no other way: `tbl` gives 0 for an index beyond
-//! the table, `tbx` what was there before. Bytes are interleaved into elements.
+//! Tables of results by lookups of 16 bytes, or of 64 where [`Tables`] finds no other way: for an index beyond the
+//! table `tbl` gives 0, `tbx` keeps the earlier byte. Bytes are interleaved into elements.
 
 use super::{load, store};
 use crate::interleave::interleave;
@@ -53,7 +53,7 @@ impl<const N: usize> Groups for Rows<N> {
     }
 }
 
-// How a byte of a result is found, as const parameters.
+// Method for a byte of a result, as const parameters.
 const ONE: u8 = 0;
 const SUMS: u8 = 1;
 const ALL: u8 = 2;

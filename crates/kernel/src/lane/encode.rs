@@ -10,7 +10,7 @@ use crate::numbers::encode::{Encoder, Nearest, shape};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 
-/// Nearest even, §4.3. `SHAPE` is that of the numbers.
+/// Nearest even, §4.3. `SHAPE` is the shape of the numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodeNearest<D, const SHAPE: u8>(pub Nearest, pub PhantomData<D>);
 
@@ -36,8 +36,8 @@ impl<D: Slot, const SHAPE: u8> Lane for EncodeNearest<D, SHAPE> {
         let abs = x & 0x7fff_ffff;
         let capped = abs.min(p.cap);
         let mut r = if has(shape::SUBNORMALS) {
-            // The magic number lies in the binade whose ulp is that of the result: the addition rounds to a multiple of
-            // it, ties to even. Bits above the code are left over, and lost when it is stored.
+            // The magic number is in the binade with the result's ulp: the addition rounds to a multiple of it, ties to
+            // even. Bits above the code are left over, and lost when it is stored.
             let binade = (capped & F32_INF).max(p.lowest_binade);
             let sum = f32::from_bits(capped) + f32::from_bits(binade.wrapping_add(p.magic));
             sum.to_bits().wrapping_add(binade >> p.shift)

@@ -26,8 +26,8 @@ pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
     const STREAMS: bool = true;
 }
 
-/// Levels that a lane is compiled for. At those above, a kernel written by hand stands before it; were it run there all the
-/// same, the code of a lower level would.
+/// Levels that a lane is compiled for. At those above, a hand-written kernel comes first; a lane that runs there anyway
+/// takes the code of a lower level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// `Level::Baseline`.

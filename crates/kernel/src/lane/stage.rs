@@ -134,7 +134,7 @@ impl<A: Lane, B: Lane<Src = A::Dst>> Lane for Then<A, B> {
     }
 }
 
-/// The nearest-even encoder of a shape that results of so many bytes have; others have none.
+/// The nearest-even encoder to `$bytes` bytes of a shape that results of this width have.
 macro_rules! nearest {
     ($numbers:expr, $bytes:expr, $level:expr; $($of:literal $slot:ty: $($shape:ident)*;)*) => {
         match ($bytes, $numbers.shape) {
@@ -146,7 +146,7 @@ macro_rules! nearest {
 
 macro_rules! shapes {
     ($($of:literal $slot:ty: $($shape:ident)*;)*) => {
-        /// Whether there is a nearest-even encoder of a shape to so many bytes.
+        /// Whether there is a nearest-even encoder of a shape to `bytes` bytes.
         pub(crate) fn has_nearest(shape: u8, bytes: usize) -> bool {
             match bytes {
                 $($of => matches!(shape, $(shape::$shape)|*),)*

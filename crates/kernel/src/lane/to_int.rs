@@ -8,7 +8,7 @@ use crate::numbers::{F32_INF, F64_INF};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 
-/// f32 bits to an integer, truncated and wrapped (§4.16). Inf and whatever lies beyond has shifted all its bits out.
+/// f32 bits to an integer, truncated and wrapped (§4.16). Inf and too large values have shifted all bits out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32ToIntTrunc<D>(pub ToInt, pub PhantomData<D>);
 
@@ -20,7 +20,7 @@ impl<D: Slot> Lane for F32ToIntTrunc<D> {
         let p = &self.0;
         let abs = x & 0x7fff_ffff;
         let e = abs >> 23;
-        // A subnormal with a hidden bit that it does not have is shifted out all the same.
+        // A subnormal is given a hidden bit, which it does not have; it is shifted out anyway.
         let sig = (abs & 0x007f_ffff) | 1 << 23;
         let (left, right) = (e.wrapping_sub(150), 150u32.wrapping_sub(e));
         let neg = (x as i32) >> 31;

@@ -1,6 +1,6 @@
 //! [`Counts`]: sums over elements, how parts are added, and the errors that follow from the sums.
 
-/// Counts and errors of one conversion or comparison; `x` is a source value and `y` the value that stands for it.
+/// Counts and errors of one conversion or comparison; `x` is a source value and `y` the value that represents it.
 ///
 /// Source: `docs/spec/checkpoints.md §10`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -13,7 +13,7 @@ pub struct Counts {
     pub exact: u64,
     /// The others.
     pub inexact: u64,
-    /// `y` is the largest finite value (or the end of an integer's range) because `x` lies beyond it.
+    /// `y` is the largest finite value (or the end of an integer's range) because `x` is beyond it.
     pub saturated: u64,
     /// An integer result kept only the low bits of `x`, or is 0 for an infinity, under a wrapping policy.
     pub wrapped: u64,
@@ -115,7 +115,7 @@ impl Counts {
         self.finite_pairs += elements;
     }
 
-    /// Without what only a measured element has.
+    /// The counts, without those that only a measured element has.
     #[must_use]
     pub fn unmeasured(self) -> Counts {
         let Counts { elements, saturated, wrapped, to_inf, to_nan, nan_in, inf_in, zero_in, .. } = self;
@@ -150,7 +150,7 @@ impl Counts {
         self.elements.saturating_sub(self.zero_in)
     }
 
-    /// Root of the mean squared error over the finite pairs; 0 if there are none.
+    /// Root of the mean squared error over the finite pairs; 0 without finite pairs.
     #[must_use]
     pub fn rmse(&self) -> f64 {
         if self.finite_pairs == 0 { 0.0 } else { (self.noise / self.finite_pairs as f64).sqrt() }

@@ -20,7 +20,7 @@ pub(super) fn small_results<X: Value, Y: Value>(
     by_hand.unwrap_or_else(|| level.run_at_most_avx2(SmallResults { pairs, min_normal }))
 }
 
-/// Counts values that are not finite or lie beyond the range.
+/// Counts values that are not finite or are beyond the range.
 pub(super) fn specials<X: Value, Y: Value>(level: Level, pairs: Pairs<'_, X, Y>, range: &Range) -> Special {
     let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
     level.kernels().specials(x, y, range).unwrap_or_else(|| level.run_at_most_avx2(Specials { pairs, range }))

@@ -14,7 +14,7 @@ pub(crate) struct Sums {
     pub max_rel: f64,
 }
 
-/// A relative error above `max` has an `abs(e)` above this times `abs(x)`, whatever the roundings: only such errors are
+/// A relative error above `max` has an `abs(e)` above this times `abs(x)`, after any roundings: only such errors are
 /// divided. A power of two multiplies without rounding and needs no margin, so that the relative error of results that
 /// were flushed to zero, which is 1, is divided once and not every time.
 #[inline(always)]
@@ -34,7 +34,7 @@ pub(crate) struct Seen {
     pub smallest: f64,
     /// Largest `abs(x)`.
     pub largest: f64,
-    /// Zeros among values that stand for themselves.
+    /// Zeros among values that are kept (`y` is `x`).
     pub zeros: u64,
 }
 
@@ -52,8 +52,7 @@ impl Seen {
     }
 }
 
-/// Memory that the next tile will need: it is asked for while this one is measured, which keeps both the arithmetic and the
-/// memory busy.
+/// Memory that the next tile needs, prefetched while this one is measured: arithmetic and memory are both kept busy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
     at: *const u8,
@@ -66,7 +65,7 @@ impl Next {
         Next { at: bytes.as_ptr().wrapping_add(bytes.len()), row_bytes: bytes.len() * 16 / n }
     }
 
-    /// The address of the next row, after which this is that of the one after.
+    /// The address of the next row; the following call gives the row after it.
     #[inline(always)]
     pub fn row(&mut self) -> *const u8 {
         let at = self.at;
@@ -80,7 +79,7 @@ impl Next {
 pub(crate) struct Small {
     /// Results that are zero of sources that are not.
     pub flushed: u64,
-    /// Zeros whose sign is not that of what they were.
+    /// Zeros whose sign differs from their source's.
     pub signs: u64,
     /// Below the smallest normal, but not zero.
     pub subnormal: u64,
@@ -136,11 +135,11 @@ pub(crate) struct Special {
     pub to_inf: u64,
     /// Source values beyond the range.
     pub beyond: u64,
-    /// Those whose result is an end of the range.
+    /// Source values beyond the range whose result is an end of it.
     pub at_an_end: u64,
     /// Pairs that took no part in a masked pass.
     pub not_finite: u64,
-    /// Those that are neither equal nor both NaN.
+    /// Pairs left out of a masked pass that are neither equal nor both NaN.
     pub not_finite_inexact: u64,
 }
 

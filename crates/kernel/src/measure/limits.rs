@@ -14,7 +14,7 @@ pub(super) struct Limits {
     pub min_normal: f64,
     /// The destination has subnormals.
     pub has_subnormals: bool,
-    /// Integer to integer without a scale: whatever is not exact is out of range.
+    /// Integer to integer without a scale: every inexact result is out of range.
     pub between_integers: bool,
     /// Integer destination under a wrapping policy.
     pub wraps: bool,
@@ -182,8 +182,8 @@ fn over(spec: &CastSpec, neg: bool) -> f64 {
     f64::from_bits(over)
 }
 
-/// Every value of the source is one of the destination and stays what it is: a NaN a NaN, an infinity that infinity, a
-/// zero that zero. `false` if that is not known.
+/// Whether each source value is a value of the destination and is kept: a NaN as a NaN, an infinity as that infinity, a
+/// zero as that zero. `false` if that is not known.
 pub(super) fn keeps_values(spec: &CastSpec) -> bool {
     let CastSpec { src, dst, policy, .. } = spec;
     if policy.relu || policy.via.is_some() || policy.scale_exponent != 0 {

@@ -1,8 +1,8 @@
 //! Counts and errors of a conversion, taken tile by tile while source and result are in L1.
 //!
 //! Definitions: `docs/spec/checkpoints.md §10`. Sums are taken over blocks of 65,536 elements in 16 lanes, so that they
-//! depend neither on threads nor on the level. Tiles hold values in f32 if the type embeds there, else in f64 (64-bit
-//! integers as a nearest f64 and a residual); differences and sums are f64.
+//! depend neither on threads nor on the level. Tiles hold values in f32 if f32 holds all values of the type, else in
+//! f64 (64-bit integers as a nearest f64 and a residual); differences and sums are f64.
 //!
 //! One pass over a tile (`sums`) makes errors and sums, and sees whether something needs a further one (`details`).
 //! Values that are known to be kept need half of the first: `x` and `y` are then one tile.
@@ -54,7 +54,7 @@ pub struct Measure {
     level: Level,
     /// Every `y` is known to be its `x`.
     keeps: bool,
-    /// Small results are told by their codes.
+    /// Counts of small results by their codes.
     codes: Option<ByteCodes>,
     residuals: bool,
     /// Tells the counts of tiles whose errors are not measured.
@@ -106,8 +106,8 @@ impl Measure {
         Measure { x, y, limits, level, keeps: false, codes, residuals, by_codes, threads, types }
     }
 
-    /// Compares two buffers; the counts come in parts that are to be added in order, one for each 65,536 elements. Parts
-    /// of an array of a multiple of that are counted as if they were one.
+    /// Compares two buffers; the counts come in parts to be added in order, one for each 65,536 elements. An array cut
+    /// at multiples of 65,536 elements gives the same parts as the whole.
     ///
     /// # Panics
     /// If the buffers are of other types or differ in length.
@@ -249,7 +249,7 @@ impl Block<'_> {
 
 /// Counts of a block so far.
 struct Measured {
-    /// Every `y` is its `x`: there is but one sum.
+    /// Every `y` is its `x`: one sum is enough.
     same: bool,
     /// Some tile was not ordinary: the next ones are not tried without masks.
     masked: bool,
@@ -321,7 +321,7 @@ impl Measured {
         counts.exact += n - inexact;
         counts.inexact += inexact;
         counts.finite_pairs += n - special.not_finite;
-        // Between integers, whatever is not exact is out of range.
+        // Between integers, every inexact result is out of range.
         let (wrapped, saturated) = if limits.between_integers {
             (inexact, if limits.saturates { inexact } else { 0 })
         } else {

@@ -5,7 +5,7 @@ use super::BLOCK;
 /// Elements of a large array whose errors are measured.
 const MEASURED: u64 = 1 << 20;
 
-/// The blocks of [`BLOCK`] elements whose errors are measured: one in so many, chosen by the index alone
+/// The blocks of [`BLOCK`] elements whose errors are measured: one in `one_in`, chosen by the index alone
 /// (`docs/spec/checkpoints.md §10`).
 ///
 /// # Examples
@@ -26,19 +26,19 @@ impl Sample {
     /// No block.
     pub const NONE: Sample = Sample { one_in: 0 };
 
-    /// One to two Mi of so many elements, or all if there are fewer.
+    /// Sample of an array: one to two Mi of its elements, or all if there are fewer.
     #[must_use]
     pub fn of(elements: u64) -> Sample {
         Sample { one_in: (elements / MEASURED).max(1) }
     }
 
-    /// One block in so many is measured; 0 if none is.
+    /// Number of blocks of which one is measured; 0 if no block is.
     #[must_use]
     pub fn one_in(self) -> u64 {
         self.one_in
     }
 
-    /// The block in which this element lies is measured: one of each `one_in` blocks, at changing places.
+    /// Whether the block of this element is measured: one of each `one_in` blocks, at changing places.
     #[must_use]
     pub fn takes(self, element: u64) -> bool {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

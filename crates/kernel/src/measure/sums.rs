@@ -1,7 +1,7 @@
 //! The first pass over a tile: errors, sums, and what tells whether the further ones (`details`) are needed.
 //!
-//! Terminology: `x` source value, `y` the value that stands for it, `e = y - x` the error. A row is 16 elements, one for
-//! each lane.
+//! Terminology: `x` source value, `y` the value that represents it, `e = y - x` the error. A row is 16 elements, one
+//! for each lane.
 //!
 //! An *ordinary* tile has finite values only. Every pair takes part then and no lane needs a mask, which is how a tile is
 //! tried first: its sums tell afterwards whether a value was NaN or infinite, and if so it is taken again with masks.
@@ -70,7 +70,7 @@ pub(super) fn tree(mut lanes: [f64; 16]) -> f64 {
     lanes[0]
 }
 
-/// How a pass over a tile is made.
+/// Settings of a pass over a tile.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pass {
     pub level: Level,
@@ -103,8 +103,8 @@ pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<
     }
 }
 
-/// As [`add`], of values that stand for themselves: only `signal` is added, and `smallest` leaves out zeros, which are
-/// counted.
+/// As [`add`], for values that are kept (`y` is `x`): only `signal` is added, and `smallest` leaves out zeros, which
+/// are counted.
 pub(super) fn add_values<V: Value>(sums: &mut Sums, pass: Pass, values: &[V::Bytes]) -> Option<Seen> {
     let Pass { level, masked, next } = pass;
     if let Some(seen) = level.kernels().add_values(masked, (V::BYTES, V::bytes(values)), next, sums) {

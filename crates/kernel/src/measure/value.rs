@@ -2,7 +2,7 @@
 
 use crate::slot::Slot;
 
-/// A value as it lies in a tile: the bits of an f32 or of an f64.
+/// A value as stored in a tile: the bits of an f32 or of an f64.
 pub(crate) trait Value: Slot {
     /// Type of the bits.
     type Float: Copy + PartialOrd + Into<f64>;
@@ -12,7 +12,7 @@ pub(crate) trait Value: Slot {
     fn float(bytes: Self::Bytes) -> Self::Float;
     fn magnitude(bytes: Self::Bytes) -> Self::Float;
     fn is_negative(bytes: Self::Bytes) -> bool;
-    /// The least of these that is not below a number: a value lies below one exactly if it lies below the other.
+    /// The least of these that is not below `number`: a value is below one exactly if it is below the other.
     fn at_least(number: f64) -> Self::Float;
     /// The bytes of many.
     fn bytes(values: &[Self::Bytes]) -> &[u8];

@@ -33,7 +33,7 @@ pub(super) struct Values {
 #[derive(Debug, Default)]
 pub(super) struct Tile {
     values: Vec<u8>,
-    /// As f64; all zero but for 64-bit integers.
+    /// Residuals as f64; all zero except for 64-bit integers.
     residuals: Vec<u8>,
 }
 

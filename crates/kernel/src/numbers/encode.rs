@@ -33,8 +33,8 @@ pub(crate) struct Encoder {
     pub place: u32,
 }
 
-/// Makes 2^(e + shift), whose ulp is that of the result in binade 2^e, and of which the lowest bits cancel the code that
-/// the exponent of the lowest binade would add.
+/// Makes 2^(e + shift), whose ulp is the result's in binade 2^e; its lowest bits cancel the code that the exponent of
+/// the lowest binade would add.
 const fn magic(lowest_binade: u32, shift: u32) -> u32 {
     (shift << 23) + (lowest_binade >> shift).wrapping_neg() % (1 << 16)
 }
@@ -200,7 +200,7 @@ pub(crate) struct Nearest {
 }
 
 impl Nearest {
-    /// The same for integers of magnitudes up to 2^24, in the simplest shape: they are no NaN, and none but 0 gives a zero.
+    /// The same for integers of magnitudes up to 2^24, in the simplest shape: without NaN, and with one zero for 0.
     /// `None` where that does not do.
     pub fn of_integers(self) -> Option<Nearest> {
         const LARGEST: u32 = (127 + 24) << 23;

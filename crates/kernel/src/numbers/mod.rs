@@ -1,6 +1,6 @@
-//! A conversion as plain data for kernels: operations, and the numbers in them. Every number was asked of
-//! the definition (special codes by encoding them, thresholds by bisection, roundings as truth tables), so that none is
-//! written down twice; none knows an instruction set. Whoever computes conversions on another machine starts here.
+//! A conversion as plain data for kernels: operations, and the numbers in them. Every number is derived from the
+//! definition (special codes by encoding them, thresholds by bisection, roundings as truth tables), so that each is
+//! written down once; none depends on an instruction set. Conversions on another machine start here.
 
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "some numbers only kernels written by hand read"))]
 
@@ -82,8 +82,8 @@ impl Increments {
     }
 }
 
-/// The smallest f64 of a sign that a policy takes out of the destination's range (`Condition::Overflow`), as a magnitude; Inf
-/// if no finite value does. Found by bisection over the bits of f64, whose order is that of the magnitudes.
+/// The smallest f64 of a sign that a policy takes out of the destination's range (`Condition::Overflow`), as a
+/// magnitude; Inf if no finite value does. Found by bisection over the bits of f64, in the order of magnitudes.
 pub(crate) fn overflow_from(dst: DType, policy: &CastPolicy, neg: bool) -> f64 {
     let overflows = |bits: u64| {
         let Exact::Finite { sig, exp, .. } = decode(DType::F64, bits) else { return true };

@@ -1,4 +1,4 @@
-//! Operations: what a conversion is made of, one function of an element after the other.
+//! Operations of a conversion, each a function of one element, in the order of their application.
 
 use super::e8m0::EncodeE8m0;
 use super::encode::{Encoder, Nearest};
@@ -29,9 +29,9 @@ pub(crate) enum Op {
     IntToF32Clamped(Int),
     /// To f32, rounded to odd.
     IntToF32Odd(Int),
-    /// f32 to a narrower float of so many bytes, nearest even.
+    /// f32 to a narrower float of `bytes` bytes, nearest even.
     Nearest { numbers: Nearest, bytes: usize },
-    /// f32 to a narrower float of so many bytes, any rounding and policy.
+    /// f32 to a narrower float of `bytes` bytes, any rounding and policy.
     Encode { numbers: Encoder, bytes: usize },
     /// f32 to E8M0.
     E8m0(EncodeE8m0),
@@ -47,12 +47,12 @@ pub(crate) enum Op {
     IntToF64 { from: Int, odd: bool },
     /// Difference between a 64-bit integer and its nearest f64, as an f64.
     IntResidual { signed: bool },
-    /// f32 to an integer of so many bytes.
+    /// f32 to an integer of `bytes` bytes.
     F32ToInt { numbers: ToInt, bytes: usize },
-    /// f64 to an integer of so many bytes.
+    /// f64 to an integer of `bytes` bytes.
     F64ToInt { numbers: ToInt, bytes: usize },
-    /// To an integer of so many bytes.
+    /// Integer to an integer of `bytes` bytes.
     IntToInt { from: Int, range: IntRange, bytes: usize },
-    /// To 1 if one of the bits of a mask is set in an element of so many bytes, else 0.
+    /// To 1 if an element of `bytes` bytes has one of the bits of `mask`, else 0.
     NonZero { bytes: usize, mask: u64 },
 }

@@ -1,9 +1,9 @@
 //! 256 results as tables of 16 rows of 16 entries, for instructions that look up 16 bytes: each byte of a result is a table
 //! of its own. The lower nibble of a code finds an entry in every row, the upper one chooses among the rows.
 //!
-//! Fewer rows are looked up where the table allows it: one for codes of four bits; eight where the upper half of the table
-//! is the lower one with some bits flipped (signs, mostly), but for a few codes; and a sum of one entry for each nibble,
-//! where that gives all but two rows, as for 8-bit floats, whose subnormals and specials lie in these two.
+//! Fewer rows are looked up where the table allows it: one for codes of four bits; eight where the upper half of the
+//! table is the lower one with some bits flipped (mostly signs), except for a few codes; and a sum of one entry for
+//! each nibble, where that gives all rows except two, as for 8-bit floats, whose subnormals and specials are in these.
 
 /// Codes that may break the rule by which the upper half of a table follows from the lower one.
 pub(crate) const EXCEPTIONS: usize = 2;
@@ -15,11 +15,11 @@ pub(crate) enum Need {
     One,
     /// The upper half is the lower one, flipped.
     Eight,
-    /// As [`Need::Eight`], but for [`EXCEPTIONS`].
+    /// As [`Need::Eight`], except for [`EXCEPTIONS`].
     EightAndExceptions,
     /// [`Sums`].
     Sums,
-    /// As [`Need::Sums`], but for [`EXCEPTIONS`].
+    /// As [`Need::Sums`], except for [`EXCEPTIONS`].
     SumsAndExceptions,
     All,
 }
@@ -30,8 +30,8 @@ pub(crate) type Bytes = [u8; 8];
 /// The entries of a table of one byte by a nibble, twice: for the two lanes of vectors of 256 bits.
 pub(crate) type Nibbles = [u8; 32];
 
-/// A table whose bytes are sums, modulo 256, of what the nibbles of a code find; in two rows of each half of the table, of
-/// a correction besides. By byte of the result. Of two and four bytes, the upper nibble changes the last one alone.
+/// A table whose bytes are sums, modulo 256, of the entries for the nibbles of a code; in two rows of each half of the
+/// table, plus a correction. Index: byte of the result. For two and four bytes, the upper nibble changes only the last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums {
     pub lower: [Nibbles; 8],

@@ -19,7 +19,7 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// Takes the results of all codes apart, by upper and lower byte. `None` if there is no room for so many steps.
+    /// Takes the results of all codes apart, by upper and lower byte. `None` if `step` has no room for their steps.
     pub fn of(results: &[[u8; 256]]) -> Option<Split> {
         let profiles: Vec<[u8; 256]> =
             results.iter().map(|row| row.map(|result| result.wrapping_sub(row[0]))).collect();

@@ -1,4 +1,4 @@
-//! Numbers of f32 and f64 as destinations (`docs/kernels.md §4.14`), and what a NaN becomes on its way into f32.
+//! Numbers of f32 and f64 as destinations (`docs/kernels.md §4.14`), and of NaN on its way into f32.
 
 use super::{F32_INF, F64_INF, Increments, SpecialCodes};
 use truecast_core::Rounding;
@@ -89,7 +89,7 @@ impl F64ToF32 {
         self.payload_mask != 0
     }
 
-    /// Whether Inf and what overflows become Inf.
+    /// Whether Inf and overflows become Inf.
     pub fn overflows_to_inf(&self) -> bool {
         const INF: [u32; 2] = [F32_INF, F32_INF | 1 << 31];
         (self.over, self.inf) == (INF, INF)

@@ -6,7 +6,7 @@ use crate::slot::Slot;
 use std::marker::PhantomData;
 use truecast_core::rescale::{Channel, RescaleSpec};
 
-/// How values are scaled.
+/// Methods of scaling values.
 pub(super) mod mode {
     /// One rounding.
     pub const SINGLE: u8 = 0;

@@ -1,11 +1,10 @@
 //! [`Rescaler`]: TOSA's RESCALE, planned once. Formally equivalent to mapping [`RescaleSpec::one`] over the elements.
 //!
-//! 8-bit inputs with one scale take the table of results of casts; everything else is one loop over `v * m + half >> s`,
-//! compiled for each level, with multiplier and shift in registers or from arrays as long as several rows. What must not
-//! happen (a requirement that fails) is gathered in the loop as bits, unless no input can make it happen, and looked up by
-//! the definition afterwards. 8-bit inputs with many scales are calculated in 32 bits, if shorter multipliers are found
-//! that give the same results.
-//! Reference: `docs/kernels.md §4.19`.
+//! 8-bit inputs with one scale take the table of results of casts; everything else is one loop over `v * m + half >>
+//! s`, compiled for each level, with multiplier and shift in registers or from arrays as long as several rows.
+//! Requirements that fail are gathered in the loop as bits, unless no input can fail one, and looked up by the
+//! definition afterwards. 8-bit inputs with many scales are calculated in 32 bits, if shorter multipliers are found
+//! that give the same results. Reference: `docs/kernels.md §4.19`.
 
 mod arithmetic;
 mod pass;
@@ -51,7 +50,7 @@ pub enum RescaleError {
     /// A tensor per channel ends within a row.
     #[error("{len} elements are not a whole number of rows of {channels} channels")]
     Rows { len: usize, channels: usize },
-    /// An i64 is no i48.
+    /// The i64 does not fit in i48.
     #[error("element {index} does not fit in 48 bits")]
     Wide {
         /// Index in the tensor of the first such element.
@@ -91,7 +90,7 @@ pub struct Rescaler {
     exec: CastOptions,
     input: DType,
     output: DType,
-    /// `None` if the result is unpredictable whatever the elements are.
+    /// `None` if the result is unpredictable for all elements.
     pass: Option<Box<dyn Pass>>,
     /// Planned only for many rows.
     in_32_bits: OnceLock<Option<Box<dyn Pass>>>,
@@ -109,7 +108,7 @@ impl Rescaler {
         Rescaler { spec: spec.clone(), exec: *exec, input, output, pass, in_32_bits: OnceLock::new() }
     }
 
-    /// The fastest pass for so many elements.
+    /// The fastest pass for `len` elements.
     fn pass(&self, len: usize) -> Option<&dyn Pass> {
         let pass = self.pass.as_deref()?;
         if self.input != DType::I8 || len / self.spec.channels.len() < MANY_ROWS {
@@ -120,8 +119,8 @@ impl Rescaler {
 
     /// Rescales `src` into `dst`.
     ///
-    /// Shapes: `src.len() == dst.len()`, in elements, a whole number of rows; types are signless (i8, i16, i32, i48), and
-    /// i48 may also stand in i64. Result: the same bits on every level and number of threads.
+    /// Shapes: `src.len() == dst.len()`, in elements, a whole number of rows; types are signless (i8, i16, i32, i48),
+    /// and i48 may also be stored as i64. Result: the same bits on every level and number of threads.
     ///
     /// # Errors
     /// [`RescaleError::Buffer`] if the buffers do not fit; [`RescaleError::Unpredictable`] with the first element for
@@ -271,7 +270,7 @@ struct Room {
     results: Option<Box<[u8; 4 * TILE]>>,
 }
 
-/// An i64 that is no i48.
+/// Whether an i64 does not fit in i48.
 #[inline(always)]
 fn is_wide(code: u64) -> bool {
     code.wrapping_add(1 << 47) >> 48 != 0

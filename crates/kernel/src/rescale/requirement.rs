@@ -1,4 +1,4 @@
-//! Requirements that some elements may fail: whether any can, and R3 beside a pass that does not look.
+//! Requirements that some elements may fail: whether any can, and a test of R3 for a pass that has none.
 
 use super::arithmetic::{Params, Scales};
 use super::pass::{Pass, Tally};

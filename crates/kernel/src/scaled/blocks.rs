@@ -63,7 +63,7 @@ impl<'a> BlockRow<'a> {
         }
     }
 
-    /// Unpacks a row. If a block has a scale that is no value, its first column and that scale.
+    /// Unpacks a row. If the scale of a block is not a value, returns the block's first column and that scale.
     pub fn go_to(&mut self, row: u64) -> Result<(), (u64, u64)> {
         if self.at == Some(row) {
             return Ok(());
@@ -86,7 +86,7 @@ impl<'a> BlockRow<'a> {
         Ok(())
     }
 
-    /// The bytes of a row. If a block has a scale that is no value, its first column and that scale.
+    /// The bytes of a row. If the scale of a block is not a value, the block's first column and that scale.
     fn bytes(&self, row: u64) -> Result<&'a [u8], (u64, u64)> {
         let block = self.block;
         let (elements, size) = (block.elements() as usize, block.bytes() as usize);
@@ -287,8 +287,8 @@ fn two_bits(src: &[u8], codes: &mut [u8]) {
     }
 }
 
-/// What the scales and the biases of the eight groups of a block of Q4_K or Q5_K are multiples of their factors by, in a
-/// byte each: six bits, as the drawing beside the definition has them, four at a time.
+/// Integer multipliers of the factors, for the scales and the biases of the eight groups of a Q4_K or Q5_K block, one
+/// byte each: six bits, placed as in the drawing next to the definition, four at a time.
 #[inline(always)]
 fn sixes_of_q4_k(b: &[u8; MOST_BYTES]) -> [u64; 2] {
     /// The lower four bytes of a word.
@@ -299,8 +299,8 @@ fn sixes_of_q4_k(b: &[u8; MOST_BYTES]) -> [u64; 2] {
     [six(first & LOWER, low), six(second & LOWER, low >> 4)]
 }
 
-/// The scale of a block of MXFP4, of whose codes the values are doubled: 2^(e - 128) as f32, the first two of which are
-/// subnormal. (255 is no value.)
+/// The scale of an MXFP4 block, whose codes have doubled values: 2^(e - 128) as f32, the first two of which are
+/// subnormal. (255 is not a value.)
 #[inline(always)]
 fn scale_of_mxfp4(e: u8) -> u32 {
     let e = u32::from(e);

@@ -1,4 +1,4 @@
-//! Which bytes of a stored plane a box of its entries needs, and where they lie once they were read.
+//! Bytes of a stored plane that a box of its entries needs, and their places after they were read.
 
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Part, Plane};
@@ -124,7 +124,7 @@ impl Cut {
         Cut { plane, shape, cols, first, len, stride: unit_bytes, count }
     }
 
-    /// Where it lies in the stored tensor.
+    /// Place of these bytes in the stored tensor.
     pub fn read(&self, part: Part, matrix: u64) -> Read {
         let matrix_bytes = self.plane.bytes(self.shape).unwrap_or(0);
         Read { part, first: matrix * matrix_bytes + self.first, len: self.len, stride: self.stride, count: self.count }
@@ -135,13 +135,13 @@ impl Cut {
         self.len * self.count
     }
 
-    /// Where a byte of the matrix lies among those that were read.
+    /// Index of a byte of the matrix among those that were read.
     pub fn local(&self, byte: u64) -> usize {
         let at = byte - self.first;
         (at / self.stride.max(1) * self.len + at % self.stride.max(1)) as usize
     }
 
-    /// Where the first byte of an entry lies among those that were read.
+    /// Index of an entry's first byte among those that were read.
     pub fn byte_of(&self, at: [u64; 2]) -> usize {
         self.local(self.plane.packing.bit(self.plane.code.bits(), self.shape, at, 0) / 8)
     }

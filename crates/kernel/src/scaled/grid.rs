@@ -11,7 +11,7 @@ use truecast_core::scaled::{
     Book, Code, Form, Global, GlobalRule, Group, Layout, Packing, Part, Parts, Plane, Planes, ScaledError, Zero,
 };
 
-/// How the scales of a tensor are found and combined.
+/// Lookup and combination of a tensor's scales.
 #[derive(Debug)]
 pub(super) struct Grid {
     layout: Layout,
@@ -34,7 +34,7 @@ pub(super) enum Want {
     Codes,
 }
 
-/// A part of a window and where its bytes lie.
+/// A part of a window and the place of its bytes.
 pub(super) type PartCut = Option<(Part, Cut)>;
 
 impl Grid {
@@ -81,7 +81,7 @@ impl Grid {
         }
     }
 
-    /// Where scales, global scales, zero points, biases, the index and the book lie for a box of the matrix.
+    /// Places of scales, global scales, zero points, biases, the index and the book for a box of the matrix.
     pub fn cuts(&self, rows: Range<u64>, cols: Range<u64>) -> [PartCut; 6] {
         let Planes { scales, zero, global, form, group, .. } = self.planes;
         let of_block = |range: &Range<u64>, block: u64| range.start / block..range.end.div_ceil(block);
@@ -211,12 +211,12 @@ impl GridRow<'_> {
         (&self.scales, self.zeros.as_deref(), self.biases.as_deref())
     }
 
-    /// The bits of the global scale of this row; of none, those of 1.
+    /// The bits of the global scale of this row; without one, the bits of 1.
     pub fn global_bits(&self) -> u32 {
         self.global(self.at.map_or(0, |at| at.1), 0).to_bits()
     }
 
-    /// The effective scale of each code of a scale of one byte.
+    /// Effective scales of the 256 codes of a one-byte scale.
     pub fn all_scales(&mut self) -> Vec<u8> {
         let codes: Vec<u8> = (0..=255).collect();
         let mut scales = vec![0; 4 * 256];
@@ -251,7 +251,7 @@ impl GridRow<'_> {
         }
     }
 
-    /// Goes to the row of the grid of a row of the matrix.
+    /// Goes to the grid's row for a row of the matrix.
     pub fn go_to(&mut self, row: u64) -> Result<(), ScaledError> {
         let planes = &self.grid.planes;
         let grid_row = match planes.group {
@@ -264,7 +264,7 @@ impl GridRow<'_> {
         }
         self.at = Some((grid_row, global_row));
         self.version += 1;
-        // The columns of the grid that are read, and what each operand is made of.
+        // The columns of the grid that are read, and the parts of each operand.
         let of_columns = planes.group == Group::OfColumn;
         let stored = if of_columns { 0..self.scale_plane.cut.shape[1] } else { self.cols.clone() };
         let mut scales = std::mem::take(&mut self.scales);
@@ -307,7 +307,7 @@ impl GridRow<'_> {
         Ok(())
     }
 
-    /// Entries of a row of a plane of scales, as they are stored and in f32.
+    /// Entries of a row in a plane of scales, as they are stored and in f32.
     fn read(&mut self, plane: Stored<'_>, row: u64, cols: &Range<u64>, codes: &mut Vec<u8>, values: &mut Vec<u8>) {
         let Stored { cut, bytes } = plane;
         let n = (cols.end - cols.start) as usize;

@@ -24,12 +24,12 @@ pub(crate) enum Codes<'a> {
 pub(crate) enum Tables<'a> {
     /// One after the other.
     InOrder(&'a [Table16]),
-    /// That of the code of its scale.
+    /// The table for the code of its scale.
     ByScale { tables: &'a [Table16; 256], scales: &'a [u8] },
 }
 
 impl<'a> Tables<'a> {
-    /// Those of the blocks from one on.
+    /// Tables of the blocks from `block` on.
     pub fn from(self, block: usize) -> Tables<'a> {
         match self {
             Tables::InOrder(tables) => Tables::InOrder(&tables[block..]),
@@ -55,7 +55,7 @@ impl Codes<'_> {
     }
 }
 
-/// Whether rows of blocks of so many elements are looked up with 16 codes.
+/// Whether rows in blocks of `block` elements are looked up with 16 codes.
 pub(crate) fn fits_lookup16(block: u64) -> bool {
     block == 16 || block.is_multiple_of(32)
 }

@@ -1,7 +1,7 @@
 //! Decoded codes with their operands, to results of two bytes, in one loop: what [`super::values`] makes in several.
 //!
-//! There is a loop for the usual conversions, to bf16 and f16 to nearest even. What it computes in f32 is what
-//! [`super::values`] does.
+//! There is a loop for the usual conversions, to bf16 and f16 to nearest even. Its arithmetic in f32 is the same as in
+//! [`super::values`].
 
 use super::lookup::{Table16, Table256};
 use super::rows::F32;
@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use truecast_core::policy::{RangeTest, Subnormals};
 use truecast_core::{CastSpec, Kind, Rounding};
 
-/// How a code `c` is combined with the operands `s` and `u` of its block, in f32: as a number, the const parameter of loops.
+/// Combination of a code `c` with operands `s` and `u` of its block, in f32: as a number, the const parameter of loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Combination {
     /// `c * s`.
@@ -55,7 +55,7 @@ struct Upper {
 #[derive(Clone, Copy, Debug)]
 struct Half(EncodeNearest<u16, { shape::SUBNORMAL }>);
 
-/// f32 that is no NaN to a code.
+/// Encoder of an f32 that is not NaN.
 trait Encodes: Copy {
     fn one(self, x: u32) -> u16;
 }
@@ -74,7 +74,7 @@ impl Encodes for Half {
     }
 }
 
-/// Operands of the blocks of a run of codes.
+/// Operands of the blocks in a run of codes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Blocks<'a> {
     pub s: &'a [F32],

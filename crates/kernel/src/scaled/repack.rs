@@ -117,7 +117,7 @@ impl Repacker {
         Ok(Repacker { how: *how, level: exec.level, map })
     }
 
-    /// Rows are made in multiples of this, but for the last.
+    /// Rows are made in multiples of this number, except the last rows.
     #[must_use]
     pub fn granule(&self) -> u64 {
         let bits = u64::from(self.how.to.code.bits());
@@ -141,20 +141,20 @@ impl Repacker {
         Some(Cut::new(from, from_shape, rows, cols))
     }
 
-    /// The bytes of the source that rows of a matrix are made of; `None` if there are none.
+    /// The bytes of the source that rows of a matrix are made of; `None` without such bytes.
     #[must_use]
     pub fn read(&self, part: Part, matrix: u64, rows: Range<u64>) -> Option<Read> {
         self.cut(&rows).map(|cut| cut.read(part, matrix))
     }
 
-    /// Bytes of so many rows of the result, the first at a multiple of the [`granule`](Repacker::granule).
+    /// Bytes of `rows` rows of the result, the first at a multiple of the [`granule`](Repacker::granule).
     #[must_use]
     pub fn bytes(&self, rows: u64) -> u64 {
         self.how.to.bytes([rows, self.how.to_shape[1]]).unwrap_or(0)
     }
 
-    /// Makes rows of the result of what [`read`](Repacker::read) names. `dst` is written whole. Gives the row and column of
-    /// the first entry whose value the result cannot hold; what stands there then means nothing.
+    /// Makes rows of the result from the bytes that [`read`](Repacker::read) names. `dst` is written whole. Returns the
+    /// row and column of the first entry whose value the result cannot hold; the entry written for it means nothing.
     ///
     /// Cost: memory for the entries of the rows, one in a slot of whole bytes; one thread.
     ///
@@ -326,7 +326,7 @@ fn pack_row(level: Level, to: &Plane, entries: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Puts the entries of a row where they lie in a matrix of entries of at most 8 bits.
+/// Puts the entries of a row at their places in a matrix of entries of at most 8 bits.
 fn scatter(to: &Plane, shape: [u64; 2], row: u64, entries: &[u8], dst: &mut [u8]) {
     let (packing, bits) = (to.packing, to.code.bits());
     for (col, entry) in (0..).zip(entries) {

@@ -16,7 +16,7 @@ pub(crate) mod how {
     pub const DIVIDE: u8 = 1;
     /// `x / t + u`.
     pub const DIVIDE_ADD: u8 = 2;
-    /// `x / t`, but for its last bits, by `u = 1 / t`: `nearly_divided` of `scaled::quantize::source`.
+    /// `x / t`, except for its last bits, by `u = 1 / t`: `nearly_divided` of `scaled::quantize::source`.
     pub const RECIPROCAL: u8 = 3;
 }
 
@@ -55,13 +55,13 @@ impl<'a> Rows<'a> {
         self.cols.div_ceil(self.block)
     }
 
-    /// The same rows for kernels, which take whole groups of 64 elements: a block that fills a row may go on.
+    /// The same rows for kernels, which take whole groups of 64 elements: a block that fills a row may continue.
     pub fn in_groups(self) -> Rows<'a> {
         Rows { block: if self.block < self.cols { self.block } else { self.cols.next_multiple_of(64) }, ..self }
     }
 }
 
-/// Rows that are needed next: kernels prefetch them beside the rows that they read.
+/// Rows that are needed next: kernels prefetch them with the rows that they read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NextRows<'a> {
     /// Empty: nothing is prefetched.

@@ -19,7 +19,7 @@ use truecast_core::{DType, FloatFormat, Kind};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// Between `k` and `k + 1`, as far as `k = 7`. What rounds to it is nearer to the even one of the two.
+    /// Midpoints of `k` and `k + 1`, as far as `k = 7`. A quotient that rounds to one is nearer to the even of the two.
     middles: [f32; 8],
     /// The exponent of the first.
     exponent: i32,
@@ -30,7 +30,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// That of a type which has one: eight subnormal codes and eight in each binade, or eight codes in all.
+    /// Shape of a type which has one: eight subnormal codes and eight in each binade, or eight codes in all.
     pub fn new(dtype: DType) -> Option<Shape> {
         let (DType::F4E2M1 | DType::F8E4M3Fn, Kind::Float(f)) = (dtype, dtype.kind()) else { return None };
         let most = f.max_code() as u8;

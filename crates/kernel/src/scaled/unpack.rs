@@ -35,11 +35,11 @@ pub(super) fn row(level: Level, cut: &Cut, bytes: &[u8], row: u64, first: u64, c
             }
         }
         Packing::Columns { word } => {
-            // In columns of words the first byte of a field is not that of its word.
+            // In columns of words a field's first byte may differ from the first byte of its word.
             let word_of = |row| &bytes[cut.byte_of([row, first]) / usize::from(word / 8) * usize::from(word / 8)..];
             let (wide, at) = (u32::from(word), (row * u64::from(bits) % u64::from(word)) as u32);
             let low = word_of(row);
-            // The rest of a field that goes on in the next word of its column.
+            // The rest of a field that continues in the next word of its column.
             let high = if at + bits > wide { word_of(row + 1) } else { low };
             match word {
                 8 => level.run(Shifted { src: &low[..codes.len()], shift: at, mask: mask(bits), codes }),

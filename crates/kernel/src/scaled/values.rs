@@ -151,7 +151,7 @@ pub(super) struct Room {
 }
 
 impl Values {
-    /// Results are what `spec` makes of f32. `scale_type` is `t` of form A6.
+    /// Results are f32 values cast by `spec`. `scale_type` is `t` of form A6.
     pub fn new(form: Form, scale_type: DType, spec: &CastSpec, level: Level) -> Result<Values, ScaledError> {
         let no_result = |_: PlanError| ScaledError::Layout { why: "f32 is not converted to the requested type" };
         if spec.src != DType::F32 || !spec.dst.is_numeric() || spec.dst.storage_bits().is_none_or(|bits| bits < 8) {
@@ -182,7 +182,7 @@ impl Values {
         let _ = self.encode.run_packed(values, results, values.len() / 4, &mut Scratch::default());
     }
 
-    /// How codes are combined with operands, if there is a loop for that.
+    /// Combination of codes with operands, if there is a loop for it.
     pub fn combination(&self, has_zeros: bool, has_nan: bool) -> Option<(&Narrow, Combination)> {
         let scale_type = self.narrow.as_ref().map(|(dtype, ..)| *dtype);
         let how = match (self.form, has_zeros, has_nan, scale_type) {
@@ -197,7 +197,7 @@ impl Values {
         self.loops.as_ref().map(|narrow| (narrow, how))
     }
 
-    /// How code and scale are combined.
+    /// Combination of code and scale.
     pub fn form(&self) -> Form {
         self.form
     }

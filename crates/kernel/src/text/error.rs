@@ -90,7 +90,7 @@ const SHOWN: usize = 40;
 fn shown(text: &[u8]) -> String {
     let is_cut = text.len() > SHOWN;
     let head = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]);
-    // A character that the cut divided is no fault of the text.
+    // A character divided by the cut is not an error in the text.
     let head = if is_cut { head.trim_end_matches(char::REPLACEMENT_CHARACTER) } else { &head };
     if is_cut {
         format!("{:?} and {} more bytes", format!("{head}…"), text.len() - SHOWN)

@@ -84,8 +84,8 @@ impl TextCaster {
     /// [`truecast_core::text::parse_one`] over them. Cost: linear in the bytes of text.
     ///
     /// # Errors
-    /// [`TextError`] of the first text that is not a number or that an `error` policy refuses;
-    /// [`TextError::Length`]. What `dst` then holds is not said.
+    /// [`TextError`] of the first text that is not a number or that an `error` policy refuses; [`TextError::Length`].
+    /// The content of `dst` is then unspecified.
     ///
     /// # Panics
     /// If the destination of this caster is text.

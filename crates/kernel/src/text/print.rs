@@ -4,7 +4,7 @@ use truecast_core::policy::{Condition, NanRule, Subnormals, TextStyle};
 use truecast_core::text::{MAX_LEN, Notation, lay_out, print_one};
 use truecast_core::{CastSpec, DType, IntFormat, Kind};
 
-/// How elements of a type are printed.
+/// Printer for the elements of a type.
 #[derive(Debug)]
 pub(crate) enum Printer {
     /// Plain decimal.

@@ -75,7 +75,7 @@ impl Texts {
         self.bytes.len()
     }
 
-    /// Bytes of the longest; 0 if there are none.
+    /// Bytes of the longest text; 0 without texts.
     pub fn longest(&self) -> usize {
         self.iter().map(<[u8]>::len).max().unwrap_or(0)
     }

@@ -107,8 +107,8 @@ impl TextCaster {
     }
 }
 
-/// Appends the text of a cell as UTF-8. Trailing zeros are not part of it, zeros before other characters are. What is
-/// not a character becomes U+FFFD, which no number has.
+/// Appends the text of a cell as UTF-8. Trailing zeros are not part of it, zeros before other characters are. An
+/// invalid character becomes U+FFFD, which no number has.
 ///
 /// # Examples
 /// ```

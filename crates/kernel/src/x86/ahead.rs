@@ -1,4 +1,4 @@
-//! How far ahead of its use a source is asked for: what differs by CPU (`docs/kernels.md §8`).
+//! Distance of prefetches from the use of a source, by CPU (`docs/kernels.md §8`).
 
 use super::{AHEAD, prefetch, prefetch_l2};
 use std::arch::x86_64::{__cpuid, CpuidResult};
@@ -28,8 +28,8 @@ const USUAL: Cpu =
 
 /// Others, by vendor and family.
 const CPUS: &[(&[u8; 12], u32, Cpu)] = &[
-    // Zen 4; Zen 3 has the same family. While results go past the caches, whatever is asked for in advance takes a fifth of
-    // the speed out of cache.
+    // Zen 4; Zen 3 has the same family. While results go past the caches, any prefetch takes a fifth of the speed out
+    // of cache.
     (
         b"AuthenticAMD",
         0x19,

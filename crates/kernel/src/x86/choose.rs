@@ -7,8 +7,8 @@ pub(super) const SPECIAL: u8 = shape::SUBNORMAL_PAYLOAD;
 pub(super) const UNSIGNED_SPECIAL: u8 = shape::UNSIGNED_ZERO_SPECIAL | shape::PAYLOAD;
 pub(super) const UPPER: u8 = shape::UPPER_PAYLOAD;
 
-/// The kernel for the source that operations load from. What is reduced on its way into f32 goes to destinations of a
-/// smaller range, values rounded to odd to those of the same range, exact values to both.
+/// The kernel for the source that operations load from. Values reduced on their way into f32 go to destinations of a
+/// smaller range, those rounded to odd to destinations of the same range, exact values to both.
 macro_rules! with_source {
     ($load:expr, |$source:ident| $kernel:expr, $($pattern:pat => $of:ident),*) => {
         match $load {
@@ -22,7 +22,7 @@ macro_rules! with_source {
 }
 pub(super) use with_source;
 
-/// The kernel that encodes to so many bytes: to two by an expression of the source and the shape, to one by another.
+/// The kernel that encodes to `$bytes` bytes: to two by an expression of the source and the shape, to one by another.
 macro_rules! fused {
     ($load:expr, $numbers:expr, $bytes:expr, |$source:ident, $shape:ident| $to_16:expr, $to_8:expr) => {
         match $bytes {
@@ -60,7 +60,7 @@ macro_rules! fused {
 }
 pub(super) use fused;
 
-/// The kernel of the shape of an encoder of floats to bytes.
+/// The kernel for the shape of an encoder from floats to bytes.
 macro_rules! to_bytes {
     ($numbers:expr, |$shape:ident| $make:expr) => {
         match $numbers.shape {

@@ -1,4 +1,4 @@
-//! How vectors of 256 and 512 bits are interleaved: AVX2, or AVX-512 BW for those of 512.
+//! Interleaving of vectors of 256 and 512 bits: AVX2, or AVX-512 BW for vectors of 512.
 
 use crate::interleave::Unpack;
 use std::arch::x86_64::*;

@@ -114,7 +114,7 @@ fn store_f64(to: &mut [f64; 8], value: __m512d) {
 /// An encoder that is the conversion instruction to f16; other encoders are a [`shape`](crate::numbers::encode::shape).
 const F16_INSTRUCTION: u8 = 1 << 7;
 
-/// Bytes that are asked for ahead of their use: two pages, since a CPU's own prefetching ends with a page.
+/// Distance of prefetches in bytes: two pages, since a CPU's own prefetching ends with a page.
 pub(crate) const AHEAD: usize = 8192;
 
 /// Asks for the line at an address, which need not be one of ours.

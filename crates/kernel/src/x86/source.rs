@@ -1,5 +1,5 @@
 //! Sources of hand-written kernels: one type for each way to read elements as f32, exactly or rounded to odd
-//! (`docs/kernels.md §2.6`), for both widths of vectors. What a loader computes is what the lane of that name computes.
+//! (`docs/kernels.md §2.6`), for both widths of vectors. A loader computes the same as the lane of that name.
 
 use std::arch::x86_64::{__m256i, __m512i};
 use std::fmt::Debug;
@@ -18,8 +18,8 @@ pub(crate) trait Source512: Source {
     /// Needs the features of [`Avx512`](crate::level::Avx512).
     unsafe fn load(bytes: &[u8]) -> __m512i;
 
-    /// The same in a loop that waits for memory: fewer branches that elements decide, if more instructions. Where one is
-    /// guessed wrong, what follows is asked for late.
+    /// The same in a loop that waits for memory: fewer branches that elements decide, if more instructions. After a
+    /// wrong guess of one, the following lines are requested late.
     ///
     /// # Safety
     /// As [`load`](Source512::load).

@@ -22,7 +22,7 @@ pub(crate) fn copy_lines_avx512(_: Avx512, blocks: &[Block], lines: &mut [Line])
 }
 
 impl Line {
-    /// Writes it with what every x86-64 CPU has.
+    /// Writes it with instructions of every x86-64 CPU.
     #[inline(always)]
     pub fn stream(&mut self, block: &Block) {
         for (quarter, bytes) in self.0.iter_mut().zip(block.as_chunks::<16>().0) {
@@ -32,7 +32,7 @@ impl Line {
     }
 }
 
-/// As [`copy_lines_avx512`], with what every x86-64 CPU has.
+/// As [`copy_lines_avx512`], with instructions of every x86-64 CPU.
 pub(crate) fn copy_lines(blocks: &[Block], lines: &mut [Line]) {
     lines.iter_mut().zip(blocks).for_each(|(line, block)| line.stream(block));
 }

@@ -27,7 +27,7 @@ pub fn strongest() -> Level {
     *levels().last().expect("there is a baseline")
 }
 
-/// The first of the demanded levels that is not there.
+/// The first of the demanded levels that is not in `names`.
 fn missing<'a>(demanded: &'a str, names: &[&str]) -> Option<&'a str> {
     demanded.split(',').map(str::trim).find(|level| !level.is_empty() && !names.contains(level))
 }

@@ -10,7 +10,7 @@ pub(super) fn histogram(codes: &Elements<'_>, bits: usize) -> [u64; 256] {
     let whole = codes.len() / 8 * 8;
     let (bytes, rest) = bytes.split_at(whole * bits / 8);
     match 8 % bits {
-        // Every element lies in one byte: bytes are counted, then taken apart.
+        // No element crosses a byte: bytes are counted, then taken apart.
         0 => {
             for (byte, n) in of_bytes(bytes).into_iter().enumerate() {
                 (0..8).step_by(bits).for_each(|at| counts[(byte as u64 >> at & mask) as usize] += n);

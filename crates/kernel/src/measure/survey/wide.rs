@@ -4,8 +4,8 @@
 //! Floats are tested as integers, which no floating-point environment changes. No short circuits: every count is a sum of
 //! comparisons, which the compiler turns into masks.
 //!
-//! Terminology: `bits` an element, `key` an integer that is as much larger as the value is. Of a float the key is the
-//! magnitude with the sign's effect: `bits` if positive, all bits below the sign flipped if negative, so that -0 is -1.
+//! Terminology: `bits` an element, `key` an integer in the order of the values. The key of a float is the magnitude
+//! with the sign's effect: `bits` if positive, all bits below the sign flipped if negative, so that -0 is -1.
 
 use crate::level::Task;
 use crate::slot::Slot;

@@ -50,8 +50,8 @@ impl Dequantizer {
 
     /// Cuts a range of elements of the tensor, as it is read, into windows; their results follow each other.
     ///
-    /// A window needs little more memory than its elements and the bytes that they are made of. Of a transposed tensor it
-    /// holds at least 64 of its rows.
+    /// A window needs little more memory than its elements and the bytes that they are made of. In a transposed tensor
+    /// it holds at least 64 of its rows.
     ///
     /// # Panics
     /// If the tensor has fewer elements.
@@ -94,14 +94,14 @@ impl Dequantizer {
     /// Result: for each element what [`Layout::value`] says, cast. Cost: a few rows of memory; one thread.
     ///
     /// # Errors
-    /// [`ScaledError::Size`] if a buffer does not fit; codes, scales and groups that are no value.
+    /// [`ScaledError::Size`] if a buffer does not fit; codes, scales and groups that are not values.
     pub fn run(&self, window: &Window, parts: &Parts<'_>, dst: &mut [u8]) -> Result<(), ScaledError> {
         row_run::run(&self.plan, window, parts, dst, Want::Results)
     }
 
-    /// Makes the values of a window before any rounding, as f64: what results are compared with (§10 of the page). They are
-    /// exact where codes are multiplied by scales, else rounded to f64; of blocks of GGUF files the scales of groups are
-    /// those that were rounded to f32.
+    /// Makes the values of a window before any rounding, as f64, to compare results with (§10 of the page). They are
+    /// exact where codes are multiplied by scales, else rounded to f64; in blocks of GGUF files the scales of groups
+    /// are rounded to f32 first.
     ///
     /// # Errors
     /// As [`Dequantizer::run`]; `exact` takes eight bytes for each element.

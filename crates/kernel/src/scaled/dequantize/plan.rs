@@ -13,7 +13,7 @@ use truecast_core::scaled::{
 };
 use truecast_core::{CastSpec, DType};
 
-/// How elements of a layout are made.
+/// Method of making the elements of a layout.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub layout: Layout,
@@ -26,7 +26,7 @@ pub(super) struct Plan {
     pub of_codes: Vec<u8>,
     /// Columns of a scale, at most those of a row.
     pub block: u64,
-    /// Windows begin and end at multiples of so many columns, or at the end of a row.
+    /// Windows begin and end at multiples of this many columns, or at the end of a row.
     pub column_align: u64,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Coded {
     Blocks { block: BlockType, factor: bool },
 }
 
-/// Which tables elements are looked up in.
+/// Tables that elements are looked up in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
     /// None: they are computed one by one.
@@ -50,7 +50,7 @@ pub(super) enum Lookup {
     Table256,
 }
 
-/// Blocks of at least so many elements pay for a table of 256 results.
+/// Elements of the smallest block that pays for a table of 256 results.
 const TABLE256_FROM: u64 = 4096;
 /// Columns from which on windows do not begin at blocks.
 pub(super) const LONG_BLOCK: u64 = 1024;
@@ -166,7 +166,7 @@ impl Plan {
         }
     }
 
-    /// Whether codes of so many bits lie as a lookup reads them; else their packing.
+    /// Whether codes have `bits` bits and their `packing` is one that a lookup reads.
     pub fn is_packed(&self, bits: u32, packing: impl Fn(Packing) -> bool) -> bool {
         match &self.coded {
             Coded::Planes(planes, _) => {

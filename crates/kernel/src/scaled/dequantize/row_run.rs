@@ -55,7 +55,7 @@ pub(super) fn run(
     })
 }
 
-/// Rows of a strip between the one that is made and the one that is asked for.
+/// Rows of a strip between the one being made and the one being prefetched.
 const ROWS_AHEAD: u64 = 8;
 
 /// Rows that are made at once, at most.
@@ -270,7 +270,7 @@ impl RowRun<'_> {
         }
     }
 
-    /// Unpacks codes of a row from a column on, and looks for one that is no value.
+    /// Unpacks `n` codes of a row from column `first` on, and looks for one that is not a value.
     fn unpack(&mut self, row: u64, first: u64, n: usize) -> Result<(), ScaledError> {
         self.unpacked.resize(n, 0);
         if let Source::Blocks(row) = &self.source {
@@ -437,7 +437,7 @@ impl RowRun<'_> {
         Ok(())
     }
 
-    /// Rows of a row of the grid, of so many bytes of results each.
+    /// Makes the results of one row of the grid, `row_bytes` for each row of the matrix.
     fn by_lookup256(&mut self, rows: Range<u64>, dst: &mut [u8], row_bytes: usize) -> Result<(), ScaledError> {
         let Job { plan, streams, .. } = self.job;
         let (level, block, stored, cols) = (plan.exec.level, plan.block, self.codes, self.cols.clone());

@@ -1,5 +1,5 @@
-//! Rows that become columns: four rows are interleaved, so that four results of a column lie together, then moved there, by
-//! a kernel if there is one.
+//! Rows that become columns: four rows are interleaved, so that four results of a column are adjacent, then moved to
+//! their column, by a kernel if there is one.
 
 use crate::level::{Level, Task};
 use crate::scaled::rows::CodesMut;
@@ -8,7 +8,7 @@ use crate::stream;
 /// Stored rows that are made before they are turned: of two bytes, four lines of a column.
 pub(in crate::scaled) const STRIP: usize = 128;
 
-/// Columns that are turned at a time: so few that the columns of the result are not too many pages.
+/// Columns that are turned at a time: few enough that the columns of the result are not too many pages.
 pub(in crate::scaled) const COLUMNS: u64 = 512;
 
 /// Rows of results, to be written as columns.
@@ -31,7 +31,7 @@ pub(in crate::scaled) struct Strip<'a> {
 #[derive(Default)]
 pub(in crate::scaled) struct Room(Vec<u8>);
 
-/// Turns results of so many bytes.
+/// Turns results of `bytes` bytes.
 pub(in crate::scaled) fn turn(level: Level, bytes: usize, strip: &Strip<'_>, room: &mut Room, dst: &mut [u8]) {
     match bytes {
         1 => of_bytes::<1>(level, strip, room, dst),

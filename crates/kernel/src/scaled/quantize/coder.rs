@@ -137,7 +137,7 @@ impl Coder {
         done > 0 && !next.bytes.is_empty()
     }
 
-    /// As [`Coder::rows`] by threshold tables; how many elements of each row that were, from the first on.
+    /// As [`Coder::rows`] by threshold tables; returns the number of leading elements done in each row.
     fn by_thresholds(
         &self,
         rows: &Rows<'_>,
@@ -178,7 +178,7 @@ impl Coder {
             return;
         }
         let Buffers { ratios, codes, scratch, .. } = buffers;
-        // Encoders ask for what follows their source, which is to stay in the first-level cache.
+        // Encoders prefetch the bytes that follow their source; these are to stay in the first-level cache.
         ratios.resize(TILE * 4 + AHEAD, 0);
         codes.resize(TILE, 0);
         // Whole blocks, or a block in tiles.
@@ -206,8 +206,8 @@ impl Coder {
         }
     }
 
-    /// Whole groups of elements to codes of so many bits, without a pass through memory between quotients and codes; how
-    /// many elements of each row those were.
+    /// Encodes whole groups of elements to codes of `bits` bits, without a pass through memory between quotients and
+    /// codes. Returns the number of leading elements done in each row.
     fn in_one_loop(
         &self,
         rows: &Rows<'_>,
@@ -239,7 +239,7 @@ impl Coder {
     }
 }
 
-/// Inverses of divisors, and whether each may stand for division.
+/// Inverses of divisors, and whether each may replace division.
 struct Inverses<'a> {
     divisors: &'a [F32],
     /// The largest magnitude of any element.

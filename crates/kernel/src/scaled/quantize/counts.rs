@@ -1,7 +1,7 @@
 //! Counts of elements and blocks, taken while their codes are in a cache (`docs/spec/checkpoints.md §10`).
 //!
-//! Terminology: `x` an element, `y` the value of its code, `scale` what codes are multiplied by, `step` the distance of the
-//! last two codes.
+//! Terminology: `x` an element, `y` the value of its code, `scale` the factor of codes, `step` the distance of the last
+//! two codes.
 
 use super::source::{OfF16, Source};
 use crate::level::{Level, Task};
@@ -13,21 +13,21 @@ use truecast_core::scaled::{BlockType, Code, Packing, Plane, Planes, ScaledError
 
 /// Counts of elements and of blocks, which share a scale, that no comparison of values gives.
 ///
-/// Counts of pieces are added in order. A block that goes on in later rows is counted by [`BlockCounts::total`].
+/// Counts of pieces are added in order. A block that continues in later rows is counted by [`BlockCounts::total`].
 ///
 /// Source: `docs/spec/checkpoints.md §10`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockCounts {
-    /// Codes that are subnormal, those of padding too.
+    /// Subnormal codes, including those in padding.
     pub subnormal: u64,
-    /// Codes at an end of their range whose elements lie beyond them by more than half a step.
+    /// Codes at an end of their range whose elements are beyond it by more than half a step.
     pub saturated: u64,
     /// Blocks that have elements of the tensor.
     pub blocks: u64,
-    /// Those of which every element has its value, and a zero its sign.
+    /// Blocks in which every element has its value, and a zero its sign.
     pub blocks_lossless: u64,
-    /// The scale is the largest finite one of its type, and an element lies beyond what codes reach with it.
+    /// The scale is the largest finite one of its type, and an element is beyond the range of codes with it.
     pub scale_saturated: u64,
     /// The scale is zero.
     pub scale_zero: u64,
@@ -40,7 +40,7 @@ pub struct BlockCounts {
     /// Codes alone do not tell which values are zero, infinite or NaN: a scale is zero or extreme, an element is not finite,
     /// blocks have zero points, or rows and columns are added.
     pub needs_values: bool,
-    /// The last block, if it may go on in the rows that follow.
+    /// The last block, if it may continue in the rows that follow.
     open: Option<OpenBlock>,
 }
 
@@ -91,7 +91,7 @@ impl BlockCounts {
         }
     }
 
-    /// Those of all rows.
+    /// Counts of all rows, with the last block.
     #[must_use]
     pub fn total(mut self) -> BlockCounts {
         if let Some(OpenBlock { found, .. }) = self.open.take() {
@@ -142,7 +142,7 @@ struct End {
 /// Above the roundings of a value in f32.
 const LOWER_SLACK: f64 = 1.0 - 1.0 / (1 << 20) as f64;
 
-/// Roundings of a scale are no saturation.
+/// Room for the rounding of a scale, which is not saturation.
 const UPPER_SLACK: f64 = 1.0 + 1.0 / (1 << 16) as f64;
 
 /// Elements that are looked at together.
@@ -338,7 +338,7 @@ impl Counter {
         counts.scale_nan += u64::from(kind == ScaleKind::Nan);
     }
 
-    /// Looks at all elements only where the first is not lost, or one may lie beyond what codes reach: in few blocks.
+    /// Looks at all elements only where the first is not lost, or one may be beyond the range of codes: in few blocks.
     #[inline(always)]
     fn look<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts) -> Found
     where
@@ -401,7 +401,7 @@ impl Counter {
     }
 }
 
-/// Codes of eight bits, or of four: how many are zero, and how many subnormal.
+/// Codes of eight bits, or of four: the numbers of zeros and of subnormals.
 struct SmallCodes<'a, const BITS: usize> {
     codes: &'a [u8],
     magnitude: u8,
@@ -490,7 +490,7 @@ fn values_of(code: Code, minus: i32, level: Level) -> Result<Vec<f32>, ScaledErr
     Ok(values.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-/// Where the codes of a packed row lie.
+/// Places of the codes in a packed row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields {
     bits: usize,

@@ -1,4 +1,4 @@
-//! How quotients become codes.
+//! Encoding of quotients.
 
 use super::source::F32;
 use crate::level::{Level, Task};
@@ -35,7 +35,7 @@ fn saturating_from(src: DType, dst: DType, away: bool, level: Level) -> Result<P
     plan(&spec, level).map(|(_, pipeline)| pipeline).map_err(|_| NOT_WRITTEN)
 }
 
-/// How elements are coded and packed.
+/// Encoder and packing of elements.
 #[derive(Debug)]
 pub(super) struct Element {
     plane: Plane,
@@ -74,14 +74,14 @@ impl Element {
         encode.prepare(len);
     }
 
-    /// Divides and encodes rows in one loop, to so many bits for each code, and returns how many elements of each row that
-    /// were, from the first on: none, or all but less than 64. Packed codes are to be [finished](Element::finish).
+    /// Divides and encodes rows in one loop, to `bits` bits for each code. Returns the number of leading elements done
+    /// in each row: 0, or all except fewer than 64. Packed codes are to be [finished](Element::finish).
     pub fn encode_quotients(&self, divided: &Divided<'_>, bits: usize, to: CodesMut<'_>) -> usize {
         let Some(Some(split)) = self.split.get() else { return 0 };
         self.level.kernels().encode_quotients(divided, split, bits, to)
     }
 
-    /// Puts so many packed codes of each row, which a kernel wrote, in the order of the packing.
+    /// Puts `done` packed codes of each row, which a kernel wrote, in the order of the packing.
     pub fn finish(&self, done: usize, to: CodesMut<'_>) {
         let bytes = self.bytes(done);
         if done > 0 {

@@ -24,7 +24,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Looks through rows, and prefetches the bytes that lie `ahead` bytes after each element.
+    /// Looks through rows, and prefetches the line `ahead` bytes after each element.
     pub fn look(&mut self, level: Level, rows: &Rows<'_>, ahead: usize, wants_ranges: bool) {
         let (block, blocks) = (rows.block, rows.n_blocks());
         self.largest.clear();
@@ -84,7 +84,7 @@ impl Found {
     }
 }
 
-/// The largest magnitudes of the first blocks, by a kernel if there is one; how many blocks those were.
+/// Finds the largest magnitudes of the first blocks by a kernel, if there is one; returns the number of these blocks.
 fn by_kernel<S: Source<Magnitude = i16>>(
     level: Level,
     src: &[u8],
@@ -127,7 +127,7 @@ impl Widener {
         let _ = self.to_f32.run_packed(src, x, len, scratch);
     }
 
-    /// All elements of rows, without gaps. Those that are f32 already stay as they are.
+    /// All elements of rows, without gaps. f32 elements stay as they are.
     pub fn all(&self, rows: &Rows<'_>, scratch: &mut Scratch) -> Vec<u8> {
         let mut all = vec![0; rows.n_rows * rows.cols * 4];
         for (row, x) in all.chunks_mut(rows.cols * 4).enumerate() {
@@ -173,7 +173,7 @@ impl Widener {
     }
 }
 
-/// Bytes to the line that is prefetched beside an element that is only read.
+/// Distance in bytes from an element that is only read to the line prefetched with it.
 pub(super) fn ahead() -> usize {
     #[cfg(target_arch = "x86_64")]
     return crate::x86::AHEAD;

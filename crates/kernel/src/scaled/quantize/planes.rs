@@ -60,7 +60,7 @@ impl PlanesQuantizer {
         Ok(PlanesQuantizer { planes, layout: *layout, how: *how, exec: *exec, coder, decoder, counter })
     }
 
-    /// One scale serves a whole matrix, and depends on nothing but its largest magnitude.
+    /// Whether one scale serves a whole matrix, and depends only on its largest magnitude.
     pub fn has_one_scale(&self) -> bool {
         let [rows, cols] = self.planes.scales.block;
         let formula = self.how.search == scaled::Search::Formula && !matches!(self.planes.zero, Zero::Grid { .. });
@@ -82,7 +82,7 @@ impl PlanesQuantizer {
         let block = usize::try_from(self.planes.scales.block[1]).unwrap_or(usize::MAX).min(cols);
         let caches = Caches::of_this_machine();
         let budget = (caches.l2 / 4) as usize;
-        // Several rows of blocks are read as they lie where they come back from the last-level cache.
+        // Several rows of blocks are read in place where they come back from the last-level cache.
         let whole_rows = if self.how.search == scaled::Search::Formula { (caches.llc / 16) as usize } else { 0 };
         let matrix_amax = self.has_one_scale().then_some(amax);
         let rows_of_bytes = |bytes: usize| (bytes / (cols * size)).max(1) as u64;
@@ -135,7 +135,7 @@ impl PlanesQuantizer {
                     block,
                 };
                 let next = if col + width < cols { col + width } else { n * cols };
-                // The CPU prefetches the lines that follow rows as they lie.
+                // The CPU itself prefetches the lines that follow whole rows.
                 strip.next = if n > 1 && width == cols { &[] } else { &all[next * size..] };
                 if !strip.columns([row, col as u64], &rows) {
                     // The first of all columns, if there is one.
@@ -151,7 +151,7 @@ impl PlanesQuantizer {
         Ok(strip.counts)
     }
 
-    /// Whether rows may be taken as one long row: each block lies in one row, and results lie without gaps.
+    /// Whether rows may be taken as one long row: no block crosses rows, and results have no gaps.
     fn joins_rows(&self, has_zeros: bool) -> bool {
         let Planes { codes, scales, .. } = &self.planes;
         let (cols, bits) = (self.layout.cols, u64::from(codes.code.bits()));

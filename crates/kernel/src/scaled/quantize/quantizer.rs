@@ -1,4 +1,4 @@
-//! [`Quantizer`]: what it is planned from, which rows it takes, where it writes.
+//! [`Quantizer`]: its plan, the rows that it takes, the places that it writes.
 
 use super::blocks::BlocksQuantizer;
 use super::counts::BlockCounts;
@@ -54,8 +54,8 @@ enum Target {
 }
 
 impl Quantizer {
-    /// Plans a quantization of elements of type `src` (f32, f16, bf16 or f64, which is rounded to f32 first). Of a padded
-    /// layout all rows and columns are quantized, and blocks of those that are kept are counted.
+    /// Plans a quantization of elements of type `src` (f32, f16, bf16 or f64, which is rounded to f32 first). In a
+    /// padded layout all rows and columns are quantized, and blocks of those that are kept are counted.
     ///
     /// # Errors
     /// [`ScaledError::Layout`] for a layout that is only read, and what [`Layout::check`] says.
@@ -81,7 +81,7 @@ impl Quantizer {
         &self.layout
     }
 
-    /// Rows are quantized in multiples of so many, but for the last of a matrix.
+    /// Rows are quantized in multiples of this number, except the last rows of a matrix.
     #[must_use]
     pub fn granule(&self) -> u64 {
         let Target::Planes(of) = &self.target else { return 1 };
@@ -128,7 +128,7 @@ impl Quantizer {
         environment::default(|| self.widener.amax(self.how.nonfinite, src, 0))
     }
 
-    /// Where the parts of some rows lie in the tensors that are written: one piece each.
+    /// Places of the parts of some rows in the tensors that are written: one piece each.
     #[must_use]
     pub fn writes(&self, matrix: u64, rows: Range<u64>) -> Vec<Read> {
         self.cuts(rows).iter().flatten().map(|(part, cut)| cut.read(*part, matrix)).collect()

@@ -1,4 +1,4 @@
-//! Scales near those of the formula, and the best of each block (`docs/spec/checkpoints.md §7.7`).
+//! Scales near the formula's, and the best of each block (`docs/spec/checkpoints.md §7.7`).
 
 use super::coder::{Buffers, Coder, Operands};
 use super::found::Found;

@@ -1,5 +1,5 @@
-//! Loops over plain elements where they lie: the largest magnitude of each block, its range, and quotients with operands
-//! of blocks.
+//! Loops over unquantized elements in place: the largest magnitude of each block, its range, and quotients with
+//! operands of blocks.
 
 use crate::level::Task;
 pub(super) use crate::scaled::rows::{F32, how};
@@ -21,12 +21,12 @@ pub(super) trait Source {
     fn magnitude(x: Self::Element) -> Self::Magnitude;
     /// The bits of the f32 of a magnitude.
     fn widened(magnitude: Self::Magnitude) -> u32;
-    /// The value of an element, if it is no NaN.
+    /// The value of an element that is not NaN.
     fn value(x: Self::Element) -> f32;
     /// The largest magnitude that is not above a limit, which is positive, or one before it.
     fn up_to(limit: f32) -> Self::Magnitude;
 
-    /// Whether the magnitude of an element may be above a limit, of elements that are no NaN.
+    /// Whether the magnitude of an element may be above a limit; no element is NaN.
     fn any_above(elements: &[Self::Element], limit: f32) -> bool {
         let last = Self::up_to(limit);
         // Without a branch, so that elements are looked at together.
@@ -155,7 +155,7 @@ macro_rules! by_source {
 }
 pub(super) use by_source;
 
-/// Whether elements lie as a [`Source`]; others are widened first.
+/// Whether elements are read as a [`Source`]; others are widened first.
 pub(super) fn is_source(dtype: DType) -> bool {
     matches!(dtype, DType::Bf16 | DType::F16 | DType::F32)
 }
@@ -186,13 +186,13 @@ impl<S: Source> Task for Largest<'_, S> {
     }
 }
 
-/// The largest magnitude of each block of columns of rows that lie so many bytes apart, as bits of f32.
+/// The largest magnitude of each block of columns, as bits of f32; rows are `stride` bytes apart.
 pub(super) struct LargestOfRows<'a, S: Source> {
     pub src: &'a [u8],
     pub stride: usize,
     pub cols: usize,
     pub block: usize,
-    /// Bytes from an element to one that is needed soon; none: nothing is asked for.
+    /// Bytes from an element to one that is needed soon; 0: nothing is prefetched.
     pub ahead: usize,
     /// Room for the rows without gaps; none: they are not copied.
     pub copy: &'a mut [u8],
@@ -296,7 +296,7 @@ fn of_many<S: Source>(src: &[S::Element], ahead: usize) -> S::Magnitude {
     rest.iter().fold(most, |most, x| most.max(S::magnitude(*x)))
 }
 
-/// Asks for what lies so many bytes after some elements.
+/// Prefetches the lines `ahead` bytes after some elements.
 #[inline(always)]
 fn look_ahead<S: Source>(x: &[S::Element], ahead: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -434,8 +434,8 @@ fn ratio<S: Source, const HOW: u8, const BYTES: usize>(x: S::Element, t: f32, u:
 /// gives the same result. Needs fused products.
 ///
 /// One step of Newton's iteration leaves `RN32(x/t + d)` with `|d| <= 2^-22 ulp`, as long as nothing overflows, or
-/// underflows above half of the smallest result. Rounding to a format of `p <= 4` bits, or to integers of 8 bits, asks on
-/// which side of a midpoint `m` of at most 9 bits that lies, or whether it is `m`. The answer could differ from that for
+/// underflows above half of the smallest result. Rounding to a format of `p <= 4` bits, or to integers of 8 bits,
+/// compares it with midpoints `m` of at most 9 bits. The answer could differ from that for
 /// `RN32(x/t)` only if `x/t` were so close to `m +- ulp/2`, a number of 25 bits. With integers `X`, `T` (24 bits), `M` (`m`,
 /// so scaled that it has 9 bits) and `k = 16`, that is
 ///
@@ -456,7 +456,7 @@ fn nearly_divided(x: f32, t: f32, u: f32) -> f32 {
     f32::from_bits(q.to_bits() | x.to_bits() & 0x8000_0000)
 }
 
-/// Whether [`nearly_divided`] may stand for division by `t` where no element is larger than `largest`.
+/// Whether [`nearly_divided`] may replace division by `t` where no element is larger than `largest`.
 #[inline(always)]
 #[allow(clippy::manual_range_contains)] // all three at once, without a branch
 pub(super) fn may_be_nearly_divided(t: f32, largest: f32) -> bool {
@@ -486,7 +486,7 @@ impl<const INFINITIES: bool> Task for ToZero<'_, INFINITIES> {
 mod tests {
     use super::*;
 
-    /// Rounded to so many significant bits, ties to even.
+    /// Rounds to `bits` significant bits, ties to even.
     fn rounded(x: f32, bits: u32) -> u32 {
         let drop = 24 - bits;
         let x = x.to_bits();

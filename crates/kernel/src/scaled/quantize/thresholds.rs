@@ -44,7 +44,7 @@ impl Thresholds {
         Shape::new(dtype).filter(|_| level.kernels().has_thresholds()).map(|shape| Thresholds { shape, level })
     }
 
-    /// Makes the tables of all blocks; false, if there is none for one of them. Each block has so many elements.
+    /// Makes the tables of all blocks, each of `block_elements` elements; false if a block cannot have a table.
     pub fn make(
         &self,
         tables: &mut Tables,

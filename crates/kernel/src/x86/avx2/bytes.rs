@@ -61,8 +61,8 @@ macro_rules! by_store {
     };
 }
 
-/// The low bits of f32, truncated and wrapped, under a mask; NaN and Inf give 0. A magnitude of 2^31 or more is a multiple
-/// of 2^8: its low byte is 0, as is that of what the instruction makes of it.
+/// The low bits of f32, truncated and wrapped, under a mask; NaN and Inf give 0. A magnitude of 2^31 or more is a
+/// multiple of 2^8: its low byte is 0, as is the low byte of the instruction's result.
 #[derive(Debug)]
 pub(crate) struct Truncates(pub u8, pub Avx2);
 

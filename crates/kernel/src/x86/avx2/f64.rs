@@ -1,6 +1,6 @@
 //! Between f64 and f32 by the conversion instructions, which flush f32 subnormals where the environment says so
-//! (`docs/kernels.md §5.3`): whatever is subnormal in f32 is computed apart. Also elements of 64 bits as their words, which
-//! AVX2 compares where it cannot compare the elements.
+//! (`docs/kernels.md §5.3`): subnormals of f32 are computed apart. Also elements of 64 bits as their words, which AVX2
+//! compares where it cannot compare the elements.
 
 use super::groups::groups;
 use super::{in_order, select};
@@ -40,7 +40,7 @@ impl Words {
         _mm256_or_si256(self.upper, nonzero(self.lower))
     }
 
-    /// Which f64 are smaller than any normal f32, and whether one of them is not zero.
+    /// Mask of the f64 that are smaller than any normal f32, and whether one of them is not zero.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn tiny(self) -> (__m256i, bool) {

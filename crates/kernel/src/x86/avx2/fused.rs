@@ -20,7 +20,7 @@ use std::arch::x86_64::*;
 use std::hint::black_box;
 use std::marker::PhantomData;
 
-/// Whether codes of so many bits are packed in the loop: from the usual sources, in the shapes of formats of so few bits.
+/// Whether codes of fewer than 8 bits are packed in the loop: from the usual sources, in the shapes of such formats.
 const fn packs<S: Source>(shape: u8) -> bool {
     S::BYTES <= 4 && shape & shape::NEGATIVE_ZERO != 0
 }
@@ -59,7 +59,7 @@ macro_rules! to_bits {
     };
 }
 
-/// Encoders to bytes. The method is that of the source, or of the bf16 that it becomes on its way.
+/// Encoders to bytes. The method depends on the source, or on the bf16 that it becomes on its way.
 macro_rules! to_u8 {
     ($(#[$doc:meta] $name:ident, $of:ident, $method_of:ty, $by:ident;)*) => {$(
         #[$doc]

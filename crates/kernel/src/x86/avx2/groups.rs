@@ -1,5 +1,5 @@
-//! The loop of the kernels that convert groups of elements with vectors of 256 bits: it looks ahead, and stores results, past
-//! the caches or packed where that is asked for.
+//! The loop of the kernels that convert groups of elements with vectors of 256 bits: it looks ahead, and stores
+//! results, past the caches or packed where that is requested.
 
 use super::in_order;
 use crate::stream::LINE;
@@ -42,7 +42,7 @@ pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize
     }
 }
 
-/// How many groups are converted at a time: of codes that are packed, two fill vectors.
+/// Groups that are converted at a time: of codes that are packed, two fill vectors.
 pub(super) const fn turns(bits: usize) -> usize {
     if bits < 8 { 2 } else { 1 }
 }

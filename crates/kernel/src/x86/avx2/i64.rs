@@ -1,5 +1,5 @@
-//! Integers of 64 bits from and to f32, and to bytes, with vectors of 256 bits: AVX2 has neither conversion. What is common
-//! takes the instructions of 32-bit integers and of f64, and what they get wrong is found and computed apart.
+//! Integers of 64 bits from and to f32, and to bytes, with vectors of 256 bits: AVX2 has neither conversion. The common
+//! ones take instructions for 32-bit integers and f64; their wrong results are detected and computed apart.
 
 use super::groups::groups;
 use crate::level::Avx2;

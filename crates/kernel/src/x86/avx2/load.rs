@@ -62,8 +62,8 @@ fn of_64(bytes: &[u8]) -> Words {
     load_words(bytes.first_chunk().expect("8 elements"))
 }
 
-/// Four f64 rounded to odd at 21 bits, which f32 holds exactly if its exponent does: what does not fit there becomes Inf, as
-/// from the largest f32 on it does in bf16.
+/// Four f64 rounded to odd at 21 bits, which f32 holds exactly if its exponent does: larger values become Inf, as they
+/// do in bf16 from the largest f32 on.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn upper_odd(elements: __m256i) -> __m256d {
@@ -73,7 +73,7 @@ fn upper_odd(elements: __m256i) -> __m256d {
     _mm256_castsi256_pd(_mm256_andnot_si256(lower, _mm256_or_si256(elements, carry)))
 }
 
-/// f64 rounded to odd at 21 bits: the ends of f32's range for what lies beyond them (0, or the largest value, which is odd
+/// f64 rounded to odd at 21 bits: the ends of f32's range for values beyond them (0, or the largest value, which is odd
 /// too); Inf, and NaN with the leading bits of its payload, of which the last is set if any other was.
 #[inline]
 #[target_feature(enable = "avx2")]

@@ -1,5 +1,5 @@
-//! How 16-bit floats become bytes: as their upper bits, rounded, or as f32 (`docs/kernels.md §4.9`). Numbers only: what is
-//! done with them is `fused`'s.
+//! Conversions of 16-bit floats to bytes: as their upper bits, rounded, or as f32 (`docs/kernels.md §4.9`). Numbers
+//! only: `fused` and its loops apply them.
 
 use crate::lane::Lane;
 use crate::lane::decode::{Bf16ToF32, F16ToF32};
@@ -44,8 +44,8 @@ pub(super) struct Method {
     pub upper: Option<Upper>,
 }
 
-/// How ordinary magnitudes of 16 bits become codes by their upper bits: above an origin, of which a smaller magnitude has
-/// the code.
+/// Conversion of ordinary magnitudes of 16 bits to codes by their upper bits above an origin. A smaller magnitude has
+/// the origin's code.
 ///
 /// ```text
 ///   magnitude - origin   |  exponent  |  fraction  |   rest    |
@@ -70,22 +70,22 @@ pub(super) struct Upper {
 /// Entries of two tables for `vpshufb`.
 pub(super) const MOST_CELLS: usize = 32;
 
-/// So many that what remains of an f16 has a rest below 128.
+/// Enough bits that the rest of an f16, which remains, is below 128.
 pub(super) const JAMMED_BITS: u32 = 2;
 
-// How, as const parameters: by f32, or by upper bits and so many cells; jammed before.
+// Methods, as const parameters: by f32, or by upper bits and this many cells; jammed before.
 pub(super) const BY_F32: u8 = 0xff;
 pub(super) const UPPER: u8 = 0;
 pub(super) const UPPER_16: u8 = 16;
 pub(super) const UPPER_32: u8 = 32;
 pub(super) const JAMMED_16: u8 = UPPER_16 | 1;
 
-/// Whether a type takes a method, to codes of so many bits in a shape. Loops are compiled for those alone.
+/// Whether a type takes a method, to codes of `bits` bits in a shape. Loops are compiled for those alone.
 pub(super) const fn is_taken<S: Short>(shape: u8, bits: usize, method: u8) -> bool {
     let is_f16 = S::LESS_FRACTION == F16::LESS_FRACTION;
     // A result with one or two bits of fraction drops more than a byte of f16's.
     let few_cells = method == if is_f16 { JAMMED_16 } else { UPPER_16 };
-    // Subnormals of f8e5m2 are f16's, those of f8e5m2fnuz half as large.
+    // Subnormals of f8e5m2 equal f16's; subnormals of f8e5m2fnuz are half as large.
     let five_exponent_bits = method == if is_f16 { UPPER } else { UPPER_16 };
     match bits {
         4 => few_cells,

@@ -1,5 +1,5 @@
-//! Tables of results by shuffles of 16 bytes, `docs/kernels.md §7`: how many rows are looked up [`Tables`] says; the bytes
-//! are interleaved into elements.
+//! Tables of results by shuffles of 16 bytes, `docs/kernels.md §7`. [`Tables`] chooses the number of rows to look up;
+//! the bytes are interleaved into elements.
 
 use crate::interleave::interleave;
 use crate::level::Avx2;

@@ -55,7 +55,7 @@ fn planes(table: &Table16) -> (__m128i, __m128i) {
     (low, _mm_packus_epi16(_mm_srli_epi16::<8>(first), _mm_srli_epi16::<8>(second)))
 }
 
-/// The largest magnitudes of whole blocks of 16 or 32 elements of 16 bits; how many blocks those were. Asks for what lies
+/// Finds the largest magnitudes of whole blocks of 16 or 32 elements of 16 bits; returns their number. Prefetches
 /// `ahead` bytes after each.
 pub(crate) fn block_amax(_: Avx2, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
     // SAFETY: the token proves that the features were detected.
@@ -71,7 +71,7 @@ pub(in crate::x86) fn amax_of_blocks(block: usize, src: &[u8], ahead: usize, mag
     }
 }
 
-/// Blocks of so many vectors. There is an instruction for the least of eight words, none for the largest: it finds the
+/// Blocks of `N` vectors. There is an instruction for the least of eight words, none for the largest: it finds the
 /// least distance of a magnitude from `i16::MAX`.
 #[target_feature(enable = "avx2")]
 fn of_vectors<const N: usize>(src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {

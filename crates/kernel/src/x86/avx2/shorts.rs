@@ -1,4 +1,4 @@
-//! 16-bit floats to bytes, in lanes of 16 bits or as f32: what [`Method`] says (`docs/kernels.md §4.9`).
+//! 16-bit floats to bytes, in lanes of 16 bits or as f32, as [`Method`] chooses (`docs/kernels.md §4.9`).
 
 use super::encoder::EncoderSplat;
 use super::in_order;
@@ -126,7 +126,7 @@ impl<'a> HalfWords<'a> {
         (_mm256_min_epu8(codes, self.max), shifted)
     }
 
-    /// 1 where a byte from 0 to 127 is not 0: what the compiler does not take apart, as it does a minimum.
+    /// 1 where a byte from 0 to 127 is not 0, by an instruction that the compiler keeps, unlike a minimum.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn is_positive(&self, bytes: __m256i) -> __m256i {

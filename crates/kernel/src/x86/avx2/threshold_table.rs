@@ -122,7 +122,7 @@ struct Ends {
     most: __m256i,
 }
 
-/// Codes, those of nibbles in the upper halves of their bytes.
+/// Codes; codes of four bits are in the upper halves of their bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn codes<const SHORT: bool>(x: [__m256i; 2], first: __m256i, ends: Ends, tables: &Tables) -> __m256i {

@@ -4,12 +4,12 @@ use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load, load128, load256, store, store128, store256, stream, stream128};
 use std::arch::x86_64::*;
 
-/// Whether elements of so many bits are packed here.
+/// Whether results of `bits` bits are packed here.
 pub(crate) const fn packs(bits: u32) -> bool {
     matches!(bits, 2 | 4 | 6)
 }
 
-/// The bytes of eight packed codes of so many bits, for each quadword.
+/// Indices that give each quadword the bytes of eight packed codes of `bits` bits.
 const fn apart(bits: usize) -> Block {
     bytes_where!(|i| i / 8 * bits + if i % 8 < bits { i % 8 } else { bits - 1 })
 }
@@ -40,7 +40,7 @@ pub(super) fn load_codes<const BITS: usize>(bytes: &[u8]) -> __m512i {
     _mm512_and_si512(codes, _mm512_set1_epi8((1 << BITS) - 1))
 }
 
-/// Packs 64 codes into `8 * BITS` bytes, of four bits twice 64, without what lies above `BITS` in their bytes.
+/// Packs 64 codes into `8 * BITS` bytes, of four bits twice 64, without the bits above `BITS` in their bytes.
 ///
 /// # Safety
 /// Where it goes past the caches, as it `STREAMS`, the target must be aligned to 16, for four bits to 64.

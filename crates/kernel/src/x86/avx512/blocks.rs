@@ -1,5 +1,5 @@
-//! The loop of the kernels that convert 64 elements at a time with vectors of 512 bits: it looks ahead, and stores results,
-//! past the caches or packed where that is asked for. What becomes of an element is a [`Kernel`]'s.
+//! The loop of the kernels that convert 64 elements at a time with vectors of 512 bits: it looks ahead, and stores
+//! results, past the caches or packed where that is requested. The conversion of an element is a [`Kernel`]'s.
 
 use super::bits::store_packed;
 use crate::level::Avx512;
@@ -17,7 +17,7 @@ const ELEMENTS: usize = 64;
 pub(crate) trait Kernel<const N: usize> {
     /// Bits of an element of the source: of 8, or of a packed one.
     const SRC_BITS: usize;
-    /// Whether the source lies in memory, so that looking ahead pays.
+    /// Whether the source is in memory, so that looking ahead pays.
     const LOOKS_AHEAD: bool = true;
     /// Bits that results may be packed to, as bytes can.
     const PACKS: &'static [u32] = &[];
@@ -65,12 +65,12 @@ unsafe fn blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8>(kernel: &K, 
     }
 }
 
-/// How many times 64 elements are converted in an iteration of [`packed_blocks`]: two vectors of nibbles fill a line.
+/// Times that 64 elements are converted in an iteration of [`packed_blocks`]: two vectors of nibbles fill a line.
 const fn turns(bits: usize) -> usize {
     if bits == 4 { 2 } else { 1 }
 }
 
-/// Elements of a group whose results take so many bits.
+/// Elements of a group whose results take `dst_bits` bits.
 pub(super) fn group_of(dst_bits: usize) -> usize {
     turns(dst_bits) * ELEMENTS
 }
@@ -143,7 +143,7 @@ pub(super) fn convert<K: Kernel<N>, const N: usize>(_: Avx512, kernel: &K, src: 
     }
 }
 
-/// The alignment that results past the caches need, of bytes or packed to so many bits.
+/// The alignment that results past the caches need, of bytes or packed to `dst_bits` bits.
 pub(super) fn alignment<K: Kernel<N>, const N: usize>(dst_bits: u32) -> Option<usize> {
     let can = if dst_bits as usize == 8 * N { K::STREAMS } else { K::PACKS.contains(&dst_bits) };
     can.then_some(LINE)

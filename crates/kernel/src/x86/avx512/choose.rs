@@ -153,7 +153,7 @@ impl Kernels for Avx512 {
     }
 }
 
-/// As [`Kernels::of`]. What has no kernel with vectors of 512 bits may have one with 256.
+/// As [`Kernels::of`]. Operations without a kernel with vectors of 512 bits may have one with 256.
 fn of(ops: &[Op], token: Avx512) -> Kernel {
     let own = match *ops {
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),

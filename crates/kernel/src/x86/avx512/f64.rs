@@ -1,5 +1,5 @@
 //! f64 and 64-bit integers by the conversion instructions, which flush f32 subnormals where the environment says so
-//! (`docs/kernels.md §5.3`): whatever is subnormal in f32 is computed apart, in blocks that have such an element.
+//! (`docs/kernels.md §5.3`): subnormals of f32 are computed apart, in blocks that have such an element.
 
 use crate::x86::{Block, load};
 use std::arch::x86_64::*;

@@ -1,8 +1,8 @@
 //! Any wide source to any narrow float to nearest even, through an f32 in registers: loaders and encoders of
 //! `docs/kernels.md §2.6` and §4.3 in one loop.
 //!
-//! As lanes they take two passes over a tile, between which memory waits. What an encoder computes is what the lane of that
-//! name computes.
+//! As lanes they take two passes over a tile, between which memory waits. An encoder computes the same as the lane of
+//! that name.
 
 use super::blocks::{Kernel, Params, streams};
 use super::{join, to_half};
@@ -31,7 +31,7 @@ pub(crate) struct Converts<S, const SHAPE: u8>(EncoderSplat, PhantomData<S>);
 
 impl<S: Source512, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Converts<S, SHAPE> {
     const SRC_BITS: usize = 8 * S::BYTES;
-    /// In the shapes that formats of so few bits have.
+    /// In the shapes of formats of 4 and 6 bits.
     const PACKS: &'static [u32] = if BYTES == 1 && SHAPE & shape::NEGATIVE_ZERO != 0 { &[4, 6] } else { &[] };
     /// 64 elements to their codes of `BYTES`, in order.
     #[inline]
@@ -64,7 +64,7 @@ impl<S: Source512, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Conver
     }
 }
 
-/// The low `BYTES` of 64 elements of 32 bits, in order: whatever lies above them is lost.
+/// The low `BYTES` bytes of 64 elements of 32 bits, in order: higher bytes are lost.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi")]
 pub(super) fn low_parts<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYTES] {

@@ -92,14 +92,14 @@ fn f64_odd(low: __m512i, high: __m512i) -> __m512i {
     _mm512_mask_or_epi32(bits, sticky, bits, _mm512_set1_epi32(1))
 }
 
-/// Which of 16 f32 are.
+/// Mask of the zeros and subnormals in 16 f32.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn zero_or_subnormal(f32s: __m512i) -> __mmask16 {
     _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(_mm512_castsi512_ps(f32s))
 }
 
-/// Which of eight and eight f64 are not 0.
+/// Mask of the f64 that are not 0, of eight and eight.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn nonzero(low: __m512i, high: __m512i) -> __mmask16 {

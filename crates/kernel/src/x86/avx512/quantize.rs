@@ -45,7 +45,7 @@ pub(crate) fn encode(_: Avx512, divided: &Divided<'_>, split: &Split, bits: usiz
     )
 }
 
-/// 32 elements in two vectors of f32: which elements are where is its own.
+/// 32 elements in two vectors of f32, in an order of its own.
 trait Source {
     /// Bytes of an element.
     const BYTES: usize;

@@ -16,7 +16,7 @@ pub(crate) struct BySplit<'a> {
     pub token: Avx512,
 }
 
-/// Whether results of elements of so many bytes are packed to so many bits.
+/// Whether results of elements of `src_bytes` bytes are packed to `bits` bits.
 pub(crate) fn packs(src_bytes: usize, bits: u32) -> bool {
     if src_bytes == 2 { <Tables<false>>::PACKS.contains(&bits) } else { OfF32::PACKS.contains(&bits) }
 }
@@ -75,7 +75,7 @@ impl Table {
     }
 }
 
-/// [`Split`] in registers; `SHORT` as there.
+/// [`Split`] in registers; `SHORT` as [`Split::short`].
 pub(super) struct Tables<const SHORT: bool> {
     base: Table,
     profile: Table,

@@ -1,5 +1,5 @@
-//! Tables of results by byte permutation, `docs/kernels.md §7`: the bytes of a result lie in as many planes, each of 256
-//! entries in four registers (or of 64 or 16 in one), and the planes that were looked up are interleaved into elements.
+//! Tables of results by byte permutation, `docs/kernels.md §7`: each byte of a result has a plane of 256 entries in
+//! four registers (or of 64 or 16 in one), and the planes that were looked up are interleaved into elements.
 
 use super::bits::{load_codes, packs};
 use super::blocks::{Kernel, alignment, convert, group_of};
@@ -33,7 +33,7 @@ impl<const N: usize> Planes<N> {
             }
         }
         let upper_half = N > 1 && planes[..N / 2].iter().all(|plane| *plane == [[0; 64]; 4]);
-        // Interleaving makes vector j of the elements that lie at `16 / N * j ..` of each 128-bit lane.
+        // Interleaving makes vector j of the elements at `16 / N * j ..` of each 128-bit lane.
         let per_lane = 16 / N;
         let (mut order, mut sixteens) = ([0; 64], [[0; 64]; N]);
         for i in 0..64 {

@@ -93,7 +93,7 @@ fn small_groups<const X: usize>(codes: &ByteCodes, x: &[[u8; X]], y: &[Block]) -
     all
 }
 
-/// Counts values that are not finite or lie beyond the range, of pairs whose values take `X` and `Y` bytes a row.
+/// Counts values that are not finite or are beyond the range, in pairs whose values take `X` and `Y` bytes a row.
 pub(crate) fn specials<const X: usize, const Y: usize>(_: Avx512, x: &[u8], y: &[u8], range: &Range) -> Special {
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<X>(), y.as_chunks::<Y>());
     // SAFETY: the token proves that the features were detected.
@@ -104,7 +104,7 @@ pub(crate) fn specials<const X: usize, const Y: usize>(_: Avx512, x: &[u8], y: &
 #[target_feature(enable = "popcnt,avx512f,avx512dq")]
 fn special_rows<const X: usize, const Y: usize>(x: &[[u8; X]], y: &[[u8; Y]], range: &Range) -> Special {
     let infinity = (bits::<X>(f64::INFINITY), bits::<Y>(f64::INFINITY));
-    // Without a policy nothing but NaN is above these.
+    // Without a policy only NaN is above these.
     let over = range.over.map(|over| if over.is_nan() { infinity.0 + 1 } else { bits::<X>(over) });
     let usual = over[0].min(over[1]).min(infinity.0);
     let mut all = Special::default();

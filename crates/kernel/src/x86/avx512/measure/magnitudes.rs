@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 pub(super) const MAX_MAGNITUDE: i32 = 0b10_11;
 const MIN_MAGNITUDE: i32 = 0b10_10;
 
-/// Extreme magnitudes of rows of `N` bytes: the bits of f32 or f64 without the sign, whose order is that of the numbers.
+/// Extreme magnitudes of rows of `N` bytes: the bits of f32 or f64 without the sign, which are ordered as the numbers.
 pub(super) struct Magnitudes<const N: usize>([__m512i; 2]);
 
 impl<const N: usize> Magnitudes<N> {

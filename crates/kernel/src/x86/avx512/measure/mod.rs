@@ -43,7 +43,7 @@ pub(crate) fn add<const X: usize, const Y: usize, const MASKED: bool>(
     Some(seen)
 }
 
-/// As [`add`], of values that stand for themselves: only the signal is added.
+/// As [`add`], for values that are kept (`y` is `x`): only the signal is added.
 pub(crate) fn add_values<const V: usize, const MASKED: bool>(
     _: Avx512,
     values: &[u8],
@@ -107,7 +107,7 @@ fn pair_rows<const X: usize, const Y: usize, const MASKED: bool>(
                 image[i] = add_product::<Y, Y>(image[i], y, y);
                 product[i] = add_product::<X, Y>(product[i], x, y);
                 max_abs[i] = _mm512_range_pd::<MAX_MAGNITUDE>(max_abs[i], e);
-                // How far an error is below the limit. Of f32 values in squares, which cannot overflow nor vanish.
+                // Distance of an error below the limit; for f32, of squares, which can neither overflow nor vanish.
                 below[i] = if X == ROW_F32 && Y == ROW_F32 {
                     let x = _mm512_mul_pd(limit, x);
                     _mm512_fmsub_pd(x, x, ee)

@@ -1,5 +1,5 @@
-//! Rows of 16 values, f32 in 64 bytes or f64 in 128: both are f64 in registers, in two halves of a row. Which elements of a
-//! row a condition holds for is a mask.
+//! Rows of 16 values, f32 in 64 bytes or f64 in 128: both are f64 in registers, in two halves of a row. A condition on
+//! a row gives a mask of its elements.
 
 use crate::measure::value::Value;
 use crate::x86::{Block, load};
