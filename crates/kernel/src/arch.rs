@@ -1,7 +1,7 @@
-//! Kernels written by hand: what the rest of the crate asks of them, and where those of a level are.
+//! Interface of the hand-written kernels, and the kernels of each level.
 //!
-//! A level overrides the methods for which it has kernels. They are called once for a plan, a tile or a stage, never in a
-//! loop over elements.
+//! A level overrides the methods for which it has kernels. They are called once for a plan, a tile or a stage, never in
+//! a loop over elements.
 
 use crate::level::Level;
 use crate::measure::found::{ByteCodes, Next, Seen, Small, Special, Sums};
@@ -48,7 +48,7 @@ pub(crate) trait Kernels {
         false
     }
 
-    /// Looks up elements with tables of 16 results of two bytes, and returns how many it did, from the first on.
+    /// Looks up elements with tables of 16 results of two bytes; returns the number of leading elements done.
     fn lookup16(&self, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8], streams: bool) -> usize {
         0
     }
@@ -58,14 +58,14 @@ pub(crate) trait Kernels {
         false
     }
 
-    /// Looks up codes of rows with the same tables of 256 results of two bytes, and returns how many elements of each row it
-    /// did, from the first on.
+    /// Looks up codes of rows with the same tables of 256 results of two bytes; returns the number of leading elements
+    /// done in each row.
     fn lookup256(&self, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Table256], streams: bool) -> usize {
         0
     }
 
-    /// Transposes rows of groups of eight bytes, `stride` bytes apart, into columns, and returns how many it did, from the
-    /// first on.
+    /// Transposes rows of groups of eight bytes, `stride` bytes apart, into columns; returns the number of leading
+    /// columns done.
     fn transpose8(&self, rows: &[u8], stride: usize, n_cols: usize, columns: CodesMut<'_>) -> usize {
         0
     }
@@ -90,12 +90,12 @@ pub(crate) trait Kernels {
     /// Adds the threshold tables of divisors.
     fn add_thresholds(&self, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {}
 
-    /// Encodes elements of rows by threshold tables, and returns how many of each row it did, from the first on.
+    /// Encodes elements of rows by threshold tables; returns the number of leading elements done in each row.
     fn encode_by_thresholds(&self, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
         0
     }
 
-    /// Adds pairs for [`crate::measure`]; `None`, and nothing is done, without a kernel.
+    /// Adds pairs for [`crate::measure`]; `None`, with nothing done, without a kernel.
     fn add(
         &self,
         masked: bool,

@@ -66,7 +66,7 @@ impl<B> Buffer<B> {
         self.len
     }
 
-    /// No elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

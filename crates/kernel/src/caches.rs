@@ -1,4 +1,4 @@
-//! Sizes of caches, as Linux tells them under `/sys`.
+//! Sizes of caches, read from `/sys` on Linux.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,19 +16,19 @@ pub struct Caches {
     pub all_llcs: u64,
 }
 
-/// Where the system does not say: of a common server core.
+/// Sizes of a common server core, for systems that do not state them.
 const FALLBACK: Caches = Caches { l2: 1 << 20, llc: 32 << 20, all_llcs: 32 << 20 };
 
 impl Caches {
-    /// Caches as the system describes them, with 1 MiB of L2 and 32 MiB of last-level cache where it does not. It is asked
+    /// Caches as the system describes them, with 1 MiB of L2 and 32 MiB of last-level cache where it does not. Read
     /// once.
     pub fn of_this_machine() -> Caches {
         static CACHES: OnceLock<Caches> = OnceLock::new();
         *CACHES.get_or_init(|| Caches::described_in(Path::new("/sys/devices/system/cpu")))
     }
 
-    /// Bytes of a last-level cache that a conversion may count on. One of more than 96 MiB is shared by dozens of cores,
-    /// often of other machines: there it is 8 MiB (`docs/kernels.md §8`).
+    /// Bytes of a last-level cache that a conversion may count on. One of more than 96 MiB is shared by dozens of
+    /// cores, often of other machines: there it is 8 MiB (`docs/kernels.md §8`).
     pub fn counted_on(&self) -> u64 {
         const OF_FEW_CORES: u64 = 96 << 20;
         if self.llc > OF_FEW_CORES { 8 << 20 } else { self.llc }
@@ -49,7 +49,7 @@ impl Caches {
 struct DataCache {
     level: u32,
     bytes: u64,
-    /// The cores that share it, in the system's words.
+    /// Cores that share it, as the system lists them.
     shared_by: String,
 }
 

@@ -75,11 +75,11 @@ impl Caster {
         Ok(total)
     }
 
-    /// Converts the next part of an array and adds to its counts. If every part but the last holds a multiple of 65,536
-    /// elements, counts and errors are those of the whole array at once.
+    /// Converts the next part of an array and adds to its counts. If every part except the last holds a multiple of
+    /// 65,536 elements, counts and errors are those of the whole array at once.
     ///
     /// # Errors
-    /// As [`Caster::cast`]; an element's index is that in the part.
+    /// As [`Caster::cast`]; an element's index counts from the start of the part.
     pub fn cast_next(&self, src: Elements<'_>, dst: ElementsMut<'_>, total: &mut Counts) -> Result<(), CastError> {
         self.cast_parts(src, dst)?.iter().for_each(|counts| total.add(counts));
         Ok(())
@@ -94,8 +94,8 @@ impl Caster {
         self.cast_some_measured(src, dst, 0, Sample::ALL)
     }
 
-    /// The same where only a sample has its errors measured, of an array in which `src` begins with the element `first`.
-    /// Counts of saturated, wrapped, flushed, NaN, infinite and open elements are of all.
+    /// As [`Caster::cast_parts`], with errors measured only in a sample; `src` begins with element `first` of the
+    /// array. Counts of saturated, wrapped, flushed, NaN, infinite and open elements cover all elements.
     ///
     /// # Errors
     /// As [`Caster::cast`].

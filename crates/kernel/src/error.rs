@@ -1,22 +1,22 @@
-//! Why a conversion did not happen.
+//! Errors of conversions.
 
 use truecast_core::policy::Condition;
 use truecast_core::text::print_one;
 use truecast_core::{CastSpec, DType};
 
-/// Why a conversion did not happen. The destination's content is then unspecified.
+/// Failure of a conversion. The destination's content is then unspecified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum CastError {
-    /// A buffer does not hold what it says.
+    /// A buffer whose bytes do not fit its type and length.
     #[error("{len} elements of {dtype} take {expected} bytes, the buffer has {got}")]
     Length {
         /// Element type of the buffer.
         dtype: DType,
         /// Elements it should hold.
         len: usize,
-        /// Bytes they take, at most those that a number can say.
+        /// Bytes that they take, at most `u64::MAX`.
         expected: u64,
         got: usize,
     },
@@ -47,7 +47,7 @@ pub enum CastError {
         /// The fault.
         condition: Condition,
         src: DType,
-        /// The type that it was to become.
+        /// Destination type.
         dst: DType,
         code: u64,
     },

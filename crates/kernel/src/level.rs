@@ -1,18 +1,18 @@
 //! Instruction-set levels, and the proof tokens that make using one safe. Reference: `docs/kernels.md §9`.
 //!
-//! The only way to obtain a token is detection, so a function that takes one may run code compiled for it. Nothing about
-//! numbers lives here.
+//! The only way to obtain a token is detection, so a function that takes one may run code compiled for it. Nothing here
+//! concerns numbers.
 
 /// Proof that AVX2, FMA, F16C, BMI1, BMI2, LZCNT and POPCNT were detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Avx2(());
 
-/// Proof that everything of [`Avx2`] and AVX-512 F, BW, CD, DQ, VL and VBMI were detected.
+/// Proof that the features of [`Avx2`] and AVX-512 F, BW, CD, DQ, VL and VBMI were detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Avx512(());
 
 impl Avx512 {
-    /// The level that it proves too.
+    /// The token of AVX2, which AVX-512 includes.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn avx2(self) -> Avx2 {
         Avx2(())
@@ -147,7 +147,7 @@ impl Level {
         match self {
             Level::Baseline | Level::Neon(_) => baseline(task),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the token exists only if detection succeeded; that of AVX-512 contains that of AVX2.
+            // SAFETY: the token exists only if detection succeeded; AVX-512's contains AVX2's.
             Level::Avx2(_) | Level::Avx512(_) => unsafe { x86::avx2(task) },
             #[cfg(not(target_arch = "x86_64"))]
             Level::Avx2(_) | Level::Avx512(_) => unreachable!("no token exists on this architecture"),

@@ -1,9 +1,9 @@
-//! How to run a conversion.
+//! Options for running a conversion.
 
 use crate::level::Level;
 use std::num::NonZeroUsize;
 
-/// How to run a conversion. None of it changes a bit of the result.
+/// Options for running a conversion. None of them changes a bit of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CastOptions {
     /// Instruction-set level.
@@ -12,8 +12,8 @@ pub struct CastOptions {
     pub threads: NonZeroUsize,
     /// Counts that are taken.
     pub counting: Counting,
-    /// Results that take more bytes than this are stored past the caches, where the loop can and that pays; `None`: results
-    /// larger than the last-level cache, or, together with their sources, four times as large or more.
+    /// Results that take more bytes than this are stored past the caches, where the loop can and that pays; `None`:
+    /// results larger than the last-level cache, or, together with their sources, four times as large or more.
     pub stream_above_bytes: Option<usize>,
 }
 

@@ -40,7 +40,7 @@ impl<const BITS: usize, const PER_BYTE: usize> Task for PackBytes<'_, BITS, PER_
     }
 }
 
-/// Unpacks whole bytes and returns how many elements that were.
+/// Unpacks whole bytes; returns the number of elements.
 fn unpack_bytes<const BITS: usize, const PER_BYTE: usize>(
     level: Level,
     src: &[u8],
@@ -58,7 +58,7 @@ fn unpack_bytes<const BITS: usize, const PER_BYTE: usize>(
     done
 }
 
-/// Packs whole bytes and returns how many elements that were.
+/// Packs whole bytes; returns the number of elements.
 fn pack_bytes<const BITS: usize, const PER_BYTE: usize>(level: Level, src: &[u8], dst: &mut [u8], len: usize) -> usize {
     let (src, _) = src[..len].as_chunks();
     let done = src.len() * PER_BYTE;
@@ -111,7 +111,7 @@ fn little_endian(bytes: &[u8]) -> u64 {
 /// Unpacks `len` elements of `bits` bits (1 to 7, or 48).
 ///
 /// # Panics
-/// On other widths: [`crate::stage`] asks for none.
+/// On other widths: [`crate::stage`] requests none.
 pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
     let done = match bits {
         1 => unpack_bytes::<1, 8>(level, src, dst, len),

@@ -19,8 +19,8 @@ pub(crate) struct Pieces<'a> {
     pub dst_bytes: usize,
 }
 
-/// Maps the pieces. `work` makes what one thread needs. Every piece before the first failure is done; with several threads
-/// others may be. Work on less than [`MIN_BYTES_PER_THREAD`] stays on the caller's thread.
+/// Maps the pieces. `work` makes what one thread needs. Every piece before the first failure is done; with several
+/// threads others may be. Work on less than [`MIN_BYTES_PER_THREAD`] stays on the caller's thread.
 pub(crate) fn map_pieces<W, R: Send, E: Send>(
     threads: NonZeroUsize,
     pieces: Pieces<'_>,

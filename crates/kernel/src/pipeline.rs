@@ -17,7 +17,7 @@ const TILE_BYTES: usize = 16 << 10;
 /// The same for results that go past the caches: so small that the CPU looks ahead to the next tile while they leave.
 const STREAMED_TILE_BYTES: usize = 4 << 10;
 
-/// Is shown every tile while it is in L1: the number of elements, their bytes in the source and in the destination.
+/// Callback for every tile while it is in L1: the number of elements, their bytes in the source and in the destination.
 pub(crate) type Observer<'a> = &'a mut dyn FnMut(usize, &[u8], &[u8]);
 
 /// A chain of stages with the packing at its ends.
@@ -70,12 +70,12 @@ pub(crate) fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
     &mut tile[..bytes]
 }
 
-/// Where results go: into the caches, or past them (`docs/kernels.md §8`).
+/// Destination of results: the caches, or memory past them (`docs/kernels.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stores {
     /// Past the caches by the stores of a stage, if it is the only one and can.
     pub by_stage: bool,
-    /// Past the caches through a tile that stays in L1, where not by the stage.
+    /// Past the caches through a tile that stays in L1, unless by the stage.
     pub by_tile: bool,
 }
 
@@ -84,7 +84,7 @@ impl Stores {
 
     /// For arrays of some sizes. Source: `docs/kernels.md §8`.
     pub fn new(exec: &CastOptions, src: ArraySize, dst: ArraySize, streaming: Streaming) -> Stores {
-        /// Smaller than any last-level cache, whose size need not be asked then.
+        /// Smaller than any last-level cache, whose size is then not needed.
         const SURELY_CACHED: usize = 1 << 20;
         let large = match exec.stream_above_bytes {
             Some(limit) => dst.total > limit,
@@ -112,7 +112,7 @@ impl Pipeline {
         Self { src, dst, level, stages, bytes: None }
     }
 
-    /// With a conversion, if there is one, that takes the bytes of eight packed elements to those of their packed results.
+    /// With a conversion, if any, from the bytes of eight packed elements to the bytes of their packed results.
     pub fn with_bytes(self, bytes: Option<Pipeline>) -> Self {
         Self { bytes: bytes.map(Box::new), ..self }
     }

@@ -1,24 +1,24 @@
 //! Plain passes over memory: the limit of any conversion (`docs/kernels.md §13`).
 //!
-//! A pass reads `k` blocks of 64 bytes, joins them by OR, and writes the block so made `m` times, over and over. It does
-//! for memory what a conversion of elements of `k` and `m` units does, and nothing else. Only `bench` uses it.
+//! A pass reads `k` blocks of 64 bytes, joins them by OR, and writes the block so made `m` times, over and over. It
+//! does for memory what a conversion of elements of `k` and `m` units does, and nothing else. Only `bench` uses it.
 
 use crate::level::{Level, Task};
 
 /// 64 bytes.
 type Block = [u8; 64];
 
-/// How a pass treats memory.
+/// Memory accesses of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
-    /// Asks for lines before it reads them.
+    /// Prefetches lines before it reads them.
     pub looks_ahead: bool,
     /// Stores past the caches.
     pub streams: bool,
 }
 
 impl Plain {
-    /// Every way that this CPU has.
+    /// All passes that this CPU has.
     pub const ALL: &[Plain] = if cfg!(target_arch = "x86_64") {
         &[
             Plain { looks_ahead: false, streams: false },
@@ -31,8 +31,8 @@ impl Plain {
     };
 }
 
-/// Reads `k` blocks of `src` and writes `m` blocks of `dst` until one of them has fewer left. Bytes of `dst` that do not
-/// fill a line may keep their values.
+/// Reads `k` blocks of `src` and writes `m` blocks of `dst` until one of them has fewer left. Bytes of `dst` that do
+/// not fill a line may keep their values.
 ///
 /// # Panics
 /// If `k` or `m` is zero.
@@ -132,7 +132,7 @@ impl<T: Target, const K: usize, const M: usize> Task for Pass<'_, T, K, M> {
 mod tests {
     use super::*;
 
-    /// Every proportion and way, at every level: each written block is the OR of those read for it, and all are written.
+    /// Every proportion and way, at every level: each written block is the OR of those read for it, none is left out.
     #[test]
     fn blocks_are_joined_and_repeated() {
         let src: Vec<u8> = (0..64 * 192).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8 & 0x55).collect();

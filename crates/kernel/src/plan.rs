@@ -22,7 +22,7 @@ use truecast_core::format::{F32, F64};
 use truecast_core::policy::*;
 use truecast_core::{CastSpec, DType, FloatFormat, IntFormat, Kind, Rounding};
 
-/// Why a conversion cannot be planned.
+/// Failure to plan a conversion.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -117,7 +117,7 @@ fn is_beyond_lanes(policy: &CastPolicy) -> bool {
         || matches!(policy.nan_to_int, NanToInt::Indefinite | NanToInt::TopBit)
 }
 
-/// By a kernel for all operations at once, if there is one; else one after the other.
+/// One kernel for all operations, if there is one; else a stage for each.
 fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
     if let Some(kernel) = level.kernels().of(ops) {
         return (Route::of([Method::of_kernel(ops)]), vec![kernel]);
@@ -135,12 +135,12 @@ fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
     (Route::of(methods), stages)
 }
 
-/// Conversion instructions in one loop, which take less than tables.
+/// Whether a route is conversion instructions in one loop, which take less than tables.
 fn is_instruction(route: &Route) -> bool {
     matches!(route.methods(), [Method::Instruction | Method::Narrow])
 }
 
-/// Stages from elements of 16 bits or f32 to bytes, or what looks their results up (`docs/kernels.md §2.4`).
+/// Stages from elements of 16 bits or f32 to bytes, or a stage that looks their results up (`docs/kernels.md §2.4`).
 fn split(spec: &CastSpec, level: Level, route: Route, stages: Stages) -> (Route, Stages) {
     if !level.kernels().has_split() || !Split16::fits(spec.src, spec.dst) {
         return (route, stages);
@@ -149,7 +149,7 @@ fn split(spec: &CastSpec, level: Level, route: Route, stages: Stages) -> (Route,
     (route.split(), vec![Box::new(split)])
 }
 
-/// Asked of the policy, not assumed from equal types (`docs/kernels.md §2.2`).
+/// Whether bytes are copied: decided by the policy, not by equal types (`docs/kernels.md §2.2`).
 fn is_copy(spec: &CastSpec) -> bool {
     let CastSpec { src, dst, policy, .. } = spec;
     if is_beyond_lanes(policy) {
@@ -192,7 +192,7 @@ impl Planner<'_> {
         if policy.subnormals != Subnormals::Keep || policy.nan == NanRule::Error {
             return None;
         }
-        // On the way through f32 values beyond it are its largest, which a destination of the same range takes for its own.
+        // Values beyond f32 become its largest on the way, which a destination of the same range takes as is.
         if policy.overflow == Overflow::NonfiniteAlways && *src == DType::F64 {
             return None;
         }
@@ -356,8 +356,8 @@ impl Planner<'_> {
 }
 
 /// The pipeline that reads a type as values of an intermediate that holds them exactly, for measuring; 64-bit integers
-/// become the nearest f64, which [`residual`] completes. It may be used only in the default floating-point environment, and does
-/// not keep the bits of a NaN.
+/// become the nearest f64, which [`residual`] completes. It may be used only in the default floating-point environment,
+/// and does not keep the bits of a NaN.
 pub(crate) fn values(src: DType, intermediate: Intermediate, level: Level) -> Pipeline {
     let spec = CastSpec { dst: intermediate.dtype(), ..CastSpec::copy(src) };
     let to_f32 = match src {

@@ -1,4 +1,4 @@
-//! [`Route`]: which loops the elements of a conversion go through.
+//! [`Route`]: the loops that the elements of a conversion go through.
 
 use crate::level::Level;
 use crate::numbers::op::Op;
@@ -58,7 +58,7 @@ impl Route {
         Route(methods.into_iter().collect())
     }
 
-    /// By split tables that this path fills.
+    /// The route by split tables that this path fills.
     pub(crate) fn split(self) -> Route {
         Route::of([Method::Split].into_iter().chain(self.0))
     }

@@ -1,7 +1,7 @@
 //! Elements in memory: unsigned integers of 1, 2, 4 or 8 bytes, little-endian, at any alignment.
 //!
-//! Lanes never see `f32` or `f64` slices (`docs/kernels.md §4.1`). A byte buffer is viewed as arrays of bytes, which the
-//! compiler loads like the integer, so no view needs `unsafe` or an aligned buffer.
+//! Lanes never see `f32` or `f64` slices (`docs/kernels.md §4.1`). A byte buffer is viewed as arrays of bytes, which
+//! the compiler loads like the integer, so no view needs `unsafe` or an aligned buffer.
 
 /// An element as stored in a buffer.
 pub(crate) trait Slot: Copy + Send + Sync + std::fmt::Debug + 'static {

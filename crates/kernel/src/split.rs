@@ -38,7 +38,7 @@ impl Split16 {
         self.tables.get()?.as_deref()
     }
 
-    /// The only stage, while the tables are not filled.
+    /// The only stage, until the tables are filled.
     fn stage(&self) -> Option<&dyn Stage> {
         if self.tables().is_none() { self.stages.only_stage() } else { None }
     }

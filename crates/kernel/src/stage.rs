@@ -1,8 +1,8 @@
 //! Stages: passes over a tile that stays in L1. At most four make a conversion (`docs/kernels.md §2`):
 //! unpack, load into an intermediate, encode, pack.
 //!
-//! Here is what a stage promises, and the stage that is right for everything; the others are in `lane`, `table` and kernels
-//! written by hand.
+//! This module has the contract of a stage, and the stage that is right for everything; the others are in `lane`,
+//! `table` and hand-written kernels.
 
 use std::fmt::Debug;
 use truecast_core::policy::Condition;
@@ -17,7 +17,7 @@ pub(crate) struct Refusal {
     pub condition: Condition,
 }
 
-/// How results of a stage go past the caches, where they should (`docs/kernels.md §8`).
+/// Path of a stage's results past the caches, where they should take it (`docs/kernels.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Streaming {
     /// Through a tile, where they are wider than their sources or a quarter of them.
@@ -32,9 +32,9 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn widths(&self) -> (usize, usize);
     /// Converts `src.len() / widths().0` elements.
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal>;
-    /// Told once before a conversion of `len` elements, so that a table that pays for itself can be filled.
+    /// Called once before a conversion of `len` elements, so that a table that pays for itself can be filled.
     fn prepare(&self, _len: usize) {}
-    /// How its results go past the caches.
+    /// Path of its results past the caches.
     fn streaming(&self) -> Streaming {
         Streaming::ByWidth
     }

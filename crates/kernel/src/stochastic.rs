@@ -1,8 +1,8 @@
-//! [`StochasticCaster`]: stochastic rounding of arrays. Each element takes 32 random bits that depend on the seed and on its
-//! index alone.
+//! [`StochasticCaster`]: stochastic rounding of arrays. Each element takes 32 random bits that depend on the seed and
+//! on its index alone.
 //!
-//! A tile is converted twice, rounded toward zero and away from zero, and a loop chooses: it adds the random bits to the
-//! first bits that are cut off, which it finds in the element's f64 value, and looks for a carry.
+//! A tile is converted twice, rounded toward zero and away from zero, and a loop chooses: it adds the random bits to
+//! the first bits that are cut off, which it finds in the element's f64 value, and looks for a carry.
 
 use crate::buf::{Elements, ElementsMut};
 use crate::caster::Caster;
@@ -59,12 +59,12 @@ fn last_place_of(src: DType, dst: DType) -> Option<LastPlace> {
 }
 
 impl StochasticCaster {
-    /// Plans a conversion. Types whose values f64 does not hold (i64, u64), and i48, take the price of the definition, about
-    /// 100 ns an element.
+    /// Plans a conversion. Types whose values f64 does not hold (i64, u64), and i48, take as long as the definition,
+    /// about 100 ns an element.
     ///
     /// # Errors
-    /// [`PlanError::NotStochastic`] for text, complex numbers, and destinations that have no last place: truth values and code
-    /// books.
+    /// [`PlanError::NotStochastic`] for text, complex numbers, and destinations that have no last place: truth values
+    /// and code books.
     pub fn new(spec: &CastSpec, seed: u64, exec: &CastOptions) -> Result<StochasticCaster, PlanError> {
         let CastSpec { src, dst, .. } = *spec;
         let new = |how, measures| Ok(StochasticCaster { spec: *spec, seed, threads: exec.threads, how, measures });
@@ -90,12 +90,12 @@ impl StochasticCaster {
         &self.spec
     }
 
-    /// Converts: [`CastSpec::with_random_bits`] of every code, and of [`RandomBits::of_element`] for its index. The first
-    /// element has the index `first`, so that parts of an array give what the whole does. Counts come in parts, as from
-    /// [`Caster::cast_parts`].
+    /// Converts: [`CastSpec::with_random_bits`] of every code, and of [`RandomBits::of_element`] for its index. The
+    /// first element has the index `first`, so that parts of an array give what the whole does. Counts come in parts,
+    /// as from [`Caster::cast_parts`].
     ///
-    /// Shapes: `src.len() == dst.len()`, in elements; any alignment. Result: the same bits on every level, layout and number
-    /// of threads.
+    /// Shapes: `src.len() == dst.len()`, in elements; any alignment. Result: the same bits on every level, layout and
+    /// number of threads.
     ///
     /// # Errors
     /// As [`Caster::cast`].
@@ -128,7 +128,7 @@ impl StochasticCaster {
         })
     }
 
-    /// Counts of a block whose first element has the index `first`: an element is out of range if its own rounding makes it so.
+    /// Counts of a block whose first element has the index `first`; an element is out of range by its own rounding.
     fn counts(&self, measures: &Measures, src: Elements<'_>, dst: Elements<'_>, first: u64) -> Counts {
         let Measures { toward_zero, away, between } = measures;
         let counted = |measure: &Measure, src, dst| measure.compare(src, dst).pop().unwrap_or_default();
@@ -224,11 +224,11 @@ fn chosen(all: Elements<'_>, some: &[usize]) -> Vec<u8> {
 #[derive(Debug)]
 struct Tiles {
     level: Level,
-    /// Gives f64.
+    /// Caster to f64.
     values: Caster,
     toward_zero: Caster,
     away: Caster,
-    /// Between layouts of the destination.
+    /// Caster between layouts of the destination.
     packing: Caster,
     last_place: LastPlace,
     /// Bytes of a result that is not packed.
@@ -353,7 +353,7 @@ impl<D: Slot> Task for Choose<'_, D> {
         let Choose { last_place, values, random, results, away } = self;
         for (((result, away), value), random) in results.iter_mut().zip(away).zip(u64::view(values)).zip(random) {
             let (toward_zero, away) = (D::load(*result).wide(), D::load(*away).wide());
-            // A branch would be guessed wrong half of the time.
+            // A branch would be mispredicted half of the time.
             let takes_away = carry(last_place, u64::load(*value), *random).wrapping_neg();
             *result = D::store(D::low(toward_zero ^ (toward_zero ^ away) & takes_away));
         }

@@ -44,7 +44,7 @@ pub(crate) fn copy(level: Level, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Streaming stores of this thread come before whatever follows.
+/// Orders the streaming stores of this thread before everything that follows.
 pub(crate) fn fence() {
     #[cfg(target_arch = "x86_64")]
     crate::x86::stream::fence();

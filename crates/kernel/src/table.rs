@@ -18,8 +18,8 @@ pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
     Some(table_of(&results, slot_bytes(spec.dst), level, spec.src.storage_bits().unwrap_or(8)))
 }
 
-/// The conversion from bytes of packed elements to whole bytes (or packed codes) of packed results. `None` if the elements
-/// of a byte have results that fit no type, or a policy refuses some code.
+/// The conversion from bytes of packed elements to whole bytes (or packed codes) of packed results. `None` if the
+/// elements of a byte have results that fit no type, or a policy refuses some code.
 pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<Pipeline> {
     let (src_bits, dst_bits) = (spec.src.storage_bits()?, spec.dst.storage_bits()?);
     if !matches!(src_bits, 1 | 2 | 4) || dst_bits >= 8 {
@@ -45,7 +45,7 @@ pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<Pipeline> {
     Some(Pipeline::new(DType::U8, dst, level, vec![table]))
 }
 
-/// The table stage of these results, `dst_bytes` wide, one for each source byte, or for each packed code of `code_bits`.
+/// The table stage of results of `dst_bytes` bytes, one for each source byte or packed code of `code_bits`.
 pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, code_bits: u32) -> Box<dyn Stage> {
     if let Some(stage) = level.kernels().table(results, dst_bytes, code_bits) {
         return stage;

@@ -51,14 +51,14 @@ fn expected(spec: &CastSpec, storage: u64) -> Option<u64> {
     }
 }
 
-/// Converts `len` elements, which `elements` are repeated to, at some levels.
+/// Converts `elements`, repeated to `len` elements, at some levels.
 fn check(spec: &CastSpec, levels: impl IntoIterator<Item = Level>, elements: &[u64], len: usize) {
     let all: Vec<u64> = elements.iter().copied().cycle().take(len).collect();
     let src = packed(spec.src, &all);
     check_bytes(spec, levels, elements, len, &src);
 }
 
-/// The same with the bytes of all elements. The definition is asked once for each of `elements`.
+/// The same with the bytes of all elements. The definition is evaluated once for each of `elements`.
 fn check_bytes(spec: &CastSpec, levels: impl IntoIterator<Item = Level>, elements: &[u64], len: usize, src: &[u8]) {
     let wanted: Vec<u64> = elements.iter().map(|&element| expected(spec, element).unwrap()).collect();
     for level in levels {
@@ -307,7 +307,7 @@ fn bits_above_a_code() {
     assert!(dst.iter().zip(&src).all(|(d, s)| *d == s & 15));
 }
 
-/// A 64-bit integer whose result is not finite takes part in no error, not even with what an f64 of it leaves over.
+/// A 64-bit integer whose result is not finite takes part in no error, not even with its residual.
 #[test]
 fn errors_of_overflowing_integers() {
     let src = i64::MAX.to_le_bytes();

@@ -169,8 +169,8 @@ fn the_same_array() {
     }
 }
 
-/// Outside of a sample everything is counted that needs no error, and inside everything: of bits that are often special, and
-/// of ordinary weights.
+/// Outside of a sample everything is counted that needs no error, and inside everything: of bits that are often
+/// special, and of ordinary weights.
 #[test]
 fn a_sample_leaves_out_errors_only() {
     use DType::{Bf16, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F16, F32, F64, I8};

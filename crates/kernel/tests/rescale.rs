@@ -1,5 +1,5 @@
-//! RESCALE against its definition: every type pair, signedness and mode, per tensor and per channel, at every level, split
-//! over threads; the first failing element; counts.
+//! RESCALE against its definition: every type pair, signedness and mode, per tensor and per channel, at every level,
+//! split over threads; the first failing element; counts.
 
 mod shared;
 
@@ -147,7 +147,7 @@ fn every_byte() {
     }
 }
 
-/// So many rows that shorter multipliers are looked for: ties, scales that have none, every rounding.
+/// Enough rows that shorter multipliers are looked for: ties, scales that have none, every rounding.
 #[test]
 fn many_rows_of_bytes() {
     let mut random = Random::seeded(77);
@@ -273,7 +273,7 @@ fn i48_in_i64() {
     }
 }
 
-/// Parts that begin and end anywhere give together what the whole gives: the same bytes, counts and first failure.
+/// Parts that begin and end anywhere give together the same bytes, counts and first failure as the whole.
 #[test]
 fn parts_of_a_tensor() {
     let mut random = Random::seeded(5);

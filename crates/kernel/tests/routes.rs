@@ -1,4 +1,4 @@
-//! Which loops conversions go through, as `docs/kernels.md §2.1` says.
+//! Loops of conversions, as `docs/kernels.md §2.1` lists them.
 
 mod shared;
 
@@ -39,7 +39,7 @@ fn routes_are_those_of_the_page() {
     }
 }
 
-/// The methods that are named for a level are those of all pairs, under a few policies.
+/// The methods named for a level are the methods of all pairs, under a few policies.
 #[test]
 fn methods_are_those_of_all_pairs() {
     let policies = [

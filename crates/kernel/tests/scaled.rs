@@ -22,7 +22,7 @@ fn to(dst: DType) -> CastSpec {
     ieee::Cast::to(dst).resolve(F32).unwrap()
 }
 
-/// Scales that something may go wrong with.
+/// Scales that are likely to fail.
 const SCALES: [f32; 20] = [
     1.0,
     0.5,
@@ -497,8 +497,8 @@ fn nibbles_that_are_rounded() {
     }
 }
 
-/// Values before any rounding: within half an ulp of f32 of what the definition rounds.
-/// Codes whose values are listed, scales whose values are stored, offsets, constants, and zero points that are floats.
+/// Values before any rounding: within half an ulp of f32 of the definition's result. Codes whose values are listed,
+/// scales whose values are stored, offsets, constants, and zero points that are floats.
 #[test]
 fn listed_values_and_floats_as_zero_points() {
     let mut random = Random::new("listed_values_and_floats_as_zero_points");

@@ -390,8 +390,8 @@ fn nvfp4() {
     }
 }
 
-/// Tensors from whose length on codes are looked up: with rows that are taken together, rows that are copied, elements that
-/// fill no group after the last.
+/// Tensors long enough for codes to be looked up: with rows that are taken together, rows that are copied, elements
+/// that fill no group after the last.
 #[test]
 fn long_tensors() {
     let mut random = Random::new("long_tensors");

@@ -1,4 +1,4 @@
-//! Repacked planes are those of the definition, whatever the packings and the rows that are made together.
+//! Repacked planes equal the definition's, whatever the packings and the rows that are made together.
 
 use truecast_core::DType::{self, Bf16, F8E4M3Fn, F8E8M0, F16, F32};
 use truecast_core::scaled::{Change, Code, Packing, Part, Plane, Repacking};

@@ -70,7 +70,7 @@ fn check(dtype: DType, layout: Layout, elements: &[u64]) {
     }
 }
 
-/// Codes at which something changes, and random ones; of a narrow type all.
+/// Codes at which something changes, and random ones; all codes of a narrow type.
 fn elements(dtype: DType) -> Vec<u64> {
     let bits = dtype.storage_bits().unwrap();
     if bits <= 16 {

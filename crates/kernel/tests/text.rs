@@ -1,4 +1,4 @@
-//! Everything fast against `truecast_core::text`, bit for bit and byte for byte.
+//! Fast conversions from and to text against `truecast_core::text`, bit for bit and byte for byte.
 
 use truecast_core::DType::{self, *};
 use truecast_core::exact::decode;

@@ -1,4 +1,4 @@
-//! The kernel written by hand for an operation: the only place that names them.
+//! Choice of the hand-written kernel for an operation; kernels are named only here.
 
 use super::f16::{f16_to_f32, f32_to_f16};
 use super::rows::Rows;
@@ -14,7 +14,7 @@ impl Kernels for Neon {
     fn of(&self, ops: &[Op]) -> Kernel {
         Some(match *ops {
             [Op::F16ToF32(nan)] => match nan.keeps_payload() {
-                // The instruction quiets NaN. The intermediate's NaN may be either: what encodes it sets the quiet bit.
+                // The instruction quiets NaN. The intermediate's NaN may be either: the encoder sets the quiet bit.
                 true => stage(f16_to_f32::<true>(*self)),
                 false => stage(f16_to_f32::<false>(*self)),
             },

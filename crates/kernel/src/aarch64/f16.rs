@@ -1,5 +1,5 @@
-//! Between f16 and f32 by the conversion instructions. They flush subnormals, drop payloads or know no Inf where the
-//! control register says so, so that each conversion sets it to its default first (`docs/kernels.md §5`).
+//! Conversions between f16 and f32 by instructions. They flush subnormals, drop payloads or have no Inf if the control
+//! register says so; each conversion sets it to its default first (`docs/kernels.md §5`).
 
 use super::{load, store};
 use crate::environment;

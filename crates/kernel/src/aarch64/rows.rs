@@ -16,14 +16,14 @@ pub(crate) struct Rows<const N: usize> {
 }
 
 impl<const N: usize> Rows<N> {
-    /// The low `N` bytes of the result of each code, of `code_bits` where they are packed.
+    /// Tables for the low `N` bytes of each result, by codes of `code_bits` where they are packed.
     pub fn new(results: &[u64; 256], code_bits: u32, _: Neon) -> Self {
         Self { tables: Box::new(Tables::new(results, N)), code_bits }
     }
 }
 
 impl<const N: usize> Rows<N> {
-    /// Whether it takes fewer cycles than loads of whole results: not of four bytes, where all of them are looked up.
+    /// Whether it takes fewer cycles than loads of whole results: not for four bytes, if all of them are looked up.
     pub fn pays(&self) -> bool {
         N < 4 || self.tables.need == Need::One || self.tables.upper_half
     }
@@ -109,7 +109,7 @@ fn codes<const SRC: usize>(source: &[u8; SRC]) -> [uint8x16_t; 4] {
     }
 }
 
-/// The entries once.
+/// The entries, once.
 #[inline]
 #[target_feature(enable = "neon")]
 fn first(table: &Nibbles) -> uint8x16_t {

@@ -5,7 +5,7 @@ use crate::level::Neon;
 use crate::scaled::lookup::{Codes, Tables};
 use std::arch::aarch64::*;
 
-/// Looks up whole vectors of 16 elements and returns how many elements that were.
+/// Looks up whole vectors of 16 elements; returns the number of elements.
 pub(crate) fn lookup16(_: Neon, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8]) -> usize {
     // SAFETY: the token proves that the feature was detected.
     unsafe {

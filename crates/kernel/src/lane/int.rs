@@ -44,7 +44,7 @@ impl<S: Slot, D: Slot, const SIGNED: bool> Lane for IntToInt<S, D, SIGNED> {
 /// 1 unless the bits that make the value are all zero. An integer test, never `x != 0.0` (`docs/kernels.md §5.3`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NonZero<S> {
-    /// All bits but the sign of a zero.
+    /// All bits except the sign of a zero.
     pub mask: u64,
     pub src: PhantomData<S>,
 }

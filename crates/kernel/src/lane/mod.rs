@@ -1,8 +1,8 @@
 //! Lanes: branch-free functions of one element, compiled once per level by the loop in `stage`.
 //!
-//! Rules (`docs/kernels.md §4.1`): elements are unsigned integers; compare and select, wrapping arithmetic, shift counts
-//! below the width; NaN bits chosen by integer selects; a float exists only around an operation that §5.2 allows. A lane
-//! never names a standard: it gets numbers, and those come from the definition.
+//! Rules (`docs/kernels.md §4.1`): elements are unsigned integers; compare and select, wrapping arithmetic, shift
+//! counts below the width; NaN bits chosen by integer selects; a float exists only around an operation that §5.2
+//! allows. A lane never names a standard: it gets numbers, which come from the definition.
 
 pub(crate) mod decode;
 pub(crate) mod encode;

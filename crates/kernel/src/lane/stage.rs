@@ -32,7 +32,7 @@ impl<L: Lane> Task for Loop<'_, L> {
     /// The only loop over lanes. `zip` proves the bounds.
     #[inline(always)]
     fn run(self) {
-        // A copy of its own, which no store through `dst` can change: else the loop would not be vectorised.
+        // A copy of its own, which no store through `dst` can change: else the loop would not be vectorized.
         let lane = *self.lane;
         for (d, s) in self.dst.iter_mut().zip(self.src) {
             *d = lane.one(L::Src::load(*s)).store();
@@ -41,9 +41,8 @@ impl<L: Lane> Task for Loop<'_, L> {
 }
 
 impl<L: Lane> LaneStage<L> {
-    /// Runs a loop over the lane.
     fn task(&self, task: impl Task<Output = ()>) {
-        // By `if const`, which compiles nothing of what it leaves out.
+        // `if const` compiles nothing for the levels that it leaves out.
         if const { matches!(L::UP_TO, Reach::Baseline) } {
             run_at_baseline(task);
         } else if const { matches!(L::UP_TO, Reach::Avx2) } {
@@ -71,7 +70,7 @@ impl<L: Lane> Stage for LaneStage<L> {
     }
 }
 
-/// The loop with stores past the caches, a line at a time: other loops would not be made vectors with such stores.
+/// The loop with stores past the caches, a line at a time: the compiler vectorizes no other loop with such stores.
 #[cfg(target_arch = "x86_64")]
 mod streaming {
     use super::*;
@@ -170,7 +169,7 @@ fn stage<L: Lane>(lane: L, level: Level) -> Box<dyn Stage> {
     Box::new(LaneStage { lane, level })
 }
 
-/// The lane of an integer source, given as its slot and whether it is signed.
+/// The lane for an integer source of a slot and a signedness.
 macro_rules! of_int {
     ($from:expr, $level:expr, |$s:ident, $signed:ident| $lane:expr; $($bytes:literal $slot:ty),*) => {
         match ($from.bytes, $from.signed) {

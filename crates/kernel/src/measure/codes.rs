@@ -1,5 +1,5 @@
-//! Counts that the codes of floats tell without their values: zeros and subnormals, as long as no source value is NaN,
-//! infinite or beyond the destination's range.
+//! Counts derived from the codes of floats alone: zeros and subnormals, as long as no source value is NaN, infinite or
+//! beyond the destination's range.
 
 use super::counts::Counts;
 use super::limits::{Limits, as_f64};
@@ -36,7 +36,7 @@ fn sign_and_magnitude(dtype: DType) -> Option<(usize, u64)> {
 }
 
 impl FloatCodes {
-    /// `None` where only values tell.
+    /// `None` if the counts need values.
     pub fn between(src: DType, dst: DType, limits: &Limits) -> Option<FloatCodes> {
         let (x, y) = (sign_and_magnitude(src)?, sign_and_magnitude(dst)?);
         let (Kind::Float(from), Kind::Float(to)) = (src.kind(), dst.kind()) else { return None };
@@ -91,7 +91,7 @@ trait Code: Slot + Ord + BitAnd<Output = Self> + Add<Output = Self> {}
 impl<T: Slot + Ord + BitAnd<Output = T> + Add<Output = T>> Code for T {}
 
 const LANES: usize = 32;
-/// Elements of which a byte counts those of a lane.
+/// Elements of a run: a byte counts those of one lane.
 const RUN: usize = LANES * 128;
 
 struct Look<'a, X: Code, Y: Code> {

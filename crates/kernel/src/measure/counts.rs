@@ -1,4 +1,4 @@
-//! [`Counts`]: sums over elements, how parts are added, and the errors that follow from the sums.
+//! [`Counts`]: sums over elements, their addition, and the errors that follow from them.
 
 /// Counts and errors of one conversion or comparison; `x` is a source value and `y` the value that represents it.
 ///
@@ -7,11 +7,11 @@
 pub struct Counts {
     /// Elements seen.
     pub elements: u64,
-    /// Elements whose errors were measured. `exact`, `inexact`, `sign_of_zero_lost`, pairs, errors and sums are of these.
+    /// Elements with measured errors. `exact`, `inexact`, `sign_of_zero_lost`, pairs, errors and sums cover these.
     pub measured: u64,
     /// `y = x` as numbers, or both NaN; +0 and -0 are equal.
     pub exact: u64,
-    /// The others.
+    /// Measured elements that are not exact.
     pub inexact: u64,
     /// `y` is the largest finite value (or the end of an integer's range) because `x` is beyond it.
     pub saturated: u64,
@@ -125,13 +125,13 @@ impl Counts {
         Counts { nan_out, inf_out, flushed_to_zero, subnormal, undefined, ..known }
     }
 
-    /// Errors are those of a part of the elements.
+    /// Whether only some elements had their errors measured.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
         self.measured < self.elements
     }
 
-    /// Sums and pairs as if all elements had those of the measured ones, so that tensors can be added.
+    /// Sums and pairs extrapolated from the measured elements to all, so that tensors can be added.
     #[must_use]
     pub fn extrapolated(self) -> Counts {
         if !self.is_sampled() || self.measured == 0 {
@@ -172,7 +172,7 @@ impl Counts {
         if self.signal == 0.0 && self.image == 0.0 { 1.0 } else { self.product / (self.signal * self.image).sqrt() }
     }
 
-    /// Every value kept, signs of zeros included (NaN payloads aside); false if not all were measured.
+    /// Whether every value is kept, signs of zeros included (NaN payloads aside); false if not all were measured.
     #[must_use]
     pub fn lossless(&self) -> bool {
         self.exact == self.elements && self.sign_of_zero_lost == 0

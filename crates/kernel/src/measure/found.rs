@@ -60,7 +60,7 @@ pub(crate) struct Next {
 }
 
 impl Next {
-    /// The bytes that follow a tile of `n` elements.
+    /// The bytes after a tile of `n` elements.
     pub fn after(bytes: &[u8], n: usize) -> Next {
         Next { at: bytes.as_ptr().wrapping_add(bytes.len()), row_bytes: bytes.len() * 16 / n }
     }
@@ -98,7 +98,7 @@ impl Small {
     }
 }
 
-/// Finite results of a byte, of which codes tell what values would: floats with a negative zero, from f32, f16 or bf16.
+/// Types whose finite one-byte results are counted by their codes: floats with a negative zero, from f32, f16 or bf16.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteCodes {
     /// Bytes of a source element.

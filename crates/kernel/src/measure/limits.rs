@@ -6,7 +6,6 @@ use truecast_core::exact::{decode, encode};
 use truecast_core::policy::{Condition, IntOverflow, NanRule, Overflow, Subnormals};
 use truecast_core::{CastPolicy, CastSpec, DType, Exact, Kind, Outcome, cast_one};
 
-/// Numbers that decide the counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub range: Range,
@@ -27,13 +26,13 @@ pub(super) struct Limits {
 /// Where the destination's range ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
-    /// Source magnitudes, scaled, from which the policy overflows, for positive and negative values; NaN without a policy.
+    /// Source magnitudes, scaled, from which the policy overflows, of positive and negative values; NaN without one.
     pub over: [f64; 2],
     /// The values at the ends.
     pub ends: [f64; 2],
 }
 
-/// Which properties of a source value the specification leaves open.
+/// Properties of a source value that the specification leaves open.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Open {
     pub nan: bool,
@@ -148,7 +147,7 @@ fn between(condition: Condition) -> Option<[f64; 2]> {
     }
 }
 
-/// The source magnitude, scaled, from which the policy overflows. Where a value is rounded twice, the definition finds it.
+/// The source magnitude, scaled, from which the policy overflows; by the definition where a value is rounded twice.
 fn over(spec: &CastSpec, neg: bool) -> f64 {
     let CastSpec { dst, policy, .. } = spec;
     if policy.relu && neg {
@@ -222,7 +221,7 @@ fn is_zeroless(dtype: DType) -> bool {
 mod tests {
     use super::*;
 
-    /// The promise of [`keeps_values`] for a code.
+    /// Whether [`keeps_values`] holds for a code.
     fn keeps(spec: &CastSpec, code: u64) -> bool {
         let Outcome::Defined(result) = cast_one(spec, code) else { return false };
         match (decode(spec.src, code), decode(spec.dst, result)) {

@@ -57,7 +57,7 @@ pub struct Measure {
     /// Counts of small results by their codes.
     codes: Option<ByteCodes>,
     residuals: bool,
-    /// Tells the counts of tiles whose errors are not measured.
+    /// Counts by codes, for tiles whose errors are not measured.
     by_codes: Option<FloatCodes>,
     threads: NonZeroUsize,
     /// Bits per element of both sides decide how tiles are cut.
@@ -78,7 +78,7 @@ impl Measure {
         }
     }
 
-    /// Measures how `y` differs from `x`, without asking how it came about: nothing counts as saturated, wrapped or
+    /// Measures the differences of `y` from `x`, whatever their cause: nothing counts as saturated, wrapped or
     /// undefined.
     ///
     /// # Panics
@@ -115,7 +115,7 @@ impl Measure {
         self.compare_some(x, y, 0, Sample::ALL)
     }
 
-    /// The same of an array and itself, of which only a sample is measured; `x` begins with the element `first` of it.
+    /// As [`Measure::compare`], but measures only a sample if `y` is `x`; `x` begins with element `first` of its array.
     ///
     /// # Panics
     /// As [`Measure::compare`].
@@ -178,7 +178,7 @@ pub(crate) struct Tiles {
 /// A block being measured.
 pub(crate) struct Block<'a> {
     measure: &'a Measure,
-    /// Set where errors are not measured and codes tell the counts.
+    /// Set where errors are not measured and codes suffice for the counts.
     by_codes: Option<&'a FloatCodes>,
     layouts: (Layout, Layout),
     tiles: &'a mut Tiles,
@@ -186,7 +186,7 @@ pub(crate) struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Measures the next `n` elements. All tiles but the last have a multiple of 16.
+    /// Measures the next `n` elements. All tiles except the last have a multiple of 16.
     pub fn tile(&mut self, n: usize, x_bytes: &[u8], y_bytes: &[u8]) {
         let Some(codes) = self.by_codes else { return self.measure_tile(n, x_bytes, y_bytes) };
         let Measure { level, limits, .. } = self.measure;

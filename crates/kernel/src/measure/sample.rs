@@ -1,4 +1,4 @@
-//! [`Sample`]: which blocks of an array have their errors measured.
+//! [`Sample`]: the blocks of an array whose errors are measured.
 
 use super::BLOCK;
 

@@ -1,10 +1,10 @@
-//! The first pass over a tile: errors, sums, and what tells whether the further ones (`details`) are needed.
+//! The first pass over a tile: errors, sums, and extremes, which show whether further passes (`details`) are needed.
 //!
 //! Terminology: `x` source value, `y` the value that represents it, `e = y - x` the error. A row is 16 elements, one
 //! for each lane.
 //!
-//! An *ordinary* tile has finite values only. Every pair takes part then and no lane needs a mask, which is how a tile is
-//! tried first: its sums tell afterwards whether a value was NaN or infinite, and if so it is taken again with masks.
+//! An *ordinary* tile has finite values only. Every pair takes part then and no lane needs a mask. A tile is tried so
+//! first: its sums tell afterwards whether a value was NaN or infinite, and if so it is taken again with masks.
 
 use super::found::{Next, Seen, Sums, suspect_above};
 use super::value::{Value, finite};
@@ -89,7 +89,7 @@ pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<
         return seen;
     }
     if const { X::BYTES == 8 && Y::BYTES == 8 } && pairs.residuals.is_some() {
-        // The only ones that AVX-512 has compiled code for; others it has kernels for.
+        // AVX-512 has compiled code only for these; for others it has kernels.
         return if masked {
             level.run(Add::<X, Y, true, true> { pairs, sums })
         } else {
@@ -117,8 +117,8 @@ pub(super) fn add_values<V: Value>(sums: &mut Sums, pass: Pass, values: &[V::Byt
     }
 }
 
-/// Whether the sums of squares show that all values were finite. Squares of finite f64 values may overflow too: a masked
-/// pass then finds that nothing was wrong.
+/// Whether the sums of squares show that all values were finite. Squares of finite f64 values may overflow too: a
+/// masked pass then finds that nothing was wrong.
 #[inline(always)]
 fn are_finite(sums: &[f64; 16]) -> bool {
     let mut all = true;
@@ -279,7 +279,7 @@ impl<X: Value, Y: Value> Rows<X, Y> {
     }
 }
 
-/// The largest relative error, given that of what came before.
+/// The largest relative error, given the largest of the earlier rows.
 #[cold]
 #[inline(never)]
 fn raised<X: Value, Y: Value>(max: f64, row: &Pairs<'_, X, Y>) -> f64 {

@@ -14,7 +14,7 @@ pub(crate) trait Value: Slot {
     fn is_negative(bytes: Self::Bytes) -> bool;
     /// The least of these that is not below `number`: a value is below one exactly if it is below the other.
     fn at_least(number: f64) -> Self::Float;
-    /// The bytes of many.
+    /// The bytes of several values.
     fn bytes(values: &[Self::Bytes]) -> &[u8];
 
     #[inline(always)]

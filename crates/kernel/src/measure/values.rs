@@ -1,5 +1,5 @@
 //! Values of a tile, in the narrower of f32 and f64 that holds their type exactly. 64-bit integers come as the nearest
-//! f64 and what it leaves over.
+//! f64 and a residual.
 
 use crate::intermediate::Intermediate;
 use crate::level::Level;
@@ -7,7 +7,7 @@ use crate::pipeline::{Pipeline, Scratch, Source, Stores, Target, room};
 use crate::plan::{plan, residual, values};
 use truecast_core::{CastSpec, DType, Kind, Layout};
 
-/// Every value of the type is an f32.
+/// Whether every value of the type is an f32.
 fn fits_f32(dtype: DType) -> bool {
     match dtype.kind() {
         Kind::Bool | Kind::Book(_) | Kind::Fixed(_) => true,

@@ -37,7 +37,7 @@ impl EncodeE8m0 {
         let special = SpecialCodes::new(dst, f, policy)?;
         let code = |value| Some(encode(dst, policy, value).code? as u32);
         let finite = |neg, sig, exp| Exact::Finite { neg, sig, exp, sticky: false };
-        // The code of a vanishing value: asked with a rounding that makes it vanish.
+        // The code of a vanishing value: encoded with a rounding that makes it vanish.
         let vanishing = CastPolicy { to_float: truecast_core::Rounding::TowardZero, ..*policy };
         let addends = [false, true].map(|odd| {
             let grows = |rest| policy.to_float.increments(false, odd, rest);

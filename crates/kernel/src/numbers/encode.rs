@@ -90,8 +90,8 @@ impl Encoder {
     pub fn nearest(&self) -> Option<Nearest> {
         let sign = 1 << self.sign_pos;
         let mirrored = |codes: [u32; 2]| codes[1] == codes[0] | sign;
-        // Magnitudes are cut to the largest that rounds to the maximum, or to the smallest that rounds to the code above
-        // it, where that is what overflow gives (the code of Inf, or of the only NaN).
+        // Magnitudes are cut to the largest that rounds to the maximum, or to the smallest that rounds to the code
+        // above it, where that is what overflow gives (the code of Inf, or of the only NaN).
         let next = self.over == [self.max_code + 1, (self.max_code + 1) | sign];
         let cap = self.over_from - !next as u32;
         let by_cap = |codes: [u32; 2]| codes == self.over && mirrored(codes) && (next || codes[0] == self.max_code);
@@ -155,7 +155,7 @@ pub(crate) mod shape {
     pub const SPECIAL: u8 = 4;
     /// That code takes the leading payload bits.
     pub const PAYLOAD: u8 = 8;
-    /// The code is the upper bits of the f32, rounded, sign and overflow included; a NaN takes what `payload_mask` says.
+    /// The code is the upper bits of the f32, rounded, with sign and overflow; a NaN takes the bits of `payload_mask`.
     pub const UPPER_BITS: u8 = 16;
 
     // The shapes that types and policies have.
@@ -201,7 +201,7 @@ pub(crate) struct Nearest {
 
 impl Nearest {
     /// The same for integers of magnitudes up to 2^24, in the simplest shape: without NaN, and with one zero for 0.
-    /// `None` where that does not do.
+    /// `None` if this shape does not suffice.
     pub fn of_integers(self) -> Option<Nearest> {
         const LARGEST: u32 = (127 + 24) << 23;
         let rounds_one_to_zero = self.lowest_binade > 127 << 23;

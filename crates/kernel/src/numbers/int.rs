@@ -5,7 +5,7 @@ use truecast_core::exact::encode;
 use truecast_core::policy::{CastPolicy, IntOverflow};
 use truecast_core::{DType, Exact, IntFormat, Rounding};
 
-/// Numbers of a conversion to an integer, asked of the definition.
+/// Numbers of a conversion to an integer, derived from the definition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToInt {
     pub increments: Increments,
@@ -37,7 +37,7 @@ impl ToInt {
         })
     }
 
-    /// Truncates and wraps: what [`F32ToIntTrunc`] computes.
+    /// Whether it truncates and wraps, as [`F32ToIntTrunc`] does.
     pub fn truncates_and_wraps(&self) -> bool {
         self.increments == Increments::new(Rounding::TowardZero) && self.huge_is_over == 0 && self.inf == [0; 2]
     }
@@ -48,7 +48,7 @@ impl ToInt {
     }
 }
 
-/// The range of an integer, as far as 64 bits of a signedness have it, in that signedness.
+/// The range of an integer, as far as 64 bits of a signedness hold it, in that signedness.
 fn int_bounds(signed: bool, dst: IntFormat) -> (u64, u64) {
     let (min, max) = if signed { (i64::MIN as i128, i64::MAX as i128) } else { (0, u64::MAX as i128) };
     (dst.min().max(min) as u64, dst.max().min(max) as u64)

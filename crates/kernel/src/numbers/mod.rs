@@ -20,7 +20,7 @@ use truecast_core::{DType, Exact, FloatFormat, Rounding, Specials};
 pub(crate) const F32_INF: u32 = 0x7f80_0000;
 pub(crate) const F64_INF: u64 = 0x7ff0_0000_0000_0000;
 
-/// The codes that no arithmetic gives, by sign, asked of the definition.
+/// Codes that no arithmetic gives, by sign, derived from the definition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpecialCodes {
     /// Finite overflow.

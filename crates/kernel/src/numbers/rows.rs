@@ -1,5 +1,5 @@
-//! 256 results as tables of 16 rows of 16 entries, for instructions that look up 16 bytes: each byte of a result is a table
-//! of its own. The lower nibble of a code finds an entry in every row, the upper one chooses among the rows.
+//! 256 results as tables of 16 rows of 16 entries, for instructions that look up 16 bytes: each byte of a result is a
+//! table of its own. The lower nibble of a code finds an entry in every row, the upper one chooses among the rows.
 //!
 //! Fewer rows are looked up where the table allows it: one for codes of four bits; eight where the upper half of the
 //! table is the lower one with some bits flipped (mostly signs), except for a few codes; and a sum of one entry for
@@ -8,7 +8,7 @@
 /// Codes that may break the rule by which the upper half of a table follows from the lower one.
 pub(crate) const EXCEPTIONS: usize = 2;
 
-/// How many rows a table needs.
+/// Rows that a table needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// Results follow from the lower four bits.
@@ -91,7 +91,7 @@ fn nibbles(entry: impl Fn(usize, usize) -> u8) -> [Nibbles; 8] {
     all
 }
 
-/// Codes that break a rule, and what they flip in what it gives.
+/// Codes that break a rule, and the bits to flip in the rule's result.
 pub(crate) type Exceptions = [(u8, Bytes); EXCEPTIONS];
 
 /// `None` if there are too many.

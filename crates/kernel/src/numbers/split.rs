@@ -1,7 +1,7 @@
 //! Results of 16-bit codes taken apart into tables of the two bytes of a code (`docs/kernels.md §2.4`).
 //!
-//! A conversion to few bits hardly changes among the 256 codes that share an upper byte: its result is a base, and steps
-//! above it that depend on the lower byte in one of a few ways (the profile of the upper byte).
+//! A conversion to few bits hardly changes among the 256 codes that share an upper byte: its result is a base, and
+//! steps above it that depend on the lower byte in one of a few ways (the profile of the upper byte).
 
 /// Tables of bytes whose sum, modulo 256, is the result of a code:
 /// `base[upper] + step[profile[upper] + class[lower]]`.
@@ -9,9 +9,9 @@
 pub(crate) struct Split {
     /// The result of an upper byte with a lower byte of 0.
     pub base: [u8; 256],
-    /// Where the profile of an upper byte begins among the steps.
+    /// Place of an upper byte's profile among the steps.
     pub profile: [u8; 256],
-    /// Lower bytes that no profile tells apart are of one class.
+    /// Class of a lower byte; lower bytes that no profile distinguishes share one.
     pub class: [u8; 256],
     pub step: [u8; 256],
     /// Only the first 128 steps are in use.
@@ -46,7 +46,7 @@ impl Split {
     }
 }
 
-/// The values that differ, and which of them each one is.
+/// The distinct values, and the index of each value among them.
 fn distinct<T: PartialEq + Clone>(values: &[T]) -> (Vec<T>, Vec<usize>) {
     let mut found: Vec<T> = Vec::new();
     let index_of = |value: &T| {

@@ -1,4 +1,4 @@
-//! The loops over `v * m + half >> s`, compiled for each pair of types, mode and level. Source: `docs/spec/tosa.md §4.5`.
+//! Loops over `v * m + half >> s`, compiled for each pair of types, mode and level. Source: `docs/spec/tosa.md §4.5`.
 
 use super::pass::{Pass, Tally};
 use crate::level::{Level, Task};
@@ -49,8 +49,8 @@ impl Params {
         }
     }
 
-    /// An element of at most 32 bits less its zero point. Values of 33 bits do not exist: only inputs of 8 and 16 bits have
-    /// zero points.
+    /// An element of at most 32 bits less its zero point. Values of 33 bits do not exist: only inputs of 8 and 16 bits
+    /// have zero points.
     #[inline(always)]
     pub fn narrow<S: Slot>(&self, x: S) -> i32 {
         (x.sign_extended() as i32 & self.mask).wrapping_sub(self.input_zp)
@@ -206,7 +206,7 @@ fn each<'a, S: Slot, D: Slot, const MODE: u8>(
     dst: &mut [D::Bytes],
     scales: impl Iterator<Item = (&'a i32, &'a u32)>,
 ) -> Tally {
-    // A copy of its own, which no store through `dst` can change: else the loop would not be vectorised.
+    // A copy of its own, which no store through `dst` can change: else the loop would not be vectorized.
     let params = *params;
     let (mut saturated, mut failed) = (0u32, 0u32);
     for ((d, s), (multiplier, shift)) in dst.iter_mut().zip(src).zip(scales) {

@@ -39,7 +39,7 @@ pub struct RescaleCounts {
     pub saturated: u64,
 }
 
-/// Why there is no result. The destination's content is then unspecified.
+/// Failure of a RESCALE. The destination's content is then unspecified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -59,7 +59,7 @@ pub enum RescaleError {
     /// The result of the whole tensor is unpredictable.
     #[error("unpredictable from element {index} on: {requirement}")]
     Unpredictable {
-        /// Index in the tensor of the first element that says so.
+        /// Index in the tensor of the first such element.
         index: u64,
         /// The requirement that does not hold for it.
         requirement: Requirement,
@@ -185,8 +185,8 @@ impl Rescaler {
         len.div_ceil(self.exec.threads.get()).max(at_least).next_multiple_of(TILE)
     }
 
-    /// Rescales a piece that begins at an index of a row: how many saturated, or where and how long a tile is in which a
-    /// requirement does not hold.
+    /// Rescales a piece that begins at an index of a row. Returns the number of saturated elements, or the place and
+    /// length of a tile in which a requirement does not hold.
     fn rescale_piece(
         &self,
         pass: &dyn Pass,
@@ -228,14 +228,14 @@ impl Rescaler {
         Ok(saturated)
     }
 
-    /// The first element of a tile for which a requirement does not hold, by the definition. `first` is the index in the
-    /// tensor of the part `src`, `at` that of the tile in the part.
+    /// The first element of a tile for which a requirement does not hold, by the definition. `first` is the index in
+    /// the tensor of the part `src`, `at` the tile's index in the part.
     fn first_failure(&self, first: u64, src: Elements<'_>, at: usize, n: usize) -> RescaleError {
         let mut tile = (at..at + n).map(|i| self.one(first + i as u64, src, i));
         tile.find_map(Result::err).expect("a tile that failed has an element that does")
     }
 
-    /// Element `i` of a part by the definition; `index` is that in the tensor.
+    /// Element `i` of a part by the definition; `index` is its index in the tensor.
     fn one(&self, index: u64, src: Elements<'_>, i: usize) -> Result<Rescaled, RescaleError> {
         let bytes = bytes_of(src.dtype());
         let mut wide = [0; 8];
@@ -248,7 +248,7 @@ impl Rescaler {
         one.map_err(|requirement| RescaleError::Unpredictable { index, requirement })
     }
 
-    /// A part of a tensor of which some channel has no result: up to the first element that says so.
+    /// Rescales a part of a tensor in which some channel has no result, up to the first such element.
     fn by_definition(&self, first: u64, src: Elements<'_>, dst: &mut [u8]) -> Result<RescaleCounts, RescaleError> {
         let mut counts = RescaleCounts::default();
         for (i, d) in dst.chunks_exact_mut(bytes_of(self.output)).enumerate() {

@@ -1,4 +1,4 @@
-//! Which pass serves a RESCALE. All passes are named here.
+//! Choice of the pass for a RESCALE. All passes are named here.
 
 use super::arithmetic::{Arithmetic, mode};
 use super::pass::Pass;

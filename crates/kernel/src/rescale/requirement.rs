@@ -7,7 +7,7 @@ use crate::slot::Slot;
 use std::marker::PhantomData;
 use truecast_core::rescale::RescaleSpec;
 
-/// No input fails a requirement. RESCALE is monotone, so the two ends speak for all.
+/// Whether no input fails a requirement. RESCALE is monotone, so the two ends decide.
 pub(super) fn is_safe(spec: &RescaleSpec) -> bool {
     let ends = [spec.input.min(), spec.input.max()].map(|end| spec.input.code(end));
     (0..spec.channels.len()).all(|channel| ends.iter().all(|&end| spec.one(channel, end).is_ok()))

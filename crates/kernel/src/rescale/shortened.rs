@@ -29,8 +29,8 @@ pub(super) fn in_32_bits(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pas
     })
 }
 
-/// The same scale with a multiplier of at most 22 bits and a shift of at most 30, rounded: with values of 9 bits, product and
-/// half together stay below 2^31.
+/// The same scale with a multiplier of at most 22 bits and a shift of at most 30, rounded: with values of 9 bits,
+/// product and half together stay below 2^31.
 fn shortened(&Channel { multiplier, shift }: &Channel) -> Option<Channel> {
     let bits = 32 - multiplier.leading_zeros() as i32;
     let dropped = (bits - 22).max(i32::from(shift) - 30).max(0);

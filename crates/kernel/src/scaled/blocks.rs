@@ -20,7 +20,7 @@ pub(super) fn code(block: BlockType) -> Option<(Code, i32)> {
     })
 }
 
-/// The values that [`code`] leaves out, as f32.
+/// The values without a [`code`], as f32.
 pub(super) fn doubled() -> [f32; 16] {
     DOUBLED_E2M1.map(f32::from)
 }
@@ -141,7 +141,7 @@ impl<const BLOCK: u8> Task for Unpack<'_, BLOCK> {
     }
 }
 
-/// Asks for a block that is needed soon. It also keeps each block in vectors of its own, as [`super::short`] says.
+/// Prefetches a block that is needed soon. This also keeps each block in vectors of its own (see [`super::short`]).
 #[inline(always)]
 fn look_ahead(block: &[u8]) {
     #[cfg(target_arch = "x86_64")]

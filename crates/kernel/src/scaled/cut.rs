@@ -6,7 +6,7 @@ use truecast_core::scaled::{Packing, Part, Plane};
 /// A box of a stored matrix, which gives consecutive elements of the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Which matrix.
+    /// Index of the matrix.
     pub(super) matrix: u64,
     /// Rows of the stored matrix.
     pub(super) rows: Range<u64>,
@@ -24,19 +24,19 @@ impl Window {
     }
 }
 
-/// Bytes of a stored tensor: `count` pieces of `len` bytes, the first at `first`, each `stride` after the one before. Read
-/// and joined without gaps they are the part that [`super::Dequantizer::run`] takes.
+/// Bytes of a stored tensor: `count` pieces of `len` bytes, the first at `first`, each `stride` after the one before.
+/// Read and joined without gaps they are the part that [`super::Dequantizer::run`] takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
     /// The part.
     pub part: Part,
-    /// Where the first piece begins.
+    /// Offset of the first piece.
     pub first: u64,
     /// Bytes of a piece.
     pub len: u64,
-    /// From one piece to the next.
+    /// Bytes from the start of a piece to the next.
     pub stride: u64,
-    /// Pieces.
+    /// Number of pieces.
     pub count: u64,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Cut {
     pub plane: Plane,
     /// Rows and columns of the whole plane.
     pub shape: [u64; 2],
-    /// Columns that were read: those asked for and more, so that the first begins a word.
+    /// Columns that were read: those requested and more, so that the first begins a word.
     pub cols: Range<u64>,
     /// Counted from the first byte of the matrix.
     first: u64,
@@ -88,7 +88,7 @@ impl Cut {
         let cols = cols.start / granule * granule..cols.end.next_multiple_of(granule).min(n_cols);
         let byte = |row, col| packing.bit(bits, shape, [row, col], 0) / 8;
         let all_cols = cols == (0..n_cols);
-        // Rows of stored bytes, words or tiles; bytes of each; which of those hold the columns.
+        // Rows of stored bytes, words or tiles; bytes of each; the rows that hold the columns.
         let (units, unit_bytes, within) = match packing {
             Packing::Columns { word } => {
                 let (word, wide) = (u64::from(word), u64::from(bits));

@@ -28,7 +28,7 @@ pub(super) struct Grid {
 pub(super) enum Want {
     /// Results: both scales are combined in f32.
     Results,
-    /// The value before any rounding: they are not.
+    /// The value before any rounding: scales are not combined.
     Exact,
     /// Codes of scales only: their results are in a table.
     Codes,
@@ -67,7 +67,7 @@ impl Grid {
         }
     }
 
-    /// Columns that share an entry of what [`GridRow`] gives.
+    /// Columns that share an entry of a [`GridRow`].
     pub fn columns_of_scale(&self) -> u64 {
         if self.planes.group == Group::OfColumn { 1 } else { self.planes.scales.block[1] }
     }
@@ -116,7 +116,7 @@ impl Grid {
         ]
     }
 
-    /// Begins a window whose operands are those of `cols` of the grid.
+    /// Begins a window with the operands of the columns `cols` of the grid.
     pub fn row<'a>(
         &'a self,
         cuts: &'a [PartCut; 7],
@@ -163,8 +163,8 @@ impl Grid {
     }
 }
 
-/// Operands of a row of the grid: f32 as bytes, one for each column of the grid (of a matrix whose columns have an index,
-/// one for each of its columns).
+/// Operands of a row of the grid: f32 as bytes, one for each column of the grid (of a matrix whose columns have an
+/// index, one for each of its columns).
 pub(super) struct GridRow<'a> {
     grid: &'a Grid,
     scale_plane: Stored<'a>,
@@ -236,7 +236,7 @@ impl GridRow<'_> {
         }
     }
 
-    /// Combines scales with the second one of each (`docs/spec/checkpoints.md §3.2`, §4.12).
+    /// Combines scales with the global scale of each (`docs/spec/checkpoints.md §3.2`, §4.12).
     fn combine(&self, scales: &mut [u8], global: impl Fn(usize) -> f32) {
         let Some(Global { rule, .. }) = self.grid.planes.global else { return };
         for (i, scale) in scales.as_chunks_mut::<4>().0.iter_mut().enumerate() {

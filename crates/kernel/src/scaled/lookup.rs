@@ -60,8 +60,8 @@ pub(crate) fn fits_lookup16(block: u64) -> bool {
     block == 16 || block.is_multiple_of(32)
 }
 
-/// Looks up as many codes as there is room for results, in blocks that [`fits_lookup16`] accepts. With `streams`, results
-/// go past the caches where they can; a fence is then the caller's.
+/// Looks up as many codes as there is room for results, in blocks that [`fits_lookup16`] accepts. With `streams`,
+/// results go past the caches where they can; a fence is then the caller's.
 pub(crate) fn lookup16(
     level: Level,
     codes: Codes<'_>,
@@ -77,7 +77,7 @@ pub(crate) fn lookup16(
     }
 }
 
-/// As [`lookup16`], of codes of up to 8 bits, of rows with the same tables: codes and room for results of each.
+/// As [`lookup16`], for codes of up to 8 bits in rows with the same tables: codes and room for results of each.
 pub(crate) fn lookup256(
     level: Level,
     rows: &mut [(&[u8], &mut [u8])],

@@ -1,4 +1,4 @@
-//! Decoded codes with their operands, to results of two bytes, in one loop: what [`super::values`] makes in several.
+//! Decoded codes with their operands, to results of two bytes, in one loop instead of the several of [`super::values`].
 //!
 //! There is a loop for the usual conversions, to bf16 and f16 to nearest even. Its arithmetic in f32 is the same as in
 //! [`super::values`].

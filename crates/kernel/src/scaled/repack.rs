@@ -74,7 +74,7 @@ fn slot(plane: &Plane) -> usize {
 }
 
 impl Repacker {
-    /// Plans it.
+    /// Plans a repacking.
     ///
     /// # Errors
     /// [`ScaledError::Layout`] for planes that do not fit each other, or cannot have such a shape.
@@ -130,7 +130,7 @@ impl Repacker {
         }
     }
 
-    /// The rows and columns of the source that rows of the result are made of, and where those rows are.
+    /// The rows and columns of the source that rows of the result are made of, as a cut.
     fn cut(&self, rows: &Range<u64>) -> Option<Cut> {
         let Repacking { from, from_shape, kept, transposed, .. } = self.how;
         let (rows, cols) = (rows.start..rows.end.min(kept[0]), 0..kept[1]);
@@ -265,7 +265,7 @@ impl Repacker {
         }
     }
 
-    /// Makes entries of the result of entries. The first that has no code.
+    /// Converts entries to entries of the result. Returns the index of the first that has no code.
     fn mapped(&self, entries: &[u8], made: &mut [u8], back: &mut Vec<u8>) -> Option<u64> {
         match &self.map {
             Map::Nothing => {

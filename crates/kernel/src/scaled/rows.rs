@@ -80,7 +80,7 @@ pub(crate) struct CodesMut<'a> {
 }
 
 impl CodesMut<'_> {
-    /// The same codes, for a while.
+    /// The same codes, reborrowed.
     pub fn reborrow(&mut self) -> CodesMut<'_> {
         CodesMut { bytes: &mut *self.bytes, ..*self }
     }

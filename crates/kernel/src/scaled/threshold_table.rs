@@ -1,5 +1,5 @@
-//! Codes of bf16 elements without a quotient: the code of a magnitude is a step function of its bits, and a table has the
-//! steps of a divisor (`docs/kernels.md §15`).
+//! Codes of bf16 elements without a quotient: the code of a magnitude is a step function of its bits, and a table has
+//! the steps of a divisor (`docs/kernels.md §15`).
 //!
 //! Tables are made here and looked up by a kernel written by hand.
 
@@ -58,8 +58,8 @@ impl Shape {
 
     /// The table of a divisor.
     ///
-    /// `x / t` is compared with a middle `m` as the definition does it, rounded to f32, at bits around those of `m t`: with
-    /// `x` the bf16 below `RN32(m t)`, no smaller one rounds to `m`, and the one above `x` is above `m`.
+    /// `x / t` is compared with a middle `m` as the definition does it, rounded to f32, at bits around those of `m t`:
+    /// with `x` the bf16 below `RN32(m t)`, no smaller one rounds to `m`, and the one above `x` is above `m`.
     #[inline(always)]
     pub fn steps(&self, t: f32) -> Steps {
         let first = self.first(t);
@@ -97,7 +97,7 @@ impl Shape {
     pub fn steps_with_cells(&self, t: f32) -> Steps {
         let mut steps = self.steps(t);
         if !self.is_short {
-            // In a cell of eight fractions there is one step at most: they are a sixteenth of the fraction's range apart.
+            // A cell of eight fractions has at most one step: steps are a sixteenth of the fraction's range apart.
             for (m, far) in steps.far.iter().enumerate() {
                 steps.cells[m / 8] += steps.far[0] + (m / 16) as u8 - far;
             }
@@ -160,7 +160,7 @@ mod tests {
         if shape.is_short { near } else { near.max(far).min(shape.most) }
     }
 
-    /// Every finite bf16 by divisors of all kinds, of which many make ties, against a division and the definition of the cast.
+    /// Every finite bf16 by divisors of all kinds, many of which make ties, against a division and the defined cast.
     #[test]
     fn steps_are_those_of_a_division() {
         let of_amax = |amax: u32, by: f32| f32::from_bits((amax + 0x3d80) << 16) / by;

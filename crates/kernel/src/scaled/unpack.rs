@@ -5,8 +5,8 @@ use crate::level::{Level, Task};
 use crate::pack;
 use truecast_core::scaled::Packing;
 
-/// Unpacks the entries `[row, first ..]` of at most 8 bits into one byte each, as many as there is room for. `first` is a
-/// multiple of [`super::cut::column_granule`].
+/// Unpacks the entries `[row, first ..]` of at most 8 bits into one byte each, as many as there is room for. `first` is
+/// a multiple of [`super::cut::column_granule`].
 pub(super) fn row(level: Level, cut: &Cut, bytes: &[u8], row: u64, first: u64, codes: &mut [u8]) {
     let bits = cut.plane.code.bits();
     let from = &bytes[cut.byte_of([row, first])..];

@@ -1,7 +1,7 @@
 //! The one way in which values are made: decoded codes and their scales, in f32, to results.
 //!
-//! Tiles are bytes, as everywhere in this crate; those of f32 hold four for each element. Everything here is to be run in
-//! the default floating-point environment.
+//! Tiles are bytes, as everywhere in this crate; those of f32 hold four for each element. Everything here is to be run
+//! in the default floating-point environment.
 
 use super::blocks;
 use super::products::{Combination, Narrow};

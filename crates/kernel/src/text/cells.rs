@@ -5,7 +5,7 @@ use crate::{CastOptions, Caster, Elements, ElementsMut, PlanError};
 use std::borrow::Cow;
 use truecast_core::{CastSpec, DType, Layout};
 
-/// Is one side of the conversion text, and the other not?
+/// Whether one side of the conversion is text, and the other is not.
 #[must_use]
 pub fn is_text(spec: &CastSpec) -> bool {
     (spec.src == DType::String) != (spec.dst == DType::String)

@@ -34,7 +34,7 @@ impl CellCaster {
         self.caster.longest(&self.loose(src))
     }
 
-    /// A text reads back as its element, so nothing is lost but what NaN carries (`docs/interfaces.md §6`).
+    /// A text reads back as its element, so nothing is lost except bits of NaN (`docs/interfaces.md §6`).
     fn printed(&self, src: Elements<'_>, block: usize) -> Vec<Counts> {
         let spec = self.caster.spec();
         let measure = Measure::between(spec.src, spec.src, &CastOptions::default());

@@ -4,7 +4,7 @@ use truecast_core::DType;
 use truecast_core::decimal::ParseDecimalError;
 use truecast_core::policy::Condition;
 
-/// Why texts were not converted.
+/// Failure of a conversion of texts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -26,7 +26,7 @@ pub enum TextError {
         /// The fault and its byte.
         why: ParseDecimalError,
     },
-    /// An `error` policy refuses the number that a text says.
+    /// An `error` policy refuses the number in a text.
     #[error("element {index} is {text}: {}", condition.refusal())]
     Refused {
         /// Index of the first such element.
@@ -52,7 +52,7 @@ pub enum TextError {
         /// Characters of a cell.
         width: u32,
     },
-    /// Texts and elements are not equally many.
+    /// The numbers of texts and elements differ.
     #[error("the buffer has room for {elements} whole elements, but the number of strings differs")]
     Length {
         /// Elements of the buffer.

@@ -1,9 +1,9 @@
 //! Elements as text and back.
 //!
-//! `truecast_core::text` defines the meaning of a text and the notation of an element; everything here is tested against
-//! it, bit for bit and byte for byte. Nothing here has a rule of its own: the definition reads decimals, `print` takes shortest
-//! digits of f32 and f64 from a library and others from the definition, [`texts`] holds many texts, and [`utf32`] reads and
-//! writes the cells of NumPy's fixed-width text.
+//! `truecast_core::text` defines the meaning of a text and the notation of an element; everything here is tested
+//! against it, bit for bit and byte for byte. Nothing here has a rule of its own: the definition reads decimals,
+//! `print` takes shortest digits of f32 and f64 from a library and others from the definition, [`texts`] holds many
+//! texts, and [`utf32`] reads and writes the cells of NumPy's fixed-width text.
 //!
 //! # Examples
 //! ```
@@ -93,7 +93,7 @@ impl TextCaster {
         self.parse_seen(texts, dst, |_| ())
     }
 
-    /// As [`parse`](TextCaster::parse), and tells `see` of each element in turn.
+    /// As [`parse`](TextCaster::parse), and calls `see` for each element in turn.
     ///
     /// # Errors
     /// As [`parse`](TextCaster::parse).
@@ -146,8 +146,8 @@ impl TextCaster {
     /// Result: formally equivalent to mapping [`truecast_core::text::print_one`] over them.
     ///
     /// # Errors
-    /// [`TextError::Unprintable`] for an element that an `error` policy refuses; [`TextError::Length`] unless `src` is a
-    /// whole number of elements.
+    /// [`TextError::Unprintable`] for an element that an `error` policy refuses; [`TextError::Length`] unless `src` is
+    /// a whole number of elements.
     ///
     /// # Panics
     /// If the source of this caster is text.

@@ -50,7 +50,7 @@ impl Printer {
     }
 }
 
-/// Appends what the library printed, in our notation. `value` is the same number.
+/// Appends the library's text, in our notation. `value` is the same number.
 #[inline]
 fn print_float(text: &mut Vec<u8>, value: f64, printed: &str, style: TextStyle) {
     if value.is_nan() {

@@ -12,7 +12,7 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     bytes: Vec<u8>,
-    /// Where each ends.
+    /// End of each text.
     ends: Vec<usize>,
 }
 
@@ -23,13 +23,13 @@ impl Texts {
         self.ends.len()
     }
 
-    /// No texts.
+    /// Whether there are no texts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The bytes of one.
+    /// The bytes of a text.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)?;
@@ -37,19 +37,19 @@ impl Texts {
         Some(&self.bytes[begin..end])
     }
 
-    /// All of them.
+    /// All texts, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end])
     }
 
-    /// Appends one.
+    /// Appends a text.
     pub fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len());
     }
 
-    /// Appends what `write` appends to the bytes; nothing if it fails.
+    /// Appends the bytes that `write` appends, as a text; nothing if it fails.
     #[inline]
     pub(crate) fn push_with<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
         let begin = self.bytes.len();
@@ -63,13 +63,13 @@ impl Texts {
         Ok(())
     }
 
-    /// Forgets all of them and keeps the room.
+    /// Removes all texts and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 
-    /// Bytes of all.
+    /// Bytes of all texts.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.len()

@@ -91,7 +91,7 @@ impl TextCaster {
         Ok(longest)
     }
 
-    /// Prints a batch at a time, and has `each` told the index of its first element.
+    /// Prints a batch at a time, and passes the index of its first element to `each`.
     fn print_batches(
         &self,
         src: &[u8],

@@ -35,8 +35,8 @@ const CPUS: &[(&[u8; 12], u32, Cpu)] = &[
         0x19,
         Cpu { plain: Ahead::NOTHING, past_caches_by_lines: Ahead::NOTHING, past_caches_by_parts: Ahead::NOTHING },
     ),
-    // L1 waits for few lines at a time, some of which are results on their way; L2 waits for many, but its own prefetching
-    // ends with a page.
+    // L1 waits for few lines at a time, some of which are results on their way; L2 waits for many, but its own
+    // prefetching ends with a page.
     (
         b"GenuineIntel",
         6,
@@ -72,7 +72,7 @@ impl Ahead {
         }
     }
 
-    /// Asks for as many lines as are read from here: L1, and L2 as well where results go past the caches.
+    /// Prefetches as many lines as are read from here: to L1, and to L2 as well where results go past the caches.
     #[inline(always)]
     pub fn ask<T>(self, past_caches: bool, source: &[T], bytes: usize) {
         if self.l1 == 0 {
@@ -91,7 +91,7 @@ impl Ahead {
 }
 
 impl Cpu {
-    /// That which runs this, which is asked once.
+    /// The CPU that runs this, detected once.
     fn this() -> Cpu {
         static THIS: OnceLock<Cpu> = OnceLock::new();
         *THIS.get_or_init(|| {

@@ -117,7 +117,7 @@ const F16_INSTRUCTION: u8 = 1 << 7;
 /// Distance of prefetches in bytes: two pages, since a CPU's own prefetching ends with a page.
 pub(crate) const AHEAD: usize = 8192;
 
-/// Asks for the line at an address, which need not be one of ours.
+/// Prefetches the line at an address, which need not be one of ours.
 #[inline(always)]
 pub(crate) fn prefetch(at: *const u8) {
     // SAFETY: a prefetch is a hint that reads nothing and faults on no address.

@@ -37,7 +37,7 @@ pub(crate) fn copy_lines(blocks: &[Block], lines: &mut [Line]) {
     lines.iter_mut().zip(blocks).for_each(|(line, block)| line.stream(block));
 }
 
-/// Streaming stores of this thread come before whatever follows.
+/// Orders the streaming stores of this thread before everything that follows.
 pub(crate) fn fence() {
     // SAFETY: every x86-64 CPU has the instruction; it touches no memory.
     unsafe { _mm_sfence() };

@@ -5,8 +5,8 @@ pub mod codes;
 
 use truecast_kernel::Level;
 
-/// Every level of this CPU, weakest first, as it is printed. `TRUECAST_REQUIRE_LEVELS` demands some, by their names with
-/// commas between: a runner without them fails instead of passing unrun.
+/// Every level of this CPU, weakest first, as it is printed. `TRUECAST_REQUIRE_LEVELS` demands some, by their names
+/// with commas between: a runner without them fails instead of passing unrun.
 ///
 /// # Panics
 /// If the CPU lacks a demanded level.
@@ -21,7 +21,6 @@ pub fn levels() -> Vec<Level> {
     levels
 }
 
-/// The strongest level.
 #[allow(dead_code, reason = "not every test needs it")]
 pub fn strongest() -> Level {
     *levels().last().expect("there is a baseline")

@@ -1,7 +1,7 @@
 //! Range and special values of one tensor.
 //!
-//! Narrow elements are counted by their codes, each of which is then looked up in the definition; wide ones are looked at
-//! as integers, and the ends are decoded by the definition. Nothing depends on the order of the elements.
+//! Narrow elements are counted by their codes, each of which is then looked up in the definition; wide ones are looked
+//! at as integers, and the ends are decoded by the definition. Nothing depends on the order of the elements.
 
 mod narrow;
 mod wide;
@@ -15,7 +15,7 @@ use truecast_core::exact::decode;
 use truecast_core::{DType, Exact, Kind};
 use wide::{Floats, Integers, Seen};
 
-/// The smallest or largest value of a tensor: an f64 and, for 64-bit integers, what it leaves over.
+/// The smallest or largest value of a tensor: an f64 and, for 64-bit integers, a residual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Extreme {
     /// The nearest f64.
@@ -63,8 +63,8 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Looks at the next elements, on one thread. Parts of a tensor may be looked at apart and [merged](Survey::merge), in
-    /// any order.
+    /// Looks at the next elements, on one thread. Parts of a tensor may be looked at apart and [merged](Survey::merge),
+    /// in any order.
     ///
     /// # Panics
     /// If the type is not numeric.

@@ -1,4 +1,4 @@
-//! How often each code occurs among elements of at most 8 bits.
+//! Occurrences of each code among elements of at most 8 bits.
 
 use crate::buf::Elements;
 

@@ -1,8 +1,8 @@
-//! Passes over elements of 16, 32 and 64 bits: special values are counted, the ends are kept as integers in the order of
-//! the values.
+//! Passes over elements of 16, 32 and 64 bits: special values are counted, the ends are kept as integers in the order
+//! of the values.
 //!
-//! Floats are tested as integers, which no floating-point environment changes. No short circuits: every count is a sum of
-//! comparisons, which the compiler turns into masks.
+//! Floats are tested as integers, which no floating-point environment changes. No short circuits: every count is a sum
+//! of comparisons, which the compiler turns into masks.
 //!
 //! Terminology: `bits` an element, `key` an integer in the order of the values. The key of a float is the magnitude
 //! with the sign's effect: `bits` if positive, all bits below the sign flipped if negative, so that -0 is -1.

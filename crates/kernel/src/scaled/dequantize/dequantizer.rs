@@ -91,7 +91,7 @@ impl Dequantizer {
 
     /// Makes the elements of a window. `parts` holds the bytes of its [`Dequantizer::reads`], `dst` is written whole.
     ///
-    /// Result: for each element what [`Layout::value`] says, cast. Cost: a few rows of memory; one thread.
+    /// Result: [`Layout::value`] of each element, cast. Cost: a few rows of memory; one thread.
     ///
     /// # Errors
     /// [`ScaledError::Size`] if a buffer does not fit; codes, scales and groups that are not values.

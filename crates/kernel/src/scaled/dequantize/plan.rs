@@ -139,7 +139,7 @@ impl Plan {
         }
     }
 
-    /// Columns that share each entry of what a row gives.
+    /// Columns that share each operand of a row.
     pub fn columns_of_scale(&self) -> u64 {
         match &self.coded {
             Coded::Planes(_, grid) => grid.columns_of_scale(),
@@ -147,7 +147,7 @@ impl Plan {
         }
     }
 
-    /// The end of the rows from one on that are made with the tables of all of them, one at least.
+    /// The end of the rows that share the tables of `row`: at least that row.
     pub fn rows_with_tables(&self, row: u64, end: u64) -> u64 {
         let Coded::Planes(planes, _) = &self.coded else { return row + 1 };
         if self.lookup != Lookup::Table256 || planes.group != Group::Grid {
@@ -178,7 +178,7 @@ impl Plan {
     }
 }
 
-/// Which way pays.
+/// The lookup that pays.
 fn lookup(layout: &Layout, planes: &Planes, block: u64, dst_bytes: usize, level: Level) -> Lookup {
     if dst_bytes != 2 || planes.group == Group::OfColumn {
         return Lookup::Arithmetic;

@@ -75,7 +75,7 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Begins with rows of which these columns are made.
+    /// Begins rows of which the columns `cols` are made.
     fn begin(self, cols: Range<u64>) -> Result<RowRun<'a>, ScaledError> {
         let Job { plan, cuts, parts, want, .. } = self;
         let [Some((_, cut)), ..] = cuts else { unreachable!("every layout has codes") };
@@ -212,7 +212,7 @@ impl RowRun<'_> {
         (self.cols.end - self.cols.start) as usize
     }
 
-    /// Asks for the codes of a row of a strip: a few lines, a page or more after those of the row before.
+    /// Prefetches the codes of a row of a strip: a few lines, a page or more after those of the row before.
     fn ask_for(&self, row: u64) {
         let Stored { cut, bytes } = self.codes;
         if row >= self.job.window.rows.end || cut.plane.packing == Packing::Swizzled {
@@ -289,7 +289,7 @@ impl RowRun<'_> {
         }
     }
 
-    /// The element of the tensor that a stored one is.
+    /// Index in the tensor of a stored element.
     fn index(&self, row: u64, col: u64) -> u64 {
         let layout = &self.job.plan.layout;
         let [rows, cols] = layout.out();

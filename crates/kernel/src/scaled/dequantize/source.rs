@@ -1,4 +1,4 @@
-//! Where codes and operands of a row come from.
+//! Sources of a row's codes and operands.
 
 use crate::scaled::blocks::BlockRow;
 use crate::scaled::grid::GridRow;

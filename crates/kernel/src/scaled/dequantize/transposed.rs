@@ -16,7 +16,7 @@ pub(in crate::scaled) struct Strip<'a> {
     pub rows: &'a [u8],
     /// Bytes of a row.
     pub wide: usize,
-    /// Columns before the first that belongs to the window, and how many do.
+    /// Columns before the first that belongs to the window, and the number that do.
     pub skipped: usize,
     pub n_cols: usize,
     /// Results of each column of the window.

@@ -55,8 +55,8 @@ impl BlocksQuantizer {
         }
     }
 
-    /// Runs of blocks of 32 elements, widened, with the largest magnitude of each block. Blocks with an element that is not
-    /// finite are the definition's.
+    /// Runs of blocks of 32 elements, widened, with the largest magnitude of each block. Blocks with an element that is
+    /// not finite are the definition's.
     fn blocks(
         &self,
         block: BlockType,
@@ -102,7 +102,7 @@ impl BlocksQuantizer {
         }
     }
 
-    /// The same with what gives the element at an index.
+    /// The same with a function that gives the element at an index.
     fn count_each(
         &self,
         counter: &Counter,
@@ -204,8 +204,8 @@ impl Task for Mxfp4<'_> {
     }
 }
 
-/// The code of the nearest doubled value of E2M1, of ties the smaller magnitude: thresholds are half of the middles between
-/// the doubled values, since `inverse` gives half of `x / h`.
+/// The code of the nearest doubled value of E2M1, of ties the smaller magnitude: thresholds are half of the middles
+/// between the doubled values, since `inverse` gives half of `x / h`.
 #[inline(always)]
 fn nearest_doubled(x: f32, inverse: f32) -> u8 {
     const THRESHOLDS: [f32; 7] = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0];

@@ -60,7 +60,7 @@ impl Operands {
     }
 }
 
-/// Where codes of a row go.
+/// Destination of a row's codes.
 enum Codes<'a> {
     Packed(&'a mut [u8]),
     /// One in each byte.

@@ -27,24 +27,24 @@ pub struct BlockCounts {
     pub blocks: u64,
     /// Blocks in which every element has its value, and a zero its sign.
     pub blocks_lossless: u64,
-    /// The scale is the largest finite one of its type, and an element is beyond the range of codes with it.
+    /// Blocks with the largest finite scale of its type and an element beyond the range of codes with it.
     pub scale_saturated: u64,
-    /// The scale is zero.
+    /// Blocks whose scale is zero.
     pub scale_zero: u64,
-    /// The scale is NaN.
+    /// Blocks whose scale is NaN.
     pub scale_nan: u64,
     /// Elements that are zero, if `needs_values` is not set.
     pub zero_in: u64,
     /// Codes that are zero, if `needs_values` is not set.
     pub zero_out: u64,
-    /// Codes alone do not tell which values are zero, infinite or NaN: a scale is zero or extreme, an element is not finite,
-    /// blocks have zero points, or rows and columns are added.
+    /// Codes alone do not show which values are zero, infinite or NaN: a scale is zero or extreme, an element is not
+    /// finite, blocks have zero points, or rows and columns are added.
     pub needs_values: bool,
     /// The last block, if it may continue in the rows that follow.
     open: Option<OpenBlock>,
 }
 
-/// Rows of a block that has others.
+/// Rows of a block that has further rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OpenBlock {
     /// They are its first rows.
@@ -112,11 +112,11 @@ pub(super) struct Counter {
     level: Level,
     /// The bits of a code without its sign.
     magnitude: u8,
-    /// So many magnitudes after zero are subnormal.
+    /// Number of magnitudes after zero that are subnormal.
     subnormals: u8,
     /// The values of codes; constant zero points are taken from them.
     values: Vec<f32>,
-    /// The highest and the lowest code; of codes that cannot saturate none.
+    /// The highest and the lowest code; `None` for codes that cannot saturate.
     ends: Option<[End; 2]>,
     /// Times a scale: beyond it elements are saturated, whatever the sign.
     reach: f64,
@@ -124,7 +124,7 @@ pub(super) struct Counter {
     /// `x - y > UPPER_SLACK * step / 2 * scale`.
     safe: f64,
     scales: ScaleCodes,
-    /// The bits of a code that tell zero, and the code of zero among them.
+    /// Mask of the bits of a code that identify zero, and the masked code of zero.
     zero: (u8, u8),
     /// Scales with which the smallest and the largest value are normal numbers.
     usual_scales: Range<f32>,
@@ -139,7 +139,7 @@ struct End {
     half_step: f64,
 }
 
-/// Above the roundings of a value in f32.
+/// Room for the roundings of a value in f32.
 const LOWER_SLACK: f64 = 1.0 - 1.0 / (1 << 20) as f64;
 
 /// Room for the rounding of a scale, which is not saturation.
@@ -219,7 +219,7 @@ impl<X: Fn(usize, usize) -> f64, C: Fn(usize, usize) -> u8> Block<'_, X, C> {
         };
         // Below `safe`, for which there may be no f32.
         let limit = (safe * LOWER_SLACK) as f32;
-        // The largest of a short block is why it is looked at.
+        // A short block is looked at because of its largest element.
         let is_long = self.cols.len() > LOOK;
         let quick = self.above.filter(|_| is_long && limit > 0.0 && self.largest.is_finite());
         let mut all = 0;
@@ -303,7 +303,6 @@ impl Counter {
         }
     }
 
-    /// Counts a block.
     #[inline(always)]
     pub fn block<X, C>(&self, block: &Block<'_, X, C>, counts: &mut BlockCounts)
     where
@@ -315,7 +314,7 @@ impl Counter {
         counts.close(found);
     }
 
-    /// Counts rows of a block that has others; `begins` if they are its first.
+    /// Counts rows of a block that has further rows; `begins` if they are its first.
     pub fn rows_of_block<X, C>(&self, block: &Block<'_, X, C>, begins: bool, counts: &mut BlockCounts)
     where
         X: Fn(usize, usize) -> f64,
@@ -330,7 +329,6 @@ impl Counter {
         counts.add(&next);
     }
 
-    /// Counts a block by its scale.
     fn count_scale(&self, stored: &[u8], counts: &mut BlockCounts) {
         let kind = self.scales.kind(stored);
         counts.blocks += 1;
@@ -355,7 +353,6 @@ impl Counter {
         self.look_at_elements(block, Limits { safe, is_safe, has_largest_scale }, counts)
     }
 
-    /// Looks at all elements.
     #[inline(never)]
     fn look_at_elements<X, C>(&self, block: &Block<'_, X, C>, limits: Limits, counts: &mut BlockCounts) -> Found
     where
@@ -372,8 +369,8 @@ impl Counter {
         }
     }
 
-    /// Counts the codes of a packed row that are zero, and those that are subnormal. Only the last byte may have bits that
-    /// belong to no code; they are zero.
+    /// Counts the codes of a packed row that are zero, and those that are subnormal. Only the last byte may have bits
+    /// that belong to no code; they are zero.
     pub fn small_codes(&self, plane: Plane, codes: &[u8], n: usize, counts: &mut BlockCounts) {
         let &Counter { level, magnitude, subnormals, zero, .. } = self;
         let [zeros, below] = match plane.code.bits() {
@@ -395,7 +392,7 @@ impl Counter {
         counts.subnormal += below;
     }
 
-    /// Whether codes tell which values of a block with this scale are zero, and all are finite.
+    /// Whether codes show which values of a block with this scale are zero, and all are finite.
     pub fn is_usual(&self, scale: f32) -> bool {
         self.usual_scales.contains(&scale.abs())
     }
@@ -448,7 +445,7 @@ struct ScaleCodes {
     /// Kinds and values of all codes, for a type of eight bits.
     kinds: Vec<ScaleKind>,
     values: Vec<f32>,
-    /// The code of infinity of a wider one.
+    /// The code of infinity, for a wider type.
     infinity: u64,
 }
 

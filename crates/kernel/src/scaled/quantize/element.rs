@@ -16,8 +16,8 @@ use truecast_core::{CastPolicy, CastSpec, DType, Layout as Elements, Rounding};
 /// A layout that is only read.
 pub(super) const NOT_WRITTEN: ScaledError = ScaledError::Layout { why: "such scales are read, but not written" };
 
-/// f32 to an element type: beyond the largest finite value is that value; integers to the nearest, of ties the even one or,
-/// for `away`, that away from zero.
+/// f32 to an element type: beyond the largest finite value is that value; integers to the nearest, of ties the even one
+/// or, for `away`, the one away from zero.
 pub(super) fn saturating(dst: DType, away: bool, level: Level) -> Result<Pipeline, ScaledError> {
     saturating_from(DType::F32, dst, away, level)
 }
@@ -59,7 +59,7 @@ impl Element {
         Ok(Element { plane, level, encode, split: OnceLock::new() })
     }
 
-    /// Told once of how many elements there will be.
+    /// Prepares tables for `len` elements; called once.
     pub fn prepare(&self, len: u64) {
         let Some(encode) = &self.encode else { return };
         let len = usize::try_from(len).unwrap_or(usize::MAX);

@@ -50,7 +50,7 @@ impl Found {
         self.most = level.run(Most { magnitudes: &self.largest });
     }
 
-    /// The same of many rows, which it may copy, without gaps; without ranges. Gives the rows that are to be read again.
+    /// As [`Found::look`] for many rows, which it may copy; without ranges. Returns the rows to read again.
     pub fn look_at_rows<'r>(
         &mut self,
         level: Level,
@@ -162,7 +162,7 @@ impl Widener {
         Ok(f32::from_bits(all))
     }
 
-    /// In place, NaN, or with `infinities` all that is not finite, becomes zero.
+    /// Makes NaN zero in place, or with `infinities` every element that is not finite.
     pub fn to_zero(&self, infinities: bool, x: &mut [u8]) {
         let x = x.as_chunks_mut().0;
         if infinities {
@@ -181,7 +181,7 @@ pub(super) fn ahead() -> usize {
     0
 }
 
-/// The error of an element that is counted from a later one.
+/// The error of an element, with `first` added to its index.
 pub(super) fn later(error: ScaledError, first: usize) -> ScaledError {
     match error {
         ScaledError::NotFinite { index } => ScaledError::NotFinite { index: index + first as u64 },

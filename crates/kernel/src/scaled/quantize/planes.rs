@@ -67,7 +67,7 @@ impl PlanesQuantizer {
         formula && rows > 1 && rows >= self.layout.rows && cols >= self.layout.cols
     }
 
-    /// Quantizes rows of whole blocks, whose elements are `src`. `amax` is the largest magnitude, where there is one scale.
+    /// Quantizes rows of whole blocks of elements `src`. `amax` is the largest magnitude, if there is one scale.
     pub fn run(
         &self,
         widener: &Widener,
@@ -217,7 +217,7 @@ struct Strip<'a> {
 }
 
 impl Strip<'_> {
-    /// Quantizes some columns, the first of which begins a block. False, and nothing is done, if an element is not finite.
+    /// Quantizes some columns from the start of a block. False, with nothing done, if an element is not finite.
     fn columns(&mut self, at: [u64; 2], rows: &Rows<'_>) -> bool {
         let (mut copy, level) = (std::mem::take(&mut self.buffers.copy), self.quantizer.exec.level);
         let has_gaps = rows.n_rows > 1 && rows.stride > rows.row(0).len();
@@ -247,7 +247,7 @@ impl Strip<'_> {
         finite
     }
 
-    /// The same with elements that are not finite: scales are those of the others, and NaN is zero (§3.6).
+    /// The same with elements that are not finite: the finite ones make the scales, and NaN is zero (§3.6).
     fn columns_with_others(&mut self, at: [u64; 2], rows: &Rows<'_>) {
         let mut x = self.widener.all(rows, &mut self.buffers.coder.scratch);
         self.widener.to_zero(false, &mut x);

@@ -100,8 +100,8 @@ impl Quantizer {
         granule.min(self.layout.rows.max(1))
     }
 
-    /// Whether [`Quantizer::run`] needs the largest magnitude of the tensor (of the matrix, where each has scales of its own;
-    /// of several tensors, where they share a global scale): for a global scale, or for one scale of a whole matrix.
+    /// Whether [`Quantizer::run`] needs the largest magnitude of the tensor (of the matrix, if each has its own scales;
+    /// of several tensors that share a global scale): for a global scale, or for one scale of a whole matrix.
     #[must_use]
     pub fn needs_amax(&self) -> bool {
         self.rule().is_some() || matches!(&self.target, Target::Planes(of) if of.has_one_scale())
@@ -120,7 +120,7 @@ impl Quantizer {
         self.rule().and_then(|rule| rule.of_amax(amax.to_bits()).ok()).map(f32::from_bits)
     }
 
-    /// The largest magnitude of the finite elements; that of a tensor is the largest of its parts.
+    /// The largest magnitude of the finite elements; a tensor's is the largest of its parts'.
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`] with the index in `src`.
@@ -158,12 +158,11 @@ impl Quantizer {
         }
     }
 
-    /// Quantizes whole rows of a matrix, and counts if [`CastOptions::counting`] says so. `src` holds their
-    /// elements; `amax` is what [`Quantizer::needs_amax`] says, where it does. The parts have the bytes of
-    /// [`Quantizer::writes`] and are written whole.
+    /// Quantizes whole rows of a matrix, and counts if [`CastOptions::counting`] requests it. `src` holds their
+    /// elements; `amax` is the magnitude described at [`Quantizer::needs_amax`], if it is needed. The parts have the
+    /// bytes of [`Quantizer::writes`] and are written whole.
     ///
-    /// Result: that of the definition. Cost: memory for a few rows, with a search for [`Quantizer::granule`]; one
-    /// thread.
+    /// Result: the definition's. Cost: memory for a few rows, with a search for [`Quantizer::granule`]; one thread.
     ///
     /// # Errors
     /// [`ScaledError::NotFinite`] with the index in `src`; [`ScaledError::Size`], [`ScaledError::Results`] and

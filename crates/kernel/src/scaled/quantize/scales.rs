@@ -1,6 +1,6 @@
 //! Scales of blocks, from their largest magnitudes and ranges (`docs/spec/checkpoints.md §7`).
 //!
-//! The rules are those of [`Planes::quantize`], written over many blocks; tests hold them to it.
+//! The rules of [`Planes::quantize`], written over many blocks; tests compare the two.
 
 use super::element::{NOT_WRITTEN, saturating};
 use super::found::Found;
@@ -176,7 +176,7 @@ fn max_of(f: &FloatFormat) -> f32 {
     f32::from_bits(((field as i32 - i32::from(f.bias) + 127) as u32) << 23 | fraction << (23 - f.man_bits))
 }
 
-/// Scales with the second one.
+/// Scales multiplied or divided by the global scale.
 struct Effective<'a> {
     rule: GlobalRule,
     global: f32,

@@ -9,7 +9,7 @@ use crate::scaled::values::Decoder;
 use truecast_core::DType;
 use truecast_core::scaled::{Planes, Quantization};
 
-/// Rows in f32 without gaps, and how they are coded.
+/// Rows in f32 without gaps, and their coder.
 pub(super) struct Search<'a> {
     pub level: Level,
     pub coder: &'a Coder,
@@ -21,7 +21,7 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries the scales of all blocks at once, and makes those of `best` the best ones. Returns codes, one in each byte.
+    /// Tries scales for all blocks at once, and leaves the best in `best`. Returns their codes, one in each byte.
     pub fn run(&self, best: &mut Operands, buffers: &mut Buffers) -> Vec<u8> {
         let size = self.coder.scaler.size();
         let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));

@@ -14,8 +14,8 @@ pub(super) const INF: u32 = 0x7f80_0000;
 pub(super) trait Source {
     /// The bytes of an element.
     type Element: Copy;
-    /// The bits of a magnitude, which are ordered as magnitudes are. They are signed, as SSE2 has no maximum of unsigned
-    /// words.
+    /// The bits of a magnitude, which are ordered as magnitudes are. They are signed, as SSE2 has no maximum of
+    /// unsigned words.
     type Magnitude: Copy + Ord + Default;
     fn elements(bytes: &[u8]) -> &[Self::Element];
     fn magnitude(x: Self::Element) -> Self::Magnitude;
@@ -430,23 +430,23 @@ fn ratio<S: Source, const HOW: u8, const BYTES: usize>(x: S::Element, t: f32, u:
     bytes
 }
 
-/// `x / t` except its last bits, given `u = RN32(1 / t)`, for elements of at most 11 significant bits: rounding to few bits
-/// gives the same result. Needs fused products.
+/// `x / t` except its last bits, given `u = RN32(1 / t)`, for elements of at most 11 significant bits: rounding to few
+/// bits gives the same result. Needs fused products.
 ///
 /// One step of Newton's iteration leaves `RN32(x/t + d)` with `|d| <= 2^-22 ulp`, as long as nothing overflows, or
 /// underflows above half of the smallest result. Rounding to a format of `p <= 4` bits, or to integers of 8 bits,
 /// compares it with midpoints `m` of at most 9 bits. The answer could differ from that for
-/// `RN32(x/t)` only if `x/t` were so close to `m +- ulp/2`, a number of 25 bits. With integers `X`, `T` (24 bits), `M` (`m`,
-/// so scaled that it has 9 bits) and `k = 16`, that is
+/// `RN32(x/t)` only if `x/t` were so close to `m +- ulp/2`, a number of 25 bits. With integers `X`, `T` (24 bits), `M`
+/// (`m`, so scaled that it has 9 bits) and `k = 16`, that is
 ///
 /// ```text
 ///   |X 2^j - T (M 2^k +- 1)| <= 8,   j >= 37, as X has at most 11 bits and the other product 48 or 49
 /// ```
 ///
 /// Modulo `2^k`, `T = a 2^k + e` with `|e| <= 8`, so that modulo `2^(2k)` the number `2^k (e M +- a)` is at most 16: it
-/// is zero. `M >= 256 >= a` leaves `a = M`, so `T = 2^24 - 1` and `m` a power of two. Then `x` is a power of two as well,
-/// and a test takes those. Just below a power of two `M 2^k` has a bit more, and the product would need `T < 2^23`.
-/// A middle of fewer bits is a case of 9.
+/// is zero. `M >= 256 >= a` leaves `a = M`, so `T = 2^24 - 1` and `m` a power of two. Then `x` is a power of two as
+/// well, and a test takes those. Just below a power of two `M 2^k` has a bit more, and the product would need `T <
+/// 2^23`. A middle of fewer bits is a case of 9.
 #[inline(always)]
 fn nearly_divided(x: f32, t: f32, u: f32) -> f32 {
     let q = x * u;

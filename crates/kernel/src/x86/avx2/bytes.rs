@@ -1,5 +1,5 @@
-//! Elements of 32 bits, and integers of 64, to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take more
-//! instructions than that when they are compiled, since the compiler packs each vector apart.
+//! Elements of 32 bits, and integers of 64, to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take
+//! more instructions than that when they are compiled, since the compiler packs each vector apart.
 
 use super::groups::{groups, turns};
 use crate::level::Avx2;
@@ -17,7 +17,7 @@ pub(super) fn bytes_of(words: [__m256i; 4]) -> __m256i {
     _mm256_packus_epi16(_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d))
 }
 
-/// As [`bytes_of`], of signed words; what does not fit keeps its sign.
+/// As [`bytes_of`], for signed words; values that do not fit keep their signs.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn bytes_of_signed(words: [__m256i; 4]) -> __m256i {
@@ -25,7 +25,7 @@ pub(super) fn bytes_of_signed(words: [__m256i; 4]) -> __m256i {
     _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d))
 }
 
-/// The order of the elements, for what [`bytes_of`] gives.
+/// Puts the result of [`bytes_of`] in the order of the elements.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn in_order(packed: __m256i) -> __m256i {
@@ -49,7 +49,7 @@ fn each_word<const BITS: usize, const STREAMS: bool>(
     });
 }
 
-/// Calls a function for how results are stored: of 8 bits, or packed to 4.
+/// Calls a function for the width of stored results: 8 bits, or packed to 4.
 macro_rules! by_store {
     ($store:expr, $function:ident $([$parameter:ident])? ($($argument:expr),*)) => {
         match ($store.packed.is_some(), $store.streams) {

@@ -1,4 +1,4 @@
-//! The kernel of AVX2 for an operation: the only place that names them.
+//! Choice of the AVX2 kernel for an operation; kernels are named only here.
 
 use super::fused::{F32ToU8, HalfToU8, ToU16};
 use super::rows::Rows;
@@ -56,7 +56,7 @@ fn of(ops: &[Op], token: Avx2) -> Kernel {
     match *ops {
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused(load, numbers, bytes, token),
         [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
-            // The instruction quiets NaN. The intermediate's NaN may be either: what encodes it sets the quiet bit.
+            // The instruction quiets NaN. The intermediate's NaN may be either: the encoder sets the quiet bit.
             true => stage(half::f16_to_f32::<true>(token)),
             false => stage(half::f16_to_f32::<false>(token)),
         }),

@@ -1,5 +1,5 @@
-//! The encoder to nearest even with vectors of 256 bits (`docs/kernels.md §4.3`): from f32, and what both ways to bytes end
-//! with.
+//! The encoder to nearest even with vectors of 256 bits (`docs/kernels.md §4.3`): from f32, and the last steps of both
+//! ways to bytes.
 
 use super::bytes::{self, bytes_of, bytes_of_signed};
 use super::select;
@@ -60,8 +60,8 @@ impl EncoderSplat {
         select(is_nan, _mm256_or_si256(_mm256_and_si256(upper, self.nan_keeps), self.nan), rounded)
     }
 
-    /// Codes of magnitudes, in the lower halves of their words: what the lane of the shape [`shape::SUBNORMALS`] computes
-    /// before it looks at the sign.
+    /// Codes of magnitudes, in the lower halves of their words, as the lane of the shape [`shape::SUBNORMALS`] computes
+    /// them before it looks at the sign.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn magnitudes(&self, abs: __m256i) -> __m256i {
@@ -73,9 +73,9 @@ impl EncoderSplat {
         _mm256_add_epi32(sum, _mm256_srl_epi32(binade, self.shift))
     }
 
-    /// Signs and special codes, in bytes. The top bits of `signs` are the signs, and bytes of `special` are all ones where
-    /// the magnitude has a code of its own. `ANY_NAN`: that code has a payload, which `payload` gives, or a sign of its own;
-    /// else its sign is one more flip of a bit, as it is of ordinary codes.
+    /// Signs and special codes, in bytes. The top bits of `signs` are the signs, and bytes of `special` are all ones
+    /// where the magnitude has a code of its own. `ANY_NAN`: that code has a payload, which `payload` gives, or a sign
+    /// of its own; else its sign is one more flip of a bit, as it is of ordinary codes.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn finish<const SHAPE: u8, const ANY_NAN: bool>(

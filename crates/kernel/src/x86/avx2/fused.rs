@@ -1,8 +1,8 @@
 //! The loops of `avx512::fused` with vectors of 256 bits.
 //!
 //! Operations that do not depend on the value of an element (its sign, whether it is special) run once for 32 elements
-//! in bytes, after they were packed. Floats of 32 and 64 bits become bytes by way of 16, bf16 rounded to odd, where that has
-//! the upper bits of [`Method`].
+//! in bytes, after they were packed. Floats of 32 and 64 bits become bytes by way of 16, bf16 rounded to odd, where
+//! that has the upper bits of [`Method`].
 
 use super::encoder::EncoderSplat;
 use super::groups::{groups, turns};
@@ -29,13 +29,13 @@ const fn packs<S: Source>(shape: u8) -> bool {
 #[derive(Debug)]
 pub(crate) struct ToU16<S, const SHAPE: u8>(pub Nearest, pub S, pub Avx2);
 
-/// Whether the code of a NaN has a payload, or a sign that is not the source's or its inverse: in a format with a negative
-/// zero, a case of its own.
+/// Whether the code of a NaN has a payload, or a sign that is not the source's or its inverse: in a format with a
+/// negative zero, a case of its own.
 fn any_nan<const SHAPE: u8>(numbers: &Nearest) -> bool {
     SHAPE & shape::SPECIAL != 0 && (numbers.payload_mask != 0 || numbers.special_sign != numbers.sign)
 }
 
-/// Calls a function for how results are stored, and for [`any_nan`].
+/// Calls a function for the storage of results, and for [`any_nan`].
 macro_rules! to_bits {
     ($store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
         if $store.streams {
@@ -145,7 +145,7 @@ macro_rules! by_method {
     };
 }
 
-/// Elements of 32 and 64 bits, to codes of `BITS`, by the method; `ANY_NAN`: as of the encoder; `STREAMS`: past the caches.
+/// Elements of 32 and 64 bits to codes of `BITS`, by the method; `ANY_NAN`: as in the encoder; `STREAMS`: past caches.
 #[target_feature(enable = "avx2,f16c")]
 fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const ANY_NAN: bool, const STREAMS: bool>(
     numbers: &Nearest,

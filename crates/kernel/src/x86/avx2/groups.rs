@@ -8,9 +8,9 @@ use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load256, store128, store256, stream128, stream256};
 use std::arch::x86_64::*;
 
-/// Converts `GROUP` elements at a time, of which the source takes `src_bytes` each, and the destination as many vectors as
-/// `convert` gives; 32 bytes of results may be packed to `BITS` if that is less than 8. Results go past the caches if it
-/// `STREAMS`; the destination begins with a line then. Codes that are packed are converted in [`turns`] of `GROUP`.
+/// Converts `GROUP` elements at a time; the source takes `src_bytes` for each, and the destination as many vectors as
+/// `convert` gives; 32 bytes of results may be packed to `BITS` if that is less than 8. Results go past the caches if
+/// it `STREAMS`; the destination begins with a line then. Packed codes are converted in [`turns`] of `GROUP`.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize, const STREAMS: bool>(

@@ -1,5 +1,5 @@
-//! f16 by the conversion instruction, `docs/kernels.md §7`: it does not read an f16 subnormal as zero (§5.3), quiets NaN, and
-//! keeps the leading bits of its payload.
+//! f16 by the conversion instruction, `docs/kernels.md §7`: it does not read an f16 subnormal as zero (§5.3), quiets
+//! NaN, and keeps the leading bits of its payload.
 
 use super::groups::groups;
 use super::select;

@@ -1,4 +1,4 @@
-//! How the sources of [`crate::x86::source`] are read with vectors of 256 bits.
+//! Loads of the sources of [`crate::x86::source`] with vectors of 256 bits.
 
 use super::f64::{FIRST, Words, load_words};
 use super::{in_order, select};

@@ -34,8 +34,8 @@ impl Short for Bf16 {
     }
 }
 
-/// Conversion of elements of 16 bits to bytes, worked out once. Their magnitudes have the order of f32, and
-/// the distances of theirs within a binade, so that what the encoder does with an f32 can be done with them.
+/// Conversion of elements of 16 bits to bytes, worked out once. Their magnitudes have the order of f32, and the
+/// distances of theirs within a binade, so that the encoder's steps on an f32 can be done on them.
 #[derive(Debug)]
 pub(super) struct Method {
     /// The last magnitude, as a code, without a code of its own.
@@ -60,10 +60,10 @@ pub(super) struct Upper {
     pub rebias: u8,
     /// Larger codes are this one.
     pub max: u8,
-    /// How many of [`Self::cells`] there are: none where subnormals are those of the source.
+    /// Number of [`Self::cells`]: 0 where subnormals are the source's.
     pub n_cells: usize,
-    /// By upper bits, where codes may be subnormal: `2n` if the code is n, and n + 1 where the rest is not zero; `2n - 1` if
-    /// it is n. Upper bits, rounded, give no larger code; and where there are no cells, no smaller one than any of these.
+    /// By upper bits, where codes may be subnormal: `2n` if the code is n, and n + 1 where the rest is not zero; `2n -
+    /// 1` if it is n. Upper bits, rounded, give no larger code; and without cells, no smaller one than any of these.
     pub cells: [u8; MOST_CELLS],
 }
 

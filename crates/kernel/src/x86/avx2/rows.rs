@@ -18,7 +18,7 @@ pub(crate) struct Rows<const N: usize> {
 }
 
 impl<const N: usize> Rows<N> {
-    /// The low `N` bytes of the result of each code, of `code_bits` where they are packed.
+    /// Tables for the low `N` bytes of each result, by codes of `code_bits` where they are packed.
     pub fn new(results: &[u64; 256], code_bits: u32, _: Avx2) -> Self {
         Self { tables: Box::new(Tables::new(results, N)), code_bits }
     }
@@ -85,9 +85,9 @@ const SUMS: u8 = Need::Sums as u8;
 const SUMS_AND_EXCEPTIONS: u8 = Need::SumsAndExceptions as u8;
 const ALL: u8 = Need::All as u8;
 
-/// Converts 32 elements at a time, of which the source takes `SRC` bytes: 32, or 16 in nibbles. Streaming stores are in a
-/// function of their own: a branch in the loop makes it slower for what stays in the caches, and two loops would share a
-/// lookup that is then called.
+/// Converts 32 elements at a time, of which the source takes `SRC` bytes: 32, or 16 in nibbles. Streaming stores are in
+/// a function of their own: a branch in the loop makes it slower for results that stay in the caches, and two loops
+/// would share a lookup that is then called.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, const STREAMING: bool>(
@@ -190,7 +190,7 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, 
     unsafe { interleave(found) }
 }
 
-/// Where codes are a certain one.
+/// Mask of the codes equal to `code`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn equal(codes: __m256i, code: u8) -> __m256i {
@@ -205,8 +205,8 @@ fn in_row(codes: __m256i, row: u8) -> __m256i {
     _mm256_add_epi8(away, _mm256_set1_epi8(0x70))
 }
 
-/// Moves the code of each element to where interleaving takes it from. Interleaved vector `j` has in each lane the `16 / N` codes
-/// from `16 / N * j` on of that lane.
+/// Moves the code of each element to where interleaving takes it from. Interleaved vector `j` has in each lane the `16
+/// / N` codes from `16 / N * j` on of that lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn order<const N: usize>(codes: __m256i) -> __m256i {

@@ -6,7 +6,7 @@ use crate::scaled::lookup::{Codes, Table16, Tables};
 use crate::x86::ahead::Ahead;
 use std::arch::x86_64::*;
 
-/// Looks up whole vectors of 16 elements and returns how many elements that were.
+/// Looks up whole vectors of 16 elements; returns the number of elements.
 pub(crate) fn lookup16(_: Avx2, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8]) -> usize {
     // SAFETY: the token proves that the features were detected.
     unsafe {

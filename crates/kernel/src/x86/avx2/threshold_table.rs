@@ -20,8 +20,8 @@ pub(crate) fn tables(_: Avx2, shape: &Shape, divisors: &[f32], tables: &mut Vec<
     unsafe { make(shape, divisors, tables) }
 }
 
-/// Encodes whole groups of 32 elements of rows, to bytes or, of [`Shape::is_short`], to nibbles, and returns how many
-/// elements of a row that were.
+/// Encodes whole groups of 32 elements of rows, to bytes or, for [`Shape::is_short`], to nibbles; returns the number of
+/// elements of a row.
 pub(crate) fn encode(_: Avx2, stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize {
     let (block, shape) = (stepped.rows.block, stepped.shape);
     let fits = block == 16 || block.is_multiple_of(ELEMENTS);

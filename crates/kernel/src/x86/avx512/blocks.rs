@@ -23,8 +23,8 @@ pub(crate) trait Kernel<const N: usize> {
     const PACKS: &'static [u32] = &[];
     /// Whether results may go past the caches.
     const STREAMS: bool = true;
-    /// From `8 * SRC_BITS` bytes. `STORES_AS`, as of the loop, makes this another function for each loop: one that had several
-    /// callers would not be inlined.
+    /// From `8 * SRC_BITS` bytes. `STORES_AS`, as of the loop, makes this another function for each loop: one that had
+    /// several callers would not be inlined.
     ///
     /// # Safety
     /// Needs the features of [`Avx512`].

@@ -1,4 +1,4 @@
-//! The kernel of AVX-512 for an operation: the only place that names them.
+//! Choice of the AVX-512 kernel for an operation; kernels are named only here.
 
 use super::blocks::{Blocks, Params};
 use super::fused::Fused;

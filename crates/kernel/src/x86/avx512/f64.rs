@@ -35,8 +35,8 @@ fn signs(bits: __m512i) -> __m256i {
     _mm256_and_si256(_mm512_cvtepi64_epi32(_mm512_srli_epi64::<32>(bits)), _mm256_set1_epi32(F32_SIGN))
 }
 
-/// Eight f64. Below the normal range the result is the smallest f32, if that is `REDUCED`, and rounded to odd as everywhere
-/// otherwise.
+/// Eight f64. Below the normal range the result is the smallest f32, if that is `REDUCED`, and rounded to odd as
+/// everywhere otherwise.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 pub(super) fn to_f32_odd_8<const REDUCED: bool>(source: &Block) -> __m256i {

@@ -1,4 +1,4 @@
-//! How the sources of [`crate::x86::source`] are read with vectors of 512 bits.
+//! Loads of the sources of [`crate::x86::source`] with vectors of 512 bits.
 
 use super::f64::{DROPPED, TRUNCATE, ZERO_OR_SUBNORMAL, to_f32_odd_8};
 use super::join;
@@ -79,7 +79,7 @@ fn any_f64(bytes: &[u8]) -> __m512i {
     join(to_f32_odd_8::<false>(&eights[0]), to_f32_odd_8::<false>(&eights[1]))
 }
 
-/// 16 f64 as f32 that are rounded to odd, but subnormals, which may be zero. A NaN keeps the leading bits of its payload.
+/// 16 f64 as f32 rounded to odd, except subnormals, which may be zero. A NaN keeps the leading bits of its payload.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn f64_odd(low: __m512i, high: __m512i) -> __m512i {

@@ -14,8 +14,8 @@ use truecast_core::DType;
 /// Elements of an iteration.
 const ELEMENTS: usize = 64;
 
-/// Encodes whole groups of 64 elements of rows, to bytes or packed to 4 or 6 bits, and returns how many elements of a row
-/// that were. `split` has the results of bf16, which quotients become.
+/// Encodes whole groups of 64 elements of rows, to bytes or packed to 4 or 6 bits; returns the number of elements of a
+/// row. `split` has the results of bf16, which quotients become.
 pub(crate) fn encode(_: Avx512, divided: &Divided<'_>, split: &Split, bits: usize, dst: CodesMut<'_>) -> usize {
     let Rows { dtype, block, .. } = divided.rows;
     let fits = block == 16 || block == 32 || block.is_multiple_of(ELEMENTS);
@@ -128,8 +128,8 @@ impl Source for OfF32 {
 }
 
 /// f32 of which these are the halves, to bf16 in which one of the last three bits is set where the f32 is above: it is
-/// rounded to four significant bits or fewer as the f32 is. (With the last bit alone, a minimum with 1, four instructions
-/// are made of this one.)
+/// rounded to four significant bits or fewer as the f32 is. (With the last bit alone, a minimum with 1, four
+/// instructions are made of this one.)
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn with_rest(upper: __m512i, lower: __m512i) -> __m512i {

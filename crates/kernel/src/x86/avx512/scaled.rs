@@ -5,7 +5,7 @@ use crate::level::Avx512;
 use crate::scaled::lookup::{Codes, Table16, Table256, Tables};
 use std::arch::x86_64::*;
 
-/// Looks up whole vectors of 32 elements and returns how many elements that were.
+/// Looks up whole vectors of 32 elements; returns the number of elements.
 pub(crate) fn lookup16(
     _: Avx512,
     codes: Codes<'_>,
@@ -108,8 +108,8 @@ fn words<const NIBBLES: bool>(codes: &[u8]) -> __m512i {
     }
 }
 
-/// Looks up whole vectors of 64 elements of rows that share tables, in blocks that are multiples of that, and returns how
-/// many elements of a row that was.
+/// Looks up whole vectors of 64 elements of rows that share tables, in blocks that are multiples of that; returns the
+/// number of elements of a row.
 pub(crate) fn lookup256(
     _: Avx512,
     rows: &mut [(&[u8], &mut [u8])],
@@ -129,8 +129,8 @@ pub(crate) fn lookup256(
     64 * n
 }
 
-/// Where each code goes, so that interleaving the bytes of results within 128 bits puts elements in order: vector `j` takes
-/// those at `8 j ..` of each 128 bits.
+/// Where each code goes, so that interleaving the bytes of results within 128 bits puts elements in order: vector `j`
+/// takes those at `8 j ..` of each 128 bits.
 const ORDER: Block = {
     let (mut order, mut i) = ([0; 64], 0);
     while i < 64 {

@@ -24,7 +24,7 @@ pub(crate) struct Planes<const N: usize> {
 }
 
 impl<const N: usize> Planes<N> {
-    /// The low `N` bytes of the result of each code, of `code_bits` where they are packed.
+    /// Tables for the low `N` bytes of each result, by codes of `code_bits` where they are packed.
     pub fn new(results: &[u64; 256], code_bits: u32, token: Avx512) -> Self {
         let mut planes = [[[0; 64]; 4]; N];
         for (code, result) in results.iter().enumerate() {

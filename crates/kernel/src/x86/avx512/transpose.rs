@@ -1,12 +1,12 @@
-//! Groups of four results of two bytes that become columns (`scaled::dequantize::transposed`): squares of eight by eight.
+//! Groups of four two-byte results that become columns (`scaled::dequantize::transposed`): squares of eight by eight.
 
 use super::super::{load, store, stream};
 use crate::level::Avx512;
 use crate::scaled::rows::CodesMut;
 use std::arch::x86_64::*;
 
-/// Transposes whole squares: `rows` of groups that are `stride` bytes apart, a multiple of eight of them, of which eight
-/// groups of a column are a line of the result. Returns how many of `n_cols` columns it did.
+/// Transposes whole squares: `rows` of groups that are `stride` bytes apart, a multiple of eight of them, of which
+/// eight groups of a column are a line of the result. Returns the number of columns done, of `n_cols`.
 pub(crate) fn transpose8(_: Avx512, rows: &[u8], stride: usize, n_cols: usize, columns: CodesMut<'_>) -> usize {
     let n_rows = rows.len() / stride;
     if n_rows == 0 || !n_rows.is_multiple_of(8) {

@@ -1,5 +1,5 @@
-//! bf16 and f16 to f32, 64 elements at a time: all loads come before the first store, which keeps more of them in flight
-//! out of cache.
+//! bf16 and f16 to f32, 64 elements at a time: all loads come before the first store, which keeps more of them in
+//! flight out of cache.
 
 use super::blocks::{Kernel, Params};
 use crate::x86::source::Source512;

@@ -77,7 +77,7 @@ impl<const N: usize> Magnitudes<N> {
     }
 }
 
-/// The least magnitude of rows that is not zero, and how many are zero.
+/// The least magnitude of rows that is not zero, and the number of zeros.
 pub(super) struct Nonzero<const N: usize> {
     /// Less one: zero less one is the largest number of all.
     pub smallest: Magnitudes<N>,

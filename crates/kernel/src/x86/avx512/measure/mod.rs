@@ -3,8 +3,8 @@
 //!
 //! Sums are here, counts of special values in `details`.
 //!
-//! A product of two f32 values is exact in f64, so that it makes no difference whether it is fused with the addition to a
-//! sum. All others are rounded before they are added, as everywhere.
+//! A product of two f32 values is exact in f64, so that it makes no difference whether it is fused with the addition to
+//! a sum. All others are rounded before they are added, as everywhere.
 
 mod details;
 mod magnitudes;
@@ -22,8 +22,8 @@ use std::arch::x86_64::*;
 /// Rows between two looks at whether a relative error exceeds the largest.
 const ROWS: usize = 8;
 
-/// Adds pairs whose values take `X` and `Y` bytes a row. If `MASKED`, only those that are both finite take part; else all
-/// do, and the answer is `None`, with nothing added, if some value may not be finite.
+/// Adds pairs whose values take `X` and `Y` bytes a row. If `MASKED`, only those that are both finite take part; else
+/// all do, and the answer is `None`, with nothing added, if some value may not be finite.
 pub(crate) fn add<const X: usize, const Y: usize, const MASKED: bool>(
     _: Avx512,
     x: &[u8],
@@ -166,7 +166,7 @@ const OR: i32 = 0b1111_1110;
 /// Classes of `vfpclass`: a quiet NaN, an infinity of either sign, a signaling NaN.
 const NOT_FINITE: i32 = 0b1001_1001;
 
-/// The largest relative error, given that of what came before `x` and `y`.
+/// The largest relative error, given the largest of the pairs before `x` and `y`.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512dq")]
