@@ -3,8 +3,8 @@
 //! Terminology: `x` source value, `y` the value that represents it, `e = y - x` the error. A row is 16 elements, one
 //! for each lane.
 //!
-//! An *ordinary* tile has finite values only. Every pair takes part then and no lane needs a mask. A tile is tried so
-//! first: its sums tell afterwards whether a value was NaN or infinite, and if so it is taken again with masks.
+//! An *ordinary* tile has finite values only: every pair takes part and no lane needs a mask. Tiles are first tried as
+//! ordinary; their sums tell afterwards whether a value was NaN or infinite, and if so they are taken again with masks.
 
 use super::found::{Next, Seen, Sums, suspect_above};
 use super::value::{Value, finite};

@@ -200,7 +200,7 @@ pub(crate) struct Nearest {
 }
 
 impl Nearest {
-    /// The same for integers of magnitudes up to 2^24, in the simplest shape: without NaN, and with one zero for 0.
+    /// The same for integers of magnitudes up to 2^24, in the simplest shape: none is NaN, and only 0 gives a zero.
     /// `None` if this shape does not suffice.
     pub fn of_integers(self) -> Option<Nearest> {
         const LARGEST: u32 = (127 + 24) << 23;

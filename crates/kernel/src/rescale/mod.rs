@@ -1,10 +1,10 @@
 //! [`Rescaler`]: TOSA's RESCALE, planned once. Formally equivalent to mapping [`RescaleSpec::one`] over the elements.
 //!
-//! 8-bit inputs with one scale take the table of results of casts; everything else is one loop over `v * m + half >>
-//! s`, compiled for each level, with multiplier and shift in registers or from arrays as long as several rows.
-//! Requirements that fail are gathered in the loop as bits, unless no input can fail one, and looked up by the
-//! definition afterwards. 8-bit inputs with many scales are calculated in 32 bits, if shorter multipliers are found
-//! that give the same results. Reference: `docs/kernels.md §4.19`.
+//! 8-bit inputs with one scale take the table of results of casts; everything else is one loop over
+//! `v * m + half >> s`, compiled for each level, with multiplier and shift in registers or from arrays as long as
+//! several rows. Requirements that fail are gathered in the loop as bits, unless no input can fail one, and looked up
+//! by the definition afterwards. 8-bit inputs with many scales are calculated in 32 bits, if shorter multipliers are
+//! found that give the same results. Reference: `docs/kernels.md §4.19`.
 
 mod arithmetic;
 mod pass;

@@ -20,7 +20,7 @@ pub(super) fn code(block: BlockType) -> Option<(Code, i32)> {
     })
 }
 
-/// The values without a [`code`], as f32.
+/// Values of the type without a [`code`], as f32.
 pub(super) fn doubled() -> [f32; 16] {
     DOUBLED_E2M1.map(f32::from)
 }

@@ -1,4 +1,4 @@
-//! Bytes of a stored plane that a box of its entries needs, and their places after they were read.
+//! Bytes of a stored plane that a box of its entries needs, and their places once they are read.
 
 use std::ops::Range;
 use truecast_core::scaled::{Packing, Part, Plane};

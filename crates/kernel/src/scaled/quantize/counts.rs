@@ -27,7 +27,7 @@ pub struct BlockCounts {
     pub blocks: u64,
     /// Blocks in which every element has its value, and a zero its sign.
     pub blocks_lossless: u64,
-    /// Blocks with the largest finite scale of its type and an element beyond the range of codes with it.
+    /// Blocks whose scale is the largest finite one of its type, with an element beyond the range of codes.
     pub scale_saturated: u64,
     /// Blocks whose scale is zero.
     pub scale_zero: u64,

@@ -445,8 +445,8 @@ fn ratio<S: Source, const HOW: u8, const BYTES: usize>(x: S::Element, t: f32, u:
 ///
 /// Modulo `2^k`, `T = a 2^k + e` with `|e| <= 8`, so that modulo `2^(2k)` the number `2^k (e M +- a)` is at most 16: it
 /// is zero. `M >= 256 >= a` leaves `a = M`, so `T = 2^24 - 1` and `m` a power of two. Then `x` is a power of two as
-/// well, and a test takes those. Just below a power of two `M 2^k` has a bit more, and the product would need `T <
-/// 2^23`. A middle of fewer bits is a case of 9.
+/// well, and a test takes those. Just below a power of two `M 2^k` has a bit more, and the product would need
+/// `T < 2^23`. A middle of fewer bits is a case of 9.
 #[inline(always)]
 fn nearly_divided(x: f32, t: f32, u: f32) -> f32 {
     let q = x * u;

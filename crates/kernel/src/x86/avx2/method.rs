@@ -62,15 +62,15 @@ pub(super) struct Upper {
     pub max: u8,
     /// Number of [`Self::cells`]: 0 where subnormals are the source's.
     pub n_cells: usize,
-    /// By upper bits, where codes may be subnormal: `2n` if the code is n, and n + 1 where the rest is not zero; `2n -
-    /// 1` if it is n. Upper bits, rounded, give no larger code; and without cells, no smaller one than any of these.
+    /// By upper bits, where codes may be subnormal: `2n` if the code is n, and n + 1 where the rest is not zero;
+    /// `2n - 1` if it is n. Rounded upper bits give no larger code; and without cells, no smaller one than any of these.
     pub cells: [u8; MOST_CELLS],
 }
 
 /// Entries of two tables for `vpshufb`.
 pub(super) const MOST_CELLS: usize = 32;
 
-/// Enough bits that the rest of an f16, which remains, is below 128.
+/// Jammed bits: enough that the rest of the remaining f16 is below 128.
 pub(super) const JAMMED_BITS: u32 = 2;
 
 // Methods, as const parameters: by f32, or by upper bits and this many cells; jammed before.

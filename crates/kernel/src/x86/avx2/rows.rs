@@ -205,8 +205,8 @@ fn in_row(codes: __m256i, row: u8) -> __m256i {
     _mm256_add_epi8(away, _mm256_set1_epi8(0x70))
 }
 
-/// Moves the code of each element to where interleaving takes it from. Interleaved vector `j` has in each lane the `16
-/// / N` codes from `16 / N * j` on of that lane.
+/// Moves the code of each element to where interleaving takes it from. Interleaved vector `j` has in each lane the
+/// `16 / N` codes from `16 / N * j` on of that lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn order<const N: usize>(codes: __m256i) -> __m256i {

@@ -48,7 +48,7 @@ fn groups<const SHORT: bool>(stepped: &Stepped<'_>, dst: CodesMut<'_>) -> usize 
     let (magnitudes, signs) = (_mm512_set1_epi16(i16::MAX), _mm512_set1_epi8(i8::MIN));
     let last = _mm512_set1_epi16(shape.last() as i16);
     let (lower, upper) = (load(const { &bytes_where!(|i| 2 * i) }), load(const { &bytes_where!(|i| 2 * i + 1) }));
-    // Blocks, of four, that the elements of both halves are in.
+    // Blocks of the elements in both halves, as indices among four.
     let [low_blocks, high_blocks] = match per_group {
         4 => [[0, 1], [2, 3]],
         2 => [[0, 0], [1, 1]],
