@@ -53,7 +53,7 @@ impl Fixed {
     /// Bits of an element of the source and bytes of a result are the `widths`.
     ///
     /// # Safety
-    /// This CPU has the features of both loops, which have no other condition.
+    /// This CPU has the features of both loops, which have no other safety condition.
     pub const unsafe fn new(group: usize, widths: (usize, usize), plain: Run, past_caches: Option<Run>) -> Fixed {
         Fixed { group, widths, plain, past_caches }
     }

@@ -8,7 +8,7 @@ use crate::numbers::{F32_INF, F64_INF};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 
-/// f32 bits to an integer, truncated and wrapped (§4.16). Inf and too large values have shifted all bits out.
+/// f32 bits to an integer, truncated and wrapped (§4.16). Inf and huge values shift all their bits out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F32ToIntTrunc<D>(pub ToInt, pub PhantomData<D>);
 

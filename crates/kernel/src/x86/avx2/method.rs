@@ -63,7 +63,7 @@ pub(super) struct Upper {
     /// Number of [`Self::cells`]: 0 where subnormals are the source's.
     pub n_cells: usize,
     /// By upper bits, where codes may be subnormal: `2n` if the code is n, and n + 1 where the rest is not zero;
-    /// `2n - 1` if it is n. Rounded upper bits give no larger code; and without cells, no smaller one than any of these.
+    /// `2n - 1` if it is n. Rounded upper bits give no larger code; and without cells, no smaller one.
     pub cells: [u8; MOST_CELLS],
 }
 
