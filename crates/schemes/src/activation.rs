@@ -62,13 +62,10 @@ impl ActivationScale {
 
     /// Converts the scale of another scheme to this one. Keeps the bits if both have the same meaning.
     pub fn of_scale(self, scale: f32, other: ActivationScale) -> f32 {
-        match (self.most, self.is_divisor) == (other.most, other.is_divisor) {
-            true => scale,
-            false => self.of_amax(if other.is_divisor {
-                other.most / f64::from(scale)
-            } else {
-                other.most * f64::from(scale)
-            }),
+        if (self.most, self.is_divisor) == (other.most, other.is_divisor) {
+            scale
+        } else {
+            self.of_amax(if other.is_divisor { other.most / f64::from(scale) } else { other.most * f64::from(scale) })
         }
     }
 

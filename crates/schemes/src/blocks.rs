@@ -101,9 +101,9 @@ fn nearest<'a>(table: &str, width: u64, stacks: &HashMap<&'a str, Stack>) -> Vec
             if found.iter().any(is_wide) {
                 found.retain(is_wide);
             }
-            let other = |list: &&str| match list.contains("decoder") {
-                true => list.replace("decoder", "encoder"),
-                false => list.replace("encoder", "decoder"),
+            let other = |list: &&str| {
+                let [from, to] = if list.contains("decoder") { ["decoder", "encoder"] } else { ["encoder", "decoder"] };
+                list.replace(from, to)
             };
             let others = found.iter().map(other).filter_map(|list| stacks.get_key_value(list.as_str()));
             let others: Vec<&str> = others.map(|(list, _)| *list).collect();

@@ -128,9 +128,10 @@ impl Stack {
     pub(crate) fn described(&self, fit: Fit, planes: Planes) -> Described {
         let coding = Coding::Planes(planes);
         let count = self.lead.iter().product();
-        let layout = match fit.is_common {
-            true => Layout::new(1, [self.rows.saturating_mul(count), self.cols], coding),
-            false => Layout::new(count, [self.rows, self.cols], coding),
+        let layout = if fit.is_common {
+            Layout::new(1, [self.rows.saturating_mul(count), self.cols], coding)
+        } else {
+            Layout::new(count, [self.rows, self.cols], coding)
         };
         Described { shape: self.shape(), layout }
     }
@@ -156,9 +157,10 @@ impl Described {
 /// # Errors
 /// A row length that is no multiple of the group.
 pub(crate) fn in_groups(cols: u64, group: u64) -> Result<[u64; 2], String> {
-    match cols.is_multiple_of(group) {
-        true => Ok([1, group]),
-        false => Err(format!("rows of {cols} elements are not a whole number of groups of {group}")),
+    if cols.is_multiple_of(group) {
+        Ok([1, group])
+    } else {
+        Err(format!("rows of {cols} elements are not a whole number of groups of {group}"))
     }
 }
 

@@ -179,13 +179,14 @@ impl<'a> Model<'a> {
             Layer::Experts if tensor.name.ends_with(".weight") => false,
             // Loaders of compressed-tensors support linear layers only, except for gpt-oss, whose experts have rows of
             // inputs.
-            Layer::Experts => match self.has_input_rows(tensor) {
-                true => family == Family::GptOss,
-                false => {
+            Layer::Experts => {
+                if self.has_input_rows(tensor) {
+                    family == Family::GptOss
+                } else {
                     !family.name().starts_with("ct:")
                         && ![Family::Fp8Channel, Family::Fp8Tensor, Family::GptOss].contains(&family)
                 }
-            },
+            }
             Layer::Head => is_gguf,
             Layer::Embedding => {
                 let last = module_of(&tensor.name).rsplit('.').next().unwrap_or_default();
@@ -205,9 +206,8 @@ impl<'a> Model<'a> {
     /// from the common size of the first and the second layer, or from the width of the model.
     pub fn has_input_rows(&self, tensor: &Tensor) -> bool {
         let [_, rows, columns] = *tensor.shape else { return false };
-        let beside = |from: &str, to: &str| match tensor.name.contains(from) {
-            true => self.shape(&tensor.name.replace(from, to)),
-            false => None,
+        let beside = |from: &str, to: &str| {
+            if tensor.name.contains(from) { self.shape(&tensor.name.replace(from, to)) } else { None }
         };
         let by_sizes =
             EXPERT_LAYERS.iter().find_map(|&(first, second)| match (beside(first, second), beside(second, first)) {

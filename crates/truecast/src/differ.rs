@@ -213,10 +213,12 @@ impl Search {
     fn verdict(&self, code: u64) -> Verdict {
         let outcomes = [0, 1].map(|rule| self.rules[rule].outcome(code));
         let [a, b] = outcomes.map(Outcome::code);
-        match outcomes.iter().any(|outcome| matches!(outcome, Outcome::Undefined { .. })) {
-            true => Verdict::Open,
-            false if a == b || self.are_nan(a, b) => Verdict::Same,
-            false => Verdict::Different,
+        if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Undefined { .. })) {
+            Verdict::Open
+        } else if a == b || self.are_nan(a, b) {
+            Verdict::Same
+        } else {
+            Verdict::Different
         }
     }
 

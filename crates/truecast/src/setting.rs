@@ -195,10 +195,11 @@ impl Setting {
     #[must_use]
     pub fn every_value(&self) -> Vec<&'static str> {
         let mut all = Vec::new();
-        self.specs().into_iter().flat_map(|spec| self.values(spec)).for_each(|value| match all.contains(&value) {
-            true => {}
-            false => all.push(value),
-        });
+        for value in self.specs().into_iter().flat_map(|spec| self.values(spec)) {
+            if !all.contains(&value) {
+                all.push(value);
+            }
+        }
         all
     }
 }

@@ -201,9 +201,10 @@ pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Resul
     if extent == Extent::Exhaustive && bits > MAX_EXHAUSTIVE_BITS {
         return Err(VectorError::TooWide { src });
     }
-    let codes = match extent == Extent::Exhaustive || bits <= ALWAYS_WHOLE_BITS {
-        true => (0..1 << bits).collect(),
-        false => decisive(spec),
+    let codes = if extent == Extent::Exhaustive || bits <= ALWAYS_WHOLE_BITS {
+        (0..1 << bits).collect()
+    } else {
+        decisive(spec)
     };
     let vector = |code: u64| {
         let output = spec.one(0, code).ok()?.code;
@@ -397,9 +398,10 @@ fn selected_codes(f: &FloatFormat) -> Vec<u64> {
 /// Integers and their midpoints; beyond the range, where results wrap around.
 fn int_marks(f: IntFormat, every_value_bits: u32) -> Vec<Magnitude> {
     let bits = f.bits as u32;
-    let mut integers: Vec<u128> = match bits <= every_value_bits {
-        true => (0..=(1 << bits) + 2).collect(),
-        false => (0..=bits).flat_map(|k| [-2i128, -1, 0, 1, 2].map(|d| ((1i128 << k) + d).unsigned_abs())).collect(),
+    let mut integers: Vec<u128> = if bits <= every_value_bits {
+        (0..=(1 << bits) + 2).collect()
+    } else {
+        (0..=bits).flat_map(|k| [-2i128, -1, 0, 1, 2].map(|d| ((1i128 << k) + d).unsigned_abs())).collect()
     };
     integers.extend((1..=3).map(|k| 1u128 << (bits - 1) << k));
     integers.extend([31, 32, 63, 64, 65, 100, 127].map(|k| 1u128 << k));

@@ -95,18 +95,20 @@ fn packed(found: &Found<'_>) -> Result<Described, Error> {
         )));
     }
     // Distinguish the two packings (§4.4.2).
-    let is_dense = match dense == padded && stack.cols > 32 / u64::from(bits) && 32 % bits != 0 {
-        false => *per_row == dense,
-        true => found.setting.is_dense_packing.ok_or_else(|| {
+    let is_dense = if dense == padded && stack.cols > 32 / u64::from(bits) && 32 % bits != 0 {
+        found.setting.is_dense_packing.ok_or_else(|| {
             found.unknown(
                 "the packing",
                 "both packings need the same number of words; state it with version in config.json",
             )
-        })?,
+        })?
+    } else {
+        *per_row == dense
     };
-    let (packing, columns) = match is_dense {
-        true => (Packing::WORDS, Packing::Columns { word: 32 }),
-        false => (Packing::Padded, Packing::PaddedColumns),
+    let (packing, columns) = if is_dense {
+        (Packing::WORDS, Packing::Columns { word: 32 })
+    } else {
+        (Packing::Padded, Packing::PaddedColumns)
     };
     let code = Code::unsigned(bits as u8);
     let fit = fit(found, &stack, scales)?;

@@ -61,12 +61,11 @@ fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
     // One scale for gate and one for up: the halves of the rows.
     let halves = Share::Block([stack.rows.div_ceil(2).max(1), stack.cols.max(1)]);
     let is_halved = !stack.lead.is_empty() && stack.rows.is_multiple_of(2) && global.shape.last() == Some(&2);
-    let whole = match is_halved && global.shape.len() == stack.lead.len() + 1 {
-        true => {
-            let column = truecast_io::Tensor { shape: [&global.shape[..], &[1]].concat().into(), ..global.clone() };
-            stack.fit(found, &column, &[halves])?
-        }
-        false => stack.fit(found, global, &[Share::Tensor])?,
+    let whole = if is_halved && global.shape.len() == stack.lead.len() + 1 {
+        let column = truecast_io::Tensor { shape: [&global.shape[..], &[1]].concat().into(), ..global.clone() };
+        stack.fit(found, &column, &[halves])?
+    } else {
+        stack.fit(found, global, &[Share::Tensor])?
     };
     let planes = Planes::times(Plane::of(F4E2M1), FP8, fit.block);
     let global = Global { rule: GlobalRule::Times, block: whole.block };

@@ -61,12 +61,11 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
             continue;
         }
         let setting = setting(packing, value, own, place)?;
-        match name.contains(['*', '\\', '[', '^', '$', '(', '+', '|']) {
-            true => {
-                let pattern = Value::from(vec![format!("re:.*(?:{name})")]);
-                declaration.settings.push((Targets::Listed(patterns(Some(&pattern), place, name)?), setting));
-            }
-            false => _ = declaration.modules.insert(name.clone(), setting),
+        if name.contains(['*', '\\', '[', '^', '$', '(', '+', '|']) {
+            let pattern = Value::from(vec![format!("re:.*(?:{name})")]);
+            declaration.settings.push((Targets::Listed(patterns(Some(&pattern), place, name)?), setting));
+        } else {
+            _ = declaration.modules.insert(name.clone(), setting)
         }
     }
     Ok(Some(declaration))

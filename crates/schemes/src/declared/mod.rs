@@ -61,9 +61,10 @@ pub(crate) fn read(documents: &Documents, is_asked: bool) -> Result<Vec<Declarat
         let value = documents.params.as_ref().and_then(|value| value.get(key));
         let Some(value) = object(value, "params.json", key)? else { continue };
         let place = format!("params.json: {key}");
-        match value.contains_key("quant_method") {
-            true => reading.method(value, &place, None, false)?,
-            false => reading.take(value, &place, &known::MISTRAL, Some(fp8::mistral(value, &place)?))?,
+        if value.contains_key("quant_method") {
+            reading.method(value, &place, None, false)?
+        } else {
+            reading.take(value, &place, &known::MISTRAL, Some(fp8::mistral(value, &place)?))?
         }
     }
     reading.all.retain(|declaration| declaration.scheme().is_some());

@@ -57,9 +57,10 @@ pub(super) fn read(value: &Map<String, Value>, place: &str, is_elsewhere: bool) 
             let object = own.as_object().ok_or_else(error)?;
             let algorithm = object.get("quant_algo").and_then(Value::as_str).ok_or_else(error)?;
             let own = setting(algorithm, object, place)?;
-            match module.contains('*') {
-                true => declaration.settings.push((listed(module, place)?, own)),
-                false => _ = declaration.modules.insert(module.clone(), own),
+            if module.contains('*') {
+                declaration.settings.push((listed(module, place)?, own))
+            } else {
+                _ = declaration.modules.insert(module.clone(), own)
             }
         }
     } else {

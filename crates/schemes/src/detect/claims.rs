@@ -297,12 +297,13 @@ impl<'a> Claims<'a> {
         let tensor = self.index.tensor(number);
         let name = tensor.name.clone();
         let is_factor = name.ends_with("pre_quant_scale") || name.ends_with("act_pre_scale");
-        let (what, why) = match is_factor {
-            true => (
+        let (what, why) = if is_factor {
+            (
                 "a factor in addition to the weight",
                 "it belongs to the activation, and the dequantized weight would be different",
-            ),
-            false => ("a tensor that changes the weight", "the scheme has no place for it"),
+            )
+        } else {
+            ("a tensor that changes the weight", "the scheme has no place for it")
         };
         let place = format!("tensor {}", truecast_io::Escaped(&name));
         let refused = Error::Refused { place, what: what.to_owned(), why };

@@ -117,10 +117,7 @@ impl Owners {
         let of_cache = reason == CacheScale
             && self.is_attention(module)
             && (elements == 1 || self.caches == Some(declared::Caches::Fine));
-        match beside || of_cache {
-            true => Verdict::Dropped(reason),
-            false => Verdict::Unclear,
-        }
+        if beside || of_cache { Verdict::Dropped(reason) } else { Verdict::Unclear }
     }
 
     /// The module itself, or a module inside with no other tensors.

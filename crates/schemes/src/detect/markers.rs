@@ -131,15 +131,16 @@ pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
 
 /// Checks that a requested scheme does not contradict a marker.
 fn agrees(asked: Scheme, marked: Scheme, layer: &str, place: &str) -> Result<(), Error> {
-    match asked.family == marked.family {
-        true => Ok(()),
-        false => Err(Error::Contradiction {
+    if asked.family == marked.family {
+        Ok(())
+    } else {
+        Err(Error::Contradiction {
             tensor: layer.to_owned(),
             first: Box::new(asked),
             first_place: REQUEST.to_owned(),
             second: Box::new(marked),
             second_place: place.to_owned(),
-        }),
+        })
     }
 }
 
@@ -167,9 +168,10 @@ fn setting(entry: &Value, place: &str, is_asked: bool) -> Result<Option<Setting>
             truecast_io::Escaped(format),
             if is_rotated { " with convrot" } else { "" }
         ),
-        why: match is_rotated {
-            true => "its weights are rotated, and truecast does not undo the rotation",
-            false => "truecast does not know its layout",
+        why: if is_rotated {
+            "its weights are rotated, and truecast does not undo the rotation"
+        } else {
+            "truecast does not know its layout"
         },
     })?;
     if let Some(marker) = entry.as_object().filter(|_| !is_asked) {

@@ -275,9 +275,9 @@ impl Family {
 
     /// Family by name without parameters; ModelOpt's algorithms and blocks of GGUF files in any case.
     pub(crate) fn of_name(name: &str) -> Option<Family> {
-        let is_named = |known: &str| match known.starts_with("modelopt:") || known.starts_with("gguf:") {
-            true => known.eq_ignore_ascii_case(name),
-            false => known == name,
+        let is_named = |known: &str| {
+            let ignores_case = known.starts_with("modelopt:") || known.starts_with("gguf:");
+            known == name || ignores_case && known.eq_ignore_ascii_case(name)
         };
         let aliases = ALIASES.iter().copied();
         rows().map(|row| (row.name, row.family)).chain(aliases).find(|(known, _)| is_named(known)).map(|(_, f)| f)

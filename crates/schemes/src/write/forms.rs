@@ -135,10 +135,8 @@ impl Form {
         let planes = self.layout.planes()?;
         let Layout { rows, cols, .. } = self.layout;
         // A stack that is one matrix has one grid.
-        let divided = |[r, c]: [u64; 2]| match self.layout.matrices == 1 && !self.lead.is_empty() {
-            true => [r / self.lead.iter().product::<u64>().max(1), c],
-            false => [r, c],
-        };
+        let stacked = if self.layout.matrices == 1 { self.lead.iter().product::<u64>().max(1) } else { 1 };
+        let divided = |[r, c]: [u64; 2]| [r / stacked, c];
         let grid = self.layout.scale_grid()?;
         match (part, planes) {
             (Part::Codes, _) if self.code_shape.is_some() => Some((self.codes, self.code_shape.clone()?)),
@@ -219,18 +217,13 @@ fn tiled(family: Family, [rows, cols]: [u64; 2], form: impl Fn(Layout, DType, DT
     let is_fp4 = family == Family::ComfyNvfp4;
     let (unit, group) = if is_fp4 { (16, 16) } else { (32, 32) };
     let (padded_rows, padded_cols) = (rows.next_multiple_of(unit), cols.next_multiple_of(unit));
-    let (codes, scales) = match is_fp4 {
-        true => (Plane::of(F4E2M1).packed(Packing::HighFirst), F8E4M3Fn),
-        false => (Plane::of(F8E4M3Fn), F8E8M0),
-    };
+    let (codes, scales) =
+        if is_fp4 { (Plane::of(F4E2M1).packed(Packing::HighFirst), F8E4M3Fn) } else { (Plane::of(F8E4M3Fn), F8E8M0) };
     let planes = Planes::times(codes, Plane::of(scales).packed(Packing::Swizzled), [1, group]);
     let global = is_fp4.then_some(Global { rule: GlobalRule::Times, block: [padded_rows, padded_cols] });
     let layout = Layout::new(1, [padded_rows, padded_cols], Coding::Planes(Planes { global, ..planes }));
     let layout = Layout { kept: [rows, cols], ..layout };
-    match is_fp4 {
-        true => form(layout, U8, F8E4M3Fn),
-        false => form(layout, F8E4M3Fn, U8),
-    }
+    if is_fp4 { form(layout, U8, F8E4M3Fn) } else { form(layout, F8E4M3Fn, U8) }
 }
 
 /// Stored type and shape of a plane; `dtype` is for entries without their own type.

@@ -101,9 +101,10 @@ impl Classes {
         };
         let numbers: Vec<usize> = members.iter().map(|(_, rule)| rule_of(rule)).collect();
         let is_every = src.code_bits() <= DEFINITION_BITS;
-        let codes = match is_every {
-            true => (0..1 << src.code_bits()).collect(),
-            false => inputs(src, dst, Extent::Boundary).expect("both types have codes"),
+        let codes = if is_every {
+            (0..1 << src.code_bits()).collect()
+        } else {
+            inputs(src, dst, Extent::Boundary).expect("both types have codes")
         };
         let patterns = patterns([src, dst], &rules, &codes);
         let (grouped, undecided) = grouped(rules.len(), &patterns);

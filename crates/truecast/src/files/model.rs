@@ -44,10 +44,7 @@ fn eligibility(model: &Model, listed: &Listed, is_sensitive: bool, min_elements:
         && listed.tensor.dims.len() >= 2
         && listed.tensor.len() >= min_elements;
     let is_interface = is_input && model.ir_version >= INITIALIZERS_ARE_NO_INPUTS_SINCE;
-    match is_weight && !is_interface && !is_sensitive {
-        true => Eligibility::Converted,
-        false => Eligibility::ByRule,
-    }
+    if is_weight && !is_interface && !is_sensitive { Eligibility::Converted } else { Eligibility::ByRule }
 }
 
 /// The changes to a model for the `planned` tensors.

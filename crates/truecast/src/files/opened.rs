@@ -41,14 +41,14 @@ impl Opened {
     /// As [`Source::open_with`] and [`Folder::open`].
     pub fn open(path: &Path, options: OpenOptions) -> Result<Opened, Error> {
         let path = &folder::single(path)?;
-        match look::is_folder(path)? {
-            true => {
-                let folder = Folder::open(path, options.onnx.follow_links)?;
-                let several = folder.several("a table of tensors").filter(|_| folder.shards().is_empty());
-                several.map_or(Ok(Opened::Folder(Box::new(folder))), |error| Err(error.into()))
-            }
-            false if gguf::is_named(path) => Ok(Opened::Folder(Box::new(Folder::of_file(path)?))),
-            false => Ok(Opened::File(Box::new(Source::open_with(path, options)?))),
+        if look::is_folder(path)? {
+            let folder = Folder::open(path, options.onnx.follow_links)?;
+            let several = folder.several("a table of tensors").filter(|_| folder.shards().is_empty());
+            several.map_or(Ok(Opened::Folder(Box::new(folder))), |error| Err(error.into()))
+        } else if gguf::is_named(path) {
+            Ok(Opened::Folder(Box::new(Folder::of_file(path)?)))
+        } else {
+            Ok(Opened::File(Box::new(Source::open_with(path, options)?)))
         }
     }
 

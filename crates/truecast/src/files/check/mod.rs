@@ -333,12 +333,11 @@ pub fn permitted_by(
 }
 
 fn same_shape(expected: &[u64], actual: &Path, found: &[u64]) -> Result<(), CheckError> {
-    match expected == found {
-        true => Ok(()),
-        false => {
-            let path = actual.display().to_string();
-            Err(CheckError::Shape { path, found: found.into(), expected: expected.into() })
-        }
+    if expected == found {
+        Ok(())
+    } else {
+        let path = actual.display().to_string();
+        Err(CheckError::Shape { path, found: found.into(), expected: expected.into() })
     }
 }
 

@@ -223,12 +223,11 @@ fn pair(files: Compared<'_>, src: DType, dst: DType) -> Result<(Reader, Reader),
 }
 
 fn same_shape(path: &Path, expected: &[u64], found: &[u64]) -> Result<(), RescaleFailure> {
-    match expected == found {
-        true => Ok(()),
-        false => {
-            let path = path.display().to_string();
-            Err(RescaleFailure::Shape { path, found: found.into(), expected: expected.into() })
-        }
+    if expected == found {
+        Ok(())
+    } else {
+        let path = path.display().to_string();
+        Err(RescaleFailure::Shape { path, found: found.into(), expected: expected.into() })
     }
 }
 

@@ -29,10 +29,7 @@ const PIECE: u64 = 1 << 20;
 /// # Errors
 /// A folder or file that cannot be opened, or that differs from its declaration.
 pub fn check(path: &Path, follow_links: bool, level: Level) -> Result<Vec<Finding>, Error> {
-    let folder = match look::is_folder(path)? {
-        true => Folder::open(path, follow_links)?,
-        false => Folder::of_file(path)?,
-    };
+    let folder = if look::is_folder(path)? { Folder::open(path, follow_links)? } else { Folder::of_file(path)? };
     let Contents { stored, found, .. } = Contents::of(&folder, &Options { lists: true, ..Options::default() })?;
     let of_global = |group: &Group| {
         let number = group.tensor(Part::Global)?;

@@ -99,10 +99,7 @@ impl Plan {
     }
 
     fn refuse_source(&self, dst: &Path) -> Result<(), Error> {
-        match self.is_source(dst)? {
-            true => Err(Error::SameFile { path: dst.display().to_string() }),
-            false => Ok(()),
-        }
+        if self.is_source(dst)? { Err(Error::SameFile { path: dst.display().to_string() }) } else { Ok(()) }
     }
 
     /// True if the file at `path` is a source.

@@ -109,14 +109,17 @@ impl Plan {
             activations: activations.are_declared(),
         });
         let is_gguf = into == FileFormat::Gguf;
-        let configuration = match is_gguf {
-            true => Configuration::default(),
-            false => Configuration::of(&folder, &documents, selection.to, outcome)?,
+        let configuration = if is_gguf {
+            Configuration::default()
+        } else {
+            Configuration::of(&folder, &documents, selection.to, outcome)?
         };
-        let container = match is_gguf {
-            true => Container::Gguf(gguf::keys(&folder, &documents, options, &shards[0].works)?),
-            false if folder.is_file() => Container::File(FileFormat::Safetensors),
-            false => Container::Folder,
+        let container = if is_gguf {
+            Container::Gguf(gguf::keys(&folder, &documents, options, &shards[0].works)?)
+        } else if folder.is_file() {
+            Container::File(FileFormat::Safetensors)
+        } else {
+            Container::Folder
         };
         let provenance = Provenance { detected: detected(&found), ..Provenance::of(options) };
         // Choices by name concern files other than GGUF.
@@ -220,10 +223,8 @@ fn empty_shards(folder: &Folder, found: &Detection, into: FileFormat) -> Vec<Sha
     let has_other_tensors = !found.groups.is_empty() || holds_gguf(folder);
     let of_shard = |shard: &Shard| {
         let metadata = shard.source.metadata();
-        let mut metadata = match has_other_tensors {
-            true => truecast_schemes::metadata(metadata, &found.groups),
-            false => metadata.clone(),
-        };
+        let mut metadata =
+            if has_other_tensors { truecast_schemes::metadata(metadata, &found.groups) } else { metadata.clone() };
         // The result is not split.
         metadata.retain(|key, _| !(holds_gguf(folder) && key.starts_with(SPLIT)));
         ShardPlan { name: shard.name.clone(), works: Vec::new(), metadata }

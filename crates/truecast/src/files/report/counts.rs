@@ -118,9 +118,10 @@ pub(crate) fn put_counts<M: SerializeMap>(map: &mut M, c: &Counts, origin: Origi
 
 /// The largest errors of a sample are not those of the tensor, and have other names.
 pub(crate) fn put_measures<M: SerializeMap>(map: &mut M, c: &Counts, is_sampled: bool) -> Result<(), M::Error> {
-    let [abs, rel] = match is_sampled {
-        false => ["max_abs_error", "max_rel_error"],
-        true => ["max_abs_error_at_least", "max_rel_error_at_least"],
+    let [abs, rel] = if is_sampled {
+        ["max_abs_error_at_least", "max_rel_error_at_least"]
+    } else {
+        ["max_abs_error", "max_rel_error"]
     };
     if is_sampled && c.measured == 0 {
         return Ok(());

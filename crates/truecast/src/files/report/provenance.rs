@@ -157,17 +157,19 @@ impl Provenance {
             reading,
             detected,
         };
-        match request.is_none() && provenance.casts() {
-            true => Err(wrong("spec", "not a name, but tensors are cast")),
-            false => Ok(provenance),
+        if request.is_none() && provenance.casts() {
+            Err(wrong("spec", "not a name, but tensors are cast"))
+        } else {
+            Ok(provenance)
         }
     }
 }
 
 fn rule_to_json(rule: &Rule) -> Value {
-    match rule.quantizes() {
-        true => json!({ "glob": rule.glob(), "to": null, "quantize": true }),
-        false => json!({ "glob": rule.glob(), "to": rule.to().map(DType::name) }),
+    if rule.quantizes() {
+        json!({ "glob": rule.glob(), "to": null, "quantize": true })
+    } else {
+        json!({ "glob": rule.glob(), "to": rule.to().map(DType::name) })
     }
 }
 

@@ -54,10 +54,8 @@ impl Dequantizer {
         };
         let step = (len * self.width) as usize;
         let pieces = dst.chunks_mut(step).enumerate();
-        let done: Vec<Result<(), Error>> = match self.is_divided {
-            true => parallel::map_each(pieces.collect(), run),
-            false => pieces.map(run).collect(),
-        };
+        let done: Vec<Result<(), Error>> =
+            if self.is_divided { parallel::map_each(pieces.collect(), run) } else { pieces.map(run).collect() };
         done.into_iter().collect()
     }
 

@@ -96,9 +96,10 @@ impl Quantizer {
             return Err(ScaledError::Results { expected, got }.into());
         }
         let matrix_bytes = layout.rows * layout.cols * self.width;
-        let amax: Vec<f32> = match self.kernel.needs_amax() {
-            true => src.chunks(matrix_bytes as usize).enumerate().map(|(at, src)| self.amax(at, src)).collect(),
-            false => Ok(vec![0.0; layout.matrices as usize]),
+        let amax: Vec<f32> = if self.kernel.needs_amax() {
+            src.chunks(matrix_bytes as usize).enumerate().map(|(at, src)| self.amax(at, src)).collect()
+        } else {
+            Ok(vec![0.0; layout.matrices as usize])
         }?;
         let mut left = [Part::Codes, Part::Scales, Part::Zeros].map(|_| Left { bytes: Default::default(), at: 0 });
         for (array, bytes) in self.form.arrays().iter().zip(arrays) {
@@ -115,9 +116,10 @@ impl Quantizer {
         }
         let pieces = self.pieces(src, &amax, left);
         let run = |piece: Piece<'_>| self.piece(piece);
-        let done: Vec<Result<(), Error>> = match self.is_divided && pieces.len() > 1 {
-            true => parallel::map_each(pieces, run),
-            false => pieces.into_iter().map(run).collect(),
+        let done: Vec<Result<(), Error>> = if self.is_divided && pieces.len() > 1 {
+            parallel::map_each(pieces, run)
+        } else {
+            pieces.into_iter().map(run).collect()
         };
         done.into_iter().collect()
     }
@@ -177,10 +179,8 @@ impl Quantizer {
             self.kernel.amax(src).map_err(|error| Error::from(after(error, first)))
         };
         let pieces = src.chunks(PIECE as usize).enumerate();
-        let found: Vec<Result<f32, Error>> = match self.is_divided {
-            true => parallel::map_each(pieces.collect(), of),
-            false => pieces.map(of).collect(),
-        };
+        let found: Vec<Result<f32, Error>> =
+            if self.is_divided { parallel::map_each(pieces.collect(), of) } else { pieces.map(of).collect() };
         found.into_iter().try_fold(0.0, |most: f32, of| Ok(most.max(of?)))
     }
 }

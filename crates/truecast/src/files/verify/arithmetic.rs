@@ -138,14 +138,18 @@ impl Arithmetic {
                     value.abs() < 2f64.powi(63) && range.contains(&whole) && y == whole as u64 & format.mask()
                 })
             }
-            Arithmetic::FromInteger(format, Float::F32) => match format.signed {
-                true => pairs.all(|(x, y)| y == (extended(format, x) as i64 as f32).to_bits() as u64),
-                false => pairs.all(|(x, y)| y == (extended(format, x) as f32).to_bits() as u64),
-            },
-            Arithmetic::FromInteger(format, Float::F64) => match format.signed {
-                true => pairs.all(|(x, y)| y == (extended(format, x) as i64 as f64).to_bits()),
-                false => pairs.all(|(x, y)| y == (extended(format, x) as f64).to_bits()),
-            },
+            Arithmetic::FromInteger(format, Float::F32) if format.signed => {
+                pairs.all(|(x, y)| y == (extended(format, x) as i64 as f32).to_bits() as u64)
+            }
+            Arithmetic::FromInteger(format, Float::F32) => {
+                pairs.all(|(x, y)| y == (extended(format, x) as f32).to_bits() as u64)
+            }
+            Arithmetic::FromInteger(format, Float::F64) if format.signed => {
+                pairs.all(|(x, y)| y == (extended(format, x) as i64 as f64).to_bits())
+            }
+            Arithmetic::FromInteger(format, Float::F64) => {
+                pairs.all(|(x, y)| y == (extended(format, x) as f64).to_bits())
+            }
             Arithmetic::Integers { src, dst, wraps: true } => pairs.all(|(x, y)| y == extended(src, x) & dst.mask()),
             Arithmetic::Integers { src, dst, wraps: false } => pairs.all(|(x, y)| {
                 let (wide, result) = (extended(src, x), extended(dst, y));
@@ -160,8 +164,5 @@ impl Arithmetic {
 #[inline(always)]
 fn extended(format: IntFormat, storage: u64) -> u64 {
     let unused = 64 - format.bits as u32;
-    match format.signed {
-        true => ((storage << unused) as i64 >> unused) as u64,
-        false => storage << unused >> unused,
-    }
+    if format.signed { ((storage << unused) as i64 >> unused) as u64 } else { storage << unused >> unused }
 }

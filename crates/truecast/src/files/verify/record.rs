@@ -42,9 +42,10 @@ pub struct RecordedFile {
 /// Reads a digest; other text is refused, since it may be shown.
 fn digest<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
-    match text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
-        true => Ok(text),
-        false => Err(D::Error::custom("sha256 is not 64 hexadecimal digits in lower case")),
+    if text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        Ok(text)
+    } else {
+        Err(D::Error::custom("sha256 is not 64 hexadecimal digits in lower case"))
     }
 }
 

@@ -91,9 +91,10 @@ pub(crate) fn keys(
     };
     let scheme = options.writing.as_ref().map(|writing| writing.scheme.family);
     // Bytes of blocks: the format has no type U8.
-    match works.iter().flat_map(TensorJob::targets).any(|target| target.dtype == DType::U8) {
-        true => keys.set_u32(QUANTIZATION_VERSION, 2),
-        false => keys.remove(QUANTIZATION_VERSION),
+    if works.iter().flat_map(TensorJob::targets).any(|target| target.dtype == DType::U8) {
+        keys.set_u32(QUANTIZATION_VERSION, 2)
+    } else {
+        keys.remove(QUANTIZATION_VERSION)
     }
     match file_type(scheme, options.selection.to) {
         Some(number) => keys.set_u32(FILE_TYPE, number),

@@ -33,9 +33,10 @@ pub(crate) fn format_of(dst: &Path) -> Result<FileFormat, Error> {
         return Ok(format);
     }
     let path = dst.display().to_string();
-    match look::is_folder(dst)? {
-        true => Err(Error::FolderForFile { path }),
-        false => Err(Error::UnknownKind { path, found: Foreign::of(dst) }),
+    if look::is_folder(dst)? {
+        Err(Error::FolderForFile { path })
+    } else {
+        Err(Error::UnknownKind { path, found: Foreign::of(dst) })
     }
 }
 

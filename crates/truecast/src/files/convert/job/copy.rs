@@ -33,9 +33,10 @@ impl Job for Stored {
     fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
         let JobCheck { of, prepared, methods, progress, .. } = check;
         let copied = methods.copied;
-        let difference = match [of.planned.from, of.planned.target.dtype].contains(&DType::String) {
-            true => text::compare(&of, *self, progress),
-            false => elements::compare(&of, *self, prepared, methods, progress),
+        let difference = if [of.planned.from, of.planned.target.dtype].contains(&DType::String) {
+            text::compare(&of, *self, progress)
+        } else {
+            elements::compare(&of, *self, prepared, methods, progress)
         }?;
         let block = self.block(of.folder, of.planned);
         methods.copied = copied + elements_in(block, methods.copied - copied);

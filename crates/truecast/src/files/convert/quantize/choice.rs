@@ -60,9 +60,10 @@ pub(crate) struct Decision {
 impl<'a> Quantizing<'a> {
     pub fn new(writing: &'a QuantizeOptions, selection: &'a Selection, model: &'a Model<'a>) -> Quantizing<'a> {
         Quantizing {
-            shares_of: match writing.share.is_empty() {
-                true => SharedGlobalScale::usual(writing.scheme.family),
-                false => writing.share.clone(),
+            shares_of: if writing.share.is_empty() {
+                SharedGlobalScale::usual(writing.scheme.family)
+            } else {
+                writing.share.clone()
             },
             writing,
             selection,

@@ -25,9 +25,10 @@ impl Plans {
         let bytes = room(buffer, len * size)?;
         let (source, tensor) = (scaled.from.source(folder), scaled.from.tensor);
         let Layout { rows, cols, .. } = scaled.layout;
-        match scaled.transposed {
-            true => read_transposed(source, tensor, [rows, cols], (first, size as usize), bytes)?,
-            false => source.read_at(tensor, first * size, bytes)?,
+        if scaled.transposed {
+            read_transposed(source, tensor, [rows, cols], (first, size as usize), bytes)?
+        } else {
+            source.read_at(tensor, first * size, bytes)?
         }
         Ok(bytes.len())
     }

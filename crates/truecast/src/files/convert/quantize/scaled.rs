@@ -72,9 +72,10 @@ impl Scaled {
     ) -> Result<Scaled, ScaledError> {
         let transposed = layout.transposed && source.is_none();
         // Use the order of the stored result.
-        let (layout, source) = match layout.transposed {
-            true => (Layout { transposed: false, ..layout }, source.map(|source| Box::new(source.transposed()))),
-            false => (flat(&layout), source.map(|source| Box::new(source.flat()))),
+        let (layout, source) = if layout.transposed {
+            (Layout { transposed: false, ..layout }, source.map(|source| Box::new(source.transposed())))
+        } else {
+            (flat(&layout), source.map(|source| Box::new(source.flat())))
         };
         let Cut { granule, needs_amax } = cut(&layout)?;
         let [rows, cols] = layout.kept;

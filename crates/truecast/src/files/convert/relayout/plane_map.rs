@@ -124,10 +124,7 @@ fn codes(old: &Planes, new: &Planes) -> Result<i32, Why> {
     };
     let middle = |f: truecast_core::IntFormat| if f.signed { 0 } else { 1i64 << (f.bits - 1) };
     let are_constant = !matches!(old.zero, Zero::Grid { .. }) && !matches!(new.zero, Zero::Grid { .. });
-    let add = match are_constant {
-        true => constant(new.zero) - constant(old.zero),
-        false => middle(to) - middle(from),
-    };
+    let add = if are_constant { constant(new.zero) - constant(old.zero) } else { middle(to) - middle(from) };
     let add = i32::try_from(add).map_err(|_| other)?;
     let change = Change::Integer { add, plus: [0, 0] };
     require((0..1 << from.bits).all(|code| change.code([old.codes, new.codes], code).is_some()), other)?;
