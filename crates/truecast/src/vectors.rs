@@ -355,7 +355,8 @@ fn magnitudes(dst: DType, every_value_bits: u32) -> Vec<Magnitude> {
     }
 }
 
-fn both_signs((sig, exp): Magnitude) -> [Exact; 2] {
+fn both_signs(magnitude: Magnitude) -> [Exact; 2] {
+    let (sig, exp) = magnitude;
     // A sum of two powers of two may exceed 64 bits; no source is near it then.
     let shift = 128 - sig.leading_zeros().min(127) as i32 - 64;
     let shift = shift.max(0);

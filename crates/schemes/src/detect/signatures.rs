@@ -79,7 +79,8 @@ fn refused(tensor: &Tensor, what: &str, why: &'static str) -> Error {
     Error::Refused { place, what: what.to_owned(), why }
 }
 
-fn fits((_, _, codes, types, beside): &Signature, index: &Index<'_>, tensor: &Tensor) -> bool {
+fn fits(signature: &Signature, index: &Index<'_>, tensor: &Tensor) -> bool {
+    let (_, _, codes, types, beside) = signature;
     let front = tensor.name.strip_suffix(codes).filter(|front| front.is_empty() || front.ends_with('.'));
     let is_there = |front: &str| beside.split_whitespace().all(|name| index.find(&format!("{front}{name}")).is_some());
     front.is_some_and(|front| (types.is_empty() || types.contains(&tensor.dtype)) && is_there(front))

@@ -71,7 +71,7 @@ impl ComparedTensor {
     /// Group of the total that it belongs to.
     #[must_use]
     pub fn group(&self) -> Group {
-        Group::of_tensors(self.types, (self.schemes.0.as_deref(), self.schemes.1.as_deref()))
+        Group::of_tensors(self.types.0, self.types.1, (self.schemes.0.as_deref(), self.schemes.1.as_deref()))
     }
 }
 

@@ -83,7 +83,7 @@ pub fn check_cast(
     let mut grouping = Grouping::new(Convention::all(spec), files.keep);
     let judged = |x, y| cast::check(spec, x, y, nan);
     let same = |a, b| is_same(spec.dst, a, b, nan);
-    each(elements(xs, ys, spec), |x, y| {
+    Sides::new(xs, ys, spec.src, spec.dst).each(|x, y| {
         let (index, failed) = (check.findings.elements, check.findings.failed);
         check.push(x, y);
         if check.findings.failed > failed {
@@ -99,7 +99,7 @@ pub fn check_cast(
     let mut whole = grouping.explain_every_result();
     if !whole.is_empty() {
         let (xs, ys) = pair(files, signless(spec.src), spec.dst)?;
-        each(elements(xs, ys, spec), |x, y| {
+        Sides::new(xs, ys, spec.src, spec.dst).each(|x, y| {
             let gives = |convention: &Convention| convention.result(spec, x, None).is_some_and(|given| same(given, y));
             whole.retain(|convention| gives(convention) || judged(x, y) == Verdict::Unpredictable);
             !whole.is_empty()
@@ -138,9 +138,9 @@ pub fn check_rescale(
     let judged = |channel, x, y| rescale::check(&spec, files.profile, channel, x, y);
     let open = || {
         let (xs, ys) = pair(files, input_type, output_type)?;
-        Ok::<_, RescaleFailure>((Elements::new(xs, input_type), Elements::new(ys, output_type)))
+        Ok::<_, RescaleFailure>(Sides::new(xs, ys, input_type, output_type))
     };
-    each(open()?, |x, y| {
+    open()?.each(|x, y| {
         let (index, failed) = (check.findings.elements, check.findings.failed);
         check.push(x, y);
         if check.findings.failed > failed {
@@ -157,7 +157,7 @@ pub fn check_rescale(
     let mut whole = grouping.explain_every_result();
     if !whole.is_empty() {
         let mut index = 0;
-        each(open()?, |x, y| {
+        open()?.each(|x, y| {
             let channel = spec.channel_of(index);
             index += 1;
             whole.retain(|convention| result(*convention, channel, x) == Some(y));
@@ -167,19 +167,26 @@ pub fn check_rescale(
     Ok(Checked::Elements((CheckedElements::new(check.findings, &grouping, &whole, |_| true), spec)))
 }
 
-/// Both sides of a CAST as codes.
-fn elements(xs: Reader, ys: Reader, spec: &CastSpec) -> (Elements, Elements) {
-    (Elements::new(xs, spec.src), Elements::new(ys, spec.dst))
+/// Codes on both sides of an operation.
+struct Sides {
+    input: Elements,
+    output: Elements,
 }
 
-/// Calls `visit` with each input and output until it returns false.
-fn each((mut xs, mut ys): (Elements, Elements), mut visit: impl FnMut(u64, u64) -> bool) -> Result<(), RescaleFailure> {
-    let stopped = xs.by_ref().zip(ys.by_ref()).any(|(x, y)| !visit(x, y));
-    if !stopped {
-        xs.ended()?;
-        ys.ended()?;
+impl Sides {
+    fn new(xs: Reader, ys: Reader, src: DType, dst: DType) -> Sides {
+        Sides { input: Elements::new(xs, src), output: Elements::new(ys, dst) }
     }
-    Ok(())
+
+    /// Calls `visit` with each input and output until it returns false.
+    fn each(mut self, mut visit: impl FnMut(u64, u64) -> bool) -> Result<(), RescaleFailure> {
+        let stopped = self.input.by_ref().zip(self.output.by_ref()).any(|(x, y)| !visit(x, y));
+        if !stopped {
+            self.input.ended()?;
+            self.output.ended()?;
+        }
+        Ok(())
+    }
 }
 
 /// Judges a block-scaled CAST; `scales` is the scale file of the block-scaled side.

@@ -65,7 +65,8 @@ impl Action {
     pub fn run(
         &self,
         tensor: &Planned,
-        (first, len): (u64, usize),
+        first: u64,
+        len: usize,
         src: &[u8],
         dst: &mut [u8],
         sample: Sample,

@@ -127,7 +127,7 @@ impl Plan {
         self.widen_texts(stop)?;
         let mut shards = Shards::new(&self, stop);
         // Without a digest: single files have no manifest.
-        shards.write(0, (dst, Vec::new()), (self.options.existing, false), progress)?;
+        shards.write(0, dst, Vec::new(), self.options.existing, false, progress)?;
         let outputs = [vec![dst.clone()], std::mem::take(&mut shards.data)].concat();
         Ok(shards.report(self.warnings(), outputs))
     }

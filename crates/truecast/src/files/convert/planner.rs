@@ -50,7 +50,7 @@ impl Plan {
         let into = gguf::container(dst);
         let Contents { stored, documents, found } = contents;
         let (src, selection) = (folder.path(), &options.selection);
-        check_undecoded(&folder, (&stored, &found), selection, into)?;
+        check_undecoded(&folder, &stored, &found, selection, into)?;
         // A GGUF file keeps the keys of original shapes.
         let original = if into == FileFormat::Gguf { HashMap::new() } else { original_shapes(&folder)? };
         let (listed, mut dropped) = listed(&folder, &stored, &found, &original);
@@ -86,8 +86,8 @@ impl Plan {
             dense: Vec::new(),
             carried_modules: Vec::new(),
         };
-        for ((tensor, source), choice) in tensors.iter().zip(groups).zip(choices) {
-            planner.settle(tensor, source, choice)?;
+        for ((tensor, (at, group)), choice) in tensors.iter().zip(groups).zip(choices) {
+            planner.settle(tensor, at, group, choice)?;
         }
         let Planner { activations, quantizing, shards, relaid, dense, carried_modules, carried, .. } = planner;
         let settled = quantizing.map(|quantizing| quantizing.finish(src)).transpose()?;
@@ -193,7 +193,8 @@ fn listed<'a>(
 /// Undecoded blocks can only be copied, and only where the file format has them.
 fn check_undecoded(
     folder: &Folder,
-    (stored, found): (&[Stored], &Detection),
+    stored: &[Stored],
+    found: &Detection,
     selection: &Selection,
     into: FileFormat,
 ) -> Result<(), Error> {
@@ -259,7 +260,8 @@ impl<'a> Planner<'a> {
     fn settle(
         &mut self,
         tensor: &'a Tensor,
-        (at, group): (Stored, Option<&'a Group>),
+        at: Stored,
+        group: Option<&'a Group>,
         choice: Choice,
     ) -> Result<(), Error> {
         let (folder, stored, path) = (self.folder, self.stored, self.path(at));
@@ -270,8 +272,8 @@ impl<'a> Planner<'a> {
             Some(_) => &Tensor { dtype: DType::F32, ..tensor.clone() },
             None => tensor,
         };
-        if let (Some(carried), Some(group), None) = (self.carried, group, choice.to) {
-            return self.carry_over((tensor, value), (at, group), carried);
+        if let (Some((scheme, how)), Some(group), None) = (self.carried, group, choice.to) {
+            return self.carry_over(tensor, value, at, group, scheme, how);
         }
         if self.carried.is_some() {
             self.dense.extend(truecast_schemes::loaded_module(tensor));
@@ -281,7 +283,7 @@ impl<'a> Planner<'a> {
         let scaled = self
             .quantizing
             .as_mut()
-            .map(|quantizing| quantizing.work((at, group.is_some()), value, of_group, path, activations));
+            .map(|quantizing| quantizing.work(at, group.is_some(), value, of_group, path, activations));
         let scaled = scaled.transpose()?.flatten();
         let stays = scaled.as_ref().map_or(choice.to.is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
         let is_gguf = self.into == FileFormat::Gguf;
@@ -298,9 +300,9 @@ impl<'a> Planner<'a> {
             (None, None) => {
                 let kept_by = self.quantizing.as_ref().map_or(choice.kept_by, |quantizing| quantizing.kept_by(tensor));
                 let choice = Choice { kept_by, ..choice };
-                TensorJob::of_plain(at, tensor, choice, (self.into, path), &self.options.request)?
+                TensorJob::of_plain(at, tensor, choice, self.into, path, &self.options.request)?
             }
-            (None, Some(group)) => self.dequantized(tensor, value, (at, group), choice)?,
+            (None, Some(group)) => self.dequantized(tensor, value, at, group, choice)?,
         };
         self.add(at, work)
     }
@@ -328,16 +330,19 @@ impl<'a> Planner<'a> {
     /// Carries codes and scales over to another scheme.
     fn carry_over(
         &mut self,
-        (tensor, value): (&Tensor, &Tensor),
-        (at, group): (Stored, &Group),
-        (scheme, how): (Scheme, Relayout),
+        tensor: &Tensor,
+        value: &Tensor,
+        at: Stored,
+        group: &Group,
+        scheme: Scheme,
+        how: Relayout,
     ) -> Result<(), Error> {
         let made = truecast_schemes::target_of_layout(value, scheme, &group.layout);
         let (mut target, scheme) = made.map_err(|cause| Error::scheme(self.path(at), cause))?;
         target.tensors.extend(self.activations.output(value));
         self.carried = Some((scheme, how));
-        let source = (quantized(self.folder, self.stored, group), group.scheme);
-        let (works, relaid) = relaid(self.folder, source, (target, scheme), how)?;
+        let source = quantized(self.folder, self.stored, group);
+        let (works, relaid) = relaid(self.folder, source, group.scheme, target, scheme, how)?;
         works.into_iter().try_for_each(|work| self.add(at, work))?;
         self.carried_modules.extend(truecast_schemes::loaded_module(tensor));
         self.relaid.push(Relaid { shard: self.of_result(at), ..relaid });
@@ -349,7 +354,8 @@ impl<'a> Planner<'a> {
         &self,
         tensor: &Tensor,
         value: &Tensor,
-        (at, group): (Stored, &Group),
+        at: Stored,
+        group: &Group,
         choice: Choice,
     ) -> Result<TensorJob, Error> {
         let refused = |cause| Err(Error::checkpoint(self.folder.path(), cause));

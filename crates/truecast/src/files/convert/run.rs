@@ -68,12 +68,12 @@ impl Plan {
             }
         };
         stage::place(dst)?;
-        let Destination { at, manifest } = destination::look(&self, dst, &self.options, &fresh)?;
-        let this = match &manifest {
-            Some(manifest) => self.unless_stale(&at, manifest, stop)?,
+        let found = destination::look(&self, dst, &self.options, &fresh)?;
+        let this = match &found.manifest {
+            Some(manifest) => self.unless_stale(&found.at, manifest, stop)?,
             None => self,
         };
-        this.write((dst, at), made, (fresh, manifest), stop, progress)
+        this.write(dst, found, made, fresh, stop, progress)
     }
 
     /// Verifies finished shards again if the source was modified later.
@@ -112,12 +112,14 @@ impl Plan {
 
     fn write(
         self,
-        (dst, at): (&Path, PathBuf),
+        dst: &Path,
+        found: Destination,
         made: NewFolder,
-        (fresh, manifest): (Manifest, Option<Manifest>),
+        fresh: Manifest,
         stop: &AtomicBool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<Report, Error> {
+        let Destination { at, manifest } = found;
         let is_new = manifest.is_none();
         if is_new && self.options.share == RunScope::Whole {
             stage::remove(dst)?;
@@ -216,7 +218,7 @@ impl Run<'_> {
             }
             let existing = self.existing();
             let (path, made) = (self.at.join(&shard.name), std::mem::take(&mut self.made));
-            let written = self.shards.write(at, (&path, made), (existing, true), progress)?;
+            let written = self.shards.write(at, &path, made, existing, true, progress)?;
             let (bytes, xxh3) = (written.0, written.1.expect("a checksum was asked for"));
             manifest.shards[at].output = Some(FileEntry { bytes, xxh3 });
             report.shards[at].state = ShardState::Converted;

@@ -73,8 +73,10 @@ impl<'a> Shards<'a> {
     pub fn write(
         &mut self,
         at: usize,
-        (path, made): (&Path, Vec<NewFolder>),
-        (existing, wants_sum): (Existing, bool),
+        path: &Path,
+        made: Vec<NewFolder>,
+        existing: Existing,
+        wants_sum: bool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<(u64, Option<Checksum>), Error> {
         let plan = self.plan;
@@ -170,17 +172,26 @@ fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<Stri
     })
 }
 
-/// Count, name and reason of odd values in a tensor.
-type OddValues = (fn(&TensorReport) -> u64, &'static str, &'static str);
+/// A kind of odd values in a tensor.
+struct OddValues {
+    count: fn(&TensorReport) -> u64,
+    name: &'static str,
+    why: &'static str,
+}
 
 /// Odd values that the scales of a quantized source cause (§5.7).
 const ODD_VALUES: [OddValues; 3] = [
-    (|row| row.counts.nan_in, "NaN", "codes or scales are NaN"),
-    (|row| row.counts.inf_in, "Inf", "scales are Inf or too large"),
-    (|row| if row.counts.zero_in == row.elements { row.elements } else { 0 }, "0", "its codes or its scales are all 0"),
+    OddValues { count: |row| row.counts.nan_in, name: "NaN", why: "codes or scales are NaN" },
+    OddValues { count: |row| row.counts.inf_in, name: "Inf", why: "scales are Inf or too large" },
+    OddValues {
+        count: |row| if row.counts.zero_in == row.elements { row.elements } else { 0 },
+        name: "0",
+        why: "its codes or its scales are all 0",
+    },
 ];
 
-fn odd_values(rows: &[TensorReport], (count, what, why): &OddValues) -> Option<String> {
+fn odd_values(rows: &[TensorReport], odd: &OddValues) -> Option<String> {
+    let OddValues { count, name: what, why } = odd;
     let mut found = rows.iter().filter(|row| row.scheme.is_some() && count(row) > 0);
     let first = found.next()?;
     let others = match found.count() {

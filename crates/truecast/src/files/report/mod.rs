@@ -94,7 +94,7 @@ impl TensorReport {
     /// Group of the total that it belongs to.
     #[must_use]
     pub fn group(&self) -> Group {
-        Group::of_tensors((self.from, self.to), (self.scheme.as_deref(), self.to_scheme.as_deref()))
+        Group::of_tensors(self.from, self.to, (self.scheme.as_deref(), self.to_scheme.as_deref()))
     }
 
     /// Input of an assessment.

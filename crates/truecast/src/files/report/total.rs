@@ -42,7 +42,7 @@ impl Group {
     /// Group of a tensor by its types and its schemes before and after. Types of quantized tensors are those of their
     /// codes and decide nothing.
     #[must_use]
-    pub fn of_tensors((from, to): (DType, DType), schemes: (Option<&str>, Option<&str>)) -> Group {
+    pub fn of_tensors(from: DType, to: DType, schemes: (Option<&str>, Option<&str>)) -> Group {
         match schemes {
             (None, None) => Group::of(from, to),
             (Some(before), Some(after)) if before == after => Group::Kept,

@@ -1,10 +1,9 @@
 //! Compares numbers block by block with quick tests, and one by one where a test fails.
 
 use super::difference::{FileDifference, WrongElement};
-use super::found::Found;
 use super::method::{Method, Methods, definition};
 use super::written::Written;
-use crate::files::convert::recompute::pieces::{Seen, merge, of_elements};
+use crate::files::convert::recompute::pieces::{Seen, of_elements};
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
 use crate::files::scan::Chunk;
@@ -53,7 +52,7 @@ impl Prepared {
     fn method(&mut self, cast: CastSpec, bits: (u32, u32)) -> &Method {
         let (seed, len) = (seed_of(&cast, self.seed), self.lens.get(&cast).copied().unwrap_or(0));
         self.methods.entry((cast, bits)).or_insert_with(|| match seed {
-            None => Method::new(&cast, bits, len),
+            None => Method::new(&cast, bits.0, bits.1, len),
             Some(_) => Method::Definition,
         })
     }
@@ -75,11 +74,10 @@ pub(crate) fn compare(
     let seed = seed_of(&cast, prepared.seed);
     let method = if tensor.cast.is_none() { &Method::Copied } else { prepared.method(cast, widths) };
     let checker = Checker { cast, seed, method };
-    let start = || (Found::new(), Methods::default());
     let work = |seen: &mut _, (first, [src, dst]): Chunk<'_, 2>| checker.chunk(first, &src, &dst, seen);
-    let (found, by) = of.scan(from, start, work, progress)?.into_iter().fold(start(), merge);
-    methods.add(&by);
-    Ok(of_elements(&tensor.target.name, found, (tensor.from, tensor.target.dtype)))
+    let seen = of.scan(from, Seen::new, work, progress)?.into_iter().fold(Seen::new(), Seen::merge);
+    methods.add(&seen.by);
+    Ok(of_elements(&tensor.target.name, seen.found, (tensor.from, tensor.target.dtype)))
 }
 
 /// The seed of a cast; unchanged types need neither rounding nor a slow method.
@@ -98,7 +96,7 @@ pub(crate) struct Checker<'a> {
 impl Checker<'_> {
     fn chunk(&self, first: u64, src: &Elements<'_>, dst: &Elements<'_>, seen: &mut Seen<WrongElement>) {
         if matches!(self.method, Method::Copied) && src.bytes() == dst.bytes() {
-            seen.1.copied += src.len() as u64;
+            seen.by.copied += src.len() as u64;
             return;
         }
         let (mut xs, mut ys) = ([0; BLOCK], [0; BLOCK]);
@@ -119,7 +117,8 @@ impl Checker<'_> {
     pub(crate) fn made<E>(
         &self,
         first: u64,
-        (values, dst): (&[u32], &Elements<'_>),
+        values: &[u32],
+        dst: &Elements<'_>,
         seen: &mut Seen<WrongElement>,
         exact: &impl Fn(u64) -> Result<u32, E>,
     ) -> Result<(), E> {
@@ -151,9 +150,10 @@ impl Checker<'_> {
         first: u64,
         xs: &[u64],
         ys: &[u64],
-        (found, by): &mut Seen<WrongElement>,
+        seen: &mut Seen<WrongElement>,
         exact: &impl Fn(u64, u64) -> Result<u64, E>,
     ) -> Result<(), E> {
+        let Seen { found, by } = seen;
         if self.method.hold(xs, ys) {
             *self.method.counter(by) += xs.len() as u64;
             return Ok(());

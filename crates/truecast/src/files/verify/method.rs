@@ -69,7 +69,7 @@ const REFUSED: u64 = u64::MAX;
 
 impl Method {
     /// The method for `len` elements of these widths.
-    pub fn new(cast: &CastSpec, (src_bits, dst_bits): (u32, u32), len: u64) -> Method {
+    pub fn new(cast: &CastSpec, src_bits: u32, dst_bits: u32, len: u64) -> Method {
         if src_bits <= 16 && len >= 1 << src_bits {
             let result = |storage| definition(cast, storage).unwrap_or(REFUSED);
             let table: Vec<u64> = (0..1 << src_bits).map(result).collect();
@@ -225,7 +225,7 @@ mod tests {
 
     fn all_of_them(src: DType, dst: DType, policy: CastPolicy) {
         let cast = spec(src, dst, policy);
-        let method = Method::new(&cast, (bits(src), bits(dst)), u64::MAX);
+        let method = Method::new(&cast, bits(src), bits(dst), u64::MAX);
         let ends: Vec<u64> = match &method {
             Method::Narrow(intervals) => intervals.ends().collect(),
             Method::Wide(intervals) => intervals.ends().collect(),
@@ -272,7 +272,7 @@ mod tests {
         let others = [(F32, F64), (F64, F32), (F16, F32), (F8E4M3Fn, F32), (F4E2M1, Bf16), (Bf16, F8E4M3Fn), (I8, F32)];
         for (src, dst) in to_narrow.chain(to_integers).chain(from_integers).chain(between).chain(others) {
             let cast = spec(src, dst, CastPolicy::IEEE);
-            let method = Method::new(&cast, (bits(src), bits(dst)), u64::MAX);
+            let method = Method::new(&cast, bits(src), bits(dst), u64::MAX);
             // Positive numbers below two, which every destination accepts.
             let mut stream = Stream(3);
             let few = (0..5000).map(|i| match src {

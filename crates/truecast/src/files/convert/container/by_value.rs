@@ -34,7 +34,7 @@ impl Plan {
         let mut works = Vec::with_capacity(choices.len());
         for (at, (tensor, choice)) in source.tensors().iter().zip(choices).enumerate() {
             let at = Stored { shard: 0, tensor: at };
-            works.push(TensorJob::of_plain(at, tensor, choice, (format, &src), &options.request)?);
+            works.push(TensorJob::of_plain(at, tensor, choice, format, &src, &options.request)?);
         }
         let planned: Vec<&Planned> = works.iter().map(|work| &work.planned).collect();
         let (mut container, mut warnings) = (Container::File(format), Vec::new());

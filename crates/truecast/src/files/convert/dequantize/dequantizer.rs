@@ -114,7 +114,8 @@ impl TensorDequantizer {
     /// result, in parts, to be added in order.
     pub fn run(
         &self,
-        (first, len): (u64, usize),
+        first: u64,
+        len: usize,
         src: &[u8],
         dst: &mut [u8],
         sample: Sample,

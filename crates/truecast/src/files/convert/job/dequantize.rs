@@ -5,17 +5,15 @@ use crate::files::convert::job::{Job, JobCheck, JobChecked, Piece, SourceReader}
 use crate::files::convert::operations::Operations;
 use crate::files::convert::planned::Planned;
 use crate::files::convert::quantize::error_meter::ErrorSums;
-use crate::files::convert::recompute::pieces::{Seen, merge, of_elements, prove};
+use crate::files::convert::recompute::pieces::{Seen, of_elements, prove};
 use crate::files::convert::recompute::{HeldRows, Recomputed, row_pieces};
 use crate::files::error::{Cause, Error};
 use crate::files::report::TensorReport;
 use crate::files::scan::Stretch;
 use crate::files::stream::{Item, room};
-use crate::files::verify::Methods;
 use crate::files::verify::coverage::elements_of;
 use crate::files::verify::difference::WrongElement;
 use crate::files::verify::elements::Checker;
-use crate::files::verify::found::Found;
 use crate::files::verify::written::Written;
 use std::ops::Range;
 use truecast_core::{CastSpec, DType};
@@ -44,7 +42,7 @@ impl Job for Quantized {
     fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let Piece { planned, operations, item, first, len, .. } = *piece;
         let dst = room(dst, item.dst_bytes(len))?;
-        let counts = operations.dequantize(self, planned)?.run((first, len as usize), src, dst, piece.sample())?;
+        let counts = operations.dequantize(self, planned)?.run(first, len as usize, src, dst, piece.sample())?;
         Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()))
     }
 
@@ -59,7 +57,7 @@ impl Job for Quantized {
         let checker = prepared.checker(of.planned.cast.unwrap_or(CastSpec::copy(DType::F32)), target);
         let values = Recomputed { folder: of.folder, quantized: self };
         let bytes = |seen: u64| (self.bytes as f64 * seen as f64 / layout.elements().max(1) as f64) as u64;
-        let (mut seen, mut all) = (0, (Found::new(), Methods::default()));
+        let (mut seen, mut all) = (0, Seen::new());
         let size = values.together();
         for Stretch { first, len } in of.stretches {
             let (mut at, end) = (*first, first + len);
@@ -71,7 +69,7 @@ impl Job for Quantized {
                     Some(held) => piece(held, elements.clone(), &of, &checker),
                     None => piece(&values.rows(elements)?, elements.clone(), &of, &checker),
                 };
-                all = prove(row_pieces(layout, at..stop), all, of_piece, merge, |some| {
+                all = prove(row_pieces(layout, at..stop), all, of_piece, Seen::merge, |some| {
                     let before = bytes(seen);
                     seen += some.iter().map(|piece| piece.end - piece.start).sum::<u64>();
                     progress(bytes(seen) - before)
@@ -79,9 +77,8 @@ impl Job for Quantized {
                 at = stop;
             }
         }
-        let (found, by) = all;
-        methods.add(&by);
-        let difference = of_elements(&target.name, found, (DType::F32, target.dtype));
+        methods.add(&all.by);
+        let difference = of_elements(&target.name, all.found, (DType::F32, target.dtype));
         Ok((difference.into_iter().collect(), elements_of(of.stretches)))
     }
 }
@@ -101,7 +98,7 @@ fn piece(
     let dst = of.read(0, bytes(begin)..bytes(begin) + bytes(to - begin))?;
     let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
     let dst = dst.expect("the buffer was made for these elements");
-    let mut seen = (Found::new(), Methods::default());
-    checker.made(from, (&rows.quick(elements), &dst), &mut seen, &|index| rows.value(index))?;
+    let mut seen = Seen::new();
+    checker.made(from, &rows.quick(elements), &dst, &mut seen, &|index| rows.value(index))?;
     Ok(seen)
 }

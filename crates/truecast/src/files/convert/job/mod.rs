@@ -139,7 +139,7 @@ pub(crate) trait Job: Debug + Send + Sync {
         let Piece { planned, operations, item, first, len, .. } = *piece;
         let action = operations.cast(planned)?;
         let dst = room(dst, item.dst_bytes(len))?;
-        let counts = action.run(planned, (first, len as usize), src, dst, piece.sample())?;
+        let counts = action.run(planned, first, len as usize, src, dst, piece.sample())?;
         Ok((ErrorSums { counts, ..ErrorSums::default() }, dst.len()))
     }
 
@@ -184,7 +184,8 @@ impl TensorJob {
         at: Stored,
         tensor: &Tensor,
         choice: Choice,
-        (into, path): (FileFormat, &Path),
+        into: FileFormat,
+        path: &Path,
         request: &Request,
     ) -> Result<TensorJob, Error> {
         Ok(TensorJob { planned: Planned::new(tensor, choice, into, path, request)?, job: Arc::new(at) })

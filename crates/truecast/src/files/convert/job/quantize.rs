@@ -74,7 +74,7 @@ impl Job for Scaled {
     fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked {
         let JobCheck { of, roundings, methods, progress, .. } = check;
         let (differences, by) = match self.layout.coding {
-            Coding::Blocks { block, .. } => blocks::compare((self, block), &of, progress)?,
+            Coding::Blocks { block, .. } => blocks::compare(self, block, &of, progress)?,
             _ => ScaledProof { scaled: self, of }.compare(roundings, progress)?,
         };
         methods.add(&by);

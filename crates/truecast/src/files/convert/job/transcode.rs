@@ -47,7 +47,10 @@ pub(crate) struct Transcode {
 const COLUMNS: u64 = 64;
 
 /// Matrix and rows of the result.
-type Rows = (u64, Range<u64>);
+struct Rows {
+    matrix: u64,
+    rows: Range<u64>,
+}
 
 impl Transcode {
     /// Plans the units of the plane.
@@ -78,8 +81,8 @@ impl Transcode {
 
     fn rows(&self, first: u64, len: u64) -> Rows {
         let [rows, cols] = self.plane.how.to_shape;
-        let (matrix, row) = (first / (rows * cols), first / cols % rows);
-        (matrix, row..row + len / cols)
+        let row = first / cols % rows;
+        Rows { matrix: first / (rows * cols), rows: row..row + len / cols }
     }
 
     /// Reads the source of some rows into the start of `buffer`. Returns the number of bytes.
@@ -87,7 +90,7 @@ impl Transcode {
         &self,
         repacker: &Repacker,
         folder: &Folder,
-        (matrix, rows): &Rows,
+        Rows { matrix, rows }: &Rows,
         buffer: &mut Vec<u8>,
     ) -> Result<usize, Error> {
         let read = repacker.read(self.plane.part, *matrix, rows.clone()).map(|read| (self.plane.from, read));
@@ -98,7 +101,7 @@ impl Transcode {
     fn run_rows(
         &self,
         repacker: &Repacker,
-        (_, rows): &Rows,
+        rows: &Range<u64>,
         src: &[u8],
         dst: &mut Vec<u8>,
     ) -> Result<(usize, bool), Cause> {
@@ -125,7 +128,7 @@ impl Transcode {
             let len = step.min(item.len - first).min(item.period - first % item.period);
             let rows = self.rows(first, len);
             let read = self.read_rows(&repacker, folder, &rows, &mut src)?;
-            let (made, is_right) = self.run_rows(&repacker, &rows, &src[..read], &mut dst).map_err(failed)?;
+            let (made, is_right) = self.run_rows(&repacker, &rows.rows, &src[..read], &mut dst).map_err(failed)?;
             if !is_right || !is_such(&dst[..made]) {
                 return Ok(false);
             }
@@ -167,7 +170,7 @@ impl Job for Transcode {
 
     fn run(&self, piece: &Piece<'_>, src: &[u8], dst: &mut Vec<u8>) -> Result<(ErrorSums, usize), Cause> {
         let repacker = piece.operations.repack(&self.plane.how)?;
-        let (bytes, is_right) = self.run_rows(&repacker, &self.rows(piece.first, piece.len), src, dst)?;
+        let (bytes, is_right) = self.run_rows(&repacker, &self.rows(piece.first, piece.len).rows, src, dst)?;
         let changed = ScaledError::Layout { why: "its file was changed while it was converted" };
         if is_right { Ok((ErrorSums::default(), bytes)) } else { Err(changed.into()) }
     }
@@ -178,9 +181,9 @@ impl Job for Transcode {
 
     fn offset(&self, _: &Item, first: u64) -> u64 {
         let Repacking { to, to_shape: [rows, cols], .. } = self.plane.how;
-        let (matrix, of) = self.rows(first, 0);
+        let at = self.rows(first, 0);
         let bytes = |rows| to.bytes([rows, cols]).unwrap_or(0);
-        matrix * bytes(rows) + bytes(of.start)
+        at.matrix * bytes(rows) + bytes(at.rows.start)
     }
 
     fn report(&self, row: &mut TensorReport) {
@@ -193,7 +196,7 @@ impl Job for Transcode {
         let mut found = Found::new();
         for matrix in 0..self.matrices {
             let held = self.plane.whole(of.folder, matrix)?;
-            let of_band = |rows: &Range<u64>| self.wrong(&of, held.as_deref(), (matrix, rows));
+            let of_band = |rows: &Range<u64>| self.wrong(&of, held.as_deref(), matrix, rows);
             found = prove(self.bands(), found, of_band, Found::merge, |some| {
                 let seen: u64 = some.iter().map(|band| band.end - band.start).sum();
                 methods.definition += seen * cols;
@@ -242,7 +245,8 @@ impl Transcode {
         &self,
         of: &Written<'_, '_>,
         held: Option<&[u8]>,
-        (matrix, rows): (u64, &Range<u64>),
+        matrix: u64,
+        rows: &Range<u64>,
     ) -> Result<Found<(u64, u64)>, Error> {
         let how = &self.plane.how;
         let Repacking { to, to_shape: [all, cols], .. } = *how;

@@ -89,7 +89,8 @@ impl<'a> Quantizing<'a> {
     /// A scheme that cannot be written. [`finish`](Quantizing::finish) reports all tensors that the scheme cannot hold.
     pub fn work(
         &mut self,
-        (at, is_quantized): (Stored, bool),
+        at: Stored,
+        is_quantized: bool,
         tensor: &Tensor,
         source: impl FnOnce() -> Option<Box<Quantized>>,
         path: &Path,
@@ -101,7 +102,7 @@ impl<'a> Quantizing<'a> {
             return Ok(None);
         }
         let scheme = self.writing.scheme;
-        let target = match target(tensor, self.stored(tensor)) {
+        let mut target = match target(tensor, self.stored(tensor)) {
             Ok(target) => target,
             Err(truecast_schemes::Error::NoForm { why, .. }) if self.selection.rule(name).is_none() => {
                 self.kept.extend(truecast_schemes::loaded_module(tensor));
@@ -115,13 +116,13 @@ impl<'a> Quantizing<'a> {
             Err(cause) => return Err(Error::scheme(path, cause)),
         };
         let layout = target.layout;
-        let outputs = target.tensors.into_iter().chain(activations.output(tensor)).collect();
+        target.tensors.extend(activations.output(tensor));
         let (how, dtype, cuts) = (self.writing.how, tensor.dtype, &mut self.cuts);
         let cut = |layout: &scaled::Layout| match cuts.entry((*layout, dtype)) {
             Entry::Occupied(known) => Ok(*known.get()),
             Entry::Vacant(place) => Ok(*place.insert(Cut::of(layout, dtype, &how)?)),
         };
-        let scaled = Scaled::new((at, dtype, source()), (layout, outputs), scheme, how, cut);
+        let scaled = Scaled::new(at, dtype, source(), target, scheme, how, cut);
         let mut scaled = scaled.map_err(|cause| Error::tensor(path, name, Cause::Scaled(cause)))?;
         let planes = layout.planes();
         if planes.is_some_and(|planes| planes.global.is_some()) {

@@ -113,7 +113,7 @@ impl Encoder<'_> {
     fn encode(&self, first: u64, src: &[u8], dst: &mut Vec<u8>, sample: Sample) -> Result<(ErrorSums, usize), Cause> {
         let Plans { quantizer, meter, .. } = self.plans;
         let (made, blocks) = self.quantize(quantizer, first, src, dst)?;
-        let mut loss = ErrorSums { counts: meter.counts(first, src, &made, (sample, blocks.needs_values))?, blocks };
+        let mut loss = ErrorSums { counts: meter.counts(first, src, &made, sample, blocks.needs_values)?, blocks };
         meter.mark(&mut loss.counts, &blocks);
         Ok((loss, made.bytes.len()))
     }

@@ -70,7 +70,8 @@ impl ErrorMeter {
         first: u64,
         src: &[u8],
         made: &Made<'_>,
-        (sample, needs_values): (Sample, bool),
+        sample: Sample,
+        needs_values: bool,
     ) -> Result<Vec<Counts>, Cause> {
         VALUES.with_borrow_mut(|values| {
             let (mut counts, mut from) = (Vec::new(), first);

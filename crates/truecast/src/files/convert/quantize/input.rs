@@ -26,7 +26,7 @@ impl Plans {
         let (source, tensor) = (scaled.from.source(folder), scaled.from.tensor);
         let Layout { rows, cols, .. } = scaled.layout;
         if scaled.transposed {
-            read_transposed(source, tensor, [rows, cols], (first, size as usize), bytes)?
+            read_transposed(source, tensor, [rows, cols], first, size as usize, bytes)?
         } else {
             source.read_at(tensor, first * size, bytes)?
         }
@@ -53,7 +53,8 @@ fn read_transposed(
     source: &Source,
     tensor: usize,
     [rows, cols]: [u64; 2],
-    (first, size): (u64, usize),
+    first: u64,
+    size: usize,
     bytes: &mut [u8],
 ) -> Result<(), Error> {
     let (width, mut row) = (cols as usize * size, first / cols);

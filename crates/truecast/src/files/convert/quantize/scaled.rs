@@ -11,7 +11,7 @@ use truecast_core::scaled::{Layout, Part, Quantization, ScaledError};
 use truecast_io::Tensor;
 use truecast_kernel::CastOptions;
 use truecast_kernel::scaled::{BlockCounts, Quantizer};
-use truecast_schemes::{Content, Output, Scheme};
+use truecast_schemes::{Content, Output, Scheme, Target};
 
 /// A tensor of the source, dense or quantized, and its output tensors.
 #[derive(Clone, Debug)]
@@ -64,12 +64,15 @@ impl Scaled {
     /// # Errors
     /// The errors of `cut`.
     pub fn new(
-        (from, dtype, source): (Stored, DType, Option<Box<Quantized>>),
-        (layout, outputs): (Layout, Vec<Output>),
+        from: Stored,
+        dtype: DType,
+        source: Option<Box<Quantized>>,
+        target: Target,
         scheme: Scheme,
         how: Quantization,
         cut: impl FnOnce(&Layout) -> Result<Cut, ScaledError>,
     ) -> Result<Scaled, ScaledError> {
+        let Target { layout, tensors: outputs } = target;
         let transposed = layout.transposed && source.is_none();
         // Use the order of the stored result.
         let (layout, source) = if layout.transposed {

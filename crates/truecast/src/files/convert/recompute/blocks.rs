@@ -3,7 +3,7 @@
 //! since every element affects the scale.
 
 use crate::files::convert::quantize::scaled::Scaled;
-use crate::files::convert::recompute::pieces::{Seen, merge, prove};
+use crate::files::convert::recompute::pieces::{Seen, prove};
 use crate::files::convert::recompute::source::{INFINITE, largest};
 use crate::files::error::Error;
 use crate::files::verify::Methods;
@@ -20,7 +20,8 @@ const PIECE: u64 = 1 << 16;
 
 /// Differences in the blocks with these elements, and the methods of comparison.
 pub(crate) fn compare<'p>(
-    (scaled, block): (&'p Scaled, BlockType),
+    scaled: &'p Scaled,
+    block: BlockType,
     of: &Written<'_, 'p>,
     progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 ) -> Result<(Vec<FileDifference>, Methods), Error> {
@@ -31,8 +32,8 @@ pub(crate) fn compare<'p>(
         let step = PIECE / of_block;
         (first..end).step_by(step as usize).map(move |at| at..(at + step).min(end))
     });
-    let of_piece = |blocks: &Range<u64>| piece((scaled, block), of, blocks.clone());
-    let (found, by) = prove(pieces, (Found::new(), Methods::default()), of_piece, merge, |some| {
+    let of_piece = |blocks: &Range<u64>| piece(scaled, block, of, blocks.clone());
+    let Seen { found, by } = prove(pieces, Seen::new(), of_piece, Seen::merge, |some| {
         let elements = some.iter().map(|blocks| blocks.end - blocks.start).sum::<u64>() * of_block;
         progress(elements * u64::from(scaled.dtype.storage_bits().unwrap_or(8)) / 8)
     })?;
@@ -45,7 +46,8 @@ pub(crate) fn compare<'p>(
 
 /// Wrong bytes in some blocks: expected and actual.
 fn piece<'p>(
-    (scaled, block): (&'p Scaled, BlockType),
+    scaled: &'p Scaled,
+    block: BlockType,
     of: &Written<'_, 'p>,
     blocks: Range<u64>,
 ) -> Result<Seen<(u64, u64)>, Error> {
@@ -74,7 +76,7 @@ fn piece<'p>(
             }
         }
     }
-    Ok((found, by))
+    Ok(Seen { found, by })
 }
 
 /// True if a block is certainly right (`docs/spec/checkpoints.md §9.3`, §9.4).

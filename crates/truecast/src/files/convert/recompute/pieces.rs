@@ -39,11 +39,20 @@ pub(crate) fn prove<P: Sync, T: Send>(
 }
 
 /// Findings, and methods of comparison.
-pub(crate) type Seen<T> = (Found<T>, Methods);
+pub(crate) struct Seen<T> {
+    pub found: Found<T>,
+    pub by: Methods,
+}
 
-pub(crate) fn merge<T>((found, mut by): Seen<T>, (other, others): Seen<T>) -> Seen<T> {
-    by.add(&others);
-    (found.merge(other), by)
+impl<T> Seen<T> {
+    pub fn new() -> Seen<T> {
+        Seen { found: Found::new(), by: Methods::default() }
+    }
+
+    pub fn merge(mut self, other: Seen<T>) -> Seen<T> {
+        self.by.add(&other.by);
+        Seen { found: self.found.merge(other.found), by: self.by }
+    }
 }
 
 /// Difference report for elements of a cast.

@@ -75,11 +75,7 @@ impl<'a, 'p> StoredPlanes<'a, 'p> {
     }
 
     /// The entries in a box of a plane, row by row.
-    pub fn entries(
-        &self,
-        part: Part,
-        (matrix, rows, cols): (u64, &Range<u64>, &Range<u64>),
-    ) -> Result<Vec<u32>, Error> {
+    pub fn entries(&self, part: Part, matrix: u64, rows: &Range<u64>, cols: &Range<u64>) -> Result<Vec<u32>, Error> {
         let (plane, shape) = self.plane(part).expect("only planes have entries");
         let bits = plane.code.bits();
         let matrix_bytes = plane.bytes(shape).unwrap_or(0);

@@ -70,7 +70,7 @@ impl ScaledProof<'_, '_> {
         let block = if self.is_one_scale(&planes) { [1, layout.cols] } else { planes.scales.block };
         let units = self.of.stretches.iter().flat_map(|stretch| units(layout, block, stretch));
         let quick = Quick::new(&planes, &self.scaled.how, global, roundings);
-        let of_unit = |unit: &Unit| self.unit((&planes, quick.as_ref()), unit, (global, &amaxes), &written);
+        let of_unit = |unit: &Unit| self.unit(&planes, quick.as_ref(), unit, global, &amaxes, &written);
         let seen = prove(units, UnitDifferences::new(), of_unit, UnitDifferences::merge, |some| {
             let elements: u64 = some.iter().map(|unit| unit.kept(layout.kept)).sum();
             progress(elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8)
@@ -114,9 +114,11 @@ impl ScaledProof<'_, '_> {
 
     fn unit(
         &self,
-        (planes, quick): (&Planes, Option<&Quick>),
+        planes: &Planes,
+        quick: Option<&Quick>,
         unit: &Unit,
-        (global, amaxes): (u32, &[u32]),
+        global: u32,
+        amaxes: &[u32],
         written: &StoredPlanes<'_, '_>,
     ) -> Result<UnitDifferences, Error> {
         let layout = &self.scaled.layout;
@@ -146,11 +148,11 @@ impl ScaledProof<'_, '_> {
             let is_kept = row < kept_rows && col < kept_cols;
             is_kept.then_some((matrix * kept_rows + row) * kept_cols + col)
         };
-        let actual = written.entries(Part::Codes, (*matrix, rows, cols))?;
+        let actual = written.entries(Part::Codes, *matrix, rows, cols)?;
         let grid = layout.grid(planes.scales.block);
         let grid_rows = rows.start / block_rows..rows.end.div_ceil(block_rows);
         let grid_cols = cols.start / block_cols..cols.end.div_ceil(block_cols);
-        let on_grid = |part| written.entries(part, (*matrix, &grid_rows, &grid_cols));
+        let on_grid = |part| written.entries(part, *matrix, &grid_rows, &grid_cols);
         let scales = on_grid(Part::Scales)?;
         let zeros = match planes.zero {
             Zero::Grid { .. } => Some(on_grid(Part::Zeros)?),

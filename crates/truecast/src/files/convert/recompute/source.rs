@@ -43,7 +43,7 @@ impl<'a> SourceValues<'a> {
             let values = Recomputed { folder: self.folder, quantized };
             return match values.together() {
                 None => values.of(elements),
-                Some(size) => self.of_matrices(scaled.from, (&values, size), elements),
+                Some(size) => self.of_matrices(scaled.from, &values, size, elements),
             };
         }
         let bytes = self.read(scaled, elements.clone())?;
@@ -102,7 +102,8 @@ impl<'a> SourceValues<'a> {
     fn of_matrices(
         &self,
         at: Stored,
-        (values, size): (&Recomputed<'a>, u64),
+        values: &Recomputed<'a>,
+        size: u64,
         elements: Range<u64>,
     ) -> Result<Vec<u32>, Error> {
         let mut all = Vec::with_capacity((elements.end - elements.start) as usize);

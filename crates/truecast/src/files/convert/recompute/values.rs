@@ -122,12 +122,12 @@ impl<'a> Arithmetic<'a> {
         }
         let codes = Fields { plane: planes.codes, shape: [rows, all_cols], bytes: self.parts.codes };
         codes.read(row, cols.clone(), values);
-        let form = (planes.form, planes.scales.plane.code);
+        let (form, scale_type) = (planes.form, planes.scales.plane.code);
         if planes.group == Group::OfColumn {
             for (col, value) in cols.zip(values) {
                 let unknown = Term { zero: 0.0, scale: UNKNOWN, bias: 0.0 };
                 let term = self.terms.get(index(col, all_cols) as usize).copied().unwrap_or(unknown);
-                combine(form, &self.codes, term, std::slice::from_mut(value));
+                combine(form, scale_type, &self.codes, term, std::slice::from_mut(value));
             }
             return;
         }
@@ -137,7 +137,7 @@ impl<'a> Arithmetic<'a> {
         while !rest.is_empty() {
             let end = ((at + 1).saturating_mul(wide)).min(cols.end);
             let (now, later) = rest.split_at_mut((end - col) as usize);
-            combine(form, &self.codes, self.terms[at as usize], now);
+            combine(form, scale_type, &self.codes, self.terms[at as usize], now);
             (rest, col, at) = (later, end, at + 1);
         }
     }
@@ -230,7 +230,7 @@ impl<'a> Arithmetic<'a> {
 }
 
 /// Replaces codes by values.
-fn combine((form, scale_type): (Form, Code), of_code: &[f32; 256], term: Term, codes: &mut [u32]) {
+fn combine(form: Form, scale_type: Code, of_code: &[f32; 256], term: Term, codes: &mut [u32]) {
     let Term { zero, scale, bias } = term;
     let value = |code: &u32| of_code[(code & 255) as usize] - zero;
     match form {

@@ -41,8 +41,10 @@ pub(crate) struct Relaid {
 /// A layout or value that the other scheme cannot hold; an unreadable global scale, scale, zero point or group.
 pub(crate) fn relaid(
     folder: &Folder,
-    (quantized, from): (Quantized, Scheme),
-    (target, to): (Target, Scheme),
+    quantized: Quantized,
+    from: Scheme,
+    target: Target,
+    to: Scheme,
     how: Relayout,
 ) -> Result<(Vec<TensorJob>, Relaid), Error> {
     let refused = |why: &'static str| {
