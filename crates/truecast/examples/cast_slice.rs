@@ -1,4 +1,4 @@
-//! Casts a slice to fp8 and back, and says what was lost.
+//! Casts a slice to fp8 and back, and prints the loss.
 //!
 //!     cargo run --release --example cast_slice
 

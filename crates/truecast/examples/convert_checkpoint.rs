@@ -1,4 +1,4 @@
-//! Converts a checkpoint to fp8 but for its LayerNorms, and reports the tensor that lost most.
+//! Converts a checkpoint to fp8, except its LayerNorms, and reports the tensor with the largest loss.
 //!
 //!     cargo run --release --example convert_checkpoint -- SRC.safetensors DST.safetensors
 

@@ -1,4 +1,4 @@
-//! Prints what a value becomes under every specification, and why.
+//! Prints the result for a value under every specification, with the reason.
 //!
 //!     cargo run --release --example explain
 

@@ -1,4 +1,4 @@
-//! A floating-point format of one's own: what its codes mean, what values become in it, and where they lie.
+//! A custom floating-point format: values of its codes, results of casts to it, and their neighbors.
 //!
 //!     cargo run --release --example own_format
 

@@ -1,7 +1,7 @@
 //! Differences between two requests: the source codes with different results, their number, and their ranges of values.
 //!
-//! All NaNs count as equal; NaN rules are compared elsewhere. An input whose result either request leaves open is no
-//! difference; it is counted apart, whatever the two document for it.
+//! All NaNs count as equal; NaN rules are compared elsewhere. An input whose result either request leaves open is not
+//! a difference; it is counted separately, even if both document the same result.
 
 mod classes;
 
@@ -249,7 +249,7 @@ impl Search {
 
     /// Compares one block from a key on; also returns the verdict on its first code.
     ///
-    /// Open results come in ranges of values, or are fractions. No range and no gap between two ranges lies strictly
+    /// Open results come in ranges of values, or are fractions. No range and no gap between two ranges is strictly
     /// inside a block: infinities, zeros and the ends of the finite values end blocks, and integers among fractions
     /// begin blocks, or the block begins with an integer and ends with a fraction. The two ends therefore show whether
     /// anything is open.
@@ -270,7 +270,7 @@ impl Search {
         let is_same = |at: usize| a[at * to..][..to] == b[at * to..][..to];
         let verdict = |at: usize| self.verdict(code(at));
         let mut unlike = (0..BLOCK as usize).filter(|at| !is_same(*at));
-        // NaN results come in ranges of values; a block lies inside one, or contains one border.
+        // NaN results come in ranges of values; a block is inside one, or contains one border.
         let ends = [unlike.next(), unlike.next_back()].map(|at| at.map(verdict));
         let of_all = ends[0].filter(|verdict| ends[1].is_none_or(|last| last == *verdict));
         let verdict = |at| if is_same(at) { Verdict::Same } else { of_all.unwrap_or_else(|| verdict(at)) };

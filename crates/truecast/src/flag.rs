@@ -1,8 +1,7 @@
-//! The options of the command: one table of what each is called on a command line and in Python, and where help lists it.
-//! Those of specifications are in `setting`, whose names are options too.
+//! The options of the command: one table of their names, on a command line and in Python, and of their places in help.
+//! Options of specifications are in `setting`, whose names are options too.
 //!
-//! An error that is about an option holds its `Flag`. It is shown by the keyword that Python has for it; the command adds
-//! what is to be typed.
+//! An error about an option holds its `Flag`. It is shown as Python's keyword; the command adds the text to type.
 
 use crate::setting::Setting;
 use std::fmt;

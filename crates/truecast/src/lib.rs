@@ -14,8 +14,8 @@
 //! | find where two specifications differ | [`differ`] |
 //! | write test vectors of every specification | `suite` |
 //! | convert, verify and compare files and folders in bounded memory | `Convert`, `convert`, `verify`, `compare` |
-//! | read one tensor of a file or folder, dense if it is quantized | `DenseTensor` |
-//! | quantize a tensor with scales, and make it dense again | `scaled` |
+//! | read one tensor of a file or folder, dequantized if necessary | `DenseTensor` |
+//! | quantize a tensor with scales, and dequantize it | `scaled` |
 //!
 //! # Examples
 //! ```
@@ -26,15 +26,15 @@
 //! ```
 //!
 //! # Bytes and threads
-//! Buffers are little-endian bytes on every machine, at any alignment; elements narrower than a byte are packed from the
-//! lowest bit up, unless a [`Layout`] says otherwise. More than 1 MiB of work is cut into pieces that run on the current
-//! rayon pool: [`CastOptions::threads`] bounds their number, a pool of your own the threads. Neither changes a bit.
+//! Buffers are little-endian bytes on every machine, at any alignment; elements narrower than a byte are packed from
+//! the lowest bit up, unless a [`Layout`] says otherwise. More than 1 MiB of work is cut into pieces that run on the
+//! current rayon pool: [`CastOptions::threads`] bounds their number, your own pool the threads. Neither changes a bit.
 //!
 //! # Features
 //! `parallel` (default): large buffers on every core; without it, everything runs on the caller's thread. `files`:
-//! safetensors, GGUF, NumPy and ONNX files, checkpoints, and scaled tensors. `models`: models of conversions, and judging
-//! results in files. `half` and `float8`: slices of those crates' types. Without `files` and `models` the engine, the
-//! specifications, text and `explain` are left.
+//! safetensors, GGUF, NumPy and ONNX files, checkpoints, and scaled tensors. `models`: graphs of conversion nodes, and
+//! judging results in files. `half` and `float8`: slices of those crates' types. Without `files` and `models` the
+//! engine, the specifications, text and `explain` are left.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
@@ -78,7 +78,7 @@ pub mod text {
 
 /// Converts a buffer once, on every core. For repeated use, or to count, make a [`Caster`].
 ///
-/// Shapes: `src.len() == dst.len()`, in elements; text lies in [`Layout::Utf32`]. Result: formally equivalent to mapping
+/// Shapes: `src.len() == dst.len()`, in elements; text is in [`Layout::Utf32`]. Result: formally equivalent to mapping
 /// [`cast_one`] over the codes, or the functions of [`text::definition`] where one side is text, which takes one core.
 ///
 /// # Errors

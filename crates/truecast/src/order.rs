@@ -2,8 +2,8 @@
 
 use truecast_core::{DType, Kind};
 
-/// Order-preserving numbers (keys) of a type's codes: neighboring values have neighboring keys. NaNs lie beyond the
-/// infinities of their sign, and -0 lies below +0.
+/// Order-preserving numbers (keys) of a type's codes: neighboring values have neighboring keys. NaNs are beyond the
+/// infinities of their sign, and -0 is below +0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
     /// Top bit of a code.

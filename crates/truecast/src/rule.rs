@@ -10,7 +10,7 @@ use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 #[derive(Clone, Debug)]
 pub(crate) enum Rule {
     Cast(CastSpec),
-    /// A conversion of Tile IR that is no single cast.
+    /// A conversion of Tile IR that is not a single cast.
     Tile(Box<tile::Meaning>),
 }
 
@@ -24,7 +24,7 @@ impl Rule {
         })
     }
 
-    /// Falls back to Tile IR's conversion if it is no single cast.
+    /// Falls back to Tile IR's conversion if it is not a single cast.
     fn or_of_tile(
         cast: Result<CastSpec, SpecError>,
         src: DType,

@@ -1,4 +1,4 @@
-//! Memory of a conversion of a checkpoint is that of its options, whatever the shapes and however many tensors there are.
+//! Options bound the memory of a checkpoint's conversion, for any shapes and any number of tensors.
 
 use rayon::ThreadPool;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ fn peaks(pool: &ThreadPool, folder: &Path, tensors: Vec<Tensor>, scheme: &str) -
     [converting, verifying]
 }
 
-/// Whose only thread is the one that counts.
+/// A pool of the current thread only, whose memory is counted.
 fn pool() -> ThreadPool {
     rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().unwrap()
 }
@@ -75,7 +75,7 @@ fn stacks_of_small_matrices() {
     }
 }
 
-/// What is planned for a tensor takes far more than its place in the header.
+/// The plan for a tensor takes far more memory than its entry in the header.
 #[test]
 fn many_tensors() {
     let tensors = (0..3_000).map(|i| tensor(format!("layer.{i}.weight"), &[4, 32 + i % 3])).collect();

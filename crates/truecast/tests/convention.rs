@@ -15,7 +15,7 @@ fn bytes(dtype: DType, codes: &[u64]) -> Vec<u8> {
     codes.iter().flat_map(|code| dtype.storage_of_code(*code).to_le_bytes()[..width].to_vec()).collect()
 }
 
-/// What is found of an implementation on the boundary vectors of a pair.
+/// Findings on an implementation from the boundary vectors of a pair.
 fn judge(spec: &CastSpec, implementation: impl Fn(u64) -> u64) -> CastFindings {
     let codes = inputs_scaled(spec.src, spec.dst, &[spec.policy.scale_exponent], Extent::Boundary).unwrap();
     let results: Vec<u64> = codes.iter().map(|code| implementation(*code)).collect();
@@ -107,7 +107,7 @@ fn other_roundings() {
     is_named(&judge(&spec, truncated), Convention::Rounded(Rounding::TowardZero));
 }
 
-/// The high half of an f32 is a truncated bf16, but for NaN whose payload lies in the low half.
+/// The high half of an f32 is a truncated bf16, except for NaN with a payload in the low half.
 #[test]
 fn bits_of_the_pattern() {
     let spec = onnx(DType::F32, DType::Bf16);
@@ -166,7 +166,7 @@ fn integers_out_of_range() {
     let spec = ieee(DType::F64, DType::I16); // wraps
     let saturated = |code: u64| f64::from_bits(code) as i16 as u16 as u64;
     is_named(&judge(&spec, saturated), Convention::IntegerOverflow(IntOverflow::Saturate));
-    // What x86 gives for cvttsd2si, and then the low half of it.
+    // The low half of the result of x86's cvttsd2si.
     let indefinite = |code: u64| {
         let value = f64::from_bits(code).trunc();
         let held = if (-2147483648.0..=2147483647.0).contains(&value) { value as i32 } else { i32::MIN };
@@ -245,7 +245,7 @@ fn the_sign_of_zero() {
     is_named(&judge(&spec, unsigned), Convention::PositiveZero);
 }
 
-/// Through f16, and NaN for what is out of range: two things at once, told apart.
+/// Two errors at once have their own groups: rounding through f16, and NaN for values out of range.
 #[test]
 fn two_errors_at_once() {
     let spec = onnx(DType::F32, DType::F8E4M3Fn);
@@ -323,7 +323,7 @@ fn values_beyond_the_largest_become_nan() {
     let codes: Vec<u64> = [1.0f32, 449.0, -463.0, 448.0, 465.0, 500.0, -1e9].map(|x| x.to_bits().into()).into();
     let results: Vec<u64> = codes.iter().map(|code| convert(*code)).collect();
     is_named(&judge_results(&spec, &codes, &results), Convention::BeyondLargest);
-    // Some codes of another type among right ones are no convention of the tensor.
+    // Some codes of another type among right ones are not a convention of the tensor.
     let twin = onnx(DType::F32, DType::F8E4M3Fnuz);
     let codes: Vec<u64> = [1.0f32, 3.0, 5.0, 7.0].map(|x| x.to_bits().into()).into();
     let mixed = |(i, code): (usize, &u64)| right(if i < 2 { &twin } else { &spec }, *code);

@@ -31,7 +31,7 @@ fn special(dtype: DType) -> Vec<u64> {
     near.flat_map(|c| [c & mask, (c ^ sign) & mask]).collect()
 }
 
-/// What Tile IR gives under any attributes and profile.
+/// Results of Tile IR under all attributes and profiles.
 fn tile_elements(from: DType, to: DType, code: u64) -> Vec<Outcome> {
     let of = |attributes: tile::Cast| {
         let meaning = move |profile| tile::Cast { profile, ..attributes }.meaning(from).unwrap();

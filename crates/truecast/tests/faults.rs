@@ -102,7 +102,7 @@ fn a_converted_model_has_its_data() {
         exec: exec(),
         ..Options::default()
     };
-    // What a reader gets of it.
+    // The model's values, as a reader gets them.
     let reads = |path: &Path| {
         let read = path.with_file_name("read.safetensors");
         let everything = Options { selection: Selection::default(), ..options(DType::F32) };
@@ -128,7 +128,7 @@ fn a_converted_model_has_its_data() {
     }
 }
 
-/// Every file below a folder, by its path there.
+/// Every file below a folder, by its relative path.
 fn tree(folder: &Path) -> Files {
     fn walk(folder: &Path, below: &str, all: &mut Files) {
         for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
@@ -161,7 +161,7 @@ fn checkpoint(folder: &Path) {
     fs::write(folder.join("code").join("run.py"), "1").unwrap();
 }
 
-/// Whatever call of the system fails, a folder is what it was, or what was asked for, or what the next run finishes.
+/// After any failed system call, a folder has the old result or the new one, or the next run completes it.
 #[test]
 fn a_folder_is_old_or_new_or_goes_on() {
     use truecast::convert::{Options, Plan, is_begun};
@@ -197,7 +197,7 @@ fn a_folder_is_old_or_new_or_goes_on() {
                 let at = || format!("{n}, {fault:?}, named {is_named}, old {has_old}: {result:?}");
                 assert!(tree(&src) == source, "{}", at());
                 let found = if dst.exists() { tree(&dst) } else { Files::new() };
-                // What a process that is gone leaves is hidden.
+                // Leftovers of an ended process are hidden.
                 let shown: Files = found.clone().into_iter().filter(|(name, _)| !name.starts_with('.')).collect();
                 let is_old = shown == if has_old { old.clone() } else { Files::new() };
                 match &result {
@@ -211,7 +211,7 @@ fn a_folder_is_old_or_new_or_goes_on() {
                         && shown.get("config.json") != new.get("config.json");
                     assert!(is_begun(&dst).unwrap() && !mixed, "{}: {:?}", at(), found.keys());
                 }
-                // The next run ends it, and where that was begun, one that goes on.
+                // The next run completes it, and resumes where the failed run had started to write.
                 let resume = is_begun(&dst).unwrap();
                 went_on += usize::from(resume);
                 let existing = if is_old && !has_old { Existing::Refuse } else { Existing::Replace };

@@ -122,7 +122,7 @@ fn every_policy_of_ieee_is_kept() {
     all.into_iter().for_each(|cast| keeps(&of_request(Standard::Ieee(cast))));
 }
 
-/// A rule for NaN may stand in the cast or in the request: the results are the same.
+/// A rule for NaN may be in the cast or in the request: the results are the same.
 #[test]
 fn nan_of_the_cast_itself_is_kept_as_that_of_the_request() {
     let cast = ieee::Cast { nan: NanRule::Canonical, ..ieee::Cast::to(DType::F32) };

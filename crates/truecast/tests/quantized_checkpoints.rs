@@ -1,5 +1,5 @@
-//! Every scheme that is written: what `convert` writes is recognized as that scheme, and its values are those of the
-//! definition (`docs/spec/checkpoints.md §5.6`, §7), element for element.
+//! Every writable scheme: the output of `convert` is recognized as this scheme, and its values equal the definition's
+//! (`docs/spec/checkpoints.md §5.6`, §7), element for element.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -49,7 +49,7 @@ fn widened(bytes: &[u8], dtype: DType) -> Vec<u32> {
     bytes.chunks(size).map(|b| cast_one(&spec, code(b)).code().unwrap() as u32).collect()
 }
 
-/// What the definition makes of a tensor: f32 bits, row-major.
+/// A tensor's values after quantization by the definition: f32 bits, row-major.
 fn defined(values: &[u32], layout: &truecast_core::scaled::Layout, how: &Quantization) -> Vec<u32> {
     let planes: Planes = *layout.planes().unwrap();
     let [kept_rows, kept_cols] = layout.kept;
@@ -125,7 +125,7 @@ fn read(path: &Path, name: &str) -> Vec<u8> {
     DenseTensor::read(path, name, OpenOptions::default()).unwrap().into_bytes()
 }
 
-/// The measures of the report are those of the definition's values (§10), in whatever order they are added.
+/// The report's measures (§10) agree with the definition's values, except for the order of additions.
 fn measured(scheme: &str, source: &[u32], result: &[u32], report: &Report) {
     let counts = &report.tensors.iter().find(|row| &*row.name == NAME).unwrap().counts;
     let value = |bits: &u32| f64::from(f32::from_bits(*bits));
@@ -163,19 +163,19 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
     let options = Options { selection, ..options(writing) };
     let report = convert(&src, &out, &options).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     verify(&src, &out, &options);
-    // What is not quantized stays.
+    // An unquantized tensor keeps its values.
     assert_eq!(read(&out, "model.norm.weight"), norm);
 
     let again = convert(&out, &back, &dense()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     let row = again.tensors.iter().find(|row| &*row.name == NAME).unwrap();
     let family = |name: &str| match name.parse::<Scheme>().unwrap().family {
-        // It declares what the other is (§5.6).
+        // Files of both have the same declaration (§5.6).
         Family::Fp8Channel => Family::CtFloatQuantized,
         family => family,
     };
     assert_eq!(family(row.scheme.as_deref().unwrap_or("plain")), family(scheme));
     let logical = Tensor { name: NAME.into(), dtype, layout: Layout::Packed, shape: shape.into() };
-    // The model's type is that of scales.
+    // Scales have the model's type.
     let stored = scheme.parse::<Scheme>().unwrap().with_scales_of(DType::Bf16);
     let layout = target(&logical, stored).unwrap().layout;
     let source = widened(&bytes, dtype);
@@ -184,7 +184,7 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantization) -> Report
     let got = read(&back, NAME);
     assert_eq!(got, read(&out, NAME), "{scheme}: one tensor of the folder");
     let got: Vec<u32> = got.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
-    // What fills up a tensor is not told by ComfyUI's files.
+    // ComfyUI's files do not record a tensor's padding.
     let read_cols = row.shape[row.shape.len() - 1] as usize;
     let cols = shape[shape.len() - 1] as usize;
     for (i, expected) in expected.iter().enumerate() {

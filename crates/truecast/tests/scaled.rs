@@ -1,5 +1,5 @@
-//! Scaled tensors in memory against the definition, `truecast_core::scaled`: every scheme by name, stacks of matrices, work
-//! that is divided, and what is refused.
+//! Scaled tensors in memory against the definition, `truecast_core::scaled`: every scheme by name, stacks of matrices,
+//! divided work, and refusals.
 
 use std::num::NonZeroUsize;
 use truecast::files::Error;

@@ -59,7 +59,7 @@ fn narrow_elements_lie_packed_in_bytes() {
     let mut three = [0i8; 3];
     cast_slice(&onnx_cast(DType::I4, DType::I8), &packed, &mut three).unwrap();
     assert_eq!(three, [1, -1, 7]);
-    // Of bytes alone nobody can tell that the last nibble is no element.
+    // Bytes alone do not show that the last nibble is not an element.
     assert_eq!(cast_vec::<u8, i8>(&onnx_cast(DType::I4, DType::I8), &packed).unwrap(), [1, -1, 7, 0]);
     let repacked: Vec<u8> = cast_vec(&ieee::Cast::to(DType::F4E2M1).resolve(DType::I4).unwrap(), &packed).unwrap();
     assert_eq!(repacked, [0xa2, 0x07]); // 1, -1, 6 (7 saturates), 0

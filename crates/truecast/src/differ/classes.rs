@@ -15,7 +15,7 @@ const OPEN: u8 = 0;
 
 /// The names that convert a pair of types, in classes of equal results. `ieee` is left out: its policies are free.
 ///
-/// All NaNs count as equal, and an open result is no difference. A name that fits several classes because it leaves
+/// All NaNs count as equal, and an open result is not a difference. A name that fits several classes because it leaves
 /// results open is in `undecided`.
 ///
 /// # Examples

@@ -71,7 +71,7 @@ pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Int
 /// any code can express. The code of the source element is 0.
 ///
 /// # Errors
-/// A text that is no number for the destination.
+/// A text that is not a number for the destination.
 ///
 /// # Panics
 /// If the destination is complex or text.

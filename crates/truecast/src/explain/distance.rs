@@ -42,8 +42,8 @@ pub struct RoundingError {
     pub ulps: f64,
 }
 
-/// The difference between `typed` and the element it was rounded to; `None` if the element is no number, or the last
-/// one.
+/// The difference between `typed` and the element it was rounded to; `None` if the element is not a finite number, or
+/// the last one.
 ///
 /// # Examples
 /// ```

@@ -76,7 +76,7 @@ impl Decoded {
             _ => None,
         });
         let (is_quiet, payload, payload_bits) = match fields {
-            // The fraction lies at the top; its first bit is the quiet bit.
+            // The fraction is in the top bits; its first bit is the quiet bit.
             Some((bits, width)) => (Some(bits >> 63 == 1), (bits << 1).checked_shr(65 - width).unwrap_or(0), width - 1),
             None => (None, 0, 0),
         };

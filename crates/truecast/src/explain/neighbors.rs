@@ -15,7 +15,7 @@ pub struct Neighbors<E = Decoded> {
     pub below: Option<E>,
     /// The nearest value at or above it; `None` above the highest.
     pub above: Option<E>,
-    /// For a value beyond the largest finite one: the next step there, and the code in that place with its own meaning.
+    /// For a value beyond the largest finite one: the next step outward, and the code at that step with its own value.
     /// Integers have no such code.
     pub beyond: Option<(Exact, Option<E>)>,
     /// True at that step and further out.

@@ -83,7 +83,7 @@ impl Summing {
 mod tests {
     use super::*;
 
-    /// The checksum of the empty input is that of XXH3's page; pieces do not change a checksum.
+    /// The empty input has the checksum on XXH3's page; pieces do not change a checksum.
     #[test]
     fn checksums_do_not_depend_on_pieces() {
         assert_eq!(Summing::default().finish().0, "99aa06d3014798d86001c324468d497f");

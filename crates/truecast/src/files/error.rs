@@ -158,7 +158,7 @@ pub enum Cause {
     /// The destination cannot hold its type.
     #[error(transparent)]
     Form(#[from] NoForm),
-    /// A text that is no number, or that an `error` policy refused.
+    /// A text that is not a number, or that an `error` policy refused.
     #[error(transparent)]
     Text(#[from] TextError),
     /// Out of memory.

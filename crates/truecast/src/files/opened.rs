@@ -20,7 +20,7 @@ pub enum Opened {
 pub struct Held<'a> {
     /// Its container.
     pub source: &'a Source,
-    /// Its index there.
+    /// Its index in the container.
     pub index: usize,
     /// Its file in a folder.
     pub shard: Option<&'a str>,

@@ -27,7 +27,7 @@ pub enum RescaleFailure {
     /// A file is not the expected array.
     #[error(transparent)]
     Array(#[from] truecast_io::Error),
-    /// The destination's name is not that of a `.npy` file.
+    /// The destination's name does not end in `.npy`.
     #[error("{path}: a rescaled array is written as .npy; choose a name that ends in .npy")]
     Destination { path: String },
     /// The specification forbids it.

@@ -1,7 +1,7 @@
 //! Reading, working and writing on every core, in bounded memory.
 //!
 //! Each worker takes the next chunk, works on it while it is in its core's cache, and writes it in turn. Reading and
-//! writing are sequential and in order, so containers that can only be streamed are no special case. The kind of work
+//! writing are sequential and in order, so containers that can only be streamed need no special case. The kind of work
 //! is up to the caller.
 
 use crate::files::error::{Error, NoMemory};

@@ -234,7 +234,7 @@ fn pair_of(spec: &CastSpec, input: &Elements<'_>, i: usize) -> Option<u64> {
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
 pub enum CheckError {
-    /// A file is no array of the expected type.
+    /// A file is not an array of the expected type.
     #[error(transparent)]
     Array(#[from] ArrayError),
     /// The shapes differ.

@@ -68,7 +68,7 @@ impl<C: Copy> CheckedElements<C> {
 /// Cost: some microseconds an element; bounded memory.
 ///
 /// # Errors
-/// [`RescaleFailure`] if the files are not arrays of these types and of equal shape. Violations are no errors.
+/// [`RescaleFailure`] if the files are not arrays of these types and of equal shape. Violations are not errors.
 pub fn check_cast(
     spec: &CastSpec,
     target: &Target,

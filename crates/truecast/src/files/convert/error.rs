@@ -88,7 +88,7 @@ pub enum CheckpointError {
         /// Number of shards of this run.
         of: usize,
     },
-    /// A dense result cannot hold codes.
+    /// A dequantized result cannot hold codes.
     #[error(
         "tensor {} is quantized ({scheme}), and the result would keep it without its scales",
         Escaped(.tensor)

@@ -31,7 +31,7 @@ pub struct Options {
     pub min_elements: u64,
     /// Strictness for ONNX files; `follow_links` applies to a folder's links too.
     pub onnx: truecast_io::onnx::Options,
-    /// Copies the files beside the shards.
+    /// Copies the files next to the shards.
     pub sidecars: bool,
     /// Continues an interrupted run.
     pub resume: bool,
@@ -39,12 +39,12 @@ pub struct Options {
     pub share: RunScope,
     /// Given facts about quantized tensors of the source.
     pub reading: SourceScheme,
-    /// Quantization of dense tensors.
+    /// Quantization of unquantized tensors.
     pub writing: Option<QuantizeOptions>,
 }
 
 impl Options {
-    /// Options for detection; `reference` gives shapes of dense tensors.
+    /// Options for detection; `reference` gives shapes of unquantized tensors.
     pub(crate) fn schemes<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
         let SourceScheme { from_scheme, trust_scales, nibbles, reference: _ } = self.reading;
         truecast_schemes::Options { from_scheme, trust_scales, nibbles, lists: false, reference }

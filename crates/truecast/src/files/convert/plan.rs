@@ -1,4 +1,4 @@
-//! Plan of a conversion, by file and tensor. `planner` makes it; `container::files` has the files beside the shards.
+//! Plan of a conversion, by file and tensor. `planner` makes it; `container::files` has the files next to the shards.
 
 use crate::files::convert::container::Container;
 use crate::files::convert::container::config::Configuration;
@@ -28,7 +28,7 @@ pub struct Plan {
     pub(crate) container: Container,
     pub(crate) provenance: Provenance,
     pub(crate) shards: Vec<ShardPlan>,
-    /// Changes to the files beside the shards.
+    /// Changes to the files next to the shards.
     pub(crate) configuration: Configuration,
     /// Checkpoints inside the folder, with their paths; they are converted first.
     pub(crate) components: Vec<(PathBuf, Plan)>,

@@ -158,7 +158,7 @@ impl Plan {
     }
 }
 
-/// A source tensor with its user-visible name, type and shape; for a quantized tensor, those of its codes.
+/// A source tensor with its user-visible name, type and shape (of the codes, if it is quantized).
 type Listed<'a> = (Stored, Option<&'a Group>, Tensor);
 
 /// Source tensors in the order of files and data, quantized ones at the place of their codes; and the names of dropped

@@ -1,5 +1,5 @@
-//! Verification of a result against the definition, shard by shard, including index, configuration and the files beside
-//! the weights.
+//! Verification of a result against the definition, shard by shard, including index, configuration and the files next
+//! to the weights.
 
 use crate::files::convert::container::Container;
 use crate::files::convert::error::CheckpointError;
@@ -272,7 +272,7 @@ impl Verification {
         Ok(of)
     }
 
-    /// Compares the files beside the weights.
+    /// Compares the files next to the weights.
     fn files(&self, dst: &Path, stop: &AtomicBool, verdict: &mut VerifyReport) -> Result<(), Error> {
         let manifest = recorded_in(dst)?;
         let mut differs = |path: &Path, why: &str| {

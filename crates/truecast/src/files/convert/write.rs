@@ -33,7 +33,7 @@ pub(crate) struct Shards<'a> {
     rows: Vec<TensorReport>,
     /// Finished source bytes.
     pub read: u64,
-    /// Files of external data beside models.
+    /// Files of external data next to models.
     pub data: Vec<PathBuf>,
     /// Warnings about the results.
     warnings: Vec<String>,

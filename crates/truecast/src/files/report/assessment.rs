@@ -50,7 +50,7 @@ pub enum Reason {
 /// `None` for integers without scales, whose noise depends on the values.
 ///
 /// One more bit of significand halves the error: `6 m + 13.5` with `m` stored bits. Integers fill their range with the
-/// largest value of a row or block: `6 b - 7` with `b` bits lies between one scale per tensor and one per 16 values.
+/// largest value of a row or block: `6 b - 7` with `b` bits is between one scale per tensor and one per 16 values.
 ///
 /// Source: measured, `docs/interfaces.md §3`.
 #[must_use]

@@ -12,7 +12,7 @@ pub struct Count {
     pub name: &'static str,
     /// Former name, still accepted by `--fail-on`.
     pub old_name: Option<&'static str>,
-    /// True if only a conversion knows it: two files do not tell.
+    /// True if a conversion can count it, but a comparison of two files cannot.
     pub of_conversions: bool,
     /// True if it covers the measured elements only.
     pub of_errors: bool,
@@ -116,7 +116,7 @@ pub(crate) fn put_counts<M: SerializeMap>(map: &mut M, c: &Counts, origin: Origi
     if c.is_sampled() && c.inexact == 0 { Ok(()) } else { map.serialize_entry("lossless", &c.lossless()) }
 }
 
-/// The largest errors of a sample are not those of the tensor, and have other names.
+/// The largest errors of a sample have other names, since the tensor's may be larger.
 pub(crate) fn put_measures<M: SerializeMap>(map: &mut M, c: &Counts, is_sampled: bool) -> Result<(), M::Error> {
     let [abs, rel] = if is_sampled {
         ["max_abs_error_at_least", "max_rel_error_at_least"]

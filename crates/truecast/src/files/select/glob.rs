@@ -153,7 +153,7 @@ fn translated(text: &str) -> Result<String, GlobError> {
 }
 
 /// Translates the class that begins before `text` and returns the rest. `]` as the first character and `-` as the first
-/// or last stand for themselves.
+/// or last match themselves.
 fn class<'a>(text: &'a str, regex: &mut String) -> Result<&'a str, GlobError> {
     let (is_negated, text) = match text.strip_prefix(['!', '^']) {
         Some(rest) => (true, rest),

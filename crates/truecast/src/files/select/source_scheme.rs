@@ -14,7 +14,7 @@ pub struct SourceScheme {
     pub trust_scales: bool,
     /// Order of nibbles in ComfyUI's NVFP4, if it is not the usual one.
     pub nibbles: Option<Nibbles>,
-    /// A dense checkpoint with the same names: shows shapes that padding hides, and the order of nibbles.
+    /// An unquantized checkpoint with the same names: shows shapes that padding hides, and the order of nibbles.
     pub reference: Option<PathBuf>,
 }
 
@@ -82,7 +82,7 @@ pub struct Detected {
 }
 
 impl Detected {
-    /// A report's object `detected`; `None` for a dense source.
+    /// A report's object `detected`; `None` for an unquantized source.
     pub(crate) fn to_json(&self) -> Option<Value> {
         let mut object = json!({ "schemes": self.schemes });
         if let Some(nibbles) = self.nibbles {

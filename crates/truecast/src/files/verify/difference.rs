@@ -40,13 +40,13 @@ pub enum FileDifference {
     },
     /// Wrong texts, or elements that come from text.
     Texts { tensor: String, count: u64, first: WrongText },
-    /// The source has a value that the policy refuses, or a text that is no number, so every result is wrong.
+    /// The source has a value that the policy refuses, or a text that is not a number, so every result is wrong.
     Refused {
         tensor: String,
         /// Index of the first refused element.
         index: u64,
     },
-    /// A different model structure: anything but the elements of its tensors.
+    /// A different model structure: anything except the elements of its tensors.
     Structure {
         /// Offset of the first difference in the file.
         offset: u64,

@@ -2,7 +2,7 @@
 //!
 //! [`cast_one`] gives the bounds, not the elements. Source codes are numbered in the order of their values (`key`);
 //! each destination code has an interval of keys in which every source has that result. An element is right if its
-//! source lies in the interval of its code in the file. Other elements go to the definition, so an interval may be
+//! source is in the interval of its code in the file. Other elements go to the definition, so an interval may be
 //! missing, but must not be too wide.
 //!
 //! # Why an interval is not too wide
@@ -11,11 +11,11 @@
 //! except `Fraction`. `cast_one` tells this if those conditions are left open.
 //!
 //! 1. In range, the result is the source rounded once to a neighbor on the destination's grid, with subnormals
-//!    perhaps replaced by a zero. Every rounding of [`Rounding`](truecast_core::Rounding) is a non-decreasing function of
-//!    the value: between two neighbors it is a step, from the lower to the upper one, at a place that depends on
+//!    perhaps replaced by a zero. Every rounding of [`Rounding`](truecast_core::Rounding) is a non-decreasing function
+//!    of the value: between two neighbors it is a step, from the lower to the upper one, at a place that depends on
 //!    neither (nearest, up, down), on the sign, which is the same on both sides (toward zero, away), or on which of
 //!    them is odd (even, odd), which is the same for all values between them. Flushing subnormals maps an interval
-//!    around zero to zeros of the same sign, which keeps the order. So does the order of [`order`], in which -0 lies
+//!    around zero to zeros of the same sign, which keeps the order. So does the order of [`order`], in which -0 is
 //!    below +0.
 //! 2. A non-decreasing function that has the same value at both ends of an interval has it everywhere in between. So if
 //!    `cast_one` gives one code at two keys in range, it gives that code between them. Bisection finds the key at which
@@ -24,7 +24,7 @@
 //! 3. The range is an interval of keys: whether a value overflows, is too small or has the wrong sign is decided by
 //!    comparing it, or what it rounds to, with a bound.
 //! 4. Beyond the range, an overflow of one sign has one result under every policy except wrapping integers: infinity,
-//!    NaN, the end of the range, or a refusal. Wrapping integers have no interval there.
+//!    NaN, the end of the range, or a refusal. Wrapping integers have no interval beyond the range.
 //!
 //! NaN, infinities and the other special cases have no interval. Truth values are not in the order of numbers.
 

@@ -69,7 +69,7 @@ impl RecordedFile {
     }
 }
 
-/// Error of a file that is no report of a conversion.
+/// Error of a file that is not a report of a conversion.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The messages name them.
@@ -137,8 +137,8 @@ impl Record {
     /// Differences in length or digest of the destination and its accompanying files from the record.
     ///
     /// # Errors
-    /// An unreadable file, unless it is missing; [`Error::NoOutput`] if a path is no file; [`Error::Interrupted`] once
-    /// `stop` is set.
+    /// An unreadable file, unless it is missing; [`Error::NoOutput`] if a path is not a file; [`Error::Interrupted`]
+    /// once `stop` is set.
     pub fn differences(&self, dst: &Path, stop: &AtomicBool) -> Result<Vec<FileDifference>, Error> {
         let mut all = Vec::new();
         let is_folder = look::is_folder(dst)?;

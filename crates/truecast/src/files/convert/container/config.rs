@@ -18,7 +18,7 @@ pub(crate) struct NewFile {
     pub text: String,
 }
 
-/// Changes to the files beside the weights.
+/// Changes to the files next to the weights.
 #[derive(Debug, Default)]
 pub(crate) struct Configuration {
     pub files: Vec<NewFile>,

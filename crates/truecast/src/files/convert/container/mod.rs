@@ -55,7 +55,7 @@ impl Plan {
         Ok(Some(NewModel::new(file, changes, location)?))
     }
 
-    /// The file of external data to be created beside a model.
+    /// The file of external data to be created next to a model.
     ///
     /// # Errors
     /// As [`run`](Plan::run), before it writes.

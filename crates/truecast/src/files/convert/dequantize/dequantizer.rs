@@ -1,6 +1,6 @@
 //! Dense elements of quantized tensors, computed piece by piece from the parts in files.
 //!
-//! A part may lie in any file of the checkpoint. Each piece reads only its own bytes, so tensors may exceed memory.
+//! A part may be in any file of the checkpoint. Each piece reads only its own bytes, so tensors may exceed memory.
 
 use crate::files::convert::action::NumberCaster;
 use crate::files::convert::quantize::flat::flat;
@@ -21,7 +21,7 @@ use truecast_kernel::{CastOptions, Counts, Elements, ElementsMut};
 /// A quantized tensor of the source.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantized {
-    /// Name of the dense tensor.
+    /// Name of the dequantized tensor.
     pub name: Arc<str>,
     pub layout: Layout,
     pub parts: Vec<(Part, Stored)>,

@@ -1,4 +1,4 @@
-//! A dense reference for a quantized checkpoint: gives the shapes that padding hides, and tells the order of nibbles
+//! An unquantized reference for a quantized checkpoint: gives shapes that padding hides, and the order of nibbles
 //! (`docs/spec/checkpoints.md §4.6.2`, §5.4).
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
@@ -19,7 +19,7 @@ use truecast_kernel::CastOptions;
 use truecast_kernel::measure::Measure;
 use truecast_schemes::ShapeOf;
 
-/// A checkpoint with dense tensors of the same names.
+/// A checkpoint with unquantized tensors of the same names.
 pub(crate) struct Reference {
     opened: Opened,
     shapes: HashMap<Arc<str>, Arc<[u64]>>,

@@ -164,7 +164,7 @@ pub(crate) trait Job: Debug + Send + Sync {
     fn check<'p>(&'p self, check: JobCheck<'_, 'p>) -> JobChecked;
 }
 
-/// Number of elements behind a count of bytes of copied blocks.
+/// Number of elements in this many bytes of copied blocks; without blocks, `counted` is in elements.
 pub(crate) fn elements_in(block: Option<Block>, counted: u64) -> u64 {
     block.map_or(counted, |block| counted / block.bytes() * block.elements())
 }

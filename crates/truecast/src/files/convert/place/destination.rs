@@ -14,7 +14,7 @@ use truecast_io::{Existing, FileFormat, OutputFile, look};
 /// State of the destination.
 #[derive(Debug)]
 pub(crate) struct Destination {
-    /// The folder to write to: the destination, or one inside it beside an old result.
+    /// The folder to write to: the destination, or one inside it next to an old result.
     pub at: PathBuf,
     /// The manifest of an earlier run of the same share.
     pub manifest: Option<Manifest>,

@@ -56,7 +56,7 @@ pub(crate) fn place(dst: &Path) -> Result<(), Error> {
     match Manifest::read(&stage, MANIFEST)? {
         Some(manifest) if manifest.complete => {}
         Some(_) => return Ok(()),
-        // Everything is moved, or nothing was begun.
+        // Everything is moved, or nothing was started.
         None => return remove(dst),
     }
     let rank = |file: &Path| match file.to_str() {

@@ -1,4 +1,4 @@
-//! Selection of dense tensors to quantize, and their form (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
+//! Selection of tensors to quantize, and their form (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
 
 use crate::files::convert::dequantize::dequantizer::Quantized;
 use crate::files::convert::error::CheckpointError;
@@ -19,7 +19,7 @@ use truecast_core::{DType, Layout};
 use truecast_io::{Escaped, Tensor, counted};
 use truecast_schemes::{Family, Layer, Limit, Model, Scheme, target};
 
-/// Accumulates decisions for the dense tensors of a checkpoint.
+/// Accumulates decisions for the unquantized tensors of a checkpoint.
 pub(crate) struct Quantizing<'a> {
     writing: &'a QuantizeOptions,
     /// Groups with a common global scale: requested, or expected by loaders.

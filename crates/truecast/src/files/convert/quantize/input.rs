@@ -1,4 +1,4 @@
-//! The elements to quantize: those of a dense tensor, or the f32 values of a quantized one.
+//! The elements to quantize: elements of an unquantized tensor, or the f32 values of a quantized one.
 
 use crate::files::convert::quantize::encode::Plans;
 use crate::files::convert::quantize::scaled::Scaled;

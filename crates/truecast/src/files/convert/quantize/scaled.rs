@@ -13,7 +13,7 @@ use truecast_kernel::CastOptions;
 use truecast_kernel::scaled::{BlockCounts, Quantizer};
 use truecast_schemes::{Content, Output, Scheme, Target};
 
-/// A tensor of the source, dense or quantized, and its output tensors.
+/// A tensor of the source, quantized or not, and its output tensors.
 #[derive(Clone, Debug)]
 pub(crate) struct Scaled {
     /// Its place; that of the codes, if it is quantized.

@@ -220,7 +220,7 @@ impl Quick {
     }
 }
 
-/// True if every code is that of the formula's value.
+/// True if every code represents the formula's value.
 fn are_integers(block: Block<'_>, integer: &Integer, value: impl Fn(f32) -> f32) -> bool {
     block.rows().all(|(values, codes)| {
         let differs = |(x, code): (&u32, &u32)| integer.stored(value(f32::from_bits(*x))) ^ code;

@@ -12,7 +12,7 @@ pub(crate) struct Fields<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Start of a field, number of contiguous bits there, and the place of the other bits.
+/// First bit of a field, number of contiguous bits from it, and place of the other bits.
 #[derive(Clone, Copy, PartialEq)]
 struct FieldPlace {
     low: u64,

@@ -1,4 +1,4 @@
-//! Checks codes and scales against their dense source elements, without code of the writer: by arithmetic (`codes`),
+//! Checks codes and scales against their source elements, without code of the writer: by arithmetic (`codes`),
 //! and by the definition (`truecast_core::scaled`) for uncertain blocks. Compares whole blocks, since every element
 //! affects the scale. `units` selects blocks; `source` reads elements, `planes` reads codes and scales.
 
