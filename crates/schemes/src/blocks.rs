@@ -55,7 +55,7 @@ impl<'a> Blocks<'a> {
                 None => {}
             }
         }
-        // Blocks of convolutions count, so that what lies beside them is not all that is quantized.
+        // Blocks of convolutions count too: otherwise every module next to them would be quantized.
         are_any |= stacks.values().any(|stack| !stack.norms.is_empty());
         stacks.retain(|_, stack| stack.elements > 0);
         // Blocks have norms, unlike lists of heads or embeddings.
@@ -72,7 +72,7 @@ impl<'a> Blocks<'a> {
         Blocks { are_any: are_any || !stacks.is_empty(), main: stacks.into_keys().collect() }
     }
 
-    /// True if a module lies in the main stack. Without blocks, in towers too, every module does.
+    /// True if a module is in the main stack. In a model without blocks, even in towers, every module is.
     pub(crate) fn hold(&self, module: &str) -> bool {
         !self.are_any || in_block(module).is_some_and(|(list, _)| self.main.contains(list))
     }
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Blocks of convolutions and norms are no main stack, but modules beside them are outside of blocks.
+    /// Blocks of convolutions and norms are not a main stack, but modules next to them are outside of blocks.
     #[test]
     fn blocks_of_convolutions_are_blocks() {
         let tensors = [
@@ -160,7 +160,7 @@ mod tests {
         assert!(!blocks.hold("pooler.dense") && !blocks.hold("layers.0.conv"), "{blocks:?}");
     }
 
-    /// Of two lists beside the table, the one with norms of its width; both if neither has.
+    /// The main stack is the list with norms of the table's width, or both lists if neither has them.
     #[test]
     fn the_main_stack_has_the_width_of_the_table() {
         for (width, is_main) in [(8, [true, false]), (6, [true, true])] {

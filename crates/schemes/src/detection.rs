@@ -25,7 +25,7 @@ pub struct Options<'a> {
     pub trust_scales: bool,
     /// Lists contradictions instead of failing (§5.7).
     pub lists: bool,
-    /// `--reference`: shapes of a dense checkpoint's tensors.
+    /// `--reference`: shapes of an unquantized checkpoint's tensors.
     pub reference: Option<&'a ShapeOf<'a>>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for Options<'_> {
 pub struct Detection {
     /// Role of each tensor, in the order of [`Checkpoint::tensors`](crate::Checkpoint::tensors).
     pub roles: Vec<Role>,
-    /// Groups of tensors that represent a dense one, in the order of their codes.
+    /// Groups of tensors that represent a dequantized tensor, in the order of their codes.
     pub groups: Vec<Group>,
     /// The schemes of the groups, each once.
     pub schemes: Vec<Scheme>,
@@ -55,7 +55,7 @@ pub struct Detection {
 /// Role of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// As in its header. Integers are no weights and are copied.
+    /// As in its header. Integers are not weights and are copied.
     Plain,
     /// A part of a group.
     Part {
@@ -64,7 +64,7 @@ pub enum Role {
         /// Its role in the group.
         part: Part,
     },
-    /// Not needed in a dense checkpoint.
+    /// Not needed in a dequantized checkpoint.
     Dropped(Dropped),
     /// Blocks of a GGUF file that cannot be decoded: bytes without values.
     Undecoded(Block),
@@ -98,10 +98,10 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// Tensors that represent a dense one.
+/// Tensors that together represent a dequantized tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Name of the dense tensor.
+    /// Name of the dequantized tensor.
     pub name: Arc<str>,
     /// Its module.
     pub module: String,

@@ -51,7 +51,7 @@ pub enum Error {
     /// Two groups need a tensor (§5.5).
     #[error("tensor {} belongs to both {} and {}", Escaped(tensor), Escaped(first), Escaped(second))]
     Twice { tensor: String, first: String, second: String },
-    /// The dense tensor of a group has the name of another tensor.
+    /// The dequantized tensor of a group has the name of another tensor.
     #[error("tensor {} would be written twice: {} also converts to this name", Escaped(tensor), Escaped(codes))]
     Collision { tensor: String, codes: String },
     /// A grid of scales does not fit its tensor (§3.1).
@@ -109,7 +109,7 @@ pub enum Error {
     /// A read-only scheme, or one written by relayout only.
     #[error("{scheme} can be {}", if *relayout { "written by relayout only" } else { "read, not written" })]
     NotWritten { scheme: Box<Scheme>, relayout: bool },
-    /// A dense tensor has no form in a scheme.
+    /// An unquantized tensor has no form in a scheme.
     #[error("tensor {}: {scheme} cannot hold it: {why}", Escaped(tensor))]
     NoForm { tensor: String, scheme: Box<Scheme>, why: String },
     /// The values of one scheme never fit another (§8).

@@ -81,7 +81,7 @@ impl Setting {
     }
 }
 
-/// Role of a tensor beside the codes.
+/// Role of a tensor next to the codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// A part of the layout.
@@ -114,7 +114,7 @@ pub(crate) struct Found<'a> {
     pub(crate) pieces: &'a [(Piece, usize)],
     /// Contents of [`Piece::Shape`].
     pub(crate) stated: Option<Vec<u64>>,
-    /// Shape of the dense reference tensor.
+    /// Shape of the unquantized reference tensor.
     pub(crate) reference: Option<Vec<u64>>,
     /// Order of nibbles in ComfyUI's NVFP4.
     pub(crate) nibbles: Nibbles,

@@ -155,7 +155,7 @@ impl Described {
 /// Block for groups of columns.
 ///
 /// # Errors
-/// A row length that is no multiple of the group.
+/// A row length that is not a multiple of the group.
 pub(crate) fn in_groups(cols: u64, group: u64) -> Result<[u64; 2], String> {
     if cols.is_multiple_of(group) {
         Ok([1, group])

@@ -11,7 +11,7 @@ use crate::modules::{OUTSIDE_BLOCKS, has_components, in_block, module_of};
 /// The head that loaders make of the table of tokens where no file has one.
 const HEAD: &str = "lm_head";
 
-/// The ends of the names of a table of tokens and a head that are the same in memory.
+/// Ends of names for a table of tokens and a head that have the same names in memory.
 const USUAL: [&str; 2] = ["model.embed_tokens.weight", "lm_head.weight"];
 
 /// Modules in blocks that transformers 5.24.0 renames or derives: names in the file and in memory.
@@ -51,7 +51,7 @@ pub(crate) fn in_lists_of_transformers(in_memory: &[String], quantized: &[String
 
 impl<'a> Model<'a> {
     /// Unquantized modules that loaders know by names without a matrix: a head that shares the table of tokens, renamed
-    /// modules, and, if all `quantized` modules lie in blocks, an expression for all modules outside.
+    /// modules, and, if all `quantized` modules are in blocks, an expression for all modules outside.
     pub fn modules_in_memory(&self, quantized: &[String]) -> Vec<String> {
         let vocabulary = self.value("vocab_size").and_then(Value::as_u64);
         let is_head = |name: &str, tensor: &Tensor| {

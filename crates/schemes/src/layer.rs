@@ -51,7 +51,7 @@ words! {
 #[error("unknown preset {0:?}; presets are norms, embeddings, router, lm_head, ssm")]
 pub struct UnknownLayer(pub String);
 
-/// Condition on a name. A name without `.weight` at its end is that of a module; components lie between dots.
+/// Condition on a name. A module's name has no `.weight` at its end; dots separate components.
 enum Test {
     /// One of the last two components of the name, with a `_` before it, contains it, in any case.
     EndHas(&'static [&'static str]),
@@ -71,7 +71,7 @@ enum Test {
     Around(&'static [&'static str]),
     /// A component has it as a word between underscores.
     AnyWord(&'static [&'static str]),
-    /// The module lies in no block, and its last component equals it.
+    /// The module is outside of blocks, and its last component equals it.
     LastOutside(&'static [&'static str]),
     /// The last components of the module equal it.
     Ends(&'static str),

@@ -1,8 +1,8 @@
 //! Quantized checkpoints: groups of tensors, declarations in configurations, and forms for writing.
 //!
 //! [`detect`] takes the headers and JSON files of a checkpoint. Every tensor is plain, a part of a group that
-//! represents a dense tensor, or dropped. A group has a [`Layout`](truecast_core::scaled::Layout) for conversion. An
-//! unclear tensor is an error that describes it: raw codes are never passed on as values.
+//! represents a dequantized tensor, or dropped. A group has a [`Layout`](truecast_core::scaled::Layout) for conversion.
+//! An unclear tensor is an error that describes it: raw codes are never passed on as values.
 //!
 //! This crate opens, converts and prints nothing. Read first: `docs/spec/checkpoints.md §3` to §5. Then [`detect`], and
 //! a scheme of the `catalogue`.

@@ -1,6 +1,6 @@
-//! Known limits of programs that load quantized checkpoints: one table, for files of any writer. `docs/loads.md` has the
-//! evidence: for transformers also with a file of compressed-tensors' own, for vLLM its message. Global scales that vLLM
-//! makes equal are known from its source.
+//! Known limits of programs that load quantized checkpoints: one table, for files of any writer. `docs/loads.md` has
+//! the evidence: for transformers also with a file of compressed-tensors' own, for vLLM its message. Global scales that
+//! vLLM makes equal are known from its source.
 
 use truecast_io::Tensor;
 
@@ -11,7 +11,7 @@ use crate::scheme::{Family, Scheme};
 enum When {
     /// Any quantized tensor.
     Always,
-    /// Rows or columns that are no multiple of this block.
+    /// Rows or columns that are not a multiple of this block.
     Ragged(u64),
     /// A scheme with zero points.
     Asymmetric,

@@ -151,7 +151,7 @@ impl<'a> Model<'a> {
         let is_packed_attention = self.shape(&format!("{around}.in_proj_weight")).is_some();
         let is_type = |types: &[&str]| self.model_type().is_some_and(|model_type| types.contains(&model_type));
         let is_stored_in_f32 = self.tensors.get(name).is_some_and(|stored| stored.dtype == DType::F32);
-        // A layer that imitates integers while it learns is none that loaders quantize (I-BERT).
+        // Loaders do not quantize a layer that imitates integers in training (I-BERT).
         let is_imitation = self.shape(&format!("{name}_integer")) == self.shape(name);
         if is_packed_attention
             || is_imitation

@@ -1,6 +1,6 @@
 //! Modules in configurations: names, patterns, regular expressions (`docs/spec/checkpoints.md §4.4`, §4.5).
 //!
-//! A module's name is that of its tensors without the last component: `lm_head` for `lm_head.weight`. Classes
+//! A module's name is a tensor's name without the last component: `lm_head` for `lm_head.weight`. Classes
 //! (`Linear`) are unknown; a class in a list of targets means every module with the tensors.
 
 use std::collections::{HashMap, HashSet};
@@ -26,7 +26,7 @@ fn is_number(part: &str) -> bool {
 /// The enclosing list of blocks, and the module's name within its block.
 ///
 /// `model.layers.3.mlp.up_proj` is `mlp.up_proj` in a block of `model.layers`. Members of a list of layers, such as
-/// `proj.1`, lie in no block.
+/// `proj.1`, are outside of blocks.
 pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
     let mut at = 0;
     for part in module.split('.') {
@@ -40,7 +40,7 @@ pub(crate) fn in_block(module: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Modules that lie in no block, whatever their names: a regular expression from the beginning of a name.
+/// A regular expression for modules outside of blocks, from the beginning of a name.
 pub(crate) const OUTSIDE_BLOCKS: &str = r"[^.]*(\.[0-9]*[^.0-9][^.]*)*(\.[0-9]+)*$";
 
 /// An entry of a list of modules.

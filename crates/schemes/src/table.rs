@@ -1,6 +1,6 @@
 //! Names of a scheme's tensors: rows of data for the schemes of [`crate::catalogue`].
 //!
-//! A group of tensors is identified by the name of its dense tensor, the logical name.
+//! A group of tensors is identified by the name of its dequantized tensor, the logical name.
 
 use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part, Planes};
@@ -72,7 +72,7 @@ pub(crate) enum Need {
     Optional,
 }
 
-/// A tensor beside the codes.
+/// A tensor next to the codes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) piece: Piece,
@@ -110,7 +110,7 @@ type Describe = fn(&Found<'_>) -> Result<Described, Error>;
 /// weights.
 pub(crate) type Method = (&'static str, &'static Keys);
 
-/// Stored form of dense matrices, for schemes without special names, shapes or constants.
+/// Stored form of matrices, for schemes without special names, shapes or constants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
     /// Planes for a matrix of these rows and columns, or the reason why it does not fit.

@@ -1,5 +1,5 @@
-//! What is kept in models of many families, against the lists that other tools publish, as facts (`docs/spec/checkpoints.md
-//! §11.3`): llm-compressor's examples, ModelOpt's defaults, convert_to_quant's filters.
+//! Unquantized modules of many families of models, against the lists that other tools publish, as facts
+//! (`docs/spec/checkpoints.md §11.3`): llm-compressor's examples, ModelOpt's defaults, convert_to_quant's filters.
 
 use serde_json::json;
 use truecast_core::{DType, Layout};
@@ -49,7 +49,7 @@ fn published_lists_are_kept() {
     }
 }
 
-/// A list of blocks that is small beside the main one is kept in a model without a table of tokens.
+/// In a model without a table of tokens, a list of blocks that is small compared with the main one is kept.
 #[test]
 fn small_lists_are_beside_the_main_stack() {
     let many: Vec<String> = (0..30).map(|n| format!("layers.{n}.attention.qkv")).collect();
@@ -60,7 +60,7 @@ fn small_lists_are_beside_the_main_stack() {
     assert_eq!([is_kept(0), is_kept(1), is_kept(2), is_kept(31)], [true, true, false, false]);
 }
 
-/// A matrix in f32 beside others of 16 bits is so for a reason.
+/// A matrix in f32 among others of 16 bits has this precision for a reason.
 #[test]
 fn matrices_in_f32_beside_others_are_kept() {
     let mut tensors = tensors(["model.layers.0.a", "model.layers.0.b", "model.layers.0.c"].into_iter());
@@ -75,7 +75,7 @@ fn matrices_in_f32_beside_others_are_kept() {
     assert!(is_quantized(&tensors));
 }
 
-/// A model whose blocks all lie in towers has no main stack, and nothing of it is quantized.
+/// A model whose blocks are all in towers has no main stack, and nothing of it is quantized.
 #[test]
 fn heads_beside_towers_alone_are_kept() {
     let names = ["backbone.vision_tower.layers.0.mlp.lin1", "head.structure_attention_cell.input_to_hidden"];

@@ -1,5 +1,5 @@
-//! What is written is what is read: the tensors and the configuration of every scheme that is written are recognized as that
-//! scheme, with the same layout (`docs/spec/checkpoints.md §5.6`).
+//! The written tensors and configuration of every writable scheme are recognized as this scheme, with the same layout
+//! (`docs/spec/checkpoints.md §5.6`).
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ fn changed(mut documents: Documents, changes: &[Change]) -> Documents {
     documents
 }
 
-/// Reads what was written.
+/// Detects the scheme of a written target.
 fn read(target: &Target, documents: &Documents) -> Detection {
     let stored = |output: &truecast_schemes::Output| Stored { tensor: output.tensor.clone(), shard: 0 };
     let tensors: Vec<Stored> = target.tensors.iter().map(stored).collect();
@@ -186,7 +186,7 @@ fn metadata_of_the_source_scheme_goes() {
     assert_eq!(metadata(&source, &[]), header(&[("format", "pt"), ("note", "{}")]));
 }
 
-/// `docs/spec/checkpoints.md §11.3`: names of tensors of published models, and what each is.
+/// `docs/spec/checkpoints.md §11.3`: names of tensors of published models, with the kind of layer.
 #[test]
 fn layers_are_told_by_names() {
     use Layer::{
@@ -238,7 +238,7 @@ fn layers_are_told_by_names() {
         ("visual.blocks.0.attn.qkv.weight", 2, Some(Tower)),
         ("model.vision_tower.encoder.layers.0.mlp.fc1.weight", 2, Some(Tower)),
         ("multi_modal_projector.linear_1.weight", 2, Some(Tower)),
-        // Words inside a block say nothing of what the block is of.
+        // Words inside a block do not show the kind of the block.
         ("transformer_blocks.0.audio_attn.to_q.weight", 2, None),
         ("double_blocks.0.img_attn.qkv.weight", 2, None),
         ("double_blocks.0.img_mod.lin.weight", 2, Some(Modulation)),
@@ -251,7 +251,7 @@ fn layers_are_told_by_names() {
     assert!("norm".parse::<Layer>().is_err() && "linear".parse::<Layer>().is_err());
 }
 
-/// What names do not tell is told by the tensors beside it, its rank and the kind of model.
+/// Where a name is not enough, neighboring tensors, the rank and the kind of model decide.
 #[test]
 fn layers_are_told_by_their_neighbors() {
     let of = |tensors: &[(&str, &[u64])], config: Value| {
@@ -278,7 +278,7 @@ fn layers_are_told_by_their_neighbors() {
     assert_eq!(of(&[("mixer.latents", &[2, 4, 8])], json!({})), Layer::Unknown);
 }
 
-/// The axis of inputs of experts that lie in one tensor, by the sizes of both layers or the width of the model.
+/// The axis of inputs of experts in one tensor, by the sizes of both layers or the width of the model.
 #[test]
 fn experts_have_rows_of_outputs_or_of_inputs() {
     let of = |first: (&str, &[u64; 3]), second: (&str, &[u64; 3]), width: u64| {
@@ -300,8 +300,8 @@ fn experts_have_rows_of_outputs_or_of_inputs() {
 /// Modules outside of blocks, as an expression.
 const OUTSIDE: &str = r"[^.]*(\.[0-9]*[^.0-9][^.]*)*(\.[0-9]+)*$";
 
-/// Heads that a loader makes of the table of tokens, which are in no file, modules outside of blocks, whatever they are called in
-/// memory, and modules in blocks with another name there.
+/// Heads that a loader makes of the table of tokens, which are in no file, modules outside of blocks under any name in
+/// memory, and modules in blocks with another name in memory.
 #[test]
 fn modules_in_memory_are_named() {
     let of = |names: &[&str], quantized: &[&str]| {
@@ -317,7 +317,7 @@ fn modules_in_memory_are_named() {
     for other in ["gpt_neox.embed_in.weight", "weight", "model.embed_positions.weight", "a.out.0.weight"] {
         assert_eq!(of(&["lm_head.weight", other], &inside), [OUTSIDE], "{other}");
     }
-    // What was quantized outside of blocks would be among them.
+    // An expression for modules outside of blocks would match the quantized one.
     assert_eq!(of(&["lm_head.weight", "pooler.dense.weight"], &["pooler.dense", inside[0]]), [""; 0]);
     let of = |names: &[&str]| of(names, &inside);
     let stacked = ["model.layers.0.block_sparse_moe.input_linear.weight", "lm_head.weight"];
@@ -325,7 +325,7 @@ fn modules_in_memory_are_named() {
     assert_eq!(of(&["model.layers.0.block_sparse_moe.gate.weight", "lm_head.weight"]), ["router"]);
     let towers = ["audio_tower", "vision_encoder", "vision_model", "vision_tower"];
     assert_eq!(of(&["visual.blocks.0.attn.wqkv.weight", "lm_head.weight"]), [&towers[..], &["visual"]].concat());
-    // Blocks beside the main stack are those of a tower, whatever it is called.
+    // Blocks next to the main stack belong to a tower, even without a usual name.
     let beside = ["model.embed_tokens.weight", "model.layers.0.a.weight", "vit.x.layers.0.a.weight", "lm_head.weight"];
     assert_eq!(of(&beside), [&towers[..], &["visual"]].concat());
     // torch's packed attention is four layers, of a module that may be called otherwise.
@@ -356,7 +356,7 @@ fn experts_are_one_module() {
     }
 }
 
-/// transformers takes an entry of a list for the beginning or the end of a name, even if it is no whole component, and for an
+/// transformers takes an entry of a list for the beginning or the end of a name, even inside a component, and for an
 /// expression from the beginning: a module below another needs one.
 #[test]
 fn listed_modules_are_found_below_others() {
@@ -376,7 +376,7 @@ fn listed_modules_are_found_below_others() {
     assert_eq!(*listed, json!(in_memory[1..]));
 }
 
-/// What compressed-tensors is told to ignore matches every kept module whatever lies before its end, and no quantized one.
+/// Entries that compressed-tensors ignores match every kept module by its end, and no quantized module.
 #[test]
 fn ignored_modules_are_told_by_their_ends() {
     let kept = [
@@ -414,7 +414,7 @@ fn ignored_modules_are_told_by_their_ends() {
         r"re:(.*\.)?mlp\.experts(\..*)?$",
     ];
     assert_eq!(ignored(["router", "mlp.experts"]), json!(expected));
-    // One expression in the place of all that lie outside of blocks, which loaders may know as parts of what is quantized.
+    // One expression replaces all modules outside of blocks, which loaders may know as parts of quantized modules.
     let outside = format!("re:{OUTSIDE}");
     let expected = [&expected[..1], &expected[2..4], &expected[5..8], &[&outside, "router", expected[9]]].concat();
     assert_eq!(ignored([OUTSIDE, "router"]), json!(expected));

@@ -1,5 +1,5 @@
-//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8; and what ModelSlim stores in the
-//! same way (§4.18).
+//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8; and ModelSlim's schemes
+//! with the same storage (§4.18).
 
 use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E8M0, F16, F32, I8, I32, I64, U8};
 use truecast_core::scaled::{Code, Global, GlobalRule, Group, Packing, Part, Plane, Planes, Zero};

@@ -1,4 +1,4 @@
-//! DeepSeek V4 (§4.2): pairs of E2M1 codes in I8 beside E4M3 codes in blocks; both have `.scale`.
+//! DeepSeek V4 (§4.2): pairs of E2M1 codes in I8, and E4M3 codes in blocks; both have `.scale`.
 
 use truecast_core::DType::{self, F4E2M1, F8E4M3Fn, F8E8M0, F32, I8};
 use truecast_core::scaled::Plane;

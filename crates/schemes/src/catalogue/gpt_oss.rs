@@ -31,7 +31,7 @@ fn describe(found: &Found<'_>) -> Result<Described, Error> {
     Ok(if has_input_rows(found.name) { described.transposed() } else { described })
 }
 
-/// True if the dense tensor of this name has a row for each input.
+/// True if the dequantized tensor of this name has a row for each input.
 pub(crate) fn has_input_rows(name: &str) -> bool {
     TRANSPOSED.iter().any(|end| name.ends_with(end))
 }

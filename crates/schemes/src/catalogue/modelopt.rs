@@ -18,7 +18,7 @@ const FLOATS: &[DType] = &[F32, Bf16, F16];
 /// Multiplies the activation: the stored weight differs from the actual one, unless all factors are 1.
 const FACTOR: Row = Row::factor(&[Sibling("pre_quant_scale")], FLOATS);
 
-/// One scale beside the codes.
+/// One tensor of scales for the codes.
 const SCALED: &[Row] = &[Row::scales(SCALE, FLOATS), FACTOR];
 const MX_SCALES: &[Row] = &[Row::scales(SCALE, &[U8, F8E8M0])];
 /// NVFP4 with any activations.

@@ -19,7 +19,7 @@ const FLOATS: &[DType] = &[F32, Bf16, F16];
 const MX_CODES: Codes = &[(Append(""), &[U8])];
 const MX_SCALES: &[Row] = &[Row::scales(SCALE, &[U8, F8E8M0])];
 const WORDS: Codes = &[(Append(""), &[I32])];
-/// Integers of 4 bits without zero points may be in either order, whatever is declared.
+/// Zero points are required: without them, integers of 4 bits may be in either order, despite the declaration.
 const OF_WORDS: &[Row] = &[Row::scales(SCALE, FLOATS), Row::required(Part::Zeros, ZERO, &[I32])];
 const OF_BYTES: &[Row] = &[Row::scales(SCALE, FLOATS), Row::optional(Part::Zeros, ZERO, &[I8, U8])];
 
@@ -51,8 +51,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     }),
 ];
 
-/// Codes less zero points. Of groups the stored matrix is one of inputs by outputs; `of_rows` is the packing of zero points
-/// that each belong to a row.
+/// Codes less zero points. With groups, the stored matrix has a row for each input; `of_rows` is the packing of zero
+/// points that each belong to a row.
 fn integers(found: &Found<'_>, code: Code, packing: Packing, of_rows: Packing) -> Result<Described, Error> {
     let codes = Plane { code, packing };
     if found.parameters().group.is_some() {

@@ -25,7 +25,7 @@ const ROWS: &[Row] = &[
 
 pub(super) const ENTRIES: &[Entry] = &[Entry::new(Family::Torchao, CODES, ROWS, describe)];
 
-/// Reads a tensor's entry in a header; `None` for a dense tensor.
+/// Reads a tensor's entry in a header; `None` for an unquantized tensor.
 pub(crate) fn attributes(entry: &Value) -> Option<Torchao> {
     let class = entry.get("_type")?.as_str()?;
     let data = entry.get("_data");

@@ -34,7 +34,7 @@ pub(super) fn declared(outcome: &Outcome<'_>) -> Option<Value> {
         Family::CtNvfp4 => {
             let mut weights = groups(4, 16, "torch.float8_e4m3fn");
             weights["strategy"] = json!("tensor_group");
-            // The global scale is stored, those of groups are computed at run time.
+            // The global scale is stored; scales of groups are computed at run time.
             let of_inputs = activations.then(|| {
                 let mut inputs = weights.clone();
                 inputs["dynamic"] = json!("local");

@@ -35,7 +35,7 @@ pub struct Outcome<'a> {
     pub activations: bool,
 }
 
-/// A change to a file beside the tensors. Displays as a line of a report.
+/// A change to a file next to the tensors. Displays as a line of a report.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Change {
@@ -87,7 +87,7 @@ const PLACES: [(&str, &[&str]); 5] = [
     (PARAMS, &["quantization_config"]),
 ];
 
-/// Changes to the files beside the tensors.
+/// Changes to the files next to the tensors.
 ///
 /// Source: `docs/spec/checkpoints.md §2.6`, without its second step, the types in a configuration.
 ///

@@ -12,7 +12,7 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme};
 
-/// What AutoRound says of activations, caches, and the run.
+/// AutoRound's keys about activations, caches, and the run.
 const RUN: &str = "act_bits act_data_type act_dynamic act_group_size act_sym fmt layer_config static_attention_dtype \
     static_attention_granularity static_kv_dtype static_kv_granularity supported_types weight_block_size";
 

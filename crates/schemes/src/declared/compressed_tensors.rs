@@ -12,8 +12,8 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// The arguments of weights or activations of compressed-tensors. The types of tensors say what `zp_dtype` says; `dynamic` of
-/// weights is about weights that are not stored quantized.
+/// The arguments of weights or activations of compressed-tensors. Types of tensors state the contents of `zp_dtype`;
+/// `dynamic` of weights is about weights that are not stored quantized.
 pub(super) const ARGUMENTS: Keys = Keys {
     used: &["num_bits type symmetric group_size strategy block_structure scale_dtype actorder"],
     silent: &["dynamic observer observer_kwargs zp_dtype"],
@@ -33,15 +33,15 @@ pub(super) const GROUP: Keys = Keys {
     ..Keys::NONE
 };
 
-/// `sparsity_config`: zeros that are stored as such are no matter.
+/// `sparsity_config`: zeros that are stored as elements need no decoding.
 const SPARSITY: Keys = Keys {
     silent: &["global_sparsity sparsity_structure ignore targets registry_requires_subclass"],
     only: &[("format", &["\"dense\""])],
     ..Keys::NONE
 };
 
-/// compressed-tensors (§4.4). `transform_config` holds rotations that the runtime undoes, `moe_sparsity_config` experts that
-/// are not stored.
+/// compressed-tensors (§4.4). `transform_config` holds rotations that the runtime undoes, `moe_sparsity_config` experts
+/// that are not stored.
 pub(super) const KEYS: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method format version config_groups"],
     silent: &[
@@ -95,7 +95,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
     Ok(declaration)
 }
 
-/// True if a version's files have dense words (§4.4.2); `None` if it is unclear.
+/// True if a version's files have densely packed words (§4.4.2); `None` if it is unclear.
 fn version(text: Option<&str>) -> Option<bool> {
     let mut numbers = text?.split('.').map(|part| part.parse::<u32>().ok());
     Some((numbers.next()??, numbers.next()??) >= (0, 18))

@@ -58,7 +58,7 @@ impl Modules {
     }
 }
 
-/// The place of what was named instead of what the files declare.
+/// The place of a requested scheme, which replaces the files' declaration.
 pub(crate) const REQUEST: &str = "the request";
 
 impl Declaration {

@@ -1,6 +1,6 @@
 //! Checks that every key of a declaration is read, or known not to change weights; others are errors.
 //!
-//! A [`Keys`] is data: what an object may hold. It stands beside what reads it, or in [`super::known`].
+//! A [`Keys`] is data: the possible contents of an object. It is next to its reader, or in [`super::known`].
 
 use serde_json::{Map, Value};
 

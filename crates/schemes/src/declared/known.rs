@@ -1,5 +1,5 @@
-//! Keys that several methods share, and those of methods that say little (`docs/spec/checkpoints.md §5.3.1`); the others stand
-//! beside what reads them.
+//! Keys shared by several methods, and keys of methods that declare little (`docs/spec/checkpoints.md §5.3.1`); other
+//! keys are next to their readers.
 //!
 //! Sources: the configuration classes of transformers 5.23.0, vLLM 0.33.0, compressed-tensors 0.20.0 and ModelOpt
 //! 0.47.0, the writers of GPTQModel, AutoGPTQ, AutoAWQ, AutoRound, torchao, mlx-lm and ComfyUI, and published
@@ -12,11 +12,11 @@ pub(super) const EXCEPTIONS: &str = "ignore ignored_layers modules_to_not_conver
 
 /// Keys of any method.
 ///
-/// Caches are no weights; a loader that makes weights dense, or fuses modules, does so with what is stored.
+/// They do not change stored weights: caches, and loaders that dequantize weights or fuse modules.
 pub(super) const COMMON: &str =
     "producer provider kv_cache_scheme kv_cache_quant_algo dequantize packed_modules_mapping run_compressed";
 
-/// How activations are quantized when the model runs.
+/// Quantization of activations at run time.
 pub(super) const ACTIVATIONS: &str = "activation_scheme act_per_tensor activation_scale_ub";
 
 /// `fp8`: DeepSeek (§4.1, §4.2) and its followers. Types of tensors state the contents of `scale_fmt`.
@@ -76,7 +76,7 @@ pub(crate) const TORCHAO_TENSOR: Keys = Keys {
     ..Keys::NONE
 };
 
-/// How integers were found, and for which kernels: AutoGPTQ, GPTQModel, optimum, AutoRound, AutoAWQ.
+/// Methods and target kernels of quantization to integers: AutoGPTQ, GPTQModel, optimum, AutoRound, AutoAWQ.
 pub(super) const MAKING: &str = "act_group_aware auto_forward_data_parallel batch_size block_name_to_quantize cache_block_outputs \
     calibration_data_device compute_device_filter damp_auto_increment damp_percent dataset dense_vram_strategy \
     dense_vram_strategy_devices device disable_exllama do_fuse exllama_config failsafe fail_safe fallback foem \
@@ -91,8 +91,8 @@ pub(super) const AUTOROUND: &str = "amp autoround_version block_list enable_minm
     gradient_accumulate_steps iters low_cpu_mem_usage low_gpu_mem_usage lr minmax_lr model_free nsamples \
     provider quant_block_list scale_dtype seqlen to_quant_block_names train_bs";
 
-/// What both layouts of integers are known with alone: rules for single modules, words of another type, a rotation or an adapter
-/// beside the weights, and packings for one kernel give other weights.
+/// The only known values of some keys in both layouts of integers. Rules for single modules, words of another type,
+/// rotations, adapters, and packings for one kernel give other weights.
 const INTEGERS: &[(&str, &[&str])] = &[
     ("dynamic", &["{}", "false"]),
     ("extra_config", &["{}"]),

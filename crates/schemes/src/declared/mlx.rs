@@ -30,7 +30,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaratio
 
 fn setting(value: &Map<String, Value>, place: &str, common: Option<&Setting>) -> Result<Setting, Error> {
     let family = match value.get("mode") {
-        // The default for a single module too, whatever the others have.
+        // The default for a single module too, even if `common` has another mode.
         None | Some(Value::Null) => Family::MlxAffine,
         Some(mode) => {
             let known = mode.as_str().and_then(|mode| Family::of_name(&format!("mlx:{mode}")));

@@ -20,7 +20,7 @@ const LAYER: Keys = Keys {
     ..Keys::NONE
 };
 
-/// ModelOpt (§4.5), in `config.json` and under `quantization` of `hf_quant_config.json`. Groups repeat what `quant_algo` says.
+/// ModelOpt (§4.5), in `config.json` and under `quantization` of `hf_quant_config.json`. Groups repeat `quant_algo`.
 pub(super) const KEYS: Keys = Keys {
     used: &[EXCEPTIONS, "quant_method quant_algo group_size weight_block_size quantized_layers"],
     silent: &[COMMON, ACTIVATIONS, "pre_quant_scale smoothquant_val quant_type"],
@@ -37,7 +37,7 @@ pub(super) const KEYS: Keys = Keys {
 /// `hf_quant_config.json` as a whole.
 pub(super) const FILE_KEYS: Keys = Keys { used: &["quantization"], silent: &["producer"], ..Keys::NONE };
 
-/// What `quant_algo` declares; `None` if it names no algorithm, as where only caches are quantized.
+/// Declaration of `quant_algo`; `None` if it names no algorithm, for example because only caches are quantized.
 ///
 /// `is_elsewhere`: another file names the algorithm if this one does not.
 pub(super) fn read(value: &Map<String, Value>, place: &str, is_elsewhere: bool) -> Result<Option<Declaration>, Error> {

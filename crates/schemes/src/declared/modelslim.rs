@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::found::Setting;
 use crate::scheme::{Family, Scheme};
 
-/// Keys of ModelSlim's description that are no names of tensors (§4.18).
+/// Keys of ModelSlim's description that are not names of tensors (§4.18).
 pub(super) const KEYS: Keys = Keys {
     silent: &[
         "fa_quant_type group_size is_dynamic kv_cache_type kv_quant_type metadata model_quant_type reduce_quant_type \

@@ -12,7 +12,7 @@ use crate::found::Setting;
 use crate::modules::patterns;
 use crate::scheme::{Family, Parameters, Scheme, Strategy};
 
-/// How Quark stores the weights of a module. Scales of scales (`is_scale_quant`) are of weights that are quantized twice.
+/// Storage of a module's weights in Quark. Scales of scales (`is_scale_quant`) belong to weights quantized twice.
 pub(super) const WEIGHT: Keys = Keys {
     used: &["dtype qscheme ch_axis group_size block_size scale_format symmetric zero_point_type"],
     silent: &[
@@ -23,7 +23,7 @@ pub(super) const WEIGHT: Keys = Keys {
     ..Keys::NONE
 };
 
-/// What Quark says of a module.
+/// Keys of a module in Quark's configuration.
 const LAYER: Keys = Keys {
     silent: &["input_tensors output_tensors target_device"],
     objects: &[("weight", Inner::One(&WEIGHT))],
@@ -101,7 +101,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
     declaration.without(value.get("exclude"), "exclude").map(Some)
 }
 
-/// How eight integers of four bits lie in a word.
+/// Order of eight 4-bit integers in a word.
 #[derive(Clone, Copy)]
 enum PackMethod {
     /// As in AWQ.

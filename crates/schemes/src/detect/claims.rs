@@ -110,7 +110,7 @@ impl<'a> Claims<'a> {
     /// The group of a setting with this tensor as its codes.
     ///
     /// # Errors
-    /// The reason why the tensors are no such group.
+    /// The reason why the tensors are not such a group.
     pub(super) fn attempt(&mut self, setting: &Setting, name: &str, codes: usize) -> Result<Claim, Error> {
         let entry = catalogue::entry(setting.scheme.family).expect("groups have schemes with entries");
         let pieces = self.gather(entry, setting, name, codes)?;
@@ -145,7 +145,7 @@ impl<'a> Claims<'a> {
         Ok(Claim { group, others })
     }
 
-    /// Finds the tensors beside the codes, with the expected types.
+    /// Finds the tensors that belong to the codes, with the expected types.
     fn gather(&self, entry: &Entry, setting: &Setting, name: &str, codes: usize) -> Result<Vec<(Piece, usize)>, Error> {
         let mut pieces = Vec::new();
         for row in entry.rows {

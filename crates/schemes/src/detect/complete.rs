@@ -103,7 +103,7 @@ fn is_in(names: &str, name: &str) -> bool {
     names.split_whitespace().any(|known| known == name)
 }
 
-/// Checks that names of dense tensors are unique.
+/// Checks that names of dequantized tensors are unique.
 fn check_names(claims: &Claims<'_>) -> Result<(), Error> {
     let mut names = HashSet::new();
     for group in &claims.groups {

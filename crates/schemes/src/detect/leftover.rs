@@ -1,4 +1,4 @@
-//! Scales and zero points of activations and caches, useless to a dense checkpoint (`docs/spec/checkpoints.md §5.5`).
+//! Scales and zero points of activations and caches, useless after dequantization (`docs/spec/checkpoints.md §5.5`).
 //!
 //! A model's own parameters may have such names. A tensor counts as a quantizer's only if it accompanies a quantized
 //! weight, or is in an attention module, and has a shape that quantizers write.

@@ -11,7 +11,7 @@ use crate::found::Setting;
 use crate::scheme::{Family, Scheme};
 use crate::table::Name::{self, Append, Sibling};
 
-/// In the order of §5.2: name of a tensor beside the codes, and family.
+/// In the order of §5.2: name of a tensor next to the codes, and family.
 const ROWS: [(Name, Family); 12] = [
     (Append("_scales"), Family::GptOss),
     (Append(".scales"), Family::GptOss),

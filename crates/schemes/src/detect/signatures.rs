@@ -62,7 +62,7 @@ pub(super) fn check(claims: &Claims<'_>) -> Result<(), Error> {
 }
 
 /// # Errors
-/// [`Error::Refused`] for narrow integers beside unexplained scales.
+/// [`Error::Refused`] for narrow integers with unexplained scales.
 pub(super) fn check_rest(claims: &Claims<'_>) -> Result<(), Error> {
     for number in (0..claims.index.len()).filter(|number| !claims.is_claimed(*number)) {
         let tensor = claims.index.tensor(number);

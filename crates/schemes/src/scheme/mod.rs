@@ -19,7 +19,7 @@ pub use parameters::{Parameter, Parameters, ScaleType, Strategy};
 pub enum Writing {
     /// Read-only.
     Never,
-    /// From dense tensors, and by relayout.
+    /// From unquantized tensors, and by relayout.
     Yes,
     /// From tensors with equal values in another packing.
     Relayout,

@@ -17,10 +17,10 @@ pub(super) struct Form {
     /// Types of codes and scales.
     codes: DType,
     scales: DType,
-    /// Shape of scales, if it is not that of the grid.
+    /// Shape of scales, if it differs from the grid's.
     scale_shape: Option<Vec<u64>>,
     global_shape: Vec<u64>,
-    /// Shape of codes, if it is not that of their matrices.
+    /// Shape of codes, if it differs from the matrices'.
     code_shape: Option<Vec<u64>>,
 }
 
@@ -190,7 +190,7 @@ fn gpt_oss(scheme: Scheme, lead: &[u64], rows: u64, cols: u64) -> Result<Form, S
     })
 }
 
-/// Integers in dense words (§4.4.2).
+/// Integers in densely packed words (§4.4.2).
 fn packed(
     parameters: &Parameters,
     in_groups: impl Fn(u64) -> Result<[u64; 2], String>,

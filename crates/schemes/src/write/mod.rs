@@ -1,4 +1,4 @@
-//! Target of a dense tensor in a writable scheme: tensors, and their common layout (`docs/spec/checkpoints.md §7`).
+//! Target of a tensor in a writable scheme: tensors, and their common layout (`docs/spec/checkpoints.md §7`).
 //!
 //! Names come from [`crate::catalogue`], so that readers and writers agree. Codes are computed elsewhere.
 
@@ -43,13 +43,13 @@ pub enum Content {
     Bytes(Vec<u8>),
 }
 
-/// Target of a dense tensor.
+/// Target of an unquantized tensor.
 ///
 /// Source: `docs/spec/checkpoints.md §5.6`, last paragraph, and §7.
 ///
 /// # Errors
-/// [`Error::NotWritten`] for a scheme that is not made from dense tensors; [`Error::NoForm`] for a tensor that is no
-/// float of 16 bits or more, has fewer than two dimensions, or rows that are no multiple of the group.
+/// [`Error::NotWritten`] for a scheme that is not made from unquantized tensors; [`Error::NoForm`] for a tensor that is
+/// not a float of 16 bits or more, has fewer than two dimensions, or rows that are not a multiple of the group.
 ///
 /// # Examples
 /// ```
@@ -69,9 +69,9 @@ pub fn target(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     }
 }
 
-/// Target of a quantized tensor that keeps its values: as [`target`], also for schemes that are not made from dense
-/// tensors. `tensor` is the dense one, `source` its storage, which settles the scheme's open parameters. Also returns
-/// the settled scheme.
+/// Target of a quantized tensor that keeps its values: as [`target`], also for schemes that are not made from
+/// unquantized tensors. `tensor` is the dequantized one, `source` its storage, which settles the scheme's open
+/// parameters. Also returns the settled scheme.
 ///
 /// Source: `docs/spec/checkpoints.md §8`.
 ///
@@ -100,7 +100,7 @@ fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     if let Family::Gguf(block) = scheme.family {
         return gguf::target(tensor, block).map_err(refused);
     }
-    // Only a marker beside `P.weight` declares these schemes (§4.6.2).
+    // Only a marker next to `P.weight` declares these schemes (§4.6.2).
     if scheme.family.name().starts_with("comfy:") && !tensor.name.ends_with(".weight") {
         return Err(refused(
             "its name does not end in .weight, so no marker could declare that it is quantized".to_owned(),

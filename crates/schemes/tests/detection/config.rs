@@ -1,4 +1,4 @@
-//! §2.5: the places in which a configuration may stand.
+//! §2.5: the possible places of a configuration.
 
 use crate::tensors;
 

@@ -1,4 +1,4 @@
-//! Every error of §5.5, §2.5 and §4.15 has a checkpoint that meets it, and says what was seen.
+//! Every error of §5.5, §2.5 and §4.15 has a checkpoint that causes it, and names the cause.
 
 use truecast_core::ErrorKind;
 

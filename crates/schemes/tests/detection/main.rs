@@ -66,7 +66,7 @@ impl Case {
         self
     }
 
-    /// What a tensor holds that is read.
+    /// Contents of a tensor that detection reads.
     fn holds(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Case {
         self.contents.insert(name.to_owned(), bytes.into());
         self
@@ -103,7 +103,6 @@ impl Case {
         self.detect_with(&Options::default()).expect_err("an error").to_string()
     }
 
-    /// What a tensor is.
     fn role(&self, found: &Detection, name: &str) -> Role {
         found.roles[self.tensors.iter().position(|stored| stored.tensor.name == name.into()).unwrap()]
     }

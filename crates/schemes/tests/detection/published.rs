@@ -1,4 +1,4 @@
-//! The configurations of published checkpoints, as their files have them (long lists are cut), each with a few tensors of the
+//! The configurations of published checkpoints, as in their files (long lists are cut), each with a few tensors of the
 //! shapes and types that it describes: all of them are understood (§5.3.1).
 
 use crate::{Case, f32s, i64s, names, tensors};

@@ -1,4 +1,4 @@
-//! One small checkpoint of every scheme of §4: what its groups are.
+//! One small checkpoint of every scheme of §4, with the expected groups.
 
 use truecast_core::DType;
 use truecast_core::scaled::{Code, Form, GlobalRule, Group as Order, Packing, Zero};
@@ -504,7 +504,7 @@ fn mlx() {
             .config(&format!(r#"{{"quantization": {{"group_size": {group}, "bits": {bits}, "mode": "{mode}"}}}}"#));
         assert_eq!(case.detect().groups[0].shape, [6, 64].into());
     }
-    // A module without a mode is affine, whatever the others are.
+    // A module without a mode is affine, even if the common mode is another.
     let case = tensors(
         "a.weight u32 6x8
          a.scales u8 6x2

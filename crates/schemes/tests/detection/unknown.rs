@@ -1,5 +1,5 @@
-//! Declarations that nobody can take for what they say: an unknown key, or a known one with another value (§5.3.1). Each is an
-//! error of the input that names the place, the key and the value.
+//! Declarations with an unknown key, or a known one with an unknown value (§5.3.1). Each is an error of the input that
+//! names the place, the key and the value.
 
 use truecast_core::ErrorKind;
 use truecast_schemes::Error;
@@ -43,8 +43,8 @@ fn config(method: &str, more: &str) -> Case {
 
 #[test]
 fn keys_of_methods() {
-    // Method; what it says besides; the key, and the beginning of its value. Rotations that the runtime undoes, a legacy export
-    // of Quark, rules that change the width of single modules, and the like.
+    // Method; more keys; the key of the error, and the beginning of its value. They include rotations that the runtime
+    // undoes, a legacy export of Quark, and rules that change the width of single modules.
     let all = r#"
         compressed-tensors; "config_groups": {}, "transform_config": {"config_groups": {"u": {"type": "hadamard"}}}; transform_config; {"config_groups"
         compressed-tensors; "config_groups": {}, "moe_sparsity_config": {"method": "novice"}; moe_sparsity_config; {
@@ -179,12 +179,12 @@ fn values_of_the_wrong_kind() {
         *place = Some(serde_json::from_str(value).unwrap());
         let says = format!("the file is {value}, expected an object");
         refused(&case, &[&format!("{file}: "), &says]);
-        // That is no matter of schemes.
+        // A requested scheme does not avoid this error.
         assert!(case.asked_for("plain").is_err());
     }
 }
 
-/// What a configuration promises has to be there.
+/// Parts that a configuration promises must exist.
 #[test]
 fn parts_that_are_promised() {
     let integers = tensors("a.qweight i32 32x64\na.qzeros i32 2x8\na.scales f16 2x64");
@@ -207,7 +207,7 @@ fn parts_that_are_promised() {
     }
 }
 
-/// `--from-scheme` reads the weights as if the key were not there, with everything else that the file says.
+/// `--from-scheme` reads the weights without the unknown key, with everything else that the file declares.
 #[test]
 fn the_way_around() {
     let case = tensors("a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 2x2")
@@ -215,7 +215,7 @@ fn the_way_around() {
     refused(&case, &[PLACE, r#""rotation" is "hadamard""#]);
     assert_eq!(proposed(&case), ["fp8-block:32x32"]);
     assert_eq!(case.asked_for("fp8-block").unwrap().schemes[0].to_string(), "fp8-block:32x32");
-    // A key without a value is not there.
+    // A key with the value null counts as absent.
     let case = tensors("a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 2x2")
         .quantization(r#"{"quant_method": "fp8", "weight_block_size": [32, 32], "rotation": null}"#);
     assert_eq!(case.detect().groups.len(), 1);
