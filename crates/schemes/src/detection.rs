@@ -40,7 +40,7 @@ impl fmt::Debug for Options<'_> {
 pub struct Detection {
     /// Role of each tensor, in the order of [`Checkpoint::tensors`](crate::Checkpoint::tensors).
     pub roles: Vec<Role>,
-    /// Groups of tensors that represent a dequantized tensor, in the order of their codes.
+    /// Groups that each represent a dequantized tensor, in the order of their codes.
     pub groups: Vec<Group>,
     /// The schemes of the groups, each once.
     pub schemes: Vec<Scheme>,

@@ -33,7 +33,7 @@ const IN_MEMORY: [(&str, &str); 15] = [
     ("shared_transf", "shared_transf"),
 ];
 
-/// Names in transformers 5.24.0 for towers, whatever files use.
+/// Names of towers in transformers 5.24.0, for any names in files.
 const TOWERS_IN_MEMORY: [&str; 5] = ["vision_tower", "vision_model", "vision_encoder", "visual", "audio_tower"];
 
 /// Layers that a loader makes from torch's packed attention.

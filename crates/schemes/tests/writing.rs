@@ -376,7 +376,7 @@ fn listed_modules_are_found_below_others() {
     assert_eq!(*listed, json!(in_memory[1..]));
 }
 
-/// Entries that compressed-tensors ignores match every kept module by its end, and no quantized module.
+/// Entries of compressed-tensors' `ignore` match every kept module by its end, and no quantized module.
 #[test]
 fn ignored_modules_are_told_by_their_ends() {
     let kept = [

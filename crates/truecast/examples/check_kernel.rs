@@ -7,7 +7,7 @@ use truecast::{DType, cast_vec, spec::onnx::Cast, vectors};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spec = Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
-    // Values at which a conversion shows what it does: limits, ties, neighbors.
+    // Values with characteristic results: limits, ties, neighbors.
     let codes = vectors::inputs(spec.src, spec.dst, vectors::Extent::Boundary)?;
     let inputs: Vec<u32> = codes.iter().map(|code| *code as u32).collect();
 

@@ -256,7 +256,7 @@ fn two_errors_at_once() {
     assert!(named == [Some(overflow), Some(twice)] || named == [Some(twice), Some(overflow)], "{named:?}");
     assert_eq!(findings.groups.iter().map(|g| g.count).sum::<u64>(), findings.wrong);
     assert!(findings.groups.iter().all(|g| !g.explains_all && !g.first.is_empty()));
-    // Every example of a group is what its convention gives.
+    // Every example of a group agrees with its convention.
     for group in &findings.groups {
         for violation in &group.first {
             let (truecast::check::ElementValue::Code(x), truecast::check::ElementValue::Code(y)) =

@@ -211,7 +211,7 @@ fn a_folder_is_old_or_new_or_goes_on() {
                         && shown.get("config.json") != new.get("config.json");
                     assert!(is_begun(&dst).unwrap() && !mixed, "{}: {:?}", at(), found.keys());
                 }
-                // The next run completes it, and resumes where the failed run had started to write.
+                // The next run completes it, and resumes if the failed run had started to write.
                 let resume = is_begun(&dst).unwrap();
                 went_on += usize::from(resume);
                 let existing = if is_old && !has_old { Existing::Refuse } else { Existing::Replace };

@@ -1,4 +1,4 @@
-//! A report says how its result came about, completely: options become JSON and the same options again.
+//! A report records all options of its result: options become JSON and the same options again.
 
 use serde_json::{Value, json};
 use truecast::convert::Options;

@@ -287,7 +287,7 @@ fn scales_are_chosen_as_asked() {
     }
 }
 
-/// Counts and sums are those of one pass over all elements, whatever the memory and the threads.
+/// Counts and sums equal those of one pass over all elements, for any memory and threads.
 #[test]
 fn counts_do_not_depend_on_pieces() {
     let folder = tempfile::tempdir().unwrap();

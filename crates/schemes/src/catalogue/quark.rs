@@ -19,7 +19,7 @@ const FLOATS: &[DType] = &[F32, Bf16, F16];
 const MX_CODES: Codes = &[(Append(""), &[U8])];
 const MX_SCALES: &[Row] = &[Row::scales(SCALE, &[U8, F8E8M0])];
 const WORDS: Codes = &[(Append(""), &[I32])];
-/// Zero points are required: without them, integers of 4 bits may be in either order, despite the declaration.
+/// Zero points are required: without them, integers of 4 bits may be in either order, even if one is declared.
 const OF_WORDS: &[Row] = &[Row::scales(SCALE, FLOATS), Row::required(Part::Zeros, ZERO, &[I32])];
 const OF_BYTES: &[Row] = &[Row::scales(SCALE, FLOATS), Row::optional(Part::Zeros, ZERO, &[I8, U8])];
 

@@ -32,7 +32,7 @@ pub(super) const KEYS: Keys = Keys {
     ..Keys::NONE
 };
 
-/// The layout of weights: of a packing, the beginning of a type, and bits. AutoRound's own has GPTQ's zero points as they are.
+/// Layout of weights by packing, beginning of the type, and bits. AutoRound's own layout stores zero points unchanged.
 const LAYOUTS: [(&str, &str, &[u64], Family); 11] = [
     ("auto_round:auto_gptq", "int", &[2, 3, 4, 8], Family::Gptq),
     ("auto_gptq", "int", &[2, 3, 4, 8], Family::Gptq),

@@ -12,7 +12,7 @@ pub(super) const EXCEPTIONS: &str = "ignore ignored_layers modules_to_not_conver
 
 /// Keys of any method.
 ///
-/// They do not change stored weights: caches, and loaders that dequantize weights or fuse modules.
+/// They do not change stored weights: they are about caches, and loaders that dequantize weights or fuse modules.
 pub(super) const COMMON: &str =
     "producer provider kv_cache_scheme kv_cache_quant_algo dequantize packed_modules_mapping run_compressed";
 

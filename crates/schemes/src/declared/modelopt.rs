@@ -37,7 +37,7 @@ pub(super) const KEYS: Keys = Keys {
 /// `hf_quant_config.json` as a whole.
 pub(super) const FILE_KEYS: Keys = Keys { used: &["quantization"], silent: &["producer"], ..Keys::NONE };
 
-/// Declaration of `quant_algo`; `None` if it names no algorithm, for example because only caches are quantized.
+/// Reads `quant_algo`; `None` if it names no algorithm, for example because only caches are quantized.
 ///
 /// `is_elsewhere`: another file names the algorithm if this one does not.
 pub(super) fn read(value: &Map<String, Value>, place: &str, is_elsewhere: bool) -> Result<Option<Declaration>, Error> {

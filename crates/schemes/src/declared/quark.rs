@@ -30,7 +30,7 @@ const LAYER: Keys = Keys {
     ..Keys::NONE
 };
 
-/// How Quark writes files.
+/// Keys about Quark's files.
 pub(super) const EXPORT: Keys = Keys {
     used: &["pack_method"],
     silent: &["kv_cache_group min_kv_scale weight_merge_groups"],
@@ -94,7 +94,7 @@ pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Option<Dec
         let classes = value.get("layer_type_quant_config").unwrap_or(&Value::Null);
         return Err(wrong(place, "layer_type_quant_config", classes, "types that the tensors tell apart"));
     }
-    // Modules that are excluded stay as their model had them, which may be FP8: its scales say how it is stored.
+    // Excluded modules stay as in the original model, which may be FP8: its scales show the form.
     if !declaration.families().contains(&Family::QuarkFp8) {
         declaration.settings.push((Targets::All, Setting::of(Scheme::of(Family::QuarkFp8))));
     }

@@ -185,7 +185,7 @@ fn rows() -> impl Iterator<Item = &'static Row> {
     TENSORS.iter().chain(BLOCKS)
 }
 
-/// Other spellings of a family: what ModelOpt calls the same tensors (`docs/spec/checkpoints.md §4.5`).
+/// Other spellings of a family: ModelOpt's names for the same tensors (`docs/spec/checkpoints.md §4.5`).
 const ALIASES: &[(&str, Family)] =
     &[("modelopt:W4A8_MXFP4_FP8", Family::ModelOptMxfp4), ("modelopt:W8A8_SQ_PER_CHANNEL", Family::ModelOptInt8)];
 

@@ -1,4 +1,4 @@
-//! §5.4: what cannot be seen, and how it is decided.
+//! §5.4: ambiguities of files, and the decisions.
 
 use truecast_core::scaled::Packing;
 use truecast_schemes::{Nibbles, Options};

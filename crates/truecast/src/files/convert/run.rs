@@ -191,7 +191,7 @@ struct Run<'a> {
     fresh: Manifest,
     shards: Shards<'a>,
     warnings: Vec<String>,
-    /// Files of the result: with tensors, by this run or before; at completion also the files next to them.
+    /// Files of the result: files with tensors, by this run or before; at completion also the files next to them.
     outputs: Vec<PathBuf>,
 }
 

@@ -28,7 +28,7 @@ pub enum FileDifference {
         /// Types of the source's and the destination's elements.
         types: (DType, DType),
     },
-    /// Wrong entries of a tensor that tells how to read others: scales, zero points, shapes.
+    /// Wrong entries of a tensor that is needed to read others: scales, zero points, shapes.
     Part {
         tensor: String,
         count: u64,

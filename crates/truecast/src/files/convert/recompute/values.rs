@@ -1,8 +1,8 @@
 //! Values of codes and scales by Rust's own f32 arithmetic, row by row.
 //!
 //! Codes of at most eight bits and scales are f32 numbers, and so are the rounded terms of their formulas
-//! (`docs/spec/checkpoints.md §3.2`). Each step there is one operation, rounded once to f32, as in Rust. Uncertain results
-//! are NaN: the definition (`Layout::value`) then gives the value or the error.
+//! (`docs/spec/checkpoints.md §3.2`). Each step of a formula is one operation, rounded once to f32, as in Rust.
+//! Uncertain results are NaN: the definition (`Layout::value`) then gives the value or the error.
 
 use crate::files::convert::quantize::code::to_f32;
 use crate::files::convert::recompute::fields::Fields;
