@@ -80,7 +80,9 @@ static LIBRARIES: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = this.ancestors().nth(2).and_then(Path::file_name).expect("PROFILE/deps/TEST").to_str().unwrap();
     let profile = if folder == "debug" { "dev" } else { folder };
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--offline", "-p", "truecast-c", "--lib", "--profile", profile, "--target-dir"])
+        // As `cargo test --workspace` builds, whose libraries are not compiled again then.
+        .args(["build", "--quiet", "--offline", "--workspace", "--lib", "--tests"])
+        .args(["--profile", profile, "--target-dir"])
         .arg(target)
         .current_dir(root())
         .output()
