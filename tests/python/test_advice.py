@@ -357,6 +357,8 @@ UNTRIED = {
     "omit --from; --to": "an option less",
     "check --from": "an option less",
     "omit --keep-preset": "an option less",
+    "omit --from-scheme": "an option less",
+    "or omit --{}": "an option less",
     "--quantize GLOB quantizes": "a choice of tensors",
     "--lenient ignores them": "a .pb tensor of 4 bits with bits after its end",
     "--follow-links accepts it": "external data; a folder is tried",

@@ -4,7 +4,7 @@ use crate::bench::BenchError;
 use std::io::ErrorKind::NotFound;
 use std::path::Path;
 use truecast::check::CheckError;
-use truecast::convert::{Advice, CheckpointError, Finding, NO_EQUAL_GLOBAL_SCALE, SchemeError};
+use truecast::convert::{Advice, CheckpointError, Finding, NO_EQUAL_GLOBAL_SCALE, REQUEST, SchemeError};
 use truecast::files::Error;
 use truecast::flag::Flag;
 use truecast::io::folder::FolderError;
@@ -108,6 +108,7 @@ hints! {
             }
         },
         SchemeError::Unexplained { scheme: None, .. } => "if the key has no effect, remove it from a copy",
+        SchemeError::Stale { place, .. } if place == REQUEST => "omit --from-scheme",
         SchemeError::Guard { .. } => "--trust-scales takes it as it is",
         SchemeError::NoForm { .. } => "keep it with --keep",
     }
@@ -120,6 +121,9 @@ hints! {
     FileError {
         FileError::Folder { cause: FolderError::Link, .. } => "--follow-links accepts it",
         FileError::Folder { cause: FolderError::DuplicateTensor { .. }, .. } => "give one of the files by itself",
+        FileError::Folder { cause: FolderError::Several { what, .. }, .. } => {
+            format!("or omit --{}", Flag::of_name(what)?.name())
+        },
         FileError::Folder { cause: FolderError::NoShards { found: Some((_, found)), .. }, .. } => found.hint()?,
         FileError::Exists { .. } => "use --force to replace it",
         FileError::FromNotApplicable { .. } => "--from applies to arrays only",

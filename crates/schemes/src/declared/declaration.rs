@@ -59,7 +59,7 @@ impl Modules {
 }
 
 /// The place of a requested scheme, which replaces the files' declaration.
-pub(crate) const REQUEST: &str = "the request";
+pub const REQUEST: &str = "the request";
 
 impl Declaration {
     pub(super) fn new(place: &str) -> Declaration {
