@@ -152,7 +152,8 @@ impl<'a> Model<'a> {
         let is_type = |types: &[&str]| self.model_type().is_some_and(|model_type| types.contains(&model_type));
         let is_stored_in_f32 = self.tensors.get(name).is_some_and(|stored| stored.dtype == DType::F32);
         // Loaders do not quantize a layer that imitates integers in training (I-BERT).
-        let is_imitation = self.shape(&format!("{name}_integer")) == self.shape(name);
+        let integers = self.shape(&format!("{name}_integer"));
+        let is_imitation = integers.is_some() && integers == self.shape(name);
         if is_packed_attention
             || is_imitation
             || self.has_half_precision && is_stored_in_f32

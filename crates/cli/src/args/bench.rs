@@ -1,7 +1,7 @@
 //! `bench`.
 
-use super::dressed::dressed;
 use super::threads::ThreadsArgs;
+use super::with_flag::with_flag;
 use crate::bench::Size;
 use crate::policy::PolicyArgs;
 use clap::Args;
@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use std::num::NonZeroUsize;
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct BenchArgs {
     /// Pairs of types, or `all` (default: representative pairs)
     #[arg(long, value_name = "SRC:DST,..", value_delimiter = ',')]

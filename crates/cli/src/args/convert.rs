@@ -1,8 +1,8 @@
 //! `convert`: its options, with the interpretation and quantization of tensors, and options of folders.
 
-use super::dressed::dressed;
 use super::select::{ListArgs, SelectArgs};
 use super::threads::ThreadsArgs;
+use super::with_flag::with_flag;
 use crate::policy::PolicyArgs;
 use crate::{size, value_parsers};
 use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
@@ -14,7 +14,7 @@ use truecast::convert::{Measuring, Nibbles, Partition, Scheme};
 use truecast::select::quantize_options::{MxScale, NonFinite, Relayout, Search};
 
 #[derive(Args, Debug, Clone)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct ConvertArgs {
     /// File (.safetensors, .gguf, .npy, .npz, .pb, .onnx), or folder of a checkpoint
     #[arg(value_hint = ValueHint::AnyPath)]

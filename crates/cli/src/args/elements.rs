@@ -1,7 +1,7 @@
 //! Commands about elements of one operation: `rescale`, `check`, `vectors`.
 
-use super::dressed::dressed;
 use super::threads::ThreadsArgs;
+use super::with_flag::with_flag;
 use crate::policy::{PolicyArgs, operator, spec_help};
 use crate::value_parsers::one_of;
 use crate::{size, value_parsers};
@@ -12,7 +12,7 @@ use truecast::run::ModelKind;
 use truecast::vectors::Extent;
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct RescaleArgs {
     /// Array (.npy) of i8, i16, i32, i48 (stored as i64); u8 and u16 imply --input-unsigned
     #[arg(value_hint = ValueHint::FilePath)]
@@ -74,7 +74,7 @@ pub struct RescaleAttributes {
 }
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 #[command(mut_arg("spec", |spec| spec.help(spec_help("onnx; for rescale, tosa"))))]
 pub struct CheckArgs {
     /// `cast`, `castlike` of ONNX, `rescale`, or a model
@@ -131,7 +131,7 @@ impl CheckArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct DifferArgs {
     /// NAME[@VERSION][:SETTING=VALUE,..], such as torch@2.15 or onnx:saturate=false; without names, all are compared
     #[arg(value_parser = value_parsers::SPEC, hide_possible_values = true, requires = "b")]
@@ -153,7 +153,7 @@ pub struct DifferArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 #[command(mut_arg("spec", |spec| spec.help(spec_help("onnx; for rescale, tosa"))))]
 pub struct VectorsArgs {
     /// Operation: cast, castlike of ONNX, or rescale of TOSA; or suite: one folder with the vectors of all specifications

@@ -1,9 +1,9 @@
 //! Commands that look at files: `inspect`, `verify`, `compare`.
 
 use super::convert::{SchemeArgs, WritingArgs};
-use super::dressed::dressed;
 use super::select::{ListArgs, OnnxArgs, SelectArgs};
 use super::threads::ThreadsArgs;
+use super::with_flag::with_flag;
 use crate::policy::PolicyArgs;
 use crate::value_parsers;
 use clap::{Args, ValueHint};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use truecast::DType;
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct InspectArgs {
     /// Files (.safetensors, .gguf, .npy, .npz, .pb, .onnx, .tosa, .xml, Tile IR) or folders of checkpoints
     #[arg(value_hint = ValueHint::AnyPath, required = true)]
@@ -38,7 +38,7 @@ pub struct InspectArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct ShowArgs {
     /// A file or checkpoint folder that inspect can read
     #[arg(value_hint = ValueHint::AnyPath)]
@@ -54,7 +54,7 @@ pub struct ShowArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct VerifyArgs {
     /// Source file or folder of the conversion
     #[arg(value_hint = ValueHint::AnyPath)]
@@ -97,7 +97,7 @@ pub fn part(text: &str) -> Result<f64, String> {
 }
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 #[command(mut_arg("sort", |sort| sort.value_parser(value_parsers::DIFFERENCE_COLUMN)))]
 pub struct CompareArgs {
     /// The reference: a file, or the folder of a checkpoint

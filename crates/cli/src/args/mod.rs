@@ -4,23 +4,23 @@
 
 mod bench;
 mod convert;
-mod dressed;
 mod elements;
 mod files;
 mod run;
 mod select;
 mod threads;
 mod value;
+mod with_flag;
 
 pub use bench::*;
 pub use convert::*;
-pub use dressed::dressed;
 pub use elements::*;
 pub use files::*;
 pub use run::*;
 pub use select::*;
 pub use threads::*;
 pub use value::*;
+pub use with_flag::with_flag;
 
 use crate::value_parsers;
 use clap::{Parser, Subcommand, ValueHint};

@@ -1,7 +1,7 @@
 //! `run`.
 
-use super::dressed::dressed;
 use super::threads::ThreadsArgs;
+use super::with_flag::with_flag;
 use crate::value_parsers::{self, one_of};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use truecast::models::openvino::Packing;
 use truecast::policy::TextStyle;
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct RunArgs {
     /// Model to evaluate
     #[arg(value_hint = ValueHint::FilePath)]

@@ -1,6 +1,6 @@
 //! Commands about types and single values: `explain`, `formats`, `promote`.
 
-use super::dressed::dressed;
+use super::with_flag::with_flag;
 use crate::number_format::NumberFormat;
 use crate::policy::PolicyArgs;
 use crate::value_parsers::{self, one_of};
@@ -15,7 +15,7 @@ use truecast::promote::tensorflow::Mode;
 const SPEC_HELP: &str = "Show the results of this specification only (default: all); options: truecast help specs";
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 #[command(mut_arg("spec", |spec| spec.help(SPEC_HELP)))]
 pub struct ExplainArgs {
     /// A number (1.5e-3, 1/3, 0x1.8p-3, nan, -inf); the bits of a value of type --from, in hex (0x3f800000); or, with --from bool, true or false
@@ -52,7 +52,7 @@ fn random_bits(text: &str) -> Result<RandomBits, String> {
 }
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct FormatsArgs {
     /// One type, or one format of IEEE P3109, such as binary8p4se, in detail
     #[arg(value_name = "TYPE", value_parser = value_parsers::FORMAT, hide_possible_values = true)]
@@ -60,7 +60,7 @@ pub struct FormatsArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct SchemesArgs {
     /// One scheme, with its parameters
     #[arg(value_parser = value_parsers::SCHEME_NAME, hide_possible_values = true)]
@@ -68,7 +68,7 @@ pub struct SchemesArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(mut_args(dressed))]
+#[command(mut_args(with_flag))]
 pub struct PromoteArgs {
     /// Element type, `dynamic` (openvino), or py:bool, py:int, py:float for a Python number
     #[arg(required_unless_present = "table", value_parser = value_parsers::OPERAND, hide_possible_values = true)]

@@ -4,7 +4,7 @@
 mod page;
 mod specs;
 
-use crate::args::{Cli, dressed};
+use crate::args::{Cli, with_flag};
 use crate::help_text::page;
 use crate::terminal::Terminal;
 use crate::value_parsers;
@@ -18,7 +18,7 @@ pub fn definition() -> Command {
     let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).global(true);
     // Messages name the program, not the file that was run.
     let root = Cli::command().bin_name("truecast").disable_help_flag(true);
-    root.arg(help.help("Print help (-h: only the most used options)")).mut_args(dressed)
+    root.arg(help.help("Print help (-h: only the most used options)")).mut_args(with_flag)
 }
 
 /// One command, without the options of all commands.

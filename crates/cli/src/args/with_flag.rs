@@ -4,7 +4,7 @@ use clap::Arg;
 use truecast::flag::Flag;
 
 /// An option under its heading, with the names of other tools.
-pub fn dressed(arg: Arg) -> Arg {
+pub fn with_flag(arg: Arg) -> Arg {
     let Some(name) = arg.get_long().map(String::from) else { return arg };
     let (names, letters) = Flag::aliases(&name);
     let arg = arg.aliases(names).short_aliases(letters.iter().copied());
