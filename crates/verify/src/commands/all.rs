@@ -40,7 +40,8 @@ pub fn run(session: &Session, all: &Options, mut show: impl FnMut(&dyn Findings)
     show(&ftz::run(session, &options(&with(&["--limit=4096"], &[]))));
     let quick = ["--limit=40000", "--limit-others=2000", "--random=8000", "--random-policies=2"];
     show(&boundary::run(session, &options(&with(&quick, &[]))));
-    show(&small::run(session, &options(&with(&["--oracle-every=64", "--random-policies=2"], &[]))));
+    let quick = ["--oracle-every=64", "--policy-every=8", "--random-policies=2"];
+    show(&small::run(session, &options(&with(&quick, &[]))));
     let mut sweep = |more: &[&str], n: &str| {
         let sample = format!("--sample={n}");
         let quick: Vec<&str> = more.iter().copied().chain([sample.as_str()]).collect();

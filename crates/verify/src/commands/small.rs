@@ -8,6 +8,7 @@ use crate::policies::{VARIANTS, main_for, others_for};
 use crate::random::Random;
 use crate::report::Report;
 use crate::session::Session;
+use std::num::NonZeroUsize;
 use truecast_core::Rounding;
 
 /// Options.
@@ -19,6 +20,9 @@ pub struct Options {
     /// For 16-bit sources and policies that vary one field, compare every N-th element with the oracle
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub oracle_every: usize,
+    /// For 16-bit sources, take every N-th of the policies that vary one field, others for each pair
+    #[arg(long, default_value_t = NonZeroUsize::MIN, value_name = "N")]
+    pub policy_every: NonZeroUsize,
     /// Policies with every field at random, for each pair
     #[arg(long, default_value_t = 8, value_name = "N")]
     pub random_policies: usize,
@@ -26,7 +30,7 @@ pub struct Options {
 
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
-    let &Options { ref chosen, oracle_every, random_policies } = options;
+    let &Options { ref chosen, oracle_every, policy_every, random_policies } = options;
     let seed = chosen.seed;
     let sources = chosen.sources(is_narrow);
     let pairs = chosen.pairs(&sources);
@@ -42,9 +46,12 @@ pub fn run(session: &Session, options: &Options) -> Report {
         let all = Source::all(src);
         let mut random = Random::new(seed, &[src as u64, dst as u64]);
         let main = main_for(&Rounding::ALL).into_iter().map(|policy| (policy, 1));
-        let every = if all.len() > 256 { oracle_every } else { 1 };
+        let is_wide = all.len() > 256;
+        let every = if is_wide { oracle_every } else { 1 };
         let others = others_for(dst, &Rounding::ALL, random_policies, &mut random);
-        for (policy, every) in main.chain(others.into_iter().map(|policy| (policy, every))) {
+        let step = if is_wide { policy_every.get() } else { 1 };
+        let others = others.into_iter().skip(random.below(step as u64) as usize).step_by(step);
+        for (policy, every) in main.chain(others.map(|policy| (policy, every))) {
             compare_all(session, &spec(src, dst, policy), &all, every, sheet);
         }
     })
