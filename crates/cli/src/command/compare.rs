@@ -1,7 +1,7 @@
 //! `truecast compare`.
 
 use super::error_columns::ErrorColumns;
-use super::list::{self, Item, Known, Listed};
+use super::list::{self, Item, Known, Listed, Row};
 use super::{Context, NEVER, assessment, thresholds};
 use crate::args::CompareArgs;
 use crate::exact_decimal;
@@ -11,6 +11,7 @@ use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
 use crate::value_parsers;
 use crate::{message, output, progress};
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use truecast::DType;
 use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
@@ -18,9 +19,6 @@ use truecast::files::Error;
 use truecast::io::npy::HeaderError;
 use truecast::io::{Error as FileError, Escaped, OpenOptions};
 use truecast::report::{Assessment, Group, assess};
-
-/// Number of tensors that are listed on a terminal; of more, the worst.
-const FEW: usize = 20;
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let (different, counts): (Vec<&String>, Vec<&String>) =
@@ -43,12 +41,9 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
         let ComparedTensor { name, bytes, counts, .. } = &comparison.rows[i];
         Item { name, bytes: bytes.0, elements: counts.elements, counts }
     };
-    let (len, is_read_by_people) = (comparison.rows.len(), !context.json && context.terminal.width.is_some());
-    let listed = if is_read_by_people && len > FEW && args.list.sort.is_none() && !args.list.summary {
-        Listed::worst(FEW, len, item)
-    } else {
-        Listed::new(&args.list, sorting, len, item)
-    };
+    let alike = |i: usize| types(&comparison.rows[i]);
+    let terminal = if context.json { &Terminal::default() } else { &context.terminal };
+    let listed = Listed::new(&args.list, sorting, comparison.rows.len(), item, alike, terminal);
     match context.json {
         true => output::json("compare", comparison.with(listed.rows()))?,
         false if context.quiet => {}
@@ -120,13 +115,13 @@ fn print(
         columns.push(Column::left("largest error").drops(10));
         Column::sorted(columns, args.list.sort.as_deref())
     };
-    let row = |i: usize| {
-        let row = &comparison.rows[i];
-        let (first, second) = (row.schemes.0.as_deref(), row.schemes.1.as_deref());
-        let types = format!("{} | {}", list::type_name(row.types.0, first), list::type_name(row.types.1, second));
-        let mut cells = vec![Cell::from(&*row.name), Cell::from(types)];
-        cells.extend(figures.of_tensor(&row.counts, &row.assessed().reasons()));
-        cells.push(worst(row).unwrap_or_default().into());
+    let row = |row: Row<'_>| {
+        let rows = || row.members.iter().map(|&i| &comparison.rows[i]);
+        let counts = list::sum(rows().map(|row| &*row.counts));
+        let reasons: Vec<_> = rows().flat_map(|row| row.assessed().reasons()).collect();
+        let mut cells = vec![Cell::from(row.name), Cell::from(types(&comparison.rows[row.members[0]]))];
+        cells.extend(figures.of_tensor(&counts, &reasons));
+        cells.push(rows().max_by(by_error).and_then(worst).unwrap_or_default().into());
         cells
     };
     // One tensor that is listed speaks for itself.
@@ -134,19 +129,10 @@ fn print(
     let totals = if is_one { Vec::new() } else { list::totals(&comparison.total, &figures, group) };
     output::stream(|out| {
         out.write_all(header(comparison, terminal).as_bytes())?;
-        listed.write(out, terminal, comparison.rows.len(), columns, row, totals)?;
-        if let Listed::Ordered(order) = listed
-            && order.len() < comparison.rows.len()
-        {
-            let more = count((comparison.rows.len() - order.len()) as u64, "more tensor");
-            let note = terminal.wrap(&format!("{more}, none of them worse; {}", terminal.advice));
-            writeln!(out, "{}", terminal.paint(Mark::Dim, &note))?;
-        }
+        listed.write(out, terminal, &|i| &comparison.rows[i].name, comparison.rows.len(), columns, row, totals)?;
         out.write_all(figures.note(terminal).as_bytes())?;
         let (assessed, largest) = (|i: usize| comparison.rows[i].assessed(), |i: usize| worst(&comparison.rows[i]));
         out.write_all(assessment::block(assessment, assessed, largest, false, terminal).as_bytes())?;
-        let by_error =
-            |a: &&ComparedTensor, b: &&ComparedTensor| a.counts.max_abs_error.total_cmp(&b.counts.max_abs_error);
         if let Some((row, worst)) = comparison.rows.iter().max_by(by_error).and_then(|row| Some((row, worst(row)?))) {
             let line = format!("largest error: {worst} in tensor {}", Escaped(&row.name));
             writeln!(out, "{}", terminal.wrap(&line))?;
@@ -166,6 +152,15 @@ fn print(
         }
         writeln!(out, "{}", verdict(comparison, terminal))
     })
+}
+
+fn types(row: &ComparedTensor) -> String {
+    let (first, second) = (row.schemes.0.as_deref(), row.schemes.1.as_deref());
+    format!("{} | {}", list::type_name(row.types.0, first), list::type_name(row.types.1, second))
+}
+
+fn by_error(a: &&ComparedTensor, b: &&ComparedTensor) -> Ordering {
+    a.counts.max_abs_error.total_cmp(&b.counts.max_abs_error)
 }
 
 /// `[0, 1]: 465 | 448`.

@@ -5,7 +5,7 @@ mod several;
 
 use super::error_columns::ErrorColumns;
 use super::left_open::LeftOpen;
-use super::list::{self, Item, Known, Listed};
+use super::list::{self, Item, Known, Listed, Row};
 use super::{Context, assessment, left_open, provenance, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::failure::Failure;
@@ -57,10 +57,15 @@ fn one(args: &ConvertArgs, mut options: Options, context: &Context) -> Result<u8
     if is_folder && context.tells() {
         folder::print_plan(&plan.report(), args, &context.terminal)?;
     }
-    let listed = |report: &Report| match &args.list.sort {
-        // Checkpoints have thousands of tensors: they are listed on request, and in JSON.
-        None if !context.json && is_folder => Listed::None,
-        _ => Listed::new(&args.list, sorting, report.tensors.len(), |i| item(report, i)),
+    let terminal = if context.json { &Terminal::default() } else { &context.terminal };
+    let listed = |report: &Report| {
+        // A checkpoint may have 90,000 tensors: a log gets the totals, unless it asks for more.
+        let is_short = is_folder && !context.json && !context.wide && terminal.width.is_none();
+        if is_short && args.list.sort.is_none() {
+            return Listed::None;
+        }
+        let alike = |i: usize| types(&report.tensors[i]);
+        Listed::new(&args.list, sorting, report.tensors.len(), |i| item(report, i), alike, terminal)
     };
     let model = model(&plan);
     if args.dry_run {
@@ -252,15 +257,26 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
             Column::right("after"),
         ]
     };
-    let row = |i: usize| {
-        let t = &report.tensors[i];
-        let (before, after) = (number::bytes(t.bytes_in), number::bytes(t.bytes_out));
-        vec![t.name.to_string(), format!("{:?}", t.shape), types(t), grouped(t.elements), before, after]
+    let row = |row: Row<'_>| {
+        let first = &report.tensors[row.members[0]];
+        let sum = |of: fn(&TensorReport) -> u64| row.members.iter().map(|&i| of(&report.tensors[i])).sum::<u64>();
+        let (before, after) = (number::bytes(sum(|t| t.bytes_in)), number::bytes(sum(|t| t.bytes_out)));
+        let is_one_shape = row.members.iter().all(|&i| report.tensors[i].shape == first.shape);
+        let shape = if is_one_shape { format!("{:?}", first.shape) } else { "several".into() };
+        vec![row.name.to_owned(), shape, types(first), grouped(sum(|t| t.elements)), before, after]
     };
     output::stream(|out| {
         out.write_all(header(report, terminal).as_bytes())?;
-        if !matches!((listed, &report.folder), (Listed::None, Some(_))) {
-            listed.write(out, terminal, report.tensors.len(), columns, row, Vec::new())?;
+        if !matches!(listed, Listed::None) {
+            listed.write(
+                out,
+                terminal,
+                &|i| &report.tensors[i].name,
+                report.tensors.len(),
+                columns,
+                row,
+                Vec::new(),
+            )?;
         }
         // The plan of a folder has the rest.
         let (left_out, note) = match report.folder {
@@ -357,11 +373,13 @@ fn print(
 ) -> Result<(), Failure> {
     let figures = ErrorColumns::of(&report.total.all.counts, false);
     let columns = || Column::sorted(figures.columns("type"), args.list.sort.as_deref());
-    let row = |i: usize| {
-        let t = &report.tensors[i];
-        let mark = if t.converted { Mark::Plain } else { Mark::Dim };
-        let mut cells = vec![Cell::from(&*t.name), Cell::from(types(t)).mark(mark)];
-        cells.extend(figures.cells(&t.counts, Some(&*t.counts).filter(|_| t.converted), &t.assessed().reasons()));
+    let row = |row: Row<'_>| {
+        let first = &report.tensors[row.members[0]];
+        let counts = list::sum(row.members.iter().map(|&i| &*report.tensors[i].counts));
+        let reasons: Vec<_> = row.members.iter().flat_map(|&i| report.tensors[i].assessed().reasons()).collect();
+        let mark = if first.converted { Mark::Plain } else { Mark::Dim };
+        let mut cells = vec![Cell::from(row.name), Cell::from(types(first)).mark(mark)];
+        cells.extend(figures.cells(&counts, Some(&counts).filter(|_| first.converted), &reasons));
         cells
     };
     // One tensor that is listed speaks for itself.
@@ -369,7 +387,7 @@ fn print(
     let totals = if is_one { Vec::new() } else { list::totals(&report.total, &figures, Group::name) };
     output::stream(|out| {
         out.write_all(header(report, terminal).as_bytes())?;
-        listed.write(out, terminal, report.tensors.len(), columns, row, totals)?;
+        listed.write(out, terminal, &|i| &report.tensors[i].name, report.tensors.len(), columns, row, totals)?;
         if report.folder.is_none() {
             out.write_all(terminal.wrap(&left_out(report)).as_bytes())?;
         }

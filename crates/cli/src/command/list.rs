@@ -1,6 +1,8 @@
-//! The tensors of a report in the requested order, as one long table or none (`--sort`, `--summary`), and its totals.
+//! The tensors of a report: all of them in the requested order, none (`--sort`, `--summary`), or, where a person reads
+//! many, one row for each pattern of their names; and the totals.
 
 use super::error_columns::ErrorColumns;
+use super::patterns::{Pattern, patterns};
 use super::thresholds;
 use crate::args::ListArgs;
 use crate::failure::Failure;
@@ -11,12 +13,17 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::value_parsers;
 use std::cmp::Ordering;
+use std::hash::Hash;
 use std::io::{self, Write};
 use truecast::report::{Group, Rows, Sum, Total, hides_loss};
 use truecast::{Counts, DType};
 
 /// Rows of a table, which are in memory before it is printed; then another table begins.
 const ROWS: usize = 1000;
+/// Width that patterns keep before other columns give way.
+const PATTERN: usize = 44;
+/// Most rows on a terminal.
+const ON_A_SCREEN: usize = 20;
 
 /// The common name of a tensor's type: the block type for a tensor in blocks of a GGUF file, not the type of its codes.
 pub fn type_name(dtype: DType, scheme: Option<&str>) -> String {
@@ -29,6 +36,15 @@ pub enum Listed {
     All,
     None,
     Ordered(Vec<usize>),
+    /// The largest patterns of many tensors.
+    Patterns(Vec<Pattern>),
+}
+
+/// One or more tensors that share a row.
+pub struct Row<'a> {
+    /// Name of a tensor, or the pattern of several.
+    pub name: &'a str,
+    pub members: &'a [usize],
 }
 
 /// Reads `--sort`, before the work.
@@ -55,67 +71,150 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Option<Key>, Failure> {
 }
 
 impl Listed {
-    /// The order of `n` tensors.
-    pub fn new<'a>(args: &ListArgs, sorting: Option<Key>, len: usize, item: impl Fn(usize) -> Item<'a>) -> Listed {
+    /// The list of `len` tensors that `--sort` and `--summary` ask for.
+    pub fn new<'a, L: Eq + Hash>(
+        args: &ListArgs,
+        sorting: Option<Key>,
+        len: usize,
+        item: impl Fn(usize) -> Item<'a>,
+        alike: impl Fn(usize) -> L,
+        terminal: &Terminal,
+    ) -> Listed {
         match sorting {
             _ if args.summary => Listed::None,
-            None => Listed::All,
-            Some(key) => Listed::Ordered(ordered(key, len, item)),
+            Some(key) => Listed::first(ordered(key, len, item), terminal),
+            None => Listed::fitted(len, |i| item(i).name, |i| item(i).bytes, alike, terminal),
         }
     }
 
-    /// The `most` tensors with the most noise, the worst first.
-    pub fn worst<'a>(most: usize, len: usize, item: impl Fn(usize) -> Item<'a>) -> Listed {
-        let noise = KEYS.into_iter().find(|(name, ..)| *name == "sqnr_db");
-        let mut order = ordered(noise.expect("a key").2, len, item);
-        order.truncate(most);
+    /// The tensors in this order; on a terminal the first ones.
+    pub fn first(mut order: Vec<usize>, terminal: &Terminal) -> Listed {
+        order.truncate(if terminal.width.is_some() { ON_A_SCREEN } else { order.len() });
         Listed::Ordered(order)
+    }
+
+    /// All tensors; on a terminal those that differ only in numbers of their names share a row.
+    pub fn fitted<'a, L: Eq + Hash>(
+        len: usize,
+        name: impl Fn(usize) -> &'a str,
+        bytes: impl Fn(usize) -> u64,
+        alike: impl Fn(usize) -> L,
+        terminal: &Terminal,
+    ) -> Listed {
+        if terminal.width.is_none() || len <= ON_A_SCREEN {
+            return Listed::All;
+        }
+        let of_pattern = |pattern: &Pattern| pattern.members.iter().map(|&i| bytes(i)).sum::<u64>();
+        Listed::Patterns(largest(patterns(0..len, name, alike), of_pattern))
     }
 
     /// Rows of the object of JSON.
     pub fn rows(&self) -> Rows<'_> {
         match self {
-            Listed::All => Rows::All,
+            Listed::Patterns(_) | Listed::All => Rows::All,
             Listed::None => Rows::None,
             Listed::Ordered(order) => Rows::Ordered(order),
         }
     }
 
-    /// Tables of at most [`ROWS`] of the `len` tensors each; `last` comes under the last of them.
-    pub fn write<C: Into<Cell>>(
+    /// Tables of at most [`ROWS`] rows each, and what they leave out; `last` comes under the last of them.
+    pub fn write<'a, C: Into<Cell>>(
         &self,
         out: &mut dyn Write,
         terminal: &Terminal,
+        names: &dyn Fn(usize) -> &'a str,
         len: usize,
         columns: impl Fn() -> Vec<Column>,
-        row: impl Fn(usize) -> Vec<C>,
+        row: impl Fn(Row<'_>) -> Vec<C>,
         last: Vec<Vec<Cell>>,
     ) -> io::Result<()> {
-        let len = match self {
+        let rows = match self {
             Listed::None => 0,
             Listed::All => len,
             Listed::Ordered(order) => order.len(),
+            Listed::Patterns(patterns) => patterns.len(),
         };
+        let cells = |at: usize| -> Vec<Cell> {
+            let single = |i: usize| row(Row { name: names(i), members: &[i] }).into_iter().map(Into::into).collect();
+            match self {
+                Listed::Ordered(order) => single(order[at]),
+                Listed::Patterns(patterns) => {
+                    let Pattern { name, members } = &patterns[at];
+                    let cells = row(Row { name, members }).into_iter().map(Into::into).collect();
+                    with_second(cells, number::grouped(members.len() as u64).into())
+                }
+                Listed::All | Listed::None => single(at),
+            }
+        };
+        let is_grouped = matches!(self, Listed::Patterns(_));
+        let columns = || {
+            let mut columns = columns();
+            if is_grouped {
+                // The end of a pattern tells it from the next.
+                columns[0] = columns[0].clone().shrinks_to(PATTERN);
+                columns.insert(1, Column::right("tensors"));
+            }
+            columns
+        };
+        let last = last.into_iter().map(|row| if is_grouped { with_second(row, Cell::default()) } else { row });
         let mut last = Some(last);
         let mut begin = 0;
         loop {
-            let end = len.min(begin + ROWS);
+            let end = rows.min(begin + ROWS);
             let mut table = Table::new(columns()).or_say("no tensors");
-            for at in begin..end {
-                table.row(row(match self {
-                    Listed::Ordered(order) => order[at],
-                    _ => at,
-                }));
-            }
-            if end == len {
+            (begin..end).for_each(|at| table.row(cells(at)));
+            if end == rows {
                 last.take().into_iter().flatten().for_each(|cells| table.row(cells));
-                return table.write(terminal, out);
+                table.write(terminal, out)?;
+                break;
             }
             table.write(terminal, out)?;
             writeln!(out)?;
             begin = end;
         }
+        match self.left_out(len) {
+            0 => Ok(()),
+            left_out => {
+                let more = number::count(left_out as u64, "more tensor");
+                let note = terminal.wrap(&format!("{more}; {}", terminal.advice));
+                writeln!(out, "{}", terminal.paint(Mark::Dim, &note))
+            }
+        }
     }
+
+    /// Number of tensors that a list for a screen leaves out.
+    fn left_out(&self, len: usize) -> usize {
+        match self {
+            Listed::All | Listed::None => 0,
+            Listed::Ordered(order) => len - order.len(),
+            Listed::Patterns(patterns) => len - patterns.iter().map(|pattern| pattern.members.len()).sum::<usize>(),
+        }
+    }
+}
+
+/// A row with another cell after the first.
+fn with_second<T>(mut row: Vec<T>, second: T) -> Vec<T> {
+    row.insert(1.min(row.len()), second);
+    row
+}
+
+/// The patterns with the most bytes, as many as a screen shows, in their order.
+fn largest(mut patterns: Vec<Pattern>, bytes: impl Fn(&Pattern) -> u64) -> Vec<Pattern> {
+    if patterns.len() > ON_A_SCREEN {
+        let mut sizes: Vec<u64> = patterns.iter().map(&bytes).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let least = sizes[ON_A_SCREEN - 1];
+        let mut equal = ON_A_SCREEN - sizes.iter().filter(|size| **size > least).count();
+        patterns.retain(|pattern| match bytes(pattern).cmp(&least) {
+            Ordering::Greater => true,
+            Ordering::Equal if equal > 0 => {
+                equal -= 1;
+                true
+            }
+            _ => false,
+        });
+    }
+    patterns
 }
 
 /// The order of `n` tensors.
@@ -139,6 +238,13 @@ fn ordered<'a>(key: Key, len: usize, item: impl Fn(usize) -> Item<'a>) -> Vec<us
 /// Measures leave out values that became Inf or NaN, which is worse than any error.
 fn lost_first(a: &Item<'_>, b: &Item<'_>) -> Ordering {
     hides_loss(b.counts).cmp(&hides_loss(a.counts))
+}
+
+/// Counts of several tensors together.
+pub fn sum<'a>(counts: impl Iterator<Item = &'a Counts>) -> Counts {
+    let mut all = Counts::default();
+    counts.for_each(|counts| all.add(counts));
+    all
 }
 
 /// Rows of the groups, by these names, and of everything if there are several groups. One tensor speaks for itself.

@@ -14,6 +14,7 @@ mod inspect;
 mod labels;
 mod left_open;
 pub mod list;
+mod patterns;
 mod promote;
 mod provenance;
 mod rescale;
@@ -46,6 +47,8 @@ pub struct Context {
     pub json: bool,
     /// Print little.
     pub quiet: bool,
+    /// Show every column and row.
+    pub wide: bool,
     /// The terminal that reads standard output.
     pub terminal: Terminal,
     /// Level and threads.
@@ -108,7 +111,7 @@ pub fn start_threads(cli: &Cli) -> Result<(), Failure> {
 /// Runs the command; `terminal` reads the result.
 pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<u8, Failure> {
     let exec = CastOptions { threads: threads(cli), ..CastOptions::default() };
-    let context = Context { json: cli.json, quiet: cli.quiet, terminal, exec };
+    let context = Context { json: cli.json, quiet: cli.quiet, wide: cli.wide, terminal, exec };
     match &cli.command {
         Command::Convert(args) | Command::Quantize(QuantizeArgs(args)) => convert::run(args, rules, &context),
         Command::Inspect(args) => inspect::run(args, &context),

@@ -43,6 +43,30 @@ impl Magnitudes {
     }
 }
 
+impl Stats {
+    /// Statistics of several tensors together. The magnitudes estimate the counts of all elements: each tensor's counts
+    /// are multiplied by its sampling step.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::inspect::{Magnitudes, Stats};
+    /// let magnitudes = |first, every| Magnitudes { first, counts: vec![1], every };
+    /// let [a, b] = [(0, 1), (2, 8)].map(|(first, every)| Stats { magnitudes: magnitudes(first, every), ..Stats::default() });
+    /// assert_eq!(Stats::sum([&a, &b]).magnitudes, Magnitudes { first: 0, counts: vec![1, 0, 8], every: 1 });
+    /// ```
+    #[must_use]
+    pub fn sum<'a>(tensors: impl IntoIterator<Item = &'a Stats>) -> Stats {
+        let (mut survey, mut powers) = (Survey::default(), BTreeMap::new());
+        for stats in tensors {
+            survey.merge(&stats.survey);
+            let Magnitudes { first, counts, every } = &stats.magnitudes;
+            (*first..).zip(counts).for_each(|(power, count)| *powers.entry(power).or_default() += count * every);
+        }
+        powers.retain(|_, count| *count > 0);
+        Stats { survey, magnitudes: Magnitudes::new(&powers, 1) }
+    }
+}
+
 /// Reads every element of tensor `index`, on all threads of the current pool of rayon and with a few MiB for each.
 /// `progress` gets the number of bytes done since its last call.
 ///

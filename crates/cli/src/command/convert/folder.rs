@@ -9,7 +9,10 @@ use crate::terminal::Terminal;
 use crate::{message, number, output};
 use std::path::Path;
 use truecast::convert::{Plan, is_begun};
-use truecast::report::{BlockCounts, Report, ShardState};
+use truecast::report::{BlockCounts, Report, ShardReport, ShardState};
+
+/// Shards that a terminal lists one by one.
+const SHARDS_ON_A_SCREEN: usize = 8;
 
 /// Advice about the parts of an interrupted conversion that stay, if there are any.
 pub fn what_stays(plan: &Plan, dst: &Path) -> impl Fn() -> Option<&'static str> + Clone + use<> {
@@ -22,6 +25,7 @@ pub fn what_stays(plan: &Plan, dst: &Path) -> impl Fn() -> Option<&'static str> 
 /// The plan of a conversion, printed first.
 pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Result<(), Failure> {
     let Some(folder) = &report.folder else { return Ok(()) };
+    let is_long = terminal.width.is_some() && folder.shards.len() > SHARDS_ON_A_SCREEN;
     let columns = vec![
         Column::left("shard").shrinks(),
         Column::right("tensors").drops(3),
@@ -30,7 +34,7 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
         Column::left("").drops(2),
     ];
     let mut table = Table::new(columns).or_say("no shards");
-    for shard in &folder.shards {
+    for shard in folder.shards.iter().filter(|_| !is_long) {
         let (before, after) = (number::bytes(shard.bytes_in), number::bytes(shard.bytes_out));
         let is_mine = shard.state == ShardState::Planned;
         let note = if is_mine { "" } else { shard.state.name() };
@@ -39,7 +43,11 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
         table.row(cells.map(|cell| Cell::from(cell).mark(mark)));
     }
     output::stream(|out| {
-        table.write(terminal, out)?;
+        if is_long {
+            writeln!(out, "{}", terminal.wrap(&in_short(&folder.shards)))?;
+        } else {
+            table.write(terminal, out)?;
+        }
         for change in &folder.changes {
             writeln!(out, "{}", terminal.wrap(&message::one_line(change)))?;
         }
@@ -49,6 +57,21 @@ pub fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> R
         }
         out.write_all(if args.dry_run { dry_run_note(args) } else { "\n".into() }.as_bytes())
     })
+}
+
+/// `163 shards, 641 GiB -> 321 GiB: 63 planned, 100 resumed`.
+fn in_short(shards: &[ShardReport]) -> String {
+    let sum = |of: fn(&ShardReport) -> u64| number::bytes(shards.iter().map(of).sum());
+    let mut states: Vec<(ShardState, u64)> = Vec::new();
+    for shard in shards {
+        match states.iter_mut().find(|(state, _)| *state == shard.state) {
+            Some((_, of_state)) => *of_state += 1,
+            None => states.push((shard.state, 1)),
+        }
+    }
+    let states: Vec<String> = states.iter().map(|(state, n)| format!("{} {}", grouped(*n), state.name())).collect();
+    let (before, after) = (sum(|shard| shard.bytes_in), sum(|shard| shard.bytes_out));
+    format!("{}, {before} -> {after}: {}", count(shards.len() as u64, "shard"), states.join(", "))
 }
 
 /// Warnings about the scales of blocks.

@@ -1,12 +1,12 @@
 //! The tensors of a GGUF file, which are rows of blocks, and its keys.
 
-use super::tensors::{Asked, Elements, Inspected, cells, columns, shown, sizes};
+use super::tensors::{Asked, Elements, Inspected, cells, columns, shown, sizes, write_metadata};
 use crate::args::InspectArgs;
+use crate::command::list::{Listed, Row};
 use crate::failure::Failure;
 use crate::inspect_keys::Item;
 use crate::number::grouped;
 use crate::output;
-use crate::table::{Table, in_one_line};
 use crate::terminal::Terminal;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -22,6 +22,7 @@ pub struct GgufListing {
     folder: Folder,
     /// The tensors that are listed, in their order: the part, and the place in it.
     rows: Vec<(usize, usize)>,
+    is_sorted: bool,
 }
 
 impl GgufListing {
@@ -34,7 +35,8 @@ impl GgufListing {
         if let Some((_, why)) = refused.iter().find(|(is_given, _)| *is_given) {
             return Err(Failure::usage(format_args!("{path_shown}: {why}")));
         }
-        let mut listing = GgufListing { folder: Folder::of_file(path)?, rows: Vec::new() };
+        let mut listing =
+            GgufListing { folder: Folder::of_file(path)?, rows: Vec::new(), is_sorted: args.sort.is_some() };
         let all = listing.headers().enumerate();
         let mut rows: Vec<_> =
             all.flat_map(|(part, header)| (0..header.tensors.len()).map(move |i| (part, i))).collect();
@@ -79,15 +81,23 @@ impl GgufListing {
     }
 
     pub fn write(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(columns()).or_say("no tensors");
-        for tensor in self.tensors() {
-            let BlockTensor { name, block, shape, bytes, .. } = tensor;
-            table.row(cells(name, type_name(*block), shape, tensor.len(), *bytes));
-        }
-        table.write(terminal, out)?;
-        for (key, value) in &self.header().metadata {
-            writeln!(out, "{}", in_one_line(&format!("metadata {key}: {}", said(value)), terminal))?;
-        }
+        let tensor = |row: usize| self.tensor(self.rows[row]);
+        let row = |row: Row<'_>| {
+            let BlockTensor { block, shape, .. } = tensor(row.members[0]);
+            let bytes = row.members.iter().map(|&i| tensor(i).bytes).sum();
+            let elements = row.members.iter().map(|&i| tensor(i).len()).sum();
+            cells(row.name, type_name(*block), shape, elements, bytes).to_vec()
+        };
+        let (len, name) = (self.rows.len(), |row: usize| &*tensor(row).name);
+        let alike = |row: usize| (type_name(tensor(row).block), &tensor(row).shape);
+        let listed = if self.is_sorted {
+            Listed::first((0..len).collect(), terminal)
+        } else {
+            Listed::fitted(len, name, |row| tensor(row).bytes, alike, terminal)
+        };
+        listed.write(out, terminal, &name, len, || columns().to_vec(), row, Vec::new())?;
+        let metadata = self.header().metadata.iter().map(|(key, value)| (key.as_str(), said(value)));
+        write_metadata(metadata, terminal, out)?;
         let listed = self.tensors().map(|tensor| tensor.bytes).sum();
         out.write_all(terminal.wrap(&self.elements().text()).as_bytes())?;
         let shown = shown(self.rows.len(), self.headers().map(|header| header.tensors.len()).sum());

@@ -3,12 +3,13 @@
 use super::{describe, magnitudes, onnx};
 use crate::args::InspectArgs;
 use crate::command::Context;
+use crate::command::list::{self, Row};
 use crate::exact_decimal;
 use crate::failure::Failure;
 use crate::inspect_keys::{self, Item, KEYS, Key};
 use crate::number::grouped;
 use crate::output;
-use crate::table::{Cell, Column, Mark, Table, in_one_line};
+use crate::table::{Cell, Column, Mark, in_one_line};
 use crate::terminal::Terminal;
 use crate::{message, number, progress};
 use serde::{Serialize, Serializer};
@@ -22,7 +23,7 @@ use truecast::convert;
 use truecast::inspect::{Magnitudes, Stats, stats};
 use truecast::io::folder::Folder;
 use truecast::io::onnx::{Listed, ModelFile};
-use truecast::io::{OpenOptions, Source};
+use truecast::io::{OpenOptions, Source, Tensor};
 use truecast::measure::{Extreme, Survey};
 use truecast::opened::{Held, Opened};
 use truecast::report::json_number;
@@ -181,10 +182,9 @@ impl Listing {
     }
 
     pub fn write(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        self.table(terminal).write(terminal, out)?;
-        for (key, value) in self.opened.file().into_iter().flat_map(Source::metadata) {
-            writeln!(out, "{}", in_one_line(&format!("metadata {key}: {value}"), terminal))?;
-        }
+        self.write_table(terminal, out)?;
+        let metadata = self.opened.file().into_iter().flat_map(Source::metadata);
+        write_metadata(metadata.map(|(key, value)| (key.as_str(), value.clone())), terminal, out)?;
         out.write_all(self.quantized(terminal).as_bytes())?;
         for warning in self.opened.folder().map_or(&[][..], Folder::warnings) {
             writeln!(out, "{}", in_one_line(warning, terminal))?;
@@ -229,8 +229,8 @@ impl Listing {
         }
     }
 
-    fn any(&self, is_it: fn(&Survey) -> bool) -> bool {
-        self.rows.iter().any(|(_, seen)| seen.as_ref().is_some_and(|stats| is_it(&stats.survey)))
+    fn any(&self, of: fn(&Survey) -> u64) -> bool {
+        self.rows.iter().any(|(_, seen)| seen.as_ref().is_some_and(|stats| of(&stats.survey) > 0))
     }
 
     /// The elements that are listed, by the name of their type.
@@ -240,43 +240,93 @@ impl Listing {
         Elements::of(of_tensors.chain(self.texts().map(|listed| (DType::String.name(), listed.tensor.len()))))
     }
 
-    fn table(&self, terminal: &Terminal) -> Table {
+    fn write_table(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let held = self.opened.tensors();
+        let tensor = |row: usize| held[self.rows[row].0].tensor();
         let has_files = self.opened.folder().is_some();
+        let has_stats = self.rows.iter().any(|(_, seen)| seen.is_some());
+        let has = |of: fn(&Survey) -> u64, column: Column| self.any(of).then_some(column);
         let of_values = [
-            Column::right("min"),
-            Column::right("max"),
-            Column::right("NaN").drops(if self.any(|survey| survey.nan > 0) { 1 } else { 6 }),
-            Column::right("Inf").drops(if self.any(|survey| survey.inf > 0) { 2 } else { 7 }),
-            Column::right("zero").drops(4),
-            Column::right("subnormal").drops(5),
-            Column::left("magnitudes").drops(3),
+            Some(Column::right("min")),
+            Some(Column::right("max")),
+            has(|survey| survey.nan, Column::right("NaN").drops(1)),
+            has(|survey| survey.inf, Column::right("Inf").drops(2)),
+            has(|survey| survey.zero, Column::right("zero").drops(5)),
+            has(|survey| survey.subnormal, Column::right("subnormal").drops(6)),
+            Some(Column::left("magnitudes").drops(3)),
         ];
+        let of_values: Vec<Column> = of_values.into_iter().flatten().filter(|_| has_stats).collect();
+        let columns = || {
+            let file = has_files.then(|| Column::left("file").shrinks().drops(12));
+            let all = columns().into_iter().chain(of_values.iter().cloned()).chain(file);
+            Column::sorted(all, self.sort.as_deref())
+        };
         let bars = magnitudes::bars(terminal.width);
-        let of_values = of_values.into_iter().filter(|_| self.rows.iter().any(|(_, seen)| seen.is_some()));
-        let file = has_files.then(|| Column::left("file").shrinks().drops(12));
-        let all = columns().into_iter().chain(of_values).chain(file);
-        let mut table = Table::new(Column::sorted(all, self.sort.as_deref())).or_say("no tensors");
-        for (i, seen) in &self.rows {
-            let t = held[*i].tensor();
-            let mut cells = cells(&t.name, t.dtype.name(), &t.shape, t.len(), t.bytes()).to_vec();
-            if let Some(Stats { survey: s, magnitudes }) = seen {
-                let bound = |e: Option<Extreme>| Cell::from(e.map_or("-".into(), |e| extreme(e, t.dtype, terminal)));
+        let row = |row: Row<'_>| {
+            let first = tensor(row.members[0]);
+            let sum = |of: fn(&Tensor) -> u64| row.members.iter().map(|&i| of(tensor(i))).sum::<u64>();
+            let (elements, bytes) = (sum(Tensor::len), sum(Tensor::bytes));
+            let mut cells = cells(row.name, first.dtype.name(), &first.shape, elements, bytes).to_vec();
+            if has_stats {
+                let stats = Stats::sum(row.members.iter().filter_map(|&i| self.rows[i].1.as_ref()));
+                let survey = stats.survey;
+                let bound =
+                    |e: Option<Extreme>| Cell::from(e.map_or("-".into(), |e| extreme(e, first.dtype, terminal)));
                 let count = |n: u64, mark| Cell::from(grouped(n)).mark(if n > 0 { mark } else { Mark::Dim });
-                cells.extend([bound(s.range.map(|r| r.0)), bound(s.range.map(|r| r.1))]);
-                cells.extend([count(s.nan, Mark::Bad), count(s.inf, Mark::Bad)]);
-                cells.extend([count(s.zero, Mark::Plain), count(s.subnormal, Mark::Plain)]);
-                cells.push(magnitudes::sparkline(magnitudes, bars).into());
+                let has = |of: fn(&Survey) -> u64, mark| self.any(of).then(|| count(of(&survey), mark));
+                cells.extend([bound(survey.range.map(|r| r.0)), bound(survey.range.map(|r| r.1))]);
+                cells.extend(has(|survey| survey.nan, Mark::Bad));
+                cells.extend(has(|survey| survey.inf, Mark::Bad));
+                cells.extend(has(|survey| survey.zero, Mark::Plain));
+                cells.extend(has(|survey| survey.subnormal, Mark::Plain));
+                cells.push(magnitudes::sparkline(&stats.magnitudes, bars).into());
             }
-            cells.extend(held[*i].shard.map(Cell::from));
-            table.row(cells);
-        }
-        for Listed { name, tensor, .. } in self.texts() {
-            let shape = format!("{:?}", tensor.dims);
-            table.row([name.as_str(), DType::String.name(), &shape, &grouped(tensor.len())]);
-        }
-        table
+            if has_files {
+                let mut files: Vec<_> = row.members.iter().filter_map(|&i| held[self.rows[i].0].shard).collect();
+                files.dedup();
+                cells.push(match files[..] {
+                    [one] => one.into(),
+                    _ => number::count(files.len() as u64, "file").into(),
+                });
+            }
+            cells
+        };
+        let texts = self.texts().map(|Listed { name, tensor, .. }| {
+            let (shape, elements) = (format!("{:?}", tensor.dims), grouped(tensor.len()));
+            [name.as_str(), DType::String.name(), &shape, &elements].map(Cell::from).to_vec()
+        });
+        let (len, name) = (self.rows.len(), |row: usize| &*tensor(row).name);
+        let alike = |row: usize| (tensor(row).dtype, &tensor(row).shape);
+        let listed = match self.sort {
+            Some(_) => list::Listed::first((0..len).collect(), terminal),
+            None => list::Listed::fitted(len, name, |row| tensor(row).bytes(), alike, terminal),
+        };
+        listed.write(out, terminal, &name, len, columns, row, texts.collect())
     }
+}
+
+/// Keys that a terminal shows.
+const KEYS_ON_A_SCREEN: usize = 8;
+
+/// A line for each key of a file; on a terminal of the first ones.
+pub fn write_metadata<'a>(
+    metadata: impl Iterator<Item = (&'a str, String)>,
+    terminal: &Terminal,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut more = 0;
+    for (i, (key, value)) in metadata.enumerate() {
+        if i < KEYS_ON_A_SCREEN || terminal.width.is_none() {
+            writeln!(out, "{}", in_one_line(&format!("metadata {key}: {value}"), terminal))?;
+        } else {
+            more += 1;
+        }
+    }
+    if more == 0 {
+        return Ok(());
+    }
+    let note = format!("{}; {}", number::count(more, "more key"), terminal.advice);
+    writeln!(out, "{}", terminal.paint(Mark::Dim, &terminal.wrap(&note)))
 }
 
 /// The columns of every list of tensors.
