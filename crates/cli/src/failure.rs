@@ -8,7 +8,6 @@ use crate::message;
 use crate::suggest::{did_you_mean, joined, unknown_type};
 use std::io;
 use std::path::PathBuf;
-use truecast::ErrorKind;
 use truecast::check::CheckError;
 use truecast::dtype::ParseTypeError;
 use truecast::promote::PromotionError;
@@ -17,12 +16,14 @@ use truecast::run::RunError;
 use truecast::spec::SpecError;
 use truecast::vectors::VectorError;
 use truecast::verify::RecordError;
+use truecast::{ErrorCode, ErrorKind};
 
 /// Why a command did not do its work.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Failure {
     message: String,
-    kind: ErrorKind,
+    code: ErrorCode,
     file: Option<RefusedFile>,
 }
 
@@ -31,27 +32,17 @@ pub type RefusedFile = (PathBuf, io::ErrorKind, Option<i32>);
 
 impl Failure {
     /// An error with nothing that can be typed about it.
-    pub fn new(kind: ErrorKind, message: impl std::fmt::Display) -> Self {
-        Self { message: message.to_string(), kind, file: None }
+    pub fn new(code: ErrorCode, message: impl std::fmt::Display) -> Self {
+        Self { message: message.to_string(), code, file: None }
     }
 
     /// An error of the library, with its hint for the command line.
-    fn of(kind: ErrorKind, error: &(impl std::fmt::Display + Hint)) -> Self {
-        let failure = Failure::new(kind, error);
+    fn of(code: ErrorCode, error: &(impl std::fmt::Display + Hint)) -> Self {
+        let failure = Failure::new(code, error);
         match error.hint() {
             Some(hint) => failure.with_hint(&hint),
             None => failure,
         }
-    }
-
-    /// The command line makes no sense.
-    pub fn usage(message: impl std::fmt::Display) -> Self {
-        Failure::new(ErrorKind::Usage, message)
-    }
-
-    /// The system failed.
-    pub fn system(message: impl std::fmt::Display) -> Self {
-        Failure::new(ErrorKind::System, message)
     }
 
     /// The same failure with a hint.
@@ -68,9 +59,9 @@ impl Failure {
         &self.message
     }
 
-    /// Cause of the failure: the request, the input, or the system.
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
+    /// Stable code of the error.
+    pub fn code(&self) -> ErrorCode {
+        self.code
     }
 
     /// The file that it is about, if the system refused one.
@@ -79,8 +70,8 @@ impl Failure {
     }
 
     /// The exit code.
-    pub fn code(&self) -> u8 {
-        match self.kind {
+    pub fn exit_code(&self) -> u8 {
+        match self.code.kind() {
             ErrorKind::Usage => 2,
             ErrorKind::Input => 3,
             _ => 4,
@@ -89,22 +80,22 @@ impl Failure {
 
     /// Prints it, as a line or an object, and gives the exit code.
     pub fn report(&self, json: bool) -> u8 {
-        let code = self.code();
+        let exit_code = self.exit_code();
         if json {
-            message::error_object(&self.message, code)
+            message::error_object(&self.message, self.code.name(), exit_code)
         } else {
             message::error(&self.message)
         }
-        code
+        exit_code
     }
 }
 
-/// Errors of the library that know their kind.
+/// Errors of the library that know their code.
 macro_rules! of_library {
     ($($error:ty),*) => {
         $(impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                Failure::of(error.kind(), &error)
+                Failure::of(error.error_code(), &error)
             }
         })*
     };
@@ -116,14 +107,14 @@ impl From<truecast::files::Error> for Failure {
     fn from(error: truecast::files::Error) -> Self {
         match error {
             truecast::files::Error::Io(error) => error.into(),
-            error => Failure::of(error.kind(), &error),
+            error => Failure::of(error.error_code(), &error),
         }
     }
 }
 
 impl From<truecast::io::Error> for Failure {
     fn from(error: truecast::io::Error) -> Self {
-        let failure = Failure::of(error.kind(), &error);
+        let failure = Failure::of(error.error_code(), &error);
         match error {
             truecast::io::Error::Io { path, source, .. } => {
                 Failure { file: Some((path, source.kind(), source.raw_os_error())), ..failure }
@@ -133,16 +124,23 @@ impl From<truecast::io::Error> for Failure {
     }
 }
 
+/// A value that its parser does not read.
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Failure::new(ErrorCode::InvalidValue, message)
+    }
+}
+
 /// A request for vectors that cannot be listed.
 impl From<VectorError> for Failure {
     fn from(error: VectorError) -> Self {
-        Failure::usage(error)
+        Failure::new(ErrorCode::InvalidValue, error)
     }
 }
 
 impl From<ParseTypeError> for Failure {
     fn from(error: ParseTypeError) -> Self {
-        Failure::usage(unknown_type(&error))
+        Failure::new(error.error_code(), unknown_type(&error))
     }
 }
 
@@ -150,26 +148,28 @@ impl From<ParsePairError> for Failure {
     fn from(error: ParsePairError) -> Self {
         match error {
             ParsePairError::Type { pair, cause } => {
-                Failure::usage(format_args!("pair {pair:?}: {}", unknown_type(&cause)))
+                Failure::new(cause.error_code(), format_args!("pair {pair:?}: {}", unknown_type(&cause)))
             }
-            other => Failure::usage(other),
+            other => Failure::new(ErrorCode::InvalidValue, other),
         }
     }
 }
 
 impl From<PromotionError> for Failure {
     fn from(error: PromotionError) -> Self {
-        Failure::new(error.kind(), format_args!("{error} ({})", error.code()))
+        Failure::new(error.error_code(), format_args!("{error} ({})", error.code()))
     }
 }
 
 impl From<BenchError> for Failure {
     fn from(error: BenchError) -> Self {
-        let kind = match &error {
-            BenchError::Spec { cause, .. } => cause.kind(),
-            BenchError::Memory { .. } => ErrorKind::System,
-            _ => ErrorKind::Input,
+        let code = match &error {
+            BenchError::Spec { cause, .. } => cause.error_code(),
+            BenchError::Plan { .. } => ErrorCode::UnsupportedPair,
+            BenchError::Value { .. } => ErrorCode::RefusedValue,
+            BenchError::Layout(_) => ErrorCode::UnsupportedScheme,
+            BenchError::Memory { .. } => ErrorCode::OutOfMemory,
         };
-        Failure::of(kind, &error)
+        Failure::of(code, &error)
     }
 }

@@ -46,7 +46,7 @@ use clap::error::ErrorKind as ClapErrorKind;
 use failure::Failure;
 use std::ffi::OsString;
 use terminal::{IN_PYTHON, Terminal};
-use truecast::ErrorKind;
+use truecast::ErrorCode;
 
 /// Runs the program: arguments, its name first, to an exit code (`docs/interfaces.md §5`).
 ///
@@ -73,8 +73,8 @@ pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
-    /// Cause of the failure: the request, the input, or the system.
-    pub kind: ErrorKind,
+    /// Stable code of the error, which has its kind.
+    pub code: ErrorCode,
     /// The line that the program would print.
     pub message: String,
     /// The file that the system refused, if that is why, and its reason.
@@ -108,10 +108,10 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
     };
     let run = || {
         if !cli.command.is_question() {
-            return Err(Failure::usage(format_args!(
-                "{} does more than print an answer",
-                matches.subcommand_name().unwrap_or_default()
-            )));
+            return Err(Failure::new(
+                ErrorCode::InvalidValue,
+                format_args!("{} does more than print an answer", matches.subcommand_name().unwrap_or_default()),
+            ));
         }
         options::check(&cli, &matches)?;
         command::run(&cli, &args::RuleOrder::of(&matches), terminal)
@@ -152,6 +152,6 @@ pub fn hint(error: &truecast::files::Error) -> Option<String> {
 
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Refused {
-        Refused { kind: failure.kind(), message: failure.message().into(), file: failure.file() }
+        Refused { code: failure.code(), message: failure.message().into(), file: failure.file() }
     }
 }

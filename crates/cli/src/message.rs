@@ -11,9 +11,10 @@ pub fn error(text: &str) {
     message(Mark::Bad, "truecast:", text);
 }
 
-/// The same as an object, with the exit code.
-pub fn error_object(text: &str, code: u8) {
-    let line = json!({ "truecast": env!("CARGO_PKG_VERSION"), "error": text, "exit_code": code });
+/// The same as an object.
+pub fn error_object(text: &str, code: &str, exit_code: u8) {
+    let version = env!("CARGO_PKG_VERSION");
+    let line = json!({ "truecast": version, "error": text, "code": code, "exit_code": exit_code });
     write_line(&json_line(&line));
 }
 

@@ -1,10 +1,11 @@
 //! Types of `explain` and `formats`: an element type, or a format of P3109, which no file and no array has.
 
+use crate::failure::Failure;
 use crate::suggest::read_type;
 use std::fmt;
 use truecast::exact::{decode, decode_float};
 use truecast::spec::p3109;
-use truecast::{DType, Exact, Kind};
+use truecast::{DType, ErrorCode, Exact, Kind};
 
 /// A type of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +18,11 @@ pub enum NumberFormat {
 
 impl NumberFormat {
     /// Reads a name.
-    pub fn read(text: &str) -> Result<NumberFormat, String> {
+    pub fn read(text: &str) -> Result<NumberFormat, Failure> {
         let is_p3109 = text.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("binary"));
         if is_p3109 {
-            text.parse().map(NumberFormat::P3109).map_err(|error: p3109::InvalidFormat| error.to_string())
+            let unknown = |error: p3109::InvalidFormat| Failure::new(ErrorCode::UnknownType, error);
+            text.parse().map(NumberFormat::P3109).map_err(unknown)
         } else {
             read_type(text).map(NumberFormat::Type)
         }

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
+use truecast::ErrorCode;
 
 thread_local! {
     /// Takes the output of this thread in place of standard output.
@@ -30,12 +31,12 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
     if let Some(mut captured) = CAPTURED.take() {
         let written = write(&mut Escaped(&mut captured, Escapes::Text));
         CAPTURED.set(Some(captured));
-        return written.map_err(Failure::system);
+        return written.map_err(|error| Failure::new(ErrorCode::IoError, error));
     }
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match write(&mut Escaped(&mut out, Escapes::Text)).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::system(format_args!("standard output: {error}")))
+            Err(Failure::new(ErrorCode::IoError, format_args!("standard output: {error}")))
         }
         _ => Ok(()),
     }

@@ -9,6 +9,7 @@ use crate::value_parsers::{self, Settings};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches, Id};
 use std::ffi::OsStr;
+use truecast::ErrorCode;
 use truecast::request::{Request, RequestError, SPECS};
 use truecast::setting::Setting;
 use truecast::spec::onnx;
@@ -126,19 +127,26 @@ fn refused(error: RequestError) -> Failure {
     match error {
         RequestError::Specification { name } => {
             let meant = did_you_mean(&name, SPECS.iter().copied());
-            let unknown = Failure::usage(format_args!("unknown specification {name:?}{meant}"));
+            let unknown = Failure::new(ErrorCode::UnknownSpec, format_args!("unknown specification {name:?}{meant}"));
             unknown.with_hint(&format!("known specifications are {}", SPECS.join(", ")))
         }
         RequestError::Attribute { spec, name, value } => match values(&spec, &name) {
-            known if known.is_empty() => Failure::usage(format_args!("{spec} has no setting {name:?}")),
-            known if known == [INTEGER] => Failure::usage(format_args!("--{name} {value:?} is not an integer")),
+            known if known.is_empty() => {
+                Failure::new(ErrorCode::InvalidAttribute, format_args!("{spec} has no setting {name:?}"))
+            }
+            known if known == [INTEGER] => {
+                Failure::new(ErrorCode::InvalidAttribute, format_args!("--{name} {value:?} is not an integer"))
+            }
             known => {
                 let meant = did_you_mean(&value, known.clone());
-                Failure::usage(format_args!("--{name} {value:?} is not one of {}{meant}", known.join(", ")))
+                Failure::new(
+                    ErrorCode::InvalidAttribute,
+                    format_args!("--{name} {value:?} is not one of {}{meant}", known.join(", ")),
+                )
             }
         },
         RequestError::Spec(error) => error.into(),
-        error => Failure::usage(error),
+        error => Failure::new(ErrorCode::InvalidAttribute, error),
     }
 }
 
@@ -202,7 +210,10 @@ impl PolicyArgs {
             onnx::Operator::Cast => Ok(request),
             other => request.of_operator(other).ok_or_else(|| {
                 let (name, spec) = (other.name(), self.spec());
-                Failure::usage(format_args!("{name} is an operator of --spec onnx; this is --spec {spec}"))
+                Failure::new(
+                    ErrorCode::InapplicableOption,
+                    format_args!("{name} is an operator of --spec onnx; this is --spec {spec}"),
+                )
             }),
         }
     }

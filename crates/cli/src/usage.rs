@@ -4,13 +4,14 @@
 use crate::failure::Failure;
 use crate::help;
 use crate::help_text::page;
-use crate::suggest::{closest, did_you_mean, joined};
+use crate::suggest::{closest, did_you_mean};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::io;
 use std::num::{IntErrorKind, ParseIntError};
+use truecast::ErrorCode;
 use truecast::spelling::alternatives;
 
 /// Names of the destination that are not options where it is an argument.
@@ -26,20 +27,15 @@ pub fn report(error: &Error, args: &[OsString]) -> u8 {
     }
     match error.print() {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Failure::system(format_args!("standard output: {error}")).report(json)
+            Failure::new(ErrorCode::IoError, format_args!("standard output: {error}")).report(json)
         }
         // A reader that closes the pipe early is not an error.
         _ => error.exit_code() as u8,
     }
 }
 
-/// The fault of the arguments, of which the first is the program's name.
+/// The fault of the arguments, of which the first is the program's name: an error of clap as one sentence.
 pub fn failure(error: &Error, args: &[OsString]) -> Failure {
-    Failure::usage(sentence(error, args))
-}
-
-/// An error of clap as one sentence.
-fn sentence(error: &Error, args: &[OsString]) -> String {
     let definition = help::whole();
     let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
     let command = typed.iter().filter(|word| *word != "help").find_map(|word| definition.find_subcommand(word));
@@ -53,18 +49,16 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
         _ => String::new(),
     };
     let arg = text(ContextKind::InvalidArg);
-    let said = match error.kind() {
+    let failure = match error.kind() {
         ErrorKind::UnknownArgument if arg.starts_with('-') => unknown_option(&definition, command, &arg, &typed),
         ErrorKind::UnknownArgument => {
             let usage = command.and_then(|command| page(command.get_name())?.usage.first());
-            format!(
-                "unexpected argument {arg:?}{}",
-                usage.map_or(String::new(), |usage| format!("; usage: truecast {usage}"))
-            )
+            let usage = usage.map_or(String::new(), |usage| format!("; usage: truecast {usage}"));
+            Failure::new(ErrorCode::UnexpectedArgument, format_args!("unexpected argument {arg:?}{usage}"))
         }
         // `help convert inspect`.
         ErrorKind::InvalidSubcommand if typed.first().is_some_and(|word| word == "help") && command.is_some() => {
-            "help takes the name of one command".into()
+            Failure::new(ErrorCode::UnexpectedArgument, "help takes the name of one command")
         }
         ErrorKind::InvalidSubcommand => return unknown_command(&text(ContextKind::InvalidSubcommand)),
         ErrorKind::MissingRequiredArgument => {
@@ -74,38 +68,41 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
             let needing = OF_SCHEME.iter().find(of_scheme).filter(|_| missing.starts_with("--scheme"));
             let (options, arguments): (Vec<&str>, Vec<&str>) =
                 missing.split(", ").partition(|arg| arg.starts_with('-'));
-            format!("{} needs {}", needing.unwrap_or(&name), [arguments, options].concat().join(", "))
+            let needed = [arguments, options].concat().join(", ");
+            Failure::new(ErrorCode::MissingArgument, format_args!("{} needs {needed}", needing.unwrap_or(&name)))
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
-            format!("{} needs a value", option_of(&arg))
+            Failure::new(ErrorCode::MissingArgument, format_args!("{} needs a value", option_of(&arg)))
         }
         ErrorKind::InvalidValue => {
             let (value, valid) = (text(ContextKind::InvalidValue), text(ContextKind::ValidValue));
             let meant = did_you_mean(&value, valid.split(", "));
-            format!("{} {value:?} is not one of {valid}{meant}", option_of(&arg))
+            let option = option_of(&arg);
+            Failure::from(format!("{option} {value:?} is not one of {valid}{meant}"))
         }
         ErrorKind::ValueValidation => {
+            let of_value = error.source().and_then(|cause| cause.downcast_ref::<Failure>());
+            let code = of_value.map_or(ErrorCode::InvalidValue, Failure::code);
             let cause = error.source().map(|cause| format!(": {}", why(cause))).unwrap_or_default();
             let value = format!("{:?}", text(ContextKind::InvalidValue));
-            if cause.contains(&value) {
-                option_of(&arg) + &cause
-            } else {
-                format!("{} {value}{cause}", option_of(&arg))
-            }
+            let option = option_of(&arg);
+            let value = if cause.contains(&value) { String::new() } else { format!(" {value}") };
+            Failure::new(code, format_args!("{option}{value}{cause}"))
         }
         ErrorKind::ArgumentConflict if !text(ContextKind::PriorArg).is_empty() => {
             let prior = text(ContextKind::PriorArg);
             let others: Vec<String> = prior.split(", ").map(option_of).collect();
             let option = option_of(&arg);
-            if others.contains(&option) {
+            let said = if others.contains(&option) {
                 given_twice(&option, command, &typed)
             } else {
                 format!("{option} and {} exclude each other", others.join(", "))
-            }
+            };
+            Failure::new(ErrorCode::ConflictingOptions, said)
         }
-        _ => as_clap_says(&error.render().to_string()),
+        _ => Failure::from(as_clap_says(&error.render().to_string())),
     };
-    joined(&said, &help)
+    failure.with_hint(&help)
 }
 
 /// `--to <TYPE>`, `--scaled[=<LAYOUT>...]` without the value's name; of an argument its name.
@@ -141,9 +138,10 @@ fn why(cause: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// `--saturate belongs to convert, verify or check; this is explain`. `words` is the whole line.
-fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, words: &[String]) -> String {
+fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, words: &[String]) -> Failure {
     let typed = typed.split('=').next().unwrap_or(typed);
     let name = command.map_or("truecast", Command::get_name);
+    let unknown = |more: String| Failure::new(ErrorCode::UnknownOption, format_args!("unknown option {typed}{more}"));
     let own: Vec<&str> = command.unwrap_or(definition).get_arguments().filter_map(|arg| arg.get_long()).collect();
     let takes_destination = command.is_some_and(|c| c.get_positionals().any(|arg| arg.get_id() == "dst"));
     let word = typed.trim_start_matches('-');
@@ -152,15 +150,16 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
         || typed.len() > 4 && closest(word, own.iter().copied()).is_none() && closest(typed, DESTINATION).is_some();
     let is_destination = DESTINATION.contains(&typed) || is_near();
     if takes_destination && is_destination {
-        return format!("unknown option {typed}: the destination is the second argument, {name} SRC DST");
+        return unknown(format!(": the destination is the second argument, {name} SRC DST"));
     }
     if typed.starts_with("--") && own.contains(&word) {
         let at = |is_it: &dyn Fn(&str) -> bool| words.iter().position(|word| is_it(word)).unwrap_or(words.len());
-        return if at(&|word| word == "--") < at(&|word| word.split('=').next() == Some(typed)) {
+        let said = if at(&|word| word == "--") < at(&|word| word.split('=').next() == Some(typed)) {
             format!("{typed} comes after --, which ends the options; write it before --")
         } else {
             format!("{typed} belongs after the command: truecast {name} .. {typed}")
         };
+        return Failure::new(ErrorCode::UnexpectedArgument, said);
     }
     let has = |c: &&Command, long: &str| c.get_arguments().any(|arg| arg.get_long() == Some(long));
     let owners = |long: &str| -> Vec<&str> {
@@ -168,24 +167,26 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str, 
     };
     if typed.starts_with("--") && !owners(word).is_empty() {
         let this = if command.is_some() { format!("; this is {name}") } else { "; write it after the command".into() };
-        return format!("{typed} belongs to {}{this}", alternatives(&owners(word)));
+        let said = format!("{typed} belongs to {}{this}", alternatives(&owners(word)));
+        return Failure::new(ErrorCode::InapplicableOption, said);
     }
     if let Some(meant) = closest(word, own) {
-        return format!("unknown option {typed}; did you mean --{meant}?");
+        return unknown(format!("; did you mean --{meant}?"));
     }
     let elsewhere = definition.get_subcommands().flat_map(|c| c.get_arguments().filter_map(|arg| arg.get_long()));
     match closest(word, elsewhere) {
         Some(meant) if !owners(meant).is_empty() => {
-            format!("unknown option {typed}; --{meant} belongs to {}, this is {name}", alternatives(&owners(meant)))
+            unknown(format!("; --{meant} belongs to {}, this is {name}", alternatives(&owners(meant))))
         }
-        _ => format!("unknown option {typed} for {name}"),
+        _ => unknown(format!(" for {name}")),
     }
 }
 
 /// A command that there is not.
-pub fn unknown_command(typed: &str) -> String {
+pub fn unknown_command(typed: &str) -> Failure {
     if typed.starts_with('-') {
-        return format!("expected the name of a command, not {typed}; see truecast --help");
+        let said = format!("expected the name of a command, not {typed}; see truecast --help");
+        return Failure::new(ErrorCode::UnknownCommand, said);
     }
     let definition = help::whole();
     let meant = match closest(typed, definition.get_subcommands().map(Command::get_name)) {
@@ -193,7 +194,8 @@ pub fn unknown_command(typed: &str) -> String {
         Some(meant) => format!("; did you mean {meant}?"),
         None => String::new(),
     };
-    joined(&format!("unknown command {typed:?}{meant}"), "see truecast --help")
+    let unknown = Failure::new(ErrorCode::UnknownCommand, format_args!("unknown command {typed:?}{meant}"));
+    unknown.with_hint("see truecast --help")
 }
 
 /// clap's paragraphs without the usage, on one line.

@@ -3,11 +3,12 @@
 
 use crate::args::SUITE;
 use crate::command::thresholds::DIFFERENT;
+use crate::failure::Failure;
 use crate::help_text::PAGES;
 use crate::inspect_keys;
 use crate::number_format::NumberFormat;
 use crate::sort_keys::{KEYS, Known};
-use crate::suggest::{MEANT, did_you_mean, read_scheme, read_type, unknown_scheme};
+use crate::suggest::{MEANT, read_type, refused_scheme};
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
 use std::ffi::OsStr;
@@ -22,17 +23,21 @@ use truecast::scaled::Scheme;
 use truecast::select::quantize_options::{self, Layer, MxScale, NonFinite, Relayout, Search};
 use truecast::setting::Setting;
 use truecast::spec::{tile, tosa};
-use truecast::{DType, scaled};
+use truecast::{DType, ErrorCode, scaled};
 
 /// A value parser with words to complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<T> {
-    read: fn(&str) -> Result<T, String>,
+    read: fn(&str) -> Result<T, Failure>,
     list: fn() -> Vec<&'static str>,
 }
 
-fn measuring(text: &str) -> Result<Measuring, String> {
-    Measuring::of_name(text).ok_or_else(|| "unknown word".into())
+fn measuring(text: &str) -> Result<Measuring, Failure> {
+    Measuring::of_name(text).ok_or_else(|| "unknown word".to_string().into())
+}
+
+fn scheme(text: &str, written: &[&str]) -> Result<Scheme, Failure> {
+    scaled::scheme(text).map_err(|error| refused_scheme(&error, written))
 }
 
 /// Beginning of the message for an ambiguous name, before the list of meanings.
@@ -45,10 +50,11 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
         let Words { read, list } = *self;
         let read = move |text: String| {
             read(&text).map_err(|error| {
-                if error.contains(MEANT) || CHOICES.iter().any(|words| error.contains(words)) {
+                let said = error.message();
+                if said.contains(MEANT) || CHOICES.iter().any(|words| said.contains(words)) {
                     error
                 } else {
-                    error + &did_you_mean(&text, list())
+                    error.of_word(&text, list())
                 }
             })
         };
@@ -67,7 +73,7 @@ pub fn one_of<T: Clone + Send + Sync + 'static>(all: &'static [(&'static str, T)
     PossibleValuesParser::new(all.iter().map(|(name, _)| *name)).map(value)
 }
 
-fn as_typed(text: &str) -> Result<String, String> {
+fn as_typed(text: &str) -> Result<String, Failure> {
     Ok(text.into())
 }
 
@@ -104,14 +110,15 @@ pub const TILE: Words<String> = Words { read: as_typed, list: || versions("tile"
 pub type Settings = Vec<(&'static str, String)>;
 
 /// `NAME[@VERSION][:SETTING=VALUE,..]`, as `differ` and `check` write a name with its settings.
-fn spec_and_settings(words: &str) -> Result<(String, Settings), String> {
+fn spec_and_settings(words: &str) -> Result<(String, Settings), Failure> {
     let (spec, settings) = words.split_once(':').unwrap_or((words, ""));
     let setting = |word: &str| {
         let (name, value) = word.split_once('=').unwrap_or((word, "true"));
-        let unknown = || format!("no specification has a setting {name:?}");
+        let unknown =
+            || Failure::new(ErrorCode::InvalidAttribute, format_args!("no specification has a setting {name:?}"));
         Ok((Setting::of_name(name).ok_or_else(unknown)?.name(), value.to_string()))
     };
-    let settings = settings.split(',').filter(|word| !word.is_empty()).map(setting).collect::<Result<_, String>>()?;
+    let settings = settings.split(',').filter(|word| !word.is_empty()).map(setting).collect::<Result<_, Failure>>()?;
     Ok((spec.into(), settings))
 }
 
@@ -135,10 +142,10 @@ static VERSIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 /// A scheme that is written, with parameters.
 pub const SCHEME: Words<Scheme> =
-    Words { read: |text| read_scheme(text, &scaled::written_to_files()), list: scaled::written_to_files };
+    Words { read: |text| scheme(text, &scaled::written_to_files()), list: scaled::written_to_files };
 /// A scheme that is read, by its own name.
 pub const SCHEME_READ: Words<Scheme> =
-    Words { read: |text| text.parse().map_err(|error| unknown_scheme(&error, &schemes())), list: schemes };
+    Words { read: |text| text.parse().map_err(|error| refused_scheme(&error, &schemes())), list: schemes };
 
 pub const SCHEME_NAME: Words<String> = Words { read: as_typed, list: schemes };
 
@@ -174,7 +181,7 @@ pub const TILE_OPTION: Words<String> = Words { read: as_typed, list: || tile::Op
 pub const RUN_PROFILE: Words<String> = Words { read: as_typed, list: computed_profiles };
 /// A notation of text.
 pub const STRING_STYLE: Words<TextStyle> = Words {
-    read: |text| TextStyle::of_name(text).ok_or_else(|| "expected reference or plain".into()),
+    read: |text| TextStyle::of_name(text).ok_or_else(|| "expected reference or plain".to_string().into()),
     list: || TextStyle::ALL.map(TextStyle::name).into(),
 };
 /// Operations that `vectors` writes test vectors of.
@@ -201,24 +208,31 @@ pub fn vectors() -> Vec<&'static str> {
     [operations(), vec![SUITE]].concat()
 }
 
-pub const SCALE_SEARCH: Words<Search> =
-    Words { read: quantize_options::search, list: || quantize_options::SEARCHES.map(|(n, _)| n).into() };
+pub const SCALE_SEARCH: Words<Search> = Words {
+    read: |text| Ok(quantize_options::search(text)?),
+    list: || quantize_options::SEARCHES.map(|(n, _)| n).into(),
+};
 /// A rule of scales that are powers of two.
 pub const MX_SCALE: Words<MxScale> =
-    Words { read: quantize_options::mx_scale, list: || MxScale::ALL.map(|(n, _)| n).into() };
+    Words { read: |text| Ok(quantize_options::mx_scale(text)?), list: || MxScale::ALL.map(|(n, _)| n).into() };
 /// Treatment of NaN and infinities.
-pub const NONFINITE: Words<NonFinite> =
-    Words { read: quantize_options::nonfinite, list: || quantize_options::NONFINITE.map(|(n, _)| n).into() };
+pub const NONFINITE: Words<NonFinite> = Words {
+    read: |text| Ok(quantize_options::nonfinite(text)?),
+    list: || quantize_options::NONFINITE.map(|(n, _)| n).into(),
+};
 /// Elements whose errors are measured.
 pub const MEASURE: Words<Measuring> = Words { read: measuring, list: || Measuring::ALL.map(Measuring::name).into() };
 /// The nibble of a byte that comes first.
-pub const NIBBLES: Words<Nibbles> = Words { read: str::parse, list: || Nibbles::ALL.map(Nibbles::name).into() };
+pub const NIBBLES: Words<Nibbles> =
+    Words { read: |text| Ok(text.parse::<Nibbles>()?), list: || Nibbles::ALL.map(Nibbles::name).into() };
 /// Conversion of codes and scales to another layout.
-pub const RELAYOUT: Words<Relayout> =
-    Words { read: quantize_options::relayout, list: || quantize_options::RELAYOUTS.map(|(n, _)| n).into() };
+pub const RELAYOUT: Words<Relayout> = Words {
+    read: |text| Ok(quantize_options::relayout(text)?),
+    list: || quantize_options::RELAYOUTS.map(|(n, _)| n).into(),
+};
 /// Tensors that are not quantized.
 pub const PRESET: Words<Layer> = Words {
-    read: |text| text.parse().map_err(|error: quantize_options::UnknownLayer| error.to_string()),
+    read: |text| text.parse().map_err(|error: quantize_options::UnknownLayer| error.to_string().into()),
     list: || Layer::PRESETS.map(|(name, _)| name).into(),
 };
 

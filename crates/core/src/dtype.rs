@@ -3,6 +3,7 @@
 //! No arithmetic lives here. Names are those of `docs/interfaces.md §1`; other ecosystems' names are in the same row,
 //! so that a name is looked up in one place.
 
+use crate::error_code::ErrorCode;
 use crate::format::*;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -261,6 +262,17 @@ pub enum ParseTypeError {
         /// The prefix as written.
         prefix: String,
     },
+}
+
+impl ParseTypeError {
+    /// Stable code of the error.
+    #[must_use]
+    pub const fn error_code(&self) -> ErrorCode {
+        match self {
+            ParseTypeError::Ambiguous { .. } => ErrorCode::AmbiguousType,
+            _ => ErrorCode::UnknownType,
+        }
+    }
 }
 
 fn list(types: &[DType]) -> String {

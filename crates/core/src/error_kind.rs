@@ -1,4 +1,4 @@
-//! The classes of errors: each error type of the workspace returns one.
+//! The classes of errors: each code of an error belongs to one.
 
 /// Class of an error: request, input or system. The command's exit code follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -15,6 +15,7 @@ mod big;
 mod binary64;
 pub mod decimal;
 pub mod dtype;
+mod error_code;
 mod error_kind;
 pub mod exact;
 pub mod format;
@@ -32,6 +33,7 @@ pub mod text;
 mod words;
 
 pub use dtype::{DType, Ecosystem, Kind, Layout};
+pub use error_code::ErrorCode;
 pub use error_kind::ErrorKind;
 pub use exact::{Exact, Outcome, cast_one};
 pub use format::{CodeBook, FixedFormat, FloatFormat, IntFormat, Specials};

@@ -62,7 +62,7 @@ pub mod writer;
 
 pub use atomic::{Existing, Finished, NewFolder, OutputFile, OutputFolder, follow};
 pub use error::denied::{DeniedTensor, NoForm};
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorCode, ErrorKind};
 pub use escaped::{Escaped, EscapedPath, counted, in_units, is_unseen, noun, one_line};
 pub use foreign::Foreign;
 pub use form::layout_for;

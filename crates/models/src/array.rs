@@ -2,8 +2,7 @@
 
 use crate::{Data, Tensor, Texts};
 use std::path::Path;
-use truecast_core::ErrorKind;
-use truecast_core::{CastSpec, DType, Layout};
+use truecast_core::{CastSpec, DType, ErrorCode, ErrorKind, Layout};
 use truecast_io::npy::tosa::narrow;
 use truecast_io::onnx::{Options, TensorFile};
 use truecast_io::{FileFormat, Source};
@@ -43,9 +42,16 @@ impl ArrayError {
     /// Class of the error, which decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            ArrayError::File(error) => error.kind(),
-            ArrayError::NotOne { .. } | ArrayError::Type { .. } | ArrayError::Shape { .. } => ErrorKind::Input,
+            ArrayError::File(error) => error.error_code(),
+            ArrayError::Type { .. } => ErrorCode::TypeMismatch,
+            ArrayError::NotOne { .. } | ArrayError::Shape { .. } => ErrorCode::ShapeMismatch,
         }
     }
 }

@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
-use truecast_core::{DType, ErrorKind};
+use truecast_core::{DType, ErrorCode, ErrorKind};
 use truecast_io::{Escaped, EscapedPath};
+use truecast_kernel::text::TextError;
 
 use crate::cast::DeniedCast;
 use crate::evaluate::UndefinedResult;
+use crate::onnx::NodeError;
+use crate::openvino::{IrError, LayerError};
 use crate::tile::error::{Diagnostic, EntryError};
 use crate::{onnx, openvino, tosa};
 
@@ -90,14 +93,69 @@ impl From<tosa::GraphError> for Error {
 impl Error {
     /// Class of the error.
     pub fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            Error::File(cause) => cause.kind(),
-            Error::Constant { cause, .. } => cause.kind(),
-            Error::Entry(EntryError::None) => ErrorKind::Input,
-            Error::Entry(_) | Error::Missing { .. } => ErrorKind::Usage,
-            Error::Memory { .. } | Error::Cast { cause: DeniedCast::Memory { .. }, .. } => ErrorKind::System,
-            Error::Tosa(cause) if matches!(**cause, tosa::GraphError::Memory { .. }) => ErrorKind::System,
-            _ => ErrorKind::Input,
+            Error::File(cause) => cause.error_code(),
+            Error::Ir { cause, .. } => of_ir(cause),
+            Error::TosaFile(cause) => match cause {
+                tosa::FileError::Version { .. } | tosa::FileError::Features { .. } | tosa::FileError::NotOne { .. } => {
+                    ErrorCode::UnsupportedFile
+                }
+                tosa::FileError::Duplicate { .. } => ErrorCode::DuplicateName,
+                _ => ErrorCode::MalformedFile,
+            },
+            Error::Onnx(cause) => match &**cause {
+                onnx::ModelError::Node { cause: NodeError::Unsupported | NodeError::Misspelled { .. }, .. } => {
+                    ErrorCode::UnsupportedOperator
+                }
+                _ => ErrorCode::IllegalOperation,
+            },
+            Error::OpenVino(openvino::ModelError::Layer { cause, .. }) => match &**cause {
+                LayerError::Unsupported | LayerError::Misspelled { .. } => ErrorCode::UnsupportedOperator,
+                LayerError::Constant(cause) => of_ir(cause),
+                _ => ErrorCode::IllegalOperation,
+            },
+            Error::OpenVino(_) => ErrorCode::IllegalOperation,
+            Error::Tosa(cause) => match **cause {
+                tosa::GraphError::Memory { .. } => ErrorCode::OutOfMemory,
+                tosa::GraphError::Operator { .. } => ErrorCode::UnsupportedOperator,
+                _ => ErrorCode::IllegalOperation,
+            },
+            Error::Tile(cause) => cause.error_code(),
+            Error::Entry(EntryError::None) => ErrorCode::UnsupportedFile,
+            Error::Entry(EntryError::Several { .. }) | Error::Missing { .. } => ErrorCode::MissingArgument,
+            Error::Entry(EntryError::Unknown { .. }) => ErrorCode::InvalidValue,
+            Error::Undefined(_) => ErrorCode::UndefinedResult,
+            Error::Memory { .. } => ErrorCode::OutOfMemory,
+            Error::NoValue { .. } => ErrorCode::MissingTensor,
+            Error::Supplied { .. } | Error::Type { .. } => ErrorCode::TypeMismatch,
+            Error::Shape { .. } | Error::Inconsistent { .. } => ErrorCode::ShapeMismatch,
+            Error::Cast { cause, .. } => match cause {
+                DeniedCast::Memory { .. } => ErrorCode::OutOfMemory,
+                DeniedCast::Plan(_) => ErrorCode::UnsupportedPair,
+                DeniedCast::Text(TextError::Malformed { .. }) => ErrorCode::InvalidText,
+                DeniedCast::Value(_) | DeniedCast::Text(_) => ErrorCode::RefusedValue,
+            },
+            Error::Constant { cause, .. } => cause.error_code(),
         }
+    }
+}
+
+fn of_ir(cause: &IrError) -> ErrorCode {
+    match cause {
+        IrError::TooLarge { .. } | IrError::TooManyAttributes { .. } => ErrorCode::LimitExceeded,
+        IrError::NetVersion { .. } | IrError::Namespace { .. } | IrError::UnknownLayout { .. } => {
+            ErrorCode::UnsupportedFile
+        }
+        IrError::Twice { .. } => ErrorCode::DuplicateName,
+        IrError::Size { .. } => ErrorCode::ShapeMismatch,
+        IrError::Range { .. } => ErrorCode::TruncatedFile,
+        IrError::NoWeights { .. } => ErrorCode::MissingFile,
+        IrError::Elements { .. } => ErrorCode::UnsupportedType,
+        _ => ErrorCode::MalformedFile,
     }
 }

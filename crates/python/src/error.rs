@@ -14,7 +14,7 @@ use truecast::scaled::ScaledError;
 use truecast::spec::SpecError;
 use truecast::text::TextError;
 use truecast::text::definition::print_one;
-use truecast::{CastError, CastSpec, Cause, DType, ErrorKind};
+use truecast::{CastError, CastSpec, Cause, DType, ErrorCode, ErrorKind};
 use truecast_cli::Refused;
 
 /// Class of an exception.
@@ -156,8 +156,20 @@ fn number<'py>(py: Python<'py>, dtype: DType, code: u64) -> Option<Bound<'py, Py
     class.call1((text,)).ok()
 }
 
+/// The exception with the stable code of its error.
+fn with_code(py: Python<'_>, code: ErrorCode, exception: PyErr) -> PyErr {
+    match exception.value(py).setattr("code", code.name()) {
+        Ok(()) => exception,
+        Err(error) => error,
+    }
+}
+
 /// Exception for an error of the library.
 pub fn of(py: Python<'_>, error: &Error) -> PyErr {
+    with_code(py, error.error_code(), without_code(py, error))
+}
+
+fn without_code(py: Python<'_>, error: &Error) -> PyErr {
     let class = match error {
         Error::Cast(truecast::Error::Spec(_) | truecast::Error::Plan(_)) => Class::Spec,
         Error::Cast(truecast::Error::TypeName(_)) | Error::Scaled(ScaledError::Source { .. }) => Class::Type,
@@ -194,13 +206,14 @@ pub fn of(py: Python<'_>, error: &Error) -> PyErr {
 /// Exception for a refusal of the command.
 pub fn refused(py: Python<'_>, refused: &Refused) -> PyErr {
     let message = in_python(&refused.message);
-    match &refused.file {
+    let exception = match &refused.file {
         Some((path, kind, errno)) => of_file(py, path, (*kind, *errno), message),
-        None => raise(py, refused.kind.into(), message),
-    }
+        None => raise(py, refused.code.kind().into(), message),
+    };
+    with_code(py, refused.code, exception)
 }
 
 /// Exception for a request that a specification forbids: attributes or types.
 pub fn of_spec(py: Python<'_>, error: &SpecError) -> PyErr {
-    raise(py, Class::Spec, error)
+    with_code(py, error.error_code(), raise(py, Class::Spec, error))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use truecast_core::{DType, ErrorKind};
+use truecast_core::{DType, ErrorCode, ErrorKind};
 use truecast_io::{Escaped, one_line};
 
 use crate::finding::Finding;
@@ -129,13 +129,37 @@ pub const NO_EQUAL_GLOBAL_SCALE: &str = "no f32 global scale gives the same valu
 impl Error {
     /// Who has to act: the caller, the input or the system.
     pub fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            Error::Scheme(_) | Error::NotWritten { .. } | Error::NoForm { .. } | Error::NoRelayout { .. } => {
-                ErrorKind::Usage
+            Error::Value { .. } | Error::Json { .. } => ErrorCode::InvalidConfiguration,
+            Error::Unexplained { .. } | Error::Undeclared { .. } | Error::Unknown { .. } => {
+                ErrorCode::UnknownQuantization
             }
-            Error::Io(error) => error.kind(),
-            Error::Advised { cause, .. } => cause.kind(),
-            _ => ErrorKind::Input,
+            Error::Unsupported { .. } | Error::Refused { .. } => ErrorCode::UnsupportedScheme,
+            Error::Advised { cause, .. } => cause.error_code(),
+            Error::Missing { .. } | Error::Unscaled { .. } => ErrorCode::ScaleMissing,
+            Error::Orphan { .. } => ErrorCode::OrphanTensor,
+            Error::Grid { .. } | Error::Shape { .. } | Error::Layout { .. } => ErrorCode::ShapeMismatch,
+            Error::Type { .. } => ErrorCode::TypeMismatch,
+            Error::TooLargeToRead { .. } => ErrorCode::LimitExceeded,
+            Error::DuplicateName { .. } => ErrorCode::DuplicateName,
+            Error::Scheme(_) => ErrorCode::UnknownScheme,
+            Error::NotWritten { .. } => ErrorCode::UnwritableScheme,
+            Error::NoForm { .. } => ErrorCode::UnquantizableTensor,
+            Error::NoRelayout { .. } => ErrorCode::InexactRelayout,
+            Error::Io(error) => error.error_code(),
+            Error::Inconsistent(_)
+            | Error::Contradiction { .. }
+            | Error::Stale { .. }
+            | Error::Twice { .. }
+            | Error::Collision { .. }
+            | Error::Guard { .. }
+            | Error::Content { .. } => ErrorCode::InconsistentCheckpoint,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The error of conversions in memory.
 
-use truecast_core::ErrorKind;
 use truecast_core::dtype::ParseTypeError;
 use truecast_core::spec::SpecError;
+use truecast_core::{ErrorCode, ErrorKind};
 use truecast_kernel::text::TextError;
 use truecast_kernel::{CastError, PlanError};
 
@@ -44,10 +44,35 @@ impl Error {
     /// Who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            Error::Spec(error) => error.kind(),
-            Error::TypeName(_) => ErrorKind::Usage,
-            Error::Plan(_) | Error::Cast(_) | Error::Text(_) => ErrorKind::Input,
+            Error::Spec(error) => error.error_code(),
+            Error::TypeName(error) => error.error_code(),
+            Error::Plan(_) => ErrorCode::UnsupportedPair,
+            Error::Cast(error) => of_cast(error),
+            Error::Text(error) => of_text(error),
         }
+    }
+}
+
+pub(crate) fn of_cast(error: &CastError) -> ErrorCode {
+    match error {
+        CastError::Value { .. } => ErrorCode::RefusedValue,
+        CastError::Type { .. } | CastError::Text => ErrorCode::TypeMismatch,
+        _ => ErrorCode::ShapeMismatch,
+    }
+}
+
+pub(crate) fn of_text(error: &TextError) -> ErrorCode {
+    match error {
+        TextError::Malformed { .. } => ErrorCode::InvalidText,
+        TextError::Refused { .. } | TextError::Unprintable { .. } => ErrorCode::RefusedValue,
+        TextError::Unsupported { .. } => ErrorCode::UnsupportedPair,
+        _ => ErrorCode::ShapeMismatch,
     }
 }

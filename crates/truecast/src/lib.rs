@@ -62,8 +62,8 @@ pub use files::*;
 pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec};
 
 pub use truecast_core::{
-    CastPolicy, CastSpec, DType, Ecosystem, ErrorKind, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one,
-    decimal, dtype, exact, format, literal, permitted, policy, promote, round, spec, spelling,
+    CastPolicy, CastSpec, DType, Ecosystem, ErrorCode, ErrorKind, Exact, FloatFormat, Kind, Layout, Outcome, Rounding,
+    cast_one, decimal, dtype, exact, format, literal, permitted, policy, promote, round, spec, spelling,
 };
 pub use truecast_kernel::{
     Buffer, Caches, CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, Method, PlanError,

@@ -13,12 +13,12 @@ use crate::value_parsers;
 use crate::{message, output, progress};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use truecast::DType;
 use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
 use truecast::files::Error;
 use truecast::io::npy::HeaderError;
 use truecast::io::{Error as FileError, Escaped, OpenOptions};
 use truecast::report::{Assessment, Group, assess};
+use truecast::{DType, ErrorCode};
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<u8, Failure> {
     let (different, counts): (Vec<&String>, Vec<&String>) =
@@ -68,7 +68,7 @@ fn failure(error: Error, args: &CompareArgs) -> Failure {
         Error::Io(FileError::Npy { path, cause: HeaderError::FromNeeded { .. }, .. })
             if *path == args.b && args.a != args.b =>
         {
-            Failure::usage(&error).with_hint("give it with --to")
+            Failure::new(ErrorCode::TypeNotStated, &error).with_hint("give it with --to")
         }
         _ => error.into(),
     }

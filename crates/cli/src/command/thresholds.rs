@@ -6,9 +6,9 @@ use crate::message;
 use crate::number::{self, grouped};
 use crate::sort_keys::{KEYS, Key};
 use crate::suggest::did_you_mean;
-use truecast::Counts;
 use truecast::io::Escaped;
 use truecast::report::{Assessed, COUNTS, Count, hides_loss};
+use truecast::{Counts, ErrorCode};
 
 /// Everything that `compare` finds except counts.
 pub const DIFFERENT: &str = "different";
@@ -50,7 +50,10 @@ fn one(text: &str, known: &[&'static str]) -> Result<Threshold, Failure> {
             }
             _ => {
                 let why = format!("{name} is a measure, which fails if it is {}", words(right));
-                Err(Failure::usage(format_args!("--fail-on {text:?}: {why} a number, as in {example:?}")))
+                Err(Failure::new(
+                    ErrorCode::InvalidValue,
+                    format_args!("--fail-on {text:?}: {why} a number, as in {example:?}"),
+                ))
             }
         };
     }
@@ -58,13 +61,17 @@ fn one(text: &str, known: &[&'static str]) -> Result<Threshold, Failure> {
         let measures: Vec<String> = measures().map(|(measure, right, _)| format!("{measure}{right}X")).collect();
         let (meant, counts) = (did_you_mean(name, known.iter().copied()), known.join(", "));
         let said = format!("--fail-on {name:?} is not one of {counts}; measures are {}{meant}", measures.join(", "));
-        return Err(Failure::usage(said));
+        return Err(Failure::new(ErrorCode::InvalidValue, said));
     };
     if relation == Some("<") {
-        return Err(Failure::usage(format_args!("--fail-on {text:?}: {name} is a count, which fails if it is more")));
+        return Err(Failure::new(
+            ErrorCode::InvalidValue,
+            format_args!("--fail-on {text:?}: {name} is a count, which fails if it is more"),
+        ));
     }
-    let limit =
-        limit.parse().map_err(|_| Failure::usage(format_args!("--fail-on {text:?}: {limit:?} is not a count")))?;
+    let limit = limit.parse().map_err(|_| {
+        Failure::new(ErrorCode::InvalidValue, format_args!("--fail-on {text:?}: {limit:?} is not a count"))
+    })?;
     Ok(Threshold::Count(count, limit))
 }
 
@@ -85,7 +92,7 @@ fn words(relation: &str) -> &'static str {
 pub fn report(exceeded: &[String], also: &str, json: bool) -> u8 {
     match (exceeded, json) {
         ([], _) => return 0,
-        (lines, true) => message::error_object(&format!("--fail-on: {}{also}", lines.join("; ")), FAILED),
+        (lines, true) => message::error_object(&format!("--fail-on: {}{also}", lines.join("; ")), "fail-on", FAILED),
         (lines, false) => lines.iter().for_each(|line| message::error(&format!("--fail-on: {line}{also}"))),
     }
     FAILED

@@ -9,6 +9,7 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+use truecast::ErrorCode;
 #[cfg(unix)]
 use unix as system;
 #[cfg(windows)]
@@ -108,7 +109,10 @@ fn end(json: bool) -> ! {
     let failure = match leave_work(ENDING) {
         Ok(_) => {
             let has_written = truecast::io::atomic::abandon_all();
-            let failure = Failure::system(if has_written { "interrupted" } else { "interrupted; nothing was written" });
+            let failure = Failure::new(
+                ErrorCode::Interrupted,
+                if has_written { "interrupted" } else { "interrupted; nothing was written" },
+            );
             let stays = STAYS.lock().unwrap_or_else(PoisonError::into_inner);
             Some(match stays.as_ref().and_then(|stays| stays()) {
                 Some(hint) => failure.with_hint(hint),
@@ -119,7 +123,7 @@ fn end(json: bool) -> ! {
         // The result is being printed, and that may never end.
         Err(_) => None,
     };
-    let code = Failure::system("").code();
+    let code = Failure::new(ErrorCode::Interrupted, "").exit_code();
     let telling = failure.map(|failure| {
         thread::Builder::new().spawn(move || {
             progress::take_away();

@@ -3,6 +3,7 @@
 use super::openvino::{self, U64Target};
 use super::{Element, Operand};
 use crate::dtype::DType;
+use crate::error_code::ErrorCode;
 use crate::error_kind::ErrorKind;
 use alloc::format;
 use alloc::string::String;
@@ -123,9 +124,16 @@ impl PromotionError {
     /// Class of the error: the attribute is part of the request, the types are input.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub const fn error_code(&self) -> ErrorCode {
         match self {
-            PromotionError::U64Target { .. } => ErrorKind::Usage,
-            _ => ErrorKind::Input,
+            PromotionError::U64Target { .. } => ErrorCode::InvalidAttribute,
+            PromotionError::Element { .. } | PromotionError::UnknownType { .. } => ErrorCode::UnsupportedType,
+            _ => ErrorCode::PromotionRefused,
         }
     }
 

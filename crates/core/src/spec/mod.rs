@@ -21,6 +21,7 @@ pub mod tosa;
 pub use clause::clause_of;
 
 use crate::dtype::{DType, Kind};
+use crate::error_code::ErrorCode;
 use crate::error_kind::ErrorKind;
 use crate::policy::CastSpec;
 
@@ -149,9 +150,20 @@ impl SpecError {
     /// Class of the error: attributes and versions are part of the request, types and graphs are input.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub const fn error_code(&self) -> ErrorCode {
         match self {
-            SpecError::Attribute { .. } | SpecError::Version { .. } => ErrorKind::Usage,
-            _ => ErrorKind::Input,
+            SpecError::Attribute { .. } => ErrorCode::InvalidAttribute,
+            SpecError::Version { .. } => ErrorCode::UnknownVersion,
+            SpecError::Type { .. } | SpecError::ForeignType { .. } => ErrorCode::UnsupportedType,
+            SpecError::NoConversion { .. } | SpecError::Pair { .. } | SpecError::NoSingleCast { .. } => {
+                ErrorCode::UnsupportedPair
+            }
+            _ => ErrorCode::IllegalOperation,
         }
     }
 

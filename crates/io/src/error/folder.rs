@@ -74,14 +74,6 @@ pub enum FolderError {
     DuplicateTensor { tensor: String, first: String, second: String },
 }
 
-impl FolderError {
-    /// Whether the request is at fault: another folder was probably meant.
-    pub(crate) fn is_usage(&self) -> bool {
-        use FolderError::{Indices, NoShards, Several, SeveralGguf};
-        matches!(self, NoShards { .. } | SeveralGguf { .. } | Several { .. } | Indices { .. })
-    }
-}
-
 /// Contents of a folder without tensors.
 fn instead(found: &Option<(String, Foreign)>, components: &[String]) -> String {
     match found {

@@ -3,6 +3,7 @@
 //! Faults in the bytes of one format are in a module each; [`Error`] adds the location. Exit codes and printing are
 //! elsewhere.
 
+mod code;
 pub mod denied;
 pub mod folder;
 pub mod gguf;
@@ -16,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use truecast_core::DType;
-pub use truecast_core::ErrorKind;
+pub use truecast_core::{ErrorCode, ErrorKind};
 
 use crate::escaped::{Escaped, EscapedPath, counted, in_units};
 use crate::foreign::Foreign;
@@ -205,43 +206,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// Class of the error.
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Error::UnknownKind { .. }
-            | Error::Exists { .. }
-            | Error::DestinationNotRegular { .. }
-            | Error::LinkInside { .. }
-            | Error::FromNotApplicable { .. }
-            | Error::FromWidth { .. }
-            | Error::NotAModel { .. }
-            | Error::NotOneTensor { .. }
-            | Error::Refused { cause: DeniedTensor::NoForm(_), .. }
-            | Error::DataLength { .. } => ErrorKind::Usage,
-            Error::Npy { cause, .. } if cause.is_usage() => ErrorKind::Usage,
-            Error::Folder { cause, .. } if cause.is_usage() => ErrorKind::Usage,
-            Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => ErrorKind::Usage,
-            Error::Replaced { .. }
-            | Error::Refused { .. }
-            | Error::HeaderTooLong { .. }
-            | Error::NotRegular { .. }
-            | Error::Safetensors { .. }
-            | Error::Gguf { .. }
-            | Error::Npy { .. }
-            | Error::Npz { .. }
-            | Error::Proto { .. }
-            | Error::Folder { .. }
-            | Error::Descr { .. }
-            | Error::Rows { .. }
-            | Error::Empty { .. }
-            | Error::Wide { .. }
-            | Error::CodeTooWide { .. } => ErrorKind::Input,
-            Error::Memory { .. } | Error::ReadTensor { .. } | Error::Space { .. } | Error::Io { .. } => {
-                ErrorKind::System
-            }
-        }
-    }
-
     pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_path_buf();
         move |source| Error::Io { path, action, source }

@@ -70,11 +70,3 @@ pub enum HeaderError {
     )]
     DataLength { data_start: u64, expected: u64, actual: u64 },
 }
-
-impl HeaderError {
-    /// Whether the given type is at fault rather than the file.
-    pub(crate) fn is_usage(&self) -> bool {
-        use HeaderError::*;
-        matches!(self, FromNeeded { .. } | FromWidth { .. } | FromText { .. })
-    }
-}

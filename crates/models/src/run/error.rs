@@ -4,7 +4,7 @@ use super::files::LONGEST_NAME;
 use crate::array::ArrayError;
 use crate::tile::Diagnostic;
 use std::path::Path;
-use truecast_core::ErrorKind;
+use truecast_core::{ErrorCode, ErrorKind};
 use truecast_io::Escaped;
 
 /// Why a model was not evaluated.
@@ -88,18 +88,26 @@ impl RunError {
     /// Class of the error, which decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            RunError::UnknownKind { .. } | RunError::Rules { .. } => ErrorKind::Usage,
-            RunError::NoInput { .. } | RunError::UnknownInput { .. } | RunError::NotGiven { .. } => ErrorKind::Usage,
-            RunError::Read { .. } => ErrorKind::Usage,
-            RunError::Model { cause, .. } => cause.kind(),
-            RunError::Tile { .. } | RunError::TooLarge { .. } => ErrorKind::Input,
-            RunError::SameOutput { .. } | RunError::LongName { .. } | RunError::Text { .. } => ErrorKind::Input,
-            RunError::TosaArray { cause, .. } => cause.kind(),
-            RunError::Input { cause, .. } => cause.kind(),
-            RunError::File(cause) => cause.kind(),
-            RunError::Network(cause) => cause.kind(),
-            RunError::Output { cause, .. } => cause.kind(),
+            RunError::UnknownKind { .. } => ErrorCode::UnknownFileKind,
+            RunError::Rules { .. } => ErrorCode::InapplicableOption,
+            RunError::NoInput { .. } | RunError::UnknownInput { .. } => ErrorCode::InvalidValue,
+            RunError::NotGiven { .. } => ErrorCode::MissingArgument,
+            RunError::Read { .. } => ErrorCode::SameFile,
+            RunError::Model { cause, .. } | RunError::Network(cause) => cause.error_code(),
+            RunError::Tile { cause, .. } => cause.error_code(),
+            RunError::TooLarge { .. } | RunError::LongName { .. } => ErrorCode::LimitExceeded,
+            RunError::SameOutput { .. } => ErrorCode::DuplicateName,
+            RunError::Text { .. } => ErrorCode::InvalidText,
+            RunError::Input { cause, .. } => cause.error_code(),
+            RunError::File(cause) => cause.error_code(),
+            RunError::TosaArray { cause, .. } | RunError::Output { cause, .. } => cause.error_code(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use truecast_core::ErrorCode;
 use truecast_core::spec::tile::{Release, TileType, Violation, types::Malformed};
 
 /// Error text for i4 constants, which Tile IR does not have.
@@ -56,6 +57,16 @@ impl Diagnostic {
     /// Number in the catalogue.
     pub fn code(&self) -> &'static str {
         self.cause.code()
+    }
+
+    /// Stable code of the error.
+    pub fn error_code(&self) -> ErrorCode {
+        match *self.cause {
+            Cause::Newer { .. } | Cause::NoEntry => ErrorCode::UnsupportedFile,
+            Cause::Opcode { .. } => ErrorCode::UnsupportedOperator,
+            Cause::Syntax { .. } | Cause::Structure { .. } => ErrorCode::MalformedFile,
+            _ => ErrorCode::IllegalOperation,
+        }
     }
 }
 

@@ -6,6 +6,9 @@ from typing import Any, Optional, Union
 class TruecastError(Exception):
     """Every error of truecast."""
 
+    code: Optional[str] = None
+    """Stable code of the error, as the command's ``--json`` has it; ``None`` for errors of the package alone."""
+
 
 class UsageError(TruecastError, ValueError):
     """An invalid call: an attribute that the specification lacks, a shape that does not fit."""

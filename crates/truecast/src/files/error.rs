@@ -1,5 +1,6 @@
 //! The error of everything about files and scaled tensors.
 
+use crate::error::{of_cast, of_text};
 use crate::files::convert::error::CheckpointError;
 use crate::flag::Flag;
 use std::path::Path;
@@ -11,7 +12,7 @@ use truecast_io::{Escaped, Foreign, NoForm, counted};
 use truecast_kernel::text::TextError;
 use truecast_kernel::{CastError, PlanError};
 
-use truecast_core::ErrorKind;
+use truecast_core::{ErrorCode, ErrorKind};
 
 /// Error of a cast of buffers or files, and of scaled tensors.
 #[derive(Debug, thiserror::Error)]
@@ -188,33 +189,45 @@ impl Error {
     /// Who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            Error::Cast(error) => error.kind(),
-            Error::Io(error) => error.kind(),
+            Error::Cast(error) => error.error_code(),
+            Error::Io(error) => error.error_code(),
             Error::Tensor { cause, .. } => match &**cause {
-                Cause::Spec(error) => error.kind(),
-                Cause::Form(_) => ErrorKind::Usage,
-                Cause::NoMemory(_) => ErrorKind::System,
-                _ => ErrorKind::Input,
+                Cause::Spec(error) => error.error_code(),
+                Cause::Plan(_) => ErrorCode::UnsupportedPair,
+                Cause::Form(_) => ErrorCode::UnstorableType,
+                Cause::Text(error) => of_text(error),
+                Cause::NoMemory(_) => ErrorCode::OutOfMemory,
+                Cause::Scaled(_) => ErrorCode::InvalidCode,
+                Cause::Value(error) => of_cast(error),
             },
-            Error::Glob { .. }
-            | Error::UnusedRule { .. }
-            | Error::NoTensor { .. }
-            | Error::UnusedFrom { .. }
-            | Error::UnusedPreset { .. }
-            | Error::SameFile { .. }
-            | Error::UnknownKind { .. }
-            | Error::FolderForFile { .. }
-            | Error::Memory { .. }
-            | Error::NotQuantized { .. }
-            | Error::Scaled(ScaledError::Layout { .. } | ScaledError::Arrays { .. } | ScaledError::Source { .. }) => {
-                ErrorKind::Usage
+            Error::Glob { .. } => ErrorCode::InvalidPattern,
+            Error::UnusedRule { .. } | Error::UnusedFrom { .. } | Error::UnusedPreset { .. } => {
+                ErrorCode::UnmatchedPattern
             }
-            Error::Scaled(_) => ErrorKind::Input,
-            Error::Checkpoint { cause, .. } => cause.kind(),
-            Error::Scheme { cause, .. } => cause.kind(),
-            Error::Model { .. } | Error::NoOutput { .. } | Error::Unapplied { .. } => ErrorKind::Input,
-            Error::NoMemory(_) | Error::Interrupted => ErrorKind::System,
+            Error::NoTensor { .. } => ErrorCode::UnknownTensor,
+            Error::Unapplied { .. } => ErrorCode::UnknownQuantization,
+            Error::Model { .. } => ErrorCode::IllegalOperation,
+            Error::SameFile { .. } => ErrorCode::SameFile,
+            Error::UnknownKind { .. } => ErrorCode::UnknownFileKind,
+            Error::FolderForFile { .. } => ErrorCode::UnsuitableDestination,
+            Error::NoOutput { .. } => ErrorCode::MissingFile,
+            Error::Memory { .. } => ErrorCode::MemoryLimit,
+            Error::NoMemory(_) => ErrorCode::OutOfMemory,
+            Error::Checkpoint { cause, .. } => cause.error_code(),
+            Error::Scheme { cause, .. } => cause.error_code(),
+            Error::NotQuantized { .. } => ErrorCode::UnquantizableTensor,
+            Error::Scaled(ScaledError::Layout { .. } | ScaledError::Arrays { .. } | ScaledError::Source { .. }) => {
+                ErrorCode::InvalidValue
+            }
+            Error::Scaled(_) => ErrorCode::InvalidCode,
+            Error::Interrupted => ErrorCode::Interrupted,
         }
     }
 }

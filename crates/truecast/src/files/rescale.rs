@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use truecast_core::ErrorKind;
 use truecast_core::spec::tosa::rescale::{Operand, Operands, ScaleError};
 use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
 use truecast_core::spec::{SpecError, ieee};
 use truecast_core::{DType, Layout, cast_one};
+use truecast_core::{ErrorCode, ErrorKind};
 use truecast_io::npy::tosa::{self, Array, Reader};
 use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleCounts, RescaleError, Rescaler};
@@ -60,13 +60,25 @@ impl RescaleFailure {
     /// Who has to act; decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            RescaleFailure::File(error) => error.kind(),
-            RescaleFailure::Array(error) => error.kind(),
-            RescaleFailure::Given(error) => error.kind(),
-            RescaleFailure::Scale(_) => ErrorKind::Usage,
-            RescaleFailure::Number { .. } | RescaleFailure::Destination { .. } => ErrorKind::Usage,
-            _ => ErrorKind::Input,
+            RescaleFailure::File(error) => error.error_code(),
+            RescaleFailure::Array(error) => error.error_code(),
+            RescaleFailure::Given(error) => error.error_code(),
+            RescaleFailure::Destination { .. } => ErrorCode::UnsuitableDestination,
+            RescaleFailure::Spec(error) => match error.error_code() {
+                code @ (ErrorCode::UnsupportedType | ErrorCode::UnsupportedPair) => code,
+                _ => ErrorCode::IllegalOperation,
+            },
+            RescaleFailure::Scale(_) | RescaleFailure::Number { .. } => ErrorCode::InvalidValue,
+            RescaleFailure::Integers { .. } | RescaleFailure::Floats { .. } => ErrorCode::TypeMismatch,
+            RescaleFailure::Shape { .. } => ErrorCode::ShapeMismatch,
+            RescaleFailure::Unpredictable { .. } => ErrorCode::UndefinedResult,
         }
     }
 }

@@ -16,12 +16,12 @@ use truecast::explain::Decoded;
 use truecast::literal::{Literal, Ratio, ratio, read};
 use truecast::policy::{CastPolicy, IntOverflow};
 use truecast::spec::p3109::Saturation;
-use truecast::{DType, Exact, Kind, Rounding};
+use truecast::{DType, ErrorCode, Exact, Kind, Rounding};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
     if args.policy.spec.is_some() || !args.policy.settings.is_empty() {
         let why = "without --to explain shows the value, about which no specification decides; give --to TYPE";
-        return Err(Failure::usage(why));
+        return Err(Failure::new(ErrorCode::InvalidValue, why));
     }
     let typed = typed(args)?;
     let text = || render(args, &typed, &context.terminal);
@@ -53,7 +53,10 @@ pub fn typed(args: &ExplainArgs) -> Result<Typed, Failure> {
                 _ => DType::F32,
             };
             if matches!(from.kind(), Kind::Complex(_) | Kind::String) {
-                return Err(Failure::usage(format_args!("{from} has no numeric value to show in other types")));
+                return Err(Failure::new(
+                    ErrorCode::InvalidValue,
+                    format_args!("{from} has no numeric value to show in other types"),
+                ));
             }
             let value = decode(from, Source::read(&args.value, from)?.code);
             (value, to_decimal(value))

@@ -27,7 +27,7 @@ use truecast::explain::{
 };
 use truecast::request::{Request, Standard, Tile};
 use truecast::spec::{Interpretation, interpretations, tile};
-use truecast::{DType, Exact, Kind, Outcome};
+use truecast::{DType, ErrorCode, Exact, Kind, Outcome};
 
 /// A question about one pair of types.
 pub struct Question {
@@ -49,7 +49,7 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
         (Some(NumberFormat::P3109(from)), Some(NumberFormat::Type(_))) => {
             let why =
                 format_args!("{from} is not an element type; without --to, explain shows its value in every type");
-            return Err(Failure::usage(why));
+            return Err(Failure::new(ErrorCode::InvalidValue, why));
         }
     };
     let (value, random) = (args.value.clone(), args.random_bits);
@@ -60,11 +60,14 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<u8, Failure> {
 fn pair(args: &Question, context: &Context) -> Result<u8, Failure> {
     for dtype in [args.from, args.to] {
         if matches!(dtype.kind(), Kind::Complex(_)) {
-            return Err(Failure::usage(format_args!("{dtype} has no numeric value to explain")));
+            return Err(Failure::new(ErrorCode::InvalidValue, format_args!("{dtype} has no numeric value to explain")));
         }
     }
     if args.random.is_some() && (args.from == DType::String || !is_numbers(args.to)) {
-        return Err(Failure::usage(format_args!("{} to {} is not rounded by random bits", args.from, args.to)));
+        return Err(Failure::new(
+            ErrorCode::InvalidValue,
+            format_args!("{} to {} is not rounded by random bits", args.from, args.to),
+        ));
     }
     let asked = asked(args)?;
     if args.to == DType::String {
@@ -136,7 +139,8 @@ fn asked(args: &Question) -> Result<Asked, Failure> {
         return if args.policy.without("string-style").settings.is_empty() {
             Ok(Asked::Everything)
         } else {
-            Err(Failure::usage(
+            Err(Failure::new(
+                ErrorCode::MissingArgument,
                 "the options of a specification need --spec NAME: without --spec, explain shows every specification with \
                  its own options",
             ))

@@ -10,24 +10,25 @@ use crate::output::bits;
 use crate::table::{Cell, Column, Table};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
-use truecast::Exact;
 use truecast::decimal::to_decimal;
 use truecast::exact::Stochastic;
 use truecast::explain::{CodePoint, Neighbors, explain_format};
 use truecast::spec::p3109::{CLAUSE, Format, ROUNDINGS, Saturation, VERSION};
+use truecast::{ErrorCode, Exact};
 
 pub fn run(args: &ExplainArgs, to: Format, context: &Context) -> Result<u8, Failure> {
     if args.policy.spec.is_some() || !args.policy.settings.is_empty() {
         let why = format_args!("{to} is a format of P3109: explain shows every projection of P3109, without --spec");
-        return Err(Failure::usage(why));
+        return Err(Failure::new(ErrorCode::InvalidValue, why));
     }
     let value = typed(args)?.value;
     let bits = args.random_bits.map_or(0, |random| to.float().man_bits as u32 + random.count());
     if bits > 63 && matches!(value, Exact::Finite { sticky: true, .. }) {
         let why = "this number has no end in binary, and --random-bits need more of its digits than truecast holds";
-        return Err(Failure::usage(why).with_hint("give fewer random bits, or a number with an end, such as 0x1.8p-3"));
+        return Err(Failure::new(ErrorCode::InvalidValue, why)
+            .with_hint("give fewer random bits, or a number with an end, such as 0x1.8p-3"));
     }
-    let neighbors = explain_format(value, to.float()).map_err(Failure::usage)?;
+    let neighbors = explain_format(value, to.float()).map_err(|error| Failure::new(ErrorCode::InvalidValue, error))?;
     let shown = Shown { args, to, value, neighbors, rows: projections(args, to, value) };
     context.answer("explain", || shown.to_json(), || shown.render(&context.terminal))?;
     Ok(0)

@@ -103,8 +103,8 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
         let seen = match Seen::of(path, args, asked, context) {
             Ok(seen) => seen,
             Err(failure) => {
-                worst = worst.max(failure.code());
-                let object = json!({ "path": name, "error": failure.message() });
+                worst = worst.max(failure.exit_code());
+                let object = json!({ "path": name, "error": failure.message(), "code": failure.code().name() });
                 // The exit code of them all comes at the end.
                 let _ = failure.report(context.json);
                 Seen::Other { object, text: None }

@@ -16,7 +16,7 @@ use truecast::io::{Error as FileError, look};
 use truecast::report::Provenance;
 use truecast::request::Request;
 use truecast::verify::{Coverage, Record, VerifyReport};
-use truecast::{CastOptions, DType};
+use truecast::{CastOptions, DType, ErrorCode};
 
 /// Message where neither a report nor a folder nor the command line has the options of the conversion.
 const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to TYPE and the others, or --report FILE";
@@ -47,7 +47,7 @@ pub fn asked(
     let manifest = if wants_manifest { convert::recorded(dst)? } else { None };
     let options = match record.as_ref().map(|record| &record.provenance).or(manifest.as_ref()) {
         Some(record) => recorded(record, &said, names_spec)?,
-        None if says_nothing => return Err(Failure::usage(NO_OPTIONS)),
+        None if says_nothing => return Err(Failure::new(ErrorCode::MissingArgument, NO_OPTIONS)),
         None => return Ok(Asked { options: said, is_recorded: false, record }),
     };
     // Typed options go before recorded ones.
@@ -72,10 +72,13 @@ fn typed(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Opti
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8, Failure> {
     let places = (look::real(&args.src)?, look::real(&args.dst)?);
     if places.0.is_some() && places.0 == places.1 {
-        return Err(Failure::usage(format_args!(
-            "{}: source and result are the same file; verify compares a result with its source",
-            args.dst.display()
-        )));
+        return Err(Failure::new(
+            ErrorCode::SameFile,
+            format_args!(
+                "{}: source and result are the same file; verify compares a result with its source",
+                args.dst.display()
+            ),
+        ));
     }
     let (files, typed) = ((&*args.src, &*args.dst), typed(args, rules, context.exec)?);
     let Asked { options, is_recorded, record } = asked(files, args.report.as_deref(), typed, rules.names_spec())?;
@@ -128,10 +131,13 @@ fn recorded(record: &Provenance, said: &Options, names_spec: bool) -> Result<Opt
         ("--follow-links", onnx.follow_links && !record.onnx.follow_links),
     ];
     match contradictions.iter().find(|(_, differs)| *differs) {
-        Some((option, _)) => Err(Failure::usage(format_args!(
-            "{option} and --report contradict each other; the report says: {}",
-            super::provenance::typed(record)
-        ))),
+        Some((option, _)) => Err(Failure::new(
+            ErrorCode::ConflictingOptions,
+            format_args!(
+                "{option} and --report contradict each other; the report says: {}",
+                super::provenance::typed(record)
+            ),
+        )),
         None => Ok(record.options()),
     }
 }

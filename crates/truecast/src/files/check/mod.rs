@@ -6,11 +6,11 @@ pub mod tosa;
 use crate::files::parts::Parts;
 use crate::rule::{Rule, every};
 use std::path::Path;
-use truecast_core::ErrorKind;
 use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed};
 use truecast_core::spec::Interpretation;
 use truecast_core::spec::table::Table;
 use truecast_core::{CastSpec, DType};
+use truecast_core::{ErrorCode, ErrorKind};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_models::array::{self, ArrayError};
 use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, is_same};
@@ -246,9 +246,15 @@ impl CheckError {
     /// Who has to act; decides the exit code (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            CheckError::Array(error) => error.kind(),
-            CheckError::Shape { .. } => ErrorKind::Input,
+            CheckError::Array(error) => error.error_code(),
+            CheckError::Shape { .. } => ErrorCode::ShapeMismatch,
         }
     }
 }

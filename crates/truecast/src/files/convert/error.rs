@@ -1,7 +1,7 @@
 //! Errors of a checkpoint as a whole, as opposed to its files.
 
 use crate::flag::Flag;
-use truecast_core::{DType, ErrorKind};
+use truecast_core::{DType, ErrorCode, ErrorKind};
 use truecast_io::{Escaped, counted, one_line};
 
 /// Schemes that a file can declare on its own.
@@ -147,12 +147,34 @@ impl CheckpointError {
     /// Who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            CheckpointError::Manifest { .. } | CheckpointError::Nibbles | CheckpointError::Ranges { .. } => {
-                ErrorKind::Input
+            CheckpointError::Nested => ErrorCode::SameFile,
+            CheckpointError::Occupied { .. } | CheckpointError::Whole { .. } | CheckpointError::Stale { .. } => {
+                ErrorCode::DestinationExists
             }
-            CheckpointError::Interrupted { .. } => ErrorKind::System,
-            _ => ErrorKind::Usage,
+            CheckpointError::Busy => ErrorCode::DestinationBusy,
+            CheckpointError::NoManifest | CheckpointError::Changed { .. } | CheckpointError::Unfinished { .. } => {
+                ErrorCode::NotResumable
+            }
+            CheckpointError::Manifest { .. } | CheckpointError::Ranges { .. } => ErrorCode::MalformedFile,
+            CheckpointError::Nibbles => ErrorCode::InconsistentCheckpoint,
+            CheckpointError::NotAFolder
+            | CheckpointError::Declared { .. }
+            | CheckpointError::NotSafetensors
+            | CheckpointError::NotOfGguf { .. }
+            | CheckpointError::OfGguf { .. } => ErrorCode::UnsuitableDestination,
+            CheckpointError::IntoGguf | CheckpointError::Adapter => ErrorCode::UnsuitableSource,
+            CheckpointError::Interrupted { .. } => ErrorCode::Interrupted,
+            CheckpointError::Kept { .. } | CheckpointError::Narrow { .. } => ErrorCode::ScalesLost,
+            CheckpointError::NoForm { .. } => ErrorCode::UnquantizableTensor,
+            CheckpointError::NoActivations { .. } => ErrorCode::MissingArgument,
+            CheckpointError::NoEffect { .. } => ErrorCode::InapplicableOption,
         }
     }
 }

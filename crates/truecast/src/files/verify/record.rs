@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use truecast_core::ErrorKind;
+use truecast_core::{ErrorCode, ErrorKind};
 use truecast_io::look;
 use truecast_kernel::parallel;
 
@@ -96,9 +96,15 @@ impl RecordError {
     /// Who has to act: the caller, the input or the system.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
+        self.error_code().kind()
+    }
+
+    /// Stable code of the error.
+    #[must_use]
+    pub fn error_code(&self) -> ErrorCode {
         match self {
-            RecordError::Io(error) => error.kind(),
-            _ => ErrorKind::Input,
+            RecordError::Io(error) => error.error_code(),
+            _ => ErrorCode::MalformedFile,
         }
     }
 }
